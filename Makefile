@@ -1,0 +1,66 @@
+# The commands of the README. Everything is installed into .venv, once; a second run installs nothing.
+# Needs: make, and a Python >= 3.11 that can make virtual environments. Nothing else, no Java either.
+
+SHELL := /bin/sh
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.complete
+# Which Python to use can be said: make setup PYTHON=/opt/python3.12/bin/python3
+PYTHON ?=
+
+.PHONY: help setup demo test bench clean
+
+help:
+	@echo "make demo    set up, then run the demo: flights through three queue managers, one of them killed"
+	@echo "make test    set up, then run every check and test"
+	@echo "make bench   set up, then measure against raw Redis Streams"
+	@echo "make setup   only set up $(VENV)"
+	@echo "make clean   remove $(VENV) and caches"
+
+setup: $(STAMP)
+
+# The stamp is written last, so a set-up that was interrupted is taken up again.
+$(STAMP): requirements.lock pyproject.toml
+	@python="$(PYTHON)"; is_new='import sys; sys.exit(sys.version_info < (3, 11))'; \
+	if [ -z "$$python" ]; then \
+	    for candidate in python3 python3.14 python3.13 python3.12 python3.11; do \
+	        if "$$candidate" -c "$$is_new" 2>/dev/null; then python="$$candidate"; break; fi; \
+	    done; \
+	fi; \
+	if [ -z "$$python" ] || ! "$$python" -c "$$is_new"; then \
+	    echo "igq needs Python 3.11 or later: none found as '$${python:-python3}'." \
+	        "Install one, or say where: make PYTHON=/path/to/python3" >&2; exit 1; \
+	fi; \
+	if $(BIN)/python -c "$$is_new" 2>/dev/null && $(BIN)/python -m pip --version >/dev/null 2>&1; then :; \
+	elif ! "$$python" -m venv --clear $(VENV); then \
+	    echo "$$python cannot make virtual environments; on Debian and Ubuntu: apt-get install python3-venv" >&2; \
+	    exit 1; \
+	fi
+	@echo "Installing into $(VENV), about a gigabyte with Spark; only the first time."
+	@# uv is several times as fast, but knows nothing of pip's configuration (mirrors, certificates): then pip does it.
+	@awk '/^uv==/ { on = 1 } on { print } on && !/\\$$/ { exit }' requirements.lock > $(VENV)/uv.lock; \
+	if $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(VENV)/uv.lock \
+	    && $(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock; then :; \
+	else \
+	    echo "uv could not be used; going on with pip."; \
+	    $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock; \
+	fi
+	@# Not through uv: uv removes pip from an environment it synchronizes, and this needs neither network nor index.
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(BIN)/python -m ensurepip >/dev/null
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $(STAMP)
+
+demo: setup
+	$(BIN)/igq demo
+
+test: setup
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest
+
+bench: setup
+	$(BIN)/python -m bench
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -1,0 +1,153 @@
+"""Reads the settings: defaults, then the TOML file that IGQ_CONFIG names, then the environment.
+
+File and environment are each checked whole, before they are put together, so that an error names the place it
+is in, and a wrong line in the file is found even where the environment covers it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tempfile
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from config.redis_url import mask_password
+from config.settings import ConfigError, Settings
+
+#: Environment variable -> field of Settings.
+ENVIRONMENT = {f"IGQ_{name.upper()}": name for name in Settings.model_fields}
+
+
+def load_settings(env: Mapping[str, str] | None = None) -> Settings:
+    """The settings in force. Reads files and creates none.
+
+    Args:
+        env: the environment; None means the process's own. A variable that is set to nothing counts as unset.
+
+    Raises:
+        ConfigError: a setting, the file or the data directory cannot be used.
+    """
+    env = os.environ if env is None else env
+    values: dict[str, Any] = {"data_dir": _default_data_dir(env)}
+    if env.get("IGQ_CONFIG"):
+        values |= _read_file(_absolute(Path(env["IGQ_CONFIG"]), Path.cwd()), values)
+    values |= _read_environment(env, values)
+    _check_can_write(values["data_dir"])
+    return Settings.model_validate(values)
+
+
+def prepare_data_dir(settings: Settings) -> Path:
+    """The data directory, created for its owner alone if need be, and proved writable.
+
+    Raises:
+        ConfigError: it cannot be created or written.
+    """
+    path = settings.data_dir
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # Permission bits do not tell everything: a read-only mount, a full disk, an ACL.
+        with tempfile.TemporaryFile(dir=path) as probe:
+            probe.write(b"x")
+            probe.flush()
+    except OSError as error:
+        raise _unusable_data_dir(path, error.strerror or str(error)) from None
+    return path
+
+
+def _default_data_dir(env: Mapping[str, str]) -> Path:
+    if env.get("XDG_DATA_HOME"):
+        return _absolute(Path(env["XDG_DATA_HOME"], "igq"), Path.cwd())
+    home = Path(env["HOME"]) if env.get("HOME") else Path("~").expanduser()
+    return _absolute(home / ".local/share/igq", Path.cwd())
+
+
+def _read_file(path: Path, base: dict[str, Any]) -> dict[str, Any]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise ConfigError(f"IGQ_CONFIG={path}: cannot be read: {reason}; allowed: a TOML file") from None
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        # tomllib ends its text with the place: (at line 3, column 9).
+        raise ConfigError(f"IGQ_CONFIG={path}: is not TOML: {error}") from None
+    given = _validate(values, base, lambda name: f"{name} in {path}", is_text=False)
+    if "data_dir" in given:
+        given["data_dir"] = _absolute(given["data_dir"], path.parent)
+    return given
+
+
+def _read_environment(env: Mapping[str, str], base: dict[str, Any]) -> dict[str, Any]:
+    values = {field: env[variable] for variable, field in ENVIRONMENT.items() if env.get(variable)}
+    given = _validate(values, base, lambda name: f"IGQ_{name.upper()}", is_text=True)
+    if "data_dir" in given:
+        given["data_dir"] = _absolute(given["data_dir"], Path.cwd())
+    return given
+
+
+def _validate(
+    values: dict[str, Any], base: dict[str, Any], place: Callable[[str], str], *, is_text: bool
+) -> dict[str, Any]:
+    """The values, typed. Text is converted (IGQ_LEASE_MS=2000); TOML has types, and those must be right."""
+    try:
+        if is_text:
+            text_base = {name: str(value) for name, value in base.items()}
+            settings = Settings.model_validate_strings(text_base | values)
+        else:
+            settings = Settings.model_validate(base | values, strict=True)
+    except ValidationError as error:
+        raise ConfigError(_one_line(error.errors(include_url=False)[0], place)) from None
+    return {name: getattr(settings, name) for name in values}
+
+
+def _one_line(error: ErrorDetails, place: Callable[[str], str]) -> str:
+    name = str(error["loc"][0])
+    if error["type"] == "extra_forbidden":
+        near = difflib.get_close_matches(name, Settings.model_fields, n=1, cutoff=0.6)
+        hint = f"did you mean {near[0]}?" if near else f"allowed: {', '.join(Settings.model_fields)}"
+        return f"{place(name)}: unknown setting; {hint}"
+    value = _shown(str(error["input"]))
+    if error["type"] == "value_error":
+        # A validator of ours has said what is allowed.
+        return f"{place(name)}={value}: {error['ctx']['error']}"
+    description = Settings.model_fields[name].description or "a Redis URL"
+    return f"{place(name)}={value}: allowed: {description}"
+
+
+def _shown(value: str) -> str:
+    """A value as it can stand in one line: no password, no line ends, not endless."""
+    masked = mask_password(value)
+    shown = masked if masked.isprintable() else repr(masked)
+    return shown if len(shown) <= 200 else shown[:200] + "..."
+
+
+def _absolute(path: Path, start: Path) -> Path:
+    # Not Path.expanduser: that raises for an unknown user, where the name stands for itself in a shell.
+    return Path(os.path.normpath(start / os.path.expanduser(path)))  # noqa: PTH111
+
+
+def _check_can_write(path: Path) -> None:
+    """Refuse what can be seen to be unusable, without making anything: `igq status` must leave no trace."""
+    for candidate in (path, *path.parents):
+        try:
+            is_there, is_dir = candidate.exists(), candidate.is_dir()
+        except OSError as error:
+            raise _unusable_data_dir(path, f"{candidate}: {error.strerror}") from None
+        if not is_there:
+            continue
+        if not is_dir:
+            raise _unusable_data_dir(path, f"{candidate} is not a directory")
+        if not os.access(candidate, os.W_OK | os.X_OK):
+            raise _unusable_data_dir(path, f"{candidate} is not writable for you")
+        return
+
+
+def _unusable_data_dir(path: Path, reason: str) -> ConfigError:
+    return ConfigError(f"IGQ_DATA_DIR={path}: {reason}; allowed: a directory that can be written, or created")

@@ -1,0 +1,70 @@
+"""Redis URLs as text: which are well formed, and how to show one without its password.
+
+Only the shape is judged here, so that a typing error is reported with the setting's name, before anything
+starts. Making connections of a URL is the business of `sharedq.deployment`.
+"""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlsplit
+
+#: Scheme of a URL -> how it is written. rediss means TLS.
+URL_FORMS = {
+    "redis": "redis://[USER:PASSWORD@]HOST:PORT[/DB]",
+    "rediss": "rediss://[USER:PASSWORD@]HOST:PORT[/DB]",
+    "unix": "unix:///PATH",
+    "redis+sentinel": "redis+sentinel://HOST:PORT,HOST:PORT/SERVICE",
+    "rediss+sentinel": "rediss+sentinel://HOST:PORT,HOST:PORT/SERVICE",
+    "redis+cluster": "redis+cluster://HOST:PORT,HOST:PORT",
+    "rediss+cluster": "rediss+cluster://HOST:PORT,HOST:PORT",
+}
+
+
+def check_redis_url(url: str) -> None:
+    """Accept a URL that names servers in one of `URL_FORMS`.
+
+    Raises:
+        ValueError: it does not; the text says what is allowed and repeats no part of the URL but its scheme.
+    """
+    scheme, separator, rest = url.partition("://")
+    if not separator or scheme not in URL_FORMS:
+        raise ValueError("allowed: " + ", ".join(f"{name}://" for name in URL_FORMS))
+    form = f"allowed: {URL_FORMS[scheme]}"
+    if re.search(r"\s", url):
+        raise ValueError(f"a URL has no blanks; {form}")
+    authority, _, path = rest.partition("?")[0].partition("/")
+    if scheme == "unix":
+        if not path or path.endswith("/"):
+            raise ValueError(f"the path of the socket is missing; {form}")
+        return
+    is_several = scheme.endswith(("+sentinel", "+cluster"))
+    hosts = authority.rpartition("@")[2].split(",")
+    if len(hosts) > 1 and not is_several:
+        raise ValueError(f"one server only; {form}")
+    for host in hosts:
+        _check_host(host, form)
+    if scheme.endswith("+sentinel") and not path.partition("/")[0]:
+        raise ValueError(f"the service's name is missing behind the hosts; {form}")
+    if not is_several and not re.fullmatch(r"\d*", path):
+        raise ValueError(f"the database is a number; {form}")
+
+
+def mask_password(text: str) -> str:
+    """The text with the password of every URL in it replaced by ``***``; anything else is left as it is."""
+    # Greedy up to the last @ of a word: a password that holds an unescaped @ or / must not show its tail.
+    masked = re.sub(r"(://[^\s:@/]*):\S*@", r"\1:***@", text)
+    # redis-py also takes a password as a query parameter.
+    return re.sub(r"([?&]password=)[^\s&]*", r"\1***", masked)
+
+
+def _check_host(host: str, form: str) -> None:
+    try:
+        parts = urlsplit(f"//{host}")
+        name, port = parts.hostname, parts.port
+    except ValueError:
+        raise ValueError(f"a port is a number from 1 to 65535; {form}") from None
+    if not name or parts.path or host.endswith(":"):
+        raise ValueError(f"a host's name or port is missing; {form}")
+    if port == 0:
+        raise ValueError(f"a port is a number from 1 to 65535; {form}")

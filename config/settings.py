@@ -1,0 +1,77 @@
+"""The settings: names, units, ranges and defaults, in one frozen model.
+
+The waits of an IGQ agent in retry are not among them: IBM fixes those, and so does this project.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from config.redis_url import check_redis_url, mask_password
+
+
+class ConfigError(Exception):
+    """A setting cannot be used. The message is one line: the setting, its value, what is allowed."""
+
+
+def _is_url(url: str) -> str:
+    check_redis_url(url)
+    return url
+
+
+def _to_path(value: object) -> object:
+    # A TOML file cannot hold a Path, and its types are checked strictly.
+    return Path(value) if isinstance(value, str) else value
+
+
+class Settings(BaseModel):
+    """What one command runs with. Made by `config.loading.load_settings`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    #: Name of the queue-sharing group.
+    group: Annotated[
+        str,
+        Field(pattern=r"^[A-Z$#@][A-Z0-9$#@]{0,3}$"),
+        Field(description="1 to 4 of A-Z 0-9 $ # @, the first no digit"),
+    ] = "QSG1"
+    #: Where Redis is; None means the embedded server in `data_dir`. It may hold a password,
+    #: so what is shown is `redis_url_masked`.
+    redis_url: Annotated[str, AfterValidator(_is_url)] | None = Field(default=None, repr=False)
+    #: Logs, reports and the embedded server's data. Absolute.
+    data_dir: Annotated[Path, BeforeValidator(_to_path), Field(description="a path")]
+    #: For how long a manager or a program that has stopped answering keeps its name and its work.
+    lease_ms: Annotated[int, Field(ge=500, le=600_000, description="500 to 600000 milliseconds")] = 5_000
+    #: What a deployment that may lose acknowledged messages does to a starting manager: a line, or a refusal.
+    durability: Annotated[Literal["report", "strict"], Field(description="report or strict")] = "report"
+    #: Replicas that must have a change before it is acknowledged (WAIT); 0 for none.
+    wait_replicas: Annotated[int, Field(ge=0, le=100, description="0 to 100 replicas")] = 0
+    #: How long to wait for them.
+    wait_replicas_timeout_ms: Annotated[
+        int, Field(ge=1, le=60_000, description="1 to 60000 milliseconds")
+    ] = 1_000
+    #: Whether message events are recorded for the pipeline.
+    journal: Annotated[bool, Field(description="true or false")] = True
+    #: Message events kept in a structure before the oldest are dropped.
+    journal_max_entries: Annotated[
+        int, Field(ge=1_000, le=1_000_000_000, description="1000 to 1000000000 entries")
+    ] = 1_000_000
+    #: Application structure that is defined with the group, for what names none.
+    default_structure: Annotated[
+        str,
+        Field(pattern=r"^[A-Z][A-Z0-9]{0,11}$"),
+        Field(description="1 to 12 of A-Z 0-9, the first a letter"),
+    ] = "APPL1"
+
+    @property
+    def is_embedded(self) -> bool:
+        """Whether Redis is the embedded server, because no URL is set."""
+        return self.redis_url is None
+
+    @property
+    def redis_url_masked(self) -> str:
+        """The URL for logs and reports, its password hidden; ``embedded`` where there is none."""
+        return "embedded" if self.redis_url is None else mask_password(self.redis_url)

@@ -1,0 +1,90 @@
+"""Redis URLs: which are taken, what a refusal says, and that no password is shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from config import ConfigError, load_settings
+from config.redis_url import mask_password
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis://localhost",
+        "redis://localhost:6380/2",
+        "redis://[::1]:6379",
+        "rediss://user:s%40cret@redis.example:6379/0",
+        "unix:///run/redis.sock",
+        "unix:///run/redis.sock?db=1",
+        "redis+sentinel://a:26379,b:26379/mymaster",
+        "redis+sentinel://:secret@a,b,c/mymaster",
+        "redis+cluster://a:7000,b:7001,c:7002",
+        "rediss+cluster://a",
+    ],
+)
+def test_urls_that_are_taken(tmp_path: Path, url: str) -> None:
+    settings = load_settings({"HOME": str(tmp_path), "IGQ_REDIS_URL": url})
+
+    assert settings.redis_url == url
+    assert not settings.is_embedded
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("localhost:6379", "allowed: redis://, rediss://, unix://"),
+        ("http://localhost", "allowed: redis://, rediss://, unix://"),
+        ("redis://", "host's name or port is missing"),
+        ("redis://h:", "host's name or port is missing"),
+        ("redis://h:x", "port is a number"),
+        ("redis://h:70000", "port is a number"),
+        ("redis://h:0", "port is a number"),
+        ("redis://h/db", "database is a number"),
+        ("redis://a,b", "one server only"),
+        ("redis://a b", "no blanks"),
+        ("unix://", "path of the socket is missing"),
+        ("unix:///run/", "path of the socket is missing"),
+        ("redis+sentinel://a,b", "service's name is missing"),
+        ("redis+cluster://a,,b", "host's name or port is missing"),
+    ],
+)
+def test_other_urls_are_refused_with_the_form_that_is_allowed(tmp_path: Path, url: str, said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_settings({"HOME": str(tmp_path), "IGQ_REDIS_URL": url})
+
+    assert str(caught.value).startswith(f"IGQ_REDIS_URL={url}: ")
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis://u:S3CRET@h:x",
+        "redis://:S3CRET@h:x",
+        "redis://u:S3/CRET@h:x",
+        "redis://u:p@S3CRET@h:x",
+        "nonsense://u:S3CRET@h",
+        "redis+sentinel://u:S3CRET@a,b",
+        "redis://h:x?password=S3CRET",
+    ],
+)
+def test_an_error_shows_no_password(tmp_path: Path, url: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_settings({"HOME": str(tmp_path), "IGQ_REDIS_URL": url})
+
+    assert "CRET" not in str(caught.value)
+    assert "***" in str(caught.value)
+
+
+def test_settings_show_no_password(tmp_path: Path) -> None:
+    settings = load_settings({"HOME": str(tmp_path), "IGQ_REDIS_URL": "redis://u:S3CRET@h:6379/0"})
+
+    assert settings.redis_url_masked == "redis://u:***@h:6379/0"
+    assert "S3CRET" not in repr(settings)
+
+
+def test_text_without_a_password_is_left_as_it_is() -> None:
+    assert mask_password("redis://user@h:6379/1 is down") == "redis://user@h:6379/1 is down"

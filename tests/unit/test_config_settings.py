@@ -1,0 +1,193 @@
+"""Settings: where they come from, which wins, and what an error says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from config import ConfigError, Settings, load_settings, prepare_data_dir
+
+
+def error_of(env: Mapping[str, str]) -> str:
+    with pytest.raises(ConfigError) as caught:
+        load_settings(env)
+    text = str(caught.value)
+    assert "\n" not in text
+    return text
+
+
+def toml(tmp_path: Path, text: str, **env: str) -> dict[str, str]:
+    path = tmp_path / "igq.toml"
+    path.write_text(text, encoding="utf-8")
+    return {"IGQ_CONFIG": str(path), "HOME": str(tmp_path)} | env
+
+
+def test_without_file_and_environment_the_defaults_are_in_force(tmp_path: Path) -> None:
+    settings = load_settings({"HOME": str(tmp_path)})
+
+    assert settings.group == "QSG1"
+    assert settings.is_embedded
+    assert settings.redis_url_masked == "embedded"
+    assert settings.data_dir == tmp_path / ".local/share/igq"
+    assert settings.lease_ms == 5_000
+    assert settings.durability == "report"
+    assert settings.journal
+    assert settings.journal_max_entries == 1_000_000
+    assert settings.default_structure == "APPL1"
+
+
+def test_data_goes_to_the_users_data_home_where_one_is_named(tmp_path: Path) -> None:
+    settings = load_settings({"HOME": "/nowhere", "XDG_DATA_HOME": str(tmp_path)})
+
+    assert settings.data_dir == tmp_path / "igq"
+
+
+def test_environment_wins_over_file_and_file_over_defaults(tmp_path: Path) -> None:
+    env = toml(tmp_path, 'group = "NY03"\nlease_ms = 2000\n', IGQ_LEASE_MS="900")
+
+    settings = load_settings(env)
+
+    assert (settings.group, settings.lease_ms, settings.wait_replicas) == ("NY03", 900, 0)
+
+
+def test_a_variable_set_to_nothing_counts_as_unset(tmp_path: Path) -> None:
+    settings = load_settings({"HOME": str(tmp_path), "IGQ_REDIS_URL": "", "IGQ_GROUP": "", "IGQ_CONFIG": ""})
+
+    assert settings == load_settings({"HOME": str(tmp_path)})
+
+
+def test_text_of_the_environment_becomes_numbers_and_truth_values(tmp_path: Path) -> None:
+    env = {"HOME": str(tmp_path), "IGQ_JOURNAL": "false", "IGQ_WAIT_REPLICAS": "2"}
+
+    settings = load_settings(env)
+
+    assert settings.journal is False
+    assert settings.wait_replicas == 2
+
+
+def test_relative_data_dir_of_a_file_starts_at_the_file(tmp_path: Path) -> None:
+    assert load_settings(toml(tmp_path, 'data_dir = "here"')).data_dir == tmp_path / "here"
+
+
+def test_settings_cannot_be_changed(tmp_path: Path) -> None:
+    settings = load_settings({"HOME": str(tmp_path)})
+
+    with pytest.raises(ValidationError, match="frozen"):
+        settings.group = "QSG2"
+
+
+@pytest.mark.parametrize("name", ["Q", "NY03", "$A#@", "QSG1"])
+def test_group_names_that_are_taken(tmp_path: Path, name: str) -> None:
+    assert load_settings({"HOME": str(tmp_path), "IGQ_GROUP": name}).group == name
+
+
+@pytest.mark.parametrize("name", ["qsg1", "QSG10", "1QSG", "Q-1", "Q\n", " Q"])
+def test_other_group_names_are_refused_with_what_is_allowed(tmp_path: Path, name: str) -> None:
+    text = error_of({"HOME": str(tmp_path), "IGQ_GROUP": name})
+
+    assert text.startswith("IGQ_GROUP=")
+    assert "1 to 4 of A-Z 0-9 $ # @" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "allowed"),
+    [
+        ("lease_ms", "499", "500 to 600000 milliseconds"),
+        ("lease_ms", "5 s", "500 to 600000 milliseconds"),
+        ("durability", "maximal", "report or strict"),
+        ("wait_replicas", "-1", "0 to 100 replicas"),
+        ("wait_replicas_timeout_ms", "0", "1 to 60000 milliseconds"),
+        ("journal", "perhaps", "true or false"),
+        ("journal_max_entries", "10", "1000 to 1000000000 entries"),
+        ("default_structure", "appl1", "1 to 12 of A-Z 0-9, the first a letter"),
+    ],
+)
+def test_error_names_setting_value_and_what_is_allowed(
+    tmp_path: Path, name: str, value: str, allowed: str
+) -> None:
+    variable = f"IGQ_{name.upper()}"
+
+    assert error_of({"HOME": str(tmp_path), variable: value}) == f"{variable}={value}: allowed: {allowed}"
+
+
+def test_a_file_has_types_and_they_must_be_right(tmp_path: Path) -> None:
+    env = toml(tmp_path, 'lease_ms = "2000"')
+
+    assert error_of(env) == f"lease_ms in {env['IGQ_CONFIG']}=2000: allowed: 500 to 600000 milliseconds"
+
+
+def test_wrong_line_in_the_file_is_found_where_the_environment_covers_it(tmp_path: Path) -> None:
+    assert "lease_ms in" in error_of(toml(tmp_path, "lease_ms = 1", IGQ_LEASE_MS="2000"))
+
+
+def test_unknown_setting_is_refused_with_the_nearest_known_one(tmp_path: Path) -> None:
+    text = error_of(toml(tmp_path, "lease_millis = 2000"))
+
+    assert text.endswith(
+        "lease_millis in " + str(tmp_path / "igq.toml") + ": unknown setting; did you mean lease_ms?"
+    )
+
+
+@pytest.mark.parametrize("word", ["retry", "interval", "short", "long", "batch"])
+def test_no_setting_touches_the_agents_retry(word: str) -> None:
+    """IBM fixes the four numbers of the IGQ agent's retry, and its batch."""
+    assert not [name for name in Settings.model_fields if re.search(word, name)]
+
+
+def test_file_that_is_not_toml_is_told_with_its_line(tmp_path: Path) -> None:
+    text = error_of(toml(tmp_path, 'group = "QSG1"\nlease_ms 2000\n'))
+
+    assert str(tmp_path / "igq.toml") in text
+    assert "line 2" in text
+
+
+def test_file_that_cannot_be_read_is_told_with_the_reason(tmp_path: Path) -> None:
+    missing = tmp_path / "none.toml"
+    binary = tmp_path / "binary.toml"
+    binary.write_bytes(b"\xff\xfe\x00")
+
+    assert error_of({"IGQ_CONFIG": str(missing)}).startswith(
+        f"IGQ_CONFIG={missing}: cannot be read: No such file"
+    )
+    assert "it is not UTF-8 text" in error_of({"IGQ_CONFIG": str(binary)})
+
+
+def test_data_dir_below_a_file_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+
+    text = error_of({"IGQ_DATA_DIR": str(file / "data")})
+
+    assert text.startswith(f"IGQ_DATA_DIR={file / 'data'}: {file} is not a directory")
+
+
+def test_loading_makes_no_directory_and_preparing_makes_it_for_its_owner_alone(tmp_path: Path) -> None:
+    settings = load_settings({"IGQ_DATA_DIR": str(tmp_path / "a/b")})
+    assert not (tmp_path / "a").exists()
+
+    path = prepare_data_dir(settings)
+
+    assert path.stat().st_mode & 0o777 == 0o700
+    assert not list(path.iterdir())
+
+
+def test_data_dir_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    settings = load_settings({"IGQ_DATA_DIR": str(tmp_path / "data")})
+    settings.data_dir.touch()
+
+    with pytest.raises(ConfigError, match=r"IGQ_DATA_DIR=.*: File exists; allowed: a directory"):
+        prepare_data_dir(settings)
+
+
+def test_sample_file_says_the_defaults(tmp_path: Path) -> None:
+    sample = Path(__file__).parents[2] / "config/sample.toml"
+
+    settings = load_settings({"IGQ_CONFIG": str(sample), "HOME": str(tmp_path)})
+
+    assert settings == load_settings({"HOME": str(tmp_path)})
+    for name in Settings.model_fields:
+        assert re.search(rf"^(# )?{name} = ", sample.read_text(encoding="utf-8"), re.MULTILINE), name
