@@ -34,10 +34,11 @@ def load_settings(env: Mapping[str, str] | None = None) -> Settings:
         ConfigError: a setting, the file or the data directory cannot be used.
     """
     env = os.environ if env is None else env
-    values: dict[str, Any] = {"data_dir": _default_data_dir(env)}
+    base: dict[str, Any] = {"data_dir": _default_data_dir(env)}
+    from_file: dict[str, Any] = {}
     if env.get("IGQ_CONFIG"):
-        values |= _read_file(_absolute(Path(env["IGQ_CONFIG"]), Path.cwd()), values)
-    values |= _read_environment(env, values)
+        from_file = _read_file(_absolute(Path(env["IGQ_CONFIG"]), Path.cwd()), base)
+    values = base | from_file | _read_environment(env, base)
     _check_can_write(values["data_dir"])
     return Settings.model_validate(values)
 
@@ -78,6 +79,9 @@ def _read_file(path: Path, base: dict[str, Any]) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         # tomllib ends its text with the place: (at line 3, column 9).
         raise ConfigError(f"IGQ_CONFIG={path}: is not TOML: {error}") from None
+    if isinstance(values.get("data_dir"), str):
+        # TOML has no type for a path.
+        values["data_dir"] = Path(values["data_dir"])
     given = _validate(values, base, lambda name: f"{name} in {path}", is_text=False)
     if "data_dir" in given:
         given["data_dir"] = _absolute(given["data_dir"], path.parent)
@@ -98,8 +102,9 @@ def _validate(
     """The values, typed. Text is converted (IGQ_LEASE_MS=2000); TOML has types, and those must be right."""
     try:
         if is_text:
-            text_base = {name: str(value) for name, value in base.items()}
-            settings = Settings.model_validate_strings(text_base | values)
+            settings = Settings.model_validate_strings(
+                {name: str(value) for name, value in (base | values).items()}
+            )
         else:
             settings = Settings.model_validate(base | values, strict=True)
     except ValidationError as error:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from config.redis_url import check_redis_url, mask_password
 
@@ -20,11 +20,6 @@ class ConfigError(Exception):
 def _is_url(url: str) -> str:
     check_redis_url(url)
     return url
-
-
-def _to_path(value: object) -> object:
-    # A TOML file cannot hold a Path, and its types are checked strictly.
-    return Path(value) if isinstance(value, str) else value
 
 
 class Settings(BaseModel):
@@ -42,7 +37,7 @@ class Settings(BaseModel):
     #: so what is shown is `redis_url_masked`.
     redis_url: Annotated[str, AfterValidator(_is_url)] | None = Field(default=None, repr=False)
     #: Logs, reports and the embedded server's data. Absolute.
-    data_dir: Annotated[Path, BeforeValidator(_to_path), Field(description="a path")]
+    data_dir: Annotated[Path, Field(description="a path")]
     #: For how long a manager or a program that has stopped answering keeps its name and its work.
     lease_ms: Annotated[int, Field(ge=500, le=600_000, description="500 to 600000 milliseconds")] = 5_000
     #: What a deployment that may lose acknowledged messages does to a starting manager: a line, or a refusal.
