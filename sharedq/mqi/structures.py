@@ -1,0 +1,150 @@
+"""The structures that an MQI call takes and returns: MQMD, MQGMO, MQPMO, MQOD, MQCNO, MQSTS.
+
+They are mutable, as IBM's are: a call reads what the program set and leaves its answers in the same place.
+Fields are IBM's in snake_case and start with IBM's initial values. Nothing is checked here: calls check, and
+answer with a reason code.
+
+* Numbers are plain integers; the classes of ``sharedq.mqi.constants`` name them.
+* Fields of IBM's type MQCHAR*n* are bytes without the padding: ``b""`` is all blanks.
+* Fields of IBM's type MQBYTE*n* (identifiers, tokens) are bytes of exactly *n*.
+
+``sharedq.mqi.wire`` turns them into IBM's layouts and back.
+Source: IBM MQ reference, "Data types used in the MQI".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sharedq.mqi.limits import NULL_ACCOUNTING_TOKEN, NULL_CONN_TAG, NULL_ID, NULL_MSG_TOKEN
+
+
+@dataclass(slots=True)
+class MQMD:
+    """Message descriptor.
+
+    ``expiry`` is in tenths of a second, -1 for ever. ``put_date`` is YYYYMMDD, ``put_time`` HHMMSSTH, in UTC.
+    ``version`` says whether the program knows the fields from ``group_id`` on (2) or not (1).
+    """
+
+    version: int = 1
+    report: int = 0
+    msg_type: int = 8
+    expiry: int = -1
+    feedback: int = 0
+    encoding: int = 0x222
+    coded_char_set_id: int = 0
+    format: bytes = b""
+    priority: int = -1
+    persistence: int = 2
+    msg_id: bytes = NULL_ID
+    correl_id: bytes = NULL_ID
+    backout_count: int = 0
+    reply_to_q: bytes = b""
+    reply_to_q_mgr: bytes = b""
+    user_identifier: bytes = b""
+    accounting_token: bytes = NULL_ACCOUNTING_TOKEN
+    appl_identity_data: bytes = b""
+    put_appl_type: int = 0
+    put_appl_name: bytes = b""
+    put_date: bytes = b""
+    put_time: bytes = b""
+    appl_origin_data: bytes = b""
+    group_id: bytes = NULL_ID
+    msg_seq_number: int = 1
+    offset: int = 0
+    msg_flags: int = 0
+    original_length: int = -1
+
+
+@dataclass(slots=True)
+class MQGMO:
+    """Get-message options.
+
+    ``wait_interval`` is in milliseconds, -1 for ever. Match options count from version 2, ``msg_token`` from 3;
+    ``group_status``, ``segment_status`` and ``segmentation`` are one character each, left by the call.
+    """
+
+    version: int = 1
+    options: int = 0
+    wait_interval: int = 0
+    signal1: int = 0
+    signal2: int = 0
+    resolved_q_name: bytes = b""
+    match_options: int = 3
+    group_status: bytes = b" "
+    segment_status: bytes = b" "
+    segmentation: bytes = b" "
+    msg_token: bytes = NULL_MSG_TOKEN
+    returned_length: int = -1
+    msg_handle: int = 0
+
+
+@dataclass(slots=True)
+class MQPMO:
+    """Put-message options. ``context`` is the input handle that PASS_*_CONTEXT takes the context from."""
+
+    version: int = 1
+    options: int = 0
+    timeout: int = -1
+    context: int = 0
+    known_dest_count: int = 0
+    unknown_dest_count: int = 0
+    invalid_dest_count: int = 0
+    resolved_q_name: bytes = b""
+    resolved_q_mgr_name: bytes = b""
+    recs_present: int = 0
+    put_msg_rec_fields: int = 0
+    original_msg_handle: int = 0
+    new_msg_handle: int = 0
+    action: int = 0
+    pub_level: int = 9
+
+
+@dataclass(slots=True)
+class MQOD:
+    """Object descriptor: what is opened, and (version 3) what its name was resolved to."""
+
+    version: int = 1
+    object_type: int = 1
+    object_name: bytes = b""
+    object_q_mgr_name: bytes = b""
+    dynamic_q_name: bytes = b"CSQ.*"
+    alternate_user_id: bytes = b""
+    recs_present: int = 0
+    known_dest_count: int = 0
+    unknown_dest_count: int = 0
+    invalid_dest_count: int = 0
+    alternate_security_id: bytes = bytes(40)
+    resolved_q_name: bytes = b""
+    resolved_q_mgr_name: bytes = b""
+    resolved_type: int = 0
+
+
+@dataclass(slots=True)
+class MQCNO:
+    """Connect options. ``conn_tag`` counts from version 3; the call leaves ``connection_id`` (version 5)."""
+
+    version: int = 1
+    options: int = 0
+    conn_tag: bytes = NULL_CONN_TAG
+    connection_id: bytes = NULL_ID
+
+
+@dataclass(slots=True)
+class MQSTS:
+    """Status of asynchronous puts since the last MQSTAT: the first failure, and how many there were."""
+
+    version: int = 1
+    comp_code: int = 0
+    reason: int = 0
+    put_success_count: int = 0
+    put_warning_count: int = 0
+    put_failure_count: int = 0
+    object_type: int = 1
+    object_name: bytes = b""
+    object_q_mgr_name: bytes = b""
+    resolved_object_name: bytes = b""
+    resolved_q_mgr_name: bytes = b""
+    open_options: int = 0
+    sub_options: int = 0
