@@ -1,0 +1,217 @@
+"""The native Python API: connections and queues as objects, over the MQI underneath.
+
+    with sharedq.connect("EWR") as connection, connection.open("FLIGHTS", OpenOption.INPUT_SHARED) as flights:
+        message = flights.get(GetOption.SYNCPOINT | GetOption.WAIT, wait_ms=5000)
+        connection.commit()
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from types import TracebackType
+
+from config.loading import load_settings
+from config.settings import Settings
+from sharedq import getting, opening, putting
+from sharedq.connection import Connection, connect_to
+from sharedq.getting import Message
+from sharedq.group import Group
+from sharedq.handle import Handle
+from sharedq.inquiry import inquire, set_attributes
+from sharedq.mqi.constants import (
+    CharSelector,
+    CloseOption,
+    ConnectOption,
+    GetOption,
+    IntSelector,
+    MatchOption,
+    OpenOption,
+    PutOption,
+)
+from sharedq.mqi.structures import MQGMO, MQMD, MQOD, MQPMO
+
+_groups: dict[Settings, Group] = {}
+_groups_lock = threading.Lock()
+
+
+def group_for(settings: Settings | None = None) -> Group:
+    """The group of these settings (default: environment and file), one for the process."""
+    settings = settings or load_settings()
+    with _groups_lock:
+        group = _groups.get(settings)
+        if group is None:
+            group = _groups[settings] = Group(settings)
+        return group
+
+
+def connect(
+    qmgr_name: str = "",
+    *,
+    conn_tag: bytes = b"",
+    options: ConnectOption | int = 0,
+    appl_name: str = "",
+    settings: Settings | None = None,
+) -> QueueManagerConnection:
+    """Connect to a queue manager, or by the group's name to any running member (MQCONNX).
+
+    Args:
+        conn_tag: connection tag, at most 128 bytes; used with ``ConnectOption.SERIALIZE_CONN_TAG_*``.
+
+    Raises:
+        MQIError: 2058 unknown, 2059 not running, 2161 quiescing, 2271 tag in use, 2009 Redis is not reachable.
+        DeploymentError: Redis cannot be used as configured.
+    """
+    group = group_for(settings)
+    return QueueManagerConnection(
+        connect_to(group, qmgr_name, tag=conn_tag, options=options, appl_name=appl_name)
+    )
+
+
+class QueueManagerConnection:
+    """A connection to a queue manager. Leaving its ``with`` block commits, or backs out after an exception."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+
+    @property
+    def qmgr_name(self) -> str:
+        """The manager connected to."""
+        return self.connection.qmgr_name
+
+    def open(self, name: str, options: OpenOption | int, *, qmgr_name: str = "") -> Queue:
+        """MQOPEN: *name*, at the manager *qmgr_name* or here."""
+        od = MQOD(object_name=name.encode(), object_q_mgr_name=qmgr_name.encode())
+        with self.connection.lock:
+            return Queue(self.connection, opening.open_queue(self.connection, od, options))
+
+    def put1(self, name: str, body: bytes, md: MQMD | None = None, *, qmgr_name: str = "", options: int = 0) -> MQMD:
+        """MQPUT1: open, put one message, close."""
+        with self.open(name, OpenOption.OUTPUT, qmgr_name=qmgr_name) as queue:
+            return queue.put(body, md, options=options)
+
+    def commit(self) -> None:
+        """MQCMIT.
+
+        Raises:
+            MQIError: 2003 backed out instead; 2009 unknown.
+        """
+        with self.connection.lock:
+            self.connection.check()
+            self.connection.commit()
+
+    def backout(self) -> None:
+        """MQBACK."""
+        with self.connection.lock:
+            self.connection.check()
+            self.connection.backout()
+
+    def disconnect(self) -> None:
+        """MQDISC: commits what is outstanding."""
+        with self.connection.lock:
+            self.connection.disconnect()
+
+    def __enter__(self) -> QueueManagerConnection:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        with self.connection.lock:
+            if error is not None and not self.connection.is_ended:
+                self.connection.backout()
+            self.connection.disconnect()
+
+
+class Queue:
+    """An open queue."""
+
+    def __init__(self, connection: Connection, handle: Handle) -> None:
+        self.connection, self.handle = connection, handle
+
+    @property
+    def name(self) -> str:
+        """The name it was opened by."""
+        return self.handle.object_name
+
+    def put(self, body: bytes, md: MQMD | None = None, *, options: PutOption | int = 0) -> MQMD:
+        """MQPUT one message; returns its descriptor with the identifiers it was given."""
+        md = MQMD() if md is None else md
+        with self.connection.lock:
+            putting.put(self.connection, self._open_handle(), md, MQPMO(options=PutOption(options)), body)
+        return md
+
+    def put_many(self, messages: Iterable[tuple[MQMD, bytes]], *, options: PutOption | int = 0) -> list[MQMD]:
+        """MQPUT many in few round trips (100 messages or 1 MiB each)."""
+        batch = list(messages)
+        with self.connection.lock:
+            putting.put_many(self.connection, self._open_handle(), batch, MQPMO(options=PutOption(options)))
+        return [md for md, _ in batch]
+
+    def get(
+        self,
+        options: GetOption | int = 0,
+        *,
+        wait_ms: int = 0,
+        match: MQMD | None = None,
+        match_options: MatchOption | int | None = None,
+        max_length: int = getting.LENGTH_MAX,
+    ) -> Message:
+        """MQGET one message, taking or browsing it.
+
+        Args:
+            wait_ms: with ``GetOption.WAIT``; -1 waits for ever.
+            match: descriptor whose fields *match_options* name (default: MsgId and CorrelId, nulls match anything).
+
+        Raises:
+            MQIError: 2033 nothing fits, ...
+        """
+        gmo = MQGMO(options=GetOption(options), wait_interval=wait_ms)
+        if match_options is not None:
+            gmo.match_options = MatchOption(match_options)
+        with self.connection.lock:
+            return getting.get(
+                self.connection, self._open_handle(), match or MQMD(), gmo, max_length=max_length
+            )
+
+    def get_many(self, count: int, options: GetOption | int = 0, *, wait_ms: int = 0) -> list[Message]:
+        """Take up to *count* (1..100) messages in one round trip; at least one, else 2033."""
+        gmo = MQGMO(options=GetOption(options), wait_interval=wait_ms)
+        with self.connection.lock:
+            return getting.get_many(self.connection, self._open_handle(), gmo, count)
+
+    def commit_and_get(self, options: GetOption | int = 0, *, wait_ms: int = 0) -> Message:
+        """MQCMIT and the next MQGET in one round trip."""
+        gmo = MQGMO(options=GetOption(options), wait_interval=wait_ms)
+        with self.connection.lock:
+            return getting.commit_and_get(self.connection, self._open_handle(), gmo)
+
+    def inquire(self, *selectors: IntSelector | CharSelector) -> dict[int, int | bytes]:
+        """MQINQ: values by selector; character attributes are padded to their length."""
+        with self.connection.lock:
+            return inquire(self.connection, self._open_handle(), selectors)
+
+    def set(self, values: dict[int, int | bytes]) -> None:
+        """MQSET: inhibit get or put, trigger attributes."""
+        with self.connection.lock:
+            set_attributes(self.connection, self._open_handle(), values)
+
+    def close(self, options: CloseOption | int = 0) -> None:
+        """MQCLOSE."""
+        with self.connection.lock:
+            opening.close_handle(self.connection, self.handle, options)
+
+    def _open_handle(self) -> Handle:
+        self.connection.check()
+        return self.handle
+
+    def __enter__(self) -> Queue:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if not self.handle.is_closed and not self.connection.is_ended:
+            self.close()
+
+

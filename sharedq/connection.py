@@ -1,0 +1,404 @@
+"""A connection to a queue manager (Hconn): its owner token, its link, its unit of work, its handles."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sharedq.context import default_appl_name
+from sharedq.group import Group
+from sharedq.handle import Handle, StructureAccess
+from sharedq.keys import structure_keys
+from sharedq.link import Argument, Link, Reply
+from sharedq.mqi.constants import MQCC, MQRC, ConnectOption
+from sharedq.mqi.errors import MQIError, error_for
+from sharedq.owner import Process, process_for, release_process
+from sharedq.unit_of_work import CHUNK_MESSAGES, UnitOfWork
+
+if TYPE_CHECKING:
+    from sharedq.putting import PendingPut
+
+ScriptCall = tuple[str, Sequence[str], Sequence[Argument]]
+
+#: MAXUMSGS until the manager's attributes say otherwise.
+DEFAULT_MAX_UNCOMMITTED = 10_000
+
+_TAG_OPTIONS = {
+    ConnectOption.SERIALIZE_CONN_TAG_QSG: "G",
+    ConnectOption.SERIALIZE_CONN_TAG_Q_MGR: "Q",
+}
+
+
+class Connection:
+    """One connection; calls from several threads take turns.
+
+    Every call first makes sure that the process still holds its lease; a call whose outcome is unknown breaks the
+    connection for good (2009), and its unit of work is then resolved by a manager of the group.
+    """
+
+    def __init__(
+        self, group: Group, process: Process, *, tag: str = "", appl_name: str = "", is_internal: bool = False
+    ) -> None:
+        self.group, self.process, self.tag = group, process, tag
+        self.qmgr_name = process.qmgr
+        self.origin = process.qmgr.encode()
+        self.appl_name = appl_name or default_appl_name().decode()
+        self.appl_name_bytes = self.appl_name.encode()[:28]
+        self.lock = threading.RLock()
+        self.token = f"{process.token}.{process.add(self)}"
+        self.unit = UnitOfWork(self.token)
+        self.handles: dict[int, Handle] = {}
+        self.pending: list[PendingPut] = []
+        self.put_failure: MQIError | None = None
+        self.is_quiescing = process.is_quiescing
+        self.max_uncommitted = DEFAULT_MAX_UNCOMMITTED
+        self._is_internal = is_internal
+        self._link: Link = group.new_link()
+        self._accesses: dict[str, StructureAccess] = {}
+        self._to_forget: list[str] = []
+        self._next_handle = 0
+        self._is_ended = False
+        self._waiting_on: str | None = None
+        try:
+            self._register()
+        except BaseException:
+            self._drop()
+            raise
+
+    def _register(self) -> None:
+        keys = self.group.keys
+        info = json.dumps({"appl": self.appl_name, "pid": os.getpid(), "tag": self.tag[1:]})
+        reply = self._link.call(
+            "admin/connect",
+            [keys.owners, keys.fence, keys.tags, keys.members, keys.leases],
+            [self.token, self.qmgr_name, self.process.incarnation, self.process.token, info, self.tag]
+            + [int(self._is_internal)],
+        )
+        if reply[0]:
+            detail = f"held by {reply[1].decode()}" if reply[1] else ""
+            raise error_for(MQRC(reply[0]), "MQCONNX", self.qmgr_name, detail)
+
+    # -- calls ---------------------------------------------------------------------------------------------------
+
+    def access(self, structure: str) -> StructureAccess:
+        """Enter a structure: from then on this connection may change state there until it is fenced."""
+        access = self._accesses.get(structure)
+        if access is None:
+            keys = structure_keys(self.group.name, structure)
+            number = self.group.structure_number(structure)
+            process = self.process
+            owner = [self.token, self.qmgr_name, process.incarnation, process.token]
+            self.checked_call("structure/attach", [keys.owners, keys.fence], owner)
+            # A recoverer fences the administration structure first and lists the structures afterwards: whoever
+            # passes this check after entering a structure will be found there.
+            self.checked_call("admin/check_owner", [self.group.keys.fence], owner)
+            access = self._accesses[structure] = StructureAccess(keys, number)
+        return access
+
+    def checked_call(self, name: str, keys: Sequence[str], args: Sequence[Argument]) -> Reply:
+        """Call a script whose reply begins with a reason code; raise unless that is 0.
+
+        Raises:
+            MQIError: what the script answered.
+        """
+        reply = self.call(name, keys, args)
+        if reply[0]:
+            raise self.error(reply[0])
+        return reply
+
+    def call(self, name: str, keys: Sequence[str], args: Sequence[Argument]) -> Reply:
+        """Call a script under this connection's lease; 2009 breaks the connection."""
+        return self.call_many(((name, keys, args),))[0]
+
+    def call_many(self, calls: Sequence[ScriptCall]) -> list[Reply]:
+        """Call scripts of one structure in one write, in order."""
+        self.check()
+        try:
+            replies = self._link.call_many(calls)
+        except MQIError as error:
+            if error.reason == MQRC.CONNECTION_BROKEN:
+                self.break_off()
+            raise
+        for reply in replies:
+            if isinstance(reply, list) and reply and reply[0] == MQRC.CONNECTION_BROKEN:
+                self.break_off()
+                raise error_for(MQRC.CONNECTION_BROKEN, "", self.qmgr_name, "this connection was fenced by a recoverer")
+        return replies
+
+    def block_then_call(
+        self, wake_key: str, timeout_s: float, name: str, keys: Sequence[str], args: Sequence[Argument]
+    ) -> tuple[bool, Reply]:
+        """Wait for a wake-up, then call a script, in one write (see ``Link.block_then_call``)."""
+        self.check()
+        try:
+            woken, reply = self._link.block_then_call(wake_key, timeout_s, name, keys, args)
+        except MQIError as error:
+            if error.reason == MQRC.CONNECTION_BROKEN:
+                self.break_off()
+            raise
+        if reply[0] == MQRC.CONNECTION_BROKEN:
+            self.break_off()
+            raise error_for(MQRC.CONNECTION_BROKEN, "", self.qmgr_name, "this connection was fenced by a recoverer")
+        return woken, reply
+
+    def command(self, key: str, *args: Argument) -> Reply:
+        """A plain read command."""
+        self.check()
+        return self._link.command(key, *args)
+
+    def check(self) -> None:
+        """Raise 2009 when this connection has ended, or its process no longer surely holds its lease."""
+        if self._is_ended or self._link.is_broken:
+            raise error_for(MQRC.CONNECTION_BROKEN, "", self.qmgr_name)
+        self.process.check()
+
+    def error(self, reason: int, verb: str = "", name: str = "", detail: str = "") -> MQIError:
+        """The exception for a reason code that a script answered."""
+        return error_for(MQRC(reason), verb, name or self.qmgr_name, detail)
+
+    @property
+    def next_unit_id(self) -> str:
+        """Id of the unit of work that will be current behind a commit sent now."""
+        return self.unit.next_id if self.unit.is_active or self.pending else self.unit.id
+
+    # -- unit of work --------------------------------------------------------------------------------------------
+
+    def commit(self, *, and_then: Sequence[ScriptCall] = (), in_structure: str = "") -> list[Reply]:
+        """MQCMIT: make the unit of work's puts available and its gets final.
+
+        Args:
+            and_then: calls to send behind the commit in the same write, when the unit of work touches only
+                *in_structure*; otherwise they are sent after it.
+
+        Returns:
+            The replies to *and_then*.
+
+        Raises:
+            MQIError: 2003 an asynchronous put of it had failed, everything is backed out; 2009 unknown.
+        """
+        from sharedq.putting import pending_calls
+
+        if self.put_failure is not None:
+            failure, self.put_failure = self.put_failure, None
+            self.backout()
+            raise error_for(MQRC.BACKED_OUT, "MQCMIT", self.qmgr_name, str(failure)) from failure
+        by_structure = pending_calls(self)
+        parts = self.unit.parts
+        if len(parts) <= 1:
+            structure = next(iter(parts), in_structure)
+            calls = by_structure.get(structure, [])
+            if parts:
+                calls = [*calls, self._end_call("commit", structure, expected=parts[structure].operations)]
+            is_same = structure == in_structure
+            replies = self.call_many([*calls, *(and_then if is_same else ())]) if calls or and_then else []
+            ended = len(calls)
+            if parts:
+                self._finish_commit(structure, replies[ended - 1])
+            return replies[ended:] if is_same else (self.call_many(and_then) if and_then else [])
+        for structure, calls in by_structure.items():
+            self._check_flushed(self.call_many(calls), structure)
+        self._commit_everywhere()
+        return self.call_many(and_then) if and_then else []
+
+    def _finish_commit(self, structure: str, reply: Reply) -> None:
+        if reply[0]:
+            self.backout()
+            raise self.error(reply[0], "MQCMIT")
+        self._end_part("commit", structure, reply)
+        self.unit.begin_next()
+
+    def _check_flushed(self, replies: Sequence[Reply], structure: str) -> None:
+        for reply in replies:
+            if reply[0]:
+                self.backout()
+                raise error_for(MQRC.BACKED_OUT, "MQCMIT", structure, f"an asynchronous put failed: {reply[0]}")
+
+    def _commit_everywhere(self) -> None:
+        """Several structures: one decision in the administration structure, then each applies it."""
+        keys, unit = self.group.keys, self.unit
+        decide: ScriptCall = (
+            "admin/decide",
+            [keys.fence, keys.decisions],
+            [self.token, self.qmgr_name, self.process.incarnation, self.process.token, unit.id, " ".join(unit.parts)],
+        )
+        forget: list[ScriptCall] = [("admin/forget", [keys.decisions], self._to_forget)] if self._to_forget else []
+        self.call_many([decide, *forget])
+        self._to_forget = [unit.id]
+        for structure in unit.parts:
+            self._end_part("commit", structure, None)
+        unit.begin_next()
+
+    def backout(self) -> None:
+        """MQBACK: undo the unit of work. Puts vanish, gets return to their places.
+
+        Raises:
+            MQIError: 2009 unknown; the group backs it out.
+        """
+        self.pending.clear()
+        self.put_failure = None
+        for structure in self.unit.parts:
+            self._end_part("backout", structure, None)
+        self.unit.begin_next()
+
+    def _end_part(self, how: str, structure: str, reply: Reply) -> None:
+        """Call until a structure has applied its part of the unit of work, chunk by chunk."""
+        while reply is None or reply[1]:
+            name, keys, args = self._end_call(how, structure, expected=-1)
+            reply = self.checked_call(name, keys, args)
+
+    def _end_call(self, how: str, structure: str, *, expected: int) -> ScriptCall:
+        access, queues = self._accesses[structure], self.unit.parts[structure].queues
+        return end_unit_call(
+            access, how, self.token, self.token, self.unit.id, list(queues), expected, self.group.journal_max
+        )
+
+    # -- life ----------------------------------------------------------------------------------------------------
+
+    def next_handle_number(self) -> int:
+        """A number for a new handle."""
+        self._next_handle += 1
+        return self._next_handle
+
+    def waits_on(self, wake_key: str | None) -> None:
+        """Remember what this connection blocks on, for those who must end its wait."""
+        self._waiting_on = wake_key
+
+    def notice_quiescing(self) -> None:
+        """The manager quiesces: wake a waiting get, so that it can fail if it asked to."""
+        self.is_quiescing = True
+        wake_key = self._waiting_on
+        if wake_key is not None:
+            self.group.client(wake_key).rpush(wake_key, b"quiesce")
+
+    def interrupt(self) -> None:
+        """End a running call with 2009: the process lost its lease."""
+        self._link.interrupt()
+
+    def break_off(self) -> None:
+        """This connection is lost. A manager of the group backs out what it left."""
+        if not self._is_ended:
+            self._is_ended = True
+            self.process.abandon(self.token)
+            self._drop()
+
+    def disconnect(self) -> None:
+        """MQDISC: commit what is outstanding, close what is open, give back the tag.
+
+        Raises:
+            MQIError: 2009 when the outcome of the implied commit is unknown.
+        """
+        from sharedq.opening import close_handle
+
+        if self._is_ended:
+            self._drop()
+            return
+        self.commit()
+        for handle in list(self.handles.values()):
+            try:
+                close_handle(self, handle)
+            except MQIError as error:
+                if error.comp_code == MQCC.FAILED and error.reason == MQRC.CONNECTION_BROKEN:
+                    raise
+        for access in self._accesses.values():
+            keys = access.keys
+            self.call(
+                "structure/detach",
+                [keys.owners, keys.unit_of_work + self.token, keys.wake + self.token],
+                [self.token],
+            )
+        keys = self.group.keys
+        if self._to_forget:
+            self.call("admin/forget", [keys.decisions], self._to_forget)
+        self.call("admin/disconnect", [keys.owners, keys.tags], [self.token, self.tag])
+        self._is_ended = True
+        self._drop()
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether this connection was disconnected or lost."""
+        return self._is_ended
+
+    def _drop(self) -> None:
+        self._is_ended = True
+        self._link.close()
+        self.process.discard(self)
+        if not self._is_internal:
+            release_process(self.process)
+
+
+def end_unit_call(
+    access: StructureAccess,
+    how: str,
+    caller: str,
+    owner: str,
+    unit_id: str,
+    queues: Sequence[str],
+    expected: int,
+    journal_max: str,
+) -> ScriptCall:
+    """The script call that commits or backs out (*how*) the next chunk of *owner*'s unit of work."""
+    keys = access.keys
+    script_keys = [
+        keys.owners,
+        keys.dead,
+        keys.unit_of_work + owner,
+        keys.messages,
+        keys.expiry,
+        keys.wake,
+        keys.journal,
+    ]
+    for name in queues:
+        queue = keys.queue(name)
+        script_keys += [queue.queue, queue.available, queue.index, queue.waiters]
+    condition = [expected] if how == "commit" else []
+    return (
+        f"structure/{how}",
+        script_keys,
+        [caller, owner, unit_id, *condition, CHUNK_MESSAGES, journal_max, *queues],
+    )
+
+
+def connect_to(
+    group: Group, name: str, *, tag: bytes = b"", options: ConnectOption | int = 0, appl_name: str = ""
+) -> Connection:
+    """MQCONNX: connect to a manager, or by the group's name (or ``*`` and it) to any running member.
+
+    Raises:
+        MQIError: 2058 no such manager, 2059 not running, 2161 quiescing, 2271 tag in use, 2046 bad options.
+    """
+    tag_text = tag_argument(name, tag, ConnectOption(options))
+    stripped = name.removeprefix("*")
+    if stripped in ("", group.name):
+        return _connect_to_any(group, tag_text, appl_name)
+    if group.member(stripped) is None:
+        raise error_for(MQRC.Q_MGR_NAME_ERROR, "MQCONN", stripped)
+    return Connection(group, process_for(group, stripped), tag=tag_text, appl_name=appl_name)
+
+
+def tag_argument(qmgr: str, tag: bytes, options: ConnectOption) -> str:
+    """How a connection tag is written in the administration structure; ``""`` when none is asked for."""
+    asked = [scope for option, scope in _TAG_OPTIONS.items() if options & option]
+    if len(asked) > 1:
+        raise error_for(MQRC.OPTIONS_ERROR, "MQCONNX", qmgr, "more than one connection tag option")
+    stripped = tag.rstrip(b"\0")
+    if not asked or not stripped:
+        return ""
+    owner = f"{qmgr} " if asked[0] == "Q" else ""
+    return f"{asked[0]}{owner}{stripped.hex()}"
+
+
+def _connect_to_any(group: Group, tag: str, appl_name: str) -> Connection:
+    failure = error_for(MQRC.Q_MGR_NOT_AVAILABLE, "MQCONN", group.name, "no member of the group is running")
+    for member in group.members():
+        if member.state != "RUNNING":
+            continue
+        try:
+            return Connection(group, process_for(group, member.name), tag=tag, appl_name=appl_name)
+        except MQIError as error:
+            if error.reason not in (MQRC.Q_MGR_NOT_AVAILABLE, MQRC.Q_MGR_QUIESCING):
+                raise
+            failure = error
+    raise failure

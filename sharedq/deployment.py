@@ -1,0 +1,191 @@
+"""Where Redis is: one server, a Sentinel-guarded pair or a Cluster, told by a URL; embedded when there is none.
+
+redis-py knows topologies; calls go over its plain connections, because its pools and retries cost more than a
+script does, and because its retries send writes again.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import redis
+from redis.backoff import NoBackoff
+from redis.connection import AbstractConnection, Connection, SSLConnection, UnixDomainSocketConnection, parse_url
+from redis.crc import key_slot
+from redis.retry import Retry
+from redis.sentinel import Sentinel
+
+#: Seconds to wait for a connection. Calls have no time limit of their own: a lease bounds them.
+CONNECT_TIMEOUT_S = 5.0
+
+
+class DeploymentError(Exception):
+    """Redis cannot be used as configured. The message is one line and names no password."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One server: a unix socket, or a host and a port."""
+
+    path: str = ""
+    host: str = ""
+    port: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Url:
+    """A parsed URL: how to find the servers, and what every connection is given."""
+
+    kind: str
+    endpoints: tuple[Endpoint, ...]
+    service: str = ""
+    is_tls: bool = False
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+class Deployment:
+    """Finds the server that holds a key and opens connections to it. Safe to use from several threads."""
+
+    def __init__(self, url: str) -> None:
+        self._url = _parse(url)
+        self._lock = threading.Lock()
+        self._cluster: redis.RedisCluster | None = None
+        self._sentinel_master: Endpoint | None = None
+
+    @property
+    def is_cluster(self) -> bool:
+        """Whether keys live on several servers."""
+        return self._url.kind == "cluster"
+
+    def locate(self, key: str) -> Endpoint:
+        """The server that holds *key* now."""
+        if self._url.kind == "single":
+            return self._url.endpoints[0]
+        if self._url.kind == "sentinel":
+            return self._find_master()
+        node = self._find_cluster().nodes_manager.get_node_from_slot(key_slot(key.encode()))
+        return Endpoint(host=str(node.host), port=int(node.port))
+
+    def forget(self) -> None:
+        """Look servers up anew: one refused or moved."""
+        with self._lock:
+            self._sentinel_master = None
+            cluster, self._cluster = self._cluster, None
+        if cluster is not None:
+            cluster.close()
+
+    def open(self, endpoint: Endpoint, *, timeout_s: float | None = None) -> AbstractConnection:
+        """A connected connection to *endpoint*, never shared and never retried.
+
+        Raises:
+            redis.RedisError: nobody answers, or the server refuses us.
+        """
+        options = self._connection_options(timeout_s)
+        connection: AbstractConnection
+        if endpoint.path:
+            connection = UnixDomainSocketConnection(path=endpoint.path, **options)
+        else:
+            maker = SSLConnection if self._url.is_tls else Connection
+            connection = maker(host=endpoint.host, port=endpoint.port, **options)
+        connection.connect()
+        return connection
+
+    def client(self, key: str = "") -> redis.Redis:
+        """An ordinary client of the server that holds *key*: for reports and streams, not for the hot paths."""
+        endpoint = self.locate(key)
+        where: dict[str, Any] = (
+            {"unix_socket_path": endpoint.path}
+            if endpoint.path
+            else {"host": endpoint.host, "port": endpoint.port, "ssl": self._url.is_tls}
+        )
+        return redis.Redis(**where, **self._connection_options(None))
+
+    def _connection_options(self, timeout_s: float | None) -> dict[str, Any]:
+        return {
+            "protocol": 2,
+            "driver_info": None,
+            "socket_timeout": timeout_s,
+            "socket_connect_timeout": CONNECT_TIMEOUT_S,
+            "retry": Retry(NoBackoff(), 0),
+            **self._url.options,
+        }
+
+    def _find_master(self) -> Endpoint:
+        with self._lock:
+            if self._sentinel_master is None:
+                sentinel = Sentinel(
+                    [(e.host, e.port) for e in self._url.endpoints], socket_timeout=1.0, **self._sentinel_options()
+                )
+                host, port = sentinel.discover_master(self._url.service)
+                self._sentinel_master = Endpoint(host=str(host), port=int(port))
+            return self._sentinel_master
+
+    def _sentinel_options(self) -> dict[str, Any]:
+        return {"ssl": True} if self._url.is_tls else {}
+
+    def _find_cluster(self) -> redis.RedisCluster:
+        with self._lock:
+            if self._cluster is None:
+                nodes = [redis.cluster.ClusterNode(e.host, e.port) for e in self._url.endpoints]
+                credentials = {k: v for k, v in self._url.options.items() if k in ("username", "password")}
+                self._cluster = redis.RedisCluster(
+                    startup_nodes=nodes, ssl=self._url.is_tls, socket_timeout=CONNECT_TIMEOUT_S, **credentials
+                )
+            return self._cluster
+
+
+def _parse(url: str) -> _Url:
+    scheme = url.partition("://")[0]
+    if scheme in ("redis", "rediss", "unix"):
+        return _parse_single(url)
+    if scheme in ("redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster"):
+        return _parse_several(url, scheme)
+    raise DeploymentError(
+        f"unknown Redis URL scheme {scheme!r}: use redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://"
+    )
+
+
+def _parse_single(url: str) -> _Url:
+    try:
+        options = parse_url(url)
+    except ValueError as error:
+        raise DeploymentError(f"bad Redis URL: {error}") from None
+    maker = options.pop("connection_class", Connection)
+    if maker is UnixDomainSocketConnection:
+        endpoint = Endpoint(path=options.pop("path"))
+    else:
+        endpoint = Endpoint(host=options.pop("host", "localhost"), port=options.pop("port", 6379))
+    return _Url("single", (endpoint,), is_tls=maker is SSLConnection, options=options)
+
+
+def _parse_several(url: str, scheme: str) -> _Url:
+    kind = scheme.partition("+")[2]
+    # urlsplit cannot read a port behind a comma, so the list of hosts is taken apart here.
+    authority, _, path = url.partition("://")[2].partition("/")
+    path = path.partition("?")[0]
+    credentials, _, hosts = authority.rpartition("@")
+    options: dict[str, Any] = {}
+    if credentials:
+        user, _, password = credentials.partition(":")
+        options = {k: unquote(v) for k, v in (("username", user), ("password", password)) if v}
+    default_port = 26379 if kind == "sentinel" else 6379
+    endpoints = tuple(_endpoint(part, default_port) for part in hosts.split(",") if part)
+    if not endpoints:
+        raise DeploymentError(f"bad Redis URL: {scheme}:// needs at least one host")
+    service, _, database = path.partition("/")
+    if kind == "sentinel" and not service:
+        raise DeploymentError("bad Redis URL: redis+sentinel:// needs /SERVICE behind the hosts")
+    if database:
+        options["db"] = int(database)
+    return _Url(kind, endpoints, service=service, is_tls=scheme.startswith("rediss"), options=options)
+
+
+def _endpoint(text: str, default_port: int) -> Endpoint:
+    parts = urlsplit(f"//{text}")
+    try:
+        return Endpoint(host=parts.hostname or "localhost", port=parts.port or default_port)
+    except ValueError:
+        raise DeploymentError(f"bad Redis URL: {text!r} is not HOST:PORT") from None

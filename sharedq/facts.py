@@ -1,0 +1,40 @@
+"""What the hot paths need of a local queue's definition, ready to use."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+
+
+@dataclass(frozen=True, slots=True)
+class QueueFacts:
+    """Attributes that decide a put or a get; those of one version of a definition.
+
+    ``max_msg_length`` is in bytes, ``default_persistence`` 0 or 1.
+    """
+
+    is_put_inhibited: bool
+    is_get_inhibited: bool
+    is_fifo: bool
+    is_transmission: bool
+    default_priority: int
+    default_persistence: int
+    max_depth: int
+    max_msg_length: int
+
+    @staticmethod
+    @lru_cache(maxsize=4096)
+    def of(definition: bytes) -> QueueFacts:
+        """From a queue's definition as it stands in Redis (JSON of ``QueueLocal``)."""
+        fields = json.loads(definition)
+        return QueueFacts(
+            is_put_inhibited=fields["put"] == "DISABLED",
+            is_get_inhibited=fields["get"] == "DISABLED",
+            is_fifo=fields["msg_delivery_sequence"] == "FIFO",
+            is_transmission=fields["usage"] == "XMITQ",
+            default_priority=fields["def_priority"],
+            default_persistence=int(fields["def_persistence"] == "YES"),
+            max_depth=fields["max_depth"],
+            max_msg_length=fields["max_msg_length"],
+        )

@@ -1,0 +1,373 @@
+"""MQGET: taking messages and browsing them, with and without waiting."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from sharedq.connection import Connection, ScriptCall
+from sharedq.handle import Handle
+from sharedq.link import Reply
+from sharedq.mqi.constants import MQRC, GetOption, OpenOption
+from sharedq.mqi.errors import error_for
+from sharedq.mqi.limits import UNLIMITED_WAIT
+from sharedq.mqi.options import check_get_options
+from sharedq.mqi.structures import MQGMO, MQMD
+from sharedq.refresh import refresh_definition, take_definition
+from sharedq.putting import check_unit_room, flush_pending
+from sharedq.record import decode_record
+from sharedq.selection import ANY, Selection, selection_for
+from sharedq.transmission import as_transmitted
+
+#: Messages one script call returns, at most.
+BATCH_MESSAGES = 100
+#: Bytes of bodies one script call returns before the batch ends.
+BATCH_BYTES = 1 << 20
+#: Longest body that can exist (MAXMSGL's limit).
+LENGTH_MAX = 104_857_600
+#: Longest time a connection blocks in Redis before it looks again, seconds.
+BLOCK_MAX_S = 30.0
+
+_STALE, _LOOK_AGAIN = 1, 2
+# Plain integers: an operation on IntFlag members costs about a microsecond, and these are tested on every call.
+_WAIT = int(GetOption.WAIT)
+_SYNCPOINT = int(GetOption.SYNCPOINT)
+_SYNCPOINT_IF_PERSISTENT = int(GetOption.SYNCPOINT_IF_PERSISTENT)
+_IN_UNIT = _SYNCPOINT | _SYNCPOINT_IF_PERSISTENT
+_BROWSE_NEXT = int(GetOption.BROWSE_NEXT)
+_BROWSE_UNDER_CURSOR = int(GetOption.BROWSE_MSG_UNDER_CURSOR)
+_BROWSE = int(GetOption.BROWSE_FIRST) | _BROWSE_NEXT | _BROWSE_UNDER_CURSOR
+_UNDER_CURSOR = int(GetOption.MSG_UNDER_CURSOR)
+_FAIL_IF_QUIESCING = int(GetOption.FAIL_IF_QUIESCING)
+_ACCEPT_TRUNCATED = int(GetOption.ACCEPT_TRUNCATED_MSG)
+_SUPPORTED = (
+    _BROWSE
+    | _WAIT
+    | _IN_UNIT
+    | _UNDER_CURSOR
+    | _FAIL_IF_QUIESCING
+    | _ACCEPT_TRUNCATED
+    | int(
+        GetOption.NO_SYNCPOINT
+        | GetOption.CONVERT
+        | GetOption.PROPERTIES_FORCE_MQRFH2
+        | GetOption.NO_PROPERTIES
+        | GetOption.PROPERTIES_COMPATIBILITY
+    )
+)
+_INPUT = int(OpenOption.INPUT_AS_Q_DEF | OpenOption.INPUT_SHARED | OpenOption.INPUT_EXCLUSIVE)
+_OPEN_BROWSE = int(OpenOption.BROWSE)
+
+
+@dataclass(slots=True)
+class Message:
+    """What an MQGET returned.
+
+    Attributes:
+        md: the message's descriptor.
+        body: the data, cut when ``reason`` is 2079 or 2080.
+        data_length: length of the whole data, bytes.
+        reason: ``NONE``, or the reason of a warning.
+    """
+
+    md: MQMD
+    body: bytes
+    data_length: int
+    reason: MQRC = MQRC.NONE
+
+
+def get(connection: Connection, handle: Handle, md: MQMD, gmo: MQGMO, *, max_length: int = LENGTH_MAX) -> Message:
+    """Take or browse one message.
+
+    Args:
+        md: what to match, where ``gmo.match_options`` asks for it.
+        gmo: options; ``wait_interval`` in milliseconds, -1 for ever.
+        max_length: longest body accepted, bytes.
+
+    Raises:
+        MQIError: 2033 nothing fits, and every other reason with MQCC_FAILED.
+    """
+    options = int(gmo.options)
+    _check(connection, handle, gmo, options)
+    if options & _IN_UNIT:
+        check_unit_room(connection, 1)
+    flush_pending(connection)
+    selection = _selection(handle, md, gmo, options)
+    may_wait = bool(options & _WAIT) and not selection.message_id
+    wait_ms = gmo.wait_interval if may_wait else 0
+    if options & _BROWSE:
+        return _browse(connection, handle, selection, options, max_length, wait_ms)
+    messages = _take(connection, handle, selection, options, 1, max_length, wait_ms)
+    gmo.resolved_q_name = handle.name.encode()
+    return messages[0]
+
+
+def get_many(
+    connection: Connection, handle: Handle, gmo: MQGMO, count: int, *, max_length: int = LENGTH_MAX
+) -> list[Message]:
+    """Take up to *count* (1..100) messages in delivery order in one round trip; at least one.
+
+    Waits, where ``gmo`` says so, for the first message only. A batch also ends at 1 MiB of data.
+
+    Raises:
+        MQIError: as for ``get``.
+    """
+    options = int(gmo.options)
+    _check(connection, handle, gmo, options)
+    if options & (_BROWSE | _UNDER_CURSOR) or not 1 <= count <= BATCH_MESSAGES:
+        raise error_for(MQRC.OPTIONS_ERROR, "MQGET", handle.object_name, "a batch takes 1 to 100 messages")
+    if options & _IN_UNIT:
+        check_unit_room(connection, count)
+    flush_pending(connection)
+    wait_ms = gmo.wait_interval if options & _WAIT else 0
+    return _take(connection, handle, ANY, options, count, max_length, wait_ms)
+
+
+def commit_and_get(connection: Connection, handle: Handle, gmo: MQGMO, *, max_length: int = LENGTH_MAX) -> Message:
+    """MQCMIT and the next MQGET of any message, in one round trip where everything lives in one structure.
+
+    Raises:
+        MQIError: 2003 the commit failed and was backed out (nothing was taken); 2033 committed, nothing to get.
+    """
+    options = int(gmo.options)
+    _check(connection, handle, gmo, options)
+    structure = handle.structure.keys.name
+    # The get belongs to the next unit of work, whose id follows from this one's.
+    unit_id = connection.next_unit_id
+    call = _get_call(connection, handle, ANY, options, 1, max_length, b"", unit_id)
+    (reply,) = connection.commit(and_then=[call], in_structure=structure)
+    wait_ms = gmo.wait_interval if options & _WAIT else 0
+    return _take(connection, handle, ANY, options, 1, max_length, wait_ms, first_reply=reply)[0]
+
+
+def _check(connection: Connection, handle: Handle, gmo: MQGMO, options: int) -> None:
+    reason = check_get_options(options, gmo.match_options)
+    if reason or options & ~_SUPPORTED:
+        raise error_for(reason or MQRC.OPTIONS_ERROR, "MQGET", handle.object_name)
+    is_browse = options & _BROWSE
+    if is_browse or options & _UNDER_CURSOR:
+        if not handle.options & _OPEN_BROWSE:
+            raise error_for(MQRC.NOT_OPEN_FOR_BROWSE, "MQGET", handle.object_name)
+    if not is_browse and not handle.options & _INPUT:
+        raise error_for(MQRC.NOT_OPEN_FOR_INPUT, "MQGET", handle.object_name)
+    if options & _WAIT and gmo.wait_interval < UNLIMITED_WAIT:
+        raise error_for(MQRC.WAIT_INTERVAL_ERROR, "MQGET", handle.object_name)
+    if connection.is_quiescing and options & _FAIL_IF_QUIESCING:
+        raise error_for(MQRC.Q_MGR_QUIESCING, "MQGET", handle.object_name)
+
+
+def _selection(handle: Handle, md: MQMD, gmo: MQGMO, options: int) -> Selection:
+    if options & (_UNDER_CURSOR | _BROWSE_UNDER_CURSOR):
+        if not handle.cursor.message_id:
+            raise error_for(MQRC.NO_MSG_UNDER_CURSOR, "MQGET", handle.object_name)
+        return Selection(message_id=handle.cursor.message_id)
+    return selection_for(handle, md, gmo)
+
+
+# -- taking --------------------------------------------------------------------------------------------------------
+
+
+def _take(
+    connection: Connection,
+    handle: Handle,
+    selection: Selection,
+    options: int,
+    count: int,
+    max_length: int,
+    wait_ms: int,
+    first_reply: Reply = None,
+) -> list[Message]:
+    def call(waiter: bytes) -> ScriptCall:
+        return _get_call(connection, handle, selection, options, count, max_length, waiter, connection.unit.id)
+
+    waiter = selection.waiter_text(is_browse=False)
+    reply = _call_or_wait(connection, handle, options, call, waiter, wait_ms, first_reply)
+    messages = _decode(handle, reply)
+    taken = len(messages) if reply[0] != MQRC.TRUNCATED_MSG_FAILED else 0
+    kept = taken
+    if options & _SYNCPOINT_IF_PERSISTENT:
+        kept = sum(message.md.persistence for message in messages[:taken])
+    elif not options & _SYNCPOINT:
+        kept = 0
+    if kept:
+        connection.unit.add(handle.structure.keys.name, handle.name, kept)
+    return messages
+
+
+def _get_call(
+    connection: Connection,
+    handle: Handle,
+    selection: Selection,
+    options: int,
+    count: int,
+    max_length: int,
+    waiter: bytes,
+    unit_id: str,
+) -> ScriptCall:
+    keys, queue = handle.structure.keys, handle.queue
+    mode = 1 if options & _SYNCPOINT else 2 if options & _SYNCPOINT_IF_PERSISTENT else 0
+    token = connection.token
+    return (
+        "structure/get",
+        (
+            keys.owners,
+            keys.messages,
+            queue.queue,
+            queue.available,
+            queue.index,
+            queue.waiters,
+            keys.unit_of_work + token,
+            keys.expiry,
+            keys.wake + token,
+            keys.journal,
+            keys.wake,
+        ),
+        (
+            token,
+            handle.name,
+            handle.version,
+            count,
+            unit_id,
+            mode,
+            max_length,
+            1 if options & _ACCEPT_TRUNCATED else 0,
+            BATCH_BYTES,
+            waiter,
+            connection.group.journal_max,
+            *selection.arguments,
+        ),
+    )
+
+
+def _decode(handle: Handle, reply: Sequence[bytes]) -> list[Message]:
+    now_ms = int(time.time() * 1000)
+    number = handle.structure.number
+    is_transmission = handle.facts.is_transmission
+    messages: list[Message] = []
+    for position in range(2, len(reply), 2):
+        md, body = decode_record(reply[position + 1], message_number(reply[position]), number, now_ms)
+        if is_transmission:
+            body = as_transmitted(md, body, reply[position + 1], handle)
+        messages.append(Message(md, body, len(body)))
+    reason = MQRC(reply[0])
+    if reason:
+        messages[0].reason = reason
+        messages[0].data_length = int(reply[1])
+    return messages
+
+
+def message_number(message_id: bytes) -> int:
+    """The number in a message id such as ``124.5x``."""
+    return int(message_id.rstrip(b"x").partition(b".")[0])
+
+
+# -- browsing ------------------------------------------------------------------------------------------------------
+
+
+def _browse(
+    connection: Connection, handle: Handle, selection: Selection, options: int, max_length: int, wait_ms: int
+) -> Message:
+    keys, queue, token = handle.structure.keys, handle.queue, connection.token
+    cursor = handle.cursor.score if options & _BROWSE_NEXT else 0
+
+    def call(waiter: bytes) -> ScriptCall:
+        return (
+            "structure/browse",
+            (
+                keys.owners,
+                keys.messages,
+                queue.queue,
+                queue.available,
+                queue.index,
+                queue.waiters,
+                keys.expiry,
+                keys.wake + token,
+                keys.journal,
+            ),
+            (
+                token,
+                handle.name,
+                handle.version,
+                cursor,
+                max_length,
+                waiter,
+                connection.group.journal_max,
+                *selection.arguments,
+            ),
+        )
+
+    reply = _call_or_wait(connection, handle, options, call, selection.waiter_text(is_browse=True), wait_ms, None)
+    (message,) = _decode(handle, reply[:4])
+    message.data_length = int(reply[1])
+    if message.data_length > max_length:
+        is_accepted = options & _ACCEPT_TRUNCATED
+        message.reason = MQRC.TRUNCATED_MSG_ACCEPTED if is_accepted else MQRC.TRUNCATED_MSG_FAILED
+    if message.reason != MQRC.TRUNCATED_MSG_FAILED and not options & _BROWSE_UNDER_CURSOR:
+        handle.cursor.message_id, handle.cursor.score = reply[2].decode(), int(reply[4])
+    return message
+
+
+# -- waiting -------------------------------------------------------------------------------------------------------
+
+
+def _call_or_wait(
+    connection: Connection,
+    handle: Handle,
+    options: int,
+    make_call: Callable[[bytes], ScriptCall],
+    waiter: bytes,
+    wait_ms: int,
+    reply: Reply,
+) -> Reply:
+    """Call until something fits or the wait interval ends; the reply of the call that succeeded.
+
+    Args:
+        make_call: makes the script call, registering the given waiter text ("" registers none).
+        reply: of a call made already without registering, or None.
+
+    Raises:
+        MQIError: 2033, 2016 (also while waiting), 2161, ...
+    """
+    wake_key = handle.structure.keys.wake + connection.token
+    deadline_s = None if wait_ms == UNLIMITED_WAIT else time.monotonic() + wait_ms / 1000
+    is_waiting = False
+    while True:
+        left_s = BLOCK_MAX_S if deadline_s is None else min(BLOCK_MAX_S, deadline_s - time.monotonic())
+        if reply is None:
+            if handle.facts.is_get_inhibited and not refresh_definition(connection, handle):
+                raise error_for(MQRC.GET_INHIBITED, "MQGET", handle.object_name)
+            is_waiting = wait_ms != 0 and left_s > 0
+            reply = connection.call(*make_call(waiter if is_waiting else b""))
+        if reply[0] in (0, MQRC.TRUNCATED_MSG_ACCEPTED, MQRC.TRUNCATED_MSG_FAILED):
+            return reply
+        if reply[0] == _STALE:
+            take_definition(handle, reply)
+        elif reply[0] == MQRC.NO_MSG_AVAILABLE and is_waiting:
+            if connection.is_quiescing and options & _FAIL_IF_QUIESCING:
+                _stop_waiting(connection, handle)
+                raise error_for(MQRC.Q_MGR_QUIESCING, "MQGET", handle.object_name)
+            if left_s <= 0:
+                _stop_waiting(connection, handle)
+                raise error_for(MQRC.NO_MSG_AVAILABLE, "MQGET", handle.object_name, f"waited {wait_ms} ms")
+            connection.waits_on(wake_key)
+            try:
+                # The wake-up and the next look are one write: see Link.block_then_call.
+                _, reply = connection.block_then_call(wake_key, max(left_s, 0.001), *make_call(waiter))
+            finally:
+                connection.waits_on(None)
+            continue
+        elif reply[0] not in (_LOOK_AGAIN, MQRC.NO_MSG_AVAILABLE):
+            raise connection.error(reply[0], "MQGET", handle.object_name)
+        elif reply[0] == MQRC.NO_MSG_AVAILABLE and (wait_ms == 0 or left_s <= 0):
+            raise error_for(MQRC.NO_MSG_AVAILABLE, "MQGET", handle.object_name)
+        reply = None
+
+
+def _stop_waiting(connection: Connection, handle: Handle) -> None:
+    keys, queue = handle.structure.keys, handle.queue
+    connection.checked_call(
+        "structure/unwait",
+        [keys.owners, queue.queue, queue.available, queue.waiters, keys.wake + connection.token, keys.wake],
+        [connection.token, handle.name],
+    )

@@ -1,0 +1,160 @@
+"""The queue-sharing group as a whole: its deployment, its administration structure, its members."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import redis
+
+from config.settings import Settings
+from sharedq.deployment import Deployment, DeploymentError
+from sharedq.embedded import EmbeddedRedis, EmbeddedRedisError
+from sharedq.keys import AdminKeys, StructureKeys, admin_keys, structure_keys
+from sharedq.link import Argument, Link, Reply
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import error_for
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A queue manager as the group knows it. ``state``: STARTING, RUNNING, QUIESCING, STOPPED or FAILED."""
+
+    name: str
+    state: str
+    incarnation: int
+    pid: int
+    host: str
+    details: dict[str, Any]
+
+
+class Group:
+    """One queue-sharing group on one Redis deployment. Safe to use from several threads.
+
+    Keeps one link of its own for administrative calls; connections bring theirs.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.name = settings.group
+        self.keys: AdminKeys = admin_keys(self.name)
+        self._embedded: EmbeddedRedis | None = None
+        self._deployment: Deployment | None = None
+        self._link: Link | None = None
+        self._lock = threading.RLock()
+
+    @property
+    def journal_max(self) -> str:
+        """How many journal entries scripts keep, as their argument; ``"0"``: the journal is off."""
+        return str(self.settings.journal_max_entries) if self.settings.journal else "0"
+
+    def structure(self, name: str) -> StructureKeys:
+        """Keys of the structure *name*."""
+        return structure_keys(self.name, name)
+
+    def deployment(self) -> Deployment:
+        """Where Redis is. Starts or joins the embedded server when no URL is set.
+
+        Raises:
+            DeploymentError: the URL is bad, or the embedded server cannot be started.
+        """
+        with self._lock:
+            if self._deployment is None:
+                url = self.settings.redis_url
+                self._deployment = Deployment(url if url is not None else self._join_embedded())
+            return self._deployment
+
+    def _join_embedded(self) -> str:
+        try:
+            self._embedded = EmbeddedRedis.start_or_join(self.settings.data_dir)
+        except EmbeddedRedisError as error:
+            raise DeploymentError(str(error)) from error
+        return self._embedded.url
+
+    def new_link(self, *, timeout_s: float | None = None) -> Link:
+        """A link for a connection or a thread of its own."""
+        return Link(
+            self.deployment(),
+            timeout_s=timeout_s,
+            wait_replicas=self.settings.wait_replicas,
+            wait_replicas_timeout_ms=self.settings.wait_replicas_timeout_ms,
+        )
+
+    def call(self, name: str, keys: Sequence[str], args: Sequence[Argument]) -> Reply:
+        """Run a script over the group's own link; a broken link is replaced at the next call.
+
+        Raises:
+            MQIError: 2009 when the outcome is unknown.
+        """
+        with self._lock:
+            return self._own_link().call(name, keys, args)
+
+    def command(self, key: str, *args: Argument) -> Reply:
+        """Run a plain read command on the server that holds *key*."""
+        with self._lock:
+            return self._own_link().command(key, *args)
+
+    def client(self, key: str = "") -> redis.Redis:
+        """An ordinary client of the server that holds *key* (default: the administration structure)."""
+        return self.deployment().client(key or self.keys.group)
+
+    def _own_link(self) -> Link:
+        if self._link is None or self._link.is_broken:
+            # Administrative calls never block, so silence means that Redis hangs or is paused.
+            self._link = self.new_link(timeout_s=max(1.0, self.settings.lease_ms / 1000))
+        return self._link
+
+    def members(self) -> list[Member]:
+        """Every manager that ever joined, by name, running or not."""
+        found = _pairs(self.command(self.keys.members, "HGETALL", self.keys.members))
+        return sorted((_member(name, text) for name, text in found), key=lambda member: member.name)
+
+    def member(self, name: str) -> Member | None:
+        """The manager *name*, if it ever joined."""
+        text = self.command(self.keys.members, "HGET", self.keys.members, name)
+        return None if text is None else _member(name.encode(), text)
+
+    def structure_names(self) -> list[str]:
+        """Every structure that may hold messages: application structures and the managers' own."""
+        return sorted(name.decode() for name in self.command(self.keys.structures, "HKEYS", self.keys.structures))
+
+    def structure_number(self, name: str) -> int:
+        """The number of a structure: part of the MsgIds generated for messages in it.
+
+        Raises:
+            MQIError: 2349, no such structure.
+        """
+        text = self.command(self.keys.structures, "HGET", self.keys.structures, name)
+        if text is None:
+            raise error_for(MQRC.CF_STRUC_ERROR, "", name, "no such structure")
+        return int(json.loads(text)["number"])
+
+    def leave(self) -> None:
+        """Close the group's link; the embedded server stops when its last user has left."""
+        with self._lock:
+            if self._link is not None:
+                self._link.close()
+                self._link = None
+            if self._embedded is not None:
+                self._embedded.leave()
+                self._embedded = None
+            self._deployment = None
+
+
+def _pairs(flat: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
+    return list(zip(flat[::2], flat[1::2], strict=True))
+
+
+def _member(name: bytes, text: bytes) -> Member:
+    info = json.loads(text)
+    return Member(
+        name=name.decode(),
+        state=info["state"],
+        incarnation=int(info["incarnation"]),
+        pid=int(info.get("pid", 0)),
+        host=str(info.get("host", "")),
+        details=info,
+    )

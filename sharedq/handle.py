@@ -1,0 +1,62 @@
+"""An object handle: what MQOPEN resolved, and what the queue manager remembers for it between calls."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sharedq.facts import QueueFacts
+from sharedq.keys import QueueKeys, StructureKeys
+
+
+@dataclass(frozen=True, slots=True)
+class StructureAccess:
+    """A structure that a connection has entered."""
+
+    keys: StructureKeys
+    number: int
+
+
+@dataclass(slots=True)
+class BrowseCursor:
+    """Where a browse stands: the place (score) and the message that was there."""
+
+    score: int = 0
+    message_id: str = ""
+
+    def reset(self) -> None:
+        """Back to before the first message."""
+        self.score, self.message_id = 0, ""
+
+
+@dataclass(slots=True)
+class Handle:
+    """An open queue.
+
+    Attributes:
+        number: unique for the connection.
+        name: the queue that calls work on (for a remote queue: the transmission queue).
+        version: of the definition that ``facts`` are from; scripts compare it with the one in force.
+        destination, target_qmgr: where a message put through this handle must go in the end; empty when local.
+        is_intra_group: the route is SYSTEM.QSG.TRANSMIT.QUEUE.
+        checks: (field, value) pairs of the structure's ``ver`` hash that must stand unchanged at each put.
+        default_priority, default_persistence: of the first definition in the resolution path, when that is not
+            the queue itself.
+    """
+
+    number: int
+    options: int
+    object_name: str
+    name: str
+    structure: StructureAccess
+    queue: QueueKeys
+    facts: QueueFacts
+    version: str
+    destination: bytes = b""
+    target_qmgr: bytes = b""
+    is_intra_group: bool = False
+    checks: tuple[str, ...] = ()
+    default_priority: int | None = None
+    default_persistence: int | None = None
+    is_registered: bool = False
+    is_closed: bool = False
+    cursor: BrowseCursor = field(default_factory=BrowseCursor)

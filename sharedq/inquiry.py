@@ -1,0 +1,86 @@
+"""MQINQ and MQSET."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from sharedq.connection import Connection
+from sharedq.handle import Handle
+from sharedq.mqi.constants import MQRC, CharSelector, IntSelector, OpenOption
+from sharedq.mqi.errors import error_for
+from sharedq.objects.attributes import Attribute, by_selector
+from sharedq.objects.definitions import QueueLocal
+from sharedq.objects.repository import Repository
+from sharedq.refresh import refresh_definition
+
+#: What MQSET may change.
+SETTABLE = (
+    IntSelector.INHIBIT_GET,
+    IntSelector.INHIBIT_PUT,
+    IntSelector.TRIGGER_CONTROL,
+    IntSelector.TRIGGER_TYPE,
+    IntSelector.TRIGGER_DEPTH,
+    IntSelector.TRIGGER_MSG_PRIORITY,
+    CharSelector.TRIGGER_DATA,
+)
+
+
+def inquire(connection: Connection, handle: Handle, selectors: Sequence[int]) -> dict[int, int | bytes]:
+    """MQINQ of an open local queue: the value for each selector.
+
+    Raises:
+        MQIError: 2038 not open for inquire, 2067 a selector that local queues do not have.
+    """
+    if not handle.options & int(OpenOption.INQUIRE):
+        raise error_for(MQRC.NOT_OPEN_FOR_INQUIRE, "MQINQ", handle.object_name)
+    key = handle.queue.queue
+    text, uncommitted, locked, inputs, outputs = connection.command(key, "HMGET", key, "def", "pu", "lk", "ip", "op")
+    if text is None:
+        raise error_for(MQRC.Q_DELETED, "MQINQ", handle.object_name)
+    available = connection.command(key, "ZCARD", handle.queue.available)
+    definition = QueueLocal.from_json(text)
+    known: dict[int, int | bytes] = {
+        selector: _inquired(attribute, getattr(definition, attribute.field))
+        for selector, attribute in by_selector(QueueLocal).items()
+    }
+    known[int(IntSelector.Q_TYPE)] = 1
+    known[int(IntSelector.CURRENT_Q_DEPTH)] = int(available) + int(uncommitted or 0) + int(locked or 0)
+    known[int(IntSelector.OPEN_INPUT_COUNT)] = int(inputs or 0)
+    known[int(IntSelector.OPEN_OUTPUT_COUNT)] = int(outputs or 0)
+    try:
+        return {int(selector): known[int(selector)] for selector in selectors}
+    except KeyError as error:
+        raise error_for(MQRC.SELECTOR_ERROR, "MQINQ", handle.object_name, f"selector {error.args[0]}") from None
+
+
+def set_attributes(connection: Connection, handle: Handle, values: Mapping[int, int | bytes]) -> None:
+    """MQSET of an open local queue.
+
+    Raises:
+        MQIError: 2040 not open for set, 2067 a selector that cannot be set, 2048-class reasons for bad values.
+    """
+    if not handle.options & int(OpenOption.SET):
+        raise error_for(MQRC.NOT_OPEN_FOR_SET, "MQSET", handle.object_name)
+    attributes = by_selector(QueueLocal)
+    changes: dict[str, str | int] = {}
+    for selector, value in values.items():
+        attribute = attributes.get(int(selector))
+        if attribute is None or int(selector) not in SETTABLE:
+            raise error_for(MQRC.SELECTOR_ERROR, "MQSET", handle.object_name, f"selector {selector}")
+        changes[attribute.field] = _from_number(attribute, value, handle.object_name)
+    Repository(connection.group, connection.qmgr_name).alter_local(handle.structure.keys.name, handle.name, changes)
+    refresh_definition(connection, handle)
+
+
+def _inquired(attribute: Attribute, value: str | int) -> int | bytes:
+    found = attribute.inquired(value)
+    return found if isinstance(found, int) else found.encode().ljust(attribute.mqsc.length)
+
+
+def _from_number(attribute: Attribute, value: int | bytes, name: str) -> str | int:
+    if isinstance(value, bytes):
+        return value.rstrip(b" \0").decode()
+    try:
+        return attribute.from_number(value)
+    except ValueError as error:
+        raise error_for(MQRC.INHIBIT_VALUE_ERROR, "MQSET", name, str(error)) from None

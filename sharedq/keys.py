@@ -1,0 +1,131 @@
+"""Every Redis key, spelled once. The layout is described in docs/keyspace.md."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+#: The administration structure: group state and unit-of-work decisions, never messages.
+ADMIN_STRUCTURE = "CSQ_ADMIN"
+
+
+def private_structure(qmgr_name: str) -> str:
+    """Name of a manager's own structure: its private queues and its part of the shared transmit queue."""
+    return f"@{qmgr_name}"
+
+
+@dataclass(frozen=True, slots=True)
+class QueueKeys:
+    """Keys of one queue in one structure."""
+
+    name: str
+    queue: str
+    available: str
+    index: str
+    groups: str
+    waiters: str
+    handles: str
+
+
+@dataclass(frozen=True, slots=True)
+class StructureKeys:
+    """Keys of one structure. All share the hash tag, hence the Cluster slot."""
+
+    name: str
+    tag: str
+    sequence: str
+    owners: str
+    dead: str
+    fence: str
+    versions: str
+    messages: str
+    destinations: str
+    expiry: str
+    journal: str
+    #: Bases: the owner token is appended, also by scripts, for connections they cannot know beforehand.
+    unit_of_work: str
+    holdings: str
+    wake: str
+
+    def queue(self, name: str) -> QueueKeys:
+        """Keys of the queue *name* in this structure."""
+        return _queue_keys(self.tag, name)
+
+
+@dataclass(frozen=True, slots=True)
+class AdminKeys:
+    """Keys of the administration structure."""
+
+    tag: str
+    group: str
+    members: str
+    leases: str
+    processes: str
+    owners: str
+    dead: str
+    fence: str
+    tags: str
+    decisions: str
+    recoveries: str
+    agents: str
+    structures: str
+    qmgr: str
+    directory: str
+
+
+@lru_cache(maxsize=1024)
+def structure_keys(group: str, structure: str) -> StructureKeys:
+    """Keys of an application structure, or of a manager's own one."""
+    tag = f"{{{group}:{structure}}}"
+    return StructureKeys(
+        name=structure,
+        tag=tag,
+        sequence=f"{tag}:seq",
+        owners=f"{tag}:own",
+        dead=f"{tag}:dead",
+        fence=f"{tag}:fence",
+        versions=f"{tag}:ver",
+        messages=f"{tag}:m",
+        destinations=f"{tag}:dest",
+        expiry=f"{tag}:x",
+        journal=f"{tag}:journal",
+        unit_of_work=f"{tag}:u:",
+        holdings=f"{tag}:o:",
+        wake=f"{tag}:wake:",
+    )
+
+
+@lru_cache(maxsize=16384)
+def _queue_keys(tag: str, name: str) -> QueueKeys:
+    return QueueKeys(
+        name=name,
+        queue=f"{tag}:q:{name}",
+        available=f"{tag}:a:{name}",
+        index=f"{tag}:i:{name}",
+        groups=f"{tag}:g:{name}",
+        waiters=f"{tag}:w:{name}",
+        handles=f"{tag}:h:{name}",
+    )
+
+
+@lru_cache(maxsize=64)
+def admin_keys(group: str) -> AdminKeys:
+    """Keys of the administration structure of *group*."""
+    tag = f"{{{group}:{ADMIN_STRUCTURE}}}"
+    return AdminKeys(
+        tag=tag,
+        group=f"{tag}:group",
+        members=f"{tag}:members",
+        leases=f"{tag}:leases",
+        processes=f"{tag}:procs",
+        owners=f"{tag}:own",
+        dead=f"{tag}:dead",
+        fence=f"{tag}:fence",
+        tags=f"{tag}:tags",
+        decisions=f"{tag}:decisions",
+        recoveries=f"{tag}:recoveries",
+        agents=f"{tag}:agents",
+        structures=f"{tag}:structures",
+        qmgr=f"{tag}:qmgr",
+        directory=f"{tag}:dir",
+    )

@@ -1,0 +1,244 @@
+"""A link: one caller's own connections to Redis, over which scripts are called.
+
+A link belongs to one thread at a time. It never sends a call twice: when a reply is lost, the outcome is
+unknown, the link is broken for good, and its owner says so (MQRC_CONNECTION_BROKEN).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import hiredis
+import redis
+from redis.connection import AbstractConnection
+
+from sharedq.deployment import Deployment, Endpoint
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import MQIError, error_for
+from sharedq.scripts import Script, load_script, script_names
+
+Argument = str | bytes | int | float
+Reply = Any
+
+#: What Redis answers when it cannot take a write now, and what that is to an MQ program.
+_REFUSALS = {
+    "OOM": MQRC.STORAGE_MEDIUM_FULL,
+    "MISCONF": MQRC.STORAGE_MEDIUM_FULL,
+    "NOPERM": MQRC.NOT_AUTHORIZED,
+    "NOAUTH": MQRC.NOT_AUTHORIZED,
+    "WRONGPASS": MQRC.NOT_AUTHORIZED,
+}
+#: What Redis answers when the server is no longer (or not yet) the right one to ask.
+_WRONG_SERVER = ("READONLY", "LOADING", "MASTERDOWN", "CLUSTERDOWN", "MOVED", "ASK", "TRYAGAIN", "UNBLOCKED", "NOREPLICAS")
+
+
+class Link:
+    """Calls scripts, one by one or many in one write.
+
+    Args:
+        deployment: where Redis is.
+        timeout_s: longest wait for a reply; ``None`` waits for ever (blocking calls bring their own limit).
+        wait_replicas: how many replicas must acknowledge a write before it counts (Redis WAIT); 0 asks none.
+    """
+
+    def __init__(
+        self,
+        deployment: Deployment,
+        *,
+        timeout_s: float | None = None,
+        wait_replicas: int = 0,
+        wait_replicas_timeout_ms: int = 1000,
+    ) -> None:
+        self._deployment = deployment
+        self._timeout_s = timeout_s
+        self._wait = (wait_replicas, wait_replicas_timeout_ms) if wait_replicas else None
+        self._by_endpoint: dict[Endpoint, AbstractConnection] = {}
+        self._by_key: dict[str, AbstractConnection] = {}
+        self.is_broken = False
+
+    def call(self, name: str, keys: Sequence[str], args: Sequence[Argument]) -> Reply:
+        """Run script *name* atomically and return its reply.
+
+        Raises:
+            MQIError: 2009 when the outcome is unknown (the link is then broken); 2192 when Redis is full;
+                2035 when it refuses us.
+        """
+        return self.call_many(((name, keys, args),))[0]
+
+    def call_many(self, calls: Sequence[tuple[str, Sequence[str], Sequence[Argument]]]) -> list[Reply]:
+        """Run several scripts of one structure, in order, in one write.
+
+        A later call runs whatever an earlier one answered: conditions must travel in the calls.
+        """
+        scripts = [load_script(name) for name, _, _ in calls]
+        packed = b"".join(
+            hiredis.pack_command(("EVALSHA", script.sha, len(keys), *keys, *args))  # type: ignore[arg-type]
+            for script, (_, keys, args) in zip(scripts, calls, strict=True)
+        )
+        if self._wait is not None:
+            packed += hiredis.pack_command(("WAIT", *self._wait))
+        connection = self._connection(calls[0][1][0])
+        replies = self._exchange(connection, packed, len(calls) + (self._wait is not None))
+        if self._wait is not None:
+            self._check_replicas(replies.pop())
+        for position, reply in enumerate(replies):
+            if isinstance(reply, redis.ResponseError):
+                replies[position:] = self._mend(connection, scripts[position:], calls[position:], replies[position:])
+                break
+        return replies
+
+    def block_then_call(
+        self, wake_key: str, timeout_s: float, name: str, keys: Sequence[str], args: Sequence[Argument]
+    ) -> tuple[bool, Reply]:
+        """Wait until something is pushed to *wake_key*, then run a script, both in one write.
+
+        The server runs the script in the moment that it unblocks us, so waking costs one message and no
+        second round trip.
+
+        Returns:
+            Whether we were woken (false: *timeout_s* passed), and the script's reply.
+        """
+        script = load_script(name)
+        packed = hiredis.pack_command(("BLPOP", wake_key, timeout_s)) + hiredis.pack_command(
+            ("EVALSHA", script.sha, len(keys), *keys, *args)  # type: ignore[arg-type]
+        )
+        connection = self._connection(keys[0])
+        woken, reply = self._exchange(connection, packed, 2)
+        if isinstance(woken, redis.ResponseError):
+            self._refuse(woken)
+        if isinstance(reply, redis.ResponseError):
+            reply = self._mend(connection, [script], [(name, keys, args)], [reply])[0]
+        return woken is not None, reply
+
+    def command(self, key: str, *args: Argument) -> Reply:
+        """Run one plain read command on the server that holds *key*."""
+        (reply,) = self._exchange(self._connection(key), hiredis.pack_command(args), 1)  # type: ignore[arg-type]
+        if isinstance(reply, redis.ResponseError):
+            self._refuse(reply)
+        return reply
+
+    def close(self) -> None:
+        """Close every connection; a blocked call of another thread ends with 2009."""
+        self.is_broken = True
+        for connection in self._by_endpoint.values():
+            connection.disconnect()
+
+    def interrupt(self) -> None:
+        """End a call that another thread is waiting in, at once, with 2009."""
+        self.is_broken = True
+        for connection in list(self._by_endpoint.values()):
+            sock = connection._sock
+            if sock is not None:
+                try:
+                    # Closing alone would not wake a reader; shutting the socket down does.
+                    sock.shutdown(2)
+                except OSError:
+                    continue
+
+    def _connection(self, key: str) -> AbstractConnection:
+        if self.is_broken:
+            raise error_for(MQRC.CONNECTION_BROKEN, "", "", "the connection to Redis was lost")
+        # All keys of a structure share their tag, so the part up to the brace finds the connection.
+        tag = key[: key.find("}") + 1]
+        connection = self._by_key.get(tag)
+        if connection is None:
+            connection = self._by_key[tag] = self._connect(key)
+        return connection
+
+    def _connect(self, key: str) -> AbstractConnection:
+        try:
+            endpoint = self._deployment.locate(key)
+            connection = self._by_endpoint.get(endpoint)
+            if connection is None:
+                connection = self._deployment.open(endpoint, timeout_s=self._timeout_s)
+                self._by_endpoint[endpoint] = connection
+                self._load_scripts(connection)
+            return connection
+        except redis.AuthenticationError as error:
+            raise error_for(MQRC.NOT_AUTHORIZED, "", "", f"Redis refused us: {error}") from error
+        except (redis.RedisError, OSError) as error:
+            self._break(error)
+
+    def _load_scripts(self, connection: AbstractConnection) -> None:
+        names = script_names()
+        packed = b"".join(hiredis.pack_command(("SCRIPT", "LOAD", load_script(name).source)) for name in names)
+        for reply in self._exchange(connection, packed, len(names)):
+            if isinstance(reply, redis.ResponseError):
+                self._refuse(reply)
+
+    def _exchange(self, connection: AbstractConnection, packed: bytes, count: int) -> list[Reply]:
+        """Send, then read *count* replies; an error reply is returned in its place."""
+        try:
+            connection.send_packed_command([packed], check_health=False)
+            replies: list[Reply] = []
+            for _ in range(count):
+                try:
+                    replies.append(connection.read_response())
+                except redis.ResponseError as error:
+                    replies.append(error)
+            return replies
+        except (redis.RedisError, OSError, ValueError, AttributeError) as error:
+            # ValueError, AttributeError: the socket was closed under us by close() in another thread.
+            self._break(error)
+        except BaseException:
+            # Interrupted between a call and its reply: the next reply read would be the wrong one.
+            self.close()
+            raise
+
+    def _mend(
+        self,
+        connection: AbstractConnection,
+        scripts: Sequence[Script],
+        calls: Sequence[tuple[str, Sequence[str], Sequence[Argument]]],
+        replies: Sequence[Reply],
+    ) -> list[Reply]:
+        """Handle the first error reply: load scripts that the server forgot, else raise what it means."""
+        first = replies[0]
+        is_unknown = str(first).startswith("NOSCRIPT") or isinstance(first, redis.exceptions.NoScriptError)
+        if not is_unknown:
+            self._refuse(first)
+        if not all(isinstance(reply, redis.exceptions.NoScriptError) for reply in replies):
+            # Some later call ran without an earlier one: nobody can say what that left.
+            self._break(first)
+        self._load_scripts(connection)
+        packed = b"".join(
+            hiredis.pack_command(("EVALSHA", script.sha, len(keys), *keys, *args))  # type: ignore[arg-type]
+            for script, (_, keys, args) in zip(scripts, calls, strict=True)
+        )
+        again = self._exchange(connection, packed, len(calls))
+        for reply in again:
+            if isinstance(reply, redis.ResponseError):
+                self._refuse(reply)
+        return again
+
+    def _check_replicas(self, acknowledged: Reply) -> None:
+        assert self._wait is not None
+        if isinstance(acknowledged, redis.ResponseError):
+            self._refuse(acknowledged)
+        if int(acknowledged) < self._wait[0]:
+            # Done here, not on enough replicas: whether it survives a failover is unknown.
+            self._break(redis.ConnectionError(f"{acknowledged} of {self._wait[0]} replicas acknowledged"))
+
+    def _refuse(self, error: redis.ResponseError) -> NoReturn:
+        text = str(error)
+        word = text.partition(" ")[0]
+        kinds = {
+            redis.exceptions.OutOfMemoryError: "OOM",
+            redis.exceptions.ReadOnlyError: "READONLY",
+            redis.exceptions.NoPermissionError: "NOPERM",
+            redis.exceptions.BusyLoadingError: "LOADING",
+        }
+        word = next((code for kind, code in kinds.items() if isinstance(error, kind)), word)
+        if word in _REFUSALS:
+            raise error_for(_REFUSALS[word], "", "", text) from error
+        if word in _WRONG_SERVER or isinstance(error, redis.exceptions.ClusterError):
+            self._break(error)
+        raise MQIError("", "", f"Redis: {text}") from error
+
+    def _break(self, error: Exception) -> NoReturn:
+        self.is_broken = True
+        self._deployment.forget()
+        for connection in self._by_endpoint.values():
+            connection.disconnect()
+        raise error_for(MQRC.CONNECTION_BROKEN, "", "", f"the connection to Redis was lost: {error}") from error

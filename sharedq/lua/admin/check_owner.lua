@@ -1,0 +1,18 @@
+--[[
+admin/check_owner.lua - is this owner still alive for the group? Asked after it entered a new structure.
+
+KEYS
+  1  fence  hash  dead incarnations, processes and connections
+ARGV
+  1  owner
+  2  qmgr
+  3  incarnation
+  4  process
+REPLY       { 0 } | { reason }
+REASONS     2009 CONNECTION_BROKEN
+INVARIANTS  2 fencing
+COST        O(1)
+USES        membership
+]]
+if is_dead(KEYS[1], ARGV[2], ARGV[3], ARGV[4], ARGV[1]) then return { MQRC.CONNECTION_BROKEN } end
+return { 0 }

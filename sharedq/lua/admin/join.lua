@@ -1,0 +1,34 @@
+--[[
+admin/join.lua - a queue manager takes its name: a new incarnation and a lease.
+
+KEYS
+  1  group    hash  counters
+  2  members  hash  manager -> JSON
+  3  leases   zset  incarnation or process -> deadline
+  4  fence    hash  dead incarnations and processes
+ARGV
+  1  qmgr
+  2  lease_ms
+  3  info      JSON of the member, without state and incarnation
+REPLY       { 0, incarnation } | { 1, ms left of the lease in force, incarnation that holds it }
+REASONS     none
+INVARIANTS  2 fencing
+COST        O(log members)
+USES        membership
+]]
+local group, members, leases, fence = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local qmgr, lease_ms = ARGV[1], tonumber(ARGV[2])
+local now, NAME_TAKEN = now_ms(), 1
+
+local known = redis.call("HGET", members, qmgr)
+if known then
+    local incarnation = cjson.decode(known).incarnation
+    local deadline = redis.call("ZSCORE", leases, qmgr .. "." .. string.format("%d", incarnation))
+    if deadline and tonumber(deadline) > now then return { NAME_TAKEN, tonumber(deadline) - now, incarnation } end
+end
+local incarnation = redis.call("HINCRBY", group, "incarnation " .. qmgr, 1)
+local info = cjson.decode(ARGV[3])
+info.state, info.incarnation, info.started_ms = "STARTING", incarnation, now
+redis.call("HSET", members, qmgr, cjson.encode(info))
+redis.call("ZADD", leases, now + lease_ms, qmgr .. "." .. incarnation)
+return { 0, incarnation }

@@ -1,0 +1,37 @@
+--[[
+admin/register_process.lua - a program becomes a process of a running manager, with a lease of its own.
+
+KEYS
+  1  group      hash  counters
+  2  members    hash  manager -> JSON
+  3  leases     zset  incarnation or process -> deadline
+  4  processes  hash  process -> JSON
+ARGV
+  1  qmgr
+  2  lease_ms
+  3  info        JSON: pid, application name
+  4  internal    1: the manager's own process, also while it starts
+REPLY       { 0, incarnation, process number } | { reason }
+REASONS     2059 Q_MGR_NOT_AVAILABLE | 2161 Q_MGR_QUIESCING
+INVARIANTS  2 fencing
+COST        O(log members)
+USES        membership
+]]
+local group, members, leases, processes = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local qmgr = ARGV[1]
+local known = redis.call("HGET", members, qmgr)
+if not known then return { MQRC.Q_MGR_NOT_AVAILABLE } end
+local member = cjson.decode(known)
+local incarnation = string.format("%d", member.incarnation)
+local deadline = redis.call("ZSCORE", leases, qmgr .. "." .. incarnation)
+local now = now_ms()
+if not deadline or tonumber(deadline) <= now then return { MQRC.Q_MGR_NOT_AVAILABLE } end
+if ARGV[4] ~= "1" then
+    if member.state == "QUIESCING" then return { MQRC.Q_MGR_QUIESCING } end
+    if member.state ~= "RUNNING" then return { MQRC.Q_MGR_NOT_AVAILABLE } end
+end
+local number = redis.call("HINCRBY", group, "process", 1)
+local process = qmgr .. "." .. incarnation .. "." .. number
+redis.call("ZADD", leases, now + tonumber(ARGV[2]), process)
+redis.call("HSET", processes, process, ARGV[3])
+return { 0, member.incarnation, number }

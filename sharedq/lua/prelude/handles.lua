@@ -1,0 +1,13 @@
+--[[
+Open handles of a queue: `h` maps token#handle to a mode text of the letters I (input), X (exclusive input),
+B (browse), O (output), Q (inquire), S (set); counters stand in the queue's hash.
+]]
+local function give_back_handle(queue, handle)
+    local mode = redis.call("HGET", queue.h, handle)
+    if not mode then return end
+    redis.call("HDEL", queue.h, handle)
+    mode = string.match(mode, "^%a*")
+    if string.find(mode, "[IX]") then redis.call("HINCRBY", queue.q, "ip", -1) end
+    if string.find(mode, "X", 1, true) then redis.call("HDEL", queue.q, "xo") end
+    if string.find(mode, "O", 1, true) then redis.call("HINCRBY", queue.q, "op", -1) end
+end

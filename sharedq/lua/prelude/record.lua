@@ -1,0 +1,52 @@
+--[[
+What scripts read of a message record; the layout is in docs/keyspace.md, "A record".
+]]
+local PERSISTENT, EXPIRY, CORREL, MSGID, GROUP = 1, 2, 4, 8, 16
+-- An order key is a score in seven bytes, so that index entries sort in delivery order.
+local ORDER_BYTES = 7
+
+local function has(record, flag)
+    return bit.band(string.byte(record, 1), flag) ~= 0
+end
+
+-- An id that ends in "x" belongs to a record that must be looked at when it moves.
+local function needs_look(id)
+    return string.byte(id, -1) == 120
+end
+
+local function body_offset(record)
+    local high, low = string.byte(record, 4, 5)
+    return high * 256 + low
+end
+
+local function now_ms()
+    local time = redis.call("TIME")
+    return tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+end
+
+local function expiry_ms(record)
+    return struct.unpack(">I8", record, 6)
+end
+
+local function is_expired(record)
+    return has(record, EXPIRY) and expiry_ms(record) <= now_ms()
+end
+
+-- Where the identifiers of a record start: CorrelId, MsgId, GroupId (nil where there is none).
+local function identifier_offsets(record)
+    local at, correl, msgid, group = 6, nil, nil, nil
+    if has(record, EXPIRY) then at = at + 8 end
+    if has(record, CORREL) then correl, at = at, at + 24 end
+    if has(record, MSGID) then msgid, at = at, at + 24 end
+    if has(record, GROUP) then group = at end
+    return correl, msgid, group
+end
+
+-- Appends the index members of a message to the list `into`.
+local function index_members(into, record, score, id)
+    local correl, msgid, group = identifier_offsets(record)
+    local tail = struct.pack(">I7", score) .. id
+    if correl then into[#into + 1] = "C" .. string.sub(record, correl, correl + 23) .. tail end
+    if msgid then into[#into + 1] = "M" .. string.sub(record, msgid, msgid + 23) .. tail end
+    if group then into[#into + 1] = "G" .. string.sub(record, group, group + 31) .. tail end
+end

@@ -1,0 +1,67 @@
+--[[
+Finding the first message that a get or a browse asks for, in delivery order.
+
+A selection is: id (exactly this message), number (a MsgId that igq generated), prefix (of the index), and what
+must hold for the record besides (msgid, correl; "" asks nothing). A look-up costs the same at any depth.
+USES record
+]]
+-- Records that match the index but not the rest are passed over, at most this many in one call.
+local LOOKED_MAX = 128
+
+local function fits(record, selection)
+    local correl, msgid = identifier_offsets(record)
+    if selection.correl ~= "" and (not correl or string.sub(record, correl, correl + 23) ~= selection.correl) then
+        return false
+    end
+    return selection.msgid == "" or (msgid and string.sub(record, msgid, msgid + 23) == selection.msgid)
+end
+
+-- A generated MsgId names the number; the id has the look mark or not, and the code of this queue or none.
+local function by_number(queue, messages, selection, after)
+    local n, code = selection.number, redis.call("HGET", queue.q, "code")
+    local ids = { n, n .. "x" }
+    if code then ids[3], ids[4] = n .. "." .. code, n .. "." .. code .. "x" end
+    for _, id in ipairs(ids) do
+        local score = redis.call("ZSCORE", queue.a, id)
+        if score and tonumber(score) > after then
+            local record = redis.call("HGET", messages, id)
+            -- With a MsgId of the program's own, the number means nothing.
+            if not has(record, MSGID) and (selection.correl == "" or fits(record, { correl = selection.correl, msgid = "" })) then
+                return id, tonumber(score), record
+            end
+        end
+    end
+end
+
+local function by_index(queue, messages, selection, after)
+    local prefix = selection.prefix
+    local from = "[" .. prefix
+    if after > 0 then from = "(" .. prefix .. struct.pack(">I7", after) .. "\255" end
+    local found = redis.call("ZRANGEBYLEX", queue.i, from, "(" .. prefix .. "\255", "LIMIT", 0, LOOKED_MAX)
+    for _, member in ipairs(found) do
+        local score = struct.unpack(">I7", member, #prefix + 1)
+        local id = string.sub(member, #prefix + 1 + ORDER_BYTES)
+        local record = redis.call("HGET", messages, id)
+        if fits(record, selection) then return id, score, record end
+    end
+end
+
+-- The first match behind the score `after` (0: from the start): id, score, record; nil when there is none.
+local function find(queue, messages, selection, after)
+    if selection.id ~= "" then
+        local score = redis.call("ZSCORE", queue.a, selection.id)
+        if score then return selection.id, tonumber(score), redis.call("HGET", messages, selection.id) end
+        return nil
+    end
+    if selection.prefix == "" then
+        local found = redis.call("ZRANGEBYSCORE", queue.a, "(" .. string.format("%.0f", after), "+inf", "WITHSCORES", "LIMIT", 0, 1)
+        if found[1] then return found[1], tonumber(found[2]), redis.call("HGET", messages, found[1]) end
+        return nil
+    end
+    local id, score, record = by_index(queue, messages, selection, after)
+    if selection.number ~= "" then
+        local other, other_score, other_record = by_number(queue, messages, selection, after)
+        if other and (not id or other_score < score) then return other, other_score, other_record end
+    end
+    return id, score, record
+end

@@ -1,0 +1,29 @@
+--[[
+structure/alter_queue.lua - change a local queue's definition, if it is still the one the change was made from.
+
+KEYS
+  1  sequence   string  counter; versions come from it
+  2  queue      hash    version, definition, counters
+  3  available  zset    ids by score
+  4  handles    hash    open handles
+ARGV
+  1  expected    version the change was made from
+  2  definition  JSON
+  3  idle_field  "" or a field of the definition that changes only while the queue is empty and closed
+REPLY       { 0, version } | { 1, version, definition } altered meanwhile | { reason }
+REASONS     2085 UNKNOWN_OBJECT_NAME | 2042 OBJECT_IN_USE | 2055 Q_NOT_EMPTY
+INVARIANTS  5 position (what is on the queue keeps its place)
+COST        O(1)
+USES        idle
+]]
+local queue = { q = KEYS[2], a = KEYS[3], h = KEYS[4] }
+local definition, idle_field = ARGV[2], ARGV[3]
+local CHANGED = 1
+local known = redis.call("HMGET", queue.q, "ver", "def")
+if not known[1] then return { MQRC.UNKNOWN_OBJECT_NAME } end
+if known[1] ~= ARGV[1] then return { CHANGED, known[1], known[2] } end
+local reason = why_not_idle(queue, idle_field, known[2], definition)
+if reason then return { reason } end
+local version = redis.call("INCR", KEYS[1])
+redis.call("HSET", queue.q, "ver", version, "def", definition)
+return { 0, version }

@@ -1,0 +1,77 @@
+--[[
+structure/backout.lua - MQBACK in one structure: undo what the unit of work recorded there, a chunk at a time.
+
+Puts vanish; gets return to the place they had, with BackoutCount raised. A peer does the same for a dead owner.
+
+KEYS
+  1  own        hash  registered owners (the fence)
+  2  dead       hash  fenced owners whose work is still to be resolved
+  3  unit       list  the unit of work
+  4  messages   hash  message id -> record
+  5  expiry     zset  expiry times
+  6  wake_base  base  keys that waiting connections block on
+  7  journal    stream
+  8.. for each queue of the unit of work: queue, available, index, waiters
+ARGV
+  1  caller       owner token of the caller
+  2  owner        owner token of the unit of work
+  3  unit_id
+  4  budget       messages to undo in this call, at most
+  5  journal_max
+  6.. names of the queues, in the order of their keys
+REPLY       { 0, operations left, messages undone } | { reason }
+REASONS     2009 CONNECTION_BROKEN
+INVARIANTS  1 one state, 2 fencing, 3 one decision, 4 bounded, 5 position
+COST        O(budget * log depth)
+USES        place, unit_of_work, journal
+]]
+local own, unit, messages, expiry, wake_base = KEYS[1], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local caller, owner, unit_id = ARGV[1], ARGV[2], ARGV[3]
+local BACKOUT_COUNT_MAX = 255
+if may_not_end(own, KEYS[2], caller, owner) then return { MQRC.CONNECTION_BROKEN } end
+
+local queues = {}
+for position = 6, #ARGV do
+    local key = 8 + (position - 6) * 4
+    queues[ARGV[position]] =
+        { name = ARGV[position], q = KEYS[key], a = KEYS[key + 1], i = KEYS[key + 2], w = KEYS[key + 3] }
+end
+
+local state, operations, count = next_chunk(unit, tonumber(ARGV[4]))
+if not state then return { 0, 0, 0 } end
+-- "C": its commit was decided and has begun; nobody can back it out any more.
+if string.sub(state, 1, 1) == "C" or string.sub(state, 2) ~= unit_id then return { 0, 0, 0 } end
+
+local function with_backout_counted(record)
+    local backouts = math.min(string.byte(record, 3) + 1, BACKOUT_COUNT_MAX)
+    return string.sub(record, 1, 2) .. string.char(backouts) .. string.sub(record, 4)
+end
+
+for _, operation in ipairs(operations) do
+    local queue = queues[operation.queue]
+    local ids, added = {}, {}
+    for id, score in string.gmatch(operation.pairs, "(%S+):(%d+)") do
+        ids[#ids + 1] = id
+        added[#added + 1] = tonumber(score)
+        added[#added + 1] = id
+    end
+    if operation.kind == "P" then
+        redis.call("HINCRBY", queue.q, "pu", -operation.count)
+        redis.call("HDEL", messages, unpack(ids))
+    else
+        local records = redis.call("HMGET", messages, unpack(ids))
+        local stored = {}
+        for position, id in ipairs(ids) do
+            records[position] = with_backout_counted(records[position])
+            stored[2 * position - 1], stored[2 * position] = id, records[position]
+        end
+        local waiting = tonumber(redis.call("HGET", queue.q, "nw") or 0)
+        redis.call("HINCRBY", queue.q, "gu", -operation.count)
+        redis.call("HSET", messages, unpack(stored))
+        make_available(queue, own, wake_base, expiry, waiting, added, records)
+    end
+end
+
+local left = drop_chunk(unit, operations, "B" .. unit_id)
+journal(KEYS[7], ARGV[5], "e", "backout", "o", caller, "u", unit_id, "n", count, "r", caller == owner and "" or "1")
+return { 0, left, count }

@@ -1,0 +1,62 @@
+--[[
+structure/browse.lua - MQGET that leaves the message: the next one behind the cursor that fits.
+
+KEYS
+  1  own        hash  registered owners (the fence); value: the owner's waiting state
+  2  messages   hash  message id -> record
+  3  queue      hash  version, definition, counters
+  4  available  zset  ids by score
+  5  index      zset  selection index
+  6  waiters    zset  waiting gets
+  7  expiry     zset  expiry times
+  8  wake       list  the caller's own wake key
+  9  journal    stream
+ARGV
+  1  owner        owner token of the caller
+  2  queue_name
+  3  version      of the definition the caller decided by
+  4  cursor       score behind which to look; 0 from the start
+  5  length_max   longest body the caller takes, bytes; more is cut
+  6  wait         "" or the waiter's text: wait when nothing fits
+  7  journal_max
+  8  id, 9 number, 10 prefix, 11 msgid, 12 correl   the selection
+REPLY       { 0, length of the body, id, record, score } | { 1, version, definition } stale | { reason }
+REASONS     2009 CONNECTION_BROKEN | 2052 Q_DELETED | 2033 NO_MSG_AVAILABLE | 2034 NO_MSG_UNDER_CURSOR
+            | 2219 CALL_IN_PROGRESS
+INVARIANTS  1 one state, 2 fencing
+COST        O(log depth)
+USES        place, select, waiting, journal
+]]
+local own, messages, expiry = KEYS[1], KEYS[2], KEYS[7]
+local queue = { name = ARGV[2], q = KEYS[3], a = KEYS[4], i = KEYS[5], w = KEYS[6] }
+local owner, cursor, length_max = ARGV[1], tonumber(ARGV[4]), tonumber(ARGV[5])
+local selection = { id = ARGV[8], number = ARGV[9], prefix = ARGV[10], msgid = ARGV[11], correl = ARGV[12] }
+local STALE, EXPIRED_MAX = 1, 100
+
+local waiting = redis.call("HGET", own, owner)
+if not waiting then return { MQRC.CONNECTION_BROKEN } end
+local version = redis.call("HGET", queue.q, "ver")
+if waiting ~= "" and stop_waiting(queue, own, owner, waiting, KEYS[8]) then return { MQRC.CALL_IN_PROGRESS } end
+if not version then return { MQRC.Q_DELETED } end
+if version ~= ARGV[3] then return { STALE, version, redis.call("HGET", queue.q, "def") } end
+
+local expired = {}
+local id, score, record = find(queue, messages, selection, cursor)
+while id and needs_look(id) and is_expired(record) and #expired < EXPIRED_MAX do
+    redis.call("ZREM", queue.a, id)
+    redis.call("HDEL", messages, id)
+    look_after(queue, expiry, "remove", id, score, record)
+    expired[#expired + 1] = id
+    id, score, record = find(queue, messages, selection, cursor)
+end
+if #expired > 0 then
+    journal(KEYS[9], ARGV[7], "e", "expire", "o", owner, "q", queue.name, "i", table.concat(expired, " "))
+end
+if not id then
+    if selection.id ~= "" then return { MQRC.NO_MSG_UNDER_CURSOR } end
+    if ARGV[6] ~= "" then start_waiting(queue, own, owner, ARGV[6]) end
+    return { MQRC.NO_MSG_AVAILABLE }
+end
+local length = #record - body_offset(record)
+if length > length_max then record = string.sub(record, 1, body_offset(record) + length_max) end
+return { 0, length, id, record, string.format("%.0f", score) }

@@ -1,0 +1,73 @@
+--[[
+structure/commit.lua - MQCMIT in one structure: apply what the unit of work recorded there, a chunk at a time.
+
+For a unit of work of this structure alone, the first call is the decision. For one of several structures the
+decision record exists already and `expected` is -1. A peer applies the same way for a dead owner.
+
+KEYS
+  1  own        hash  registered owners (the fence)
+  2  dead       hash  fenced owners whose work is still to be resolved
+  3  unit       list  the unit of work
+  4  messages   hash  message id -> record
+  5  expiry     zset  expiry times
+  6  wake_base  base  keys that waiting connections block on
+  7  journal    stream
+  8.. for each queue of the unit of work: queue, available, index, waiters
+ARGV
+  1  caller       owner token of the caller
+  2  owner        owner token of the unit of work
+  3  unit_id
+  4  expected     operations that must be there; -1 when that was decided elsewhere
+  5  budget       messages to apply in this call, at most
+  6  journal_max
+  7.. names of the queues, in the order of their keys
+REPLY       { 0, operations left, messages applied } | { reason }
+REASONS     2009 CONNECTION_BROKEN | 2003 BACKED_OUT (an operation is missing: nothing was applied)
+INVARIANTS  1 one state, 2 fencing, 3 one decision, 4 bounded, 8 once
+COST        O(budget * log depth)
+USES        place, unit_of_work, journal
+]]
+local own, unit, messages, expiry, wake_base = KEYS[1], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local caller, owner, unit_id, expected = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+if may_not_end(own, KEYS[2], caller, owner) then return { MQRC.CONNECTION_BROKEN } end
+
+local queues = {}
+for position = 7, #ARGV do
+    local key = 8 + (position - 7) * 4
+    queues[ARGV[position]] =
+        { name = ARGV[position], q = KEYS[key], a = KEYS[key + 1], i = KEYS[key + 2], w = KEYS[key + 3] }
+end
+
+local state, operations, count = next_chunk(unit, tonumber(ARGV[5]))
+if state and string.sub(state, 1, 1) == "B" then return { MQRC.BACKED_OUT } end
+if expected >= 0 and not (state and string.sub(state, 1, 1) == "C") then
+    local found = state and redis.call("LLEN", unit) - 1 or 0
+    if found ~= expected then return { MQRC.BACKED_OUT } end
+end
+if not state then return { 0, 0, 0 } end
+if string.sub(state, 2) ~= unit_id then return { 0, 0, 0 } end
+
+for _, operation in ipairs(operations) do
+    local queue = queues[operation.queue]
+    local ids, added = {}, {}
+    for id, score in string.gmatch(operation.pairs, "(%S+):(%d+)") do
+        ids[#ids + 1] = id
+        added[#added + 1] = tonumber(score)
+        added[#added + 1] = id
+    end
+    if operation.kind == "P" then
+        local records, waiting = {}, tonumber(redis.call("HGET", queue.q, "nw") or 0)
+        for position, id in ipairs(ids) do
+            if needs_look(id) then records[position] = redis.call("HGET", messages, id) end
+        end
+        redis.call("HINCRBY", queue.q, "pu", -operation.count)
+        make_available(queue, own, wake_base, expiry, waiting, added, records)
+    else
+        redis.call("HINCRBY", queue.q, "gu", -operation.count)
+        redis.call("HDEL", messages, unpack(ids))
+    end
+end
+
+local left = drop_chunk(unit, operations, "C" .. unit_id)
+journal(KEYS[7], ARGV[6], "e", "commit", "o", caller, "u", unit_id, "n", count, "r", caller == owner and "" or "1")
+return { 0, left, count }

@@ -1,0 +1,29 @@
+--[[
+structure/define_queue.lua - create a local queue in its structure, or give it a definition all over.
+
+KEYS
+  1  sequence   string  counter; versions come from it, so that none returns after a delete
+  2  queue      hash    version, definition, counters
+  3  available  zset    ids by score
+  4  handles    hash    open handles
+ARGV
+  1  mode        new: must not exist | replace: may exist
+  2  definition  JSON
+  3  idle_field  "" or a field of the definition that changes only while the queue is empty and closed
+REPLY       { 0, version, 1 created or 0 replaced, former definition or "" } | { reason, version }
+REASONS     2100 OBJECT_ALREADY_EXISTS | 2042 OBJECT_IN_USE | 2055 Q_NOT_EMPTY
+INVARIANTS  5 position (what is on the queue keeps its place)
+COST        O(1)
+USES        idle
+]]
+local queue = { q = KEYS[2], a = KEYS[3], h = KEYS[4] }
+local definition, idle_field = ARGV[2], ARGV[3]
+local known = redis.call("HMGET", queue.q, "ver", "def")
+if known[1] then
+    if ARGV[1] == "new" then return { MQRC.OBJECT_ALREADY_EXISTS, known[1] } end
+    local reason = why_not_idle(queue, idle_field, known[2], definition)
+    if reason then return { reason, known[1] } end
+end
+local version = redis.call("INCR", KEYS[1])
+redis.call("HSET", queue.q, "ver", version, "def", definition)
+return { 0, version, known[1] and 0 or 1, known[2] or "" }

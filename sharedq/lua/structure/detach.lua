@@ -1,0 +1,17 @@
+--[[
+structure/detach.lua - a connection leaves a structure in good order: no work, no handles.
+
+KEYS
+  1  own       hash  registered owners
+  2  unit      list  the caller's unit of work
+  3  wake      list  the caller's wake key
+ARGV
+  1  owner
+REPLY       { 0 } | { reason }
+REASONS     2009 CONNECTION_BROKEN
+INVARIANTS  2 fencing
+COST        O(1)
+]]
+if redis.call("HDEL", KEYS[1], ARGV[1]) == 0 then return { MQRC.CONNECTION_BROKEN } end
+redis.call("DEL", KEYS[3])
+return { 0 }

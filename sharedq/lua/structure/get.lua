@@ -1,0 +1,142 @@
+--[[
+structure/get.lua - MQGET that removes: take the first messages that fit, inside or outside a unit of work.
+
+When nothing fits and the call may wait, the caller is registered as a waiter in the same moment, so that no
+message can arrive unseen in between. A caller that comes back from its wait is taken off the waiters here.
+
+KEYS
+  1  own        hash    registered owners (the fence); value: the owner's waiting state
+  2  messages   hash    message id -> record
+  3  queue      hash    version, definition, counters
+  4  available  zset    ids by score
+  5  index      zset    selection index
+  6  waiters    zset    waiting gets
+  7  unit       list    the caller's unit of work
+  8  expiry     zset    expiry times
+  9  wake       list    the caller's own wake key
+  10 journal    stream
+  11 wake_base  base    keys that waiting connections block on
+ARGV
+  1  owner        owner token of the caller
+  2  queue_name
+  3  version      of the definition the caller decided by
+  4  count        messages wanted, 1..100
+  5  unit_id      id of the unit of work, or ""
+  6  mode         0 outside, 1 inside the unit of work, 2 inside if persistent
+  7  length_max   longest body the caller takes, bytes
+  8  truncate     1: a longer body is cut and the message goes (2079); 0: it stays (2080)
+  9  bytes_max    stop filling a batch behind this many bytes
+  10 wait         "" or the waiter's selection text: wait when nothing fits
+  11 journal_max
+  12 id, 13 number, 14 prefix, 15 msgid, 16 correl   the selection; all "" for any message
+REPLY       { 0 | 2079 | 2080, length of the first body, id, record, ... } | { 1, version, definition } stale
+            | { 2, "" } look again: only expired messages were found | { reason }
+REASONS     2009 CONNECTION_BROKEN | 2052 Q_DELETED | 2033 NO_MSG_AVAILABLE | 2034 NO_MSG_UNDER_CURSOR
+            | 2219 CALL_IN_PROGRESS | 2079 TRUNCATED_MSG_ACCEPTED | 2080 TRUNCATED_MSG_FAILED
+INVARIANTS  1 one state, 2 fencing, 5 position, 8 once
+COST        O(count * log depth)
+USES        place, select, waiting, unit_of_work, journal
+]]
+local own, messages, unit, expiry = KEYS[1], KEYS[2], KEYS[7], KEYS[8]
+local queue = { name = ARGV[2], q = KEYS[3], a = KEYS[4], i = KEYS[5], w = KEYS[6] }
+local owner, count, unit_id, mode = ARGV[1], tonumber(ARGV[4]), ARGV[5], ARGV[6]
+local length_max, truncate, bytes_max = tonumber(ARGV[7]), ARGV[8] == "1", tonumber(ARGV[9])
+local selection = { id = ARGV[12], number = ARGV[13], prefix = ARGV[14], msgid = ARGV[15], correl = ARGV[16] }
+local STALE, LOOK_AGAIN = 1, 2
+
+local waiting = redis.call("HGET", own, owner)
+if not waiting then return { MQRC.CONNECTION_BROKEN } end
+local version = redis.call("HGET", queue.q, "ver")
+if waiting ~= "" and stop_waiting(queue, own, owner, waiting, KEYS[9]) then return { MQRC.CALL_IN_PROGRESS } end
+if not version then return { MQRC.Q_DELETED } end
+if version ~= ARGV[3] then return { STALE, version, redis.call("HGET", queue.q, "def") } end
+
+-- Taken off the available set first: what is not kept goes back to the same place below.
+local ids, scores, records = {}, {}, {}
+if selection.prefix == "" and selection.id == "" then
+    local popped = redis.call("ZPOPMIN", queue.a, count)
+    for position = 1, #popped / 2 do
+        ids[position], scores[position] = popped[2 * position - 1], tonumber(popped[2 * position])
+    end
+    if #ids == 1 then
+        records[1] = redis.call("HGET", messages, ids[1])
+    elseif #ids > 1 then
+        records = redis.call("HMGET", messages, unpack(ids))
+    end
+else
+    ids[1], scores[1], records[1] = find(queue, messages, selection, 0)
+    if ids[1] then redis.call("ZREM", queue.a, ids[1]) end
+end
+
+if #ids == 0 then
+    if selection.id ~= "" then return { MQRC.NO_MSG_UNDER_CURSOR } end
+    if ARGV[10] ~= "" then start_waiting(queue, own, owner, ARGV[10]) end
+    return { MQRC.NO_MSG_AVAILABLE }
+end
+
+local reply = { 0, 0 }
+local gone, kept, kept_pairs, expired, bytes, stop_at = {}, {}, {}, {}, 0, #ids + 1
+for position, id in ipairs(ids) do
+    local record, score = records[position], scores[position]
+    local length = #record - body_offset(record)
+    if needs_look(id) and is_expired(record) then
+        look_after(queue, expiry, "remove", id, score, record)
+        expired[#expired + 1] = id
+    elseif #reply > 2 and (length > length_max or bytes + length > bytes_max) then
+        stop_at = position
+        break
+    else
+        if #reply == 2 then reply[2] = length end
+        if length > length_max then
+            reply[1] = truncate and MQRC.TRUNCATED_MSG_ACCEPTED or MQRC.TRUNCATED_MSG_FAILED
+        end
+        reply[#reply + 1] = id
+        reply[#reply + 1] = length > length_max and string.sub(record, 1, body_offset(record) + length_max) or record
+        if length > length_max and not truncate then
+            stop_at = position
+            break
+        end
+        bytes = bytes + length
+        if needs_look(id) then look_after(queue, expiry, "remove", id, score, record) end
+        if mode == "1" or (mode == "2" and has(record, PERSISTENT)) then
+            kept[#kept + 1] = id
+            kept_pairs[#kept_pairs + 1] = string.format("%s:%.0f", id, score)
+        else
+            gone[#gone + 1] = id
+        end
+        if length > length_max then
+            stop_at = position + 1
+            break
+        end
+    end
+end
+
+local back = {}
+for position = stop_at, #ids do
+    back[#back + 1] = scores[position]
+    back[#back + 1] = ids[position]
+end
+if #back > 0 then
+    redis.call("ZADD", queue.a, unpack(back))
+    -- A woken getter whose buffer is too small leaves the message to whoever else waits.
+    if waiting ~= "" and reply[1] == MQRC.TRUNCATED_MSG_FAILED then
+        if tonumber(redis.call("HGET", queue.q, "nw") or 0) > 0 then
+            wake_for(queue, own, KEYS[11], ids[stop_at], records[stop_at])
+        end
+    end
+end
+if #gone > 0 then
+    redis.call("HDEL", messages, unpack(gone))
+    journal(KEYS[10], ARGV[11], "e", "get", "o", owner, "q", queue.name, "i", table.concat(gone, " "))
+end
+if #kept > 0 then
+    redis.call("HINCRBY", queue.q, "gu", #kept)
+    record_operation(unit, unit_id, "G", queue.name, #kept, table.concat(kept_pairs, " "))
+    journal(KEYS[10], ARGV[11], "e", "get", "o", owner, "q", queue.name, "u", unit_id, "i", table.concat(kept, " "))
+end
+if #expired > 0 then
+    redis.call("HDEL", messages, unpack(expired))
+    journal(KEYS[10], ARGV[11], "e", "expire", "o", owner, "q", queue.name, "i", table.concat(expired, " "))
+    if #reply == 2 then return { LOOK_AGAIN, "" } end
+end
+return reply

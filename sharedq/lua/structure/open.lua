@@ -1,0 +1,41 @@
+--[[
+structure/open.lua - MQOPEN of a local queue: register the handle, hand out the definition in force.
+
+KEYS
+  1  own       hash  registered owners (the fence)
+  2  queue     hash  definition, counters
+  3  handles   hash  open handles
+  4  holdings  set   what the caller holds
+ARGV
+  1  owner
+  2  queue_name
+  3  handle     number of the handle, unique for the owner
+  4  mode       letters of prelude/handles; lower-case "i": input as the queue's definition says
+  5  detail     what DISPLAY QSTATUS TYPE(HANDLE) shows (JSON)
+REPLY       { 0, version, definition } | { reason }
+REASONS     2009 CONNECTION_BROKEN | 2085 UNKNOWN_OBJECT_NAME | 2042 OBJECT_IN_USE
+INVARIANTS  2 fencing
+COST        O(1)
+USES        fence
+]]
+local own, queue, handles, holdings = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local owner, mode = ARGV[1], ARGV[4]
+if is_fenced(own, owner) then return { MQRC.CONNECTION_BROKEN } end
+local state = redis.call("HMGET", queue, "ver", "def", "ip", "xo")
+if not state[1] then return { MQRC.UNKNOWN_OBJECT_NAME } end
+
+if string.find(mode, "i", 1, true) then
+    local definition = cjson.decode(state[2])
+    mode = string.gsub(mode, "i", definition.def_input_open_option == "EXCL" and "X" or "I")
+end
+if string.find(mode, "X", 1, true) then
+    if tonumber(state[3] or 0) > 0 then return { MQRC.OBJECT_IN_USE } end
+    redis.call("HSET", queue, "xo", "1")
+elseif string.find(mode, "I", 1, true) and state[4] then
+    return { MQRC.OBJECT_IN_USE }
+end
+if string.find(mode, "[IX]") then redis.call("HINCRBY", queue, "ip", 1) end
+if string.find(mode, "O", 1, true) then redis.call("HINCRBY", queue, "op", 1) end
+redis.call("HSET", handles, owner .. "#" .. ARGV[3], mode .. " " .. ARGV[5])
+redis.call("SADD", holdings, ARGV[2] .. "\n" .. ARGV[3])
+return { 0, state[1], state[2] }

@@ -1,0 +1,99 @@
+--[[
+structure/put.lua - MQPUT, MQPUT1: store messages on one queue, inside or outside a unit of work.
+
+All of a batch or none: a full queue refuses the whole call. Whatever an attribute decides was decided by the
+caller from the definition of version `version`; another version in force stops the call before it did anything.
+
+KEYS
+  1  own           hash    registered owners (the fence)
+  2  sequence      string  counter of message numbers
+  3  messages      hash    message id -> record
+  4  queue         hash    version, definition, counters
+  5  available     zset    ids by score
+  6  index         zset    selection index
+  7  waiters       zset    waiting gets
+  8  unit          list    the caller's unit of work
+  9  versions      hash    what handles check: IGQ state, alias and remote definitions
+  10 destinations  hash    destination codes
+  11 expiry        zset    expiry times
+  12 journal       stream
+  13 wake          base    keys that waiting connections block on
+ARGV
+  1  owner         owner token of the caller
+  2  queue_name
+  3  version       of the definition the caller decided by
+  4  depth_max     MAXDEPTH; 999999999 is no limit
+  5  unit_id       "" outside a unit of work
+  6  journal_max   entries kept; "0" switches the journal off
+  7  details       the journal's text about the messages
+  8  destination   "" or the queue an IGQ message goes to
+  9  checks        number of (field, value) pairs that must stand in versions
+  10..             the pairs; then for each message: score base, "" or "x", record
+REPLY       { 0, number of the first message } | { 1, version, definition } stale | { reason }
+REASONS     2009 CONNECTION_BROKEN | 2052 Q_DELETED | 2041 OBJECT_CHANGED | 2053 Q_FULL
+INVARIANTS  1 one state, 2 fencing, 5 position
+COST        O(messages * log depth)
+USES        fence, place, unit_of_work, journal
+]]
+local own, sequence, messages, versions = KEYS[1], KEYS[2], KEYS[3], KEYS[9]
+local queue = { name = ARGV[2], q = KEYS[4], a = KEYS[5], i = KEYS[6], w = KEYS[7] }
+local unit, destinations, expiry, wake_base = KEYS[8], KEYS[10], KEYS[11], KEYS[13]
+local owner, version, depth_max, unit_id = ARGV[1], ARGV[3], tonumber(ARGV[4]), ARGV[5]
+local destination, checks = ARGV[8], tonumber(ARGV[9])
+local STALE, NO_DEPTH_LIMIT = 1, 999999999
+
+if is_fenced(own, owner) then return { MQRC.CONNECTION_BROKEN } end
+local state = redis.call("HMGET", queue.q, "ver", "pu", "lk", "nw")
+if not state[1] then return { MQRC.Q_DELETED } end
+local at = 10
+for _ = 1, checks do
+    if (redis.call("HGET", versions, ARGV[at]) or "") ~= ARGV[at + 1] then return { MQRC.OBJECT_CHANGED } end
+    at = at + 2
+end
+if state[1] ~= version then return { STALE, state[1], redis.call("HGET", queue.q, "def") } end
+
+local count = (#ARGV - at + 1) / 3
+if depth_max < NO_DEPTH_LIMIT then
+    local depth = redis.call("ZCARD", queue.a) + (state[2] or 0) + (state[3] or 0)
+    if depth + count > depth_max then return { MQRC.Q_FULL } end
+end
+
+local first = redis.call("INCRBY", sequence, count) - count + 1
+local code = ""
+if destination ~= "" then
+    local known = redis.call("HGET", destinations, destination)
+    if not known then
+        known = redis.call("HLEN", destinations) / 2 + 1
+        redis.call("HSET", destinations, destination, known, "#" .. known, destination)
+    end
+    code = "." .. known
+end
+
+local ids, scores, records, stored = {}, {}, {}, {}
+for position = 1, count do
+    local base, look, record = tonumber(ARGV[at]), ARGV[at + 1], ARGV[at + 2]
+    at = at + 3
+    local number = first + position - 1
+    -- Lua writes numbers up to 10^14 without an exponent: more messages than a structure will see.
+    local id = number .. code .. look
+    if look == "x" and has(record, EXPIRY) then
+        -- The caller gave the time left; what is stored is the moment, by this server's clock.
+        record = string.sub(record, 1, 5) .. struct.pack(">I8", now_ms() + expiry_ms(record)) .. string.sub(record, 14)
+    end
+    ids[position], scores[position], records[position] = id, base + number, record
+    stored[2 * position - 1], stored[2 * position] = id, record
+end
+redis.call("HSET", messages, unpack(stored))
+
+if unit_id == "" then
+    local added = {}
+    for position, id in ipairs(ids) do added[2 * position - 1], added[2 * position] = scores[position], id end
+    make_available(queue, own, wake_base, expiry, tonumber(state[4] or 0), added, records)
+else
+    local pairs_text = {}
+    for position, id in ipairs(ids) do pairs_text[position] = string.format("%s:%.0f", id, scores[position]) end
+    record_operation(unit, unit_id, "P", queue.name, count, table.concat(pairs_text, " "))
+    redis.call("HINCRBY", queue.q, "pu", count)
+end
+journal(KEYS[12], ARGV[6], "e", "put", "o", owner, "q", queue.name, "u", unit_id, "i", table.concat(ids, " "), "d", ARGV[7])
+return { 0, first }

@@ -1,0 +1,130 @@
+--[[
+structure/transfer.lua - the IGQ agent's hop: move messages from the transmit queue's part of this structure to
+their destination queues in this structure. One script is one batch: got, put and committed in one moment.
+
+Only entries move; bodies stay where they are. What cannot be delivered here is left in place, reported, and
+blocks what follows it to the same destination, so that nothing overtakes.
+
+KEYS
+  1  own        hash    registered owners (the fence)
+  2  sequence   string  counter of arrivals
+  3  messages   hash    message id -> record
+  4  queue      hash    the transmit queue
+  5  available  zset    its ids by score
+  6  index      zset    its selection index
+  7  expiry     zset    expiry times
+  8  wake_base  base    keys that waiting connections block on
+  9  journal    stream
+  10.. for each destination: queue, available, index, waiters
+ARGV
+  1  caller       owner token of the agent
+  2  queue_name   of the transmit queue
+  3  version      of its definition
+  4  count        messages to move, at most
+  5  journal_max
+  6  is_fifo      1 when the transmit queue does not order by priority
+  7.. for each destination: name, code, version, MAXDEPTH, score base or "" for priority order, longest body or 0
+REPLY       { 0, moved, left, [codes of unknown destinations], [stale names], [blocked ids], [their reasons] }
+            | { 1 } the transmit queue changed | { reason }
+REASONS     2009 CONNECTION_BROKEN | 2085 UNKNOWN_OBJECT_NAME | in the list: 2053 Q_FULL | 2030 MSG_TOO_BIG_FOR_Q
+            | 2104 UNKNOWN_REPORT_OPTION (a report is asked for: deliver it call by call)
+INVARIANTS  1 one state, 2 fencing, 4 bounded, 5 position, 8 once
+COST        O(count * log depth)
+USES        fence, place, journal
+]]
+local own, sequence, messages, expiry, wake_base = KEYS[1], KEYS[2], KEYS[3], KEYS[7], KEYS[8]
+local source = { name = ARGV[2], q = KEYS[4], a = KEYS[5], i = KEYS[6] }
+local caller, count, is_fifo = ARGV[1], tonumber(ARGV[4]), ARGV[6] == "1"
+local PRIORITY_STEP, REPORT = 2 ^ 48, 32
+local CHANGED = 1
+
+if is_fenced(own, caller) then return { MQRC.CONNECTION_BROKEN } end
+local version = redis.call("HGET", source.q, "ver")
+if not version then return { MQRC.UNKNOWN_OBJECT_NAME } end
+if version ~= ARGV[3] then return { CHANGED } end
+
+local targets, stale = {}, {}
+for position = 7, #ARGV, 6 do
+    local key = 10 + (position - 7) / 6 * 4
+    local target = {
+        name = ARGV[position], q = KEYS[key], a = KEYS[key + 1], i = KEYS[key + 2], w = KEYS[key + 3],
+        base = ARGV[position + 4] ~= "" and tonumber(ARGV[position + 4]),
+        length_max = tonumber(ARGV[position + 5]),
+        ids = {}, priorities = {}, records = {},
+    }
+    local state = redis.call("HMGET", target.q, "ver", "pu", "lk", "nw")
+    if state[1] ~= ARGV[position + 2] then
+        stale[#stale + 1] = target.name
+    else
+        local depth_max = tonumber(ARGV[position + 3])
+        target.room = depth_max
+        if depth_max < 999999999 then
+            target.room = depth_max - redis.call("ZCARD", target.a) - (state[2] or 0) - (state[3] or 0)
+        end
+        target.waiting = tonumber(state[4] or 0)
+        targets[ARGV[position + 1]] = target
+    end
+end
+
+local unknown, blocked, reasons, is_blocked, expired = {}, {}, {}, {}, {}
+local leaving, moved = {}, 0
+local entries = redis.call("ZRANGE", source.a, 0, count - 1, "WITHSCORES")
+for position = 1, #entries, 2 do
+    local id, score = entries[position], tonumber(entries[position + 1])
+    local code = string.match(id, "%.(%d+)") or "0"
+    local target, reason, record = targets[code], nil, nil
+    if not target then
+        if not is_blocked[code] then unknown[#unknown + 1] = code end
+        is_blocked[code] = true
+    elseif not is_blocked[code] then
+        if needs_look(id) or is_fifo then record = redis.call("HGET", messages, id) end
+        if needs_look(id) and is_expired(record) then
+            look_after(source, expiry, "remove", id, score, record)
+            expired[#expired + 1] = id
+            leaving[#leaving + 1] = id
+        else
+            if #target.ids >= target.room then
+                reason = MQRC.Q_FULL
+            elseif needs_look(id) and has(record, REPORT) then
+                reason = MQRC.UNKNOWN_REPORT_OPTION
+            elseif target.length_max > 0 and redis.call("HSTRLEN", messages, id) > target.length_max then
+                record = record or redis.call("HGET", messages, id)
+                if #record - body_offset(record) > target.length_max then reason = MQRC.MSG_TOO_BIG_FOR_Q end
+            end
+            if reason then
+                blocked[#blocked + 1], reasons[#reasons + 1], is_blocked[code] = id, reason, true
+            else
+                local at = #target.ids + 1
+                target.ids[at], target.records[at] = id, record or false
+                if is_fifo then
+                    target.priorities[at] = (9 - string.byte(record, 2)) * PRIORITY_STEP
+                else
+                    target.priorities[at] = math.floor(score / PRIORITY_STEP) * PRIORITY_STEP
+                end
+                if needs_look(id) then look_after(source, expiry, "remove", id, score, record) end
+                leaving[#leaving + 1] = id
+                moved = moved + 1
+            end
+        end
+    end
+end
+
+if #leaving > 0 then redis.call("ZREM", source.a, unpack(leaving)) end
+local arrival = moved > 0 and redis.call("INCRBY", sequence, moved) - moved or 0
+for _, target in pairs(targets) do
+    if #target.ids > 0 then
+        local added = {}
+        for at, id in ipairs(target.ids) do
+            arrival = arrival + 1
+            added[2 * at - 1], added[2 * at] = (target.base or target.priorities[at]) + arrival, id
+        end
+        make_available(target, own, wake_base, expiry, target.waiting, added, target.records)
+        journal(KEYS[9], ARGV[5], "e", "transfer", "o", caller, "q", source.name, "t", target.name,
+            "i", table.concat(target.ids, " "))
+    end
+end
+if #expired > 0 then
+    redis.call("HDEL", messages, unpack(expired))
+    journal(KEYS[9], ARGV[5], "e", "expire", "o", caller, "q", source.name, "i", table.concat(expired, " "))
+end
+return { 0, moved, redis.call("ZCARD", source.a), unknown, stale, blocked, reasons }

@@ -1,0 +1,32 @@
+--[[
+structure/unwait.lua - a waiting get gives up: its interval ended, or the manager is quiescing.
+
+When it had been woken already and takes nothing, the wake-up is passed on: another waiter may want the message.
+
+KEYS
+  1  own        hash  registered owners (the fence); value: the owner's waiting state
+  2  queue      hash  counters
+  3  available  zset  ids by score
+  4  waiters    zset  waiting gets
+  5  wake       list  the caller's own wake key
+  6  wake_base  base  keys that waiting connections block on
+ARGV
+  1  owner
+  2  queue_name
+REPLY       { 0 } | { reason }
+REASONS     2009 CONNECTION_BROKEN
+INVARIANTS  2 fencing
+COST        O(log waiters)
+USES        place, waiting
+]]
+local queue = { name = ARGV[2], q = KEYS[2], a = KEYS[3], w = KEYS[4] }
+local own, owner = KEYS[1], ARGV[1]
+local state = redis.call("HGET", own, owner)
+if not state then return { MQRC.CONNECTION_BROKEN } end
+if state == "" then return { 0 } end
+stop_waiting(queue, own, owner, state, KEYS[5])
+if string.sub(state, 1, 1) == "K" and redis.call("ZCARD", queue.a) > 0 then
+    local member, token = first_waiter(queue, "A")
+    if member then wake(queue, own, KEYS[6], member, token) end
+end
+return { 0 }

@@ -1,0 +1,206 @@
+"""Owners: a process of a queue manager, its lease, and the moment it must stop by itself.
+
+A process is registered under one incarnation of one manager and renews a lease. It counts the lease on its own
+monotonic clock from *before* each renewal was sent, so it stops before its peers may think it dead; the fence in
+every script is the safety net behind that.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+import structlog
+
+from sharedq.group import Group
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import MQIError, error_for
+
+log = structlog.get_logger(__name__)
+
+#: A lease is renewed this many times in its length.
+RENEWALS_PER_LEASE = 3
+#: A process stops by itself this part of a lease before the lease ends.
+SAFETY_PART = 0.1
+
+
+class Interruptible(Protocol):
+    """What a process ends when it loses its lease: a connection."""
+
+    def interrupt(self) -> None:
+        """End a running call with 2009, from another thread."""
+
+    def notice_quiescing(self) -> None:
+        """End a wait that asked to fail when the manager quiesces."""
+
+
+class Process:
+    """This operating-system process as a user of one manager.
+
+    Attributes:
+        token: ``QM.incarnation.process``.
+        is_quiescing: the manager has begun to stop.
+    """
+
+    def __init__(self, group: Group, qmgr: str, incarnation: int, number: int, sent_at_s: float) -> None:
+        self.group, self.qmgr, self.incarnation = group, qmgr, incarnation
+        self.token = f"{qmgr}.{incarnation}.{number}"
+        self.is_quiescing = False
+        self.pid = os.getpid()
+        self._lease_s = group.settings.lease_ms / 1000
+        self._safe_until_s = sent_at_s + self._lease_s * (1 - SAFETY_PART)
+        self._connections: weakref.WeakSet[Interruptible] = weakref.WeakSet()
+        self._abandoned: list[str] = []
+        self._connection_number = 0
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._keep, name=f"lease {self.token}", daemon=True)
+
+    @classmethod
+    def register(cls, group: Group, qmgr: str, *, is_internal: bool = False) -> Process:
+        """Register this process with the running manager *qmgr* and start renewing its lease.
+
+        Raises:
+            MQIError: 2059 not running, 2161 quiescing, 2009 Redis cannot be reached.
+        """
+        keys = group.keys
+        info = json.dumps({"pid": os.getpid(), "appl": Path(sys.argv[0] or "python").name[:28]})
+        sent_at_s = time.monotonic()
+        reply = group.call(
+            "admin/register_process",
+            [keys.group, keys.members, keys.leases, keys.processes],
+            [qmgr, group.settings.lease_ms, info, int(is_internal)],
+        )
+        if reply[0]:
+            raise error_for(MQRC(reply[0]), "MQCONN", qmgr)
+        process = cls(group, qmgr, int(reply[1]), int(reply[2]), sent_at_s)
+        process._thread.start()
+        return process
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether calls may still be made under this registration."""
+        return not self._ended.is_set() and time.monotonic() < self._safe_until_s and os.getpid() == self.pid
+
+    def check(self) -> None:
+        """Raise 2009 when the lease is, or may be, lost."""
+        if time.monotonic() >= self._safe_until_s or self._ended.is_set():
+            raise error_for(MQRC.CONNECTION_BROKEN, "", self.qmgr, "the lease of this process ran out")
+
+    def add(self, connection: Interruptible) -> int:
+        """Take a connection in; returns its number, never used before under this process."""
+        with self._lock:
+            self._connection_number += 1
+            self._connections.add(connection)
+            return self._connection_number
+
+    def discard(self, connection: Interruptible) -> None:
+        """A connection has ended."""
+        with self._lock:
+            self._connections.discard(connection)
+
+    def abandon(self, owner: str) -> None:
+        """A connection was lost in the middle: have a manager back out its work as soon as Redis can be told."""
+        with self._lock:
+            self._abandoned.append(owner)
+
+    @property
+    def connection_count(self) -> int:
+        """Connections that are open now."""
+        with self._lock:
+            return len(self._connections)
+
+    def end(self) -> None:
+        """End the registration in good order; connections must have ended before."""
+        self._ended.set()
+        if self._thread is not threading.current_thread():
+            self._thread.join()
+        try:
+            self._tell_abandoned()
+            self.group.call("admin/end_process", [self.group.keys.leases, self.group.keys.processes], [self.token])
+        except MQIError as error:
+            # The lease runs out by itself, and peers find nothing to recover.
+            log.debug("process_not_unregistered", process=self.token, error=str(error))
+
+    def _keep(self) -> None:
+        period_s = self._lease_s / RENEWALS_PER_LEASE
+        while not self._ended.wait(period_s):
+            self._renew()
+            if time.monotonic() >= self._safe_until_s:
+                self._lose("the lease ran out")
+        return
+
+    def _renew(self) -> None:
+        keys = self.group.keys
+        sent_at_s = time.monotonic()
+        try:
+            self._tell_abandoned()
+            held, _, member, _ = self.group.call(
+                "admin/renew", [keys.leases, keys.members], [self.token, self.group.settings.lease_ms, self.qmgr, 0]
+            )
+        except MQIError as error:
+            log.debug("lease_not_renewed", process=self.token, error=str(error))
+            return
+        if not held:
+            self._lose("the manager or a peer has fenced this process")
+            return
+        self._safe_until_s = sent_at_s + self._lease_s * (1 - SAFETY_PART)
+        info = json.loads(member) if member else {}
+        if info.get("state") == "QUIESCING" and not self.is_quiescing:
+            self.is_quiescing = True
+            self._for_each(lambda connection: connection.notice_quiescing())
+
+    def _tell_abandoned(self) -> None:
+        with self._lock:
+            abandoned = list(self._abandoned)
+        for owner in abandoned:
+            self.group.call("admin/abandon", [self.group.keys.leases, self.group.keys.owners], [owner])
+            with self._lock:
+                self._abandoned.remove(owner)
+
+    def _lose(self, why: str) -> None:
+        log.warning("lease_lost", process=self.token, why=why)
+        self._ended.set()
+        self._for_each(lambda connection: connection.interrupt())
+
+    def _for_each(self, act: Callable[[Interruptible], None]) -> None:
+        with self._lock:
+            connections = list(self._connections)
+        for connection in connections:
+            act(connection)
+
+
+_processes: dict[tuple[int, str, str], Process] = {}
+_processes_lock = threading.Lock()
+
+
+def process_for(group: Group, qmgr: str) -> Process:
+    """The registration of this process with *qmgr*, shared by all its connections.
+
+    Raises:
+        MQIError: 2059, 2161 or 2009 as for ``Process.register``.
+    """
+    key = (id(group), group.name, qmgr)
+    with _processes_lock:
+        process = _processes.get(key)
+        if process is None or not process.is_alive:
+            process = _processes[key] = Process.register(group, qmgr)
+        return process
+
+
+def release_process(process: Process) -> None:
+    """Unregister when the last connection has gone."""
+    with _processes_lock:
+        if process.connection_count:
+            return
+        for key, known in list(_processes.items()):
+            if known is process:
+                del _processes[key]
+    process.end()

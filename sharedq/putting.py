@@ -1,0 +1,351 @@
+"""MQPUT: what is decided before a message is stored, and the call that stores it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sharedq.connection import Connection, ScriptCall
+from sharedq.context import generated_msg_id, new_identifier, set_default_context
+from sharedq.handle import Handle
+from sharedq.mqi.constants import (
+    MQRC,
+    MsgFlag,
+    MsgType,
+    OpenOption,
+    Persistence,
+    PutOption,
+    Report,
+)
+from sharedq.mqi.errors import MQIError, error_for
+from sharedq.mqi.limits import MAX_PRIORITY, NULL_ID, PRIORITY_AS_Q_DEF, UNLIMITED_EXPIRY
+from sharedq.mqi.options import check_put_options
+from sharedq.mqi.structures import MQMD, MQPMO
+from sharedq.refresh import refresh_definition, take_definition
+from sharedq.record import encode_record, needs_look
+
+#: One priority's share of the scores of a queue: room for 2^48 arrivals.
+PRIORITY_STEP = 1 << 48
+#: Messages one script call stores, at most.
+BATCH_MESSAGES = 100
+#: Bytes of bodies one script call stores before the batch is split.
+BATCH_BYTES = 1 << 20
+#: Messages buffered for MQPMO_ASYNC_RESPONSE, at most.
+PENDING_MESSAGES = 50
+
+# Plain integers: an operation on IntFlag members costs about a microsecond, and these are tested on every call.
+_SYNCPOINT = int(PutOption.SYNCPOINT)
+_ASYNC_RESPONSE = int(PutOption.ASYNC_RESPONSE)
+_FAIL_IF_QUIESCING = int(PutOption.FAIL_IF_QUIESCING)
+_NEW_MSG_ID = int(PutOption.NEW_MSG_ID)
+_NEW_CORREL_ID = int(PutOption.NEW_CORREL_ID)
+_KEEP_CONTEXT = int(PutOption.SET_ALL_CONTEXT | PutOption.PASS_ALL_CONTEXT)
+_OUTPUT = int(OpenOption.OUTPUT)
+_AS_Q_DEF = int(Persistence.AS_Q_DEF)
+_REQUEST = int(MsgType.REQUEST)
+_GROUP_FLAGS = int(MsgFlag.MSG_IN_GROUP | MsgFlag.LAST_MSG_IN_GROUP | MsgFlag.SEGMENT | MsgFlag.LAST_SEGMENT)
+_REPORTS_WANTED = int(
+    Report.EXCEPTION | Report.EXPIRATION | Report.COA | Report.COD | Report.PAN | Report.NAN | Report.ACTIVITY
+)
+_STALE = 1
+
+
+@dataclass(slots=True)
+class PendingPut:
+    """A message of an asynchronous put that waits to be sent."""
+
+    handle: Handle
+    arguments: tuple[int, str, bytes]
+    detail: str
+
+
+def put(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body: bytes) -> MQRC:
+    """Put one message; ``md`` returns its identifiers.
+
+    Returns:
+        ``MQRC.NONE``, or the reason of a warning (2049).
+
+    Raises:
+        MQIError: the message was not put, or (2009) its fate is unknown.
+    """
+    return put_many(connection, handle, [(md, body)], pmo)
+
+
+def put_many(connection: Connection, handle: Handle, messages: Sequence[tuple[MQMD, bytes]], pmo: MQPMO) -> MQRC:
+    """Put messages on one queue: each script call's batch is stored whole or not at all.
+
+    Under syncpoint, or when they fit one call (100 messages, 1 MiB), all of them are put or none.
+
+    Raises:
+        MQIError: as for ``put``.
+    """
+    reason = check_put_options(pmo.options)
+    if reason:
+        raise error_for(reason, "MQPUT", handle.object_name)
+    if not handle.options & _OUTPUT:
+        raise error_for(MQRC.NOT_OPEN_FOR_OUTPUT, "MQPUT", handle.object_name)
+    if connection.is_quiescing and pmo.options & _FAIL_IF_QUIESCING:
+        raise error_for(MQRC.Q_MGR_QUIESCING, "MQPUT", handle.object_name)
+    in_unit = bool(pmo.options & _SYNCPOINT)
+    if in_unit:
+        check_unit_room(connection, len(messages))
+    if in_unit and pmo.options & _ASYNC_RESPONSE:
+        return _put_later(connection, handle, messages, pmo)
+    flush_pending(connection)
+    return _put_now(connection, handle, messages, pmo, in_unit)
+
+
+def check_unit_room(connection: Connection, count: int) -> None:
+    """Raise 2024 when *count* messages more would pass MAXUMSGS."""
+    if connection.unit.messages + count > connection.max_uncommitted:
+        raise error_for(MQRC.SYNCPOINT_LIMIT_REACHED, "", connection.qmgr_name)
+
+
+def _put_now(
+    connection: Connection, handle: Handle, messages: Sequence[tuple[MQMD, bytes]], pmo: MQPMO, in_unit: bool
+) -> MQRC:
+    """Encode by the cached definition, store; begin anew when another version is in force."""
+    asked = [(md.priority, md.persistence) for md, _ in messages]
+    while True:
+        for (md, _), (priority, persistence) in zip(messages, asked, strict=True):
+            # The round before this one may have filled them in from a stale definition.
+            md.priority, md.persistence = priority, persistence
+        try:
+            warning, arguments, details = _prepare(connection, handle, messages, pmo)
+        except MQIError:
+            # What refused it is an attribute; only the definition in force may refuse.
+            if refresh_definition(connection, handle):
+                continue
+            raise
+        numbers = _store(connection, handle, messages, arguments, details, in_unit)
+        if numbers is None:
+            continue
+        _return_identifiers(connection, handle, messages, numbers, pmo)
+        return warning
+
+
+def _prepare(
+    connection: Connection, handle: Handle, messages: Sequence[tuple[MQMD, bytes]], pmo: MQPMO
+) -> tuple[MQRC, list[tuple[int, str, bytes]], list[str]]:
+    """Arguments of the put script for each message, by the handle's definition."""
+    facts = handle.facts
+    if facts.is_put_inhibited:
+        raise error_for(MQRC.PUT_INHIBITED, "MQPUT", handle.object_name)
+    length_max = facts.max_msg_length
+    is_journaled = connection.group.settings.journal
+    put_time_ms = int(time.time() * 1000)
+    warning = MQRC.NONE
+    arguments: list[tuple[int, str, bytes]] = []
+    details: list[str] = []
+    for md, body in messages:
+        if len(body) > length_max:
+            raise error_for(
+                MQRC.MSG_TOO_BIG_FOR_Q, "MQPUT", handle.object_name, f"{len(body)} bytes, MAXMSGL({length_max})"
+            )
+        if _complete_descriptor(connection, handle, md, pmo):
+            warning = MQRC.PRIORITY_EXCEEDS_MAXIMUM
+        record = encode_record(md, body, connection.origin, put_time_ms, handle.destination or None)
+        place = facts.default_priority if facts.is_fifo else md.priority
+        arguments.append(((MAX_PRIORITY - place) * PRIORITY_STEP, "x" if needs_look(md) else "", record))
+        if is_journaled:
+            details.append(journal_detail(md, len(body)))
+    return warning, arguments, details
+
+
+def _complete_descriptor(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO) -> bool:
+    """Check the descriptor, resolve what it leaves to the queue; true when its priority was too high (2049)."""
+    facts = handle.facts
+    is_too_high = False
+    if md.persistence == _AS_Q_DEF:
+        default = handle.default_persistence
+        md.persistence = facts.default_persistence if default is None else default
+    elif md.persistence not in (0, 1):
+        raise error_for(MQRC.PERSISTENCE_ERROR, "MQPUT", handle.object_name)
+    if md.priority == PRIORITY_AS_Q_DEF:
+        default = handle.default_priority
+        md.priority = facts.default_priority if default is None else default
+    elif md.priority > MAX_PRIORITY:
+        md.priority, is_too_high = MAX_PRIORITY, True
+    elif md.priority < 0:
+        raise error_for(MQRC.PRIORITY_ERROR, "MQPUT", handle.object_name)
+    if md.expiry != UNLIMITED_EXPIRY and md.expiry <= 0:
+        raise error_for(MQRC.EXPIRY_ERROR, "MQPUT", handle.object_name)
+    if (md.msg_type == _REQUEST or md.report & _REPORTS_WANTED) and not md.reply_to_q.strip(b" \0"):
+        raise error_for(MQRC.MISSING_REPLY_TO_Q, "MQPUT", handle.object_name)
+    if md.reply_to_q.strip(b" \0") and not md.reply_to_q_mgr.strip(b" \0"):
+        md.reply_to_q_mgr = connection.origin
+    if pmo.options & _NEW_MSG_ID:
+        md.msg_id = NULL_ID
+    if pmo.options & _NEW_CORREL_ID:
+        md.correl_id = new_identifier(connection.origin)
+    if md.msg_flags & _GROUP_FLAGS and md.group_id == NULL_ID:
+        md.group_id = new_identifier(connection.origin)
+    if not pmo.options & _KEEP_CONTEXT:
+        set_default_context(md, connection.appl_name_bytes)
+    return is_too_high
+
+
+def _store(
+    connection: Connection,
+    handle: Handle,
+    messages: Sequence[tuple[MQMD, bytes]],
+    arguments: list[tuple[int, str, bytes]],
+    details: list[str],
+    in_unit: bool,
+) -> list[int] | None:
+    """Store batches; the messages' numbers, or None when the definition was stale and nothing was stored."""
+    numbers: list[int] = []
+    first = 0
+    for end in _batch_ends(arguments):
+        call = put_call(connection, handle, arguments[first:end], details[first:end], in_unit)
+        reply = connection.call(*call)
+        if reply[0] == _STALE:
+            take_definition(handle, reply, for_put=True)
+            if first:
+                # Earlier batches are in; go on behind them with the definition in force.
+                rest = messages[first:]
+                _, more, more_details = _prepare(connection, handle, rest, MQPMO())
+                left = None
+                while left is None:
+                    left = _store(connection, handle, rest, more, more_details, in_unit)
+                return numbers + left
+            return None
+        if reply[0]:
+            raise connection.error(reply[0], "MQPUT", handle.object_name)
+        if in_unit:
+            connection.unit.add(handle.structure.keys.name, handle.name, end - first)
+        numbers.extend(range(reply[1], reply[1] + end - first))
+        first = end
+    return numbers
+
+
+def _batch_ends(arguments: Sequence[tuple[int, str, bytes]]) -> list[int]:
+    """Where batches end: by number of messages and by bytes."""
+    if len(arguments) == 1:
+        return [1]
+    ends: list[int] = []
+    start = size = 0
+    for position, (_, _, record) in enumerate(arguments):
+        if position > start and (position - start >= BATCH_MESSAGES or size + len(record) > BATCH_BYTES):
+            ends.append(position)
+            start, size = position, 0
+        size += len(record)
+    ends.append(len(arguments))
+    return ends
+
+
+def put_call(
+    connection: Connection,
+    handle: Handle,
+    arguments: Sequence[tuple[int, str, bytes]],
+    details: Sequence[str],
+    in_unit: bool,
+) -> ScriptCall:
+    """The script call that stores one batch."""
+    keys, queue = handle.structure.keys, handle.queue
+    return (
+        "structure/put",
+        (
+            keys.owners,
+            keys.sequence,
+            keys.messages,
+            queue.queue,
+            queue.available,
+            queue.index,
+            queue.waiters,
+            keys.unit_of_work + connection.token,
+            keys.versions,
+            keys.destinations,
+            keys.expiry,
+            keys.journal,
+            keys.wake,
+        ),
+        (
+            connection.token,
+            handle.name,
+            handle.version,
+            handle.facts.max_depth,
+            connection.unit.id if in_unit else "",
+            connection.group.journal_max,
+            "\n".join(details),
+            handle.destination,
+            len(handle.checks) // 2,
+            *handle.checks,
+            *(part for message in arguments for part in message),
+        ),
+    )
+
+
+def _return_identifiers(
+    connection: Connection,
+    handle: Handle,
+    messages: Sequence[tuple[MQMD, bytes]],
+    numbers: Sequence[int],
+    pmo: MQPMO,
+) -> None:
+    for (md, _), number in zip(messages, numbers, strict=True):
+        if md.msg_id == NULL_ID:
+            md.msg_id = generated_msg_id(connection.origin, handle.structure.number, number)
+    pmo.resolved_q_name = handle.destination or handle.name.encode()
+    pmo.resolved_q_mgr_name = handle.target_qmgr or connection.origin
+
+
+def journal_detail(md: MQMD, length: int) -> str:
+    """One line of the journal about a message put: the fields of ``docs/keyspace.md``, "The journal"."""
+    msg_id = "" if md.msg_id == NULL_ID else md.msg_id.hex()
+    correl_id = "" if md.correl_id == NULL_ID else md.correl_id.hex()
+    group_id = "" if md.group_id == NULL_ID else md.group_id.hex()
+    return f"{msg_id},{correl_id},{group_id},{md.msg_seq_number},{length},{int(md.persistence)},{md.priority}"
+
+
+# -- asynchronous puts ---------------------------------------------------------------------------------------------
+
+
+def _put_later(
+    connection: Connection, handle: Handle, messages: Sequence[tuple[MQMD, bytes]], pmo: MQPMO
+) -> MQRC:
+    """MQPMO_ASYNC_RESPONSE: buffer; the messages leave with the commit, the next get, or a full buffer."""
+    try:
+        warning, arguments, details = _prepare(connection, handle, messages, pmo)
+    except MQIError:
+        if not refresh_definition(connection, handle):
+            raise
+        warning, arguments, details = _prepare(connection, handle, messages, pmo)
+    for position, argument in enumerate(arguments):
+        connection.pending.append(PendingPut(handle, argument, details[position] if details else ""))
+    if len(connection.pending) >= PENDING_MESSAGES:
+        flush_pending(connection)
+    return warning
+
+
+def flush_pending(connection: Connection) -> None:
+    """Send buffered asynchronous puts. A failure is kept: the commit will report it (2003), MQSTAT too."""
+    if not connection.pending:
+        return
+    for structure, calls in pending_calls(connection).items():
+        for reply in connection.call_many(calls):
+            if reply[0] and connection.put_failure is None:
+                reason = MQRC.OBJECT_CHANGED if reply[0] == _STALE else MQRC(reply[0])
+                connection.put_failure = error_for(reason, "MQPUT", structure)
+
+
+def pending_calls(connection: Connection) -> dict[str, list[ScriptCall]]:
+    """The buffered puts as script calls by structure, counted into the unit of work; the buffer is empty then."""
+    calls: dict[str, list[ScriptCall]] = {}
+    pending, connection.pending = connection.pending, []
+    start = 0
+    for position in range(1, len(pending) + 1):
+        if position < len(pending) and pending[position].handle is pending[start].handle:
+            continue
+        run, handle = pending[start:position], pending[start].handle
+        structure = handle.structure.keys.name
+        arguments = [item.arguments for item in run]
+        first = 0
+        for end in _batch_ends(arguments):
+            details = [item.detail for item in run[first:end]] if connection.group.settings.journal else []
+            calls.setdefault(structure, []).append(put_call(connection, handle, arguments[first:end], details, True))
+            connection.unit.add(structure, handle.name, end - first)
+            first = end
+        start = position
+    return calls

@@ -1,0 +1,113 @@
+"""Finds the Lua scripts, puts together what each one needs, and names them by their SHA-1.
+
+A script starts with a header comment (KEYS, ARGV, REPLY, REASONS, INVARIANTS, COST, USES). ``USES`` names the
+prelude pieces it needs; only those are prepended, because every function costs every call a little. Reason codes
+are written ``MQRC.NAME`` in the source and become IBM's numbers here, so no table is built at run time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import resources
+
+from sharedq.mqi.constants import MQRC
+
+_HEADER = re.compile(r"\A\s*--\[\[(.*?)\]\]", re.DOTALL)
+_USES = re.compile(r"^USES\s+(.+)$", re.MULTILINE)
+_REASON = re.compile(r"\bMQRC\.([A-Z0-9_]+)\b")
+_BLANKS = re.compile(r"\n\s*\n+")
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A Lua script as Redis gets it."""
+
+    name: str
+    header: str
+    source: str
+    sha: str
+
+
+@lru_cache(maxsize=None)
+def load_script(name: str) -> Script:
+    """The script *name*, for example ``structure/put``.
+
+    Raises:
+        KeyError: there is no such script, no such prelude piece, or it names an unknown reason code.
+    """
+    text = _read(f"{name}.lua")
+    header, body = split_header(name, text)
+    pieces = "\n".join(_prelude(piece) for piece in _in_order(uses(header)))
+    source = _with_reason_numbers(name, _BLANKS.sub("\n", f"{pieces}\n{body}").strip() + "\n")
+    return Script(name, header, source, hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest())
+
+
+@lru_cache(maxsize=None)
+def script_names() -> tuple[str, ...]:
+    """Names of all scripts, ``admin/...`` and ``structure/...``."""
+    root = resources.files("sharedq") / "lua"
+    return tuple(
+        sorted(
+            f"{folder}/{entry.name.removesuffix('.lua')}"
+            for folder in ("admin", "structure")
+            for entry in (root / folder).iterdir()
+            if entry.name.endswith(".lua")
+        )
+    )
+
+
+def split_header(name: str, text: str) -> tuple[str, str]:
+    """The header comment and the code of a script's text."""
+    match = _HEADER.match(text)
+    if match is None:
+        raise KeyError(f"{name}.lua has no header")
+    return match.group(1), text[match.end() :]
+
+
+def uses(header: str) -> tuple[str, ...]:
+    """Prelude pieces that a header names."""
+    match = _USES.search(header)
+    return tuple(piece.strip() for piece in match.group(1).split(",")) if match else ()
+
+
+def _in_order(pieces: tuple[str, ...]) -> list[str]:
+    """The pieces with what they use themselves, each once, what is used first."""
+    ordered: list[str] = []
+
+    def add(piece: str) -> None:
+        if piece in ordered:
+            return
+        header, _ = split_header(piece, _read(f"prelude/{piece}.lua"))
+        for other in uses(header):
+            add(other)
+        ordered.append(piece)
+
+    for piece in pieces:
+        add(piece)
+    return ordered
+
+
+@lru_cache(maxsize=None)
+def _prelude(piece: str) -> str:
+    return split_header(piece, _read(f"prelude/{piece}.lua"))[1]
+
+
+@lru_cache(maxsize=None)
+def _read(path: str) -> str:
+    entry = resources.files("sharedq") / "lua" / path
+    if not entry.is_file():
+        raise KeyError(f"there is no script {path}")
+    return entry.read_text(encoding="utf-8")
+
+
+def _with_reason_numbers(name: str, source: str) -> str:
+    def number(match: re.Match[str]) -> str:
+        try:
+            return str(int(MQRC[match.group(1)]))
+        except KeyError:
+            raise KeyError(f"{name}.lua names MQRC.{match.group(1)}, which does not exist") from None
+
+    return _REASON.sub(number, source)
