@@ -45,7 +45,7 @@ $(STAMP): requirements.lock pyproject.toml
 	    echo "uv could not be used; going on with pip."; \
 	    $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock; \
 	fi
-	@# Not through uv: uv removes pip from an environment it synchronizes, and this needs neither network nor index.
+	@# With what is installed now: no network, no index. A tool that synchronizes may take pip for a leftover.
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(BIN)/python -m ensurepip >/dev/null
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $(STAMP)

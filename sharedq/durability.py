@@ -1,0 +1,123 @@
+"""What a deployment keeps of what it acknowledged: read off the server, told in a sentence."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import redis
+
+Level = Literal["always", "everysec", "replicated", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class Durability:
+    """What is kept of what was acknowledged. `statement` is for start-up lines, status and logs."""
+
+    #: always: synced to disk first. replicated: on other servers first. everysec: synced within about two
+    #: seconds. none: nothing of that, or a server that drops keys.
+    level: Level
+    statement: str
+
+    def meets(self, *, strict: bool) -> bool:
+        """Whether a manager may start here: everywhere, or, if strict, where acknowledged means kept."""
+        return not strict or self.level in ("always", "replicated")
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a server says of itself, and what is asked of it."""
+
+    has_aof: bool
+    #: always, everysec or no; None where the server does not let us ask.
+    appendfsync: str | None
+    #: The last write of the append-only file went well.
+    is_aof_healthy: bool
+    #: It drops keys when its memory is full.
+    is_evicting: bool
+    replicas_online: int
+    #: Replicas that every acknowledged change is waited for; 0 if none.
+    wait_replicas: int
+
+
+def read_durability(client: redis.Redis, *, wait_replicas: int = 0) -> Durability:
+    """Ask a server, which is a writable one, how durable it is.
+
+    Args:
+        client: of the server. It may be one that is not permitted to use CONFIG.
+        wait_replicas: how many replicas the group waits for (WAIT) before it acknowledges.
+
+    Raises:
+        redis.RedisError: the server does not answer, or not to us.
+    """
+    return judge(_read_facts(client, wait_replicas))
+
+
+def judge(facts: Facts) -> Durability:
+    """The durability that follows from the facts. The strongest guarantee counts."""
+    if facts.is_evicting:
+        return Durability(
+            "none", "none: the server drops keys when its memory is full (set maxmemory-policy noeviction)"
+        )
+    if facts.has_aof and not facts.is_aof_healthy:
+        return Durability("none", "none: the server cannot write its append-only file at present")
+    if facts.has_aof and facts.appendfsync == "always":
+        return Durability(
+            "always", "always: a message is synced to the server's disk before it is acknowledged"
+        )
+    if facts.wait_replicas > 0:
+        return _judge_replicated(facts)
+    return _judge_lossy(facts)
+
+
+def _judge_replicated(facts: Facts) -> Durability:
+    wanted, online = facts.wait_replicas, facts.replicas_online
+    if online >= wanted:
+        return Durability(
+            "replicated",
+            f"replicated: a message is on {_replicas(wanted)} before it is acknowledged ({online} online)",
+        )
+    return Durability("none", f"none: {_replicas(wanted)} must have a message, but {online} online")
+
+
+def _judge_lossy(facts: Facts) -> Durability:
+    if not facts.has_aof:
+        return Durability("none", "none: the server keeps messages in memory only (appendonly is off)")
+    if facts.appendfsync == "no":
+        return Durability(
+            "none", "none: the server leaves it to its host when messages reach the disk (appendfsync no)"
+        )
+    if facts.appendfsync is None:
+        # Redis' own default, and no more than that can be promised to a stranger.
+        return Durability(
+            "everysec", "everysec: assumed, the server does not tell its appendfsync (CONFIG is refused)"
+        )
+    return Durability(
+        "everysec", "everysec: if the server's host fails, the last two seconds of messages may be lost"
+    )
+
+
+def _replicas(count: int) -> str:
+    return f"{count} replica" + ("" if count == 1 else "s")
+
+
+def _read_facts(client: redis.Redis, wait_replicas: int) -> Facts:
+    info: dict[str, Any] = {}
+    for section in ("persistence", "replication", "memory"):
+        info |= client.info(section)
+    appendfsync = None
+    # Managed services and careful ACLs refuse CONFIG: it is an unknown command, or not permitted.
+    with contextlib.suppress(redis.ResponseError):
+        appendfsync = client.config_get("appendfsync").get("appendfsync")
+    replicas = [info.get(f"slave{n}") for n in range(int(info.get("connected_slaves", 0)))]
+    policy = str(info.get("maxmemory_policy", "noeviction"))
+    return Facts(
+        has_aof=bool(int(info.get("aof_enabled", 0))),
+        appendfsync=appendfsync,
+        is_aof_healthy=info.get("aof_last_write_status", "ok") == "ok",
+        # The volatile policies drop keys with a time to live only, and no message has one.
+        is_evicting=int(info.get("maxmemory", 0)) > 0 and policy.startswith("allkeys"),
+        replicas_online=sum(isinstance(it, dict) and it.get("state") == "online" for it in replicas),
+        wait_replicas=wait_replicas,
+    )

@@ -1,0 +1,109 @@
+"""The package, its locked requirements and the commands of the README."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+ROOT = Path(__file__).parents[2]
+LOCK = (ROOT / "requirements.lock").read_text("utf-8")
+
+
+@pytest.fixture(scope="module")
+def project() -> dict[str, Any]:
+    loaded: dict[str, dict[str, Any]] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    return loaded["project"]
+
+
+def locked() -> dict[str, set[Version]]:
+    """Name -> versions: several where Pythons differ."""
+    found: dict[str, set[Version]] = {}
+    for name, version in re.findall(r"^([A-Za-z0-9._-]+)==([^ ;\\]+)", LOCK, re.MULTILINE):
+        found.setdefault(canonicalize_name(name), set()).add(Version(version))
+    return found
+
+
+def test_lock_names_no_index_and_no_host() -> None:
+    assert "http" not in LOCK
+    assert "://" not in LOCK
+    assert "index-url" not in LOCK
+    assert "find-links" not in LOCK
+
+
+def test_every_locked_requirement_has_a_hash() -> None:
+    requirements = re.split(r"\n(?=[a-z0-9])", LOCK)
+
+    assert len(requirements) > 30
+    for requirement in requirements:
+        assert "--hash=sha256:" in requirement, requirement.splitlines()[0]
+
+
+def test_lock_holds_what_the_project_asks_for(project: dict[str, Any]) -> None:
+    asked = [Requirement(text) for text in project["dependencies"]]
+    asked += [Requirement(text) for extra in project["optional-dependencies"].values() for text in extra]
+    versions = locked()
+
+    for requirement in asked:
+        if requirement.name != project["name"]:
+            found = versions.get(canonicalize_name(requirement.name), set())
+            assert found, f"{requirement.name} is not locked"
+            assert all(version in requirement.specifier for version in found), requirement
+
+
+def test_package_holds_its_scripts_and_samples() -> None:
+    """As setuptools sees it: files that no pattern names would be missing in an installed package."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"][
+        "package-data"
+    ]
+
+    for package, suffixes in {"sharedq": [".lua"], "config": [".toml", ".mqsc"]}.items():
+        named = {path for pattern in settings[package] for path in (ROOT / package).glob(pattern)}
+        there = {path for suffix in suffixes for path in (ROOT / package).rglob(f"*{suffix}")}
+        assert there
+        assert there <= named
+
+
+def test_a_python_that_is_too_old_is_told_in_one_line(tmp_path: Path) -> None:
+    old = tmp_path / "python3"
+    old.write_text("#!/bin/sh\nexit 1\n", "utf-8")
+    old.chmod(0o755)
+    copy = tmp_path / "project"
+    copy.mkdir()
+    for name in ("Makefile", "requirements.lock", "pyproject.toml"):
+        (copy / name).write_text((ROOT / name).read_text("utf-8"), "utf-8")
+
+    done = subprocess.run(
+        ["make", "setup", f"PYTHON={old}"], cwd=copy, check=False, capture_output=True, text=True
+    )
+
+    assert done.returncode != 0
+    assert f"igq needs Python 3.11 or later: none found as '{old}'" in done.stderr
+    assert not (copy / ".venv").exists()
+
+
+def test_a_second_setup_installs_nothing(tmp_path: Path) -> None:
+    for name in ("Makefile", "requirements.lock", "pyproject.toml"):
+        (tmp_path / name).write_text((ROOT / name).read_text("utf-8"), "utf-8")
+    (tmp_path / ".venv").mkdir()
+    (tmp_path / ".venv/.complete").touch()
+
+    done = subprocess.run(["make", "setup"], cwd=tmp_path, check=False, capture_output=True, text=True)
+
+    assert done.returncode == 0
+    assert "Installing" not in done.stdout
+
+
+def test_continuous_integration_runs_the_readmes_test_command() -> None:
+    run = ROOT / ".ci/run"
+
+    assert os.access(run, os.X_OK)
+    assert run.read_text("utf-8").rstrip().endswith("make test")
