@@ -2,6 +2,7 @@
 admin/abandon.lua - a living process lost a connection in the middle of a call: its work is to be backed out.
 
 The connection gets a lease that has run out, so that a manager's watch finds and recovers it like a dead process.
+One whose process was claimed already gets none: the recovery of the process covers it.
 
 KEYS
   1  leases  zset  incarnation, process or connection -> deadline
@@ -14,5 +15,9 @@ INVARIANTS  3 one decision
 COST        O(log members)
 USES        membership
 ]]
-if redis.call("HEXISTS", KEYS[2], ARGV[1]) == 1 then redis.call("ZADD", KEYS[1], now_ms(), ARGV[1]) end
+local leases, own, owner = KEYS[1], KEYS[2], ARGV[1]
+local process = string.match(owner, "^(.*)%.%d+$")
+if redis.call("HEXISTS", own, owner) == 1 and redis.call("ZSCORE", leases, process) then
+    redis.call("ZADD", leases, now_ms(), owner)
+end
 return { 0 }

@@ -1,11 +1,12 @@
 --[[
-admin/claim.lua - peer recovery: exactly one recoverer for a dead incarnation or process.
+admin/claim.lua - peer recovery: exactly one recoverer for a dead incarnation, process or connection.
 
 Winning fences the dead one here in the same moment: its lease is gone, its decisions are refused. Its place in
 the leases is taken by "!"+target with the claim's own deadline, so that another takes over if the winner dies.
+A claim belongs to one connection: when its manager claims again over another one, the first has lost it.
 
 KEYS
-  1  leases      zset  incarnation or process -> deadline; "!"+target -> deadline of a claim
+  1  leases      zset  incarnation, process or connection -> deadline; "!"+target -> deadline of a claim
   2  fence       hash  dead incarnations, processes and connections
   3  recoveries  hash  target -> JSON
   4  members     hash  manager -> JSON
@@ -17,31 +18,50 @@ ARGV
   5  incarnation
   6  force       1: the target ended in our sight (or is our own), do not wait for its lease
   7  state       what the member becomes: FAILED or STOPPED; "" for a process or a connection
-REPLY       { 0, now } won | { 1, ms to wait } not yet | { 2 } nothing to recover
-REASONS     none
+  8  caller      owner token of the recoverer
+REPLY       { 0, now } won | { 1, ms to wait } not yet | { 2 } nothing to recover | { reason }
+REASONS     2009 CONNECTION_BROKEN (the recoverer was itself shut out)
 INVARIANTS  2 fencing, 3 one decision, 6 sequence under failure
 COST        O(log members)
-USES        membership
+USES        membership, recoverer
 ]]
 local leases, fence, recoveries, members = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local target, by, qmgr, incarnation = ARGV[1], ARGV[2], ARGV[4], tonumber(ARGV[5])
-local is_forced, now = ARGV[6] == "1", now_ms()
+local target, by, qmgr, caller = ARGV[1], ARGV[2], ARGV[4], ARGV[8]
+local is_forced, incarnation_token, now = ARGV[6] == "1", ARGV[4] .. "." .. ARGV[5], now_ms()
 local NOT_YET, NOTHING = 1, 2
+if is_shut_out(fence, caller, target) then return { MQRC.CONNECTION_BROKEN } end
 
-local claimed = redis.call("ZSCORE", leases, "!" .. target)
+local function deadline_of(member)
+    local deadline = redis.call("ZSCORE", leases, member)
+    return deadline and tonumber(deadline)
+end
+
+-- A living manager recovers its programs itself; the recovery of a dead one covers them.
+local function covered_for_ms()
+    if target == incarnation_token or is_forced then return 0 end
+    local covered = deadline_of("!" .. incarnation_token)
+    if not covered and by ~= qmgr then covered = deadline_of(incarnation_token) end
+    return covered and math.max(0, covered - now) or 0
+end
+
+local claimed, deadline = deadline_of("!" .. target), deadline_of(target)
 local record = redis.call("HGET", recoveries, target)
 record = record and cjson.decode(record)
-    or { failed = target, qmgr = qmgr, state = "CLAIMED", units_of_work = 0, messages = 0, detected_ms = now }
+    or { failed = target, qmgr = qmgr, units_of_work = 0, messages = 0, claims = 0, detected_ms = now }
 if claimed then
-    if tonumber(claimed) > now and record.by ~= by then return { NOT_YET, tonumber(claimed) - now } end
+    if claimed > now and record.by ~= by then return { NOT_YET, claimed - now } end
+    -- One that was shut out by a peer cannot recover itself any more.
+    if is_under(caller, target) and record.claimant ~= caller then return { MQRC.CONNECTION_BROKEN } end
 else
-    local deadline = redis.call("ZSCORE", leases, target)
-    if not deadline and not is_forced then return { NOTHING } end
-    if deadline and not is_forced and tonumber(deadline) > now then return { NOT_YET, tonumber(deadline) - now } end
-    record.lease_ended_ms = tonumber(deadline or now)
+    if not deadline and (not is_forced or record.state == "RESOLVED") then return { NOTHING } end
+    if not deadline and is_under(caller, target) then return { MQRC.CONNECTION_BROKEN } end
+    if deadline and not is_forced and deadline > now then return { NOT_YET, deadline - now } end
+    local wait_ms = covered_for_ms()
+    if wait_ms > 0 then return { NOT_YET, wait_ms } end
+    record.lease_ended_ms = math.min(deadline or now, now)
     redis.call("ZREM", leases, target)
-    if target == qmgr .. "." .. ARGV[5] then
-        local written = tonumber(redis.call("HGET", fence, qmgr) or 0)
+    if target == incarnation_token then
+        local incarnation, written = tonumber(ARGV[5]), tonumber(redis.call("HGET", fence, qmgr) or 0)
         if incarnation > written then redis.call("HSET", fence, qmgr, incarnation) end
         local member = redis.call("HGET", members, qmgr)
         member = member and cjson.decode(member)
@@ -53,7 +73,8 @@ else
         redis.call("HSET", fence, target, now)
     end
 end
-record.by, record.claimed_ms = by, now
+record.by, record.claimant, record.state = by, caller, "CLAIMED"
+record.claimed_ms, record.claims = now, record.claims + 1
 redis.call("HSET", recoveries, target, cjson.encode(record))
 redis.call("ZADD", leases, now + tonumber(ARGV[3]), "!" .. target)
 return { 0, now }

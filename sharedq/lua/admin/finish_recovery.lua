@@ -1,31 +1,50 @@
 --[[
 admin/finish_recovery.lua - everything the dead one left is resolved: free its tags, forget it.
 
+Called as often as it takes, with some of what there is to forget each time; the last call ends the claim.
+
 KEYS
   1  leases      zset
   2  recoveries  hash  target -> JSON
-  3  tags        hash  scope + tag -> owner token
-  4  own         hash  registered connections
-  5  processes   hash  process -> JSON
-  6  decisions   hash  unit of work -> structures
-  7  fence       hash  dead incarnations, processes and connections
+  3  fence       hash  dead incarnations, processes and connections
+  4  tags        hash  scope + tag -> owner token
+  5  own         hash  registered connections
+  6  processes   hash  process -> JSON
+  7  decisions   hash  unit of work -> structures
 ARGV
   1  target
-  2  by
-  3.. pairs: kind (tag, own, process, decision, fence, recovery), field
-REPLY       { 0 } | { 1 } somebody else took over
+  2  caller    owner token of the recoverer
+  3  claim_ms  "" in the last call
+  4.. pairs: kind (tag, own, process, decision, fence, recovery), field
+REPLY       { 0, JSON of the recovery } | { 1 } somebody else took over
 REASONS     none
-INVARIANTS  6 sequence under failure
+INVARIANTS  2 fencing, 3 one decision, 6 sequence under failure
 COST        O(fields given)
-USES        membership
+USES        membership, recoverer
 ]]
-local record = redis.call("HGET", KEYS[2], ARGV[1])
-record = record and cjson.decode(record)
-if not record or record.by ~= ARGV[2] then return { 1 } end
-local keys = { tag = KEYS[3], own = KEYS[4], process = KEYS[5], decision = KEYS[6], fence = KEYS[7], recovery = KEYS[2] }
-for position = 3, #ARGV, 2 do redis.call("HDEL", keys[ARGV[position]], ARGV[position + 1]) end
+local leases, recoveries, fence, tags, target = KEYS[1], KEYS[2], KEYS[3], KEYS[4], ARGV[1]
+local keys = { own = KEYS[5], process = KEYS[6], decision = KEYS[7], fence = fence, recovery = recoveries }
+local LOST = 1
+local record = claimed_record(recoveries, fence, target, ARGV[2])
+if not record then return { LOST } end
+for position = 4, #ARGV, 2 do
+    local kind, field = ARGV[position], ARGV[position + 1]
+    if kind == "tag" then
+        -- The recovery of a connection may have freed it already, and somebody living may hold it now.
+        local holder = redis.call("HGET", tags, field)
+        if holder and is_under(holder, target) then redis.call("HDEL", tags, field) end
+    else
+        redis.call("HDEL", keys[kind], field)
+    end
+end
 local now = now_ms()
-record.state, record.resolved_ms, record.seconds = "RESOLVED", now, (now - record.detected_ms) / 1000
-redis.call("HSET", KEYS[2], ARGV[1], cjson.encode(record))
-redis.call("ZREM", KEYS[1], "!" .. ARGV[1])
-return { 0 }
+record.seconds = (now - record.detected_ms) / 1000
+if ARGV[3] == "" then
+    record.state, record.resolved_ms = "RESOLVED", now
+    redis.call("ZREM", leases, "!" .. target)
+else
+    redis.call("ZADD", leases, "XX", now + tonumber(ARGV[3]), "!" .. target)
+end
+local text = cjson.encode(record)
+redis.call("HSET", recoveries, target, text)
+return { 0, text }

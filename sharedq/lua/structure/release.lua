@@ -1,7 +1,7 @@
 --[[
-structure/release.lua - a dead owner's unit of work is resolved: give back its wait and its handles, forget it.
+structure/release.lua - a dead owner's unit of work is resolved: give back its handles, forget it.
 
-A wake-up that it got and never used is passed on to another waiter of that queue.
+A wake-up that it got and never used is passed on to those who wait on that queue.
 
 KEYS
   1  own        hash  registered owners (the fence)
@@ -18,15 +18,16 @@ ARGV
 REPLY       { 0 } | { 1 } its unit of work is not resolved yet | { reason }
 REASONS     2009 CONNECTION_BROKEN
 INVARIANTS  2 fencing, 6 sequence under failure
-COST        O(handles of the owner)
+COST        O(handles of the owner + waiters, at most 256)
 USES        fence, place, handles
 ]]
 local own, dead, holdings = KEYS[1], KEYS[2], KEYS[4]
 local caller, owner = ARGV[1], ARGV[2]
+local NOT_RESOLVED, WOKEN_MAX = 1, 256
 if is_fenced(own, caller) then return { MQRC.CONNECTION_BROKEN } end
 local state = redis.call("HGET", dead, owner)
 if not state then return { 0 } end
-if redis.call("EXISTS", KEYS[3]) == 1 then return { 1 } end
+if redis.call("EXISTS", KEYS[3]) == 1 then return { NOT_RESOLVED } end
 
 local queues = {}
 for position = 3, #ARGV do
@@ -39,16 +40,11 @@ for _, holding in ipairs(redis.call("SMEMBERS", holdings)) do
     if queues[queue_name] then give_back_handle(queues[queue_name], owner .. "#" .. handle) end
 end
 
-local kind, rest = string.sub(state, 1, 1), string.sub(state, 2)
-if kind == "W" then
-    local name, member = string.match(rest, "^([^\n]*)\n(.*)$")
-    local queue = queues[name]
-    if queue and redis.call("ZREM", queue.w, member) == 1 then redis.call("HINCRBY", queue.q, "nw", -1) end
-elseif kind == "K" and queues[rest] then
-    local queue = queues[rest]
-    if redis.call("ZCARD", queue.a) > 0 then
-        local member, token = first_waiter(queue, "A")
-        if member then wake(queue, own, KEYS[6], member, token) end
+-- Nobody remembers which message it was woken for, so whoever waits here looks again; in vain costs a call.
+local woken_for = string.sub(state, 1, 1) == "K" and queues[string.sub(state, 2)]
+if woken_for and redis.call("ZCARD", woken_for.a) > 0 then
+    for _, member in ipairs(redis.call("ZRANGE", woken_for.w, 0, WOKEN_MAX - 1)) do
+        wake(woken_for, own, KEYS[6], member, waiter_token(member))
     end
 end
 redis.call("DEL", holdings, KEYS[5])

@@ -1,0 +1,89 @@
+"""What peer recovery has done and is doing: for `igq status`, the log and the audit's timeline."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from sharedq.group import Group
+
+#: The moments of a recovery in order, and the field of its record with each, in ms of Redis' clock.
+MOMENTS = {
+    "lease ended": "lease_ended_ms",
+    "detected": "detected_ms",
+    "claimed": "claimed_ms",
+    "fenced": "fenced_ms",
+    "resolving": "resolving_ms",
+    "resolved": "resolved_ms",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """The recovery of one incarnation, program or connection.
+
+    Attributes:
+        failed: its token, ``QM.incarnation[.process[.connection]]``.
+        by: the manager that recovers it, or did.
+        state: CLAIMED, FENCED, RESOLVING or RESOLVED.
+        units_of_work, messages: resolved so far. A recoverer that died between a step and its report
+            leaves that step uncounted, and a unit of work that two recoverers shared counts for both.
+        seconds: from its detection to its end, or to the last report.
+        claims: how many recoverers it took.
+        moments: name (``MOMENTS``) and time in ms of Redis' clock, in order.
+    """
+
+    failed: str
+    by: str
+    state: str
+    units_of_work: int
+    messages: int
+    seconds: float
+    claims: int
+    moments: tuple[tuple[str, int], ...] = field(default=())
+
+    def as_status(self) -> dict[str, Any]:
+        """As `igq status --json` shows it."""
+        return {
+            "failed": self.failed,
+            "by": self.by,
+            "state": self.state,
+            "units_of_work": self.units_of_work,
+            "messages": self.messages,
+            "seconds": self.seconds,
+        }
+
+
+def recoveries(group: Group) -> list[Recovery]:
+    """The group's recoveries that are under way or not yet forgotten (the latest 100), the oldest first.
+
+    Raises:
+        MQIError: 2009, Redis cannot be reached.
+    """
+    key = group.keys.recoveries
+    found = [from_record(json.loads(text)) for text in group.command(key, "HVALS", key)]
+    return sorted(found, key=lambda recovery: (dict(recovery.moments)["detected"], recovery.failed))
+
+
+def status_rows(group: Group) -> list[dict[str, Any]]:
+    """The ``recoveries`` of `igq status --json`.
+
+    Raises:
+        MQIError: 2009, Redis cannot be reached.
+    """
+    return [recovery.as_status() for recovery in recoveries(group)]
+
+
+def from_record(record: dict[str, Any]) -> Recovery:
+    """A recovery from its record in the administration structure."""
+    return Recovery(
+        failed=record["failed"],
+        by=record["by"],
+        state=record["state"],
+        units_of_work=int(record["units_of_work"]),
+        messages=int(record["messages"]),
+        seconds=float(record.get("seconds", 0.0)),
+        claims=int(record["claims"]),
+        moments=tuple((name, int(record[key])) for name, key in MOMENTS.items() if key in record),
+    )

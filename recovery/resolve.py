@@ -1,0 +1,194 @@
+"""Peer recovery of one target, from the claim to the end.
+
+Presumed abort: a unit of work with a decision record, or whose commit has begun, is completed; every other is
+backed out. A recoverer may die after any step; whoever claims the target next does what is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import structlog
+
+from recovery.claim import Claim, ClaimLostError, Refusal
+from recovery.remains import admin_remains, leases_under
+from recovery.report import Recovery, from_record
+from recovery.structure import resolve_dead, shut_out
+from recovery.target import Target
+from sharedq.connection import Connection
+from sharedq.group import Group
+from sharedq.handle import StructureAccess
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import MQIError
+
+log = structlog.get_logger(__name__)
+
+
+class Phase(StrEnum):
+    """How far a recovery is."""
+
+    DETECTED = "DETECTED"
+    CLAIMED = "CLAIMED"
+    FENCED = "FENCED"
+    RESOLVING = "RESOLVING"
+    RESOLVED = "RESOLVED"
+
+
+class Outcome(StrEnum):
+    """How a call of `recover` ended."""
+
+    RESOLVED = "RESOLVED"
+    #: Its lease has not run out, or somebody else recovers it: see ``RecoveryReport.wait_ms``.
+    NOT_YET = "NOT YET"
+    NOTHING = "NOTHING"
+    #: Somebody else took over, because our claim had run out.
+    TAKEN_OVER = "TAKEN OVER"
+
+
+@dataclass(slots=True)
+class RecoveryReport:
+    """What one call of `recover` has done so far; as passed to ``on_phase`` it still changes.
+
+    Attributes:
+        units_of_work, messages: resolved by this call; the group's totals are in ``recovery``.
+        wait_ms: with ``NOT_YET``, until it is worth calling again.
+        recovery: the recovery as the group knows it, once there is one.
+    """
+
+    failed: str
+    by: str
+    outcome: Outcome | None = None
+    units_of_work: int = 0
+    messages: int = 0
+    structures: int = 0
+    wait_ms: int | None = None
+    recovery: Recovery | None = None
+
+    @property
+    def is_resolved(self) -> bool:
+        """Whether nothing of the target is left."""
+        return self.outcome is Outcome.RESOLVED
+
+
+OnPhase = Callable[[Phase, RecoveryReport], None]
+
+
+def recover(
+    group: Group,
+    connection: Connection,
+    target: Target | str,
+    *,
+    force: bool = False,
+    state: str = "FAILED",
+    on_phase: OnPhase | None = None,
+) -> RecoveryReport:
+    """Recover a dead incarnation, program or connection; call it for each target that `watch.due` names.
+
+    Every structure is recovered, the dead manager's own with its private queues too: on z/OS those wait for
+    its restart, here any peer reaches them.
+
+    A manager that stops recovers its own incarnation in this way, over its last connection, which is spared.
+
+    Args:
+        connection: of a living manager's own process; it enters every structure.
+        target: as in the leases; a claim (``!`` before it) is taken over when it has run out.
+        force: it ended in our sight (or is our own incarnation); do not wait for its lease.
+        state: what the member becomes: FAILED, or STOPPED.
+        on_phase: called when a phase begins, and during RESOLVING for each chunk.
+
+    Returns:
+        Losing the claim to another recoverer is an outcome, not an error.
+
+    Raises:
+        MQIError: 2009, the connection broke or its process was shut out. The claim ends with its lease, and
+            this or another manager takes over.
+        ValueError: *target* names none.
+    """
+    target = Target.parse(target) if isinstance(target, str) else target
+    report = RecoveryReport(target.token, connection.qmgr_name)
+    recoverer = _Recoverer(group, connection, target, report, on_phase or _ignore)
+    try:
+        recoverer.run(force=force, state=state)
+    except ClaimLostError as error:
+        report.outcome = Outcome.TAKEN_OVER
+        log.info("recovery_taken_over", failed=target.token, why=str(error))
+    return report
+
+
+@dataclass(slots=True)
+class _Recoverer:
+    group: Group
+    connection: Connection
+    target: Target
+    report: RecoveryReport
+    on_phase: OnPhase
+    claim: Claim = field(init=False)
+    seen_units: set[str] = field(default_factory=set)
+
+    def run(self, *, force: bool, state: str) -> None:
+        self.on_phase(Phase.DETECTED, self.report)
+        if self.target.covers(self.connection.token):
+            # The claim shuts our own incarnation out of structures that it has not entered.
+            self._accesses()
+        won = Claim.win(self.group, self.connection, self.target, force=force, state=state)
+        if isinstance(won, Refusal):
+            self.report.wait_ms = won.wait_ms
+            self.report.outcome = Outcome.NOTHING if won.wait_ms is None else Outcome.NOT_YET
+            return
+        self.claim = won
+        self.on_phase(Phase.CLAIMED, self.report)
+
+        # Only now: who entered a structure before the claim is in one of these, and nobody enters later.
+        accesses = self._accesses()
+        self.report.structures = len(accesses)
+        for access in accesses:
+            shut_out(self.connection, access, self.target, won.claimed_ms)
+            self._progress(Phase.FENCED if access is accesses[-1] else Phase.CLAIMED)
+        self._progress(Phase.FENCED, leases=leases_under(self.connection, self.group, self.target))
+        self.on_phase(Phase.FENCED, self.report)
+
+        self._progress(Phase.RESOLVING)
+        self.on_phase(Phase.RESOLVING, self.report)
+        for access in accesses:
+            resolve_dead(self.connection, access, self.target, self._is_decided, self._count)
+
+        # Decisions go last: while one is there, whoever comes after us completes its unit of work.
+        won.finish(admin_remains(self.connection, self.group, self.target))
+        self.report.recovery = from_record(won.record)
+        self.report.outcome = Outcome.RESOLVED
+        self.on_phase(Phase.RESOLVED, self.report)
+
+    def _accesses(self) -> list[StructureAccess]:
+        accesses = []
+        for name in self.group.structure_names():
+            try:
+                accesses.append(self.connection.access(name))
+            except MQIError as error:
+                # It was deleted since it was listed, and only an empty one can be.
+                if error.reason != MQRC.CF_STRUC_ERROR:
+                    raise
+        return accesses
+
+    def _is_decided(self, unit_id: str) -> bool:
+        decisions = self.group.keys.decisions
+        return bool(self.connection.command(decisions, "HEXISTS", decisions, unit_id))
+
+    def _count(self, unit_id: str, messages: int) -> None:
+        units = int(unit_id not in self.seen_units)
+        self.seen_units.add(unit_id)
+        self.report.units_of_work += units
+        self.report.messages += messages
+        self._progress(Phase.RESOLVING, units=units, messages=messages)
+        self.on_phase(Phase.RESOLVING, self.report)
+
+    def _progress(
+        self, phase: Phase, *, units: int = 0, messages: int = 0, leases: Sequence[str] = ()
+    ) -> None:
+        self.claim.report(phase.value, units=units, messages=messages, leases=leases)
+        self.report.recovery = from_record(self.claim.record)
+
+
+def _ignore(_phase: Phase, _report: RecoveryReport) -> None:
+    """Where nobody listens."""

@@ -1,0 +1,107 @@
+"""Recovery in one structure: shut the dead owners out, end their units of work, give back what they held.
+
+Each step is one script that may be repeated, also by another recoverer, wherever the one before stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import islice
+
+from recovery.remains import fields_under, needless_fences
+from recovery.target import Target
+from sharedq.connection import Connection, end_unit_call
+from sharedq.handle import StructureAccess
+from sharedq.unit_of_work import CHUNK_MESSAGES
+
+#: Owners that one script call shuts out.
+CHUNK_OWNERS = 100
+_WOKEN = b"K"
+_COMMITTING = b"C"
+
+#: Told about each chunk: the unit of work's id, and the messages made available, removed or put back.
+OnChunk = Callable[[str, int], None]
+
+
+def shut_out(connection: Connection, access: StructureAccess, target: Target, claimed_ms: int) -> None:
+    """Nobody under *target* changes this structure any more, or enters it.
+
+    Raises:
+        MQIError: 2009, the recoverer was shut out itself.
+    """
+    keys = access.keys
+    script_keys = [keys.owners, keys.fence, keys.dead, keys.queue("").queue, keys.queue("").waiters]
+    field, value = (target.qmgr, target.incarnation) if target.is_manager else (target.token, claimed_ms)
+
+    def call(tokens: Iterable[str]) -> None:
+        connection.checked_call("structure/fence", script_keys, [connection.token, field, value, *tokens])
+
+    # The mark first: who enters before it is found by the scan, who comes later is refused.
+    call(())
+    registered = fields_under(connection, keys.owners, target)
+    tokens = [token for token, _ in registered if token != connection.token]
+    tokens += needless_fences(connection, keys.fence, target)
+    remaining = iter(tokens)
+    while chunk := list(islice(remaining, CHUNK_OWNERS)):
+        call(chunk)
+
+
+def resolve_dead(
+    connection: Connection,
+    access: StructureAccess,
+    target: Target,
+    is_decided: Callable[[str], bool],
+    on_chunk: OnChunk,
+) -> None:
+    """End the unit of work of every dead owner under *target*, also of those that an earlier recoverer left.
+
+    Raises:
+        MQIError: 2009, the recoverer was shut out itself.
+    """
+    for token, state in dict(fields_under(connection, access.keys.dead, target)).items():
+        end_unit_of_work(connection, access, token, is_decided, on_chunk)
+        _release(connection, access, token, state)
+
+
+def end_unit_of_work(
+    connection: Connection,
+    access: StructureAccess,
+    owner: str,
+    is_decided: Callable[[str], bool],
+    on_chunk: OnChunk,
+) -> None:
+    """Complete a dead owner's unit of work when its commit was decided, else back it out."""
+    unit_key = access.keys.unit_of_work + owner
+    while True:
+        # Looked at anew for each chunk: a recoverer slow to learn that it lost its claim may have done one.
+        elements = connection.command(unit_key, "LRANGE", unit_key, 0, CHUNK_MESSAGES)
+        if not elements:
+            return
+        state, unit_id = elements[0][:1], elements[0][1:].decode()
+        how = "commit" if state == _COMMITTING or is_decided(unit_id) else "backout"
+        queues = list(dict.fromkeys(element.split(b"\n", 2)[1].decode() for element in elements[1:]))
+        name, keys, args = end_unit_call(
+            access, how, connection.token, owner, unit_id, queues, -1, connection.group.journal_max
+        )
+        _, _, messages = connection.checked_call(name, keys, args)
+        on_chunk(unit_id, int(messages))
+
+
+def _release(connection: Connection, access: StructureAccess, owner: str, state: bytes) -> None:
+    """Give back a dead owner's handles, and a wake-up that it never used."""
+    keys = access.keys
+    holdings = connection.command(keys.holdings, "SMEMBERS", keys.holdings + owner)
+    names = dict.fromkeys(holding.rpartition(b"\n")[0].decode() for holding in holdings)
+    if state[:1] == _WOKEN:
+        names[state[1:].decode()] = None
+    script_keys = [
+        keys.owners,
+        keys.dead,
+        keys.unit_of_work + owner,
+        keys.holdings + owner,
+        keys.wake + owner,
+        keys.wake,
+    ]
+    for queue in map(keys.queue, names):
+        script_keys += [queue.queue, queue.available, queue.waiters, queue.handles]
+    connection.checked_call("structure/release", script_keys, [connection.token, owner, *names])

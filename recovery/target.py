@@ -1,0 +1,76 @@
+"""What can die and be recovered: an incarnation of a queue manager, a program, or a lost connection. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+#: What stands before the token of a target in the group's leases when a recoverer has claimed it.
+CLAIM_MARK = "!"
+
+_QMGR_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,47}")
+_TOKEN = re.compile(r"([A-Za-z][A-Za-z0-9_]{0,47})\.(\d+)(?:\.(\d+)(?:\.(\d+))?)?")
+
+
+def valid_qmgr_name(name: str) -> bool:
+    """Whether *name* can be a queue manager's: 1 to 48 of A-Z a-z 0-9 _, the first a letter.
+
+    IBM MQ for z/OS allows four characters and no dots, other platforms 48 with dots. A dot separates the
+    parts of an owner token, so it cannot stand in a name here.
+    """
+    return _QMGR_NAME.fullmatch(name) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One entry of the group's leases: who must renew it, and whether it is the claim of a recoverer.
+
+    Attributes:
+        process, connection: numbers; None above their level.
+        is_claim: the lease is that of a claim on this target.
+    """
+
+    qmgr: str
+    incarnation: int
+    process: int | None = None
+    connection: int | None = None
+    is_claim: bool = False
+
+    @classmethod
+    def parse(cls, text: str) -> Target:
+        """The target that a member of the leases, or an owner token, names.
+
+        Raises:
+            ValueError: it is none of ``QM.incarnation[.process[.connection]]``, with ``!`` before it or not.
+        """
+        match = _TOKEN.fullmatch(text.removeprefix(CLAIM_MARK))
+        if match is None:
+            raise ValueError(f"{text!r} names no incarnation, process or connection")
+        qmgr, incarnation, process, connection = match.groups()
+        return cls(
+            qmgr,
+            int(incarnation),
+            None if process is None else int(process),
+            None if connection is None else int(connection),
+            text.startswith(CLAIM_MARK),
+        )
+
+    @property
+    def incarnation_token(self) -> str:
+        """``QM.incarnation``."""
+        return f"{self.qmgr}.{self.incarnation}"
+
+    @property
+    def token(self) -> str:
+        """The target as owner tokens begin with it, without the mark of a claim."""
+        numbers = [str(number) for number in (self.process, self.connection) if number is not None]
+        return ".".join([self.incarnation_token, *numbers])
+
+    @property
+    def is_manager(self) -> bool:
+        """Whether this is a whole incarnation of a queue manager."""
+        return self.process is None
+
+    def covers(self, token: str) -> bool:
+        """Whether *token* is the target's own, or one under it."""
+        return token == self.token or token.startswith(f"{self.token}.")
