@@ -99,7 +99,7 @@ def error_for(
 
 
 class ConnectionBroken(MQIError):
-    """The connection is gone; whether the last call worked is unknown. Connect again; peers settle the rest."""
+    """The connection is gone; whether the last call worked is unknown. Connect again; peers do the rest."""
 
     reason = MQRC.CONNECTION_BROKEN
 

@@ -61,7 +61,7 @@ class MQMD:
 class MQGMO:
     """Get-message options.
 
-    ``wait_interval`` is in milliseconds, -1 for ever. Match options count from version 2, ``msg_token`` from 3;
+    ``wait_interval`` is in milliseconds, -1 for ever. Match options need version 2, ``msg_token`` 3;
     ``group_status``, ``segment_status`` and ``segmentation`` are one character each, left by the call.
     """
 

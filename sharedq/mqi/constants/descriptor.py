@@ -8,6 +8,8 @@ from __future__ import annotations
 from enum import IntEnum, IntFlag
 from typing import Final
 
+from sharedq.mqi.constants.bits import tested_as_integers
+
 
 class MQCC(IntEnum):
     """MQCC_*: whether a call did what was asked. Numbers are IBM's (cmqc.h)."""
@@ -50,6 +52,7 @@ class Persistence(IntEnum):
     AS_TOPIC_DEF = 2
 
 
+@tested_as_integers
 class MsgFlag(IntFlag):
     """MQMF_*: bits of ``MQMD.msg_flags``. Numbers are IBM's (cmqc.h)."""
 
@@ -70,6 +73,7 @@ MSG_FLAGS_ACCEPT_UNSUP_IF_XMIT_MASK: Final = 0x000F_F000
 MSG_FLAGS_ACCEPT_UNSUP_MASK: Final = 0xFFF0_0000
 
 
+@tested_as_integers
 class Report(IntFlag):
     """MQRO_*: bits of ``MQMD.report``. Numbers are IBM's (cmqc.h)."""
 
@@ -152,6 +156,7 @@ class Feedback(IntEnum):
     APPL_LAST = 999_999_999
 
 
+@tested_as_integers
 class Encoding(IntFlag):
     """MQENC_*: ``MQMD.encoding``, how numbers in the data are written. Numbers are IBM's (cmqc.h)."""
 

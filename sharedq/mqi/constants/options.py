@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from enum import IntEnum, IntFlag
 
+from sharedq.mqi.constants.bits import tested_as_integers
 
+
+@tested_as_integers
 class GetOption(IntFlag):
     """MQGMO_*: bits of ``MQGMO.options``. Numbers are IBM's (cmqc.h)."""
 
@@ -50,6 +53,7 @@ class GetOption(IntFlag):
     BROWSE_CO_OP = 0x0120_0010
 
 
+@tested_as_integers
 class MatchOption(IntFlag):
     """MQMO_*: which fields of the MQMD a get must match. Numbers are IBM's (cmqc.h)."""
 
@@ -62,6 +66,7 @@ class MatchOption(IntFlag):
     MATCH_MSG_TOKEN = 0x20
 
 
+@tested_as_integers
 class PutOption(IntFlag):
     """MQPMO_*: bits of ``MQPMO.options``. Numbers are IBM's (cmqc.h)."""
 
@@ -93,6 +98,7 @@ class PutOption(IntFlag):
     RESPONSE_AS_TOPIC_DEF = 0x0000_0000
 
 
+@tested_as_integers
 class OpenOption(IntFlag):
     """MQOO_*: what an object is opened for. Numbers are IBM's (cmqc.h)."""
 
@@ -124,6 +130,7 @@ class OpenOption(IntFlag):
     BIND_ON_GROUP = 0x0040_0000
 
 
+@tested_as_integers
 class CloseOption(IntFlag):
     """MQCO_*: what becomes of the object. Numbers are IBM's (cmqc.h)."""
 
@@ -138,6 +145,7 @@ class CloseOption(IntFlag):
     QUIESCE = 0x20
 
 
+@tested_as_integers
 class ConnectOption(IntFlag):
     """MQCNO_*: bits of ``MQCNO.options``. Numbers are IBM's (cmqc.h)."""
 

@@ -1,0 +1,161 @@
+"""Which options exclude each other, and which need another: what an MQI call answers before it does anything.
+
+One table a call, read by one rule. Source: IBM MQ reference, "Rules for validating MQI options" and "MQGMO".
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+
+from sharedq.mqi.constants.options import CloseOption, GetOption, MatchOption, OpenOption, PutOption
+from sharedq.mqi.constants.reasons import MQRC
+
+_G, _P, _O = GetOption, PutOption, OpenOption
+
+#: An option, and the options that it is not valid with. Each pair stands once.
+Pairs = tuple[tuple[int, int], ...]
+
+_BROWSES: Final = _G.BROWSE_FIRST | _G.BROWSE_NEXT | _G.BROWSE_MSG_UNDER_CURSOR
+_WITH_UNLOCK: Final = _G.UNLOCK | _G.NO_SYNCPOINT
+_MARKS: Final = (
+    _G.MARK_BROWSE_HANDLE
+    | _G.MARK_BROWSE_CO_OP
+    | _G.UNMARK_BROWSE_HANDLE
+    | _G.UNMARK_BROWSE_CO_OP
+    | _G.UNMARKED_BROWSE_MSG
+)
+_GROUPINGS: Final = _G.LOGICAL_ORDER | _G.COMPLETE_MSG | _G.ALL_MSGS_AVAILABLE | _G.ALL_SEGMENTS_AVAILABLE
+
+GET_EXCLUSIONS: Final[Pairs] = (
+    (_G.SYNCPOINT, _G.NO_SYNCPOINT | _G.SYNCPOINT_IF_PERSISTENT | _BROWSES | _G.LOCK),
+    (_G.SYNCPOINT_IF_PERSISTENT, _G.NO_SYNCPOINT | _BROWSES | _G.LOCK | _G.COMPLETE_MSG),
+    (_G.BROWSE_FIRST, _G.BROWSE_NEXT | _G.BROWSE_MSG_UNDER_CURSOR | _G.MSG_UNDER_CURSOR),
+    (_G.BROWSE_NEXT, _G.BROWSE_MSG_UNDER_CURSOR | _G.MSG_UNDER_CURSOR),
+    (_G.BROWSE_MSG_UNDER_CURSOR, _G.MSG_UNDER_CURSOR),
+    (_G.LOCK, _G.MSG_UNDER_CURSOR),
+    # Nothing is got when something is unlocked, so nothing that says how to get goes with it.
+    (_G.UNLOCK, ~_WITH_UNLOCK & 0xFFFF_FFFF),
+    (_G.WAIT, _G.SET_SIGNAL),
+    # Marks are kept for single messages: neither for what is locked nor for a place in a logical order.
+    (_MARKS, _G.LOCK | _GROUPINGS),
+    (_G.MARK_BROWSE_HANDLE, _G.UNMARK_BROWSE_HANDLE),
+    (_G.MARK_BROWSE_CO_OP, _G.UNMARK_BROWSE_CO_OP),
+)
+
+#: An option, and the options of which it needs at least one.
+GET_NEEDS: Final[Pairs] = (
+    (_G.LOCK, _BROWSES),
+    (_G.MARK_SKIP_BACKOUT, _G.SYNCPOINT),
+)
+
+_CONTEXTS: Final = (
+    _P.DEFAULT_CONTEXT,
+    _P.NO_CONTEXT,
+    _P.PASS_IDENTITY_CONTEXT,
+    _P.PASS_ALL_CONTEXT,
+    _P.SET_IDENTITY_CONTEXT,
+    _P.SET_ALL_CONTEXT,
+)
+#: Options of which a put may have one.
+PUT_CHOICES: Final[tuple[tuple[int, ...], ...]] = (
+    (_P.SYNCPOINT, _P.NO_SYNCPOINT),
+    (_P.ASYNC_RESPONSE, _P.SYNC_RESPONSE),
+    _CONTEXTS,
+)
+
+_INPUTS: Final = (_O.INPUT_AS_Q_DEF, _O.INPUT_SHARED, _O.INPUT_EXCLUSIVE)
+_BINDS: Final = (_O.BIND_ON_OPEN, _O.BIND_NOT_FIXED, _O.BIND_ON_GROUP)
+_ANY_INPUT: Final = _O.INPUT_AS_Q_DEF | _O.INPUT_SHARED | _O.INPUT_EXCLUSIVE
+#: Options of which an open may have one.
+OPEN_CHOICES: Final[tuple[tuple[int, ...], ...]] = (_INPUTS, _BINDS, (_O.READ_AHEAD, _O.NO_READ_AHEAD))
+OPEN_NEEDS: Final[Pairs] = (
+    (_O.SAVE_ALL_CONTEXT, _ANY_INPUT),
+    (_O.PASS_IDENTITY_CONTEXT, _O.OUTPUT),
+    (_O.PASS_ALL_CONTEXT, _O.OUTPUT),
+    (_O.SET_IDENTITY_CONTEXT, _O.OUTPUT),
+    (_O.SET_ALL_CONTEXT, _O.OUTPUT),
+    (_O.CO_OP, _O.BROWSE),
+    (_O.NO_MULTICAST, _O.OUTPUT),
+)
+#: An open is for at least one of these.
+_PURPOSES: Final = (
+    _ANY_INPUT
+    | (_O.BROWSE | _O.OUTPUT | _O.INQUIRE | _O.SET)
+    | (_O.BIND_ON_OPEN | _O.BIND_NOT_FIXED | _O.BIND_ON_GROUP)
+)
+#: Options of which a close may have one.
+CLOSE_CHOICES: Final[tuple[tuple[int, ...], ...]] = (
+    (CloseOption.DELETE, CloseOption.DELETE_PURGE),
+    (CloseOption.KEEP_SUB, CloseOption.REMOVE_SUB),
+)
+
+
+#: Every bit that a class names.
+_KNOWN: Final = {
+    flags: sum({int(member) for member in flags})
+    for flags in (GetOption, MatchOption, PutOption, OpenOption, CloseOption)
+}
+
+
+@lru_cache(maxsize=1024)
+def check_get_options(options: int, match_options: int) -> MQRC:
+    """NONE, or why MQGET refuses these options: 2046, or 2247 for an unknown match option.
+
+    COMPLETE_MSG goes with every match option but MATCH_OFFSET (2046).
+    """
+    if (
+        options & ~_KNOWN[GetOption]
+        or _is_excluded(options, GET_EXCLUSIONS)
+        or _is_lacking(options, GET_NEEDS)
+        or (options & _G.COMPLETE_MSG and match_options & MatchOption.MATCH_OFFSET)
+    ):
+        return MQRC.OPTIONS_ERROR
+    if match_options & ~_KNOWN[MatchOption]:
+        return MQRC.MATCH_OPTIONS_ERROR
+    return MQRC.NONE
+
+
+@lru_cache(maxsize=1024)
+def check_put_options(options: int, *, is_put1: bool = False) -> MQRC:
+    """NONE, or 2046 when MQPUT (or MQPUT1) refuses these options.
+
+    Logical order needs a handle that stays open; another user's authority is checked at the open.
+    """
+    refused = _P.LOGICAL_ORDER if is_put1 else _P.ALTERNATE_USER_AUTHORITY
+    if options & ~_KNOWN[PutOption] or options & refused or _is_ambiguous(options, PUT_CHOICES):
+        return MQRC.OPTIONS_ERROR
+    return MQRC.NONE
+
+
+@lru_cache(maxsize=1024)
+def check_open_options(options: int) -> MQRC:
+    """NONE, or 2046 when MQOPEN refuses these options."""
+    if (
+        options & ~_KNOWN[OpenOption]
+        or not options & _PURPOSES
+        or _is_ambiguous(options, OPEN_CHOICES)
+        or _is_lacking(options, OPEN_NEEDS)
+    ):
+        return MQRC.OPTIONS_ERROR
+    return MQRC.NONE
+
+
+@lru_cache(maxsize=64)
+def check_close_options(options: int) -> MQRC:
+    """NONE, or 2046 when MQCLOSE refuses these options."""
+    if options & ~_KNOWN[CloseOption] or _is_ambiguous(options, CLOSE_CHOICES):
+        return MQRC.OPTIONS_ERROR
+    return MQRC.NONE
+
+
+def _is_excluded(options: int, pairs: Pairs) -> bool:
+    return any(options & option and options & others for option, others in pairs)
+
+
+def _is_lacking(options: int, pairs: Pairs) -> bool:
+    return any(options & option and not options & others for option, others in pairs)
+
+
+def _is_ambiguous(options: int, choices: tuple[tuple[int, ...], ...]) -> bool:
+    return any(sum(bool(options & option) for option in choice) > 1 for choice in choices)

@@ -1,0 +1,204 @@
+"""Options that exclude each other. What the seed text says of MQGET is transcribed here option by option."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+
+import pytest
+
+from sharedq.mqi.constants import MQRC, CloseOption, GetOption, MatchOption, OpenOption, PutOption
+from sharedq.mqi.options import (
+    check_close_options,
+    check_get_options,
+    check_open_options,
+    check_put_options,
+)
+
+#: The RPG names of the text, and the options they stand for.
+RPG = {
+    "GMWT": GetOption.WAIT,
+    "GMNWT": GetOption.NO_WAIT,
+    "GMFIQ": GetOption.FAIL_IF_QUIESCING,
+    "GMSYP": GetOption.SYNCPOINT,
+    "GMPSYP": GetOption.SYNCPOINT_IF_PERSISTENT,
+    "GMNSYP": GetOption.NO_SYNCPOINT,
+    "GMBRWF": GetOption.BROWSE_FIRST,
+    "GMBRWN": GetOption.BROWSE_NEXT,
+    "GMBRWC": GetOption.BROWSE_MSG_UNDER_CURSOR,
+    "GMMUC": GetOption.MSG_UNDER_CURSOR,
+    "GMLK": GetOption.LOCK,
+    "GMUNLK": GetOption.UNLOCK,
+    "GMATM": GetOption.ACCEPT_TRUNCATED_MSG,
+    "GMCONV": GetOption.CONVERT,
+    "GMLOGO": GetOption.LOGICAL_ORDER,
+    "GMCMPM": GetOption.COMPLETE_MSG,
+    "GMAMSA": GetOption.ALL_MSGS_AVAILABLE,
+    "GMASGA": GetOption.ALL_SEGMENTS_AVAILABLE,
+}
+#: "This option is not valid with any of the following options".
+NOT_VALID_WITH = {
+    "GMSYP": "GMBRWF GMBRWC GMBRWN GMLK GMNSYP GMPSYP GMUNLK",
+    "GMPSYP": "GMBRWF GMBRWC GMBRWN GMCMPM GMNSYP GMSYP GMUNLK",
+    "GMNSYP": "GMSYP GMPSYP",
+    "GMBRWF": "GMBRWC GMBRWN GMMUC GMSYP GMPSYP GMUNLK",
+    "GMBRWN": "GMBRWF GMBRWC GMMUC GMSYP GMPSYP GMUNLK",
+    "GMBRWC": "GMBRWF GMBRWN GMMUC GMSYP GMPSYP GMUNLK",
+    "GMMUC": "GMBRWF GMBRWC GMBRWN GMUNLK",
+    "GMLK": "GMSYP GMPSYP GMUNLK",
+    # "Not valid with any options except": GMNWT and GMNSYP.
+    "GMUNLK": " ".join(sorted(RPG.keys() - {"GMUNLK", "GMNWT", "GMNSYP"})),
+}
+REFUSED = {
+    frozenset((option, other)) for option, others in NOT_VALID_WITH.items() for other in others.split()
+}
+BROWSES = ("GMBRWF", "GMBRWN", "GMBRWC")
+DEFAULT_MATCH = MatchOption.MATCH_MSG_ID | MatchOption.MATCH_CORREL_ID
+
+
+def refused_by_text(names: tuple[str, ...]) -> bool:
+    """What the text says about a combination: its pairs, and that GMLK needs a browse option."""
+    if any(frozenset(pair) in REFUSED for pair in combinations(names, 2)):
+        return True
+    return "GMLK" in names and not any(name in names for name in BROWSES)
+
+
+def options_of(names: tuple[str, ...]) -> GetOption:
+    options = GetOption.NONE
+    for name in names:
+        options |= RPG[name]
+    return options
+
+
+@pytest.mark.parametrize("pair", list(combinations(RPG, 2)), ids="+".join)
+def test_get_refuses_exactly_the_pairs_that_the_text_refuses(pair: tuple[str, str]) -> None:
+    expected = MQRC.OPTIONS_ERROR if refused_by_text(pair) else MQRC.NONE
+
+    assert check_get_options(options_of(pair), DEFAULT_MATCH) == expected
+
+
+def test_get_refuses_exactly_the_combinations_that_the_text_refuses() -> None:
+    """All of them: a pair that is refused is refused in any company, and nothing else is."""
+    pairs = [int(options_of(tuple(pair))) for pair in REFUSED]
+    browses, lock = int(options_of(BROWSES)), int(GetOption.LOCK)
+    wrong = []
+    for bits in product(*((0, int(option)) for option in RPG.values() if option)):
+        options = sum(bits)
+        is_refused = any(options & pair == pair for pair in pairs) or (
+            options & lock and not options & browses
+        )
+        if bool(check_get_options.__wrapped__(options, 3)) != bool(is_refused):
+            wrong.append(GetOption(options))
+    assert wrong == []
+
+
+def test_get_refuses_what_ibm_names_beside_the_text() -> None:
+    skip = GetOption.MARK_SKIP_BACKOUT
+
+    assert check_get_options(skip, 0) == MQRC.OPTIONS_ERROR
+    assert check_get_options(skip | GetOption.SYNCPOINT, 0) == MQRC.NONE
+    assert check_get_options(GetOption.WAIT | GetOption.SET_SIGNAL, 0) == MQRC.OPTIONS_ERROR
+    assert check_get_options(GetOption.SET_SIGNAL, 0) == MQRC.NONE
+
+
+@pytest.mark.parametrize("mark", [GetOption.BROWSE_HANDLE, GetOption.BROWSE_CO_OP])
+def test_marks_go_with_browsing_in_physical_order_only(mark: GetOption) -> None:
+    assert check_get_options(mark | GetOption.WAIT, 0) == MQRC.NONE
+    for other in (GetOption.LOCK, GetOption.LOGICAL_ORDER, GetOption.COMPLETE_MSG, GetOption.UNLOCK):
+        assert check_get_options(mark | other, 0) == MQRC.OPTIONS_ERROR
+
+
+def test_get_refuses_bits_without_a_name() -> None:
+    for position in range(32):
+        bit = 1 << position
+        is_known = any(int(option) == bit for option in GetOption)
+        alone = check_get_options(bit, 0) == MQRC.NONE
+        needs_company = bit in (GetOption.LOCK, GetOption.MARK_SKIP_BACKOUT)
+        assert alone == (is_known and not needs_company), hex(bit)
+    assert check_get_options(-1, 0) == MQRC.OPTIONS_ERROR
+
+
+def test_complete_messages_are_matched_by_anything_but_offset() -> None:
+    for match in MatchOption:
+        expected = MQRC.OPTIONS_ERROR if match == MatchOption.MATCH_OFFSET else MQRC.NONE
+        assert check_get_options(GetOption.COMPLETE_MSG, match) == expected
+    assert check_get_options(GetOption.NONE, MatchOption.MATCH_OFFSET) == MQRC.NONE
+
+
+def test_unknown_match_options_have_their_own_reason() -> None:
+    assert check_get_options(GetOption.WAIT, 64) == MQRC.MATCH_OPTIONS_ERROR
+    assert check_get_options(GetOption.WAIT, 63 - MatchOption.MATCH_OFFSET) == MQRC.NONE
+
+
+CONTEXTS = [
+    PutOption.DEFAULT_CONTEXT,
+    PutOption.NO_CONTEXT,
+    PutOption.PASS_IDENTITY_CONTEXT,
+    PutOption.PASS_ALL_CONTEXT,
+    PutOption.SET_IDENTITY_CONTEXT,
+    PutOption.SET_ALL_CONTEXT,
+]
+
+
+@pytest.mark.parametrize("pair", list(combinations(CONTEXTS, 2)), ids=repr)
+def test_put_takes_one_context_option(pair: tuple[PutOption, PutOption]) -> None:
+    assert check_put_options(pair[0] | pair[1]) == MQRC.OPTIONS_ERROR
+    assert [check_put_options(option) for option in pair] == [MQRC.NONE, MQRC.NONE]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (PutOption.NONE, MQRC.NONE),
+        (PutOption.SYNCPOINT | PutOption.NO_SYNCPOINT, MQRC.OPTIONS_ERROR),
+        (PutOption.ASYNC_RESPONSE | PutOption.SYNC_RESPONSE, MQRC.OPTIONS_ERROR),
+        (PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE | PutOption.LOGICAL_ORDER, MQRC.NONE),
+        (PutOption.NEW_MSG_ID | PutOption.NEW_CORREL_ID | PutOption.FAIL_IF_QUIESCING, MQRC.NONE),
+        (PutOption.ALTERNATE_USER_AUTHORITY, MQRC.OPTIONS_ERROR),
+        (1, MQRC.OPTIONS_ERROR),
+        (1 << 30, MQRC.OPTIONS_ERROR),
+    ],
+)
+def test_put_options(options: int, expected: MQRC) -> None:
+    assert check_put_options(options) == expected
+
+
+def test_put1_takes_another_user_but_no_logical_order() -> None:
+    assert check_put_options(PutOption.ALTERNATE_USER_AUTHORITY, is_put1=True) == MQRC.NONE
+    assert check_put_options(PutOption.LOGICAL_ORDER, is_put1=True) == MQRC.OPTIONS_ERROR
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (OpenOption.INPUT_SHARED | OpenOption.BROWSE | OpenOption.OUTPUT | OpenOption.INQUIRE, MQRC.NONE),
+        (OpenOption.INPUT_SHARED | OpenOption.INPUT_EXCLUSIVE, MQRC.OPTIONS_ERROR),
+        (OpenOption.INPUT_AS_Q_DEF | OpenOption.INPUT_SHARED, MQRC.OPTIONS_ERROR),
+        (0, MQRC.OPTIONS_ERROR),
+        (OpenOption.FAIL_IF_QUIESCING, MQRC.OPTIONS_ERROR),
+        (OpenOption.OUTPUT | OpenOption.BIND_ON_OPEN | OpenOption.BIND_NOT_FIXED, MQRC.OPTIONS_ERROR),
+        (OpenOption.INPUT_SHARED | OpenOption.READ_AHEAD | OpenOption.NO_READ_AHEAD, MQRC.OPTIONS_ERROR),
+        (OpenOption.SAVE_ALL_CONTEXT | OpenOption.OUTPUT, MQRC.OPTIONS_ERROR),
+        (OpenOption.SAVE_ALL_CONTEXT | OpenOption.INPUT_SHARED, MQRC.NONE),
+        (OpenOption.SET_ALL_CONTEXT | OpenOption.INPUT_SHARED, MQRC.OPTIONS_ERROR),
+        (OpenOption.PASS_IDENTITY_CONTEXT | OpenOption.OUTPUT, MQRC.NONE),
+        (OpenOption.CO_OP | OpenOption.INPUT_SHARED, MQRC.OPTIONS_ERROR),
+        (OpenOption.CO_OP | OpenOption.BROWSE, MQRC.NONE),
+        (OpenOption.OUTPUT | 1 << 16, MQRC.OPTIONS_ERROR),
+        (OpenOption.OUTPUT | 1 << 31, MQRC.OPTIONS_ERROR),
+    ],
+)
+def test_open_options(options: int, expected: MQRC) -> None:
+    assert check_open_options(options) == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (CloseOption.NONE, MQRC.NONE),
+        (CloseOption.DELETE, MQRC.NONE),
+        (CloseOption.DELETE | CloseOption.DELETE_PURGE, MQRC.OPTIONS_ERROR),
+        (16, MQRC.OPTIONS_ERROR),
+    ],
+)
+def test_close_options(options: int, expected: MQRC) -> None:
+    assert check_close_options(options) == expected

@@ -1,0 +1,138 @@
+"""Layouts: IBM's lengths and offsets, and nothing lost on the way there and back."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import fields
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sharedq.mqi import wire
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import MQIError
+from sharedq.mqi.headers import MQXQH
+from sharedq.mqi.structures import MQCNO, MQMD, MQPMO
+
+LENGTHS: list[tuple[wire.Layout[Any], dict[int, int]]] = [
+    (wire.MD, {1: 324, 2: 364}),
+    (wire.GMO, {1: 72, 2: 80, 3: 100, 4: 112}),
+    (wire.PMO, {1: 128, 2: 160, 3: 184}),
+    (wire.OD, {1: 168, 2: 208, 3: 344, 4: 424}),
+    (wire.CNO, {1: 12, 2: 24, 3: 152, 4: 168, 5: 200}),
+    (wire.DLH, {1: 172}),
+    (wire.MDE, {2: 72}),
+    (wire.TM, {1: 684}),
+]
+VERSIONS = [(layout, version) for layout, lengths in LENGTHS for version in lengths]
+
+
+def values_of(kind: str) -> st.SearchStrategy[int | bytes]:
+    if kind == "i":
+        return st.integers(-(2**31), 2**31 - 1)
+    if kind == "q":
+        return st.integers(-(2**63), 2**63 - 1)
+    size = int(kind[1:])
+    if kind == "c1":
+        return st.sampled_from([b" ", b"G", b"L"])
+    if kind[0] == "c":
+        return st.binary(max_size=size).map(lambda value: value.rstrip(b" \0"))
+    return st.binary(min_size=size, max_size=size)
+
+
+def structures(layout: wire.Layout[Any], version: int) -> st.SearchStrategy[Any]:
+    """Structures with any value in every field that this version has."""
+    _, known = layout._packers[version]
+    named = {name: values_of(kind) for name, kind in known if name}
+    return st.fixed_dictionaries(named).map(lambda values: layout._structure(version=version, **values))
+
+
+@pytest.mark.parametrize(("layout", "lengths"), LENGTHS)
+def test_lengths_are_ibms(layout: wire.Layout[Any], lengths: dict[int, int]) -> None:
+    assert {version: layout.length(version) for version in lengths} == lengths
+    assert len(layout.pack(layout._structure(version=max(lengths)))) == lengths[max(lengths)]
+
+
+@settings(deadline=None)
+@given(st.data())
+@pytest.mark.parametrize(("layout", "version"), VERSIONS)
+def test_structures_survive_packing(layout: wire.Layout[Any], version: int, data: st.DataObject) -> None:
+    value = data.draw(structures(layout, version))
+
+    packed = layout.pack(value)
+
+    assert len(packed) == layout.length(version)
+    assert layout.unpack(packed + b"data behind it") == value
+
+
+@settings(deadline=None)
+@given(structures(wire.MD, 1))
+def test_transmission_header_carries_a_version_1_descriptor(md: MQMD) -> None:
+    header = MQXQH(remote_q_name=b"DEPARTURES", remote_q_mgr_name=b"JFK", msg_desc=md)
+
+    packed = wire.pack_xqh(header)
+
+    assert len(packed) == wire.XQH_LENGTH == 428
+    assert wire.unpack_xqh(packed) == header
+
+
+def test_fields_are_where_ibm_has_them() -> None:
+    """Offsets within MQMD, MQCNO and MQPMO, counted in IBM's C declarations."""
+    md = wire.MD.pack(MQMD(version=2, msg_id=b"m" * 24, correl_id=b"c" * 24, group_id=b"g" * 24, offset=7))
+    cno = wire.CNO.pack(MQCNO(version=5, conn_tag=b"t" * 128, connection_id=b"i" * 24))
+    pmo = wire.PMO.pack(MQPMO(version=3, pub_level=4))
+
+    assert (md[:4], md[32:40], md[48:72], md[72:96], md[324:348]) == (
+        b"MD  ",
+        b" " * 8,
+        b"m" * 24,
+        b"c" * 24,
+        b"g" * 24,
+    )
+    assert struct.unpack_from("<i", md, 352) == (7,)
+    assert (cno[24:152], cno[164:188]) == (b"t" * 128, b"i" * 24)
+    assert struct.unpack_from("<i", pmo, 180) == (4,)
+
+
+def test_every_field_of_the_descriptor_is_on_the_wire() -> None:
+    _, known = wire.MD._packers[2]
+
+    assert {name for name, _ in known} == {field.name for field in fields(MQMD)} - {"version"}
+
+
+def test_masks_with_the_top_bit_set_become_negative_as_in_c() -> None:
+    assert wire.MD.unpack(wire.MD.pack(MQMD(report=0x8000_0001))).report == 0x8000_0001 - 2**32
+
+
+@pytest.mark.parametrize(
+    ("md", "told"),
+    [
+        (MQMD(report=2**32), "report=4294967296"),
+        (MQMD(offset=-(2**31) - 1, version=2), "offset=-2147483649"),
+        (MQMD(format=b"TOO LONG."), "format has 9 bytes"),
+        (MQMD(msg_id=b"x" * 25), "msg_id has 25 bytes"),
+        (MQMD(version=3), "version 3"),
+    ],
+)
+def test_what_does_not_fit_is_refused_by_name(md: MQMD, told: str) -> None:
+    with pytest.raises(MQIError, match=told) as caught:
+        wire.MD.pack(md)
+
+    assert caught.value.reason == MQRC.MD_ERROR
+
+
+@pytest.mark.parametrize("data", [b"", b"MD  \1\0", b"XX  " + bytes(400), b"MD  " + bytes(400)])
+def test_bytes_that_are_no_descriptor_are_refused(data: bytes) -> None:
+    with pytest.raises(MQIError) as caught:
+        wire.MD.unpack(data)
+
+    assert caught.value.reason == MQRC.MD_ERROR
+
+
+def test_bytes_cut_short_are_refused() -> None:
+    whole = wire.MD.pack(MQMD())
+
+    with pytest.raises(MQIError, match="323 bytes, needs 324"):
+        wire.MD.unpack(whole[:-1])
