@@ -1,0 +1,1 @@
+"""MQSC, IBM MQ's command language: read, executed and answered as ``runmqsc`` does."""

@@ -1,0 +1,77 @@
+"""From the parameters of a command to fields of a definition. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from pydantic import BaseModel
+
+from igq.mqsc.parser import Command, Parameter
+from sharedq.objects.attributes import by_keyword
+
+#: Other keywords for the same attribute.
+_SYNONYMS = {"TARGQ": "TARGET"}
+
+
+def read_values(command: Command, model: type[BaseModel], options: Iterable[str]) -> dict[str, Any]:
+    """The fields that a command sets; *options* are keywords that the caller reads itself.
+
+    Raises:
+        MqscSyntaxError: a parameter is no attribute of the object, or has no value it may have.
+    """
+    known, options = by_keyword(model), set(options)
+    values: dict[str, Any] = {}
+    for parameter in command.parameters:
+        if parameter.keyword in options:
+            continue
+        attribute = known.get(_SYNONYMS.get(parameter.keyword, parameter.keyword))
+        if attribute is None or attribute.mqsc.is_output:
+            raise command.error(parameter, f"an attribute that {command.verb} {command.object_type} sets")
+        if attribute.field in values:
+            raise command.error(parameter, f"one of {' and '.join(attribute.keywords)}")
+        if attribute.mqsc.is_bare:
+            if parameter.values is not None:
+                raise command.error(parameter, f"{parameter.keyword} without a value")
+            values[attribute.field] = parameter.keyword
+            continue
+        if parameter.values is None:
+            raise command.error(parameter, f"{parameter.keyword}({attribute.expected})")
+        try:
+            values[attribute.field] = attribute.parse(parameter.value)
+        except ValueError:
+            raise command.error(parameter, f"{parameter.keyword}({attribute.expected})") from None
+    return values
+
+
+def read_flag(command: Command, yes: str, no: str) -> bool:
+    """Whether *yes* is among the parameters; *no* says the same as nothing.
+
+    Raises:
+        MqscSyntaxError: both are there, or one has a value.
+    """
+    found = [parameter for parameter in command.parameters if parameter.keyword in (yes, no)]
+    for parameter in found:
+        if parameter.values is not None or len(found) > 1:
+            raise command.error(parameter, f"{yes} or {no}")
+    return bool(found) and found[0].keyword == yes
+
+
+def read_choice(command: Command, keyword: str, choices: Iterable[str], default: str) -> str:
+    """The value of *keyword*, one of *choices*; *default* when it is not there.
+
+    Raises:
+        MqscSyntaxError: it has another value.
+    """
+    choices = tuple(choices)
+    parameter = find_parameter(command, keyword)
+    if parameter is None:
+        return default
+    if parameter.value not in choices:
+        raise command.error(parameter, f"{keyword}({'|'.join(choices)})")
+    return parameter.value
+
+
+def find_parameter(command: Command, keyword: str) -> Parameter | None:
+    """The parameter *keyword*, if it is there."""
+    return next((parameter for parameter in command.parameters if parameter.keyword == keyword), None)

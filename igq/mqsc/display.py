@@ -1,0 +1,158 @@
+"""What DISPLAY writes: records of attributes, the WHERE filter, two columns. Pure."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from igq.mqsc.parser import Command, Parameter
+from sharedq.objects.base import ObjectDefinition
+from sharedq.objects.names import matches
+
+_COLUMN = 40
+_INDENT = "   "
+
+_ORDER: dict[str, Callable[[str | int, str | int], bool]] = {
+    "LT": lambda value, limit: operator.lt(*_comparable(value, limit)),
+    "GT": lambda value, limit: operator.gt(*_comparable(value, limit)),
+    "LE": lambda value, limit: operator.le(*_comparable(value, limit)),
+    "GE": lambda value, limit: operator.ge(*_comparable(value, limit)),
+    "EQ": operator.eq,
+    "NE": operator.ne,
+    "LK": lambda value, pattern: matches(str(pattern), str(value)),
+    "NL": lambda value, pattern: not matches(str(pattern), str(value)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One attribute of a displayed object: the keywords that ask for it, its value, what is written."""
+
+    keywords: tuple[str, ...]
+    value: str | int
+    text: str
+
+
+def shown(keyword: str, value: str | int) -> Shown:
+    """An attribute that no definition has, such as a count."""
+    return Shown((keyword,), value, f"{keyword}({value if value != '' else ' '})")
+
+
+def shown_attributes(definition: ObjectDefinition) -> list[Shown]:
+    """The attributes of a definition."""
+    found = []
+    for attribute in definition.attributes():
+        value = getattr(definition, attribute.field)
+        keywords = (attribute.keyword, *attribute.keywords)
+        found.append(Shown(keywords, value, attribute.show(value)))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Which attributes a DISPLAY asks for, and of which objects.
+
+    Attributes:
+        keywords: None for all.
+    """
+
+    keywords: tuple[str, ...] | None
+    where: Callable[[Sequence[Shown]], bool]
+
+    def select(self, record: Sequence[Shown], always: int) -> list[Shown]:
+        """The attributes to write: the first *always* of them, and what was asked for, by keyword."""
+        rest = sorted(record[always:], key=lambda each: each.keywords[0])
+        if self.keywords is not None:
+            rest = [each for each in rest if set(each.keywords) & set(self.keywords)]
+        return [*record[:always], *rest]
+
+
+def read_request(
+    command: Command, options: Iterable[str], known: Iterable[str], *, all_by_default: bool
+) -> Request:
+    """What a DISPLAY command asks for.
+
+    Args:
+        command: its parameters are *options*, ``ALL``, ``WHERE`` and attributes.
+        options: keywords that the caller reads itself.
+        known: keywords of attributes that can be displayed.
+        all_by_default: whether all are meant when none is named.
+
+    Raises:
+        MqscSyntaxError: a parameter is none of these.
+    """
+    wanted: list[str] = []
+    is_all = False
+    where: Callable[[Sequence[Shown]], bool] = _everything
+    options, known = set(options), set(known)
+    for parameter in command.parameters:
+        if parameter.keyword in options:
+            continue
+        if parameter.keyword == "ALL" and parameter.values is None:
+            is_all = True
+        elif parameter.keyword == "WHERE":
+            keyword, where = _read_where(command, parameter, known)
+            wanted.append(keyword)
+        elif parameter.keyword in known and parameter.values is None:
+            wanted.append(parameter.keyword)
+        else:
+            raise command.error(parameter, f"an attribute of {command.object_type}, ALL or WHERE")
+    if is_all or (not wanted and all_by_default):
+        return Request(None, where)
+    return Request(tuple(wanted), where)
+
+
+def two_columns(record: Sequence[Shown]) -> list[str]:
+    """The lines that ``runmqsc`` writes for an object: two attributes a line where they fit."""
+    lines: list[str] = []
+    left = ""
+    for each in record:
+        if left and len(left) < _COLUMN and len(each.text) < _COLUMN:
+            lines.append(f"{_INDENT}{left:<{_COLUMN}}{each.text}")
+            left = ""
+            continue
+        if left:
+            lines.append(_INDENT + left)
+        left = each.text
+    if left:
+        lines.append(_INDENT + left)
+    return lines
+
+
+def _everything(_: Sequence[Shown]) -> bool:
+    return True
+
+
+def _read_where(
+    command: Command, parameter: Parameter, known: set[str]
+) -> tuple[str, Callable[[Sequence[Shown]], bool]]:
+    values = parameter.values or ()
+    if len(values) != 3 or values[0] not in known or values[1] not in _ORDER:
+        raise command.error(parameter, f"WHERE(attribute operator value), with one of {' '.join(_ORDER)}")
+    keyword, name, text = values
+    test = _ORDER[name]
+
+    def fits(record: Sequence[Shown]) -> bool:
+        for each in record:
+            if keyword in each.keywords:
+                limit: str | int = text
+                if isinstance(each.value, int) and name not in ("LK", "NL"):
+                    limit = _number(command, parameter, text)
+                return test(each.value, limit)
+        return False
+
+    return keyword, fits
+
+
+def _number(command: Command, parameter: Parameter, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise command.error(parameter, "a number") from None
+
+
+def _comparable(value: str | int, limit: str | int) -> tuple[str, str] | tuple[int, int]:
+    if isinstance(value, int) and isinstance(limit, int):
+        return value, limit
+    return str(value), str(limit)

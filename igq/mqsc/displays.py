@@ -1,0 +1,197 @@
+"""The DISPLAY commands: what they read, and the records they show."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from igq.mqsc import messages
+from igq.mqsc.attribute_values import find_parameter, read_choice
+from igq.mqsc.display import Shown, read_request, shown, shown_attributes, two_columns
+from igq.mqsc.parser import Command
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import error_for
+from sharedq.objects.attributes import by_keyword
+from sharedq.objects.connections import ConnectionInfo, connections_of
+from sharedq.objects.definitions import QUEUE_KINDS, QueueLocal
+from sharedq.objects.managers import CFStruct, QueueManagerAttributes
+from sharedq.objects.names import is_generic, matches
+from sharedq.objects.repository import DisplayedQueue, OpenHandle, Repository
+
+_COUNTS = ("CURDEPTH", "IPPROCS", "OPPROCS")
+_QUEUE_OPTIONS = ("TYPE", "QSGDISP", "CMDSCOPE")
+_DISPOSITIONS = ("LIVE", "ALL", "QMGR", "COPY", "GROUP", "PRIVATE", "SHARED")
+#: Blank on every platform while a queue is not monitored.
+_MONITORED = ("LGETDATE", "LGETTIME", "LPUTDATE", "LPUTTIME", "MSGAGE")
+_STATUS = ("CURDEPTH", "IPPROCS", "OPPROCS", "UNCOM", "MONQ", "QSGDISP", "QTIME", *_MONITORED)
+_HANDLE = ("APPLTAG", "BROWSE", "CONN", "INPUT", "INQUIRE", "OUTPUT", "PID", "QMNAME", "QSGDISP", "SET")
+_CONNECTION = ("APPLTAG", "CONNTAG", "PID", "QMNAME", "UOWSTATE")
+#: What the group calls a member in one of our states.
+_MEMBER_STATUS = {
+    "STARTING": "PENDING",
+    "RUNNING": "ACTIVE",
+    "QUIESCING": "ACTIVE",
+    "STOPPED": "INACTIVE",
+    "FAILED": "FAILED",
+}
+
+
+def display_queue(command: Command, repository: Repository) -> list[str]:
+    """DISPLAY QUEUE, QLOCAL, QALIAS, QREMOTE, QMODEL."""
+    kinds: tuple[str, ...] = (command.object_type,)
+    if command.object_type == "QUEUE":
+        kind = read_choice(command, "TYPE", ("ALL", "QUEUE", *QUEUE_KINDS), "ALL")
+        kinds = () if kind in ("ALL", "QUEUE") else (kind,)
+    disposition = read_choice(command, "QSGDISP", _DISPOSITIONS, "LIVE")
+    options = {"TYPE", "QSGDISP", "CMDSCOPE"} if command.object_type == "QUEUE" else {"QSGDISP", "CMDSCOPE"}
+    filter_by = find_parameter(command, "CFSTRUCT")
+    if filter_by is not None and filter_by.values is not None:
+        options.add("CFSTRUCT")
+    known = {keyword for kind in QUEUE_KINDS.values() for keyword in by_keyword(kind)} | set(_COUNTS)
+    request = read_request(command, options, known, all_by_default=not is_generic(command.name))
+    lines = []
+    for queue in repository.display_queues(command.name, kinds, disposition):
+        structure = getattr(queue.definition, "structure", "")
+        if "CFSTRUCT" in options and filter_by is not None and not matches(filter_by.value, structure):
+            continue
+        record = list(_queue_record(queue))
+        if request.where(record):
+            lines += [messages.QUEUE_DETAILS, *two_columns(request.select(record, always=2))]
+    return _found(lines, command.name)
+
+
+def display_qmgr(command: Command, repository: Repository) -> list[str]:
+    """DISPLAY QMGR."""
+    request = read_request(command, ("CMDSCOPE",), by_keyword(QueueManagerAttributes), all_by_default=True)
+    record = shown_attributes(repository.qmgr_attributes(repository.qmgr or ""))
+    record.sort(key=lambda each: each.keywords[0] != "QMNAME")
+    return [messages.QMGR_DETAILS, *two_columns(request.select(record, always=1))]
+
+
+def display_structure(command: Command, repository: Repository) -> list[str]:
+    """DISPLAY CFSTRUCT."""
+    request = read_request(command, (), by_keyword(CFStruct), all_by_default=not is_generic(command.name))
+    lines = []
+    for structure in repository.structures():
+        record = shown_attributes(structure)
+        record.sort(key=lambda each: each.keywords[0] != "CFSTRUCT")
+        if matches(command.name, structure.name) and request.where(record):
+            lines += [messages.STRUCTURE_DETAILS, *two_columns(request.select(record, always=1))]
+    return _found(lines, command.name)
+
+
+def display_queue_status(command: Command, repository: Repository) -> list[str]:
+    """DISPLAY QSTATUS: counts of each queue, or its open handles."""
+    kind = read_choice(command, "TYPE", ("QUEUE", "HANDLE"), "QUEUE")
+    is_by_queue = kind == "QUEUE"
+    known = ("QUEUE", *(_STATUS if is_by_queue else _HANDLE))
+    open_type = read_choice(command, "OPENTYPE", ("ALL", "INPUT", "OUTPUT"), "ALL")
+    request = read_request(command, ("TYPE", "OPENTYPE", "CMDSCOPE"), known, all_by_default=True)
+    queues = repository.display_queues(command.name, (QueueLocal.kind,))
+    if not queues:
+        return _found([], command.name)
+    lines = []
+    for queue in queues:
+        if is_by_queue:
+            records = [list(_status_record(queue))]
+        else:
+            handles = repository.queue_handles(queue.name)
+            records = [list(_handle_record(queue, each)) for each in handles if _is_open_for(each, open_type)]
+        for record in records:
+            if request.where(record):
+                lines += [messages.QUEUE_STATUS, *two_columns(request.select(record, always=2))]
+    return lines
+
+
+def display_group(command: Command, repository: Repository) -> list[str]:
+    """DISPLAY GROUP: its members and their states."""
+    read_request(command, ("OBSMSGS", "CMDSCOPE"), (), all_by_default=True)
+    group = repository.group
+    lines = [messages.GROUP_DETAILS.format(group.name)]
+    for member in group.members():
+        lines += two_columns(
+            [
+                shown("QMNAME", member.name),
+                shown("QMSTATUS", _MEMBER_STATUS.get(member.state, "UNKNOWN")),
+                shown("HOST", member.host),
+                shown("PID", member.pid),
+                shown("QSGNAME", group.name),
+                shown("IGQ", repository.qmgr_attributes(member.name).igq),
+            ]
+        )
+    return lines
+
+
+def display_connection(command: Command, repository: Repository) -> list[str]:
+    """DISPLAY CONN: the manager's connections, by owner token."""
+    read_choice(command, "TYPE", ("CONN",), "CONN")
+    request = read_request(command, ("TYPE", "CMDSCOPE"), ("CONN", *_CONNECTION), all_by_default=True)
+    lines = []
+    pattern = command.name or "*"
+    for connection in connections_of(repository.group, repository.qmgr or ""):
+        record = list(_connection_record(connection))
+        if matches(pattern, connection.token) and request.where(record):
+            lines += [messages.CONNECTION_DETAILS, *two_columns(request.select(record, always=1))]
+    return lines if is_generic(pattern) else _found(lines, pattern)
+
+
+def _found(lines: list[str], name: str) -> list[str]:
+    if not lines:
+        raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "", name)
+    return lines
+
+
+def _queue_record(queue: DisplayedQueue) -> Iterator[Shown]:
+    yield shown("QUEUE", queue.name)
+    yield Shown(("TYPE", "QTYPE"), queue.definition.kind, f"TYPE({queue.definition.kind})")
+    yield from (each for each in shown_attributes(queue.definition) if each.keywords[0] != "QUEUE")
+    if queue.state is not None:
+        yield shown("CURDEPTH", queue.state.depth)
+        yield shown("IPPROCS", queue.state.open_input)
+        yield shown("OPPROCS", queue.state.open_output)
+
+
+def _status_record(queue: DisplayedQueue) -> Iterator[Shown]:
+    assert queue.state is not None
+    assert isinstance(queue.definition, QueueLocal)
+    yield shown("QUEUE", queue.name)
+    yield shown("TYPE", "QUEUE")
+    yield shown("CURDEPTH", queue.state.depth)
+    yield shown("IPPROCS", queue.state.open_input)
+    yield shown("OPPROCS", queue.state.open_output)
+    yield shown("UNCOM", "YES" if queue.state.uncommitted else "NO")
+    yield shown("MONQ", queue.definition.monitoring)
+    yield shown("QSGDISP", queue.definition.disposition)
+    yield Shown(("QTIME",), "", "QTIME( , )")
+    for keyword in _MONITORED:
+        yield shown(keyword, "")
+
+
+def _handle_record(queue: DisplayedQueue, handle: OpenHandle) -> Iterator[Shown]:
+    detail = json.loads(handle.detail) if handle.detail else {}
+    token = handle.owner.partition("#")[0]
+    how = "EXCL" if "X" in handle.mode else "SHARED" if "I" in handle.mode else "NO"
+    yield shown("QUEUE", queue.name)
+    yield shown("TYPE", "HANDLE")
+    yield shown("APPLTAG", str(detail.get("appl", "")))
+    yield shown("CONN", token)
+    yield shown("INPUT", how)
+    for keyword, letter in (("BROWSE", "B"), ("INQUIRE", "Q"), ("OUTPUT", "O"), ("SET", "S")):
+        yield shown(keyword, "YES" if letter in handle.mode else "NO")
+    yield shown("PID", int(detail.get("pid", 0)))
+    yield shown("QMNAME", token.rsplit(".", 3)[0])
+    yield shown("QSGDISP", queue.definition.disposition)
+
+
+def _is_open_for(handle: OpenHandle, open_type: str) -> bool:
+    letters = {"ALL": "", "INPUT": "IXB", "OUTPUT": "O"}[open_type]
+    return not letters or any(letter in handle.mode for letter in letters)
+
+
+def _connection_record(connection: ConnectionInfo) -> Iterator[Shown]:
+    yield shown("CONN", connection.token)
+    yield shown("APPLTAG", connection.appl_name)
+    yield shown("CONNTAG", connection.tag)
+    yield shown("PID", connection.pid)
+    yield shown("QMNAME", connection.qmgr)
+    yield shown("UOWSTATE", "ACTIVE" if connection.has_unit_of_work else "NONE")

@@ -1,0 +1,260 @@
+"""Runs MQSC commands against the repository and writes what ``runmqsc`` would."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Protocol, TextIO, cast
+
+from igq.mqsc import displays, messages
+from igq.mqsc.attribute_values import find_parameter, read_choice, read_flag, read_values
+from igq.mqsc.lines import Source, split_commands
+from igq.mqsc.parser import Command, MqscSyntaxError, parse_command
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import MQIError, error_for
+from sharedq.objects.base import parse_definition
+from sharedq.objects.definitions import QUEUE_KINDS
+from sharedq.objects.finding import Chosen
+from sharedq.objects.managers import CFStruct, QueueManagerAttributes
+from sharedq.objects.repository import Repository
+
+#: Exit statuses of a run.
+DONE, COMMAND_FAILED, COULD_NOT_RUN = 0, 10, 20
+
+_SCOPES = ("QMGR", "COPY", "GROUP", "SHARED")
+
+
+class ManagerControl(Protocol):
+    """Starts and stops queue managers, for START QMGR and STOP QMGR."""
+
+    def start(self, qmgr: str) -> None:
+        """Start it. Raises MQIError when that fails."""
+
+    def stop(self, qmgr: str, mode: str) -> None:
+        """Stop it; *mode* is QUIESCE, FORCE or RESTART. Raises MQIError when that fails."""
+
+
+@dataclass
+class _Counts:
+    read: int = 0
+    syntax: int = 0
+    failed: int = 0
+
+
+def run(
+    lines: Iterable[str],
+    repository: Repository,
+    out: TextIO,
+    *,
+    control: ManagerControl | None = None,
+    is_listed: bool = True,
+) -> int:
+    """Run every command of *lines* and write the answers, and the counts at the end.
+
+    A failed command stops none behind it; one whose outcome is unknown, because the connection broke, does.
+
+    Args:
+        lines: the input, line by line; it is read no further than a command needs.
+        repository: of the manager that the commands are for.
+        out: where answers go.
+        control: what START QMGR and STOP QMGR do; without it they are refused.
+        is_listed: whether each command is repeated before its answer (not on a terminal).
+
+    Returns:
+        0 when every command was done, 10 when one failed or was not understood, 20 when the run had to stop.
+    """
+    counts = _Counts()
+    executor = Executor(repository, control)
+    for source in split_commands(lines):
+        counts.read += 1
+        if is_listed:
+            _list(source, counts.read, out)
+        try:
+            command = parse_command(source)
+            if command.verb == "END":
+                counts.read -= 1
+                break
+        except MqscSyntaxError as error:
+            counts.syntax += 1
+            _write(messages.syntax_failure(error), out)
+            continue
+        try:
+            _write(executor.execute(command), out)
+        except MqscSyntaxError as error:
+            counts.syntax += 1
+            _write(messages.syntax_failure(error), out)
+        except ValueError as error:
+            counts.syntax += 1
+            _write([messages.value_failure(command.line, error)], out)
+        except MQIError as error:
+            counts.failed += 1
+            _write([messages.failure(_subject(command, repository), error)], out)
+            if error.reason == MQRC.CONNECTION_BROKEN:
+                return COULD_NOT_RUN
+    _summarize(counts, out)
+    return COMMAND_FAILED if counts.syntax or counts.failed else DONE
+
+
+class Executor:
+    """Executes parsed commands, one at a time; each is done whole or not at all."""
+
+    def __init__(self, repository: Repository, control: ManagerControl | None = None) -> None:
+        self._repository = repository
+        self._control = control
+
+    def execute(self, command: Command) -> list[str]:
+        """Do what *command* says; returns the lines to answer.
+
+        Raises:
+            MqscSyntaxError: a parameter is not one of this command.
+            ValueError: values that an attribute cannot have.
+            MQIError: the command could not be processed.
+        """
+        self._check_scope(command)
+        handlers: dict[tuple[str, str], Callable[[Command], list[str]]] = {
+            ("DEFINE", "CFSTRUCT"): self._define_structure,
+            ("ALTER", "CFSTRUCT"): self._alter_structure,
+            ("DELETE", "CFSTRUCT"): self._delete_structure,
+            ("ALTER", "QMGR"): self._alter_qmgr,
+            ("CLEAR", "QLOCAL"): self._clear,
+            ("START", "QMGR"): self._start,
+            ("STOP", "QMGR"): self._stop,
+        }
+        if command.verb == "DISPLAY":
+            return _DISPLAYS[command.object_type](command, self._repository)
+        handler = handlers.get((command.verb, command.object_type))
+        if handler is None:
+            by_verb = {"DEFINE": self._define_queue, "ALTER": self._alter_queue, "DELETE": self._delete_queue}
+            handler = by_verb[command.verb]
+        return handler(command)
+
+    def _define_queue(self, command: Command) -> list[str]:
+        model = QUEUE_KINDS[command.object_type]
+        options = ("LIKE", "REPLACE", "NOREPLACE", "QSGDISP", "CMDSCOPE")
+        values = read_values(command, model, options)
+        values["name"] = command.name
+        disposition = read_choice(command, "QSGDISP", _SCOPES, "")
+        if disposition:
+            values["disposition"] = disposition
+        like = find_parameter(command, "LIKE")
+        definition = parse_definition(model, values)
+        is_replace = read_flag(command, "REPLACE", "NOREPLACE")
+        self._repository.define(definition, replace=is_replace, like=like.value if like else None)
+        return [messages.CREATED.format(_subject(command, self._repository))]
+
+    def _alter_queue(self, command: Command) -> list[str]:
+        values = read_values(command, QUEUE_KINDS[command.object_type], ("QSGDISP", "FORCE", "CMDSCOPE"))
+        self._repository.alter(command.object_type, command.name, values, self._chosen(command))
+        return [messages.CHANGED.format(_subject(command, self._repository))]
+
+    def _delete_queue(self, command: Command) -> list[str]:
+        options = ("QSGDISP", "CMDSCOPE", *(("PURGE", "NOPURGE") if command.object_type == "QLOCAL" else ()))
+        _no_others(command, options)
+        is_purge = read_flag(command, "PURGE", "NOPURGE")
+        self._repository.delete(
+            command.object_type, command.name, disposition=self._chosen(command), purge=is_purge
+        )
+        return [messages.DELETED.format(_subject(command, self._repository))]
+
+    def _clear(self, command: Command) -> list[str]:
+        _no_others(command, ("QSGDISP", "CMDSCOPE"))
+        scope = read_choice(command, "QSGDISP", ("PRIVATE", "SHARED"), "")
+        self._repository.clear(command.name, disposition=cast(Chosen, scope) if scope else None)
+        return [messages.CLEARED.format(_subject(command, self._repository))]
+
+    def _alter_qmgr(self, command: Command) -> list[str]:
+        values = read_values(command, QueueManagerAttributes, ("FORCE", "CMDSCOPE"))
+        self._repository.alter_qmgr(self._repository.qmgr or "", values)
+        return [messages.QMGR_CHANGED.format(self._repository.qmgr)]
+
+    def _define_structure(self, command: Command) -> list[str]:
+        values = read_values(command, CFStruct, ("REPLACE", "NOREPLACE"))
+        structure = parse_definition(CFStruct, values | {"name": command.name})
+        self._repository.define_structure(structure, replace=read_flag(command, "REPLACE", "NOREPLACE"))
+        return [messages.CREATED.format(_subject(command, self._repository))]
+
+    def _alter_structure(self, command: Command) -> list[str]:
+        self._repository.alter_structure(command.name, read_values(command, CFStruct, ()))
+        return [messages.CHANGED.format(_subject(command, self._repository))]
+
+    def _delete_structure(self, command: Command) -> list[str]:
+        _no_others(command, ())
+        self._repository.delete_structure(command.name)
+        return [messages.DELETED.format(_subject(command, self._repository))]
+
+    def _start(self, command: Command) -> list[str]:
+        _no_others(command, ())
+        self._controlled().start(self._repository.qmgr or "")
+        return [messages.COMPLETED.format("START QMGR")]
+
+    def _stop(self, command: Command) -> list[str]:
+        _no_others(command, ("MODE",))
+        mode = read_choice(command, "MODE", ("QUIESCE", "FORCE", "RESTART"), "QUIESCE")
+        self._controlled().stop(self._repository.qmgr or "", mode)
+        return [messages.COMPLETED.format("STOP QMGR")]
+
+    def _controlled(self) -> ManagerControl:
+        if self._control is None:
+            detail = "managers cannot be started and stopped from here"
+            raise error_for(MQRC.FUNCTION_NOT_SUPPORTED, "", self._repository.qmgr or "", detail)
+        return self._control
+
+    def _chosen(self, command: Command) -> Chosen | None:
+        scope = read_choice(command, "QSGDISP", (*_SCOPES, "PRIVATE"), "")
+        return cast(Chosen, scope) if scope else None
+
+    def _check_scope(self, command: Command) -> None:
+        """CMDSCOPE may name the manager that the commands are for; sending them on is not done."""
+        scope = find_parameter(command, "CMDSCOPE")
+        if scope is not None and scope.value.strip() not in ("", self._repository.qmgr):
+            raise command.error(scope, f"CMDSCOPE(' ') or CMDSCOPE({self._repository.qmgr})")
+
+
+_DISPLAYS: dict[str, Callable[[Command, Repository], list[str]]] = {
+    **dict.fromkeys(("QUEUE", *QUEUE_KINDS), displays.display_queue),
+    "QMGR": displays.display_qmgr,
+    "QSTATUS": displays.display_queue_status,
+    "CFSTRUCT": displays.display_structure,
+    "GROUP": displays.display_group,
+    "CONN": displays.display_connection,
+}
+
+
+def _no_others(command: Command, options: Iterable[str]) -> None:
+    options = tuple(options)
+    for parameter in command.parameters:
+        if parameter.keyword not in options:
+            raise command.error(parameter, " or ".join(options) if options else "the end of the command")
+
+
+def _subject(command: Command, repository: Repository) -> str:
+    if command.object_type in ("QMGR", "GROUP"):
+        return f"{command.object_type} {repository.qmgr}"
+    return f"{command.object_type}({command.name})"
+
+
+def _list(source: Source, number: int, out: TextIO) -> None:
+    for position, line in enumerate(source.lines):
+        out.write(f"{number if position == 0 else '':>6} : {line}\n")
+
+
+def _write(lines: Iterable[str], out: TextIO) -> None:
+    for line in lines:
+        out.write(line + "\n")
+    out.flush()
+
+
+def _summarize(counts: _Counts, out: TextIO) -> None:
+    def commands(count: int) -> str:
+        return f"{count or 'No'} MQSC command{'s' if count != 1 else ''}"
+
+    _write(
+        [
+            f"{commands(counts.read)} read.",
+            f"{commands(counts.syntax)} with a syntax error.",
+            f"{commands(counts.failed)} could not be processed."
+            if counts.failed
+            else "All valid MQSC commands were processed.",
+        ],
+        out,
+    )

@@ -1,0 +1,67 @@
+"""ALTER: made from the definition in force, and made again when that was altered meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import error_for
+from sharedq.objects.definitions import AnyQueue, Definition
+from sharedq.objects.directory import Entry
+from sharedq.objects.finding import Finder
+from sharedq.objects.structures import announce
+
+_Q = TypeVar("_Q", bound=Definition)
+
+CopyToActive = Callable[[AnyQueue], None]
+
+
+def alter_local(finder: Finder, structure: str, name: str, changes: Mapping[str, Any]) -> None:
+    """Alter a queue where its structure defines it; waiting gets look again when GET or PUT may have changed.
+
+    Raises:
+        MQIError: as for `Repository.alter`.
+        ValueError: a value is out of its range.
+    """
+    while True:
+        stored = finder.queues.read(structure, [name]).get(name)
+        if stored is None:
+            raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "", name, f"{structure} does not have it")
+        altered = _altered(stored.definition, changes).altered_at(finder.clock())
+        if finder.queues.alter(structure, stored, altered):
+            break
+    if changes.keys() & {"get", "put"}:
+        finder.queues.wake_waiters(structure, name)
+
+
+def alter_in_directory(
+    finder: Finder, entry: Entry, changes: Mapping[str, Any], copy_to_active: CopyToActive
+) -> bool:
+    """Alter what the directory defines; false when that is no longer *entry*.
+
+    Returns only when no put can go by the old definition.
+    """
+    assert entry.definition is not None
+    definition = _altered(entry.definition, changes).altered_at(finder.clock())
+    written = finder.directory.write(replace(entry, definition=definition), "alter")
+    if written is None:
+        return False
+    if entry.disposition == "GROUP":
+        copy_to_active(definition)
+    elif entry.is_partitioned:
+        structures = finder.own_structures()
+        finder.set_partitions(written, structures)
+        for structure in structures:
+            finder.queues.wake_waiters(structure, entry.name)
+    else:
+        announce(finder.group, f"DEF {entry.name}", str(written.version))
+    return True
+
+
+def _altered(definition: _Q, changes: Mapping[str, Any]) -> _Q:
+    for field, reason in (("name", MQRC.OBJECT_NOT_UNIQUE), ("structure", MQRC.CF_STRUC_ERROR)):
+        if field in changes and changes[field] != getattr(definition, field, None):
+            raise error_for(reason, "", definition.name, f"the {field} of a queue cannot be altered")
+    return definition.with_changes(changes)

@@ -1,0 +1,153 @@
+"""How an attribute is written: in Python, in MQSC and in MQINQ. Pure.
+
+A model states each attribute once: field, type, range, default, MQSC keyword, IBM's selector and the numbers
+of its words. Everything that translates between the three faces reads that statement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any, Literal, get_args, get_origin
+
+from pydantic import BaseModel
+
+from sharedq.mqi.constants import CharSelector, IntSelector
+
+_NO_WORDS: Mapping[str, int] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Mqsc:
+    """How MQSC and MQINQ name a field.
+
+    Attributes:
+        keyword: the MQSC keyword; ``""`` for what MQSC does not show.
+        selector: IBM's MQIA_ or MQCA_ selector.
+        words: MQSC's words with IBM's numbers. On a number field: words for special values.
+        is_bare: the words are keywords themselves (``SHARE``, ``NOSHARE``).
+        is_output: set by the queue manager, never by a command.
+        length: of the blank-padded text that MQINQ returns, bytes.
+    """
+
+    keyword: str
+    selector: IntSelector | CharSelector | None
+    words: Mapping[str, int] = field(default_factory=lambda: _NO_WORDS, hash=False)
+    is_bare: bool = False
+    is_output: bool = False
+    length: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """One attribute of one kind of object."""
+
+    field: str
+    mqsc: Mqsc
+    is_number: bool
+
+    @property
+    def keyword(self) -> str:
+        """The MQSC keyword."""
+        return self.mqsc.keyword
+
+    @property
+    def keywords(self) -> tuple[str, ...]:
+        """Every keyword that names it: one, or its words where they stand without parentheses."""
+        return tuple(self.mqsc.words) if self.mqsc.is_bare else (self.mqsc.keyword,)
+
+    @property
+    def expected(self) -> str:
+        """What its value may be, for messages; ranges are the model's business."""
+        words = list(self.mqsc.words)
+        return " or ".join(["a number", *words] if self.is_number else words or ["text"])
+
+    def parse(self, text: str) -> str | int:
+        """The field's value for what MQSC says.
+
+        Raises:
+            ValueError: it is not one of the words, or not a number.
+        """
+        if text in self.mqsc.words:
+            return self.mqsc.words[text] if self.is_number else text
+        if self.is_number:
+            try:
+                return int(text)
+            except ValueError:
+                raise ValueError(f"{self.keyword}({text}): {self.expected} expected") from None
+        if self.mqsc.words:
+            raise ValueError(f"{self.keyword}({text}): {self.expected} expected")
+        return text.rstrip(" ")
+
+    def text(self, value: str | int) -> str:
+        """What MQSC writes for the field's value, without the keyword."""
+        if self.is_number:
+            return next((word for word, number in self.mqsc.words.items() if number == value), str(value))
+        return str(value)
+
+    def show(self, value: str | int) -> str:
+        """What MQSC writes: ``KEYWORD(value)``, or the bare word."""
+        return self.text(value) if self.mqsc.is_bare else f"{self.keyword}({self.text(value) or ' '})"
+
+    def inquired(self, value: str | int) -> str | int:
+        """What MQINQ returns: IBM's number, or text (not yet padded)."""
+        if isinstance(self.mqsc.selector, IntSelector):
+            return value if isinstance(value, int) else self.mqsc.words[value]
+        return str(value)
+
+    def from_number(self, number: int) -> str | int:
+        """The field's value for the number that MQSET gives.
+
+        Raises:
+            ValueError: no word has this number.
+        """
+        if self.is_number:
+            return number
+        for word, known in self.mqsc.words.items():
+            if known == number:
+                return word
+        raise ValueError(f"{self.keyword}: {number} is none of {sorted(self.mqsc.words.values())}")
+
+
+@lru_cache(maxsize=64)
+def attributes_of(model: type[BaseModel]) -> tuple[Attribute, ...]:
+    """The attributes of a kind of object, in the order of its model."""
+    found = []
+    for name, info in model.model_fields.items():
+        mqsc = next((extra for extra in info.metadata if isinstance(extra, Mqsc)), None)
+        if mqsc is not None:
+            found.append(Attribute(name, mqsc, is_number=_is_number(info.annotation)))
+    return tuple(found)
+
+
+@lru_cache(maxsize=64)
+def by_keyword(model: type[BaseModel]) -> Mapping[str, Attribute]:
+    """MQSC keyword -> attribute; the words themselves where they stand without parentheses."""
+    return MappingProxyType(
+        {
+            keyword: attribute
+            for attribute in attributes_of(model)
+            for keyword in attribute.keywords
+            if keyword
+        }
+    )
+
+
+@lru_cache(maxsize=64)
+def by_selector(model: type[BaseModel]) -> Mapping[int, Attribute]:
+    """MQIA_ or MQCA_ selector -> attribute."""
+    return MappingProxyType(
+        {
+            int(attribute.mqsc.selector): attribute
+            for attribute in attributes_of(model)
+            if attribute.mqsc.selector is not None
+        }
+    )
+
+
+def _is_number(annotation: Any) -> bool:
+    if get_origin(annotation) is Literal:
+        return all(isinstance(value, int) for value in get_args(annotation))
+    return annotation is int

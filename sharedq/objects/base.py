@@ -1,0 +1,87 @@
+"""What definitions have in common: frozen, checked, in and out as JSON, changed by making a new one. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Any, ClassVar, Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from sharedq.mqi.constants import CharSelector as Char
+from sharedq.objects.attributes import Attribute, Mqsc, attributes_of
+
+_D = TypeVar("_D", bound="ObjectDefinition")
+
+Description = Annotated[str, Field(max_length=64)]
+Date = Annotated[str, Field(pattern=r"^(\d{4}-\d\d-\d\d)?$")]
+Time = Annotated[str, Field(pattern=r"^(\d\d\.\d\d\.\d\d)?$")]
+
+
+class ObjectDefinition(BaseModel):
+    """A definition of an object. ``kind`` is MQSC's word for it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: ClassVar[str]
+    #: Fields that say when, not what: they do not count when definitions are compared.
+    dates: ClassVar[frozenset[str]] = frozenset({"alteration_date", "alteration_time"})
+
+    alteration_date: Annotated[Date, Mqsc("ALTDATE", Char.ALTERATION_DATE, is_output=True, length=12)] = ""
+    alteration_time: Annotated[Time, Mqsc("ALTTIME", Char.ALTERATION_TIME, is_output=True, length=8)] = ""
+
+    def with_changes(self, changes: Mapping[str, Any]) -> Self:
+        """This definition with some fields changed, checked as a new one is.
+
+        Raises:
+            ValueError: a field does not exist, or a value is out of its range; one line.
+        """
+        values = {name: getattr(self, name) for name in self.model_fields_set} | dict(changes)
+        return parse_definition(type(self), values)
+
+    def is_same_as(self, other: ObjectDefinition) -> bool:
+        """Whether both say the same, whenever they were made."""
+        return type(self) is type(other) and self.model_dump(exclude=set(self.dates)) == other.model_dump(
+            exclude=set(self.dates)
+        )
+
+    def altered_at(self, now: datetime) -> Self:
+        """This definition, altered at *now*."""
+        return self.model_copy(
+            update={"alteration_date": now.strftime("%Y-%m-%d"), "alteration_time": now.strftime("%H.%M.%S")}
+        )
+
+    def to_json(self) -> str:
+        """Everything, as JSON that scripts read too."""
+        return self.model_dump_json()
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """The definition that `to_json` wrote."""
+        return cls.model_validate_json(text)
+
+    @classmethod
+    def attributes(cls) -> tuple[Attribute, ...]:
+        """The attributes of this kind of object."""
+        return attributes_of(cls)
+
+
+def parse_definition(model: type[_D], values: Mapping[str, Any]) -> _D:
+    """A definition from field values.
+
+    Raises:
+        ValueError: one line that names the attribute as MQSC does, its value and what is wrong with it.
+    """
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        raise ValueError(_one_line(model, error)) from None
+
+
+def _one_line(model: type[ObjectDefinition], error: ValidationError) -> str:
+    first = error.errors()[0]
+    if not first["loc"]:
+        return first["msg"].removeprefix("Value error, ")
+    name = str(first["loc"][0])
+    keyword = next((each.keyword for each in attributes_of(model) if each.field == name), name)
+    return f"{keyword}({first['input']}): {first['msg'].removeprefix('Value error, ').lower()}"

@@ -1,0 +1,83 @@
+"""What DISPLAY QUEUE and DISPLAY QSTATUS show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sharedq.objects.definitions import AnyQueue, QueueLocal
+from sharedq.objects.finding import Finder
+from sharedq.objects.local_queues import QueueState
+from sharedq.objects.names import matches
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayedQueue:
+    """A queue with its definition.
+
+    Attributes:
+        structure: of a local queue, also a private one's (``@QM``); else empty.
+        qmgr: the manager that a private queue belongs to; else empty.
+        state: None for what holds no messages.
+    """
+
+    name: str
+    definition: AnyQueue
+    structure: str
+    qmgr: str
+    state: QueueState | None
+
+
+@dataclass(frozen=True, slots=True)
+class OpenHandle:
+    """An open handle: owner token ``#`` handle number, letters of its mode, details (JSON)."""
+
+    owner: str
+    mode: str
+    detail: str
+
+
+def displayed_queues(
+    finder: Finder, pattern: str, kinds: tuple[str, ...], qsgdisp: str, *, every_manager: bool = False
+) -> list[DisplayedQueue]:
+    """The queues whose name is *pattern*, by name and disposition."""
+    wanted = [
+        entry
+        for entry in {entry.field: entry for entry in finder.directory.scan()}.values()
+        if matches(pattern, entry.name)
+        and (not kinds or entry.kind in kinds)
+        and (every_manager or entry.scope != "P" or entry.qmgr == finder.qmgr)
+        and _is_meant(entry.disposition, qsgdisp)
+    ]
+    names_by_place: dict[str, list[str]] = {}
+    places = {entry.field: finder.places(entry) for entry in wanted}
+    for entry in wanted:
+        for place in places[entry.field]:
+            names_by_place.setdefault(place, []).append(entry.name)
+    stored = {place: finder.queues.read(place, names) for place, names in names_by_place.items()}
+    shown = []
+    for entry in wanted:
+        parts = [stored[place][entry.name] for place in places[entry.field] if entry.name in stored[place]]
+        definition = entry.definition or (parts[0].definition if parts else None)
+        if definition is not None:
+            state = sum((part.state for part in parts), QueueState()) if places[entry.field] else None
+            shown.append(DisplayedQueue(entry.name, definition, entry.structure, entry.qmgr, state))
+    return sorted(shown, key=lambda queue: (queue.name, queue.definition.disposition, queue.qmgr))
+
+
+def open_handles(finder: Finder, name: str) -> list[OpenHandle]:
+    """The open handles of a local queue. Raises MQIError: 2085 no such queue, 2057 not a local one."""
+    entry = finder.chosen(QueueLocal.kind, name, None)
+    found = []
+    for place in finder.places(entry):
+        for owner, text in finder.queues.handles(place, name):
+            mode, _, detail = text.partition(" ")
+            found.append(OpenHandle(owner, mode, detail))
+    return found
+
+
+def _is_meant(disposition: str, qsgdisp: str) -> bool:
+    if qsgdisp == "LIVE":
+        return disposition != "GROUP"
+    if qsgdisp == "PRIVATE":
+        return disposition in ("QMGR", "COPY")
+    return qsgdisp in ("ALL", disposition)

@@ -1,0 +1,109 @@
+"""Finding objects: what a name stands for at a manager, and which structures have its queue."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from sharedq.group import Group
+from sharedq.keys import private_structure
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import error_for
+from sharedq.objects.definitions import AnyQueue, Disposition, QueueLocal
+from sharedq.objects.directory import Directory, Entry
+from sharedq.objects.local_queues import LocalQueues
+
+#: States of a manager that gets its copies of a group object at once.
+_ACTIVE = ("STARTING", "RUNNING", "QUIESCING")
+
+#: What a command may say of the object it means; PRIVATE is QMGR or COPY.
+Chosen = Disposition | Literal["PRIVATE"]
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A definition that a name stands for, and where its queue is.
+
+    Attributes:
+        structure: of a local queue; empty for other kinds.
+        version: of the directory entry; changes with every definition that is not a local queue's.
+    """
+
+    name: str
+    structure: str
+    definition: AnyQueue
+    version: int
+
+
+class Finder:
+    """Finds objects for one manager; what the commands on objects have in common."""
+
+    def __init__(self, group: Group, qmgr: str | None, clock: Callable[[], datetime]) -> None:
+        self.group, self.qmgr, self.clock = group, qmgr, clock
+        self.directory = Directory(group)
+        self.queues = LocalQueues(group, f"{qmgr or group.name}.0.0.0")
+
+    def locate(self, name: str) -> Entry | None:
+        """The entry that *name* stands for. Raises MQIError: 2343 it is private and shared."""
+        private, shared = self.directory.find(name, self.qmgr or "")
+        if private and shared:
+            raise error_for(MQRC.OBJECT_NOT_UNIQUE, "", name)
+        return private or shared
+
+    def lookup(self, name: str) -> Located | None:
+        """The definition that *name* stands for. Raises MQIError: 2343 it is private and shared."""
+        entry = self.locate(name)
+        return None if entry is None else self.located(entry)
+
+    def located(self, entry: Entry) -> Located | None:
+        """The definition of an entry; None for a queue whose DEFINE or DELETE was cut off."""
+        if entry.definition is not None:
+            return Located(entry.name, entry.structure, entry.definition, entry.version)
+        stored = self.queues.read(entry.structure, [entry.name]).get(entry.name)
+        if stored is None:
+            return None
+        return Located(entry.name, entry.structure, stored.definition, entry.version)
+
+    def find_chosen(self, name: str, disposition: Chosen | None) -> Entry | None:
+        """The entry that a command means: of that disposition, else the private, else the shared one."""
+        if disposition == "GROUP":
+            return self.directory.read("G", name)
+        private, shared = self.directory.find(name, self.qmgr or "")
+        if disposition is None:
+            return private or shared
+        if disposition == "PRIVATE":
+            return private
+        return next(
+            (entry for entry in (private, shared) if entry and entry.disposition == disposition), None
+        )
+
+    def chosen(self, kind: str, name: str, disposition: Chosen | None) -> Entry:
+        """As `find_chosen`. Raises MQIError: 2085 there is none, 2057 it is of another kind."""
+        entry = self.find_chosen(name, disposition)
+        if entry is None:
+            raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "", name)
+        if entry.kind != kind:
+            raise error_for(MQRC.Q_TYPE_ERROR, "", name, f"it is a {entry.kind}")
+        return entry
+
+    def places(self, entry: Entry) -> list[str]:
+        """The structures that have this queue, or a part of it; none for what is in the directory only."""
+        if entry.kind != QueueLocal.kind or entry.disposition == "GROUP":
+            return []
+        return self.own_structures() if entry.is_partitioned else [entry.structure]
+
+    def own_structures(self) -> list[str]:
+        """The managers' own structures."""
+        return [name for name in self.group.structure_names() if name.startswith(private_structure(""))]
+
+    def active_managers(self) -> list[str]:
+        """The managers that are running."""
+        return [member.name for member in self.group.members() if member.state in _ACTIVE]
+
+    def set_partitions(self, master: Entry, structures: list[str]) -> None:
+        """Bring parts of a partitioned queue to the definition that the directory has."""
+        assert isinstance(master.definition, QueueLocal)
+        for structure in structures:
+            self.queues.set_partition(structure, master.version, master.definition)

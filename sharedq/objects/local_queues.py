@@ -1,0 +1,199 @@
+"""The part of a local queue's definition that is in its structure, where the scripts of the MQI check it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from typing import Literal
+
+from sharedq.group import Group
+from sharedq.keys import StructureKeys
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import error_for
+from sharedq.objects.definitions import QueueLocal
+
+_CHANGED = 1
+#: The one attribute that changes only while the queue is empty and closed.
+_IDLE_FIELD = "index_type"
+_STATES_PER_CALL = 100
+_DISCARDS_PER_CALL = 200
+_WAKES_PER_CALL = 100
+
+
+@dataclass(frozen=True, slots=True)
+class QueueState:
+    """Counts of a queue, or of several added up."""
+
+    available: int = 0
+    uncommitted_puts: int = 0
+    uncommitted_gets: int = 0
+    locked: int = 0
+    waiters: int = 0
+    open_input: int = 0
+    open_output: int = 0
+    handles: int = 0
+
+    @property
+    def depth(self) -> int:
+        """CURDEPTH: messages available, put but not committed, or locked."""
+        return self.available + self.uncommitted_puts + self.locked
+
+    @property
+    def uncommitted(self) -> int:
+        """Messages that units of work have put or got and not decided on."""
+        return self.uncommitted_puts + self.uncommitted_gets
+
+    def __add__(self, other: QueueState) -> QueueState:
+        return QueueState(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(self)))
+
+
+@dataclass(frozen=True, slots=True)
+class StoredQueue:
+    """A queue as its structure has it."""
+
+    version: str
+    definition: QueueLocal
+    state: QueueState
+
+
+class LocalQueues:
+    """Defines, alters, empties and reads queues in their structures; knows nothing of the directory."""
+
+    def __init__(self, group: Group, caller: str) -> None:
+        self._group = group
+        #: Named in the journal as who cleared a queue.
+        self._caller = caller
+
+    def define(self, structure: str, queue: QueueLocal, *, replace: bool) -> bool:
+        """Create the queue, or replace its definition; whether it was created.
+
+        Raises:
+            MQIError: 2100 it exists; 2042 or 2055 INDXTYPE would change on a queue in use.
+        """
+        keys = self._group.structure(structure)
+        names = keys.queue(queue.name)
+        reply = self._group.call(
+            "structure/define_queue",
+            [keys.sequence, names.queue, names.available, names.handles],
+            ["replace" if replace else "new", queue.to_json(), _IDLE_FIELD],
+        )
+        if reply[0]:
+            raise _refusal(reply[0], queue.name)
+        return bool(reply[2])
+
+    def alter(self, structure: str, stored: StoredQueue, queue: QueueLocal) -> bool:
+        """Replace the definition *stored* by *queue*; false when it is no longer the one in force.
+
+        Raises:
+            MQIError: 2085 it is gone; 2042 or 2055 INDXTYPE would change on a queue in use.
+        """
+        keys = self._group.structure(structure)
+        names = keys.queue(queue.name)
+        reply = self._group.call(
+            "structure/alter_queue",
+            [keys.sequence, names.queue, names.available, names.handles],
+            [stored.version, queue.to_json(), _IDLE_FIELD],
+        )
+        if reply[0] == _CHANGED:
+            return False
+        if reply[0]:
+            raise _refusal(reply[0], queue.name)
+        return True
+
+    def set_partition(self, structure: str, version: int, queue: QueueLocal) -> None:
+        """Bring a manager's part of a partitioned queue to *version*, unless it has a later one."""
+        names = self._group.structure(structure).queue(queue.name)
+        self._group.call("structure/set_partition", [names.queue], [version, queue.to_json()])
+
+    def read(self, structure: str, names: Iterable[str]) -> dict[str, StoredQueue]:
+        """The queues of these names that the structure has."""
+        keys = self._group.structure(structure)
+        found: dict[str, StoredQueue] = {}
+        wanted = list(names)
+        for start in range(0, len(wanted), _STATES_PER_CALL):
+            chunk = wanted[start : start + _STATES_PER_CALL]
+            queues = [keys.queue(name) for name in chunk]
+            reply = self._group.call(
+                "structure/queue_states",
+                [key for queue in queues for key in (queue.queue, queue.available, queue.handles)],
+                [],
+            )
+            for name, (version, definition, *counts) in zip(chunk, reply, strict=True):
+                if version:
+                    found[name] = StoredQueue(
+                        version.decode(), QueueLocal.from_json(definition), QueueState(*map(int, counts))
+                    )
+        return found
+
+    def remove(
+        self, structure: str, name: str, mode: Literal["delete", "purge", "clear"], *, version: str = ""
+    ) -> None:
+        """Delete the queue or empty it. Deleting what is not there is no error.
+
+        Raises:
+            MQIError: 2042 it is open; 2055 it is not empty, or has uncommitted messages; 2041 it has
+                another *version*; 2085 nothing to clear.
+        """
+        keys = self._group.structure(structure)
+        queue = keys.queue(name)
+        reason, number = self._group.call(
+            "structure/delete_queue",
+            [
+                *(keys.sequence, queue.queue, queue.available, queue.index, queue.groups, queue.waiters),
+                *(queue.handles, _trash(keys), _set_aside(keys)),
+            ],
+            [name, mode, version],
+        )
+        if reason:
+            raise _refusal(reason, name)
+        if number:
+            self._discard(keys, str(number))
+
+    def finish_discards(self, structure: str) -> None:
+        """Drop what an interrupted clear or delete set aside."""
+        keys = self._group.structure(structure)
+        for number in self._group.command(_trash(keys), "HKEYS", _trash(keys)):
+            self._discard(keys, number.decode())
+
+    def wake_waiters(self, structure: str, name: str) -> None:
+        """Wake the gets that wait on the queue now, so that they look at its definition again."""
+        keys = self._group.structure(structure)
+        queue = keys.queue(name)
+        waiting = int(self._group.command(queue.waiters, "ZCARD", queue.waiters))
+        # Who was woken may wait again at once, so the calls are counted, not repeated until nobody is left.
+        for _ in range(0, waiting, _WAKES_PER_CALL):
+            self._group.call(
+                "structure/wake_all",
+                [keys.owners, queue.queue, queue.waiters, keys.wake],
+                [name, _WAKES_PER_CALL],
+            )
+
+    def handles(self, structure: str, name: str) -> list[tuple[str, str]]:
+        """Who has the queue open: owner token with handle number, and how."""
+        queue = self._group.structure(structure).queue(name)
+        flat: Sequence[bytes] = self._group.command(queue.handles, "HGETALL", queue.handles)
+        return sorted(
+            (token.decode(), text.decode()) for token, text in zip(flat[::2], flat[1::2], strict=True)
+        )
+
+    def _discard(self, keys: StructureKeys, number: str) -> None:
+        left = 1
+        while left:
+            left = self._group.call(
+                "structure/discard",
+                [_trash(keys), _set_aside(keys) + number, keys.messages, keys.expiry, keys.journal],
+                [number, _DISCARDS_PER_CALL, self._group.journal_max, self._caller],
+            )
+
+
+def _trash(keys: StructureKeys) -> str:
+    return f"{keys.tag}:trash"
+
+
+def _set_aside(keys: StructureKeys) -> str:
+    return f"{keys.tag}:trash:"
+
+
+def _refusal(reason: int, name: str) -> Exception:
+    details = {MQRC.OBJECT_IN_USE: "it is open", MQRC.Q_NOT_EMPTY: "it holds messages or uncommitted work"}
+    return error_for(MQRC(reason), "", name, details.get(MQRC(reason), ""))

@@ -1,0 +1,295 @@
+"""The objects of the group as one manager sees them: define, alter, delete, clear, display, look up.
+
+A local queue's definition is in its structure, which is written first; the directory entry makes it visible.
+A command that was cut off in between is completed by repeating it. Other definitions are in the directory;
+once one has changed, every structure is told, so that puts by way of it fail with MQRC_OBJECT_CHANGED.
+When a command has returned, no put goes by the old definition.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from sharedq.group import Group
+from sharedq.keys import private_structure
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import MQIError, error_for
+from sharedq.objects import copies
+from sharedq.objects.altering import alter_in_directory, alter_local
+from sharedq.objects.defining import complete, define_at
+from sharedq.objects.definitions import AnyQueue, QueueLocal, QueueModel
+from sharedq.objects.deleting import announce_missing, delete_entry, total_state
+from sharedq.objects.directory import Entry
+from sharedq.objects.displaying import DisplayedQueue, OpenHandle, displayed_queues, open_handles
+from sharedq.objects.finding import Chosen, Finder, Located
+from sharedq.objects.local_queues import QueueState
+from sharedq.objects.managers import CFStruct, QueueManagerAttributes
+from sharedq.objects.names import OBJECT_NAME_LENGTH, SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.structures import ManagerAttributes, Structures
+
+__all__ = ["DisplayedQueue", "Entry", "Located", "OpenHandle", "QueueState", "Repository"]
+
+_DYNAMIC_PREFIX_LENGTH = 32
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Repository:
+    """Definitions of the group.
+
+    Args:
+        group: the queue-sharing group.
+        qmgr: the manager that commands run at; None sees and changes only what belongs to no manager.
+        clock: tells creation and alteration times.
+    """
+
+    def __init__(self, group: Group, qmgr: str | None, *, clock: Callable[[], datetime] = _now) -> None:
+        self.group, self.qmgr = group, qmgr
+        self._finder = Finder(group, qmgr, clock)
+        self._structures = Structures(group, clock)
+        self._managers = ManagerAttributes(group, clock)
+
+    def locate(self, name: str) -> Entry | None:
+        """What and where the object is that *name* stands for at this manager, in one round trip.
+
+        Raises:
+            MQIError: 2343 there are a private and a shared object of this name.
+        """
+        return self._finder.locate(name)
+
+    def lookup(self, name: str) -> Located | None:
+        """The definition that *name* stands for at this manager: private, or else shared (MQOPEN).
+
+        Costs a round trip, and one more for a local queue, whose structure has its definition.
+
+        Raises:
+            MQIError: 2343 there are a private and a shared object of this name.
+        """
+        return self._finder.lookup(name)
+
+    def has_transmit_queue(self, qmgr: str) -> bool:
+        """Whether *qmgr* has its part of SYSTEM.QSG.TRANSMIT.QUEUE."""
+        return bool(self._finder.queues.read(private_structure(qmgr), [SYSTEM_QSG_TRANSMIT_QUEUE]))
+
+    # -- queues ---------------------------------------------------------------------------------------------
+
+    def define(self, definition: AnyQueue, *, replace: bool = False, like: str | None = None) -> None:
+        """DEFINE QLOCAL, QALIAS, QREMOTE, QMODEL: private, shared, or a template for the whole group.
+
+        Fields that *definition* does not set come from *like*, else from SYSTEM.DEFAULT.*.QUEUE when there is
+        one, else they have their defaults.
+
+        Raises:
+            MQIError: 2100 it exists (without *replace*, or in another structure); 2057 as another kind;
+                2343 in the other disposition; 2349 no such structure; 2085 nothing to be *like*; 2042 or 2055
+                INDXTYPE would change on a queue in use; 2058 a private object needs a manager.
+            ValueError: attributes that do not go together.
+        """
+        whole = complete(self._finder, definition, like).created_at(self._finder.clock())
+        if whole.disposition == "GROUP":
+            entry = Entry(whole.name, whole.kind, "GROUP", definition=whole)
+            self._finder.directory.write(entry, "replace" if replace else "new")
+            copies.copy_to_active(self._finder, whole)
+        else:
+            define_at(self._finder, whole, self._owner(whole), is_replace=replace)
+
+    def alter(
+        self, kind: str, name: str, changes: Mapping[str, Any], disposition: Chosen | None = None
+    ) -> None:
+        """ALTER: only the fields in *changes*; without *disposition* the private object, else the shared one.
+
+        Waiting gets look at the queue again when GET or PUT is among the changes.
+
+        Raises:
+            MQIError: 2085 no such object, 2057 of another kind, 2349 CFSTRUCT cannot be altered, 2042 or 2055
+                INDXTYPE would change on a queue in use.
+            ValueError: a value is out of its range, or attributes do not go together.
+        """
+        copy_to_active = partial(copies.copy_to_active, self._finder)
+        while True:
+            entry = self._finder.chosen(kind, name, disposition)
+            if entry.is_in_structure:
+                return alter_local(self._finder, entry.structure, name, changes)
+            if alter_in_directory(self._finder, entry, changes, copy_to_active):
+                return None
+
+    def alter_local(self, structure: str, name: str, changes: Mapping[str, Any]) -> None:
+        """Alter the local queue *name* of *structure* (MQSET). Raises as `alter`."""
+        if name == SYSTEM_QSG_TRANSMIT_QUEUE:
+            self.alter(QueueLocal.kind, name, changes)
+        else:
+            alter_local(self._finder, structure, name, changes)
+
+    def delete(self, kind: str, name: str, *, disposition: Chosen | None = None, purge: bool = False) -> None:
+        """DELETE; a group object with those of its copies that are not in use.
+
+        Raises:
+            MQIError: 2085 no such object, 2057 of another kind; 2042 it is open; 2055 it has messages (unless
+                *purge* is set) or uncommitted ones.
+        """
+        if self._finder.find_chosen(name, disposition) is None:
+            # Whoever deleted it may have been cut off in the middle.
+            if disposition == "GROUP":
+                copies.drop_copies(self._finder, name)
+            elif kind != QueueLocal.kind:
+                announce_missing(self._finder, name)
+        entry = self._finder.chosen(kind, name, disposition)
+        if entry.disposition == "GROUP":
+            self._finder.directory.remove(entry)
+            copies.drop_copies(self._finder, name)
+        else:
+            delete_entry(self._finder, entry, purge=purge)
+
+    def clear(self, name: str, *, disposition: Chosen | None = None) -> None:
+        """CLEAR QLOCAL: drop every message.
+
+        Raises:
+            MQIError: 2085 no such queue, 2057 not a local one; 2042 it is open; 2055 it has uncommitted work.
+        """
+        entry = self._finder.chosen(QueueLocal.kind, name, disposition)
+        for structure in self._finder.places(entry):
+            self._finder.queues.remove(structure, name, "clear")
+
+    def create_dynamic(self, model: QueueModel, dynamic_name: str) -> Located:
+        """MQOPEN of a model queue: make the queue that *dynamic_name* names.
+
+        A name that ends with ``*`` gets an ending that makes it new; a blank one begins with ``CSQ.``.
+
+        Raises:
+            MQIError: 2100 it exists, 2011 the name is not valid, others as for `define`.
+        """
+        pattern = dynamic_name or "CSQ.*"
+        while True:
+            name = pattern
+            if pattern.endswith("*"):
+                name = pattern[:-1][:_DYNAMIC_PREFIX_LENGTH] + secrets.token_hex(8).upper()
+            try:
+                queue = model.local_queue(name).created_at(self._finder.clock())
+            except ValueError as error:
+                raise error_for(MQRC.DYNAMIC_Q_NAME_ERROR, "MQOPEN", name[:OBJECT_NAME_LENGTH]) from error
+            try:
+                define_at(self._finder, queue, self._owner(queue), is_replace=False)
+            except MQIError as error:
+                if error.reason == MQRC.OBJECT_ALREADY_EXISTS and pattern.endswith("*"):
+                    continue
+                raise
+            entry = self._finder.chosen(QueueLocal.kind, name, queue.disposition)
+            return Located(name, entry.structure, queue, entry.version)
+
+    def delete_dynamic(self, name: str, *, purge: bool = False) -> None:
+        """MQCLOSE with MQCO_DELETE or MQCO_DELETE_PURGE.
+
+        Raises:
+            MQIError: 2085 it is gone, 2045 it is no dynamic queue; else as for `delete`.
+        """
+        located = self.lookup(name)
+        if located is None:
+            raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "MQCLOSE", name)
+        definition = located.definition
+        if not isinstance(definition, QueueLocal) or definition.definition_type == "PREDEFINED":
+            raise error_for(MQRC.OPTION_NOT_VALID_FOR_TYPE, "MQCLOSE", name, "it is not a dynamic queue")
+        self.delete(QueueLocal.kind, name, purge=purge)
+
+    def wake_waiters(self, structure: str, queue: str) -> None:
+        """Make the gets that wait on *queue* look at its definition again."""
+        self._finder.queues.wake_waiters(structure, queue)
+
+    # -- managers and structures ----------------------------------------------------------------------------
+
+    def prepare_manager(self, qmgr: str) -> None:
+        """What a starting manager needs before it opens for business; repeating it is harmless.
+
+        Its own structure, its attributes, its part of SYSTEM.QSG.TRANSMIT.QUEUE, its copies of group objects;
+        and the end of what interrupted clears began.
+        """
+        own = private_structure(qmgr)
+        self._structures.ensure_own(own)
+        self._managers.ensure(qmgr)
+        # Read after the structure is listed: a definition that is altered from now on reaches it anyway.
+        master = self._finder.directory.read("S", SYSTEM_QSG_TRANSMIT_QUEUE)
+        if master is not None:
+            self._finder.set_partitions(master, [own])
+        for structure in (own, *(known.name for known in self.structures())):
+            self._finder.queues.finish_discards(structure)
+        self.materialize_group_objects(qmgr)
+
+    def materialize_group_objects(self, qmgr: str) -> None:
+        """Bring the copies that *qmgr* has to the group objects in force."""
+        copies.materialize(self._finder, qmgr)
+
+    def qmgr_attributes(self, qmgr: str) -> QueueManagerAttributes:
+        """The attributes of a manager; defaults for one that never started."""
+        return self._managers.read(qmgr)
+
+    def alter_qmgr(self, qmgr: str, changes: Mapping[str, Any]) -> QueueManagerAttributes:
+        """ALTER QMGR: returns the attributes now in force.
+
+        When IGQ changed, every handle that was opened before fails its next put with 2041.
+
+        Raises:
+            ValueError: a value is out of its range.
+        """
+        return self._managers.alter(qmgr, changes)
+
+    def structures(self) -> list[CFStruct]:
+        """The application structures, by name."""
+        return self._structures.list()
+
+    def define_structure(self, structure: CFStruct, *, replace: bool = False) -> None:
+        """DEFINE CFSTRUCT. Raises MQIError: 2100 it exists, 2349 the name is reserved."""
+        self._structures.define(structure, replace=replace)
+
+    def alter_structure(self, name: str, changes: Mapping[str, Any]) -> None:
+        """ALTER CFSTRUCT. Raises MQIError: 2349 no such structure; ValueError: a value out of its range."""
+        self._structures.alter(name, changes)
+
+    def delete_structure(self, name: str) -> None:
+        """DELETE CFSTRUCT. Raises MQIError: 2349 no such structure, 2346 queues are defined in it."""
+        self._structures.delete(name)
+
+    # -- displays -------------------------------------------------------------------------------------------
+
+    def display_queues(
+        self,
+        pattern: str = "*",
+        kinds: tuple[str, ...] = (),
+        qsgdisp: str = "LIVE",
+        *,
+        every_manager: bool = False,
+    ) -> list[DisplayedQueue]:
+        """The queues whose name is *pattern* (may be generic), by name.
+
+        Args:
+            pattern: a name, or its beginning and ``*``.
+            kinds: MQSC's words for kinds; none means all.
+            qsgdisp: QMGR, COPY, PRIVATE, SHARED, GROUP, LIVE (private and shared) or ALL.
+            every_manager: private queues of all managers, not of this one only.
+        """
+        return displayed_queues(self._finder, pattern, kinds, qsgdisp, every_manager=every_manager)
+
+    def queue_status(self, name: str) -> QueueState:
+        """Depth, uncommitted work and handles of a local queue, its parts added up.
+
+        Raises:
+            MQIError: 2085 no such queue, 2057 not a local one.
+        """
+        return total_state(self._finder, self._finder.chosen(QueueLocal.kind, name, None))
+
+    def queue_handles(self, name: str) -> list[OpenHandle]:
+        """The open handles of a local queue. Raises MQIError as `queue_status`."""
+        return open_handles(self._finder, name)
+
+    def _owner(self, definition: AnyQueue) -> str:
+        """The manager that *definition* is private to; empty when it is shared."""
+        if definition.disposition == "SHARED":
+            return ""
+        if self.qmgr is None:
+            detail = "a private object needs a manager"
+            raise error_for(MQRC.Q_MGR_NAME_ERROR, "", definition.name, detail)
+        return self.qmgr

@@ -1,0 +1,57 @@
+"""The system objects that every group needs; the first manager of a group defines them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import MQIError
+from sharedq.objects.definitions import QueueAlias, QueueLocal, QueueModel, QueueRemote
+from sharedq.objects.managers import CFStruct
+from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.repository import Repository
+
+__all__ = ["SYSTEM_DEAD_LETTER_QUEUE", "SYSTEM_QSG_TRANSMIT_QUEUE", "define_system_objects"]
+
+SYSTEM_DEAD_LETTER_QUEUE = "SYSTEM.DEAD.LETTER.QUEUE"
+
+
+def define_system_objects(repository: Repository, structure: str) -> None:
+    """Define what is missing of the group's system objects, in the application structure *structure*.
+
+    Run it after `Repository.prepare_manager`; nothing that exists is changed. Templates for DEFINE and the
+    dead-letter queue are private to each manager, so every manager runs this at its start.
+    """
+    _unless_there(
+        lambda: repository.define_structure(
+            CFStruct(name=structure, recover="YES", description="Default application structure")
+        )
+    )
+    transmit = QueueLocal(
+        name=SYSTEM_QSG_TRANSMIT_QUEUE,
+        disposition="SHARED",
+        structure=structure,
+        usage="XMITQ",
+        index_type="CORRELID",
+        description="Intra-group queuing",
+    )
+    private = (
+        QueueLocal(name="SYSTEM.DEFAULT.LOCAL.QUEUE", description="Default local queue"),
+        QueueAlias(name="SYSTEM.DEFAULT.ALIAS.QUEUE", description="Default alias queue"),
+        QueueRemote(name="SYSTEM.DEFAULT.REMOTE.QUEUE", description="Default remote queue"),
+        QueueModel(name="SYSTEM.DEFAULT.MODEL.QUEUE", description="Default model queue"),
+        QueueLocal(name=SYSTEM_DEAD_LETTER_QUEUE, description="Messages that could not be delivered"),
+    )
+    for definition in (transmit, *private):
+        if repository.locate(definition.name) is None:
+            _unless_there(partial(repository.define, definition))
+
+
+def _unless_there(define: Callable[[], None]) -> None:
+    try:
+        define()
+    except MQIError as error:
+        # Managers that start together define the same things.
+        if error.reason not in (MQRC.OBJECT_ALREADY_EXISTS, MQRC.OBJECT_NOT_UNIQUE):
+            raise
