@@ -71,8 +71,10 @@ class EmbeddedRedis:
                 _wait_for_lock(users_fd, fcntl.LOCK_SH, "the server's last stop has not ended", files)
                 _ensure_running(files)
             return cls(files, users_fd, f"unix://{quote(socket_path(files))}")
-        except BaseException:
+        except BaseException as error:
             os.close(users_fd)
+            if isinstance(error, OSError):
+                raise EmbeddedRedisError(f"embedded server in {data_dir}: {error}") from None
             raise
 
     def leave(self) -> None:

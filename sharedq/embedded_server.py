@@ -67,15 +67,19 @@ def choose_socket_path(files: ServerFiles) -> str:
     path = files.redis_dir / "redis.sock"
     if len(os.fsencode(path)) > SOCKET_PATH_BYTES_MAX:
         digest = hashlib.sha256(os.fsencode(files.data_dir)).hexdigest()[:16]
-        path = _private_dir(f"igq-{os.geteuid()}-{digest}") / "redis.sock"
+        path = _private_dir(f"igq-{os.geteuid()}-{digest}", Path(socket_path(files))) / "redis.sock"
     (files.redis_dir / "socket").write_text(str(path), encoding="utf-8")
     return str(path)
 
 
-def _private_dir(name: str) -> Path:
-    for parent in (Path(tempfile.gettempdir()), Path("/tmp")):
+def _private_dir(name: str, last_socket: Path) -> Path:
+    # The last one first: users who see the server start again go on with the address they have.
+    parents = [Path(tempfile.gettempdir()), Path("/tmp")]
+    if last_socket.parent.name == name:
+        parents.insert(0, last_socket.parent.parent)
+    for parent in parents:
         path = parent / name
-        if len(os.fsencode(path / "redis.sock")) <= SOCKET_PATH_BYTES_MAX:
+        if parent.is_dir() and len(os.fsencode(path / "redis.sock")) <= SOCKET_PATH_BYTES_MAX:
             break
     path.mkdir(mode=0o700, exist_ok=True)
     found = path.lstat()

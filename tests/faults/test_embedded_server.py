@@ -12,6 +12,7 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -369,6 +370,22 @@ def test_data_directory_with_a_long_name_has_its_socket_elsewhere(tmp_path: Path
         assert socket_path.parent.stat().st_mode & 0o777 == 0o700
 
     assert not socket_path.parent.exists()
+
+
+def test_user_with_another_temporary_directory_finds_the_same_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data_dir = tmp_path / ("long" * 30)
+    monkeypatch.setattr(tempfile, "tempdir", "/dev/shm")
+    with EmbeddedRedis.start_or_join(data_dir) as first:
+        assert first.url.startswith("unix:///dev/shm/")
+        monkeypatch.setattr(tempfile, "tempdir", "/tmp")
+        with EmbeddedRedis.start_or_join(data_dir) as second:
+            assert second.url == first.url
+            kill_9(processes(data_dir)[0])
+
+            with client(first.url) as r:
+                assert r.ping()
 
 
 def test_data_directory_with_a_blank_in_its_name(tmp_path: Path) -> None:
