@@ -53,6 +53,7 @@ class Connection:
         self.handles: dict[int, Handle] = {}
         self.pending: list[PendingPut] = []
         self.put_failure: MQIError | None = None
+        self.async_sent = 0
         self.is_quiescing = process.is_quiescing
         self.max_uncommitted = DEFAULT_MAX_UNCOMMITTED
         self._is_internal = is_internal
@@ -74,8 +75,7 @@ class Connection:
         reply = self._link.call(
             "admin/connect",
             [keys.owners, keys.fence, keys.tags, keys.members, keys.leases],
-            [self.token, self.qmgr_name, self.process.incarnation, self.process.token, info, self.tag]
-            + [int(self._is_internal)],
+            (*self._owner_arguments(), info, self.tag, int(self._is_internal)),
         )
         if reply[0]:
             detail = f"held by {reply[1].decode()}" if reply[1] else ""
@@ -89,14 +89,16 @@ class Connection:
         if access is None:
             keys = structure_keys(self.group.name, structure)
             number = self.group.structure_number(structure)
-            process = self.process
-            owner = [self.token, self.qmgr_name, process.incarnation, process.token]
+            owner = self._owner_arguments()
             self.checked_call("structure/attach", [keys.owners, keys.fence], owner)
             # A recoverer fences the administration structure first and lists the structures afterwards: whoever
             # passes this check after entering a structure will be found there.
             self.checked_call("admin/check_owner", [self.group.keys.fence], owner)
             access = self._accesses[structure] = StructureAccess(keys, number)
         return access
+
+    def _owner_arguments(self) -> tuple[str, str, int, str]:
+        return self.token, self.qmgr_name, self.process.incarnation, self.process.token
 
     def checked_call(self, name: str, keys: Sequence[str], args: Sequence[Argument]) -> Reply:
         """Call a script whose reply begins with a reason code; raise unless that is 0.
@@ -222,7 +224,7 @@ class Connection:
         decide: ScriptCall = (
             "admin/decide",
             [keys.fence, keys.decisions],
-            [self.token, self.qmgr_name, self.process.incarnation, self.process.token, unit.id, " ".join(unit.parts)],
+            (*self._owner_arguments(), unit.id, " ".join(unit.parts)),
         )
         forget: list[ScriptCall] = [("admin/forget", [keys.decisions], self._to_forget)] if self._to_forget else []
         self.call_many([decide, *forget])
@@ -256,6 +258,12 @@ class Connection:
         )
 
     # -- life ----------------------------------------------------------------------------------------------------
+
+    def take_put_status(self) -> tuple[MQIError | None, int]:
+        """MQSTAT: the first failure of an asynchronous put since the last look, and how many were sent well."""
+        failure, sent = self.put_failure, self.async_sent
+        self.async_sent = 0
+        return failure, sent
 
     def next_handle_number(self) -> int:
         """A number for a new handle."""
@@ -309,10 +317,10 @@ class Connection:
                 [keys.owners, keys.unit_of_work + self.token, keys.wake + self.token],
                 [self.token],
             )
-        keys = self.group.keys
+        admin = self.group.keys
         if self._to_forget:
-            self.call("admin/forget", [keys.decisions], self._to_forget)
-        self.call("admin/disconnect", [keys.owners, keys.tags], [self.token, self.tag])
+            self.call("admin/forget", [admin.decisions], self._to_forget)
+        self.call("admin/disconnect", [admin.owners, admin.tags], [self.token, self.tag])
         self._is_ended = True
         self._drop()
 

@@ -35,6 +35,8 @@ def set_default_context(md: MQMD, appl_name: bytes) -> None:
     md.user_identifier = user_identifier()
     md.put_appl_type = APPL_TYPE_UNIX
     md.put_appl_name = appl_name
+    # Left from an earlier get, they would pass for a time that the program set itself.
+    md.put_date = md.put_time = b""
 
 
 @lru_cache(maxsize=1)

@@ -86,7 +86,7 @@ class Deployment:
         options = self._connection_options(timeout_s)
         connection: AbstractConnection
         if endpoint.path:
-            connection = UnixDomainSocketConnection(path=endpoint.path, **options)
+            connection = UnixDomainSocketConnection(path=endpoint.path, **options)  # type: ignore[abstract]
         else:
             maker = SSLConnection if self._url.is_tls else Connection
             connection = maker(host=endpoint.host, port=endpoint.port, **options)

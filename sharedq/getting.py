@@ -16,7 +16,7 @@ from sharedq.mqi.options import check_get_options
 from sharedq.mqi.structures import MQGMO, MQMD
 from sharedq.refresh import refresh_definition, take_definition
 from sharedq.putting import check_unit_room, flush_pending
-from sharedq.record import decode_record
+from sharedq.record import RECORD_DESTINATION, decode_record, record_destination, record_flags
 from sharedq.selection import ANY, Selection, selection_for
 from sharedq.transmission import as_transmitted
 
@@ -244,13 +244,15 @@ def _decode(handle: Handle, reply: Sequence[bytes]) -> list[Message]:
     now_ms = int(time.time() * 1000)
     number = handle.structure.number
     is_transmission = handle.facts.is_transmission
+    # A part of the shared transmission queue holds what is addressed to the manager whose structure it is in.
+    remote_qmgr = handle.structure.keys.name.removeprefix("@").encode()
     messages: list[Message] = []
     for position in range(2, len(reply), 2):
         md, body = decode_record(reply[position + 1], message_number(reply[position]), number, now_ms)
-        if is_transmission:
-            body = as_transmitted(md, body, reply[position + 1], handle)
+        if is_transmission and record_flags(reply[position + 1]) & RECORD_DESTINATION:
+            body = as_transmitted(md, body, record_destination(reply[position + 1]), remote_qmgr)
         messages.append(Message(md, body, len(body)))
-    reason = MQRC(reply[0])
+    reason = MQRC(int(reply[0]))
     if reason:
         messages[0].reason = reason
         messages[0].data_length = int(reply[1])

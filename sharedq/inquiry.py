@@ -68,7 +68,7 @@ def set_attributes(connection: Connection, handle: Handle, values: Mapping[int, 
         if attribute is None or int(selector) not in SETTABLE:
             raise error_for(MQRC.SELECTOR_ERROR, "MQSET", handle.object_name, f"selector {selector}")
         changes[attribute.field] = _from_number(attribute, value, handle.object_name)
-    Repository(connection.group, connection.qmgr_name).alter_local(handle.structure.keys.name, handle.name, changes)
+    Repository(connection.group, connection.qmgr_name).alter("QLOCAL", handle.name, changes)
     refresh_definition(connection, handle)
 
 

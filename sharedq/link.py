@@ -6,6 +6,7 @@ unknown, the link is broken for good, and its owner says so (MQRC_CONNECTION_BRO
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -31,6 +32,12 @@ _REFUSALS = {
 }
 #: What Redis answers when the server is no longer (or not yet) the right one to ask.
 _WRONG_SERVER = ("READONLY", "LOADING", "MASTERDOWN", "CLUSTERDOWN", "MOVED", "ASK", "TRYAGAIN", "UNBLOCKED", "NOREPLICAS")
+
+
+def _pack(*words: Argument) -> bytes:
+    """A command in Redis' protocol."""
+    packed: bytes = hiredis.pack_command(words)  # type: ignore[arg-type]  # its stub knows one-element tuples only
+    return packed
 
 
 class Link:
@@ -73,11 +80,11 @@ class Link:
         """
         scripts = [load_script(name) for name, _, _ in calls]
         packed = b"".join(
-            hiredis.pack_command(("EVALSHA", script.sha, len(keys), *keys, *args))  # type: ignore[arg-type]
+            _pack("EVALSHA", script.sha, len(keys), *keys, *args)
             for script, (_, keys, args) in zip(scripts, calls, strict=True)
         )
         if self._wait is not None:
-            packed += hiredis.pack_command(("WAIT", *self._wait))
+            packed += _pack("WAIT", *self._wait)
         connection = self._connection(calls[0][1][0])
         replies = self._exchange(connection, packed, len(calls) + (self._wait is not None))
         if self._wait is not None:
@@ -100,9 +107,7 @@ class Link:
             Whether we were woken (false: *timeout_s* passed), and the script's reply.
         """
         script = load_script(name)
-        packed = hiredis.pack_command(("BLPOP", wake_key, timeout_s)) + hiredis.pack_command(
-            ("EVALSHA", script.sha, len(keys), *keys, *args)  # type: ignore[arg-type]
-        )
+        packed = _pack("BLPOP", wake_key, timeout_s) + _pack("EVALSHA", script.sha, len(keys), *keys, *args)
         connection = self._connection(keys[0])
         woken, reply = self._exchange(connection, packed, 2)
         if isinstance(woken, redis.ResponseError):
@@ -113,7 +118,7 @@ class Link:
 
     def command(self, key: str, *args: Argument) -> Reply:
         """Run one plain read command on the server that holds *key*."""
-        (reply,) = self._exchange(self._connection(key), hiredis.pack_command(args), 1)  # type: ignore[arg-type]
+        (reply,) = self._exchange(self._connection(key), _pack(*args), 1)
         if isinstance(reply, redis.ResponseError):
             self._refuse(reply)
         return reply
@@ -128,11 +133,11 @@ class Link:
         """End a call that another thread is waiting in, at once, with 2009."""
         self.is_broken = True
         for connection in list(self._by_endpoint.values()):
-            sock = connection._sock
+            sock: socket.socket | None = getattr(connection, "_sock", None)
             if sock is not None:
                 try:
                     # Closing alone would not wake a reader; shutting the socket down does.
-                    sock.shutdown(2)
+                    sock.shutdown(socket.SHUT_RDWR)
                 except OSError:
                     continue
 
@@ -162,7 +167,7 @@ class Link:
 
     def _load_scripts(self, connection: AbstractConnection) -> None:
         names = script_names()
-        packed = b"".join(hiredis.pack_command(("SCRIPT", "LOAD", load_script(name).source)) for name in names)
+        packed = b"".join(_pack("SCRIPT", "LOAD", load_script(name).source) for name in names)
         for reply in self._exchange(connection, packed, len(names)):
             if isinstance(reply, redis.ResponseError):
                 self._refuse(reply)
@@ -195,15 +200,14 @@ class Link:
     ) -> list[Reply]:
         """Handle the first error reply: load scripts that the server forgot, else raise what it means."""
         first = replies[0]
-        is_unknown = str(first).startswith("NOSCRIPT") or isinstance(first, redis.exceptions.NoScriptError)
-        if not is_unknown:
+        if not isinstance(first, redis.exceptions.NoScriptError):
             self._refuse(first)
         if not all(isinstance(reply, redis.exceptions.NoScriptError) for reply in replies):
             # Some later call ran without an earlier one: nobody can say what that left.
             self._break(first)
         self._load_scripts(connection)
         packed = b"".join(
-            hiredis.pack_command(("EVALSHA", script.sha, len(keys), *keys, *args))  # type: ignore[arg-type]
+            _pack("EVALSHA", script.sha, len(keys), *keys, *args)
             for script, (_, keys, args) in zip(scripts, calls, strict=True)
         )
         again = self._exchange(connection, packed, len(calls))

@@ -325,7 +325,9 @@ def flush_pending(connection: Connection) -> None:
         return
     for structure, calls in pending_calls(connection).items():
         for reply in connection.call_many(calls):
-            if reply[0] and connection.put_failure is None:
+            if not reply[0]:
+                connection.async_sent += 1
+            elif connection.put_failure is None:
                 reason = MQRC.OBJECT_CHANGED if reply[0] == _STALE else MQRC(reply[0])
                 connection.put_failure = error_for(reason, "MQPUT", structure)
 

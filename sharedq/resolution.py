@@ -8,9 +8,9 @@ from sharedq.connection import Connection
 from sharedq.keys import private_structure
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
-from sharedq.objects.definitions import Definition, QueueAlias, QueueLocal, QueueModel, QueueRemote
+from sharedq.objects.definitions import AnyQueue, QueueAlias, QueueLocal, QueueModel, QueueRemote
+from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.repository import Located, Repository
-from sharedq.objects.system import SYSTEM_QSG_TRANSMIT_QUEUE
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Route:
     target_qmgr: str = ""
     is_intra_group: bool = False
     checked: tuple[str, ...] = field(default=())
-    first: Definition | None = None
+    first: AnyQueue | None = None
     model: QueueModel | None = None
 
 
@@ -76,7 +76,7 @@ def _resolve_here(repository: Repository, connection: Connection, name: str) -> 
 
 
 def _remote(
-    repository: Repository, connection: Connection, located: Located, checked: tuple[str, ...], first: Definition
+    repository: Repository, connection: Connection, located: Located, checked: tuple[str, ...], first: AnyQueue
 ) -> Route:
     definition = located.definition
     assert isinstance(definition, QueueRemote)
@@ -117,7 +117,7 @@ def _transmit(
     transmission_queue: str,
     *,
     checked: tuple[str, ...],
-    first: Definition | None,
+    first: AnyQueue | None,
 ) -> Route:
     """The route to another manager: intra-group queuing when it can be used, else a transmission queue."""
     here = connection.qmgr_name

@@ -1,0 +1,32 @@
+"""Shared queues on Redis: the Message Queue Interface, and everything that speaks to Redis.
+
+``connect`` is the way in; ``sharedq.pymqi`` is a drop-in for programs written for the ``pymqi`` package.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sharedq.api import Queue, QueueManagerConnection, connect
+    from sharedq.getting import Message
+    from sharedq.mqi.errors import MQIError
+
+__all__ = ["MQIError", "Message", "Queue", "QueueManagerConnection", "connect"]
+
+_HOMES = {
+    "MQIError": "sharedq.mqi.errors",
+    "Message": "sharedq.getting",
+    "Queue": "sharedq.api",
+    "QueueManagerConnection": "sharedq.api",
+    "connect": "sharedq.api",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Lazily: parts that need one module only (the guardian of the embedded server) start several times as fast.
+    if name not in _HOMES:
+        raise AttributeError(name)
+    from importlib import import_module
+
+    return getattr(import_module(_HOMES[name]), name)

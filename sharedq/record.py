@@ -1,0 +1,400 @@
+"""Message records: what is stored of a message, laid out as ``docs/keyspace.md``, "A record", says.
+
+Every message passes through here twice, so the common case is kept short: a message without identifiers,
+groups, expiry or reports has a fixed front, and the descriptor's other fields (the *tail*) are encoded and
+decoded once for all messages that agree in them, because programs put thousands that differ in data, identifiers
+and time only.
+
+Before the tail stands the put time, 6 bytes of milliseconds since 1970. The tail is: length and name of the
+manager where the message was put, a presence mask of 4 bytes, then the fields that differ from their initial
+values in the order of the mask's bits; numbers in 4 bytes, characters behind a length byte.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import fields, replace
+from datetime import UTC, datetime
+from functools import lru_cache
+from operator import attrgetter
+from typing import Any, Final
+
+from sharedq.mqi.constants import MQRC, MsgFlag
+from sharedq.mqi.errors import error_for
+from sharedq.mqi.limits import (
+    ACCOUNTING_TOKEN_LENGTH,
+    APPL_IDENTITY_DATA_LENGTH,
+    APPL_ORIGIN_DATA_LENGTH,
+    FORMAT_LENGTH,
+    NULL_ID,
+    PUT_APPL_NAME_LENGTH,
+    PUT_DATE_LENGTH,
+    PUT_TIME_LENGTH,
+    Q_MGR_NAME_LENGTH,
+    Q_NAME_LENGTH,
+    UNLIMITED_EXPIRY,
+    USER_ID_LENGTH,
+)
+from sharedq.mqi.structures import MQMD
+
+#: Flags of a record, its first byte.
+RECORD_PERSISTENT: Final = 1
+RECORD_EXPIRY: Final = 2
+RECORD_CORREL_ID: Final = 4
+#: The program gave the MsgId.
+RECORD_MSG_ID: Final = 8
+RECORD_GROUP: Final = 16
+RECORD_REPORT: Final = 32
+RECORD_DESTINATION: Final = 64
+#: Any of these: scripts must look at the record before the message moves or goes.
+RECORD_NEEDS_LOOK: Final = RECORD_EXPIRY | RECORD_CORREL_ID | RECORD_MSG_ID | RECORD_GROUP | RECORD_REPORT
+
+_FRONT: Final = struct.Struct(">BBBH")
+#: Milliseconds since 1970 as 16 and 32 bits.
+_PUT_TIME: Final = struct.Struct(">HI")
+_PLAIN_FRONT: Final = struct.Struct(">BBBHHI")
+_EXPIRY: Final = struct.Struct(">Q")
+_GROUP: Final = struct.Struct(">24siii")
+_GENERATED: Final = struct.Struct(">HHI")
+_MASK: Final = struct.Struct(">I")
+_NUMBER: Final = struct.Struct(">i")
+
+_IN_GROUP: Final = int(
+    MsgFlag.SEGMENT | MsgFlag.LAST_SEGMENT | MsgFlag.MSG_IN_GROUP | MsgFlag.LAST_MSG_IN_GROUP
+)
+#: Beginning of a MsgId that a queue manager generates.
+_PRODUCT: Final = b"CSQ "
+_ORIGIN_LENGTH: Final = 12
+
+#: Fields of the tail in the order of the mask's bits, with the length of character fields (0: a number).
+_TAIL: Final = {
+    "version": 0,
+    "report": 0,
+    "msg_type": 0,
+    "feedback": 0,
+    "encoding": 0,
+    "coded_char_set_id": 0,
+    "format": FORMAT_LENGTH,
+    "reply_to_q": Q_NAME_LENGTH,
+    "reply_to_q_mgr": Q_MGR_NAME_LENGTH,
+    "user_identifier": USER_ID_LENGTH,
+    "accounting_token": ACCOUNTING_TOKEN_LENGTH,
+    "appl_identity_data": APPL_IDENTITY_DATA_LENGTH,
+    "put_appl_type": 0,
+    "put_appl_name": PUT_APPL_NAME_LENGTH,
+    "appl_origin_data": APPL_ORIGIN_DATA_LENGTH,
+    "original_length": 0,
+    # The rest is in the tail only where it has no place of its own.
+    "put_date": PUT_DATE_LENGTH,
+    "put_time": PUT_TIME_LENGTH,
+    "msg_seq_number": 0,
+    "offset": 0,
+    "msg_flags": 0,
+}
+_INITIAL: Final = {field.name: field.default for field in fields(MQMD)}
+_LAST_ALWAYS: Final = "original_length"
+_ALWAYS: Final = tuple(_TAIL)[: tuple(_TAIL).index(_LAST_ALWAYS) + 1]
+_RARELY: Final = tuple(_TAIL)[len(_ALWAYS) :]
+_always_of: Final[Callable[[MQMD], tuple[Any, ...]]] = attrgetter(*_ALWAYS)
+_rarely_of: Final[Callable[[MQMD], tuple[Any, ...]]] = attrgetter(*_RARELY)
+_NO_RARE: Final = tuple(_INITIAL[name] for name in _RARELY)
+#: Descriptors that are kept encoded, and decoded.
+_CACHED: Final = 4096
+
+
+# -- writing -------------------------------------------------------------------------------------------------
+
+
+def encode_record(
+    md: MQMD, body: bytes, origin: bytes, put_time_ms: int, destination: bytes | None = None
+) -> bytes:
+    """The record of a message that is put now.
+
+    Args:
+        md: with persistence (0, 1) and priority (0..9) decided. BackoutCount is not read: nobody has backed the
+            message out yet. A null MsgId is generated, from the number that the message gets. A put date and
+            time that are given stand, so clear them unless the program sets all context.
+        origin: name of the queue manager it is put at.
+        put_time_ms: since 1970; 0 leaves put date and time blank.
+        destination: name of the queue it must go to in the end, when it is put on a transmission queue.
+
+    Returns:
+        The record, with the expiry time still relative: the script that stores it adds Redis' clock.
+
+    Raises:
+        MQIError: 2026, a field does not fit its place.
+    """
+    try:
+        return _encode(md, body, origin, put_time_ms, destination)
+    except (struct.error, TypeError, AttributeError):
+        return _encode_again(md, body, origin, put_time_ms, destination)
+
+
+def needs_look(md: MQMD) -> bool:
+    """Whether the message's id ends in ``x``; the same as ``record_flags(record) & RECORD_NEEDS_LOOK``."""
+    return _flags(md) & RECORD_NEEDS_LOOK != 0
+
+
+def _flags(md: MQMD) -> int:
+    flags = 1 if md.persistence else 0
+    if md.expiry != UNLIMITED_EXPIRY:
+        flags |= RECORD_EXPIRY
+    if md.correl_id != NULL_ID and md.correl_id.strip(b"\0"):
+        flags |= RECORD_CORREL_ID
+    if md.msg_id != NULL_ID and md.msg_id.strip(b"\0"):
+        flags |= RECORD_MSG_ID
+    if md.msg_flags & _IN_GROUP or (md.group_id != NULL_ID and md.group_id.strip(b"\0")):
+        flags |= RECORD_GROUP
+    if md.report:
+        flags |= RECORD_REPORT
+    return flags
+
+
+def _encode(md: MQMD, body: bytes, origin: bytes, put_time_ms: int, destination: bytes | None) -> bytes:
+    flags = _flags(md)
+    rare = _NO_RARE
+    if md.put_date or md.put_time or md.msg_seq_number != 1 or md.offset or md.msg_flags:
+        put_time_ms, rare = _rare_fields(md, flags, put_time_ms)
+    tail = _encoded_tail(origin, _always_of(md), rare)
+    if flags <= RECORD_PERSISTENT and not destination:
+        length = _PLAIN_FRONT.size + len(tail)
+        front = _PLAIN_FRONT.pack(flags, md.priority, 0, length, put_time_ms >> 32, put_time_ms & 0xFFFF_FFFF)
+        return front + tail + body
+    parts = b""
+    if flags & RECORD_EXPIRY:
+        parts = _EXPIRY.pack(md.expiry * 100)
+    if flags & RECORD_CORREL_ID:
+        parts += _identifier(md.correl_id)
+    if flags & RECORD_MSG_ID:
+        parts += _identifier(md.msg_id)
+    if flags & RECORD_GROUP:
+        parts += _GROUP.pack(_identifier(md.group_id), md.msg_seq_number, md.offset, md.msg_flags)
+    if destination:
+        flags |= RECORD_DESTINATION
+        parts += bytes((len(destination),)) + destination
+    length = _PLAIN_FRONT.size + len(parts) + len(tail)
+    put_time = _PUT_TIME.pack(put_time_ms >> 32, put_time_ms & 0xFFFF_FFFF)
+    return _FRONT.pack(flags, md.priority, 0, length) + parts + put_time + tail + body
+
+
+def _encode_again(md: MQMD, body: bytes, origin: bytes, put_time_ms: int, destination: bytes | None) -> bytes:
+    """Masks with the top bit set come as positive numbers from Python; in IBM's 32 bits they are negative."""
+    signed = replace(md)
+    for name, value in ((field.name, getattr(md, field.name)) for field in fields(MQMD)):
+        if isinstance(value, int) and 1 << 31 <= value < 1 << 32:
+            setattr(signed, name, value - (1 << 32))
+    try:
+        return _encode(signed, body, origin, put_time_ms, destination)
+    except (struct.error, TypeError, AttributeError) as error:
+        raise error_for(MQRC.MD_ERROR, "MQPUT", "", str(error)) from error
+
+
+def _identifier(value: bytes) -> bytes:
+    if len(value) > len(NULL_ID):
+        raise struct.error(f"an identifier has {len(value)} bytes, at most 24 fit")
+    return value.ljust(len(NULL_ID), b"\0")
+
+
+def _rare_fields(md: MQMD, flags: int, put_time_ms: int) -> tuple[int, tuple[Any, ...]]:
+    """The put time, and what else of the fields that are rarely in the tail must be there."""
+    put_date, put_time, *sequence = _rarely_of(md)
+    if put_date or put_time:
+        given_ms = _given_time_ms(put_date, put_time)
+        if given_ms:
+            put_time_ms, put_date, put_time = given_ms, b"", b""
+        else:
+            put_time_ms = 0
+    if flags & RECORD_GROUP:
+        sequence = [1, 0, 0]
+    return put_time_ms, (put_date, put_time, *sequence)
+
+
+def _given_time_ms(put_date: bytes, put_time: bytes) -> int:
+    """A put date and time as milliseconds since 1970; 0 if they are not a time that reads back the same."""
+    try:
+        moment = datetime.strptime((put_date + put_time[:6]).decode(), "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+        given_ms = int(moment.timestamp()) * 1000 + int(put_time[6:]) * 10
+    except ValueError:
+        return 0
+    return given_ms if given_ms > 0 and _rendered(given_ms) == (put_date, put_time) else 0
+
+
+@lru_cache(maxsize=_CACHED)
+def _encoded_tail(origin: bytes, always: tuple[Any, ...], rare: tuple[Any, ...]) -> bytes:
+    short = origin[:_ORIGIN_LENGTH]
+    mask, written = 0, b""
+    for bit, (name, value) in enumerate(zip(_TAIL, always + rare, strict=True)):
+        size = _TAIL[name]
+        stripped = value.rstrip(b" \0" if name != "accounting_token" else b"\0") if size else value
+        if stripped == (b"" if size else _INITIAL[name]):
+            continue
+        mask |= 1 << bit
+        if not size:
+            written += _NUMBER.pack(value)
+        elif len(stripped) > size:
+            raise struct.error(f"{name} has {len(stripped)} bytes, at most {size} fit")
+        else:
+            written += bytes((len(stripped),)) + stripped
+    return bytes((len(short),)) + short + _MASK.pack(mask) + written
+
+
+# -- reading -------------------------------------------------------------------------------------------------
+
+
+def decode_record(record: bytes, number: int, structure_number: int, now_ms: int) -> tuple[MQMD, bytes]:
+    """The descriptor and the data of a stored message.
+
+    Args:
+        record: as stored, perhaps with the data cut short.
+        number, structure_number: of the message, for the MsgId where igq generated it.
+        now_ms: Redis' clock, for the time that is left until the message expires (at least a tenth of a second).
+    """
+    flags, priority, backout_count, length = _FRONT.unpack_from(record)
+    at = _FRONT.size
+    expiry = UNLIMITED_EXPIRY
+    correl_id = msg_id = group_id = NULL_ID
+    sequence: tuple[int, int, int] | None = None
+    if flags > RECORD_PERSISTENT:
+        if flags & RECORD_EXPIRY:
+            expiry = max(1, -((now_ms - _EXPIRY.unpack_from(record, at)[0]) // 100))
+            at += 8
+        if flags & RECORD_CORREL_ID:
+            correl_id = record[at : at + 24]
+            at += 24
+        if flags & RECORD_MSG_ID:
+            msg_id = record[at : at + 24]
+            at += 24
+        if flags & RECORD_GROUP:
+            group_id, *numbers = _GROUP.unpack_from(record, at)
+            sequence = (numbers[0], numbers[1], numbers[2])
+            at += _GROUP.size
+        if flags & RECORD_DESTINATION:
+            at += 1 + record[at]
+    high, low = _PUT_TIME.unpack_from(record, at)
+    (
+        prefix,
+        version,
+        report,
+        msg_type,
+        feedback,
+        encoding,
+        coded_char_set_id,
+        format_,
+        reply_to_q,
+        reply_to_q_mgr,
+        user_identifier,
+        accounting_token,
+        appl_identity_data,
+        put_appl_type,
+        put_appl_name,
+        appl_origin_data,
+        original_length,
+        put_date,
+        put_time,
+        msg_seq_number,
+        offset,
+        msg_flags,
+    ) = _decoded_tail(record[at + 6 : length])
+    if not flags & RECORD_MSG_ID:
+        msg_id = prefix + _GENERATED.pack(structure_number, number >> 32, number & 0xFFFF_FFFF)
+    put_time_ms = high << 32 | low
+    if put_time_ms:
+        put_date, put_time = _rendered(put_time_ms)
+    if sequence:
+        msg_seq_number, offset, msg_flags = sequence
+    md = MQMD(
+        version,
+        report,
+        msg_type,
+        expiry,
+        feedback,
+        encoding,
+        coded_char_set_id,
+        format_,
+        priority,
+        flags & RECORD_PERSISTENT,
+        msg_id,
+        correl_id,
+        backout_count,
+        reply_to_q,
+        reply_to_q_mgr,
+        user_identifier,
+        accounting_token,
+        appl_identity_data,
+        put_appl_type,
+        put_appl_name,
+        put_date,
+        put_time,
+        appl_origin_data,
+        group_id,
+        msg_seq_number,
+        offset,
+        msg_flags,
+        original_length,
+    )
+    return md, record[length:]
+
+
+def record_flags(record: bytes) -> int:
+    """The ``RECORD_*`` bits of a record."""
+    return record[0]
+
+
+def record_destination(record: bytes) -> bytes:
+    """Name of the queue that the message must go to in the end; empty when it is there."""
+    flags = record[0]
+    if not flags & RECORD_DESTINATION:
+        return b""
+    at = _FRONT.size
+    at += _EXPIRY.size * bool(flags & RECORD_EXPIRY)
+    at += len(NULL_ID) * (bool(flags & RECORD_CORREL_ID) + bool(flags & RECORD_MSG_ID))
+    at += _GROUP.size * bool(flags & RECORD_GROUP)
+    return record[at + 1 : at + 1 + record[at]]
+
+
+def generated_number(msg_id: bytes, structure_number: int) -> int | None:
+    """The message number in a MsgId that igq may have generated in this structure; None in any other."""
+    if len(msg_id) != len(NULL_ID) or not msg_id.startswith(_PRODUCT):
+        return None
+    structure, high, low = _GENERATED.unpack_from(msg_id, len(_PRODUCT) + _ORIGIN_LENGTH)
+    number: int = high << 32 | low
+    return number if structure == structure_number and number else None
+
+
+@lru_cache(maxsize=_CACHED)
+def _decoded_tail(tail: bytes) -> tuple[Any, ...]:
+    """The beginning of a generated MsgId, and the fields in the order of ``_TAIL``."""
+    at = 1 + tail[0]
+    origin = tail[1:at]
+    (mask,) = _MASK.unpack_from(tail, at)
+    at += _MASK.size
+    values: list[Any] = [_PRODUCT + origin.ljust(_ORIGIN_LENGTH)]
+    for bit, (name, size) in enumerate(_TAIL.items()):
+        if not mask >> bit & 1:
+            values.append(_INITIAL[name])
+        elif size:
+            value = tail[at + 1 : at + 1 + tail[at]]
+            values.append(value.ljust(size, b"\0") if name == "accounting_token" else value)
+            at += 1 + tail[at]
+        else:
+            values.append(_NUMBER.unpack_from(tail, at)[0])
+            at += _NUMBER.size
+    return tuple(values)
+
+
+# -- put date and time ---------------------------------------------------------------------------------------
+
+_HUNDREDTHS: Final = tuple(b"%02d" % hundredth for hundredth in range(100))
+
+
+def _rendered(put_time_ms: int) -> tuple[bytes, bytes]:
+    """PutDate and PutTime, in UTC."""
+    date, time = _rendered_second(put_time_ms // 1000)
+    return date, time + _HUNDREDTHS[put_time_ms % 1000 // 10]
+
+
+@lru_cache(maxsize=_CACHED)
+def _rendered_second(second: int) -> tuple[bytes, bytes]:
+    moment = datetime.fromtimestamp(second, UTC)
+    return moment.strftime("%Y%m%d").encode(), moment.strftime("%H%M%S").encode()

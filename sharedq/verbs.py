@@ -1,0 +1,164 @@
+"""The MQI, call by call: structures in, completion code and reason code out. Nothing is raised.
+
+Other faces (pymqi, IBM's own client libraries) stand on this layer. Handles are the native objects; structures
+are changed in place as IBM's are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from typing import TypeVar
+
+from sharedq import getting, inquiry, opening, putting
+from sharedq.connection import Connection, connect_to
+from sharedq.deployment import DeploymentError
+from sharedq.group import Group
+from sharedq.handle import Handle
+from sharedq.mqi.constants import MQCC, MQRC, OpenOption
+from sharedq.mqi.errors import MQIError, error_for
+from sharedq.mqi.structures import MQCNO, MQGMO, MQMD, MQOD, MQPMO, MQSTS
+
+T = TypeVar("T")
+Outcome = tuple[MQCC, MQRC]
+
+_MD_FIELDS = tuple(field.name for field in fields(MQMD) if field.name != "version")
+
+
+def mqconnx(group: Group, name: str, cno: MQCNO, appl_name: str = "") -> tuple[Connection | None, MQCC, MQRC]:
+    """MQCONNX. *name* is a manager's, the group's, or ``*`` and the group's."""
+
+    def call() -> Connection:
+        return connect_to(group, name, tag=cno.conn_tag, options=cno.options, appl_name=appl_name)
+
+    connection, comp_code, reason = _outcome(call)
+    return connection, comp_code, reason
+
+
+def mqconn(group: Group, name: str) -> tuple[Connection | None, MQCC, MQRC]:
+    """MQCONN."""
+    return mqconnx(group, name, MQCNO())
+
+
+def mqdisc(connection: Connection) -> Outcome:
+    """MQDISC; commits what is outstanding."""
+    return _locked(connection, connection.disconnect)
+
+
+def mqopen(connection: Connection, od: MQOD, options: int) -> tuple[Handle | None, MQCC, MQRC]:
+    """MQOPEN of a queue."""
+    with connection.lock:
+        return _outcome(lambda: opening.open_queue(connection, od, options))
+
+
+def mqclose(connection: Connection, handle: Handle, options: int = 0) -> Outcome:
+    """MQCLOSE."""
+    return _locked(connection, lambda: opening.close_handle(connection, handle, options))
+
+
+def mqput(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body: bytes) -> Outcome:
+    """MQPUT; *md* and *pmo* return identifiers and resolved names."""
+    with connection.lock:
+        warning, comp_code, reason = _outcome(lambda: putting.put(connection, _usable(handle), md, pmo, body))
+    return _with_warning(warning, comp_code, reason)
+
+
+def mqput1(connection: Connection, od: MQOD, md: MQMD, pmo: MQPMO, body: bytes) -> Outcome:
+    """MQPUT1: open, put one message, close."""
+    handle, comp_code, reason = mqopen(connection, od, int(OpenOption.OUTPUT))
+    if handle is None:
+        return comp_code, reason
+    outcome = mqput(connection, handle, md, pmo, body)
+    closed = mqclose(connection, handle)
+    return closed if outcome[0] == MQCC.OK else outcome
+
+
+def mqget(
+    connection: Connection, handle: Handle, md: MQMD, gmo: MQGMO, buffer_length: int
+) -> tuple[bytes, int, MQCC, MQRC]:
+    """MQGET into a buffer of *buffer_length* bytes.
+
+    Returns:
+        The data (cut when the reason is 2079 or 2080), the length of the whole message, and the codes.
+    """
+    with connection.lock:
+        message, comp_code, reason = _outcome(
+            lambda: getting.get(connection, _usable(handle), md, gmo, max_length=buffer_length)
+        )
+    if message is None:
+        return b"", 0, comp_code, reason
+    for name in _MD_FIELDS:
+        setattr(md, name, getattr(message.md, name))
+    comp_code, reason = _with_warning(message.reason, comp_code, reason)
+    return message.body, message.data_length, comp_code, reason
+
+
+def mqcmit(connection: Connection) -> Outcome:
+    """MQCMIT."""
+
+    def call() -> None:
+        connection.check()
+        connection.commit()
+
+    return _locked(connection, call)
+
+
+def mqback(connection: Connection) -> Outcome:
+    """MQBACK."""
+
+    def call() -> None:
+        connection.check()
+        connection.backout()
+
+    return _locked(connection, call)
+
+
+def mqinq(connection: Connection, handle: Handle, selectors: Sequence[int]) -> tuple[dict[int, int | bytes], MQCC, MQRC]:
+    """MQINQ: the value for each selector."""
+    with connection.lock:
+        values, comp_code, reason = _outcome(lambda: inquiry.inquire(connection, _usable(handle), selectors))
+    return values or {}, comp_code, reason
+
+
+def mqset(connection: Connection, handle: Handle, values: Mapping[int, int | bytes]) -> Outcome:
+    """MQSET."""
+    return _locked(connection, lambda: inquiry.set_attributes(connection, _usable(handle), values))
+
+
+def mqstat(connection: Connection, sts: MQSTS) -> Outcome:
+    """MQSTAT of asynchronous puts since the last call."""
+
+    def call() -> None:
+        putting.flush_pending(connection)
+        failure, successes = connection.take_put_status()
+        sts.put_success_count, sts.put_failure_count = successes, int(failure is not None)
+        sts.comp_code = int(MQCC.FAILED if failure else MQCC.OK)
+        sts.reason = int(failure.reason if failure else MQRC.NONE)
+        sts.object_name = failure.object_name.encode() if failure else b""
+
+    return _locked(connection, call)
+
+
+def _locked(connection: Connection, call: Callable[[], None]) -> Outcome:
+    with connection.lock:
+        _, comp_code, reason = _outcome(call)
+    return comp_code, reason
+
+
+def _outcome(call: Callable[[], T]) -> tuple[T | None, MQCC, MQRC]:
+    try:
+        return call(), MQCC.OK, MQRC.NONE
+    except MQIError as error:
+        return None, error.comp_code, error.reason
+    except DeploymentError:
+        return None, MQCC.FAILED, MQRC.Q_MGR_NOT_AVAILABLE
+
+
+def _usable(handle: Handle) -> Handle:
+    if handle.is_closed:
+        raise error_for(MQRC.HOBJ_ERROR, "", handle.object_name)
+    return handle
+
+
+def _with_warning(warning: MQRC | None, comp_code: MQCC, reason: MQRC) -> Outcome:
+    return (MQCC.WARNING, warning) if warning else (comp_code, reason)

@@ -1,0 +1,154 @@
+"""MQGMO_WAIT: who is woken, when a wait ends, and that no wake-up is lost."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import pytest
+
+from sharedq import Message, MQIError, Queue
+from sharedq.mqi.constants import MQRC, GetOption, MatchOption, OpenOption
+from sharedq.mqi.structures import MQMD
+from tests.support.members import TestGroup
+
+BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE
+LONG_MS = 60_000
+
+
+def start_wait(pool: ThreadPoolExecutor, queue: Queue, match: MQMD | None = None, options: int = 0) -> Future[Message]:
+    """A get that waits in a thread of its own."""
+    match_options = None if match is None else MatchOption.MATCH_CORREL_ID
+    return pool.submit(
+        queue.get, int(GetOption.WAIT) | options, wait_ms=LONG_MS, match=match, match_options=match_options
+    )
+
+
+def until_waiting(group: TestGroup, name: str, count: int) -> None:
+    """Return when *count* gets wait on the queue."""
+    key = group.group.structure("APPL1").queue(name).waiters
+    deadline = time.monotonic() + 20
+    while group.group.client().zcard(key) != count:
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+
+
+def test_a_waiting_get_takes_the_message_that_arrives(group: TestGroup) -> None:
+    group.define_shared("Q")
+    waiter, putter = group.connect().open("Q", BOTH), group.connect().open("Q", BOTH)
+    with ThreadPoolExecutor(1) as pool:
+        future = start_wait(pool, waiter)
+        until_waiting(group, "Q", 1)
+        putter.put(b"hello")
+        assert future.result(20).body == b"hello"
+    until_waiting(group, "Q", 0)
+
+
+def test_an_interval_that_passes_ends_with_2033_and_leaves_no_waiter(group: TestGroup) -> None:
+    group.define_shared("Q")
+    queue = group.connect().open("Q", BOTH)
+    with pytest.raises(MQIError) as caught:
+        queue.get(GetOption.WAIT, wait_ms=30)
+    assert caught.value.reason == MQRC.NO_MSG_AVAILABLE
+    until_waiting(group, "Q", 0)
+    queue.put(b"x")
+    assert queue.get(GetOption.WAIT, wait_ms=30).body == b"x"
+
+
+def test_a_specific_wait_is_served_before_a_general_one(group: TestGroup) -> None:
+    group.define_shared("Q")
+    general, specific = group.connect().open("Q", BOTH), group.connect().open("Q", BOTH)
+    putter = group.connect().open("Q", BOTH)
+    correl = b"K" * 24
+    with ThreadPoolExecutor(2) as pool:
+        any_message = start_wait(pool, general)
+        that_message = start_wait(pool, specific, MQMD(correl_id=correl))
+        until_waiting(group, "Q", 2)
+        putter.put(b"reply", MQMD(correl_id=correl))
+        assert that_message.result(20).body == b"reply"
+        until_waiting(group, "Q", 1)
+        assert not any_message.done()
+        putter.put(b"other")
+        assert any_message.result(20).body == b"other"
+
+
+def test_a_batch_wakes_a_waiter_for_each_of_its_messages(group: TestGroup) -> None:
+    group.define_shared("Q")
+    waiters = [group.connect().open("Q", BOTH) for _ in range(5)]
+    putter = group.connect().open("Q", BOTH)
+    with ThreadPoolExecutor(5) as pool:
+        futures = [start_wait(pool, waiter) for waiter in waiters]
+        until_waiting(group, "Q", 5)
+        putter.put_many([(MQMD(), b"%d" % n) for n in range(5)])
+        assert sorted(future.result(20).body for future in futures) == [b"0", b"1", b"2", b"3", b"4"]
+
+
+def test_all_browses_are_woken_and_one_get(group: TestGroup) -> None:
+    group.define_shared("Q")
+    browsers = [group.connect().open("Q", BOTH) for _ in range(3)]
+    putter = group.connect().open("Q", BOTH)
+    with ThreadPoolExecutor(4) as pool:
+        futures = [start_wait(pool, browser, options=int(GetOption.BROWSE_FIRST)) for browser in browsers]
+        until_waiting(group, "Q", 3)
+        putter.put(b"seen by all")
+        assert [future.result(20).body for future in futures] == [b"seen by all"] * 3
+
+
+def test_inhibiting_gets_ends_a_wait_with_2016(group: TestGroup) -> None:
+    group.define_shared("Q")
+    waiter = group.connect().open("Q", BOTH)
+    with ThreadPoolExecutor(1) as pool:
+        future = start_wait(pool, waiter)
+        until_waiting(group, "Q", 1)
+        group.repository("QM1").alter("QLOCAL", "Q", {"get": "DISABLED"})
+        with pytest.raises(MQIError) as caught:
+            future.result(20)
+    assert caught.value.reason == MQRC.GET_INHIBITED
+
+
+def test_commit_and_backout_wake_waiters(group: TestGroup) -> None:
+    group.define_shared("Q")
+    waiter, connection = group.connect().open("Q", BOTH), group.connect()
+    worker = connection.open("Q", BOTH)
+    with ThreadPoolExecutor(1) as pool:
+        future = start_wait(pool, waiter)
+        until_waiting(group, "Q", 1)
+        worker.put(b"committed", options=2)
+        assert not future.done()
+        connection.commit()
+        assert future.result(20).body == b"committed"
+
+        worker.put(b"returned")
+        assert worker.get(GetOption.SYNCPOINT).body == b"returned"
+        future = start_wait(pool, waiter)
+        until_waiting(group, "Q", 1)
+        connection.backout()
+        assert future.result(20).md.backout_count == 1
+
+
+def test_many_putters_and_waiters_lose_no_wake_up(group: TestGroup) -> None:
+    """Every message is got exactly once although each get waits for ever and each put wakes one."""
+    group.define_shared("Q")
+    messages_each, sides = 150, 4
+    got: list[bytes] = []
+    lock = threading.Lock()
+
+    def drain(queue: Queue) -> None:
+        for _ in range(messages_each):
+            body = queue.get(GetOption.WAIT, wait_ms=LONG_MS).body
+            with lock:
+                got.append(body)
+
+    def fill(queue: Queue, name: int) -> None:
+        for n in range(messages_each):
+            queue.put(b"%d/%d" % (name, n))
+
+    getters = [group.connect().open("Q", BOTH) for _ in range(sides)]
+    putters = [group.connect().open("Q", BOTH) for _ in range(sides)]
+    with ThreadPoolExecutor(2 * sides) as pool:
+        futures = [pool.submit(drain, queue) for queue in getters]
+        futures += [pool.submit(fill, queue, name) for name, queue in enumerate(putters)]
+        for future in futures:
+            future.result(60)
+    assert sorted(got) == sorted(b"%d/%d" % (name, n) for name in range(sides) for n in range(messages_each))

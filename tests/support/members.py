@@ -1,0 +1,105 @@
+"""A group whose members are registered by the product's own scripts, without manager processes.
+
+Their leases are long, so that nothing needs renewing; a test that needs real managers starts real ones.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from config.settings import Settings
+from sharedq.api import QueueManagerConnection
+from sharedq.connection import Connection
+from sharedq.group import Group
+from sharedq.objects.definitions import QueueAlias, QueueLocal, QueueRemote
+from sharedq.objects.managers import CFStruct
+from sharedq.objects.repository import Repository
+from sharedq.objects.system import define_system_objects
+from sharedq.owner import Process
+
+LEASE_MS = 60_000
+_numbers = itertools.count(os.getpid() * 37 % 30_000)
+_DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def new_group_name() -> str:
+    """A group name no other test of this run uses."""
+    number = next(_numbers)
+    return "T" + "".join(_DIGITS[number // 36**place % 36] for place in (2, 1, 0))
+
+
+class TestGroup:
+    """A group in a test: members, queues, connections."""
+
+    __test__ = False
+
+    def __init__(self, url: str, data_dir: Path, **settings: Any) -> None:
+        self.settings = Settings(
+            group=new_group_name(), redis_url=url, data_dir=data_dir, **{"lease_ms": LEASE_MS, **settings}
+        )
+        self.group = Group(self.settings)
+        self._processes: list[Process] = []
+        self._connections: list[Connection] = []
+
+    def add_member(self, name: str) -> None:
+        """A running member, with what a starting manager defines."""
+        keys = self.group.keys
+        info = json.dumps({"pid": os.getpid(), "host": "test"})
+        status, incarnation = self.group.call(
+            "admin/join", [keys.group, keys.members, keys.leases, keys.fence], [name, self.settings.lease_ms, info]
+        )[:2]
+        assert status == 0
+        repository = self.repository(name)
+        repository.prepare_manager(name)
+        define_system_objects(repository, self.settings.default_structure)
+        self.group.call("admin/member_state", [keys.members], [name, incarnation, json.dumps({"state": "RUNNING"})])
+
+    def repository(self, qmgr: str) -> Repository:
+        """The object definitions as *qmgr* sees them."""
+        return Repository(self.group, qmgr)
+
+    def define_structure(self, name: str = "APPL1") -> None:
+        """An application structure."""
+        self.repository("QM1").define_structure(CFStruct(name=name), replace=True)
+
+    def define_shared(self, name: str, structure: str = "APPL1", **attributes: Any) -> None:
+        """A shared local queue."""
+        definition = QueueLocal(name=name, disposition="SHARED", structure=structure, **attributes)
+        self.repository("QM1").define(definition)
+
+    def define_private(self, qmgr: str, name: str, **attributes: Any) -> None:
+        """A private local queue of *qmgr*."""
+        self.repository(qmgr).define(QueueLocal(name=name, **attributes))
+
+    def define(self, qmgr: str, definition: QueueLocal | QueueAlias | QueueRemote) -> None:
+        """Any definition."""
+        self.repository(qmgr).define(definition)
+
+    def process(self, qmgr: str = "QM1") -> Process:
+        """One more program of *qmgr*, with a lease of its own."""
+        process = Process.register(self.group, qmgr)
+        self._processes.append(process)
+        return process
+
+    def connect(self, qmgr: str = "QM1", process: Process | None = None, *, tag: str = "") -> QueueManagerConnection:
+        """A connection; by default of a program of its own."""
+        connection = Connection(self.group, process or self.process(qmgr), tag=tag, is_internal=True)
+        self._connections.append(connection)
+        return QueueManagerConnection(connection)
+
+    def wait_redis_ms(self, duration_ms: int) -> None:
+        """Let Redis' clock advance: expiry is judged by it alone, so a test can only wait for it."""
+        key = f"{self.group.keys.tag}:nobody-pushes-here"
+        self.group.client().blpop([key], timeout=duration_ms / 1000)
+
+    def close(self) -> None:
+        """End everything that a test left open."""
+        for connection in self._connections:
+            connection.interrupt()
+        for process in self._processes:
+            process.stop_renewing()
+        self.group.leave()
