@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sharedq.connection import Connection, ScriptCall
 from sharedq.context import generated_msg_id, new_identifier, set_default_context
@@ -23,6 +23,7 @@ from sharedq.mqi.limits import MAX_PRIORITY, NULL_ID, PRIORITY_AS_Q_DEF, UNLIMIT
 from sharedq.mqi.options import check_put_options
 from sharedq.mqi.structures import MQMD, MQPMO
 from sharedq.refresh import refresh_definition, take_definition
+from sharedq.transmission import as_transmitted
 from sharedq.record import encode_record, needs_look
 
 #: One priority's share of the scores of a queue: room for 2^48 arrivals.
@@ -145,12 +146,22 @@ def _prepare(
             )
         if _complete_descriptor(connection, handle, md, pmo):
             warning = MQRC.PRIORITY_EXCEEDS_MAXIMUM
-        record = encode_record(md, body, connection.origin, put_time_ms, handle.destination or None)
+        if handle.destination and not handle.is_intra_group:
+            record = _conventional_record(connection, handle, md, body, put_time_ms)
+        else:
+            record = encode_record(md, body, connection.origin, put_time_ms, handle.destination or None)
         place = facts.default_priority if facts.is_fifo else md.priority
         arguments.append(((MAX_PRIORITY - place) * PRIORITY_STEP, "x" if needs_look(md) else "", record))
         if is_journaled:
             details.append(journal_detail(md, len(body)))
     return warning, arguments, details
+
+
+def _conventional_record(connection: Connection, handle: Handle, md: MQMD, body: bytes, put_time_ms: int) -> bytes:
+    """A message for a conventional transmission queue: what takes it from there knows IBM's headers only."""
+    outer = replace(md)
+    data = as_transmitted(outer, body, handle.destination, handle.target_qmgr)
+    return encode_record(outer, data, connection.origin, put_time_ms)
 
 
 def _complete_descriptor(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO) -> bool:
@@ -269,7 +280,7 @@ def put_call(
             connection.unit.id if in_unit else "",
             connection.group.journal_max,
             "\n".join(details),
-            handle.destination,
+            handle.destination if handle.is_intra_group else "",
             len(handle.checks) // 2,
             *handle.checks,
             *(part for message in arguments for part in message),

@@ -59,7 +59,9 @@ def _resolve_here(repository: Repository, connection: Connection, name: str) -> 
         raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "MQOPEN", name)
     definition = located.definition
     if isinstance(definition, QueueLocal):
-        return Route(located.structure, name)
+        # Each manager's structure has its own part of the shared transmit queue: what is addressed to it.
+        is_part = name == SYSTEM_QSG_TRANSMIT_QUEUE
+        return Route(private_structure(connection.qmgr_name) if is_part else located.structure, name)
     if isinstance(definition, QueueModel):
         return Route("", name, model=definition)
     checked = (f"DEF {name}",)

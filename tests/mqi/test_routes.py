@@ -1,0 +1,153 @@
+"""Name resolution and the routes of messages; invalidation of handles (seed: specific properties of IGQ)."""
+
+from __future__ import annotations
+
+import pytest
+
+from sharedq import MQIError
+from sharedq.mqi.constants import MQRC, OpenOption
+from sharedq.mqi.headers import MQXQH
+from sharedq.mqi.wire import XQH_LENGTH, unpack_xqh
+from sharedq.objects.definitions import QueueAlias, QueueLocal, QueueRemote
+from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from tests.support.members import TestGroup
+
+BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE
+
+
+@pytest.fixture
+def pair(group: TestGroup) -> TestGroup:
+    """Two members."""
+    group.add_member("QM2")
+    group.define_private("QM2", "IN")
+    return group
+
+
+def transmitted(group: TestGroup, qmgr: str) -> list[tuple[MQXQH, bytes]]:
+    """What waits on the transmit queue for *qmgr*, as a program that gets it sees it."""
+    queue = group.connect(qmgr).open(SYSTEM_QSG_TRANSMIT_QUEUE, BOTH)
+    found = []
+    while True:
+        try:
+            body = queue.get().body
+        except MQIError as error:
+            assert error.reason == MQRC.NO_MSG_AVAILABLE
+            return found
+        found.append((unpack_xqh(body), body[XQH_LENGTH:]))
+
+
+def test_a_queue_at_another_member_is_reached_through_the_shared_transmit_queue(pair: TestGroup) -> None:
+    pair.connect("QM1").put1("IN", b"over there", qmgr_name="QM2")
+    ((header, data),) = transmitted(pair, "QM2")
+    assert (header.remote_q_name, header.remote_q_mgr_name, data) == (b"IN", b"QM2", b"over there")
+
+
+def test_remote_and_alias_definitions_lead_there_too(pair: TestGroup) -> None:
+    pair.define("QM1", QueueRemote(name="FAR", remote_queue="IN", remote_qmgr="QM2", def_persistence="YES"))
+    pair.define("QM1", QueueAlias(name="NICK", target="FAR"))
+    connection = pair.connect("QM1")
+    connection.put1("FAR", b"1")
+    connection.put1("NICK", b"2")
+    first, second = transmitted(pair, "QM2")
+    assert (first[0].msg_desc.persistence, second[0].msg_desc.persistence) == (1, 0)
+    assert [data for _, data in (first, second)] == [b"1", b"2"]
+
+
+def test_an_alias_is_opened_for_input_as_its_target(group: TestGroup) -> None:
+    group.define_shared("BASE")
+    group.define("QM1", QueueAlias(name="ALIAS", target="BASE"))
+    queue = group.connect().open("ALIAS", BOTH)
+    queue.put(b"x")
+    assert group.connect().open("BASE", BOTH).get().body == b"x"
+
+
+@pytest.mark.parametrize(
+    ("name", "qmgr", "reason"),
+    [
+        ("NOWHERE", "", MQRC.UNKNOWN_OBJECT_NAME),
+        ("IN", "QM9", MQRC.UNKNOWN_REMOTE_Q_MGR),
+        ("BROKEN", "", MQRC.UNKNOWN_ALIAS_BASE_Q),
+        ("NOXMITQ", "", MQRC.UNKNOWN_XMIT_Q),
+        ("BADXMITQ", "", MQRC.XMIT_Q_USAGE_ERROR),
+    ],
+)
+def test_names_that_do_not_resolve(pair: TestGroup, name: str, qmgr: str, reason: MQRC) -> None:
+    pair.define("QM1", QueueAlias(name="BROKEN", target="MISSING"))
+    pair.define("QM1", QueueLocal(name="PLAIN"))
+    pair.define("QM1", QueueRemote(name="NOXMITQ", remote_queue="IN", remote_qmgr="QM9", transmission_queue="MISSING"))
+    pair.define("QM1", QueueRemote(name="BADXMITQ", remote_queue="IN", remote_qmgr="QM9", transmission_queue="PLAIN"))
+    with pytest.raises(MQIError) as caught:
+        pair.connect("QM1").open(name, OpenOption.OUTPUT, qmgr_name=qmgr)
+    assert caught.value.reason == reason
+
+
+def test_a_remote_queue_cannot_be_opened_for_input(pair: TestGroup) -> None:
+    pair.define("QM1", QueueRemote(name="FAR", remote_queue="IN", remote_qmgr="QM2"))
+    with pytest.raises(MQIError) as caught:
+        pair.connect("QM1").open("FAR", OpenOption.INPUT_SHARED)
+    assert caught.value.reason == MQRC.OPTION_NOT_VALID_FOR_TYPE
+
+
+def test_with_igq_disabled_a_conventional_transmission_queue_is_used(pair: TestGroup) -> None:
+    pair.repository("QM1").alter_qmgr("QM1", {"igq": "DISABLED"})
+    pair.define_private("QM1", "QM2", usage="XMITQ")
+    connection = pair.connect("QM1")
+    connection.put1("IN", b"slow road", qmgr_name="QM2")
+    body = connection.open("QM2", BOTH).get().body
+    header = unpack_xqh(body)
+    assert (header.remote_q_name, header.remote_q_mgr_name, body[XQH_LENGTH:]) == (b"IN", b"QM2", b"slow road")
+    assert transmitted(pair, "QM2") == []
+
+
+def test_igq_disabled_since_the_open_invalidates_the_handle(pair: TestGroup) -> None:
+    queue = pair.connect("QM1").open("IN", OpenOption.OUTPUT, qmgr_name="QM2")
+    pair.repository("QM1").alter_qmgr("QM1", {"igq": "DISABLED"})
+    with pytest.raises(MQIError) as caught:
+        queue.put(b"x")
+    assert caught.value.reason == MQRC.OBJECT_CHANGED
+    assert transmitted(pair, "QM2") == []
+
+
+def test_igq_enabled_since_the_open_invalidates_the_handle(pair: TestGroup) -> None:
+    pair.repository("QM1").alter_qmgr("QM1", {"igq": "DISABLED"})
+    pair.define_private("QM1", "QM2", usage="XMITQ")
+    connection = pair.connect("QM1")
+    queue = connection.open("IN", OpenOption.OUTPUT, qmgr_name="QM2")
+    pair.repository("QM1").alter_qmgr("QM1", {"igq": "ENABLED"})
+    with pytest.raises(MQIError) as caught:
+        queue.put(b"x")
+    assert caught.value.reason == MQRC.OBJECT_CHANGED
+    with pytest.raises(MQIError) as caught:
+        connection.open("QM2", BOTH).get()
+    assert caught.value.reason == MQRC.NO_MSG_AVAILABLE
+
+
+def test_a_changed_transmit_queue_invalidates_handles_that_go_through_it(pair: TestGroup) -> None:
+    queue = pair.connect("QM1").open("IN", OpenOption.OUTPUT, qmgr_name="QM2")
+    queue.put(b"before")
+    pair.repository("QM1").alter("QLOCAL", SYSTEM_QSG_TRANSMIT_QUEUE, {"description": "altered"})
+    with pytest.raises(MQIError) as caught:
+        queue.put(b"after")
+    assert caught.value.reason == MQRC.OBJECT_CHANGED
+    assert [data for _, data in transmitted(pair, "QM2")] == [b"before"]
+
+
+def test_a_changed_alias_invalidates_handles_that_went_through_it(group: TestGroup) -> None:
+    group.define_shared("ONE")
+    group.define_shared("TWO")
+    group.define("QM1", QueueAlias(name="ALIAS", target="ONE"))
+    queue = group.connect().open("ALIAS", OpenOption.OUTPUT)
+    group.repository("QM1").alter("QALIAS", "ALIAS", {"target": "TWO"})
+    with pytest.raises(MQIError) as caught:
+        queue.put(b"x")
+    assert caught.value.reason == MQRC.OBJECT_CHANGED
+
+
+def test_sqqmname_ignore_opens_a_shared_queue_right_here(pair: TestGroup) -> None:
+    pair.define_shared("SHARED.ONE")
+    connection = pair.connect("QM1")
+    connection.put1("SHARED.ONE", b"by agent", qmgr_name="QM2")
+    assert len(transmitted(pair, "QM2")) == 1
+    pair.repository("QM1").alter_qmgr("QM1", {"shared_q_mgr_name": "IGNORE"})
+    connection.put1("SHARED.ONE", b"direct", qmgr_name="QM2")
+    assert connection.open("SHARED.ONE", BOTH).get().body == b"direct"
