@@ -2,8 +2,8 @@
 
 Every message passes through here twice, so the common case is kept short: a message without identifiers,
 groups, expiry or reports has a fixed front, and the descriptor's other fields (the *tail*) are encoded and
-decoded once for all messages that agree in them, because programs put thousands that differ in data, identifiers
-and time only.
+decoded once for all messages that agree in them, because programs put thousands that differ in data,
+identifiers and time only.
 
 Before the tail stands the put time, 6 bytes of milliseconds since 1970. The tail is: length and name of the
 manager where the message was put, a presence mask of 4 bytes, then the fields that differ from their initial
@@ -112,9 +112,9 @@ def encode_record(
     """The record of a message that is put now.
 
     Args:
-        md: with persistence (0, 1) and priority (0..9) decided. BackoutCount is not read: nobody has backed the
-            message out yet. A null MsgId is generated, from the number that the message gets. A put date and
-            time that are given stand, so clear them unless the program sets all context.
+        md: with persistence (0, 1) and priority (0..9) decided. BackoutCount is not read: nobody has backed
+            the message out yet. A null MsgId is generated, from the number that the message gets. A put date
+            and time that are given stand, so clear them unless the program sets all context.
         origin: name of the queue manager it is put at.
         put_time_ms: since 1970; 0 leaves put date and time blank.
         destination: name of the queue it must go to in the end, when it is put on a transmission queue.
@@ -248,7 +248,7 @@ def decode_record(record: bytes, number: int, structure_number: int, now_ms: int
     Args:
         record: as stored, perhaps with the data cut short.
         number, structure_number: of the message, for the MsgId where igq generated it.
-        now_ms: Redis' clock, for the time that is left until the message expires (at least a tenth of a second).
+        now_ms: Redis' clock, for the time left until the message expires (a tenth of a second at least).
     """
     flags, priority, backout_count, length = _FRONT.unpack_from(record)
     at = _FRONT.size
