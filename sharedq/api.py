@@ -1,8 +1,8 @@
 """The native Python API: connections and queues as objects, over the MQI underneath.
 
-    with sharedq.connect("EWR") as connection, connection.open("FLIGHTS", OpenOption.INPUT_SHARED) as flights:
-        message = flights.get(GetOption.SYNCPOINT | GetOption.WAIT, wait_ms=5000)
-        connection.commit()
+with sharedq.connect("EWR") as connection, connection.open("FLIGHTS", OpenOption.INPUT_SHARED) as flights:
+    message = flights.get(GetOption.SYNCPOINT | GetOption.WAIT, wait_ms=5000)
+    connection.commit()
 """
 
 from __future__ import annotations
@@ -63,9 +63,7 @@ def connect(
         DeploymentError: Redis cannot be used as configured.
     """
     group = group_for(settings)
-    return QueueManagerConnection(
-        connect_to(group, qmgr_name, tag=conn_tag, options=options, appl_name=appl_name)
-    )
+    return QueueManagerConnection(connect_to(group, qmgr_name, tag=conn_tag, options=options, appl_name=appl_name))
 
 
 class QueueManagerConnection:
@@ -170,9 +168,7 @@ class Queue:
         if match_options is not None:
             gmo.match_options = MatchOption(match_options)
         with self.connection.lock:
-            return getting.get(
-                self.connection, self._open_handle(), match or MQMD(), gmo, max_length=max_length
-            )
+            return getting.get(self.connection, self._open_handle(), match or MQMD(), gmo, max_length=max_length)
 
     def get_many(self, count: int, options: GetOption | int = 0, *, wait_ms: int = 0) -> list[Message]:
         """Take up to *count* (1..100) messages in one round trip; at least one, else 2033."""
@@ -213,5 +209,3 @@ class Queue:
     ) -> None:
         if not self.handle.is_closed and not self.connection.is_ended:
             self.close()
-
-

@@ -21,7 +21,9 @@ _STRUCTURE_AND_NUMBER = struct.Struct(">HHI")
 def generated_msg_id(origin: bytes, structure_number: int, number: int) -> bytes:
     """The MsgId of a message that was put without one: ``CSQ ``, manager, structure, message number (24 bytes)."""
     return (
-        _PRODUCT + origin[:12].ljust(12) + _STRUCTURE_AND_NUMBER.pack(structure_number, number >> 32, number & 0xFFFFFFFF)
+        _PRODUCT
+        + origin[:12].ljust(12)
+        + _STRUCTURE_AND_NUMBER.pack(structure_number, number >> 32, number & 0xFFFFFFFF)
     )
 
 

@@ -14,9 +14,9 @@ from sharedq.mqi.errors import error_for
 from sharedq.mqi.limits import UNLIMITED_WAIT
 from sharedq.mqi.options import check_get_options
 from sharedq.mqi.structures import MQGMO, MQMD
-from sharedq.refresh import refresh_definition, take_definition
 from sharedq.putting import check_unit_room, flush_pending
 from sharedq.record import RECORD_DESTINATION, decode_record, record_destination, record_flags
+from sharedq.refresh import refresh_definition, take_definition
 from sharedq.selection import ANY, Selection, selection_for
 from sharedq.transmission import as_transmitted
 
@@ -146,9 +146,8 @@ def _check(connection: Connection, handle: Handle, gmo: MQGMO, options: int) -> 
     if reason or options & ~_SUPPORTED:
         raise error_for(reason or MQRC.OPTIONS_ERROR, "MQGET", handle.object_name)
     is_browse = options & _BROWSE
-    if is_browse or options & _UNDER_CURSOR:
-        if not handle.options & _OPEN_BROWSE:
-            raise error_for(MQRC.NOT_OPEN_FOR_BROWSE, "MQGET", handle.object_name)
+    if (is_browse or options & _UNDER_CURSOR) and not handle.options & _OPEN_BROWSE:
+        raise error_for(MQRC.NOT_OPEN_FOR_BROWSE, "MQGET", handle.object_name)
     if not is_browse and not handle.options & _INPUT:
         raise error_for(MQRC.NOT_OPEN_FOR_INPUT, "MQGET", handle.object_name)
     if options & _WAIT and gmo.wait_interval < UNLIMITED_WAIT:

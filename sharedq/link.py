@@ -31,7 +31,17 @@ _REFUSALS = {
     "WRONGPASS": MQRC.NOT_AUTHORIZED,
 }
 #: What Redis answers when the server is no longer (or not yet) the right one to ask.
-_WRONG_SERVER = ("READONLY", "LOADING", "MASTERDOWN", "CLUSTERDOWN", "MOVED", "ASK", "TRYAGAIN", "UNBLOCKED", "NOREPLICAS")
+_WRONG_SERVER = (
+    "READONLY",
+    "LOADING",
+    "MASTERDOWN",
+    "CLUSTERDOWN",
+    "MOVED",
+    "ASK",
+    "TRYAGAIN",
+    "UNBLOCKED",
+    "NOREPLICAS",
+)
 
 
 def _pack(*words: Argument) -> bytes:

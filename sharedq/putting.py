@@ -22,9 +22,9 @@ from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import MAX_PRIORITY, NULL_ID, PRIORITY_AS_Q_DEF, UNLIMITED_EXPIRY
 from sharedq.mqi.options import check_put_options
 from sharedq.mqi.structures import MQMD, MQPMO
+from sharedq.record import encode_record, needs_look
 from sharedq.refresh import refresh_definition, take_definition
 from sharedq.transmission import as_transmitted
-from sharedq.record import encode_record, needs_look
 
 #: One priority's share of the scores of a queue: room for 2^48 arrivals.
 PRIORITY_STEP = 1 << 48
@@ -313,9 +313,7 @@ def journal_detail(md: MQMD, length: int) -> str:
 # -- asynchronous puts ---------------------------------------------------------------------------------------------
 
 
-def _put_later(
-    connection: Connection, handle: Handle, messages: Sequence[tuple[MQMD, bytes]], pmo: MQPMO
-) -> MQRC:
+def _put_later(connection: Connection, handle: Handle, messages: Sequence[tuple[MQMD, bytes]], pmo: MQPMO) -> MQRC:
     """MQPMO_ASYNC_RESPONSE: buffer; the messages leave with the commit, the next get, or a full buffer."""
     try:
         warning, arguments, details = _prepare(connection, handle, messages, pmo)

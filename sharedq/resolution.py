@@ -127,9 +127,7 @@ def _transmit(
     attributes = repository.qmgr_attributes(here)
     is_member = connection.group.member(qmgr_name) is not None
     if is_member and attributes.igq == "ENABLED" and repository.has_transmit_queue(qmgr_name):
-        return Route(
-            private_structure(qmgr_name), SYSTEM_QSG_TRANSMIT_QUEUE, name, qmgr_name, True, checked, first
-        )
+        return Route(private_structure(qmgr_name), SYSTEM_QSG_TRANSMIT_QUEUE, name, qmgr_name, True, checked, first)
     for candidate in (transmission_queue, qmgr_name, attributes.default_transmission_queue):
         if not candidate:
             continue

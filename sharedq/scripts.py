@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from importlib import resources
 
 from sharedq.mqi.constants import MQRC
@@ -31,7 +31,7 @@ class Script:
     sha: str
 
 
-@lru_cache(maxsize=None)
+@cache
 def load_script(name: str) -> Script:
     """The script *name*, for example ``structure/put``.
 
@@ -45,7 +45,7 @@ def load_script(name: str) -> Script:
     return Script(name, header, source, hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest())
 
 
-@lru_cache(maxsize=None)
+@cache
 def script_names() -> tuple[str, ...]:
     """Names of all scripts, ``admin/...`` and ``structure/...``."""
     root = resources.files("sharedq") / "lua"
@@ -90,12 +90,12 @@ def _in_order(pieces: tuple[str, ...]) -> list[str]:
     return ordered
 
 
-@lru_cache(maxsize=None)
+@cache
 def _prelude(piece: str) -> str:
     return split_header(piece, _read(f"prelude/{piece}.lua"))[1]
 
 
-@lru_cache(maxsize=None)
+@cache
 def _read(path: str) -> str:
     entry = resources.files("sharedq") / "lua" / path
     if not entry.is_file():

@@ -23,7 +23,7 @@ class UnitOfWork:
         messages: messages put and got in it so far (limited by MAXUMSGS).
     """
 
-    __slots__ = ("_owner", "_serial", "parts", "messages", "id")
+    __slots__ = ("_owner", "_serial", "id", "messages", "parts")
 
     def __init__(self, owner: str) -> None:
         self._owner = owner

@@ -113,7 +113,9 @@ def mqback(connection: Connection) -> Outcome:
     return _locked(connection, call)
 
 
-def mqinq(connection: Connection, handle: Handle, selectors: Sequence[int]) -> tuple[dict[int, int | bytes], MQCC, MQRC]:
+def mqinq(
+    connection: Connection, handle: Handle, selectors: Sequence[int]
+) -> tuple[dict[int, int | bytes], MQCC, MQRC]:
     """MQINQ: the value for each selector."""
     with connection.lock:
         values, comp_code, reason = _outcome(lambda: inquiry.inquire(connection, _usable(handle), selectors))

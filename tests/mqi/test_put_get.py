@@ -234,7 +234,8 @@ def test_every_field_of_the_descriptor_travels(group: TestGroup) -> None:
         assert getattr(got, name) == getattr(sent, name), name
     assert (got.group_id, got.msg_seq_number, got.msg_flags) == (b"g" * 24, 3, 8)
     assert (got.persistence, got.priority, got.msg_id) == (1, 4, sent.msg_id)
-    assert len(got.put_date) == 8 and len(got.put_time) == 8
+    assert len(got.put_date) == 8
+    assert len(got.put_time) == 8
 
 
 def test_expired_messages_are_never_returned(group: TestGroup) -> None:
@@ -245,4 +246,5 @@ def test_expired_messages_are_never_returned(group: TestGroup) -> None:
     group.wait_redis_ms(150)
     assert queue.get(GetOption.BROWSE_FIRST).body == b"alive"
     got = queue.get()
-    assert got.body == b"alive" and 0 < got.md.expiry <= 600
+    assert got.body == b"alive"
+    assert 0 < got.md.expiry <= 600

@@ -6,6 +6,7 @@ import pytest
 
 from sharedq import MQIError
 from sharedq.mqi.constants import MQRC, OpenOption
+from sharedq.mqi.errors import NoMsgAvailable
 from sharedq.mqi.headers import MQXQH
 from sharedq.mqi.wire import XQH_LENGTH, unpack_xqh
 from sharedq.objects.definitions import QueueAlias, QueueLocal, QueueRemote
@@ -30,8 +31,7 @@ def transmitted(group: TestGroup, qmgr: str) -> list[tuple[MQXQH, bytes]]:
     while True:
         try:
             body = queue.get().body
-        except MQIError as error:
-            assert error.reason == MQRC.NO_MSG_AVAILABLE
+        except NoMsgAvailable:
             return found
         found.append((unpack_xqh(body), body[XQH_LENGTH:]))
 

@@ -31,7 +31,16 @@ class Server:
     def start(self) -> None:
         """Start it on the data that is there; returns when it answers."""
         self._process = subprocess.Popen(
-            [str(find_server()), "--port", "0", "--unixsocket", str(self.socket), "--dir", str(self.path), *self._options],
+            [
+                str(find_server()),
+                "--port",
+                "0",
+                "--unixsocket",
+                str(self.socket),
+                "--dir",
+                str(self.path),
+                *self._options,
+            ],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
