@@ -1,0 +1,171 @@
+"""What the agent decides about a message that it cannot deliver. Pure.
+
+Sources: IBM MQ for z/OS, "Undelivered/unprocessed messages" and "Report messages" of intra-group queuing;
+IBM MQ reference, "MQDLH", "Report (MQLONG)".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+
+from sharedq.mqi import wire
+from sharedq.mqi.constants import MQRC, Format, MsgType, Report
+from sharedq.mqi.headers import MQDLH
+from sharedq.mqi.limits import NULL_ID, UNLIMITED_EXPIRY
+from sharedq.mqi.structures import MQMD
+
+#: Bytes of data that MQRO_EXCEPTION_WITH_DATA carries.
+REPORT_DATA_LENGTH = 100
+
+
+class Disposal(Enum):
+    """What becomes of a message that cannot be put on its destination."""
+
+    DISCARD = auto()
+    DEAD_LETTER = auto()
+    #: Back out the batch it is in, then the state of retry.
+    BACK_OUT = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Transmitted:
+    """A message off the transmission queue, with where it was to go."""
+
+    md: MQMD
+    body: bytes
+    queue: bytes
+    qmgr: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ReportMessage:
+    """A report to send, and where to."""
+
+    md: MQMD
+    body: bytes
+    queue: bytes
+    qmgr: bytes
+
+
+def unwrap(outer: MQMD, data: bytes) -> Transmitted:
+    """The message inside what a get from a transmission queue returned.
+
+    Raises:
+        MQIError: 2260, it has no transmission-queue header.
+    """
+    header = wire.unpack_xqh(data)
+    md, body = header.msg_desc, data[wire.XQH_LENGTH :]
+    if md.format == Format.MD_EXTENSION:
+        extension = wire.MDE.unpack(body)
+        body = body[extension.struc_length :]
+        md = replace(
+            md,
+            version=2,
+            format=extension.format,
+            encoding=extension.encoding,
+            coded_char_set_id=extension.coded_char_set_id,
+            group_id=extension.group_id,
+            msg_seq_number=extension.msg_seq_number,
+            offset=extension.offset,
+            msg_flags=extension.msg_flags,
+            original_length=extension.original_length,
+        )
+    # Time on the transmission queue counts, too.
+    md.expiry = outer.expiry
+    return Transmitted(md, body, header.remote_q_name, header.remote_q_mgr_name)
+
+
+def dispose(md: MQMD, *, can_dead_letter: bool) -> Disposal:
+    """What to do with an undeliverable message.
+
+    Args:
+        can_dead_letter: there is a dead-letter queue and it has not refused this message.
+    """
+    if md.report & Report.DISCARD_MSG:
+        return Disposal.DISCARD
+    if can_dead_letter:
+        return Disposal.DEAD_LETTER
+    return Disposal.BACK_OUT if md.persistence else Disposal.DISCARD
+
+
+def dead_letter(message: Transmitted, reason: int, appl_name: bytes, date: bytes, time: bytes) -> tuple[MQMD, bytes]:
+    """The message as it goes to the dead-letter queue: an MQDLH in front, its identifiers and context kept.
+
+    Args:
+        date, time: YYYYMMDD and HHMMSSTH, UTC.
+    """
+    md = message.md
+    header = MQDLH(
+        reason=int(reason),
+        dest_q_name=message.queue,
+        dest_q_mgr_name=message.qmgr,
+        encoding=md.encoding,
+        coded_char_set_id=md.coded_char_set_id,
+        format=md.format,
+        put_appl_type=md.put_appl_type,
+        put_appl_name=appl_name,
+        put_date=date,
+        put_time=time,
+    )
+    return replace(md, format=Format.DEAD_LETTER_HEADER), wire.DLH.pack(header) + message.body
+
+
+def exception_report(message: Transmitted, reason: int) -> ReportMessage | None:
+    """The exception report that a message asks for; None when it asks for none, or says not where to."""
+    md = message.md
+    wanted = md.report & Report.EXCEPTION_WITH_FULL_DATA
+    if not wanted or not md.reply_to_q.strip(b" \0"):
+        return None
+    body = b""
+    if wanted == Report.EXCEPTION_WITH_FULL_DATA:
+        body = message.body
+    elif wanted == Report.EXCEPTION_WITH_DATA:
+        body = message.body[:REPORT_DATA_LENGTH]
+    report = MQMD(
+        version=md.version,
+        msg_type=int(MsgType.REPORT),
+        feedback=int(reason),
+        encoding=md.encoding,
+        coded_char_set_id=md.coded_char_set_id,
+        format=md.format,
+        priority=md.priority,
+        persistence=md.persistence,
+        expiry=UNLIMITED_EXPIRY,
+        msg_id=md.msg_id if md.report & Report.PASS_MSG_ID else NULL_ID,
+        correl_id=md.correl_id if md.report & Report.PASS_CORREL_ID else md.msg_id,
+        group_id=md.group_id,
+        msg_seq_number=md.msg_seq_number,
+        offset=md.offset,
+        msg_flags=md.msg_flags,
+        original_length=len(message.body),
+    )
+    if md.report & Report.PASS_DISCARD_AND_EXPIRY:
+        report.expiry = md.expiry
+        report.report = int(md.report & Report.DISCARD_MSG)
+    return ReportMessage(report, body, md.reply_to_q, md.reply_to_q_mgr)
+
+
+def is_about_the_message(reason: int) -> bool:
+    """Whether a put's failure says something of the message or its destination, rather than of the agent.
+
+    The latter (no connection, no storage, a structure in trouble) is no ground to dispose of any message.
+    """
+    return reason not in _OF_THE_AGENT
+
+
+_OF_THE_AGENT = frozenset(
+    {
+        MQRC.CONNECTION_BROKEN,
+        MQRC.BACKED_OUT,
+        MQRC.STORAGE_MEDIUM_FULL,
+        MQRC.NOT_AUTHORIZED,
+        MQRC.Q_MGR_STOPPING,
+        MQRC.Q_MGR_QUIESCING,
+        MQRC.Q_MGR_NOT_AVAILABLE,
+        MQRC.SYNCPOINT_LIMIT_REACHED,
+        MQRC.UNEXPECTED_ERROR,
+        MQRC.CF_STRUC_IN_USE,
+        MQRC.CF_STRUC_LIST_HDR_IN_USE,
+    }
+)

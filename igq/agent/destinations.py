@@ -1,0 +1,85 @@
+"""Where messages on the agent's part of the transmission queue go: codes and the queues they mean."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from sharedq.connection import Connection
+from sharedq.facts import QueueFacts
+from sharedq.handle import StructureAccess
+from sharedq.keys import QueueKeys
+from sharedq.mqi.limits import MAX_PRIORITY
+from sharedq.putting import PRIORITY_STEP
+
+#: Destinations that one transfer call names: each costs the call a look at its queue.
+ACTIVE_MAX = 16
+
+
+@dataclass(slots=True)
+class Destination:
+    """A local queue of the agent's own structure: messages for it move without being read."""
+
+    name: str
+    code: str
+    queue: QueueKeys
+    version: str
+    facts: QueueFacts
+
+    def arguments(self, length_max_at_source: int) -> tuple[str | int | float, ...]:
+        """This destination in a transfer call."""
+        facts = self.facts
+        base = str((MAX_PRIORITY - facts.default_priority) * PRIORITY_STEP) if facts.is_fifo else ""
+        # What fits the transmission queue fits here: no need to measure each message.
+        length_max = facts.max_msg_length if facts.max_msg_length < length_max_at_source else 0
+        return (self.name, self.code, self.version, facts.max_depth, base, length_max)
+
+
+class Destinations:
+    """The destinations in use, the latest `ACTIVE_MAX` of them."""
+
+    def __init__(self, connection: Connection, access: StructureAccess) -> None:
+        self._connection, self._access = connection, access
+        self._active: OrderedDict[str, Destination] = OrderedDict()
+
+    def __iter__(self) -> Iterator[Destination]:
+        return iter(self._active.values())
+
+    def learn(self, codes: Iterable[bytes]) -> bool:
+        """Look up unknown codes; true when all are queues that messages can be moved to.
+
+        The others (in another structure, aliases, remote, put-inhibited, missing) are delivered by puts.
+        """
+        found_all = True
+        for code in codes:
+            name = self._name_of(code)
+            if name is None or not self._load(name, code.decode()):
+                found_all = False
+        return found_all
+
+    def reload(self, names: Iterable[bytes]) -> None:
+        """Their definitions have changed."""
+        for name in names:
+            for destination in list(self):
+                if destination.name == name.decode():
+                    del self._active[destination.code]
+                    self._load(destination.name, destination.code)
+
+    def _name_of(self, code: bytes) -> str | None:
+        key = self._access.keys.destinations
+        name = self._connection.command(key, "HGET", key, b"#" + code)
+        return None if name is None else str(name.decode())
+
+    def _load(self, name: str, code: str) -> bool:
+        queue = self._access.keys.queue(name)
+        version, definition = self._connection.command(queue.queue, "HMGET", queue.queue, "ver", "def")
+        if version is None:
+            return False
+        facts = QueueFacts.of(definition)
+        if facts.is_put_inhibited or facts.is_transmission:
+            return False
+        self._active[code] = Destination(name, code, queue, version.decode(), facts)
+        if len(self._active) > ACTIVE_MAX:
+            self._active.popitem(last=False)
+        return True

@@ -1,0 +1,84 @@
+"""The agent's state as `igq status` shows it, written when it changes and at most once a second."""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from sharedq.group import Group
+from sharedq.mqi.errors import MQIError
+
+#: Shortest time between two reports, seconds.
+PERIOD_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class AgentState:
+    """``state``: RUNNING, RETRY or STOPPED. ``next_retry_ms``: wall clock, null unless in RETRY."""
+
+    state: str
+    pid: int
+    restarts: int
+    short_retries: int = 0
+    long_retries: int = 0
+    next_retry_ms: int | None = None
+    delivered: int = 0
+    last_error: str = ""
+
+
+class Reporter:
+    """Writes the latest state from a thread of its own: the agent never waits for it; idle, it costs nothing."""
+
+    def __init__(self, group: Group, qmgr: str, state: AgentState) -> None:
+        self._group, self._qmgr = group, qmgr
+        self._state = state
+        self._written: AgentState | None = None
+        self._changed = threading.Condition()
+        self._is_ending = False
+        self._pause = threading.Event()
+        self._thread = threading.Thread(target=self._write_changes, name="report", daemon=True)
+        self._thread.start()
+
+    def update(self, **changes: Any) -> None:
+        """Change fields of the state."""
+        with self._changed:
+            self._state = replace(self._state, **changes)
+            self._changed.notify()
+
+    @property
+    def state(self) -> AgentState:
+        """The state as it is now, written or not."""
+        return self._state
+
+    def end(self, **changes: Any) -> None:
+        """Change fields a last time and write them."""
+        with self._changed:
+            self._state = replace(self._state, **changes)
+            self._is_ending = True
+            self._pause.set()
+            self._changed.notify()
+        self._thread.join()
+
+    def _write_changes(self) -> None:
+        while True:
+            with self._changed:
+                while self._state == self._written and not self._is_ending:
+                    self._changed.wait()
+                state, is_ending = self._state, self._is_ending
+            try:
+                write_agent_state(self._group, self._qmgr, state)
+                self._written = state
+            except MQIError:
+                # The next period tries again; the agent itself finds out what is wrong with Redis.
+                pass
+            if is_ending:
+                return
+            self._pause.wait(PERIOD_S)
+
+
+def write_agent_state(group: Group, qmgr: str, state: AgentState) -> None:
+    """Make *state* the one that others see. Raises MQIError: Redis cannot be reached."""
+    key = group.keys.agents
+    group.command(key, "HSET", key, qmgr, json.dumps(asdict(state)))

@@ -1,0 +1,26 @@
+"""Child processes that never outlive their parent."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+
+_PR_SET_PDEATHSIG = 1
+
+
+def die_with_parent(parent_pid: int, signal_number: int = signal.SIGKILL) -> None:
+    """Have the kernel send this process *signal_number* when its parent ends, in whichever way.
+
+    To be called first thing in the child. On systems without this service (not Linux) children rely on the
+    pipe to their parent alone.
+    """
+    if sys.platform != "linux":
+        return
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(_PR_SET_PDEATHSIG, int(signal_number), 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG)")
+    if os.getppid() != parent_pid:
+        # The parent ended before it could be watched.
+        os.kill(os.getpid(), signal_number)

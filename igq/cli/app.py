@@ -1,0 +1,41 @@
+"""Puts the commands together. What one needs is imported when it runs, so that ``igq --help`` is quick."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from igq import __version__
+from igq.cli import demo, drill, group, messages, mqsc, pipeline, qmgr, status
+
+
+def build_app() -> typer.Typer:
+    """The ``igq`` command with all its subcommands."""
+    app = typer.Typer(
+        name="igq",
+        help="Queue-sharing groups as IBM MQ for z/OS has them, on Redis or Valkey.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        epilog="Settings: IGQ_GROUP (QSG1), IGQ_REDIS_URL (unset: an embedded one), IGQ_DATA_DIR, IGQ_CONFIG.",
+    )
+    app.callback()(_global_options)
+    for command in (demo, group, qmgr, mqsc, messages, status, drill, pipeline):
+        command.add_to(app)
+    return app
+
+
+def _show_version(is_wanted: bool) -> None:
+    if is_wanted:
+        typer.echo(f"igq {__version__}")
+        raise typer.Exit
+
+
+def _global_options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Queue-sharing groups as IBM MQ for z/OS has them, on Redis or Valkey."""

@@ -1,0 +1,147 @@
+"""``igq put``, ``igq get`` and ``igq browse``: the sample programs amqsput, amqsget and amqsbcg."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Annotated
+
+import typer
+
+_QMGR = typer.Argument(metavar="QMGR", help="Queue manager, or the group's name for any member.")
+_QUEUE = typer.Argument(metavar="QUEUE", help="Name of the queue.")
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    app.command("put")(put)
+    app.command("get")(get)
+    app.command("browse")(browse)
+
+
+def put(
+    qmgr: Annotated[str, _QMGR],
+    queue: Annotated[str, _QUEUE],
+    messages: Annotated[
+        list[str] | None, typer.Argument(metavar="[MESSAGE]...", help="Messages; none: lines of standard input.")
+    ] = None,
+    target: Annotated[str, typer.Option("--qmgr", metavar="TARGET", help="Queue manager that has the queue.")] = "",
+    persistent: Annotated[
+        bool | None, typer.Option("--persistent/--nonpersistent", help="Default: as the queue says.")
+    ] = None,
+    priority: Annotated[int, typer.Option(min=-1, max=9, help="0 to 9; -1: as the queue says.")] = -1,
+) -> int:
+    """Put messages on a queue, one for each argument, or for each line of standard input."""
+    import sharedq
+    from sharedq.mqi.constants import Format, OpenOption, Persistence, PutOption
+    from sharedq.mqi.structures import MQMD
+
+    persistence = int(Persistence.AS_Q_DEF) if persistent is None else int(persistent)
+    options = OpenOption.OUTPUT | OpenOption.FAIL_IF_QUIESCING
+    count = 0
+    with (
+        sharedq.connect(qmgr, appl_name="igq put") as connection,
+        connection.open(queue, options, qmgr_name=target) as to,
+    ):
+        for body in _bodies(messages):
+            md = MQMD(format=Format.STRING, persistence=persistence, priority=priority)
+            to.put(body, md, options=PutOption.FAIL_IF_QUIESCING)
+            count += 1
+    typer.echo(f"{count} message{'' if count == 1 else 's'} put on {queue}", err=True)
+    return 0
+
+
+def get(
+    qmgr: Annotated[str, _QMGR],
+    queue: Annotated[str, _QUEUE],
+    wait: Annotated[
+        float, typer.Option(min=-1, metavar="S", help="Seconds to wait for each message; -1: for ever.")
+    ] = 1.0,
+    max_messages: Annotated[
+        int | None, typer.Option("--max", min=1, metavar="N", help="Get at most N messages.")
+    ] = None,
+) -> int:
+    """Get messages and print their bodies, one a line, until none comes within the wait."""
+    import sharedq
+    from sharedq.mqi.constants import MQRC, GetOption, OpenOption
+
+    options = GetOption.FAIL_IF_QUIESCING | GetOption.SYNCPOINT | (GetOption.WAIT if wait else 0)
+    wait_ms = -1 if wait < 0 else int(wait * 1000)
+    count = 0
+    with (
+        sharedq.connect(qmgr, appl_name="igq get") as connection,
+        connection.open(queue, OpenOption.INPUT_AS_Q_DEF | OpenOption.FAIL_IF_QUIESCING) as source,
+    ):
+        while max_messages is None or count < max_messages:
+            try:
+                message = source.get(options, wait_ms=wait_ms)
+            except sharedq.MQIError as error:
+                if error.reason == MQRC.NO_MSG_AVAILABLE:
+                    break
+                raise
+            # Printed before it is gone: a reader that closes the pipe loses nothing.
+            print(printable(message.body), flush=True)
+            connection.commit()
+            count += 1
+    return 0
+
+
+def browse(
+    qmgr: Annotated[str, _QMGR],
+    queue: Annotated[str, _QUEUE],
+    max_messages: Annotated[
+        int | None, typer.Option("--max", min=1, metavar="N", help="Show at most N messages.")
+    ] = None,
+) -> int:
+    """Show descriptors and bodies of the messages on a queue; nothing is removed."""
+    import dataclasses
+
+    import sharedq
+    from sharedq.mqi.constants import MQRC, GetOption, OpenOption
+
+    count = 0
+    with (
+        sharedq.connect(qmgr, appl_name="igq browse") as connection,
+        connection.open(queue, OpenOption.BROWSE | OpenOption.FAIL_IF_QUIESCING) as source,
+    ):
+        while max_messages is None or count < max_messages:
+            step = GetOption.BROWSE_NEXT if count else GetOption.BROWSE_FIRST
+            try:
+                message = source.get(step | GetOption.FAIL_IF_QUIESCING, match_options=0)
+            except sharedq.MQIError as error:
+                if error.reason == MQRC.NO_MSG_AVAILABLE:
+                    break
+                raise
+            count += 1
+            print(f"---- message {count}, {message.data_length} bytes")
+            for field in dataclasses.fields(message.md):
+                value = getattr(message.md, field.name)
+                print(f"  {field.name:<20} {_shown(value)}")
+            print(f"  {'body':<20} {printable(message.body)}", flush=True)
+    typer.echo(f"{count} message{'' if count == 1 else 's'} on {queue}", err=True)
+    return 0
+
+
+def printable(body: bytes) -> str:
+    """A body as one line of text: what is not text is shown as ``\\xNN``, and a backslash as two."""
+    text = body.replace(b"\\", b"\\\\").decode("utf-8", "backslashreplace")
+    return "".join(char if char.isprintable() else _escaped(char) for char in text)
+
+
+def _escaped(char: str) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in char.encode())
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bytes):
+        text = value.decode("ascii", "replace")
+        return repr(text) if text.isprintable() and value.strip(b"\0") else value.hex() or "''"
+    return str(value)
+
+
+def _bodies(messages: list[str] | None) -> Iterator[bytes]:
+    if messages:
+        yield from (message.encode("utf-8", "surrogateescape") for message in messages)
+        return
+    for line in sys.stdin.buffer:
+        yield line.rstrip(b"\r\n")

@@ -1,0 +1,61 @@
+"""``igq mqsc``: MQSC commands from a file, the command line or standard input."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from igq.errors import CommandError
+
+#: Exit status when commands could not be run at all.
+COULD_NOT_RUN = 20
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    app.command("mqsc")(mqsc)
+
+
+def mqsc(
+    qmgr: Annotated[str, typer.Argument(metavar="QMGR", help="Queue manager that the commands are for.")],
+    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="File of commands; none: standard input.")] = None,
+    command: Annotated[
+        list[str] | None, typer.Option("-c", "--command", metavar="COMMAND", help="A command; may be repeated.")
+    ] = None,
+) -> int:
+    """Run MQSC commands (DEFINE, ALTER, DELETE, DISPLAY, CLEAR ...).
+
+    Ends with 0 when all were done, 10 when one failed, 20 when they could not be run.
+    """
+    try:
+        return _run(qmgr, file, command or [])
+    except CommandError as error:
+        raise CommandError(str(error), COULD_NOT_RUN) from None
+    except (KeyboardInterrupt, BrokenPipeError):
+        raise
+    except Exception as error:
+        raise CommandError(" ".join(str(error).split()) or type(error).__name__, COULD_NOT_RUN) from error
+
+
+def _run(qmgr: str, file: Path | None, commands: list[str]) -> int:
+    from config.loading import load_settings
+    from igq.mqsc_session import run_session
+
+    if file is not None and commands:
+        raise CommandError("FILE and -c exclude each other")
+    settings = load_settings()
+    if commands:
+        return run_session(settings, qmgr, io.StringIO("\n".join(commands) + "\n"), sys.stdout)
+    if file is None:
+        return run_session(settings, qmgr, sys.stdin, sys.stdout)
+    try:
+        text = file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise CommandError(f"{file}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise CommandError(f"{file}: it is not UTF-8 text") from None
+    return run_session(settings, qmgr, io.StringIO(text), sys.stdout)

@@ -1,0 +1,54 @@
+"""``igq qmgr start`` and ``igq qmgr stop``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+_NAME = typer.Argument(metavar="QMGR", help="Name of the queue manager.")
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    qmgr = typer.Typer(help="One queue manager.", no_args_is_help=True)
+    qmgr.command("start")(start)
+    qmgr.command("stop")(stop)
+    app.add_typer(qmgr, name="qmgr")
+
+
+def start(
+    name: Annotated[str, _NAME],
+    parent: Annotated[int, typer.Option("--parent", hidden=True, help="End with this process.")] = 0,
+) -> int:
+    """Start a queue manager in the foreground; it prints a line when it is ready.
+
+    The first Ctrl-C stops it in good order, the second at once.
+    """
+    from config.loading import load_settings
+    from igq.child import die_with_parent
+    from igq.manager import QueueManager
+
+    if parent:
+        die_with_parent(parent)
+    QueueManager(load_settings(), name).run()
+    return 0
+
+
+def stop(
+    name: Annotated[str, _NAME],
+    immediate: Annotated[bool, typer.Option("--immediate", help="End programs at once.")] = False,
+    timeout: Annotated[
+        float, typer.Option(min=0, metavar="S", help="Seconds for programs to end; then their work is backed out.")
+    ] = 30.0,
+) -> int:
+    """Stop a queue manager, wherever it runs; returns when it has stopped.
+
+    New connections are refused; the manager waits for programs to disconnect.
+    """
+    from config.loading import load_settings
+    from igq.stopping import stop_manager
+
+    stop_manager(load_settings(), name, is_immediate=immediate, timeout_s=timeout)
+    typer.echo(f"queue manager {name} has stopped")
+    return 0

@@ -1,0 +1,25 @@
+"""``igq status``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    app.command("status")(status)
+
+
+def status(as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for scripts.")] = False) -> int:
+    """Show the group: managers, agents, recoveries and queues."""
+    from config.loading import load_settings
+    from igq.status import print_tables, read_status
+
+    found = read_status(load_settings())
+    if as_json:
+        typer.echo(found.model_dump_json(indent=2))
+    else:
+        print_tables(found)
+    return 0

@@ -1,0 +1,264 @@
+"""One incarnation of a queue manager at work: its lease, its watch on the others, its agent, its end."""
+
+from __future__ import annotations
+
+import math
+import queue
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, auto
+from functools import partial
+from typing import Any
+
+from igq.agent.reporting import AgentState, write_agent_state
+from igq.agent_child import AgentChild
+from igq.membership import Membership, Renewal
+from igq.worker import Worker
+from recovery.target import Target
+from recovery.watch import due, next_look_ms
+from sharedq.mqi.errors import MQIError
+
+#: Default time for programs to end when the manager quiesces, seconds.
+STOP_TIMEOUT_S = 30.0
+#: While it quiesces, how often it looks whether programs have ended, seconds.
+_QUIESCE_LOOK_S = 0.25
+#: Shortest time between two renewals, seconds.
+_RENEWAL_MIN_S = 0.05
+#: An agent that ended within this time was started too soon, seconds.
+_AGENT_SETTLED_S = 10.0
+_AGENT_DELAY_MAX_S = 5.0
+
+Event = Callable[[], None]
+Inbox = queue.SimpleQueue[Event]
+
+
+class Ending(Enum):
+    """How an incarnation ended."""
+
+    STOPPED = auto()
+    LEASE_LOST = auto()
+
+
+@dataclass(slots=True)
+class _Stop:
+    is_immediate: bool
+    until_s: float
+    is_told: bool = False
+    is_shutting_down: bool = False
+
+
+class Incarnation:
+    """Runs in the thread that calls `run`; everything else reaches it as events in the inbox.
+
+    Args:
+        say: takes a message id of `igq.messages` and its fields.
+    """
+
+    def __init__(self, membership: Membership, inbox: Inbox, say: Callable[..., None]) -> None:
+        self._membership, self._inbox, self._say = membership, inbox, say
+        self._process, _ = membership.new_process("manager")
+        self.worker = Worker(membership.group, self._process, say)
+        self._agent: AgentChild | None = None
+        self._agent_due_s: float | None = None
+        self._agent_started_s = 0.0
+        self._agent_delay_s = 0.0
+        self._restarts = 0
+        self._stop: _Stop | None = None
+        self._ending: Ending | None = None
+        self.lost_why = ""
+        self._look_at_s = 0.0
+        self._next_s = 0.0
+
+    def run(self) -> Ending:
+        """Work until stopped, or until the lease is lost; nothing of this incarnation runs afterwards."""
+        self._start_agent()
+        while (ending := self._ending) is None:
+            self._wait_for_event()
+            self._do_what_is_due()
+        self.worker.end()
+        if ending is Ending.LEASE_LOST:
+            self._process.lose(self.lost_why)
+        if self._agent is not None:
+            self._agent.kill()
+        return ending
+
+    def request_stop(self, *, is_immediate: bool, timeout_s: float = STOP_TIMEOUT_S) -> None:
+        """Begin to stop, or hasten it. To be called from an event."""
+        if self._stop is None:
+            mode = "immediate" if is_immediate else "quiesce"
+            self._say("CSQY009I", mode=mode, timeout_s=0 if is_immediate else timeout_s)
+            self._stop = _Stop(is_immediate, time.monotonic() + timeout_s)
+        elif is_immediate and not self._stop.is_immediate:
+            self._say("CSQY002I", mode="immediate")
+            self._stop.is_immediate = True
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether it has begun to stop."""
+        return self._stop is not None
+
+    def _do_what_is_due(self) -> None:
+        now_s = time.monotonic()
+        if now_s >= self._next_s:
+            self._renew()
+        if self._agent_due_s is not None and now_s >= self._agent_due_s:
+            self._start_agent()
+        if self._stop is not None:
+            self._go_on_stopping(self._stop)
+
+    def _wait_for_event(self) -> None:
+        wanted = [self._next_s]
+        if self._agent_due_s is not None:
+            wanted.append(self._agent_due_s)
+        if self._stop is not None and not self._stop.is_shutting_down:
+            wanted.append(time.monotonic() + _QUIESCE_LOOK_S)
+        try:
+            event = self._inbox.get(timeout=max(0.0, min(wanted) - time.monotonic()))
+        except queue.Empty:
+            return
+        event()
+
+    # -- the lease, and the others' ------------------------------------------------------------------------
+
+    def _renew(self) -> None:
+        membership, agent = self._membership, self._agent
+        look = time.monotonic() >= self._look_at_s
+        processes = [self._process.token, *([agent.token] if agent is not None else [])]
+        try:
+            renewal = membership.renew(processes, look=look)
+        except MQIError as error:
+            self._renew_later(error)
+            return
+        if not renewal.is_held:
+            self._lose("a peer has taken it for dead")
+            return
+        at_s = membership.renewed_at_s
+        if self._process.token not in renewal.lost:
+            self._process.renewed(at_s)
+        if agent is not None and agent.token not in renewal.lost:
+            agent.renewed(at_s)
+        if look:
+            self._watch(renewal)
+        self._plan_next(at_s)
+        asked = renewal.member.get("stop")
+        if asked:
+            timeout_s = float(renewal.member.get("stop_timeout_s", STOP_TIMEOUT_S))
+            self.request_stop(is_immediate=asked == "immediate", timeout_s=timeout_s)
+
+    def _watch(self, renewal: Renewal) -> None:
+        targets = due(renewal.leases, renewal.now_ms, self._membership.token)
+        for target in targets:
+            self.worker.recover_soon(target)
+        lease_ms = self._membership.group.settings.lease_ms
+        look_ms = next_look_ms(renewal.leases, renewal.now_ms, lease_ms)
+        # What is due hides later leases from the look, and may need another recoverer: look at each renewal.
+        wait_ms = min(look_ms, 1000 * self._membership.period_s) if targets else look_ms
+        self._look_at_s = self._membership.renewed_at_s + (wait_ms + 2) / 1000
+
+    def _plan_next(self, renewed_at_s: float) -> None:
+        """Renew at least every period, and so that one renewal falls on the moment of the next look."""
+        left_s = max(_RENEWAL_MIN_S, self._look_at_s - renewed_at_s)
+        self._next_s = renewed_at_s + left_s / math.ceil(left_s / self._membership.period_s)
+
+    def _renew_later(self, error: MQIError) -> None:
+        now_s, safe_until_s = time.monotonic(), self._membership.safe_until_s
+        if now_s >= safe_until_s:
+            self._lose(f"the lease could not be renewed in time: {error}")
+            return
+        wait_s = self._membership.period_s / 4 * random.uniform(0.5, 1.0)
+        self._next_s = min(now_s + wait_s, safe_until_s)
+
+    def _lose(self, why: str) -> None:
+        if self._stop is not None and self._stop.is_shutting_down:
+            # It is just being given up; the worker will say so.
+            self._next_s = math.inf
+            return
+        self.lost_why = why
+        self._ending = Ending.LEASE_LOST
+
+    # -- the agent -----------------------------------------------------------------------------------------
+
+    def _start_agent(self) -> None:
+        self._agent_due_s = None
+        try:
+            process, sent_at_s = self._membership.new_process("IGQ agent")
+        except MQIError:
+            # Redis is away; the lease will tell when it is back.
+            self._agent_due_s = time.monotonic() + self._membership.period_s
+            return
+        self._agent_started_s = time.monotonic()
+        self._agent = AgentChild(process, sent_at_s, self._restarts, self._agent_says, self._agent_ended)
+        self._say("CSQM050I", pid=self._agent.pid)
+
+    def _agent_says(self, message: dict[str, Any]) -> None:
+        if message["kind"] == "say":
+            self._say(message["id"], **message["fields"])
+
+    def _agent_ended(self, child: AgentChild) -> None:
+        """Called in the thread that listens to the agent."""
+        self._inbox.put(partial(self._replace_agent, child))
+
+    def _replace_agent(self, child: AgentChild) -> None:
+        if child is not self._agent or (self._stop is not None and self._stop.is_shutting_down):
+            return
+        self._agent = None
+        self._restarts += 1
+        self._say("CSQM067E", why=child.how_it_ended)
+        is_settled = time.monotonic() - self._agent_started_s > _AGENT_SETTLED_S
+        self._agent_delay_s = 0.0 if is_settled else min(_AGENT_DELAY_MAX_S, 2 * self._agent_delay_s + 0.1)
+
+        def recover_then_start() -> None:
+            # Its tag is free, and what it did is resolved, before the next one asks for the tag.
+            self.worker.recover_ended(child.token)
+            self._inbox.put(self._agent_is_due)
+
+        self.worker.submit(recover_then_start)
+
+    def _agent_is_due(self) -> None:
+        if self._stop is None or not self._stop.is_shutting_down:
+            self._agent_due_s = time.monotonic() + self._agent_delay_s
+
+    # -- the end -------------------------------------------------------------------------------------------
+
+    def _go_on_stopping(self, stop: _Stop) -> None:
+        if stop.is_shutting_down:
+            return
+        try:
+            if not stop.is_told:
+                self._membership.tell(state="QUIESCING")
+                stop.is_told = True
+            is_over = stop.is_immediate or time.monotonic() >= stop.until_s
+            if not is_over and self._membership.programs(self._own_tokens()):
+                return
+        except MQIError:
+            # Redis is away: the lease decides how long to try.
+            return
+        stop.is_shutting_down = True
+        self._agent_due_s = None
+        self.worker.submit(self._shut_down)
+
+    def _own_tokens(self) -> list[str]:
+        return [self._process.token, *([self._agent.token] if self._agent is not None else [])]
+
+    def _shut_down(self) -> None:
+        """In the worker's thread: end the agent, what is left of the programs, and the membership."""
+        agent, membership = self._agent, self._membership
+        try:
+            if agent is not None:
+                self._say("CSQM051I")
+                if not agent.stop():
+                    self.worker.recover_ended(agent.token)
+                    state = AgentState("STOPPED", agent.pid, self._restarts)
+                    write_agent_state(membership.group, membership.qmgr, state)
+            self.worker.disconnect()
+            if not membership.leave(self._own_tokens()):
+                self.worker.recover(Target.parse(membership.token), is_forced=True, state="STOPPED")
+        except MQIError as error:
+            # The lease runs out, and the peers do the rest.
+            self._say("CSQE015I", target=membership.token, error=str(error))
+        self._inbox.put(self._has_stopped)
+
+    def _has_stopped(self) -> None:
+        self._ending = Ending.STOPPED

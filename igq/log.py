@@ -1,0 +1,60 @@
+"""The log of a manager: lines with IBM's message ids on standard output and in NAME.log."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import MutableMapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TextIO
+
+import structlog
+
+from igq.messages import MESSAGES, text_of
+
+
+def start_log(qmgr: str, data_dir: Path) -> structlog.typing.FilteringBoundLogger:
+    """Log to standard output and to ``QMGR.log`` in *data_dir*; returns the logger of that manager.
+
+    Fields of an event are what its text in `igq.messages` names. Events of libraries are written as they are.
+
+    Raises:
+        OSError: the file cannot be opened.
+    """
+    file = (data_dir / f"{qmgr}.log").open("a", encoding="utf-8", buffering=1)
+    structlog.configure(
+        processors=[structlog.processors.add_log_level, _render],
+        wrapper_class=structlog.make_filtering_bound_logger("info"),
+        logger_factory=lambda *_: _Tee(sys.stdout, file),
+        cache_logger_on_first_use=False,
+    )
+    logger: structlog.typing.FilteringBoundLogger = structlog.get_logger().bind(qmgr=qmgr)
+    return logger
+
+
+class _Tee:
+    """Writes each line to several streams; a reader that has gone away must not end a queue manager."""
+
+    def __init__(self, *streams: TextIO) -> None:
+        self._streams = streams
+
+    def msg(self, line: str) -> None:
+        for stream in self._streams:
+            try:
+                stream.write(line + "\n")
+                stream.flush()
+            except (OSError, ValueError):
+                continue
+
+    debug = info = warning = error = critical = exception = msg
+
+
+def _render(_: Any, __: str, event: MutableMapping[str, Any]) -> str:
+    fields = dict(event)
+    name = str(fields.pop("event"))
+    at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
+    if name in MESSAGES:
+        return f"{at} {name} {text_of(name, fields)}"
+    level, qmgr = fields.pop("level", ""), fields.pop("qmgr", "")
+    details = " ".join(f"{key}={value}" for key, value in fields.items())
+    return " ".join(part for part in (at, level, str(qmgr), name, details) if part)

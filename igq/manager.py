@@ -1,0 +1,178 @@
+"""The queue manager process: joins its group, works, stops or joins again."""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import time
+from functools import partial
+from types import FrameType
+from typing import Any
+
+import structlog
+from apscheduler.schedulers.background import BackgroundScheduler
+from tenacity import RetryCallState, Retrying, retry_if_exception_type, wait_exponential_jitter
+
+from config.loading import prepare_data_dir
+from config.settings import Settings
+from igq import __version__
+from igq.errors import CommandError, not_a_name
+from igq.incarnation import Ending, Inbox, Incarnation
+from igq.log import start_log
+from igq.membership import Membership, host_name
+from recovery.target import valid_qmgr_name
+from sharedq.durability import read_durability
+from sharedq.group import Group
+from sharedq.mqi.errors import MQIError
+from sharedq.objects.repository import Repository
+from sharedq.objects.system import SYSTEM_DEAD_LETTER_QUEUE, define_system_objects
+
+#: How often expired messages are looked for where EXPRYINT does not say, seconds.
+EXPIRY_SCAN_S = 60
+
+
+class QueueManager:
+    """One queue manager in the foreground of this process.
+
+    Signals: the first SIGTERM or SIGINT quiesces, the second stops at once, a third ends the process.
+    """
+
+    def __init__(self, settings: Settings, name: str) -> None:
+        if not valid_qmgr_name(name):
+            raise CommandError(not_a_name(name))
+        self._settings, self.name = settings, name
+        self._group = Group(settings)
+        self._inbox: Inbox = queue.SimpleQueue()
+        self._incarnation: Incarnation | None = None
+        self._signals = 0
+        self._log: structlog.typing.FilteringBoundLogger
+
+    def run(self) -> None:
+        """Join, work and stop. Returns when the manager has stopped.
+
+        Raises:
+            CommandError: it runs already; durability is strict and not there; the log cannot be written.
+            DeploymentError, MQIError: Redis cannot be used.
+        """
+        prepare_data_dir(self._settings)
+        try:
+            self._log = start_log(self.name, self._settings.data_dir)
+        except OSError as error:
+            raise CommandError(f"{self.name}: the log cannot be written: {error}") from None
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._on_signal)
+        try:
+            self._tell_deployment()
+            membership = Membership.join(self._group, self.name, self._info(), self._wait_for_predecessor)
+            while self._serve(membership) is Ending.LEASE_LOST:
+                membership = self._rejoin()
+        except _Interrupted:
+            pass
+        finally:
+            self._group.leave()
+        self._say("CSQY003I")
+
+    def _serve(self, membership: Membership) -> Ending:
+        """One incarnation, from joining to its end."""
+        self._say("CSQY001I", incarnation=membership.incarnation, pid=os.getpid())
+        scheduler = BackgroundScheduler(timezone="UTC")
+        try:
+            incarnation = self._incarnation = Incarnation(membership, self._inbox, self._say)
+            self._open_for_business(membership, scheduler, incarnation)
+            ending = incarnation.run()
+            why = incarnation.lost_why
+        except MQIError as error:
+            ending, why = Ending.LEASE_LOST, str(error)
+        finally:
+            self._incarnation = None
+            if scheduler.running:
+                scheduler.shutdown(wait=False)
+        if ending is Ending.LEASE_LOST:
+            if self._signals:
+                raise _Interrupted
+            self._say("CSQY333E", why=why)
+        return ending
+
+    def _open_for_business(
+        self, membership: Membership, scheduler: BackgroundScheduler, incarnation: Incarnation
+    ) -> None:
+        repository = Repository(self._group, self.name)
+        repository.prepare_manager(self.name)
+        define_system_objects(repository, self._settings.default_structure)
+        if membership.incarnation == 1:
+            # Later starts leave it as the administrator wants it.
+            repository.alter_qmgr(self.name, {"dead_letter_queue": SYSTEM_DEAD_LETTER_QUEUE})
+        for structure in self._group.structure_names():
+            self._say("CSQE005I", structure=structure)
+        attributes = repository.qmgr_attributes(self.name)
+        interval_s = attributes.expiry_interval_s or EXPIRY_SCAN_S
+        scan = partial(incarnation.worker.discard_expired, interval_s * 1000)
+        scheduler.add_job(incarnation.worker.submit, "interval", (scan,), seconds=interval_s, max_instances=1)
+        scheduler.start()
+        membership.tell(state="RUNNING", igq=attributes.igq)
+        self._say("CSQY022I")
+        self._say("CSQ9022I", incarnation=membership.incarnation, pid=os.getpid())
+
+    def _tell_deployment(self) -> None:
+        settings, group = self._settings, self._group
+        # Through a link first: its errors are told apart better than a client's.
+        group.members()
+        durability = read_durability(group.client(), wait_replicas=settings.wait_replicas)
+        self._say("CSQY000I", version=__version__, group=group.name, redis=settings.redis_url_masked)
+        self._say("CSQJ001I", statement=durability.statement)
+        if not durability.meets(strict=settings.durability == "strict"):
+            raise CommandError(f"{self.name} does not start, durability is strict: {durability.statement}")
+
+    def _info(self) -> dict[str, Any]:
+        return {"pid": os.getpid(), "host": host_name(), "igq": "DISABLED"}
+
+    def _rejoin(self) -> Membership:
+        """Join as a new incarnation as soon as Redis answers."""
+
+        def before_sleep(state: RetryCallState) -> None:
+            assert state.outcome is not None
+            assert state.next_action is not None
+            self._say("CSQY335E", error=state.outcome.exception(), wait_s=state.next_action.sleep)
+
+        retrying = Retrying(
+            wait=wait_exponential_jitter(initial=0.1, max=5.0, jitter=0.1),
+            retry=retry_if_exception_type(MQIError),
+            sleep=self._wait,
+            before_sleep=before_sleep,
+        )
+        return retrying(Membership.join, self._group, self.name, self._info(), self._wait_for_predecessor)
+
+    def _wait_for_predecessor(self, seconds: float) -> None:
+        self._say("CSQY334I", wait_s=seconds)
+        self._wait(seconds)
+
+    def _wait(self, seconds: float) -> None:
+        """Wait; a signal ends the manager, which has nothing to lose yet."""
+        end_s = time.monotonic() + seconds
+        while not self._signals and (left_s := end_s - time.monotonic()) > 0:
+            try:
+                self._inbox.get(timeout=left_s)()
+            except queue.Empty:
+                break
+        if self._signals:
+            raise _Interrupted
+
+    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+        self._signals += 1
+        if self._signals > 2:
+            # The agent follows by itself; peers recover what was under way.
+            os._exit(1)
+        # Nothing else is safe in a signal handler; SimpleQueue.put is.
+        self._inbox.put(partial(self._stop_asked, self._signals > 1))
+
+    def _stop_asked(self, is_immediate: bool) -> None:
+        if self._incarnation is not None:
+            self._incarnation.request_stop(is_immediate=is_immediate)
+
+    def _say(self, message_id: str, **fields: Any) -> None:
+        self._log.info(message_id, **fields)
+
+
+class _Interrupted(Exception):
+    """Told to stop while nothing was running."""

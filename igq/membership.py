@@ -1,0 +1,177 @@
+"""A manager's place in the group: taking its name, renewing its lease, leaving."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from igq.errors import CommandError
+from sharedq.group import Group
+from sharedq.kept_process import KeptProcess
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import error_for
+from sharedq.owner import RENEWALS_PER_LEASE, SAFETY_PART
+
+#: Leases of others that a renewal looks at, the earliest first.
+LOOK = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Renewal:
+    """What a renewal answered.
+
+    Attributes:
+        is_held: the lease is ours; false: a peer has taken it for dead.
+        now_ms: Redis' time.
+        member: what the group knows of this manager.
+        leases: the earliest leases of the group, if looked at.
+        lost: processes of ours that were not renewed.
+    """
+
+    is_held: bool
+    now_ms: int
+    member: Mapping[str, Any]
+    leases: Sequence[tuple[str, int]]
+    lost: Sequence[str]
+
+
+class Membership:
+    """One incarnation of a queue manager, from `join` to `leave`."""
+
+    def __init__(self, group: Group, qmgr: str, incarnation: int, sent_at_s: float) -> None:
+        self.group, self.qmgr, self.incarnation = group, qmgr, incarnation
+        self.token = f"{qmgr}.{incarnation}"
+        self._lease_s = group.settings.lease_ms / 1000
+        self.renewed_at_s = sent_at_s
+
+    @classmethod
+    def join(cls, group: Group, qmgr: str, info: Mapping[str, Any], wait: Callable[[float], None]) -> Membership:
+        """Take the name; wait for the lease of a predecessor that renews no more.
+
+        Args:
+            wait: waits some seconds; may raise to give up.
+
+        Raises:
+            CommandError: the manager runs already.
+            MQIError: 2009, Redis cannot be reached.
+        """
+        keys, lease_ms = group.keys, group.settings.lease_ms
+        text = json.dumps(dict(info))
+        ends_s: float | None = None
+        while True:
+            sent_at_s = time.monotonic()
+            reply = group.call(
+                "admin/join", [keys.group, keys.members, keys.leases, keys.fence], [qmgr, lease_ms, text]
+            )
+            if not reply[0]:
+                return cls(group, qmgr, int(reply[1]), sent_at_s)
+            left_s = int(reply[1]) / 1000
+            seen_s = sent_at_s + left_s
+            # A renewal moves the end by a third of a lease; a slow answer never does.
+            if ends_s is not None and seen_s > ends_s + lease_ms / 1000 / RENEWALS_PER_LEASE / 2:
+                raise CommandError(_runs_already(group, qmgr, int(reply[2])))
+            ends_s = seen_s if ends_s is None else ends_s
+            wait(min(left_s + 0.01, 1.2 * lease_ms / 1000 / RENEWALS_PER_LEASE))
+
+    @property
+    def safe_until_s(self) -> float:
+        """Monotonic time until which the lease is surely held."""
+        return self.renewed_at_s + self._lease_s * (1 - SAFETY_PART)
+
+    @property
+    def period_s(self) -> float:
+        """Longest time between renewals, seconds."""
+        return self._lease_s / RENEWALS_PER_LEASE
+
+    def renew(self, processes: Sequence[str], *, look: bool) -> Renewal:
+        """Renew the lease, and with it those of the manager's own *processes*.
+
+        Raises:
+            MQIError: 2009, Redis cannot be reached; the lease runs on.
+        """
+        keys = self.group.keys
+        sent_at_s = time.monotonic()
+        held, now_ms, member, flat, *rest = self.group.call(
+            "admin/renew",
+            [keys.leases, keys.members],
+            [self.token, self.group.settings.lease_ms, self.qmgr, LOOK if look else 0, *processes],
+        )
+        if held:
+            self.renewed_at_s = sent_at_s
+        leases = [(name.decode(), int(float(at))) for name, at in zip(flat[::2], flat[1::2], strict=True)]
+        lost = [token.decode() for token in rest[0]] if rest else []
+        return Renewal(bool(held), int(now_ms), json.loads(member) if member else {}, leases, lost)
+
+    def tell(self, **changes: Any) -> None:
+        """Change what the group knows of this manager.
+
+        Raises:
+            MQIError: 2009, another incarnation holds the name, or Redis cannot be reached.
+        """
+        reply = self.group.call(
+            "admin/member_state", [self.group.keys.members], [self.qmgr, self.incarnation, json.dumps(changes)]
+        )
+        if reply[0]:
+            raise error_for(MQRC(reply[0]), "", self.qmgr, "another incarnation holds the name")
+
+    def new_process(self, appl: str) -> tuple[KeptProcess, float]:
+        """Register a process of the manager itself; returns it and the monotonic time of its registration.
+
+        Raises:
+            MQIError: 2059 the lease is lost, 2009 Redis cannot be reached.
+        """
+        keys = self.group.keys
+        sent_at_s = time.monotonic()
+        info = json.dumps({"pid": os.getpid(), "appl": appl})
+        reply = self.group.call(
+            "admin/register_process",
+            [keys.group, keys.members, keys.leases, keys.processes],
+            [self.qmgr, self.group.settings.lease_ms, info, 1],
+        )
+        if reply[0]:
+            raise error_for(MQRC(reply[0]), "", self.qmgr)
+        return KeptProcess(self.group, self.qmgr, int(reply[1]), int(reply[2]), sent_at_s), sent_at_s
+
+    def programs(self, own: Sequence[str]) -> list[str]:
+        """Tokens of the programs that still use this incarnation.
+
+        Raises:
+            MQIError: 2009, Redis cannot be reached.
+        """
+        key = self.group.keys.leases
+        found = [name.decode().removeprefix("!") for name in self.group.command(key, "ZRANGE", key, 0, -1)]
+        return [name for name in found if name.startswith(f"{self.token}.") and name not in own]
+
+    def leave(self, own: Sequence[str]) -> bool:
+        """Give up the name in good order; false when something is left that must be recovered first.
+
+        Raises:
+            MQIError: 2009, a peer recovers this incarnation, or Redis cannot be reached.
+        """
+        keys = self.group.keys
+        reply = self.group.call(
+            "admin/leave",
+            [keys.leases, keys.members, keys.fence, keys.processes],
+            [self.qmgr, self.incarnation, *own],
+        )
+        if reply[0] == 1:
+            return False
+        if reply[0]:
+            raise error_for(MQRC(reply[0]), "", self.qmgr, "a peer recovers this incarnation")
+        return True
+
+
+def _runs_already(group: Group, qmgr: str, incarnation: int) -> str:
+    member = group.member(qmgr)
+    where = f", pid {member.pid} on {member.host}" if member is not None else ""
+    return f"queue manager {qmgr} is running already (incarnation {incarnation}{where})"
+
+
+def host_name() -> str:
+    """This machine's name."""
+    return socket.gethostname()

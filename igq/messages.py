@@ -1,0 +1,56 @@
+"""What managers and agents say: IBM's message ids where IBM has one for the event, each with its text here.
+
+Ids are IBM MQ for z/OS's (mqm messages and codes); the texts are ours.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+#: Message id -> text. Names in braces are filled from the event's fields.
+MESSAGES = MappingProxyType(
+    {
+        # The manager's life.
+        "CSQY000I": "{qmgr} igq {version}, queue-sharing group {group} on {redis}",
+        "CSQY001I": "{qmgr} queue manager starting, incarnation {incarnation}, pid {pid}",
+        "CSQY022I": "{qmgr} queue manager initialization complete",
+        "CSQY002I": "{qmgr} queue manager stopping, {mode}",
+        "CSQY009I": "{qmgr} stop accepted: {mode}, at most {timeout_s:g} s for programs to end",
+        "CSQY003I": "{qmgr} queue manager stopped",
+        "CSQY333E": "{qmgr} lost its place in the group: {why}; ending its work and joining again",
+        "CSQY334I": "{qmgr} waiting for the lease of an earlier start to run out, {wait_s:.1f} s",
+        "CSQY335E": "{qmgr} cannot reach Redis: {error}; next attempt in {wait_s:.1f} s",
+        "CSQ9022I": "{qmgr} queue manager {qmgr} is ready, incarnation {incarnation}, pid {pid}",
+        "CSQJ001I": "{qmgr} durability: {statement}",
+        # The structures and recovery by peers.
+        "CSQE005I": "{qmgr} structure {structure} connected",
+        "CSQE006I": "{qmgr} structure {structure} disconnected",
+        "CSQE008I": "{qmgr} recovery event for {target}: it stopped renewing its lease, or has ended",
+        "CSQE011I": "{qmgr} recovery of {target}: claimed",
+        "CSQE012I": "{qmgr} recovery of {target}: fenced, resolving its units of work",
+        "CSQE013I": "{qmgr} recovery of {target}: {units_of_work} units of work, {messages} messages so far",
+        "CSQE014I": "{qmgr} recovery of {target}: done, {units_of_work} units of work, {messages} messages",
+        "CSQE015I": "{qmgr} recovery of {target} cannot be done now: {error}",
+        # The IGQ agent.
+        "CSQM050I": "{qmgr} IGQ agent starting, pid {pid}",
+        "CSQM051I": "{qmgr} IGQ agent stopping",
+        "CSQM064I": "{qmgr} IGQ agent put {count} message(s) for {destination} to dead-letter queue {dead_letter}, "
+        "reason {reason}",
+        "CSQM065E": "{qmgr} IGQ agent: {error}; retry {retry} in {wait_s:g} s",
+        "CSQM066I": "{qmgr} IGQ agent has left the state of retry",
+        "CSQM067E": "{qmgr} IGQ agent ended abnormally ({why}), it is started again",
+        "CSQM068I": "{qmgr} IGQ agent discarded {count} message(s) for {destination}, reason {reason}",
+        # Housekeeping.
+        "CSQI040I": "{qmgr} discarded {count} expired message(s) in structure {structure}",
+        "CSQI041E": "{qmgr} expiry scan not done: {error}",
+    }
+)
+
+
+def text_of(message_id: str, fields: dict[str, object]) -> str:
+    """The text of a message, for example ``EWR IGQ agent stopping``.
+
+    Raises:
+        KeyError: no such message id, or a field that its text names is missing.
+    """
+    return MESSAGES[message_id].format(**fields)

@@ -1,0 +1,75 @@
+"""MQSC for one manager of the group: finds it, runs the commands, does what goes beyond definitions."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any, TextIO
+
+from config.settings import Settings
+from igq.agent.wake import wake_agent
+from igq.errors import CommandError
+from igq.mqsc.executor import run
+from igq.stopping import STOP_TIMEOUT_S, require_running, stop_manager
+from sharedq.group import Group
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import error_for
+from sharedq.objects.managers import QueueManagerAttributes
+from sharedq.objects.repository import Repository
+
+
+def run_session(settings: Settings, qmgr: str, source: TextIO, out: TextIO) -> int:
+    """Run the commands of *source* for the running manager *qmgr*; returns 0, 10 or 20.
+
+    Raises:
+        CommandError: there is no such manager, or it is not running.
+        DeploymentError, MQIError: Redis cannot be used.
+    """
+    group = Group(settings)
+    try:
+        require_running(group, qmgr)
+        is_terminal = source.isatty()
+        lines = _prompted(source, out) if is_terminal else iter(source)
+        return run(lines, _Repository(group, qmgr), out, control=_Control(settings), is_listed=not is_terminal)
+    finally:
+        group.leave()
+
+
+class _Repository(Repository):
+    """Definitions, and the agent that follows them."""
+
+    def alter_qmgr(self, qmgr: str, changes: Mapping[str, Any]) -> QueueManagerAttributes:
+        attributes = super().alter_qmgr(qmgr, changes)
+        if changes.get("igq") == "ENABLED":
+            # IBM: this is how an operator gets an agent out of its state of retry.
+            wake_agent(self.group, qmgr)
+        return attributes
+
+
+class _Control:
+    """START QMGR and STOP QMGR."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def start(self, qmgr: str) -> None:
+        """A manager that takes commands runs already."""
+        raise error_for(MQRC.FUNCTION_NOT_SUPPORTED, "", qmgr, "it runs already")
+
+    def stop(self, qmgr: str, mode: str) -> None:
+        """Stop it and wait for its end."""
+        try:
+            stop_manager(self._settings, qmgr, is_immediate=mode != "QUIESCE", timeout_s=STOP_TIMEOUT_S)
+        except CommandError as error:
+            raise error_for(MQRC.Q_MGR_NOT_AVAILABLE, "", qmgr, str(error)) from error
+
+
+def _prompted(source: TextIO, out: TextIO) -> Iterator[str]:
+    while True:
+        out.write("> ")
+        out.flush()
+        line = source.readline()
+        if not line:
+            sys.stdout.write("\n")
+            return
+        yield line

@@ -1,0 +1,224 @@
+"""What `igq status` shows: one object, read from Redis without taking part in the group."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any, Literal
+
+from pydantic import BaseModel
+from rich.console import Console
+from rich.table import Table
+
+from config.settings import Settings
+from igq.stopping import UP, has_lease
+from recovery.report import status_rows
+from sharedq.durability import read_durability
+from sharedq.group import Group, Member
+from sharedq.objects.repository import Repository
+
+State = Literal["STARTING", "RUNNING", "QUIESCING", "STOPPED", "FAILED"]
+
+
+class RedisStatus(BaseModel):
+    """The deployment."""
+
+    version: str
+    durability: str
+
+
+class AgentStatus(BaseModel):
+    """An IGQ agent, as it reported last."""
+
+    state: Literal["RUNNING", "RETRY", "STOPPED"]
+    pid: int
+    short_retries: int
+    long_retries: int
+    #: Seconds to the next retry; null unless in RETRY.
+    next_retry_s: float | None
+    restarts: int
+    delivered: int
+    last_error: str
+
+
+class ManagerStatus(BaseModel):
+    """A member of the group, running or not."""
+
+    name: str
+    state: State
+    pid: int
+    host: str
+    incarnation: int
+    igq: Literal["ENABLED", "DISABLED"]
+    agent: AgentStatus
+
+
+class RecoveryStatus(BaseModel):
+    """A recovery that runs, or ran not long ago."""
+
+    failed: str
+    by: str
+    state: str
+    units_of_work: int
+    messages: int
+    seconds: float
+
+
+class QueueStatus(BaseModel):
+    """A local queue: private ones have an ``owner``, shared ones a ``structure``."""
+
+    name: str
+    disposition: str
+    owner: str | None
+    structure: str | None
+    depth: int
+    uncommitted: int
+
+
+class GroupStatus(BaseModel):
+    """Everything."""
+
+    group: str
+    redis: RedisStatus
+    managers: list[ManagerStatus]
+    recoveries: list[RecoveryStatus]
+    queues: list[QueueStatus]
+
+
+def read_status(settings: Settings) -> GroupStatus:
+    """The group's status now.
+
+    Raises:
+        DeploymentError, MQIError: Redis cannot be used.
+    """
+    group = Group(settings)
+    try:
+        members = group.members()
+        client = group.client()
+        info = client.info("server")
+        # Valkey also tells which version of Redis it stands for.
+        version = f"valkey {info['valkey_version']}" if "valkey_version" in info else f"redis {info['redis_version']}"
+        durability = read_durability(client, wait_replicas=settings.wait_replicas)
+        return GroupStatus(
+            group=group.name,
+            redis=RedisStatus(version=version, durability=durability.statement),
+            managers=[_manager(group, member) for member in members],
+            recoveries=[RecoveryStatus.model_validate(row) for row in status_rows(group)],
+            queues=_queues(group, members),
+        )
+    finally:
+        group.leave()
+
+
+def _manager(group: Group, member: Member) -> ManagerStatus:
+    is_up = member.state in UP
+    state = "FAILED" if is_up and not has_lease(group, member) else member.state
+    key = group.keys.agents
+    text = group.command(key, "HGET", key, member.name)
+    attributes = Repository(group, member.name).qmgr_attributes(member.name)
+    return ManagerStatus.model_validate(
+        {
+            "name": member.name,
+            "state": state,
+            "pid": member.pid,
+            "host": member.host,
+            "incarnation": member.incarnation,
+            "igq": attributes.igq,
+            "agent": _agent(json.loads(text) if text else {}, is_up=state in UP),
+        }
+    )
+
+
+def _agent(reported: dict[str, Any], *, is_up: bool) -> AgentStatus:
+    state = reported.get("state", "STOPPED")
+    if not is_up or state not in ("RUNNING", "RETRY"):
+        # Starting counts as stopped: it delivers nothing yet.
+        state = "STOPPED"
+    next_retry_ms = reported.get("next_retry_ms")
+    next_retry_s = None
+    if state == "RETRY" and next_retry_ms is not None:
+        next_retry_s = round(max(0.0, next_retry_ms / 1000 - time.time()), 1)
+    return AgentStatus(
+        state=state,
+        pid=reported.get("pid", 0),
+        short_retries=reported.get("short_retries", 0),
+        long_retries=reported.get("long_retries", 0),
+        next_retry_s=next_retry_s,
+        restarts=reported.get("restarts", 0),
+        delivered=reported.get("delivered", 0),
+        last_error=reported.get("last_error", ""),
+    )
+
+
+def _queues(group: Group, members: list[Member]) -> list[QueueStatus]:
+    found: dict[tuple[str, str, str], QueueStatus] = {}
+    names: list[str | None] = [member.name for member in members]
+    for qmgr in names or [None]:
+        for queue in Repository(group, qmgr).display_queues(kinds=("QLOCAL",)):
+            if queue.state is None:
+                continue
+            is_shared = queue.definition.disposition == "SHARED"
+            found[queue.name, queue.qmgr, queue.structure] = QueueStatus(
+                name=queue.name,
+                disposition=queue.definition.disposition,
+                owner=None if is_shared else queue.qmgr,
+                structure=queue.structure if is_shared else None,
+                depth=queue.state.depth,
+                uncommitted=queue.state.uncommitted,
+            )
+    return sorted(found.values(), key=lambda queue: (queue.name, queue.owner or "", queue.structure or ""))
+
+
+def print_tables(status: GroupStatus) -> None:
+    """Show the status to a person."""
+    console = Console()
+    console.print(f"Group [bold]{status.group}[/bold] on {status.redis.version}")
+    console.print(f"Durability {status.redis.durability}")
+    if not status.managers:
+        console.print("No queue manager has joined yet: start some with igq group start -m QM1 -m QM2")
+        return
+    console.print(_managers_table(status))
+    if status.recoveries:
+        console.print(_recoveries_table(status))
+    console.print(_queues_table(status))
+
+
+def _managers_table(status: GroupStatus) -> Table:
+    columns = ("Manager", "State", "Pid", "Incarnation", "IGQ", "Agent", "Delivered", "Restarts", "Last error")
+    table = Table(*columns, title="Managers")
+    for manager in status.managers:
+        agent = manager.agent
+        retry = f", next in {agent.next_retry_s:g} s" if agent.next_retry_s is not None else ""
+        style = {"RUNNING": "green", "FAILED": "red"}.get(manager.state, "")
+        table.add_row(
+            manager.name,
+            manager.state,
+            str(manager.pid),
+            str(manager.incarnation),
+            manager.igq,
+            agent.state + retry,
+            str(agent.delivered),
+            str(agent.restarts),
+            agent.last_error,
+            style=style,
+        )
+    return table
+
+
+def _recoveries_table(status: GroupStatus) -> Table:
+    table = Table("Failed", "By", "State", "Units of work", "Messages", "Seconds", title="Recoveries")
+    for each in status.recoveries:
+        table.add_row(
+            each.failed, each.by, each.state, str(each.units_of_work), str(each.messages), f"{each.seconds:.2f}"
+        )
+    return table
+
+
+def _queues_table(status: GroupStatus) -> Table:
+    table = Table("Queue", "Disposition", "Where", "Depth", "Uncommitted", title="Local queues")
+    for queue in status.queues:
+        # System queues only when something is on them.
+        if not queue.name.startswith("SYSTEM.") or queue.depth:
+            where = queue.owner or queue.structure or ""
+            table.add_row(queue.name, queue.disposition, where, str(queue.depth), str(queue.uncommitted))
+    return table

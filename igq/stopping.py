@@ -1,0 +1,89 @@
+"""Stopping a manager from another process, on any host: asked through the group, waited for to its end."""
+
+from __future__ import annotations
+
+import json
+import time
+
+from config.settings import Settings
+from igq.errors import CommandError
+from igq.incarnation import STOP_TIMEOUT_S
+from sharedq.group import Group, Member
+from sharedq.mqi.constants import MQRC
+
+__all__ = ["STOP_TIMEOUT_S", "require_running", "stop_manager"]
+
+#: States of a manager that holds its name.
+UP = ("STARTING", "RUNNING", "QUIESCING")
+#: How often a waiting stop looks, seconds. The manager itself is told by its next renewal.
+_LOOK_S = 0.1
+#: What a manager needs beyond its programs' time: to hear of it, end its agent, recover the rest.
+_GRACE_S = 30.0
+
+
+def stop_manager(settings: Settings, name: str, *, is_immediate: bool, timeout_s: float) -> None:
+    """Ask the manager *name* to stop and wait until it has.
+
+    Raises:
+        CommandError: there is no such manager; it is not running; it ended in another way; it does not stop.
+        DeploymentError, MQIError: Redis cannot be used.
+    """
+    group = Group(settings)
+    try:
+        member = require_running(group, name)
+        _ask(group, member, is_immediate=is_immediate, timeout_s=timeout_s)
+        _wait(group, member, time.monotonic() + (0 if is_immediate else timeout_s) + _GRACE_S)
+    finally:
+        group.leave()
+
+
+def require_running(group: Group, name: str) -> Member:
+    """The manager *name* as the group knows it, if its lease has not run out.
+
+    Raises:
+        CommandError: there is no such manager, or it is not running.
+    """
+    member = group.member(name)
+    if member is None:
+        raise CommandError(f"there is no queue manager {name} in group {group.name}")
+    if member.state not in UP or not has_lease(group, member):
+        raise CommandError(f"queue manager {name} is not running")
+    return member
+
+
+def has_lease(group: Group, member: Member) -> bool:
+    """Whether the manager's lease is in force: it lives, or died a moment ago."""
+    key = group.keys.leases
+    deadline = group.command(key, "ZSCORE", key, f"{member.name}.{member.incarnation}")
+    if deadline is None:
+        return False
+    seconds, microseconds = group.command(key, "TIME")
+    return float(deadline) > int(seconds) * 1000 + int(microseconds) // 1000
+
+
+def _ask(group: Group, member: Member, *, is_immediate: bool, timeout_s: float) -> None:
+    changes = {"stop": "immediate" if is_immediate else "quiesce", "stop_timeout_s": timeout_s}
+    reply = group.call(
+        "admin/member_state", [group.keys.members], [member.name, member.incarnation, json.dumps(changes)]
+    )
+    if reply[0] == MQRC.CONNECTION_BROKEN:
+        raise CommandError(f"queue manager {member.name} was restarted meanwhile")
+
+
+def _wait(group: Group, asked: Member, until_s: float) -> None:
+    while True:
+        member = group.member(asked.name)
+        if member is None or member.incarnation != asked.incarnation:
+            raise CommandError(f"queue manager {asked.name} was restarted meanwhile")
+        if member.state == "STOPPED":
+            # The member is stopped before its last work is resolved; its claim is gone when that is done.
+            claim = group.command(
+                group.keys.leases, "ZSCORE", group.keys.leases, f"!{member.name}.{member.incarnation}"
+            )
+            if claim is None:
+                return
+        elif member.state == "FAILED" or not has_lease(group, member):
+            raise CommandError(f"queue manager {asked.name} has failed meanwhile; its peers recover its work")
+        if time.monotonic() >= until_s:
+            raise CommandError(f"queue manager {asked.name} has not stopped in time")
+        time.sleep(_LOOK_S)

@@ -1,0 +1,174 @@
+"""What a manager does beside keeping its lease: recoveries and housekeeping, one at a time, in a thread."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable
+
+import structlog
+from tenacity import Retrying, retry_if_exception, wait_exponential_jitter
+
+from igq.agent.wake import wake_agent
+from recovery.resolve import Outcome, Phase, RecoveryReport, recover
+from recovery.target import Target
+from sharedq.connection import Connection
+from sharedq.group import Group
+from sharedq.kept_process import KeptProcess
+from sharedq.keys import structure_keys
+from sharedq.mqi.errors import MQIError
+
+#: Expired messages that one script call discards.
+_EXPIRED_PER_CALL = 100
+
+Task = Callable[[], None]
+
+
+class Worker:
+    """Runs tasks over one connection of the manager's own process; a broken connection is replaced.
+
+    Args:
+        say: takes a message id of `igq.messages` and its fields.
+    """
+
+    def __init__(self, group: Group, process: KeptProcess, say: Callable[..., None]) -> None:
+        self._group, self._process, self._say = group, process, say
+        self._connection: Connection | None = None
+        self._tasks: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
+        self._targets: set[str] = set()
+        self._thread = threading.Thread(target=self._work, name="worker", daemon=True)
+        self._thread.start()
+
+    def submit(self, task: Task) -> None:
+        """Run *task* behind those before it."""
+        self._tasks.put(task)
+
+    def recover_soon(self, target: Target) -> None:
+        """Recover *target*, whose lease has run out, unless that is under way here."""
+        if target.token in self._targets:
+            return
+        self._targets.add(target.token)
+
+        def task() -> None:
+            try:
+                self.recover(target)
+            except MQIError as error:
+                self._say("CSQE015I", target=target.token, error=str(error))
+            finally:
+                self._targets.discard(target.token)
+
+        self.submit(task)
+
+    def recover_ended(self, token: str) -> bool:
+        """Recover a child of ours that has ended; keeps trying while the lease holds. True when done."""
+
+        def is_worth_another_try(error: BaseException) -> bool:
+            return isinstance(error, MQIError) and self._process.is_alive
+
+        retrying = Retrying(
+            wait=wait_exponential_jitter(initial=0.05, max=2.0, jitter=0.05),
+            retry=retry_if_exception(is_worth_another_try),
+            stop=lambda _: not self._process.is_alive,
+            reraise=True,
+        )
+        try:
+            report = retrying(self.recover, Target.parse(token), is_forced=True)
+        except MQIError as error:
+            self._say("CSQE015I", target=token, error=str(error))
+            return False
+        return report.outcome in (Outcome.RESOLVED, Outcome.NOTHING)
+
+    def recover(self, target: Target, *, is_forced: bool = False, state: str = "FAILED") -> RecoveryReport:
+        """Recover *target* now, in the calling thread: the worker's.
+
+        Raises:
+            MQIError: 2009; somebody will take the recovery over.
+        """
+
+        def on_phase(phase: Phase, report: RecoveryReport) -> None:
+            self._tell(target, phase, report)
+            if target.covers(self._process.token):
+                # Our own incarnation: the claim, which this call has just renewed, is now our lease.
+                self._process.renewed(time.monotonic())
+
+        report = recover(self._group, self.connection(), target, force=is_forced, state=state, on_phase=on_phase)
+        if report.is_resolved:
+            # The tag of its agent is free again: no need to wait for the next retry.
+            wake_agent(self._group, target.qmgr)
+        return report
+
+    def connection(self) -> Connection:
+        """The worker's connection, made anew when it was lost."""
+        if self._connection is None or self._connection.is_ended:
+            self._process.tell_abandoned()
+            self._connection = Connection(self._group, self._process, appl_name="manager", is_internal=True)
+        return self._connection
+
+    def discard_expired(self, interval_ms: int) -> None:
+        """Discard expired messages of every structure, if no other manager did so within *interval_ms*."""
+        try:
+            if self._group.call("admin/claim_job", [self._group.keys.group], ["expiry", interval_ms]):
+                for name in self._group.structure_names():
+                    self._discard_expired_in(name)
+        except MQIError as error:
+            self._say("CSQI041E", error=str(error))
+
+    def _discard_expired_in(self, structure: str) -> None:
+        connection, keys = self.connection(), structure_keys(self._group.name, structure)
+        total, seen = 0, 0
+        while True:
+            seconds, _ = connection.command(keys.expiry, "TIME")
+            found = connection.command(
+                keys.expiry,
+                *("ZRANGEBYSCORE", keys.expiry, "-inf", int(seconds) * 1000),
+                *("LIMIT", seen, _EXPIRED_PER_CALL),
+            )
+            if not found:
+                break
+            by_queue: dict[str, list[bytes]] = {}
+            for entry in found:
+                queue_name, _, message_id = entry.rpartition(b" ")
+                by_queue.setdefault(queue_name.decode(), []).append(message_id)
+            discarded = 0
+            for queue_name, ids in by_queue.items():
+                target = connection.access(structure).keys.queue(queue_name)
+                _, count = connection.checked_call(
+                    "structure/expire",
+                    [keys.owners, keys.messages, keys.expiry, target.available, target.index, keys.journal],
+                    [connection.token, queue_name, self._group.journal_max, *ids],
+                )
+                discarded += int(count)
+            total += discarded
+            # What is in a unit of work stays listed; look behind it.
+            seen += len(found) - discarded
+        if total:
+            self._say("CSQI040I", count=total, structure=structure)
+
+    def disconnect(self) -> None:
+        """End the connection in good order; the next task makes another one."""
+        connection, self._connection = self._connection, None
+        if connection is not None and not connection.is_ended:
+            connection.disconnect()
+
+    def end(self) -> None:
+        """No task after the one at hand."""
+        self._tasks.put(None)
+
+    def _work(self) -> None:
+        while (task := self._tasks.get()) is not None:
+            try:
+                task()
+            except Exception:  # noqa: BLE001 - logged
+                # One task that fails must not leave the manager without recovery.
+                structlog.get_logger().exception("task_failed")
+
+    def _tell(self, target: Target, phase: Phase, report: RecoveryReport) -> None:
+        counts = {"units_of_work": report.units_of_work, "messages": report.messages}
+        if phase is Phase.CLAIMED:
+            self._say("CSQE008I", target=target.token)
+            self._say("CSQE011I", target=target.token)
+        elif phase is Phase.FENCED:
+            self._say("CSQE012I", target=target.token)
+        elif phase is Phase.RESOLVED:
+            self._say("CSQE014I", target=target.token, **counts)
