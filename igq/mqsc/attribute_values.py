@@ -60,12 +60,14 @@ def read_flag(command: Command, yes: str, no: str) -> bool:
 def read_choice(command: Command, keyword: str, choices: Iterable[str], default: str) -> str:
     """The value of *keyword*, one of *choices*; *default* when it is not there.
 
+    Without a value it asks DISPLAY to show the attribute, and chooses nothing.
+
     Raises:
         MqscSyntaxError: it has another value.
     """
     choices = tuple(choices)
     parameter = find_parameter(command, keyword)
-    if parameter is None:
+    if parameter is None or (parameter.values is None and command.verb == "DISPLAY"):
         return default
     if parameter.value not in choices:
         raise command.error(parameter, f"{keyword}({'|'.join(choices)})")
@@ -73,5 +75,6 @@ def read_choice(command: Command, keyword: str, choices: Iterable[str], default:
 
 
 def find_parameter(command: Command, keyword: str) -> Parameter | None:
-    """The parameter *keyword*, if it is there."""
-    return next((parameter for parameter in command.parameters if parameter.keyword == keyword), None)
+    """The parameter *keyword*, if it is there; the one with a value before the one without."""
+    found = [parameter for parameter in command.parameters if parameter.keyword == keyword]
+    return min(found, key=lambda parameter: parameter.values is None, default=None)

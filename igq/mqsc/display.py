@@ -68,9 +68,7 @@ class Request:
         return [*record[:always], *rest]
 
 
-def read_request(
-    command: Command, options: Iterable[str], known: Iterable[str], *, all_by_default: bool
-) -> Request:
+def read_request(command: Command, options: Iterable[str], known: Iterable[str], *, all_by_default: bool) -> Request:
     """What a DISPLAY command asks for.
 
     Args:
@@ -87,7 +85,7 @@ def read_request(
     where: Callable[[Sequence[Shown]], bool] = _everything
     options, known = set(options), set(known)
     for parameter in command.parameters:
-        if parameter.keyword in options:
+        if parameter.keyword in options and (parameter.values is not None or parameter.keyword not in known):
             continue
         if parameter.keyword == "ALL" and parameter.values is None:
             is_all = True

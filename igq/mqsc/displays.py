@@ -19,7 +19,6 @@ from sharedq.objects.names import is_generic, matches
 from sharedq.objects.repository import DisplayedQueue, OpenHandle, Repository
 
 _COUNTS = ("CURDEPTH", "IPPROCS", "OPPROCS")
-_QUEUE_OPTIONS = ("TYPE", "QSGDISP", "CMDSCOPE")
 _DISPOSITIONS = ("LIVE", "ALL", "QMGR", "COPY", "GROUP", "PRIVATE", "SHARED")
 #: Blank on every platform while a queue is not monitored.
 _MONITORED = ("LGETDATE", "LGETTIME", "LPUTDATE", "LPUTTIME", "MSGAGE")
@@ -47,7 +46,7 @@ def display_queue(command: Command, repository: Repository) -> list[str]:
     filter_by = find_parameter(command, "CFSTRUCT")
     if filter_by is not None and filter_by.values is not None:
         options.add("CFSTRUCT")
-    known = {keyword for kind in QUEUE_KINDS.values() for keyword in by_keyword(kind)} | set(_COUNTS)
+    known = {keyword for kind in QUEUE_KINDS.values() for keyword in by_keyword(kind)} | {*_COUNTS, "TYPE", "QTYPE"}
     request = read_request(command, options, known, all_by_default=not is_generic(command.name))
     lines = []
     for queue in repository.display_queues(command.name, kinds, disposition):

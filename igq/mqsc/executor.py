@@ -151,9 +151,7 @@ class Executor:
         options = ("QSGDISP", "CMDSCOPE", *(("PURGE", "NOPURGE") if command.object_type == "QLOCAL" else ()))
         _no_others(command, options)
         is_purge = read_flag(command, "PURGE", "NOPURGE")
-        self._repository.delete(
-            command.object_type, command.name, disposition=self._chosen(command), purge=is_purge
-        )
+        self._repository.delete(command.object_type, command.name, disposition=self._chosen(command), purge=is_purge)
         return [messages.DELETED.format(_subject(command, self._repository))]
 
     def _clear(self, command: Command) -> list[str]:

@@ -44,6 +44,11 @@ class Parameter:
     segment: str
 
     @property
+    def identity(self) -> tuple[str, bool]:
+        """What may stand in a command once: DISPLAY takes ``QSGDISP(ALL)`` and ``QSGDISP`` side by side."""
+        return self.keyword, self.values is None
+
+    @property
     def value(self) -> str:
         """The values as one text; blank when there is none."""
         return " ".join(self.values or ())
@@ -113,7 +118,7 @@ class _Parser:
                 self._at += 1
                 continue
             parameter = self._parameter()
-            if parameter.keyword in (known.keyword for known in parameters):
+            if parameter.identity in (known.identity for known in parameters):
                 raise self._error_here(f"{parameter.keyword} once only")
             parameters.append(parameter)
         return Command(self._source.line, verb.name, object_type.name, name, tuple(parameters))

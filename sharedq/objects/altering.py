@@ -36,9 +36,7 @@ def alter_local(finder: Finder, structure: str, name: str, changes: Mapping[str,
         finder.queues.wake_waiters(structure, name)
 
 
-def alter_in_directory(
-    finder: Finder, entry: Entry, changes: Mapping[str, Any], copy_to_active: CopyToActive
-) -> bool:
+def alter_in_directory(finder: Finder, entry: Entry, changes: Mapping[str, Any], copy_to_active: CopyToActive) -> bool:
     """Alter what the directory defines; false when that is no longer *entry*.
 
     Returns only when no put can go by the old definition.

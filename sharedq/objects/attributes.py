@@ -126,12 +126,7 @@ def attributes_of(model: type[BaseModel]) -> tuple[Attribute, ...]:
 def by_keyword(model: type[BaseModel]) -> Mapping[str, Attribute]:
     """MQSC keyword -> attribute; the words themselves where they stand without parentheses."""
     return MappingProxyType(
-        {
-            keyword: attribute
-            for attribute in attributes_of(model)
-            for keyword in attribute.keywords
-            if keyword
-        }
+        {keyword: attribute for attribute in attributes_of(model) for keyword in attribute.keywords if keyword}
     )
 
 

@@ -48,6 +48,9 @@ def complete(finder: Finder, definition: AnyQueue, like: str | None) -> AnyQueue
         return definition
     # CFSTRUCT has no default: it goes with the disposition, except on models, which are never shared.
     own = () if kind == QueueModel.kind else _OWN
+    if not like and definition.disposition != "COPY":
+        # The template describes itself, not what is made from it.
+        own = (*own, "description")
     taken = {field: value for field, value in base.model_dump().items() if field not in own}
     given = {field: getattr(definition, field) for field in definition.model_fields_set}
     return parse_definition(
@@ -138,6 +141,4 @@ def _write(finder: Finder, entry: Entry, mode: Mode) -> Entry:
 
 
 def _keep_creation(definition: _D, known: Definition) -> _D:
-    return definition.model_copy(
-        update={"creation_date": known.creation_date, "creation_time": known.creation_time}
-    )
+    return definition.model_copy(update={"creation_date": known.creation_date, "creation_time": known.creation_time})

@@ -49,9 +49,7 @@ class Definition(ObjectDefinition):
 
     name: Annotated[Name, Mqsc("QUEUE", Char.Q_NAME, is_output=True, length=48)]
     description: Annotated[Description, Mqsc("DESCR", Char.Q_DESC, length=64)] = ""
-    disposition: Annotated[Disposition, Mqsc("QSGDISP", Int.QSG_DISP, words.DISPOSITION, is_output=True)] = (
-        "QMGR"
-    )
+    disposition: Annotated[Disposition, Mqsc("QSGDISP", Int.QSG_DISP, words.DISPOSITION, is_output=True)] = "QMGR"
     creation_date: Annotated[Date, Mqsc("CRDATE", Char.CREATION_DATE, is_output=True, length=12)] = ""
     creation_time: Annotated[Time, Mqsc("CRTIME", Char.CREATION_TIME, is_output=True, length=8)] = ""
     put: Annotated[Allowed, Mqsc("PUT", Int.INHIBIT_PUT, words.ALLOWED)] = "ENABLED"
@@ -60,9 +58,7 @@ class Definition(ObjectDefinition):
     def_put_response: Annotated[
         Literal["SYNC", "ASYNC"], Mqsc("DEFPRESP", Int.DEF_PUT_RESPONSE_TYPE, words.PUT_RESPONSE)
     ] = "SYNC"
-    def_bind: Annotated[Literal["OPEN", "NOTFIXED", "GROUP"], Mqsc("DEFBIND", Int.DEF_BIND, words.BIND)] = (
-        "OPEN"
-    )
+    def_bind: Annotated[Literal["OPEN", "NOTFIXED", "GROUP"], Mqsc("DEFBIND", Int.DEF_BIND, words.BIND)] = "OPEN"
 
     def created_at(self, now: datetime) -> Self:
         """This definition, created and altered at *now*."""
@@ -78,15 +74,15 @@ class _Stored(Definition):
     get: Annotated[Allowed, Mqsc("GET", Int.INHIBIT_GET, words.ALLOWED)] = "ENABLED"
     structure: Annotated[OptionalStructure, Mqsc("CFSTRUCT", Char.CF_STRUC_NAME, length=12)] = ""
     max_depth: Annotated[Large, Mqsc("MAXDEPTH", Int.MAX_Q_DEPTH)] = NO_DEPTH_LIMIT
-    max_msg_length: Annotated[
-        int, Field(ge=0, le=MAX_MSG_LENGTH_LIMIT), Mqsc("MAXMSGL", Int.MAX_MSG_LENGTH)
-    ] = 4_194_304
+    max_msg_length: Annotated[int, Field(ge=0, le=MAX_MSG_LENGTH_LIMIT), Mqsc("MAXMSGL", Int.MAX_MSG_LENGTH)] = (
+        4_194_304
+    )
     msg_delivery_sequence: Annotated[
         Literal["PRIORITY", "FIFO"], Mqsc("MSGDLVSQ", Int.MSG_DELIVERY_SEQUENCE, words.DELIVERY)
     ] = "PRIORITY"
-    shareability: Annotated[
-        Literal["SHARE", "NOSHARE"], Mqsc("SHARE", Int.SHAREABILITY, words.SHARE, is_bare=True)
-    ] = "SHARE"
+    shareability: Annotated[Literal["SHARE", "NOSHARE"], Mqsc("SHARE", Int.SHAREABILITY, words.SHARE, is_bare=True)] = (
+        "SHARE"
+    )
     def_input_open_option: Annotated[
         Literal["SHARED", "EXCL"], Mqsc("DEFSOPT", Int.DEF_INPUT_OPEN_OPTION, words.INPUT_OPEN)
     ] = "SHARED"
@@ -215,9 +211,7 @@ _Q = TypeVar("_Q", QueueAlias, QueueRemote)
 AnyQueue = QueueLocal | QueueModel | QueueAlias | QueueRemote
 
 #: MQSC's word -> the kind of queue.
-QUEUE_KINDS: dict[str, type[AnyQueue]] = {
-    kind.kind: kind for kind in (QueueLocal, QueueModel, QueueAlias, QueueRemote)
-}
+QUEUE_KINDS: dict[str, type[AnyQueue]] = {kind.kind: kind for kind in (QueueLocal, QueueModel, QueueAlias, QueueRemote)}
 
 
 def _not_shared(definition: _Q) -> _Q:

@@ -78,9 +78,7 @@ class Directory:
 
     def find(self, name: str, qmgr: str) -> tuple[Entry | None, Entry | None]:
         """The private entry of *name* at *qmgr* and the shared one, in one round trip."""
-        private, shared, _ = self._group.call(
-            "admin/lookup", [self._keys.directory, self._keys.qmgr], [qmgr, name]
-        )
+        private, shared, _ = self._group.call("admin/lookup", [self._keys.directory, self._keys.qmgr], [qmgr, name])
         return (
             _parse(_field("P", name, qmgr), private) if private else None,
             _parse(_field("S", name), shared) if shared else None,

@@ -75,9 +75,7 @@ class Finder:
             return private or shared
         if disposition == "PRIVATE":
             return private
-        return next(
-            (entry for entry in (private, shared) if entry and entry.disposition == disposition), None
-        )
+        return next((entry for entry in (private, shared) if entry and entry.disposition == disposition), None)
 
     def chosen(self, kind: str, name: str, disposition: Chosen | None) -> Entry:
         """As `find_chosen`. Raises MQIError: 2085 there is none, 2057 it is of another kind."""

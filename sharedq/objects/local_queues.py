@@ -172,9 +172,7 @@ class LocalQueues:
         """Who has the queue open: owner token with handle number, and how."""
         queue = self._group.structure(structure).queue(name)
         flat: Sequence[bytes] = self._group.command(queue.handles, "HGETALL", queue.handles)
-        return sorted(
-            (token.decode(), text.decode()) for token, text in zip(flat[::2], flat[1::2], strict=True)
-        )
+        return sorted((token.decode(), text.decode()) for token, text in zip(flat[::2], flat[1::2], strict=True))
 
     def _discard(self, keys: StructureKeys, number: str) -> None:
         left = 1

@@ -36,9 +36,7 @@ class CFStruct(ObjectDefinition):
     description: Annotated[Description, Mqsc("DESCR", Char.CF_STRUC_DESC, length=64)] = ""
     cf_level: Annotated[int, Field(ge=1, le=CF_LEVEL_MAX), Mqsc("CFLEVEL", Int.CF_LEVEL)] = CF_LEVEL_MAX
     recover: Annotated[YesNo, Mqsc("RECOVER", Int.CF_RECOVER, words.YES)] = "NO"
-    offload: Annotated[
-        Literal["NONE", "SMDS", "DB2", "BOTH"], Mqsc("OFFLOAD", Int.CF_OFFLOAD, words.OFFLOAD)
-    ] = "NONE"
+    offload: Annotated[Literal["NONE", "SMDS", "DB2", "BOTH"], Mqsc("OFFLOAD", Int.CF_OFFLOAD, words.OFFLOAD)] = "NONE"
     connection_loss: Annotated[
         Literal["ASQMGR", "TOLERATE", "TERMINATE"],
         Mqsc("CFCONLOS", Int.CF_CFCONLOS, words.STRUCTURE_CONNECTION_LOSS),
@@ -57,9 +55,7 @@ class QueueManagerAttributes(ObjectDefinition):
     igq_version: int = 0
     description: Annotated[Description, Mqsc("DESCR", Char.Q_MGR_DESC, length=64)] = ""
     dead_letter_queue: Annotated[OptionalName, Mqsc("DEADQ", Char.DEAD_LETTER_Q_NAME, length=48)] = ""
-    default_transmission_queue: Annotated[OptionalName, Mqsc("DEFXMITQ", Char.DEF_XMIT_Q_NAME, length=48)] = (
-        ""
-    )
+    default_transmission_queue: Annotated[OptionalName, Mqsc("DEFXMITQ", Char.DEF_XMIT_Q_NAME, length=48)] = ""
     igq: Annotated[Event, Mqsc("IGQ", Int.INTRA_GROUP_QUEUING, words.EVENT)] = "ENABLED"
     igq_put_authority: Annotated[
         Literal["DEF", "CTX", "ONLYIGQ", "ALTIGQ"], Mqsc("IGQAUT", Int.IGQ_PUT_AUTHORITY, words.IGQ_AUTHORITY)
@@ -72,21 +68,19 @@ class QueueManagerAttributes(ObjectDefinition):
     connection_loss: Annotated[
         Literal["TERMINATE", "TOLERATE"], Mqsc("CFCONLOS", Int.QMGR_CFCONLOS, words.CONNECTION_LOSS)
     ] = "TERMINATE"
-    max_uncommitted_msgs: Annotated[
-        int, Field(ge=1, le=999_999_999), Mqsc("MAXUMSGS", Int.MAX_UNCOMMITTED_MSGS)
-    ] = 10_000
-    max_msg_length: Annotated[
-        int, Field(ge=32_768, le=MAX_MSG_LENGTH_LIMIT), Mqsc("MAXMSGL", Int.MAX_MSG_LENGTH)
-    ] = MAX_MSG_LENGTH_LIMIT
+    max_uncommitted_msgs: Annotated[int, Field(ge=1, le=999_999_999), Mqsc("MAXUMSGS", Int.MAX_UNCOMMITTED_MSGS)] = (
+        10_000
+    )
+    max_msg_length: Annotated[int, Field(ge=32_768, le=MAX_MSG_LENGTH_LIMIT), Mqsc("MAXMSGL", Int.MAX_MSG_LENGTH)] = (
+        MAX_MSG_LENGTH_LIMIT
+    )
     max_handles: Annotated[int, Field(ge=1, le=999_999_999), Mqsc("MAXHANDS", Int.MAX_HANDLES)] = 256
     max_priority: Annotated[Literal[9], Mqsc("MAXPRTY", Int.MAX_PRIORITY, is_output=True)] = 9
     trigger_interval_ms: Annotated[Large, Mqsc("TRIGINT", Int.TRIGGER_INTERVAL)] = 999_999_999
     mark_interval_ms: Annotated[
         int, Field(ge=-1, le=999_999_999), Mqsc("MARKINT", Int.MSG_MARK_BROWSE_INTERVAL, words.NO_LIMIT)
     ] = 5_000
-    expiry_interval_s: Annotated[
-        int, Field(ge=0, le=99_999_999), Mqsc("EXPRYINT", Int.EXPIRY_INTERVAL, words.OFF)
-    ] = 0
+    expiry_interval_s: Annotated[int, Field(ge=0, le=99_999_999), Mqsc("EXPRYINT", Int.EXPIRY_INTERVAL, words.OFF)] = 0
     inhibit_event: Annotated[Event, Mqsc("INHIBTEV", Int.INHIBIT_EVENT, words.EVENT)] = "DISABLED"
     local_event: Annotated[Event, Mqsc("LOCALEV", Int.LOCAL_EVENT, words.EVENT)] = "DISABLED"
     remote_event: Annotated[Event, Mqsc("REMOTEEV", Int.REMOTE_EVENT, words.EVENT)] = "DISABLED"
@@ -98,17 +92,11 @@ class QueueManagerAttributes(ObjectDefinition):
     monitoring: Annotated[
         Literal["NONE", "OFF", "LOW", "MEDIUM", "HIGH"], Mqsc("MONQ", Int.MONITORING_Q, words.MONITORING)
     ] = "OFF"
-    statistics: Annotated[Literal["NONE", "OFF", "ON"], Mqsc("STATQ", Int.STATISTICS_Q, words.STATISTICS)] = (
-        "OFF"
-    )
-    accounting: Annotated[Literal["NONE", "OFF", "ON"], Mqsc("ACCTQ", Int.ACCOUNTING_Q, words.STATISTICS)] = (
-        "OFF"
-    )
+    statistics: Annotated[Literal["NONE", "OFF", "ON"], Mqsc("STATQ", Int.STATISTICS_Q, words.STATISTICS)] = "OFF"
+    accounting: Annotated[Literal["NONE", "OFF", "ON"], Mqsc("ACCTQ", Int.ACCOUNTING_Q, words.STATISTICS)] = "OFF"
     ccsid: Annotated[int, Field(ge=1, le=65_535), Mqsc("CCSID", Int.CODED_CHAR_SET_ID)] = 1208
     command_level: Annotated[int, Mqsc("CMDLEVEL", Int.COMMAND_LEVEL, is_output=True)] = 930
-    platform: Annotated[Literal["MVS"], Mqsc("PLATFORM", Int.PLATFORM, words.PLATFORM, is_output=True)] = (
-        "MVS"
-    )
+    platform: Annotated[Literal["MVS"], Mqsc("PLATFORM", Int.PLATFORM, words.PLATFORM, is_output=True)] = "MVS"
     syncpoint: Annotated[
         Literal["SYNCPT"], Mqsc("SYNCPT", Int.SYNCPOINT, words.SYNCPOINT, is_bare=True, is_output=True)
     ] = "SYNCPT"

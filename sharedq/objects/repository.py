@@ -99,9 +99,7 @@ class Repository:
         else:
             define_at(self._finder, whole, self._owner(whole), is_replace=replace)
 
-    def alter(
-        self, kind: str, name: str, changes: Mapping[str, Any], disposition: Chosen | None = None
-    ) -> None:
+    def alter(self, kind: str, name: str, changes: Mapping[str, Any], disposition: Chosen | None = None) -> None:
         """ALTER: only the fields in *changes*; without *disposition* the private object, else the shared one.
 
         Waiting gets look at the queue again when GET or PUT is among the changes.
@@ -118,13 +116,6 @@ class Repository:
                 return alter_local(self._finder, entry.structure, name, changes)
             if alter_in_directory(self._finder, entry, changes, copy_to_active):
                 return None
-
-    def alter_local(self, structure: str, name: str, changes: Mapping[str, Any]) -> None:
-        """Alter the local queue *name* of *structure* (MQSET). Raises as `alter`."""
-        if name == SYSTEM_QSG_TRANSMIT_QUEUE:
-            self.alter(QueueLocal.kind, name, changes)
-        else:
-            alter_local(self._finder, structure, name, changes)
 
     def delete(self, kind: str, name: str, *, disposition: Chosen | None = None, purge: bool = False) -> None:
         """DELETE; a group object with those of its copies that are not in use.

@@ -38,11 +38,7 @@ class Structures:
         """The application structures, by name."""
         keys = self._group.keys
         kept = self._group.command(keys.structures, "HVALS", keys.structures)
-        found = [
-            CFStruct.model_validate(each["definition"])
-            for each in map(json.loads, kept)
-            if "definition" in each
-        ]
+        found = [CFStruct.model_validate(each["definition"]) for each in map(json.loads, kept) if "definition" in each]
         return sorted(found, key=lambda structure: structure.name)
 
     def ensure_own(self, structure: str) -> None:
@@ -72,9 +68,7 @@ class Structures:
                 raise error_for(MQRC.CF_STRUC_ERROR, "", name, "there is no such structure")
             known = CFStruct.model_validate(kept["definition"])
             altered = known.with_changes(changes).altered_at(self._clock())
-            reply = self._group.call(
-                "admin/define_structure", self._keys, [name, "alter", text, altered.to_json()]
-            )
+            reply = self._group.call("admin/define_structure", self._keys, [name, "alter", text, altered.to_json()])
             if reply[0] == _CHANGED:
                 continue
             if reply[0]:

@@ -1,0 +1,245 @@
+"""MQSC against a real group: what is answered, and what is done."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+from igq.mqsc.executor import run
+from sharedq.mqi.constants import OpenOption, PutOption
+from tests.support.members import TestGroup
+
+SAMPLE = Path(__file__).parents[2] / "config" / "sample.mqsc"
+
+
+class Control:
+    """Remembers what it was asked to do."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, str]] = []
+
+    def start(self, qmgr: str) -> None:
+        self.calls.append(("start", qmgr))
+
+    def stop(self, qmgr: str, mode: str) -> None:
+        self.calls.append((f"stop {mode}", qmgr))
+
+
+def mqsc(group: TestGroup, text: str, *, qmgr: str = "QM1", control: Control | None = None) -> tuple[int, str]:
+    out = io.StringIO()
+    status = run(text.splitlines(keepends=True), group.repository(qmgr), out, control=control)
+    return status, out.getvalue()
+
+
+def done(group: TestGroup, text: str) -> str:
+    status, output = mqsc(group, text)
+    assert status == 0, output
+    return output
+
+
+def failed(group: TestGroup, text: str) -> str:
+    status, output = mqsc(group, text)
+    assert status == 10, output
+    return output
+
+
+def test_each_command_is_listed_answered_and_counted(group: TestGroup) -> None:
+    output = done(group, "* first\nDEFINE QLOCAL(A) +\n   MAXDEPTH(5)\nALTER QL(A) PUT(DISABLED)\nDELETE QL(A)\n")
+
+    assert output.splitlines() == [
+        "     1 : DEFINE QLOCAL(A) +",
+        "       :    MAXDEPTH(5)",
+        "AMQ8006I: QLOCAL(A) created.",
+        "     2 : ALTER QL(A) PUT(DISABLED)",
+        "AMQ8008I: QLOCAL(A) changed.",
+        "     3 : DELETE QL(A)",
+        "AMQ8007I: QLOCAL(A) deleted.",
+        "3 MQSC commands read.",
+        "No MQSC commands with a syntax error.",
+        "All valid MQSC commands were processed.",
+    ]
+
+
+def test_the_sample_can_be_run_again_and_again(group: TestGroup) -> None:
+    for _ in range(2):
+        done(group, SAMPLE.read_text())
+
+    assert "DEFPSIST(YES)" in done(group, "DIS QL(FLIGHTS) ALL")
+
+
+def test_a_failed_command_has_one_line_and_stops_none_behind_it(group: TestGroup) -> None:
+    status, output = mqsc(group, "DELETE QL(NONE)\nDEFINE QL(A)\nDEFINE QL(A)\n")
+
+    assert status == 10
+    assert "AMQ8147E: QLOCAL(NONE) was not found, MQRC_UNKNOWN_OBJECT_NAME (2085)." in output
+    assert "AMQ8150E: QLOCAL(A) exists already, MQRC_OBJECT_ALREADY_EXISTS (2100)" in output
+    assert output.endswith("2 MQSC commands could not be processed.\n")
+    assert group.repository("QM1").lookup("A") is not None
+
+
+def test_a_syntax_error_names_the_line_and_what_was_expected(group: TestGroup) -> None:
+    output = failed(group, "DEFINE QLOCAL(A)\n\nDEFINE QLOCAL(B) COLOUR(RED) MAXDEPTH(1)\nDEFINE QL(C) GET(MAYBE)\n")
+
+    assert "AMQ8405I: Syntax error in line 3, at or near the end of: DEFINE QLOCAL(B) COLOUR(RED)\n" in output
+    assert "expected: GET(ENABLED or DISABLED)" in output
+    assert "2 MQSC commands with a syntax error." in output
+    assert [group.repository("QM1").lookup(name) is None for name in "ABC"] == [False, True, True]
+
+
+def test_values_out_of_range_and_bad_names_change_nothing(group: TestGroup) -> None:
+    done(group, "DEFINE QL(A) MAXDEPTH(7)")
+    for command in (
+        "ALTER QL(A) MAXDEPTH(-1)",
+        "DEFINE QL('A B')",
+        "DEFINE QL(S) QSGDISP(SHARED)",
+        "DEFINE QA(X) QSGDISP(SHARED) TARGET(A)",
+        "DEFINE CFSTRUCT(low) CFLEVEL(9)",
+        "DEFINE QL(A) REPLACE NOREPLACE",
+        "DEFINE QL(A) SHARE NOSHARE",
+        "DEFINE QL(A) CMDSCOPE(*)",
+        "DEFINE QL(A) CRDATE('2026-01-01')",
+        "DELETE QA(A) PURGE",
+        "ALTER QMGR QMNAME(X)",
+    ):
+        assert "AMQ8405I" in failed(group, command), command
+
+    assert "MAXDEPTH(7)" in done(group, "DIS QL(A) MAXDEPTH")
+
+
+def test_display_queue_writes_two_columns_of_what_is_asked_for(group: TestGroup) -> None:
+    done(group, "DEFINE QL(ORDERS) QSGDISP(SHARED) CFSTRUCT(APPL1) MAXDEPTH(9) DESCR('All orders')")
+    group.connect().put1("ORDERS", b"x")
+
+    lines = done(group, "DIS Q(ORD*) CURDEPTH MAXDEPTH SHARE").splitlines()
+
+    assert lines[1:5] == [
+        "AMQ8409I: Queue details.",
+        f"   {'QUEUE(ORDERS)':<40}TYPE(QLOCAL)",
+        f"   {'CURDEPTH(1)':<40}MAXDEPTH(9)",
+        "   SHARE",
+    ]
+
+
+def test_display_queue_filters_by_type_disposition_structure_and_where(group: TestGroup) -> None:
+    done(
+        group,
+        "DEF QL(A.S) QSGDISP(SHARED) CFSTRUCT(APPL1)\nDEF QL(A.P) MAXDEPTH(5)\nDEF QA(A.A) TARGET(A.P)\n"
+        "DEF QR(A.R) RNAME(X) RQMNAME(QM2)\nDEF QM(A.M) DEFTYPE(PERMDYN)\n",
+    )
+
+    def names(parameters: str) -> list[str]:
+        _, output = mqsc(group, f"DIS {parameters}")
+        return [line.split("QUEUE(")[1].split(")")[0] for line in output.splitlines() if line.startswith("   QUEUE(")]
+
+    assert names("Q(A.*)") == ["A.A", "A.M", "A.P", "A.R", "A.S"]
+    assert names("QL(A.*)") == ["A.P", "A.S"]
+    assert names("Q(A.*) TYPE(QALIAS)") == ["A.A"]
+    assert names("Q(A.*) QSGDISP(SHARED)") == ["A.S"]
+    assert names("QL(A.*) CFSTRUCT(APPL1)") == ["A.S"]
+    assert names("Q(A.*) WHERE(MAXDEPTH LT 10)") == ["A.P"]
+    assert names("Q(A.*) WHERE(RQMNAME EQ QM2)") == ["A.R"]
+    assert "AMQ8147E" in failed(group, "DIS Q(NONE*)")
+
+
+def test_alter_and_display_qmgr(group: TestGroup) -> None:
+    output = done(group, "ALTER QMGR IGQ(ENABLED) DEADQ(DLQ) DESCR('First') EXPRYINT(OFF)\nDIS QMGR IGQ DEADQ DESCR")
+
+    assert "AMQ8005I: Queue manager QM1 changed." in output
+    assert "AMQ8408I" in output
+    assert "   QMNAME(QM1)                             DEADQ(DLQ)\n" in output
+    assert "   DESCR(First)                            IGQ(ENABLED)\n" in output
+    assert "EXPRYINT(OFF)" in done(group, "DIS QMGR")
+
+
+def test_clear_and_purge(group: TestGroup) -> None:
+    done(group, "DEF QL(A)")
+    group.connect().put1("A", b"x")
+
+    assert "AMQ8143E: QLOCAL(A) is not empty, MQRC_Q_NOT_EMPTY (2055)" in failed(group, "DELETE QL(A)")
+    assert "AMQ8022I" in done(group, "CLEAR QL(A)")
+    group.connect().put1("A", b"x")
+    done(group, "DELETE QL(A) PURGE")
+    done(group, "DEF QL(A)")
+    queue = group.connect().open("A", OpenOption.OUTPUT)
+    assert "AMQ8148E: QLOCAL(A) is in use, MQRC_OBJECT_IN_USE (2042)" in failed(group, "CLEAR QL(A)")
+    queue.close()
+
+
+def test_structures(group: TestGroup) -> None:
+    output = done(
+        group,
+        "DEF CFSTRUCT(APPL9) CFLEVEL(5) RECOVER(YES) DESCR('nine')\nALT CFSTRUCT(APPL9) RECOVER(NO)\n"
+        "DIS CFSTRUCT(APPL9)\nDEL CFSTRUCT(APPL9)\n",
+    )
+
+    assert "   CFSTRUCT(APPL9)                         ALTDATE(" in output
+    assert "RECOVER(NO)" in output
+    assert "MQRC_CF_STRUC_IN_USE (2346)" in failed(group, "DEL CFSTRUCT(APPL1)")
+
+
+def test_queue_status_by_queue_and_by_handle(group: TestGroup) -> None:
+    done(group, "DEF QL(A)")
+    connection = group.connect()
+    queue = connection.open("A", OpenOption.INPUT_EXCLUSIVE | OpenOption.OUTPUT)
+    queue.put(b"x", options=PutOption.SYNCPOINT)
+
+    status = done(group, "DIS QS(A)")
+    handles = done(group, "DIS QS(A) TYPE(HANDLE)")
+
+    assert "AMQ8450I" in status
+    assert "   QUEUE(A)                                TYPE(QUEUE)\n" in status
+    for text in ("CURDEPTH(1)", "IPPROCS(1)", "OPPROCS(1)", "UNCOM(YES)", "QTIME( , )"):
+        assert text in status
+    for text in ("TYPE(HANDLE)", "INPUT(EXCL)", "OUTPUT(YES)", "BROWSE(NO)", "QMNAME(QM1)"):
+        assert text in handles
+    assert f"CONN({connection.connection.token})" in handles
+    assert "INPUT(EXCL)" in done(group, "DIS QS(A) TYPE(HANDLE) OPENTYPE(INPUT)")
+    assert "AMQ8147E" in failed(group, "DIS QS(NONE)")
+
+
+def test_connections_show_their_units_of_work(group: TestGroup) -> None:
+    done(group, "DEF QL(A)")
+    idle, busy = group.connect(), group.connect()
+    busy.put1("A", b"x", options=PutOption.SYNCPOINT)
+
+    output = done(group, "DIS CONN(*) WHERE(UOWSTATE EQ ACTIVE)")
+
+    assert f"CONN({busy.connection.token})" in output
+    assert f"CONN({idle.connection.token})" not in output
+    assert "UOWSTATE(NONE)" in done(group, f"DIS CONN({idle.connection.token})")
+
+
+def test_display_group_names_every_member_and_its_state(group: TestGroup) -> None:
+    group.add_member("QM2")
+
+    output = done(group, "DIS GROUP")
+
+    for name in ("QM1", "QM2"):
+        assert f"   {f'QMNAME({name})':<40}QMSTATUS(ACTIVE)\n" in output
+
+
+def test_start_and_stop_go_to_whoever_controls_managers(group: TestGroup) -> None:
+    control = Control()
+    status, _ = mqsc(group, "STOP QMGR MODE(FORCE)\nSTOP QMGR\nSTART QMGR\n", control=control)
+
+    assert status == 0
+    assert control.calls == [("stop FORCE", "QM1"), ("stop QUIESCE", "QM1"), ("start", "QM1")]
+    assert "MQRC_FUNCTION_NOT_SUPPORTED" in failed(group, "STOP QMGR")
+
+
+def test_end_ends_the_run(group: TestGroup) -> None:
+    output = done(group, "DEF QL(A)\nEND\nDEF QL(B)\n")
+
+    assert "1 MQSC command read." in output
+    assert group.repository("QM1").lookup("B") is None
+
+
+def test_group_objects_through_mqsc(group: TestGroup) -> None:
+    group.add_member("QM2")
+    done(group, "DEF QL(A) QSGDISP(GROUP) MAXDEPTH(5)\nALT QL(A) QSGDISP(GROUP) MAXDEPTH(6)\n")
+
+    _, output = mqsc(group, "DIS QL(A) QSGDISP(ALL) MAXDEPTH QSGDISP", qmgr="QM2")
+
+    assert output.count("MAXDEPTH(6)") == 2
+    assert "QSGDISP(COPY)" in output
+    assert "QSGDISP(GROUP)" in output

@@ -1,0 +1,101 @@
+"""What DISPLAY writes."""
+
+from __future__ import annotations
+
+import pytest
+
+from igq.mqsc.display import Request, Shown, read_request, shown, two_columns
+from igq.mqsc.lines import Source
+from igq.mqsc.parser import Command, MqscSyntaxError, parse_command
+
+KNOWN = ("MAXDEPTH", "CURDEPTH", "DESCR", "SHARE", "NOSHARE")
+
+
+def request(parameters: str, *, all_by_default: bool = False) -> Request:
+    return read_request(command(parameters), (), KNOWN, all_by_default=all_by_default)
+
+
+def command(parameters: str) -> Command:
+    text = f"DISPLAY QUEUE(*) {parameters}"
+    return parse_command(Source(1, text, (text,)))
+
+
+RECORD = [
+    shown("QUEUE", "ORDERS"),
+    shown("TYPE", "QLOCAL"),
+    shown("MAXDEPTH", 500),
+    Shown(("SHARE", "NOSHARE"), "NOSHARE", "NOSHARE"),
+    shown("CURDEPTH", 7),
+    shown("DESCR", "All orders"),
+]
+
+
+def test_the_second_column_begins_at_column_44() -> None:
+    (line,) = two_columns([shown("QUEUE", "ORDERS"), shown("TYPE", "QUEUE")])
+
+    assert line == "   QUEUE(ORDERS)                           TYPE(QUEUE)"
+    assert line.index("TYPE") == 43
+
+
+def test_what_does_not_fit_a_column_has_a_line_of_its_own() -> None:
+    long = shown("DESCR", "x" * 50)
+
+    assert two_columns([shown("A", 1), long, shown("B", 2), shown("C", 3)]) == [
+        "   A(1)",
+        f"   {long.text}",
+        f"   {'B(2)':<40}C(3)",
+    ]
+
+
+def test_only_the_attributes_that_were_asked_for_are_written() -> None:
+    selected = request("CURDEPTH NOSHARE").select(RECORD, always=2)
+
+    assert [each.text for each in selected] == ["QUEUE(ORDERS)", "TYPE(QLOCAL)", "CURDEPTH(7)", "NOSHARE"]
+
+
+def test_all_and_the_default_for_one_name_write_everything_in_order() -> None:
+    expected = [
+        "QUEUE(ORDERS)",
+        "TYPE(QLOCAL)",
+        "CURDEPTH(7)",
+        "DESCR(All orders)",
+        "MAXDEPTH(500)",
+        "NOSHARE",
+    ]
+
+    for asked in (request("ALL"), request("", all_by_default=True)):
+        assert [each.text for each in asked.select(RECORD, always=2)] == expected
+
+
+@pytest.mark.parametrize(
+    ("where", "fits"),
+    [
+        ("CURDEPTH GT 6", True),
+        ("CURDEPTH GT 7", False),
+        ("CURDEPTH GE 7", True),
+        ("CURDEPTH LT 10", True),
+        ("MAXDEPTH EQ 500", True),
+        ("MAXDEPTH NE 500", False),
+        ("CURDEPTH LE 6", False),
+        ("DESCR LK 'All*'", True),
+        ("DESCR NL 'All*'", False),
+        ("DESCR EQ 'All orders'", True),
+    ],
+)
+def test_where_compares_numbers_as_numbers_and_text_as_text(where: str, fits: bool) -> None:
+    assert request(f"WHERE({where})").where(RECORD) is fits
+
+
+def test_an_object_without_the_attribute_does_not_fit() -> None:
+    assert not request("WHERE(CURDEPTH GE 0)").where(RECORD[:2])
+
+
+@pytest.mark.parametrize("parameters", ["WHERE(CURDEPTH ABOVE 6)", "WHERE(COLOUR EQ 1)", "COLOUR", "CURDEPTH(1)"])
+def test_a_request_for_what_does_not_exist_is_refused(parameters: str) -> None:
+    with pytest.raises(MqscSyntaxError):
+        request(parameters)
+
+
+def test_a_number_is_compared_with_a_number_only() -> None:
+    with pytest.raises(MqscSyntaxError):
+        request("WHERE(CURDEPTH GT many)").where(RECORD)

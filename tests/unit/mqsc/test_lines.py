@@ -1,0 +1,58 @@
+"""From lines to commands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from igq.mqsc.lines import split_commands
+
+
+def texts(text: str) -> list[str]:
+    return [source.text for source in split_commands(text.splitlines(keepends=True))]
+
+
+def test_plus_goes_on_at_the_first_word_and_minus_at_the_first_column() -> None:
+    assert texts("DEFINE QLOCAL(A) +\n     MAXDEPTH(5)\n") == ["DEFINE QLOCAL(A) MAXDEPTH(5)"]
+    assert texts("DEFINE QLOCAL(A) DESCR('one-\n  two')\n") == ["DEFINE QLOCAL(A) DESCR('one  two')"]
+
+
+def test_a_name_may_be_continued_in_its_middle() -> None:
+    assert texts("DEFINE QLOCAL(ORD+\n   ERS)\n") == ["DEFINE QLOCAL(ORDERS)"]
+
+
+def test_comments_and_blank_lines_are_no_commands_even_between_continued_lines() -> None:
+    text = "* a comment\n\nDEFINE +\n* another\n  QLOCAL(A)\n * not in the first column\n"
+    assert texts(text) == ["DEFINE QLOCAL(A)", "* not in the first column"]
+
+
+def test_a_semicolon_ends_a_command_but_not_inside_quotes() -> None:
+    assert texts("DIS QMGR; DEFINE QLOCAL(A) DESCR('a;b');\n") == [
+        "DIS QMGR",
+        "DEFINE QLOCAL(A) DESCR('a;b')",
+    ]
+
+
+def test_a_command_knows_its_first_line_and_what_was_given() -> None:
+    sources = list(split_commands(["* x\n", "DEF +\n", "QL(A)\n", "DIS QMGR\n"]))
+
+    assert [source.line for source in sources] == [2, 4]
+    assert sources[0].lines == ("DEF +", "QL(A)")
+
+
+def test_input_that_ends_in_a_continuation_is_marked() -> None:
+    (source,) = split_commands(["DEFINE QLOCAL(A) +\n"])
+
+    assert source.is_cut
+
+
+def test_a_command_is_handed_out_before_the_next_line_is_asked_for() -> None:
+    asked: list[str] = []
+
+    def terminal() -> Iterator[str]:
+        for line in ("DIS QMGR\n", "END\n"):
+            asked.append(line)
+            yield line
+
+    next(split_commands(terminal()))
+
+    assert asked == ["DIS QMGR\n"]
