@@ -268,7 +268,12 @@ def test_a_delete_that_was_cut_off_is_completed_by_repeating_it_or_by_a_define(g
 
 def test_commands_at_the_same_time_lose_no_change(group: TestGroup) -> None:
     group.define_shared("ORDERS")
-    changes = [{"max_depth": 77}, {"description": "both"}, {"def_priority": 3}, {"usage": "XMITQ"}]
+    changes: list[dict[str, Any]] = [
+        {"max_depth": 77},
+        {"description": "both"},
+        {"def_priority": 3},
+        {"usage": "XMITQ"},
+    ]
     threads = [
         threading.Thread(target=partial(group.repository("QM1").alter, "QLOCAL", "ORDERS", one)) for one in changes
     ]
