@@ -45,9 +45,7 @@ class Claim:
         self._group, self._connection = group, connection
 
     @classmethod
-    def win(
-        cls, group: Group, connection: Connection, target: Target, *, force: bool, state: str
-    ) -> Claim | Refusal:
+    def win(cls, group: Group, connection: Connection, target: Target, *, force: bool, state: str) -> Claim | Refusal:
         """Claim *target*, which shuts it out of the administration structure in the same moment.
 
         Args:

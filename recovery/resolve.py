@@ -183,9 +183,7 @@ class _Recoverer:
         self._progress(Phase.RESOLVING, units=units, messages=messages)
         self.on_phase(Phase.RESOLVING, self.report)
 
-    def _progress(
-        self, phase: Phase, *, units: int = 0, messages: int = 0, leases: Sequence[str] = ()
-    ) -> None:
+    def _progress(self, phase: Phase, *, units: int = 0, messages: int = 0, leases: Sequence[str] = ()) -> None:
         self.claim.report(phase.value, units=units, messages=messages, leases=leases)
         self.report.recovery = from_record(self.claim.record)
 

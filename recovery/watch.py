@@ -29,9 +29,7 @@ def due(leases: Iterable[tuple[str, int]], now_ms: int, own: str) -> list[Target
     found = [
         target
         for target, deadline in deadlines.items()
-        if deadline <= now_ms
-        and target.token != own
-        and (target.is_manager or target.incarnation_token not in others)
+        if deadline <= now_ms and target.token != own and (target.is_manager or target.incarnation_token not in others)
     ]
     return sorted(found, key=lambda target: (not target.is_manager, deadlines[target], target.token))
 

@@ -1,0 +1,163 @@
+"""One recoverer for a target: who wins, who takes over, and what a recoverer that lost can still do."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from recovery.report import recoveries
+from recovery.resolve import Outcome, Phase, RecoveryReport
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import MQIError
+from tests.recovery.scene import DEAD, RESOLVED, Died, Scene, die_after, dying
+
+
+def test_a_lease_in_force_is_respected_and_says_for_how_long(scene: Scene) -> None:
+    report = scene.recover()
+    assert report.outcome is Outcome.NOT_YET
+    assert report.wait_ms is not None
+    assert 0 < report.wait_ms <= scene.test.settings.lease_ms
+    assert recoveries(scene.test.group) == []
+
+
+def test_what_holds_no_lease_needs_no_recovery(scene: Scene) -> None:
+    assert scene.recover(target="QM1.77").outcome is Outcome.NOTHING
+
+
+def test_of_two_recoverers_one_wins_whenever_the_other_comes(scene: Scene) -> None:
+    scene.leave_everything()
+    outcomes: dict[Phase, Outcome | None] = {}
+
+    def rival(phase: Phase, _report: RecoveryReport) -> None:
+        if phase not in (Phase.DETECTED, *outcomes):
+            outcomes[phase] = scene.recover("QM3").outcome
+
+    assert scene.recover("QM2", on_phase=rival).is_resolved
+
+    assert outcomes == {
+        Phase.CLAIMED: Outcome.NOT_YET,
+        Phase.FENCED: Outcome.NOT_YET,
+        Phase.RESOLVING: Outcome.NOT_YET,
+        Phase.RESOLVED: Outcome.NOTHING,
+    }
+    assert scene.outcome() == RESOLVED
+
+
+def test_a_claim_that_ran_out_is_taken_over_and_the_first_one_stops(scene: Scene) -> None:
+    scene.leave_everything()
+    second: list[RecoveryReport] = []
+
+    def pause_past_the_claim(phase: Phase, _report: RecoveryReport) -> None:
+        if phase is Phase.FENCED:
+            scene.expire(f"!{DEAD}")
+            second.append(scene.recover("QM3"))
+
+    first = scene.recover("QM2", on_phase=pause_past_the_claim)
+
+    assert first.outcome is Outcome.TAKEN_OVER
+    assert second[0].is_resolved
+    assert scene.outcome() == RESOLVED
+    (recovery,) = recoveries(scene.test.group)
+    assert (recovery.by, recovery.claims) == ("QM3", 2)
+
+
+def test_a_manager_whose_connection_broke_claims_again_at_once(scene: Scene) -> None:
+    scene.leave_everything()
+    broken = scene.recoverer("QM2")
+    die_after(broken, "structure/fence")
+    with dying():
+        scene.recover_over(broken)
+
+    assert scene.recover("QM3").outcome is Outcome.NOT_YET
+    assert scene.recover("QM2").is_resolved
+    assert scene.outcome() == RESOLVED
+
+
+def test_a_program_is_left_to_its_manager_while_that_lives(scene: Scene) -> None:
+    process = scene.test.process("QM1")
+    scene.expire(process.token)
+    assert scene.recover("QM2", process.token).outcome is Outcome.NOT_YET
+    assert scene.recover("QM1", process.token).is_resolved
+
+
+def test_a_program_whose_manager_is_being_recovered_is_left_to_that(scene: Scene) -> None:
+    process = scene.test.process("QM1")
+    scene.expire(DEAD)
+    scene.expire(process.token)
+    outcomes: list[Outcome | None] = []
+
+    def rival(phase: Phase, _report: RecoveryReport) -> None:
+        if phase is Phase.CLAIMED:
+            outcomes.append(scene.recover("QM3", process.token).outcome)
+
+    assert scene.recover("QM2", on_phase=rival).is_resolved
+    assert outcomes == [Outcome.NOT_YET]
+    assert scene.recover("QM3", process.token).outcome is Outcome.NOTHING
+
+
+def test_a_dead_recoverer_claims_nothing(scene: Scene) -> None:
+    zombie = scene.recoverer("QM2")
+    scene.expire("QM2.1")
+    assert scene.recover("QM3", "QM2.1").is_resolved
+
+    scene.expire(DEAD)
+    with pytest.raises(MQIError) as caught:
+        scene.recover_over(zombie)
+    assert caught.value.reason == MQRC.CONNECTION_BROKEN
+    assert [recovery.failed for recovery in recoveries(scene.test.group)] == ["QM2.1"]
+
+
+@pytest.mark.parametrize("phase", [Phase.CLAIMED, Phase.RESOLVING])
+def test_a_dead_recoverer_is_fenced_out_of_the_structures(scene: Scene, phase: Phase) -> None:
+    scene.leave_everything()
+    zombie = scene.recoverer("QM2")
+
+    with pytest.raises(MQIError) as caught:
+        scene.recover_over(zombie, on_phase=partial(bury_recoverer, scene, phase))
+
+    assert caught.value.reason == MQRC.CONNECTION_BROKEN
+    check_recovered_without_qm2(scene)
+
+
+def test_a_dead_recoverer_keeps_no_claim(scene: Scene) -> None:
+    scene.leave_everything()
+    report = scene.recover_over(scene.recoverer("QM2"), on_phase=partial(bury_recoverer, scene, Phase.FENCED))
+    assert report.outcome is Outcome.TAKEN_OVER
+    check_recovered_without_qm2(scene)
+
+
+def bury_recoverer(scene: Scene, when: Phase, reached: Phase, _report: RecoveryReport) -> None:
+    """The recoverer's own manager stalls, and is recovered before its claim has run out."""
+    if reached is when:
+        scene.expire("QM2.1")
+        assert scene.recover("QM3", "QM2.1").is_resolved
+
+
+def check_recovered_without_qm2(scene: Scene) -> None:
+    scene.expire(f"!{DEAD}")
+    assert scene.recover("QM3").is_resolved
+    # The waiting program of the scene was QM2's, and is gone with it.
+    assert scene.outcome() == {**RESOLVED, "counters": {**RESOLVED["counters"], "LATE": {}}}
+
+
+def test_a_shut_out_manager_cannot_stop_in_good_order_behind_its_peers(scene: Scene) -> None:
+    zombie = scene.recoverer("QM1")
+    scene.expire(DEAD)
+    peer = scene.recoverer("QM2")
+    die_after(peer, "admin/claim")
+    with dying():
+        scene.recover_over(peer)
+    scene.expire(f"!{DEAD}")
+
+    with pytest.raises(MQIError) as caught:
+        scene.recover_over(zombie, DEAD, force=True, state="STOPPED")
+    assert caught.value.reason == MQRC.CONNECTION_BROKEN
+    assert scene.recover("QM3").is_resolved
+
+
+def test_dying_helpers_notice_a_survivor() -> None:
+    with pytest.raises(AssertionError, match="it lives"), dying():
+        pass
+    with dying():
+        raise Died

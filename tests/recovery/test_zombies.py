@@ -1,0 +1,171 @@
+"""A process that wakes up after its recovery: whatever it calls next fails with 2009 and changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+
+from sharedq.api import Queue, QueueManagerConnection
+from sharedq.connection import Connection, end_unit_call
+from sharedq.link import Argument
+from sharedq.mqi.constants import MQRC, GetOption, PutOption
+from sharedq.mqi.errors import MQIError
+from sharedq.mqi.structures import MQMD
+from tests.recovery.scene import BOTH, DEAD, Scene, after_call, register_wait
+
+
+@dataclass
+class Zombie:
+    """What a program of QM1 held when it stopped for too long."""
+
+    scene: Scene
+    connection: QueueManagerConnection
+    orders: Queue
+    bills: Queue
+    one: QueueManagerConnection
+    one_orders: Queue
+    idle: QueueManagerConnection
+    waiting: Queue
+    living: Queue
+
+
+def pending_commit(zombie: Zombie) -> None:
+    zombie.orders.put(b"later", options=PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE)
+    zombie.connection.commit()
+
+
+def call(queue: Queue, name: str, keys: list[str], *args: Argument) -> None:
+    """A script that the queue's connection calls in its own name."""
+    queue.connection.checked_call(name, keys, [queue.connection.token, *args])
+
+
+def expire(zombie: Zombie) -> None:
+    keys, queue = zombie.scene.structure("APPL1"), zombie.orders.handle.queue
+    script_keys = [keys.owners, keys.messages, keys.expiry, queue.available, queue.index, keys.journal]
+    call(zombie.orders, "structure/expire", script_keys, "ORDERS", "1000", "1")
+
+
+def transfer(zombie: Zombie) -> None:
+    keys = zombie.scene.structure("APPL1")
+    source, target = keys.queue("ORDERS"), keys.queue("LATE")
+    script_keys = [keys.owners, keys.sequence, keys.messages, source.queue, source.available, source.index]
+    script_keys += [keys.expiry, keys.wake, keys.journal]
+    script_keys += [target.queue, target.available, target.index, target.waiters]
+    transmit: list[Argument] = ["ORDERS", zombie.orders.handle.version, 50, "1000", 0]
+    call(zombie.orders, "structure/transfer", script_keys, *transmit, "LATE", "0", "1", 999_999_999, "", 0)
+
+
+def unwait(zombie: Zombie) -> None:
+    keys, queue = zombie.scene.structure("APPL1"), zombie.waiting.handle.queue
+    wake_key = keys.wake + zombie.waiting.connection.token
+    script_keys = [keys.owners, queue.queue, queue.available, queue.waiters, wake_key, keys.wake]
+    call(zombie.waiting, "structure/unwait", script_keys, "LATE")
+
+
+def fence_another(zombie: Zombie) -> None:
+    keys, queue = zombie.scene.structure("APPL1"), zombie.scene.structure("APPL1").queue("")
+    script_keys = [keys.owners, keys.fence, keys.dead, queue.queue, queue.waiters]
+    call(zombie.orders, "structure/fence", script_keys, "QM3", 9, zombie.living.connection.token)
+
+
+def end_for_another(zombie: Zombie, how: str) -> None:
+    """As a recoverer that is dead itself would end the unit of work of a program that lives."""
+    access, living = zombie.orders.handle.structure, zombie.living.connection
+    name, keys, args = end_unit_call(
+        access, how, zombie.orders.connection.token, living.token, living.unit.id, ["ORDERS"], -1, "0"
+    )
+    zombie.orders.connection.checked_call(name, keys, args)
+
+
+def release_another(zombie: Zombie) -> None:
+    keys, token = zombie.scene.structure("APPL1"), zombie.living.connection.token
+    script_keys = [keys.owners, keys.dead, keys.unit_of_work + token, keys.holdings + token]
+    call(zombie.orders, "structure/release", [*script_keys, keys.wake + token, keys.wake], token)
+
+
+CALLS: dict[str, Callable[[Zombie], object]] = {
+    "put": lambda zombie: zombie.orders.put(b"zombie"),
+    "put under syncpoint": lambda zombie: zombie.orders.put(b"zombie", options=PutOption.SYNCPOINT),
+    "put of many": lambda zombie: zombie.orders.put_many([(MQMD(), b"zombie")] * 2),
+    "asynchronous put and commit": pending_commit,
+    "get": lambda zombie: zombie.orders.get(),
+    "get under syncpoint": lambda zombie: zombie.orders.get(GetOption.SYNCPOINT),
+    "get with wait": lambda zombie: zombie.orders.get(GetOption.WAIT, wait_ms=1000),
+    "browse": lambda zombie: zombie.orders.get(GetOption.BROWSE_FIRST),
+    "open": lambda zombie: zombie.connection.open("ORDERS", BOTH),
+    "open in a structure not entered before": lambda zombie: zombie.one.open("BILLS", BOTH),
+    "close": lambda zombie: zombie.orders.close(),
+    "commit in two structures": lambda zombie: zombie.connection.commit(),
+    "commit in one structure": lambda zombie: zombie.one.commit(),
+    "commit and get": lambda zombie: zombie.one_orders.commit_and_get(),
+    "back out": lambda zombie: zombie.connection.backout(),
+    "disconnect": lambda zombie: zombie.connection.disconnect(),
+    "disconnect of one that did nothing": lambda zombie: zombie.idle.disconnect(),
+    "a new connection": lambda zombie: Connection(zombie.scene.test.group, zombie.connection.connection.process),
+    "expire": expire,
+    "transfer": transfer,
+    "give up waiting": unwait,
+    "come back from a wait": lambda zombie: register_wait(zombie.waiting, b"A"),
+    "fence another": fence_another,
+    "commit for another": lambda zombie: end_for_another(zombie, "commit"),
+    "back out for another": lambda zombie: end_for_another(zombie, "backout"),
+    "release another": release_another,
+}
+
+
+@pytest.fixture
+def zombie(scene: Scene) -> Zombie:
+    """QM1 was recovered, but this program of it believes that it holds its lease."""
+    scene.fill()
+    process = scene.test.process("QM1")
+    connection, one, idle, waiting = (scene.test.connect("QM1", process) for _ in range(4))
+    orders, bills, late = connection.open("ORDERS", BOTH), connection.open("BILLS", BOTH), waiting.open("LATE", BOTH)
+    one_orders = one.open("ORDERS", BOTH)
+    idle.open("ORDERS", BOTH).close()
+    orders.get(GetOption.SYNCPOINT)
+    bills.put(b"never", options=PutOption.SYNCPOINT)
+    one_orders.put(b"never", options=PutOption.SYNCPOINT)
+    register_wait(late, b"A")
+    living = scene.test.connect("QM3").open("ORDERS", BOTH)
+    living.put(b"of the living", options=PutOption.SYNCPOINT)
+    scene.expire(DEAD)
+    assert scene.recover().is_resolved
+    return Zombie(scene, connection, orders, bills, one, one_orders, idle, late, living)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_no_call_of_a_zombie_does_anything(zombie: Zombie, name: str) -> None:
+    before = zombie.scene.dump()
+    with pytest.raises(MQIError) as caught:
+        CALLS[name](zombie)
+    assert caught.value.reason == MQRC.CONNECTION_BROKEN
+    assert zombie.scene.dump() == before
+
+
+def test_its_connection_is_broken_for_good(zombie: Zombie) -> None:
+    for _ in range(2):
+        with pytest.raises(MQIError) as caught:
+            zombie.orders.put(b"zombie")
+        assert caught.value.reason == MQRC.CONNECTION_BROKEN
+
+
+def test_a_put_does_not_wake_it_back_to_life(scene: Scene) -> None:
+    """A waiter leaves the waiters in the script that shuts it out: waking one registers it."""
+    waiting = scene.victim("waiting").open("LATE", BOTH)
+    register_wait(waiting, b"A")
+    scene.expire(DEAD)
+    recoverer = scene.recoverer("QM2")
+    putter = scene.test.connect("QM3").open("LATE", BOTH)
+
+    def put_late() -> None:
+        putter.put(b"late")
+
+    for number in range(1, 60):
+        after_call(recoverer, number, put_late)
+
+    assert scene.recover_over(recoverer).is_resolved
+    with pytest.raises(MQIError) as caught:
+        waiting.get()
+    assert caught.value.reason == MQRC.CONNECTION_BROKEN
