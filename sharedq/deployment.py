@@ -90,7 +90,7 @@ class Deployment:
         else:
             maker = SSLConnection if self._url.is_tls else Connection
             connection = maker(host=endpoint.host, port=endpoint.port, **options)
-        connection.connect()
+        connection.connect()  # type: ignore[no-untyped-call]
         return connection
 
     def client(self, key: str = "") -> redis.Redis:

@@ -42,10 +42,12 @@ class StructureKeys:
     destinations: str
     expiry: str
     journal: str
+    trash: str
     #: Bases: the owner token is appended, also by scripts, for connections they cannot know beforehand.
     unit_of_work: str
     holdings: str
     wake: str
+    set_aside: str
 
     def queue(self, name: str) -> QueueKeys:
         """Keys of the queue *name* in this structure."""
@@ -89,9 +91,11 @@ def structure_keys(group: str, structure: str) -> StructureKeys:
         destinations=f"{tag}:dest",
         expiry=f"{tag}:x",
         journal=f"{tag}:journal",
+        trash=f"{tag}:trash",
         unit_of_work=f"{tag}:u:",
         holdings=f"{tag}:o:",
         wake=f"{tag}:wake:",
+        set_aside=f"{tag}:trash:",
     )
 
 

@@ -51,26 +51,41 @@ def open_queue(connection: Connection, od: MQOD, options: OpenOption | int) -> H
         raise error_for(MQRC.OBJECT_TYPE_ERROR, "MQOPEN", name)
     if connection.is_quiescing and options & OpenOption.FAIL_IF_QUIESCING:
         raise error_for(MQRC.Q_MGR_QUIESCING, "MQOPEN", name)
-    route = resolve(connection, name, qmgr_name)
+    route, checks = _resolve_with_checks(connection, name, qmgr_name)
     if route.model is not None:
         route = _create_dynamic(connection, od, route)
     if route.destination and options & _NOT_FOR_REMOTE:
         raise error_for(MQRC.OPTION_NOT_VALID_FOR_TYPE, "MQOPEN", name)
-    handle = _open_route(connection, name, route, options)
+    handle = _open_route(connection, name, route, checks, options)
     od.resolved_q_name = (route.destination or route.queue).encode()
     od.resolved_q_mgr_name = (route.target_qmgr or connection.qmgr_name).encode()
     connection.handles[handle.number] = handle
     return handle
 
 
-def _open_route(connection: Connection, name: str, route: Route, options: int) -> Handle:
+def _resolve_with_checks(connection: Connection, name: str, qmgr_name: str) -> tuple[Route, tuple[str, ...]]:
+    """A route, and how the versions of what it went through stand while it is in force.
+
+    An ALTER changes the directory first and tells the structures afterwards, so a route that is the same before
+    and after its versions were read belongs to them: whatever comes later fails the put with 2041.
+    """
+    route = resolve(connection, name, qmgr_name)
+    while route.checked:
+        keys = connection.access(route.structure).keys
+        values = connection.command(keys.versions, "HMGET", keys.versions, *route.checked)
+        again = resolve(connection, name, qmgr_name)
+        if again == route:
+            pairs = zip(route.checked, ((value or b"").decode() for value in values), strict=True)
+            return route, tuple(part for pair in pairs for part in pair)
+        route = again
+    return route, ()
+
+
+def _open_route(connection: Connection, name: str, route: Route, checks: tuple[str, ...], options: int) -> Handle:
     access = connection.access(route.structure)
     keys = access.keys
     queue = keys.queue(route.queue)
     number = connection.next_handle_number()
-    # What the definitions in the path look like now; a put fails with 2041 once they look otherwise.
-    values = [connection.command(keys.versions, "HGET", keys.versions, field) or b"" for field in route.checked]
-    checks = tuple(part for pair in zip(route.checked, (v.decode() for v in values), strict=True) for part in pair)
     mode = "".join(letter for option, letter in _MODES if options & option)
     detail = json.dumps({"appl": connection.appl_name, "pid": os.getpid(), "object": name})
     _, version, definition = connection.checked_call(

@@ -140,7 +140,7 @@ class LocalQueues:
             "structure/delete_queue",
             [
                 *(keys.sequence, queue.queue, queue.available, queue.index, queue.groups, queue.waiters),
-                *(queue.handles, _trash(keys), _set_aside(keys)),
+                *(queue.handles, keys.trash, keys.set_aside),
             ],
             [name, mode, version],
         )
@@ -152,21 +152,22 @@ class LocalQueues:
     def finish_discards(self, structure: str) -> None:
         """Drop what an interrupted clear or delete set aside."""
         keys = self._group.structure(structure)
-        for number in self._group.command(_trash(keys), "HKEYS", _trash(keys)):
+        for number in self._group.command(keys.trash, "HKEYS", keys.trash):
             self._discard(keys, number.decode())
 
     def wake_waiters(self, structure: str, name: str) -> None:
         """Wake the gets that wait on the queue now, so that they look at its definition again."""
         keys = self._group.structure(structure)
         queue = keys.queue(name)
-        waiting = int(self._group.command(queue.waiters, "ZCARD", queue.waiters))
-        # Who was woken may wait again at once, so the calls are counted, not repeated until nobody is left.
-        for _ in range(0, waiting, _WAKES_PER_CALL):
-            self._group.call(
+        last = b""
+        while True:
+            last = self._group.call(
                 "structure/wake_all",
                 [keys.owners, queue.queue, queue.waiters, keys.wake],
-                [name, _WAKES_PER_CALL],
+                [name, _WAKES_PER_CALL, last],
             )
+            if not last:
+                return
 
     def handles(self, structure: str, name: str) -> list[tuple[str, str]]:
         """Who has the queue open: owner token with handle number, and how."""
@@ -179,17 +180,9 @@ class LocalQueues:
         while left:
             left = self._group.call(
                 "structure/discard",
-                [_trash(keys), _set_aside(keys) + number, keys.messages, keys.expiry, keys.journal],
+                [keys.trash, keys.set_aside + number, keys.messages, keys.expiry, keys.journal],
                 [number, _DISCARDS_PER_CALL, self._group.journal_max, self._caller],
             )
-
-
-def _trash(keys: StructureKeys) -> str:
-    return f"{keys.tag}:trash"
-
-
-def _set_aside(keys: StructureKeys) -> str:
-    return f"{keys.tag}:trash:"
 
 
 def _refusal(reason: int, name: str) -> Exception:

@@ -27,7 +27,7 @@ def pair(group: TestGroup) -> TestGroup:
 def transmitted(group: TestGroup, qmgr: str) -> list[tuple[MQXQH, bytes]]:
     """What waits on the transmit queue for *qmgr*, as a program that gets it sees it."""
     queue = group.connect(qmgr).open(SYSTEM_QSG_TRANSMIT_QUEUE, BOTH)
-    found = []
+    found: list[tuple[MQXQH, bytes]] = []
     while True:
         try:
             body = queue.get().body

@@ -9,14 +9,16 @@ KEYS
 ARGV
   1  queue_name
   2  limit      how many to wake in this call
-REPLY       number of waiters left
+  3  after      the last waiter of the call before; "" from the start
+REPLY       the last waiter woken, "" when there are no more
 REASONS     none
 INVARIANTS  4 bounded scripts
 COST        O(limit * log waiters)
 USES        place
 ]]
 local queue = { name = ARGV[1], q = KEYS[2], w = KEYS[3] }
-for _, member in ipairs(redis.call("ZRANGE", queue.w, 0, tonumber(ARGV[2]) - 1)) do
-    wake(queue, KEYS[1], KEYS[4], member, waiter_token(member))
-end
-return redis.call("ZCARD", queue.w)
+-- In one pass through the waiters: whoever waits again at once is not woken a second time instead of another.
+local from = ARGV[3] == "" and "-" or "(" .. ARGV[3]
+local found = redis.call("ZRANGEBYLEX", queue.w, from, "+", "LIMIT", 0, tonumber(ARGV[2]))
+for _, member in ipairs(found) do wake(queue, KEYS[1], KEYS[4], member, waiter_token(member)) end
+return #found == tonumber(ARGV[2]) and found[#found] or ""
