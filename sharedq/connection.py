@@ -56,6 +56,8 @@ class Connection:
         self.async_sent = 0
         self.is_quiescing = process.is_quiescing
         self.max_uncommitted = DEFAULT_MAX_UNCOMMITTED
+        #: As scripts take them: what the journal keeps, "0" where it is off.
+        self.journal_max = group.journal_max
         self._is_internal = is_internal
         self._link: Link = group.new_link()
         self._accesses: dict[str, StructureAccess] = {}

@@ -204,24 +204,11 @@ def _get_call(
     waiter: bytes,
     unit_id: str,
 ) -> ScriptCall:
-    keys, queue = handle.structure.keys, handle.queue
     mode = 1 if options & _SYNCPOINT else 2 if options & _SYNCPOINT_IF_PERSISTENT else 0
     token = connection.token
     return (
         "structure/get",
-        (
-            keys.owners,
-            keys.messages,
-            queue.queue,
-            queue.available,
-            queue.index,
-            queue.waiters,
-            keys.unit_of_work + token,
-            keys.expiry,
-            keys.wake + token,
-            keys.journal,
-            keys.wake,
-        ),
+        handle.get_keys or _get_keys(handle, token),
         (
             token,
             handle.name,
@@ -233,10 +220,28 @@ def _get_call(
             1 if options & _ACCEPT_TRUNCATED else 0,
             BATCH_BYTES,
             waiter,
-            connection.group.journal_max,
-            *selection.arguments,
+            connection.journal_max,
+            *(() if selection is ANY else selection.arguments),
         ),
     )
+
+
+def _get_keys(handle: Handle, token: str) -> tuple[str, ...]:
+    keys, queue = handle.structure.keys, handle.queue
+    handle.get_keys = (
+        keys.owners,
+        keys.messages,
+        queue.queue,
+        queue.available,
+        queue.index,
+        queue.waiters,
+        keys.unit_of_work + token,
+        keys.expiry,
+        keys.wake + token,
+        keys.journal,
+        keys.wake,
+    )
+    return handle.get_keys
 
 
 def _decode(handle: Handle, reply: Sequence[bytes]) -> list[Message]:

@@ -60,3 +60,6 @@ class Handle:
     is_registered: bool = False
     is_closed: bool = False
     cursor: BrowseCursor = field(default_factory=BrowseCursor)
+    #: Keys of this handle's script calls, made at the first one.
+    put_keys: tuple[str, ...] = ()
+    get_keys: tuple[str, ...] = ()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NoReturn
 
 import hiredis
@@ -17,7 +18,7 @@ from redis.connection import AbstractConnection
 from sharedq.deployment import Deployment, Endpoint
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
-from sharedq.scripts import Script, load_script, script_names
+from sharedq.scripts import load_script, script_names
 
 Argument = str | bytes | int | float
 Reply = Any
@@ -30,6 +31,11 @@ _REFUSALS = {
     "NOAUTH": MQRC.NOT_AUTHORIZED,
     "WRONGPASS": MQRC.NOT_AUTHORIZED,
 }
+_WORDS: tuple[tuple[type[redis.ResponseError], str], ...] = (
+    (redis.exceptions.OutOfMemoryError, "OOM"),
+    (redis.exceptions.ReadOnlyError, "READONLY"),
+    (redis.exceptions.NoPermissionError, "NOPERM"),
+)
 #: What Redis answers when the server is no longer (or not yet) the right one to ask.
 _WRONG_SERVER = (
     "READONLY",
@@ -48,6 +54,23 @@ def _pack(*words: Argument) -> bytes:
     """A command in Redis' protocol."""
     packed: bytes = hiredis.pack_command(words)  # type: ignore[arg-type]  # its stub knows one-element tuples only
     return packed
+
+
+@lru_cache(maxsize=8192)
+def _packed_head(name: str, keys: tuple[str, ...]) -> tuple[int, bytes]:
+    """How a call of a script with these keys begins: number of words, and they in Redis' protocol."""
+    words: tuple[Argument, ...] = ("EVALSHA", load_script(name).sha, len(keys), *keys)
+    return len(words), _behind_count(_pack(*words))
+
+
+def _behind_count(packed: bytes) -> bytes:
+    return packed[packed.index(b"\n") + 1 :]
+
+
+def _pack_call(name: str, keys: Sequence[str], args: Sequence[Argument]) -> bytes:
+    # The keys are half of what is sent and the same at every call of a handle: packed once.
+    count, head = _packed_head(name, tuple(keys))
+    return b"*%d\r\n%b%b" % (count + len(args), head, _behind_count(_pack(*args)) if args else b"")
 
 
 class Link:
@@ -88,11 +111,7 @@ class Link:
 
         A later call runs whatever an earlier one answered: conditions must travel in the calls.
         """
-        scripts = [load_script(name) for name, _, _ in calls]
-        packed = b"".join(
-            _pack("EVALSHA", script.sha, len(keys), *keys, *args)
-            for script, (_, keys, args) in zip(scripts, calls, strict=True)
-        )
+        packed = _pack_call(*calls[0]) if len(calls) == 1 else b"".join([_pack_call(*call) for call in calls])
         if self._wait is not None:
             packed += _pack("WAIT", *self._wait)
         connection = self._connection(calls[0][1][0])
@@ -101,7 +120,7 @@ class Link:
             self._check_replicas(replies.pop())
         for position, reply in enumerate(replies):
             if isinstance(reply, redis.ResponseError):
-                replies[position:] = self._mend(connection, scripts[position:], calls[position:], replies[position:])
+                replies[position:] = self._mend(connection, calls[position:], replies[position:])
                 break
         return replies
 
@@ -116,14 +135,13 @@ class Link:
         Returns:
             Whether we were woken (false: *timeout_s* passed), and the script's reply.
         """
-        script = load_script(name)
-        packed = _pack("BLPOP", wake_key, timeout_s) + _pack("EVALSHA", script.sha, len(keys), *keys, *args)
+        packed = _pack("BLPOP", wake_key, timeout_s) + _pack_call(name, keys, args)
         connection = self._connection(keys[0])
         woken, reply = self._exchange(connection, packed, 2)
         if isinstance(woken, redis.ResponseError):
             self._refuse(woken)
         if isinstance(reply, redis.ResponseError):
-            reply = self._mend(connection, [script], [(name, keys, args)], [reply])[0]
+            reply = self._mend(connection, [(name, keys, args)], [reply])[0]
         return woken is not None, reply
 
     def command(self, key: str, *args: Argument) -> Reply:
@@ -204,7 +222,6 @@ class Link:
     def _mend(
         self,
         connection: AbstractConnection,
-        scripts: Sequence[Script],
         calls: Sequence[tuple[str, Sequence[str], Sequence[Argument]]],
         replies: Sequence[Reply],
     ) -> list[Reply]:
@@ -216,11 +233,7 @@ class Link:
             # Some later call ran without an earlier one: nobody can say what that left.
             self._break(first)
         self._load_scripts(connection)
-        packed = b"".join(
-            _pack("EVALSHA", script.sha, len(keys), *keys, *args)
-            for script, (_, keys, args) in zip(scripts, calls, strict=True)
-        )
-        again = self._exchange(connection, packed, len(calls))
+        again = self._exchange(connection, b"".join([_pack_call(*call) for call in calls]), len(calls))
         for reply in again:
             if isinstance(reply, redis.ResponseError):
                 self._refuse(reply)
@@ -236,14 +249,8 @@ class Link:
 
     def _refuse(self, error: redis.ResponseError) -> NoReturn:
         text = str(error)
-        word = text.partition(" ")[0]
-        kinds = {
-            redis.exceptions.OutOfMemoryError: "OOM",
-            redis.exceptions.ReadOnlyError: "READONLY",
-            redis.exceptions.NoPermissionError: "NOPERM",
-            redis.exceptions.BusyLoadingError: "LOADING",
-        }
-        word = next((code for kind, code in kinds.items() if isinstance(error, kind)), word)
+        # redis-py takes the first word off the errors that it has a class for.
+        word = next((known for kind, known in _WORDS if isinstance(error, kind)), text.partition(" ")[0])
         if word in _REFUSALS:
             raise error_for(_REFUSALS[word], "", "", text) from error
         if word in _WRONG_SERVER or isinstance(error, redis.exceptions.ClusterError):

@@ -50,6 +50,8 @@ _REPORTS_WANTED = int(
     Report.EXCEPTION | Report.EXPIRATION | Report.COA | Report.COD | Report.PAN | Report.NAN | Report.ACTIVITY
 )
 _STALE = 1
+#: Keys of structure/put_plain where the journal is on.
+_KEYS_WITH_JOURNAL = 8
 
 
 @dataclass(slots=True)
@@ -255,6 +257,8 @@ def put_call(
 ) -> ScriptCall:
     """The script call that stores one batch."""
     keys, queue = handle.structure.keys, handle.queue
+    if not in_unit and not handle.checks and not handle.is_intra_group and not any(look for _, look, _ in arguments):
+        return _put_plain_call(connection, handle, arguments, details)
     return (
         "structure/put",
         (
@@ -286,6 +290,35 @@ def put_call(
             *(part for message in arguments for part in message),
         ),
     )
+
+
+def _put_plain_call(
+    connection: Connection, handle: Handle, arguments: Sequence[tuple[int, str, bytes]], details: Sequence[str]
+) -> ScriptCall:
+    """The script call that stores a batch of plain messages."""
+    script_keys = handle.put_keys or _put_plain_keys(connection, handle)
+    journal = (connection.journal_max, "\n".join(details)) if len(script_keys) == _KEYS_WITH_JOURNAL else ()
+    head = (connection.token, handle.name, handle.version, handle.facts.max_depth, *journal)
+    if len(arguments) == 1:
+        base, _, record = arguments[0]
+        return "structure/put_plain", script_keys, (*head, base, record)
+    messages = [part for base, _, record in arguments for part in (base, record)]
+    return "structure/put_plain", script_keys, (*head, *messages)
+
+
+def _put_plain_keys(connection: Connection, handle: Handle) -> tuple[str, ...]:
+    keys, queue = handle.structure.keys, handle.queue
+    handle.put_keys = (
+        keys.owners,
+        keys.sequence,
+        keys.messages,
+        queue.queue,
+        queue.available,
+        queue.waiters,
+        keys.wake,
+        *((keys.journal,) if connection.group.settings.journal else ()),
+    )
+    return handle.put_keys
 
 
 def _return_identifiers(

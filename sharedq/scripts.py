@@ -1,7 +1,8 @@
 """Finds the Lua scripts, puts together what each one needs, and names them by their SHA-1.
 
 A script starts with a header comment (KEYS, ARGV, REPLY, REASONS, INVARIANTS, COST, USES). ``USES`` names the
-prelude pieces it needs; only those are prepended, because every function costs every call a little. Reason codes
+prelude pieces it needs; only those are prepended, because every function costs every call a little. A script whose
+common case needs none of them says ``-- PRELUDE`` behind it, and they come there. Reason codes
 are written ``MQRC.NAME`` in the source and become IBM's numbers here, so no table is built at run time.
 """
 
@@ -41,7 +42,9 @@ def load_script(name: str) -> Script:
     text = _read(f"{name}.lua")
     header, body = split_header(name, text)
     pieces = "\n".join(_prelude(piece) for piece in _in_order(uses(header)))
-    source = _with_reason_numbers(name, _BLANKS.sub("\n", f"{pieces}\n{body}").strip() + "\n")
+    before, marker, behind = body.partition("\n-- PRELUDE\n")
+    text = f"{before}\n{pieces}\n{behind}" if marker else f"{pieces}\n{body}"
+    source = _with_reason_numbers(name, _BLANKS.sub("\n", text).strip() + "\n")
     return Script(name, header, source, hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest())
 
 

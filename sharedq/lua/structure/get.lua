@@ -28,7 +28,7 @@ ARGV
   9  bytes_max    stop filling a batch behind this many bytes
   10 wait         "" or the waiter's selection text: wait when nothing fits
   11 journal_max
-  12 id, 13 number, 14 prefix, 15 msgid, 16 correl   the selection; all "" for any message
+  12 id, 13 number, 14 prefix, 15 msgid, 16 correl   the selection; absent for any message
 REPLY       { 0 | 2079 | 2080, length of the first body, id, record, ... } | { 1, version, definition } stale
             | { 2, "" } look again: only expired messages were found | { reason }
 REASONS     2009 CONNECTION_BROKEN | 2052 Q_DELETED | 2033 NO_MSG_AVAILABLE | 2034 NO_MSG_UNDER_CURSOR
@@ -37,16 +37,48 @@ INVARIANTS  1 one state, 2 fencing, 5 position, 8 once
 COST        O(count * log depth)
 USES        place, select, waiting, unit_of_work, journal
 ]]
-local own, messages, unit, expiry = KEYS[1], KEYS[2], KEYS[7], KEYS[8]
-local queue = { name = ARGV[2], q = KEYS[3], a = KEYS[4], i = KEYS[5], w = KEYS[6] }
-local owner, count, unit_id, mode = ARGV[1], tonumber(ARGV[4]), ARGV[5], ARGV[6]
-local length_max, truncate, bytes_max = tonumber(ARGV[7]), ARGV[8] == "1", tonumber(ARGV[9])
-local selection = { id = ARGV[12], number = ARGV[13], prefix = ARGV[14], msgid = ARGV[15], correl = ARGV[16] }
+local own, messages, unit = KEYS[1], KEYS[2], KEYS[7]
+local owner, unit_id, mode, length_max = ARGV[1], ARGV[5], ARGV[6], tonumber(ARGV[7])
 local STALE, LOOK_AGAIN = 1, 2
 
-local waiting = redis.call("HGET", own, owner)
+local waiting, version = redis.call("HGET", own, owner), redis.call("HGET", KEYS[3], "ver")
 if not waiting then return { MQRC.CONNECTION_BROKEN } end
-local version = redis.call("HGET", queue.q, "ver")
+
+-- The common case first, before any function is made: one plain message, whichever comes first.
+local popped
+if version == ARGV[3] and waiting == "" and ARGV[4] == "1" and not ARGV[12] then
+    popped = redis.call("ZPOPMIN", KEYS[4], 1)
+    local id = popped[1]
+    if id and string.byte(id, -1) ~= 120 then
+        local record = redis.call("HGET", messages, id)
+        local flags, _, _, high, low = string.byte(record, 1, 5)
+        local length = #record - high * 256 - low
+        if length <= length_max then
+            local unit_of_work = ""
+            if mode == "0" or (mode == "2" and flags % 2 == 0) then
+                redis.call("HDEL", messages, id)
+            else
+                unit_of_work = unit_id
+                redis.call("HINCRBY", KEYS[3], "gu", 1)
+                -- As prelude/unit_of_work has it; the score is a whole number without an exponent.
+                local operation = "G1\n" .. ARGV[2] .. "\n" .. string.format("%s:%.0f", id, popped[2])
+                if redis.call("RPUSH", unit, operation) == 1 then redis.call("LPUSH", unit, "A" .. unit_id) end
+            end
+            if ARGV[11] ~= "0" then
+                redis.call("XADD", KEYS[10], "MAXLEN", "~", ARGV[11], "*",
+                    "e", "get", "o", owner, "q", ARGV[2], "u", unit_of_work, "i", id)
+            end
+            return { 0, length, id, record }
+        end
+    end
+end
+-- PRELUDE
+local expiry, count = KEYS[8], tonumber(ARGV[4])
+local queue = { name = ARGV[2], q = KEYS[3], a = KEYS[4], i = KEYS[5], w = KEYS[6] }
+local truncate, bytes_max = ARGV[8] == "1", tonumber(ARGV[9])
+local selection = {
+    id = ARGV[12] or "", number = ARGV[13] or "", prefix = ARGV[14] or "", msgid = ARGV[15] or "", correl = ARGV[16] or "",
+}
 if waiting ~= "" and stop_waiting(queue, own, owner, waiting, KEYS[9]) then return { MQRC.CALL_IN_PROGRESS } end
 if not version then return { MQRC.Q_DELETED } end
 if version ~= ARGV[3] then return { STALE, version, redis.call("HGET", queue.q, "def") } end
@@ -54,7 +86,7 @@ if version ~= ARGV[3] then return { STALE, version, redis.call("HGET", queue.q, 
 -- Taken off the available set first: what is not kept goes back to the same place below.
 local ids, scores, records = {}, {}, {}
 if selection.prefix == "" and selection.id == "" then
-    local popped = redis.call("ZPOPMIN", queue.a, count)
+    popped = popped or redis.call("ZPOPMIN", queue.a, count)
     for position = 1, #popped / 2 do
         ids[position], scores[position] = popped[2 * position - 1], tonumber(popped[2 * position])
     end
