@@ -170,49 +170,67 @@ class Connection:
 
     # -- unit of work --------------------------------------------------------------------------------------------
 
-    def commit(self, *, and_then: Sequence[ScriptCall] = (), in_structure: str = "") -> list[Reply]:
+    def commit(self, *, and_then: ScriptCall | None = None, of: Handle | None = None) -> Reply:
         """MQCMIT: make the unit of work's puts available and its gets final.
 
         Args:
-            and_then: calls to send behind the commit in the same write, when the unit of work touches only
-                *in_structure*; otherwise they are sent after it.
+            and_then: a get under syncpoint through the handle *of*, for the unit of work that follows. It leaves in
+                the same write where one call commits everything, in the structure of *of*; else after the commit.
 
         Returns:
-            The replies to *and_then*.
+            The reply to *and_then*.
 
         Raises:
             MQIError: 2003 an asynchronous put of it had failed, everything is backed out; 2009 unknown.
         """
-        from sharedq.putting import pending_calls
+        from sharedq.putting import commit_at_once_call, pending_calls
 
         if self.put_failure is not None:
             failure, self.put_failure = self.put_failure, None
             self.backout()
             raise error_for(MQRC.BACKED_OUT, "MQCMIT", self.qmgr_name, str(failure)) from failure
+        at_once = commit_at_once_call(self, is_followed=and_then is not None) if self.pending else None
+        if at_once is not None:
+            structure = self.pending[0].handle.structure.keys.name
+            self.pending.clear()
+            return self._commit_one(structure, [at_once], and_then, of)
         by_structure = pending_calls(self)
         parts = self.unit.parts
-        if len(parts) <= 1:
-            structure = next(iter(parts), in_structure)
-            calls = by_structure.get(structure, [])
-            if parts:
-                calls = [*calls, self._end_call("commit", structure, expected=parts[structure].operations)]
-            is_same = structure == in_structure
-            replies = self.call_many([*calls, *(and_then if is_same else ())]) if calls or and_then else []
-            ended = len(calls)
-            if parts:
-                self._finish_commit(structure, replies[ended - 1])
-            return replies[ended:] if is_same else (self.call_many(and_then) if and_then else [])
+        if len(parts) == 1:
+            (structure,) = parts
+            end = self._end_call("commit", structure, expected=parts[structure].operations)
+            return self._commit_one(structure, [*by_structure.get(structure, ()), end], and_then, of)
         for structure, calls in by_structure.items():
             self._check_flushed(self.call_many(calls), structure)
-        self._commit_everywhere()
-        return self.call_many(and_then) if and_then else []
+        if parts:
+            self._commit_everywhere()
+        return None if and_then is None else self.call(*and_then)
 
-    def _finish_commit(self, structure: str, reply: Reply) -> None:
-        if reply[0]:
+    def _commit_one(
+        self, structure: str, calls: list[ScriptCall], and_then: ScriptCall | None, of: Handle | None
+    ) -> Reply:
+        """Commit by *calls*, the last of which decides, in the one structure that the unit of work touches."""
+        # Behind the first chunk of a large unit of work, a get would be taken for a part of it.
+        rides = (
+            and_then is not None
+            and of is not None
+            and of.structure.keys.name == structure
+            and self.unit.messages <= CHUNK_MESSAGES
+        )
+        replies = self.call_many([*calls, and_then] if rides and and_then is not None else calls)
+        decided = replies[len(calls) - 1]
+        if decided[0]:
+            if rides and of is not None and structure in self.unit.parts:
+                # What the get took was recorded behind what is backed out now.
+                self.unit.parts[structure].queues[of.name] = None
             self.backout()
-            raise self.error(reply[0], "MQCMIT")
-        self._end_part("commit", structure, reply)
+            raise error_for(MQRC.BACKED_OUT, "MQCMIT", self.qmgr_name, f"an asynchronous put failed: {decided[0]}")
+        if structure in self.unit.parts:
+            self._end_part("commit", structure, decided)
         self.unit.begin_next()
+        if rides:
+            return replies[-1]
+        return None if and_then is None else self.call(*and_then)
 
     def _check_flushed(self, replies: Sequence[Reply], structure: str) -> None:
         for reply in replies:
@@ -249,7 +267,7 @@ class Connection:
 
     def _end_part(self, how: str, structure: str, reply: Reply) -> None:
         """Call until a structure has applied its part of the unit of work, chunk by chunk."""
-        while reply is None or reply[1]:
+        while reply is None or reply[1]:  # operations left
             name, keys, args = self._end_call(how, structure, expected=-1)
             reply = self.checked_call(name, keys, args)
 

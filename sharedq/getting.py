@@ -132,12 +132,15 @@ def commit_and_get(connection: Connection, handle: Handle, gmo: MQGMO, *, max_le
     """
     options = int(gmo.options)
     _check(connection, handle, gmo, options)
-    structure = handle.structure.keys.name
+    wait_ms = gmo.wait_interval if options & _WAIT else 0
+    if not options & _SYNCPOINT:
+        # What is got for good cannot be put back if the commit before it fails.
+        connection.commit()
+        return _take(connection, handle, ANY, options, 1, max_length, wait_ms)[0]
     # The get belongs to the next unit of work, whose id follows from this one's.
     unit_id = connection.next_unit_id
     call = _get_call(connection, handle, ANY, options, 1, max_length, b"", unit_id)
-    (reply,) = connection.commit(and_then=[call], in_structure=structure)
-    wait_ms = gmo.wait_interval if options & _WAIT else 0
+    reply = connection.commit(and_then=call, of=handle)
     return _take(connection, handle, ANY, options, 1, max_length, wait_ms, first_reply=reply)[0]
 
 

@@ -25,6 +25,7 @@ from sharedq.mqi.structures import MQMD, MQPMO
 from sharedq.record import encode_record, needs_look
 from sharedq.refresh import refresh_definition, take_definition
 from sharedq.transmission import as_transmitted
+from sharedq.unit_of_work import CHUNK_MESSAGES
 
 #: One priority's share of the scores of a queue: room for 2^48 arrivals.
 PRIORITY_STEP = 1 << 48
@@ -33,7 +34,7 @@ BATCH_MESSAGES = 100
 #: Bytes of bodies one script call stores before the batch is split.
 BATCH_BYTES = 1 << 20
 #: Messages buffered for MQPMO_ASYNC_RESPONSE, at most.
-PENDING_MESSAGES = 50
+PENDING_MESSAGES = BATCH_MESSAGES
 
 # Plain integers: an operation on IntFlag members costs about a microsecond, and these are tested on every call.
 _SYNCPOINT = int(PutOption.SYNCPOINT)
@@ -50,8 +51,8 @@ _REPORTS_WANTED = int(
     Report.EXCEPTION | Report.EXPIRATION | Report.COA | Report.COD | Report.PAN | Report.NAN | Report.ACTIVITY
 )
 _STALE = 1
-#: Keys of structure/put_plain where the journal is on.
-_KEYS_WITH_JOURNAL = 8
+#: Keys of structure/put_plain where the journal is off; one more where it is on.
+_KEYS_WITHOUT_JOURNAL = 7
 
 
 @dataclass(slots=True)
@@ -227,7 +228,7 @@ def _store(
         if reply[0]:
             raise connection.error(reply[0], "MQPUT", handle.object_name)
         if in_unit:
-            connection.unit.add(handle.structure.keys.name, handle.name, end - first)
+            connection.unit.add(handle.structure.keys.name, handle.name, end - first, is_put=True)
         numbers.extend(range(reply[1], reply[1] + end - first))
         first = end
     return numbers
@@ -297,7 +298,7 @@ def _put_plain_call(
 ) -> ScriptCall:
     """The script call that stores a batch of plain messages."""
     script_keys = handle.put_keys or _put_plain_keys(connection, handle)
-    journal = (connection.journal_max, "\n".join(details)) if len(script_keys) == _KEYS_WITH_JOURNAL else ()
+    journal = (connection.journal_max, "\n".join(details)) if len(script_keys) > _KEYS_WITHOUT_JOURNAL else ()
     head = (connection.token, handle.name, handle.version, handle.facts.max_depth, *journal)
     if len(arguments) == 1:
         base, _, record = arguments[0]
@@ -389,7 +390,59 @@ def pending_calls(connection: Connection) -> dict[str, list[ScriptCall]]:
         for end in _batch_ends(arguments):
             details = [item.detail for item in run[first:end]] if connection.group.settings.journal else []
             calls.setdefault(structure, []).append(put_call(connection, handle, arguments[first:end], details, True))
-            connection.unit.add(structure, handle.name, end - first)
+            connection.unit.add(structure, handle.name, end - first, is_put=True)
             first = end
         start = position
     return calls
+
+
+def commit_at_once_call(connection: Connection, *, is_followed: bool) -> ScriptCall | None:
+    """One call that puts the buffered messages and commits; None where that takes several.
+
+    The messages must be plain, for one queue and few enough for one call, and what the unit of work has recorded
+    must be gets in the same structure. Nothing recorded at all: then the put is the whole unit of work.
+
+    Args:
+        is_followed: a get leaves in the same write, and must be undone if this call fails: by its unit of work.
+    """
+    pending, parts = connection.pending, connection.unit.parts
+    handle = pending[0].handle
+    structure = handle.structure.keys.name
+    part = parts.get(structure)
+    if (
+        len(parts) > (part is not None)
+        or (part is None and is_followed)
+        or (part is not None and (part.has_puts or connection.unit.messages > CHUNK_MESSAGES))
+        or handle.checks
+        or handle.is_intra_group
+        or any(put.handle is not handle or put.arguments[1] for put in pending)
+    ):
+        return None
+    arguments = [put.arguments for put in pending]
+    if len(_batch_ends(arguments)) > 1:
+        return None
+    details = [put.detail for put in pending] if connection.group.settings.journal else []
+    if part is None:
+        return put_call(connection, handle, arguments, details, False)
+    keys = handle.structure.keys
+    head = handle.put_keys or _put_plain_keys(connection, handle)
+    script_keys = (
+        *head[:_KEYS_WITHOUT_JOURNAL],
+        keys.unit_of_work + connection.token,
+        keys.journal,
+        *(keys.queue(name).queue for name in part.queues),
+    )
+    script_arguments = (
+        connection.token,
+        handle.name,
+        handle.version,
+        handle.facts.max_depth,
+        connection.unit.id,
+        part.operations,
+        connection.journal_max,
+        "\n".join(details),
+        len(arguments),
+        *(word for base, _, record in arguments for word in (base, record)),
+        *part.queues,
+    )
+    return "structure/commit_put", script_keys, script_arguments

@@ -13,6 +13,7 @@ class Part:
     """What a unit of work did in one structure: operations recorded there, and the queues they touch."""
 
     operations: int = 0
+    has_puts: bool = False
     queues: dict[str, None] = field(default_factory=dict)
 
 
@@ -42,12 +43,13 @@ class UnitOfWork:
         """Whether anything was put or got under syncpoint since the last commit or back-out."""
         return bool(self.parts)
 
-    def add(self, structure: str, queue: str, messages: int) -> None:
+    def add(self, structure: str, queue: str, messages: int, *, is_put: bool = False) -> None:
         """One operation batch of *messages* was recorded in *structure* for *queue*."""
         part = self.parts.get(structure)
         if part is None:
             part = self.parts[structure] = Part()
         part.operations += 1
+        part.has_puts |= is_put
         part.queues[queue] = None
         self.messages += messages
 

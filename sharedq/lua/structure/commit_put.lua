@@ -1,0 +1,90 @@
+--[[
+structure/commit_put.lua - MQCMIT whose puts come along: apply the unit of work's gets and its buffered puts at once.
+
+Asynchronous puts that were never sent need not be recorded first: this call is both their put and the decision. For
+a unit of work of one structure in which only gets are recorded, and puts of plain messages (see structure/put_plain)
+on one queue.
+
+KEYS
+  1  own        hash    registered owners (the fence)
+  2  sequence   string  counter of message numbers
+  3  messages   hash    message id -> record
+  4  queue      hash    the queue put to: version, definition, counters
+  5  available  zset    its ids by score
+  6  waiters    zset    its waiting gets
+  7  wake_base  base    keys that waiting connections block on
+  8  unit       list    the unit of work
+  9  journal    stream
+  10.. for each queue got from: queue
+ARGV
+  1  owner        owner token of the caller, whose unit of work it is
+  2  queue_name   of the queue put to
+  3  version      of its definition the caller decided by
+  4  depth_max    its MAXDEPTH; 999999999 is no limit
+  5  unit_id
+  6  expected     operations that must be recorded
+  7  journal_max
+  8  details      the journal's text about the messages put
+  9  count        messages put, at least 1
+  10.. for each of them: score base, record; then the names of the queues got from, in the order of their keys
+REPLY       { 0, 0, messages applied } | { reason }
+REASONS     2009 CONNECTION_BROKEN | 2003 BACKED_OUT (an operation is missing, or a message cannot be put: nothing was
+            applied)
+INVARIANTS  1 one state, 2 fencing, 3 one decision, 5 position, 8 once
+COST        O(messages * log depth)
+USES        place
+]]
+local messages, owner, unit_id = KEYS[3], ARGV[1], ARGV[5]
+local count, FIRST = tonumber(ARGV[9]), 10
+if redis.call("HEXISTS", KEYS[1], owner) == 0 then return { MQRC.CONNECTION_BROKEN } end
+local state = redis.call("HMGET", KEYS[4], "ver", "nw", "pu", "lk")
+if state[1] ~= ARGV[3] then return { MQRC.BACKED_OUT } end
+if ARGV[4] ~= "999999999" then
+    local depth = redis.call("ZCARD", KEYS[5]) + (state[3] or 0) + (state[4] or 0)
+    if depth + count > tonumber(ARGV[4]) then return { MQRC.BACKED_OUT } end
+end
+local elements = redis.call("LRANGE", KEYS[8], 0, -1)
+if elements[1] ~= "A" .. unit_id or #elements - 1 ~= tonumber(ARGV[6]) then return { MQRC.BACKED_OUT } end
+
+local first = redis.call("INCRBY", KEYS[2], count) - count + 1
+local stored, added, ids = {}, {}, {}
+for position = 1, count do
+    local at, number = FIRST + 2 * (position - 1), first + position - 1
+    stored[2 * position - 1], stored[2 * position] = number, ARGV[at + 1]
+    added[2 * position - 1], added[2 * position] = ARGV[at] + number, number
+    ids[position] = number
+end
+redis.call("HSET", messages, unpack(stored))
+redis.call("ZADD", KEYS[5], unpack(added))
+
+local queues = {}
+for key = 10, #KEYS do queues[ARGV[FIRST + 2 * count + key - 10]] = KEYS[key] end
+local applied = count
+for position = 2, #elements do
+    -- "G", how many, the queue, and id:score pairs: see prelude/unit_of_work.
+    local taken, queue_name, pairs_text = string.match(elements[position], "^G(%d+)\n([^\n]*)\n(.*)$")
+    redis.call("HINCRBY", queues[queue_name], "gu", -taken)
+    if taken == "1" then
+        redis.call("HDEL", messages, string.match(pairs_text, "^[^:]+"))
+    else
+        local gone = {}
+        for id in string.gmatch(pairs_text, "(%S+):") do gone[#gone + 1] = id end
+        redis.call("HDEL", messages, unpack(gone))
+    end
+    applied = applied + taken
+end
+redis.call("DEL", KEYS[8])
+if ARGV[7] ~= "0" then
+    redis.call("XADD", KEYS[9], "MAXLEN", "~", ARGV[7], "*",
+        "e", "put", "o", owner, "q", ARGV[2], "u", unit_id, "i", table.concat(ids, " "), "d", ARGV[8])
+    redis.call("XADD", KEYS[9], "MAXLEN", "~", ARGV[7], "*",
+        "e", "commit", "o", owner, "u", unit_id, "n", applied, "r", "")
+end
+if (state[2] or "0") == "0" then return { 0, 0, applied } end
+-- PRELUDE
+local queue = { name = ARGV[2], q = KEYS[4], w = KEYS[6] }
+local waiting = tonumber(state[2])
+for _, number in ipairs(ids) do
+    if waiting > 0 then waiting = waiting - wake_for(queue, KEYS[1], KEYS[7], tostring(number), "") end
+end
+return { 0, 0, applied }
