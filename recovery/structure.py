@@ -12,6 +12,8 @@ from recovery.remains import fields_under, needless_fences
 from recovery.target import Target
 from sharedq.connection import Connection, end_unit_call
 from sharedq.handle import StructureAccess
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import error_for
 from sharedq.unit_of_work import CHUNK_MESSAGES
 
 #: Owners that one script call shuts out.
@@ -56,7 +58,7 @@ def resolve_dead(
     """End the unit of work of every dead owner under *target*, also of those that an earlier recoverer left.
 
     Raises:
-        MQIError: 2009, the recoverer was shut out itself.
+        MQIError: 2009, the recoverer was shut out itself; 2195, a unit of work cannot be ended.
     """
     for token, state in dict(fields_under(connection, access.keys.dead, target)).items():
         end_unit_of_work(connection, access, token, is_decided, on_chunk)
@@ -83,7 +85,10 @@ def end_unit_of_work(
         name, keys, args = end_unit_call(
             access, how, connection.token, owner, unit_id, queues, -1, connection.group.journal_max
         )
-        _, _, messages = connection.checked_call(name, keys, args)
+        _, left, messages = connection.checked_call(name, keys, args)
+        if not (left or messages) and connection.command(unit_key, "LRANGE", unit_key, 0, CHUNK_MESSAGES) == elements:
+            # Cannot be; and if it could, going on for ever would keep the claim from whoever knows better.
+            raise error_for(MQRC.UNEXPECTED_ERROR, "", connection.qmgr_name, f"unit of work {unit_id} cannot be ended")
         on_chunk(unit_id, int(messages))
 
 

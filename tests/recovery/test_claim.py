@@ -6,11 +6,13 @@ from functools import partial
 
 import pytest
 
+from recovery.claim import CHUNK_FIELDS, Claim, ClaimLostError
 from recovery.report import recoveries
 from recovery.resolve import Outcome, Phase, RecoveryReport
+from recovery.target import Target
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
-from tests.recovery.scene import DEAD, RESOLVED, Died, Scene, die_after, dying
+from tests.recovery.scene import DEAD, RESOLVED, TAG, Died, Scene, die_after, dying
 
 
 def test_a_lease_in_force_is_respected_and_says_for_how_long(scene: Scene) -> None:
@@ -143,6 +145,9 @@ def check_recovered_without_qm2(scene: Scene) -> None:
 
 def test_a_shut_out_manager_cannot_stop_in_good_order_behind_its_peers(scene: Scene) -> None:
     zombie = scene.recoverer("QM1")
+    # It has entered every structure already, so that only the claim can stop it.
+    for name in scene.test.group.structure_names():
+        zombie.access(name)
     scene.expire(DEAD)
     peer = scene.recoverer("QM2")
     die_after(peer, "admin/claim")
@@ -154,6 +159,69 @@ def test_a_shut_out_manager_cannot_stop_in_good_order_behind_its_peers(scene: Sc
         scene.recover_over(zombie, DEAD, force=True, state="STOPPED")
     assert caught.value.reason == MQRC.CONNECTION_BROKEN
     assert scene.recover("QM3").is_resolved
+
+
+def test_a_manager_without_a_lease_cannot_stop_in_good_order(scene: Scene) -> None:
+    zombie = scene.recoverer("QM1")
+    group = scene.test.group
+    group.client().zrem(group.keys.leases, DEAD)
+    with pytest.raises(MQIError) as caught:
+        scene.recover_over(zombie, DEAD, force=True, state="STOPPED")
+    assert caught.value.reason == MQRC.CONNECTION_BROKEN
+    assert recoveries(group) == []
+
+
+@pytest.mark.parametrize("second", ["QM2", "QM3"])
+def test_a_claim_belongs_to_one_connection(scene: Scene, second: str) -> None:
+    scene.expire(DEAD)
+    lost = won(scene, "QM2")
+    scene.expire(f"!{DEAD}")
+    kept = won(scene, second)
+
+    with pytest.raises(ClaimLostError):
+        lost.report("FENCED")
+    with pytest.raises(ClaimLostError):
+        lost.finish([])
+    kept.report("FENCED", units=1, messages=2)
+    kept.finish([])
+    with pytest.raises(ClaimLostError):
+        kept.report("FENCED")
+    (recovery,) = recoveries(scene.test.group)
+    assert (recovery.by, recovery.state, recovery.units_of_work, recovery.messages) == (second, "RESOLVED", 1, 2)
+
+
+def test_reporting_keeps_the_claim(scene: Scene) -> None:
+    scene.expire(DEAD)
+    claim = won(scene, "QM2")
+    scene.expire(f"!{DEAD}")
+    claim.report("FENCED")
+    assert scene.recover("QM3").outcome is Outcome.NOT_YET
+
+
+def test_a_tag_that_has_a_living_holder_again_is_not_freed(scene: Scene) -> None:
+    """The holder changed between the recoverer's look and its last script."""
+    scene.expire(DEAD)
+    claim = won(scene, "QM2")
+    holder = scene.test.connect("QM3", tag=TAG).connection.token
+    claim.finish([("tag", TAG)])
+    assert scene.test.group.client().hget(scene.test.group.keys.tags, TAG) == holder.encode()
+
+
+def test_more_than_one_call_can_hold_is_forgotten_in_several(scene: Scene) -> None:
+    group = scene.test.group
+    fields = [f"{DEAD}.{number}" for number in range(2 * CHUNK_FIELDS + 1)]
+    group.client().hset(group.keys.processes, mapping=dict.fromkeys(fields, "{}"))
+    group.client().zadd(group.keys.leases, dict.fromkeys(fields, 10**15))
+    scene.expire(DEAD)
+    assert scene.recover().is_resolved
+    assert scene.left_of() == []
+
+
+def won(scene: Scene, by: str) -> Claim:
+    """A claim on QM1's incarnation, over a new connection."""
+    claim = Claim.win(scene.test.group, scene.recoverer(by), Target.parse(DEAD), force=False, state="FAILED")
+    assert isinstance(claim, Claim)
+    return claim
 
 
 def test_dying_helpers_notice_a_survivor() -> None:
