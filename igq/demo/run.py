@@ -1,0 +1,215 @@
+"""`igq demo`: real departures through three queue managers, one of them killed on the way; then the audit."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from datetime import datetime
+from pathlib import Path
+from types import FrameType
+
+from rich.console import Console
+
+from config.loading import load_settings, prepare_data_dir
+from config.settings import Settings
+from igq.demo.story import Story
+from igq.errors import CommandError
+from igq.load.children import CONSUMER, PUTTER
+from igq.load.departures import QMGRS
+from igq.load.plan import PRIVATE_QUEUE, SHARED_QUEUE
+from igq.load.records import EXPECTED, write_expected
+from igq.load.scene import Scene
+from igq.load.sources import Source
+from igq.load.view import working_agent
+
+DEFAULT_MESSAGES = 30_000
+DEFAULT_KILL = "LGA"
+#: Exit status of a run that the user ended.
+INTERRUPTED = 130
+#: Rows of the whole table; only the bars need it before the end of the reading.
+_ALL_ROWS = 336_776
+#: Generous: a slow machine may take its time, and what is lost shows in the audit.
+_LOAD_TIMEOUT_S = 3_600.0
+_RECOVERY_TIMEOUT_S = 120.0
+_HOLD_TIMEOUT_S = 5.0
+
+
+def demo(
+    messages: int | None = DEFAULT_MESSAGES,
+    kill: str = DEFAULT_KILL,
+    data_dir: Path | None = None,
+    seed: int = 2013,
+) -> int:
+    """Run the demo; the audit's exit status, 130 after Ctrl-C.
+
+    Args:
+        messages: departures to send, None for all; each is sent twice.
+        kill: the manager to kill.
+        data_dir: directory of the run; default: ``demo-TIME`` in the data directory of the settings.
+        seed: of the moment at which the manager is killed.
+
+    Raises:
+        CommandError: the arguments are wrong, the input is missing, or something failed on the way.
+        ConfigError, DeploymentError, MQIError: Redis or the settings cannot be used.
+    """
+    if kill not in QMGRS:
+        raise CommandError(f"--kill {kill}: one of {', '.join(QMGRS)}", 2)
+    settings = _settings_of_run(data_dir)
+    directory = prepare_data_dir(settings)
+    console = Console(highlight=False, soft_wrap=True)
+    previous = signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        with Story(console) as story:
+            return _Demo(settings, directory, Source("flights", messages), kill, seed, story).run()
+    except KeyboardInterrupt:
+        console.print("Ended by the user; every process of the demo has been stopped.")
+        return INTERRUPTED
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+
+
+class _Demo:
+    """One run."""
+
+    def __init__(
+        self, settings: Settings, directory: Path, source: Source, victim: str, seed: int, story: Story
+    ) -> None:
+        self._victim, self._story, self._source = victim, story, source
+        self._settings, self._directory = settings, directory
+        self._departures = source.count or _ALL_ROWS
+        self._kill_at = random.Random(seed).uniform(0.45, 0.55)
+        self._scene = Scene(settings, directory, source, look=self._show_progress)
+
+    def run(self) -> int:
+        with self._scene as scene:
+            scene.open()
+            self._start()
+            self._story.show_bars(self._departures)
+            scene.start_load()
+            expected = write_expected(self._source.days(), self._directory / EXPECTED)
+            self._departures = expected // 2
+            self._kill_in_the_middle()
+            scene.wait_until_drained(_LOAD_TIMEOUT_S)
+            scene.finish_load()
+            self._show_progress()
+            self._story.hide_bars()
+            self._stop()
+            return self._audit()
+
+    def _start(self) -> None:
+        say, scene = self._story.say, self._scene
+        say(f"Run directory: {self._directory}")
+        say(f"Starting the queue managers {', '.join(QMGRS)} of group {self._settings.group}.", "bold")
+        scene.start_managers()
+        for name in QMGRS:
+            scene.timeline.add("started", name, detail="ready")
+        scene.define_queues()
+        say(
+            f"Each departure is put by the manager of its origin airport twice: through intra-group queuing to "
+            f"{PRIVATE_QUEUE} at the next manager, and on the shared queue {SHARED_QUEUE}, which consumers on all "
+            f"three drain."
+        )
+
+    def _kill_in_the_middle(self) -> None:
+        scene, victim, say = self._scene, self._victim, self._story.say
+        scene.wait(
+            lambda: self._put() >= 2 * self._departures * self._kill_at, "half of the messages", _LOAD_TIMEOUT_S
+        )
+        incarnation, agent_pid = scene.incarnation(victim), working_agent(scene.group, victim)
+        programs = scene.programs_of(victim)
+        scene.hold(programs, _HOLD_TIMEOUT_S)
+        puts, gets = (sum(held[kind] for held in scene.holding.values()) for kind in ("puts", "gets"))
+        killed_s = time.monotonic()
+        scene.timeline.add("killed", victim, by="demo", detail=f"{puts} uncommitted puts, {gets} uncommitted gets")
+        # The agent goes with its manager: the kernel ends it when its parent ends.
+        scene.kill([scene.managers[victim], *programs])
+        say(
+            f"{victim} was killed with SIGKILL, and its agent, its putter and its consumers with it, while they held "
+            f"{puts} uncommitted puts and {gets} uncommitted gets.",
+            "bold red",
+        )
+        self._recover(incarnation, killed_s)
+        self._restart(agent_pid)
+
+    def _recover(self, incarnation: str, killed_s: float) -> None:
+        scene, victim = self._scene, self._victim
+        killed_ms = time.time() * 1000 - (time.monotonic() - killed_s) * 1000
+        recovery = scene.wait_until_recovered(incarnation, _RECOVERY_TIMEOUT_S)
+        moments = dict(recovery.moments)
+        detected_s = (moments["detected"] - killed_ms) / 1000
+        took_ms = moments["resolved"] - moments["detected"]
+        self._story.say(
+            f"{recovery.by} noticed after {detected_s:.1f} s that {victim} renews its lease no more (a lease lasts "
+            f"{self._settings.lease_ms / 1000:g} s), claimed its recovery, fenced it, and resolved "
+            f"{recovery.units_of_work} units of work with {recovery.messages} messages within {took_ms} ms.",
+            "yellow",
+        )
+
+    def _restart(self, old_agent_pid: int) -> None:
+        scene, victim = self._scene, self._victim
+        waiting = scene.backlog().transmit
+        scene.start_managers([victim])
+        scene.timeline.add("restarted", victim, by="demo")
+        scene.start_programs(victim)
+        pid = scene.wait_for_agent(victim, old_agent_pid, _RECOVERY_TIMEOUT_S)
+        scene.timeline.add("serialized", victim, detail=f"IGQ agent, pid {pid}")
+        self._story.say(
+            f"{victim} was started again; its new agent has taken its connection tag (serialized) and goes on with "
+            f"{waiting} messages that waited on the transmit queue. Its putter goes on behind the last committed unit "
+            f"of work.",
+            "green",
+        )
+
+    def _stop(self) -> None:
+        scene = self._scene
+        scene.timeline.add("drained", "", detail="every queue is empty")
+        self._story.say("Everything is delivered, every queue is empty; stopping the managers in good order.")
+        scene.stop_managers()
+
+    def _audit(self) -> int:
+        self._story.say(
+            "The Spark audit now recomputes from the input rows and the journal whether anything was lost, duplicated "
+            "or reordered.",
+            "bold",
+        )
+        env = {**self._scene.environment, "PYTHONUNBUFFERED": "1"}
+        command = [sys.executable, "-m", "pipeline", "audit", "--run", str(self._directory)]
+        # It stays in the terminal's foreground group: Ctrl-C ends it, and this process ends it besides.
+        with subprocess.Popen(command, env=env) as audit:
+            try:
+                status = audit.wait()
+            except BaseException:
+                audit.terminate()
+                raise
+        if status == 0:
+            text = f"Nothing was lost, duplicated or reordered. Report and records: {self._directory}"
+            self._story.say(text, "green")
+        else:
+            self._story.say(f"The audit failed with status {status}. Records: {self._directory}", "bold red")
+        return status
+
+    def _put(self) -> int:
+        return self._scene.count(PUTTER, "put")
+
+    def _show_progress(self) -> None:
+        count = self._scene.count
+        self._story.update(
+            self._put(), count(CONSUMER, "got", PRIVATE_QUEUE), count(CONSUMER, "got", SHARED_QUEUE)
+        )
+
+
+def _settings_of_run(data_dir: Path | None) -> Settings:
+    """The settings with the run's own directory, which also holds the embedded server unless a URL is set."""
+    settings = load_settings()
+    name = f"demo-{datetime.now().astimezone():%Y%m%d-%H%M%S}"
+    directory = (data_dir if data_dir is not None else settings.data_dir / name).absolute()
+    if (directory / EXPECTED).exists():
+        raise CommandError(f"{directory} has the records of an earlier run; name another directory")
+    return settings.model_copy(update={"data_dir": directory})
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt

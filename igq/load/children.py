@@ -1,0 +1,165 @@
+"""Child processes of a run: queue managers and load programs, each leading a session of its own.
+
+The kernel ends them when the runner ends (`igq.child`), Ctrl-C in the terminal does not reach them, and what they
+say arrives as events in one queue. To be started from the runner's main thread: a parent's death is noticed by
+the death of the thread that started the child.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from igq.load.program import Options
+
+PUTTER, CONSUMER = "putter", "consumer"
+#: The line with which a manager says that it is ready.
+_READY_ID = "CSQ9022I"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something a child said or did; ``kind`` ``ended`` is its end."""
+
+    child: Child
+    kind: str
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+Events = queue.SimpleQueue[Event]
+
+
+class Child:
+    """One child process.
+
+    Attributes:
+        is_expected_to_end: the runner has ended it, or asked it to end; otherwise its end is a failure.
+    """
+
+    def __init__(
+        self, name: str, command: Sequence[str], env: Mapping[str, str], directory: Path, events: Events
+    ) -> None:
+        self.name = name
+        self.is_expected_to_end = False
+        self._events = events
+        self._errors = directory / f"{name}.err"
+        with self._errors.open("ab") as errors:
+            self._popen = subprocess.Popen(
+                [sys.executable, "-m", *command, "--parent", str(os.getpid())],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                env=dict(env),
+                text=True,
+                encoding="utf-8",
+                errors="replace",
+                start_new_session=True,
+            )
+        self._thread = threading.Thread(target=self._listen, name=f"output {name}", daemon=True)
+        self._thread.start()
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._popen.pid
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it has not ended."""
+        return self._popen.poll() is None
+
+    @property
+    def last_error(self) -> str:
+        """The last line it wrote to its standard error."""
+        lines = self._errors.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        return lines[-1] if lines else ""
+
+    def signal(self, number: int) -> None:
+        """Send a signal to it, and to nobody else."""
+        with contextlib.suppress(ProcessLookupError):
+            self._popen.send_signal(number)
+
+    def kill(self) -> None:
+        """SIGKILL; returns without waiting."""
+        self.is_expected_to_end = True
+        self.signal(signal.SIGKILL)
+
+    def wait(self, timeout_s: float | None = None) -> int:
+        """Wait for its end; the exit status.
+
+        Raises:
+            subprocess.TimeoutExpired: it runs on.
+        """
+        status = self._popen.wait(timeout_s)
+        if self._popen.stdin is not None:
+            with contextlib.suppress(OSError):
+                self._popen.stdin.close()
+        return status
+
+    def send(self, line: str) -> None:
+        """Write a line to its standard input; one that has ended does not mind."""
+        assert self._popen.stdin is not None
+        with contextlib.suppress(OSError, ValueError):
+            self._popen.stdin.write(line + "\n")
+            self._popen.stdin.flush()
+
+    def _listen(self) -> None:
+        assert self._popen.stdout is not None
+        for line in self._popen.stdout:
+            self._hear(line.rstrip("\n"))
+        self._events.put(Event(self, "ended", {"status": self._popen.wait()}))
+
+    def _hear(self, line: str) -> None:
+        raise NotImplementedError
+
+
+class Manager(Child):
+    """A queue manager, started as its command line starts it."""
+
+    def __init__(self, name: str, env: Mapping[str, str], directory: Path, events: Events) -> None:
+        super().__init__(name, ["igq", "qmgr", "start", name], env, directory, events)
+
+    def _hear(self, line: str) -> None:
+        if _READY_ID in line:
+            self._events.put(Event(self, "ready", {"line": line}))
+
+
+class Program(Child):
+    """A load program.
+
+    Attributes:
+        kind: putter or consumer.
+        owner: token of its connection, once it has one.
+        progress: what it reported last.
+    """
+
+    def __init__(self, kind: str, options: Options, env: Mapping[str, str], events: Events) -> None:
+        self.kind, self.options = kind, options
+        self.owner = ""
+        self.progress: Mapping[str, int] = {}
+        command = [f"igq.load.{kind}", *options.arguments()]
+        super().__init__(options.name, command, env, options.directory, events)
+
+    @property
+    def qmgr(self) -> str:
+        """The manager it is attached to."""
+        return self.options.qmgr
+
+    def _hear(self, line: str) -> None:
+        details = json.loads(line)
+        kind = details.pop("event")
+        if kind == "attached":
+            self.owner = details["owner"]
+        elif kind == "progress":
+            self.progress = details
+        self._events.put(Event(self, kind, details))

@@ -1,0 +1,73 @@
+"""The line between a load program and whoever runs it: commands on its standard input, events on its output.
+
+Commands are words: ``hold`` (stop before the next commit, with the work in hand), ``go``, ``finish``. Events are
+JSON lines. When the input ends, the runner is gone and the program ends, too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from typing import Any
+
+#: Seconds between two reports of progress.
+_PROGRESS_S = 0.2
+
+
+class Control:
+    """The program's end."""
+
+    def __init__(self) -> None:
+        self._is_held = threading.Event()
+        self._may_go = threading.Event()
+        self._may_go.set()
+        self._finish = threading.Event()
+        self._lock = threading.Lock()
+        self._reported_s = 0.0
+        threading.Thread(target=self._listen, name="control", daemon=True).start()
+
+    @property
+    def is_finishing(self) -> bool:
+        """Whether to end as soon as there is nothing left to do."""
+        return self._finish.is_set()
+
+    def checkpoint(self, puts: int, gets: int) -> None:
+        """Just before a commit: when told to hold, say what is in hand and wait to be released, or killed."""
+        if self._is_held.is_set():
+            self.tell("holding", puts=puts, gets=gets)
+            self._may_go.wait()
+
+    def progress(self, is_last: bool = False, **counts: int) -> None:
+        """Report *counts*, a few times a second at most."""
+        now_s = time.monotonic()
+        if is_last or now_s - self._reported_s >= _PROGRESS_S:
+            self._reported_s = now_s
+            self.tell("progress", **counts)
+
+    def tell(self, event: str, **details: Any) -> None:
+        """Send an event."""
+        with self._lock:
+            sys.stdout.write(json.dumps({"event": event, **details}) + "\n")
+            sys.stdout.flush()
+
+    def tell_interruption(self, error: Exception) -> None:
+        """Say that the connection is lost, or of no use, and that another one is tried."""
+        print(f"connecting again: {error}", file=sys.stderr, flush=True)
+        self.tell("interrupted", reason=str(error))
+
+    def _listen(self) -> None:
+        for line in sys.stdin:
+            command = line.strip()
+            if command == "hold":
+                self._may_go.clear()
+                self._is_held.set()
+            elif command == "go":
+                self._is_held.clear()
+                self._may_go.set()
+            elif command == "finish":
+                self._finish.set()
+        # Whatever is uncommitted is backed out by the group, as for any program that ends.
+        os._exit(3)
