@@ -258,7 +258,9 @@ class Incarnation:
         except MQIError as error:
             # The lease runs out, and the peers do the rest.
             self._say("CSQE015I", target=membership.token, error=str(error))
-        self._inbox.put(self._has_stopped)
+        finally:
+            # Whatever went wrong: a manager that was told to stop ends.
+            self._inbox.put(self._has_stopped)
 
     def _has_stopped(self) -> None:
         self._ending = Ending.STOPPED

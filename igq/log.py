@@ -23,13 +23,26 @@ def start_log(qmgr: str, data_dir: Path) -> structlog.typing.FilteringBoundLogge
     """
     file = (data_dir / f"{qmgr}.log").open("a", encoding="utf-8", buffering=1)
     structlog.configure(
-        processors=[structlog.processors.add_log_level, _render],
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.format_exc_info,
+            _render,
+        ],
         wrapper_class=structlog.make_filtering_bound_logger("info"),
         logger_factory=lambda *_: _Tee(sys.stdout, file),
         cache_logger_on_first_use=False,
     )
     logger: structlog.typing.FilteringBoundLogger = structlog.get_logger().bind(qmgr=qmgr)
     return logger
+
+
+def log_to_stderr() -> None:
+    """Keep what the library reports (warnings, mostly a lost lease) off a command's standard output."""
+    structlog.configure(
+        processors=[structlog.processors.add_log_level, _render],
+        wrapper_class=structlog.make_filtering_bound_logger("warning"),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
 
 
 class _Tee:
@@ -55,6 +68,8 @@ def _render(_: Any, __: str, event: MutableMapping[str, Any]) -> str:
     at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
     if name in MESSAGES:
         return f"{at} {name} {text_of(name, fields)}"
+    exception = fields.pop("exception", "")
     level, qmgr = fields.pop("level", ""), fields.pop("qmgr", "")
     details = " ".join(f"{key}={value}" for key, value in fields.items())
-    return " ".join(part for part in (at, level, str(qmgr), name, details) if part)
+    line = " ".join(part for part in (at, level, str(qmgr), name, details) if part)
+    return f"{line}\n{exception}" if exception else line

@@ -184,7 +184,7 @@ def print_tables(status: GroupStatus) -> None:
 
 
 def _managers_table(status: GroupStatus) -> Table:
-    columns = ("Manager", "State", "Pid", "Incarnation", "IGQ", "Agent", "Delivered", "Restarts", "Last error")
+    columns = ("Name", "State", "Pid", "Start", "IGQ", "Agent", "Delivered", "Restarts", "Last error")
     table = Table(*columns, title="Managers")
     for manager in status.managers:
         agent = manager.agent

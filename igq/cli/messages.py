@@ -11,6 +11,9 @@ import typer
 _QMGR = typer.Argument(metavar="QMGR", help="Queue manager, or the group's name for any member.")
 _QUEUE = typer.Argument(metavar="QUEUE", help="Name of the queue.")
 
+#: Bytes of standard input that are taken at a time.
+_CHUNK_BYTES = 65536
+
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this module."""
@@ -33,9 +36,11 @@ def put(
 ) -> int:
     """Put messages on a queue, one for each argument, or for each line of standard input."""
     import sharedq
+    from igq.log import log_to_stderr
     from sharedq.mqi.constants import Format, OpenOption, Persistence, PutOption
     from sharedq.mqi.structures import MQMD
 
+    log_to_stderr()
     persistence = int(Persistence.AS_Q_DEF) if persistent is None else int(persistent)
     options = OpenOption.OUTPUT | OpenOption.FAIL_IF_QUIESCING
     count = 0
@@ -43,10 +48,10 @@ def put(
         sharedq.connect(qmgr, appl_name="igq put") as connection,
         connection.open(queue, options, qmgr_name=target) as to,
     ):
-        for body in _bodies(messages):
-            md = MQMD(format=Format.STRING, persistence=persistence, priority=priority)
-            to.put(body, md, options=PutOption.FAIL_IF_QUIESCING)
-            count += 1
+        for bodies in _batches(messages):
+            batch = [(MQMD(format=Format.STRING, persistence=persistence, priority=priority), each) for each in bodies]
+            to.put_many(batch, options=PutOption.FAIL_IF_QUIESCING)
+            count += len(batch)
     typer.echo(f"{count} message{'' if count == 1 else 's'} put on {queue}", err=True)
     return 0
 
@@ -63,8 +68,10 @@ def get(
 ) -> int:
     """Get messages and print their bodies, one a line, until none comes within the wait."""
     import sharedq
+    from igq.log import log_to_stderr
     from sharedq.mqi.constants import MQRC, GetOption, OpenOption
 
+    log_to_stderr()
     options = GetOption.FAIL_IF_QUIESCING | GetOption.SYNCPOINT | (GetOption.WAIT if wait else 0)
     wait_ms = -1 if wait < 0 else int(wait * 1000)
     count = 0
@@ -97,8 +104,10 @@ def browse(
     import dataclasses
 
     import sharedq
+    from igq.log import log_to_stderr
     from sharedq.mqi.constants import MQRC, GetOption, OpenOption
 
+    log_to_stderr()
     count = 0
     with (
         sharedq.connect(qmgr, appl_name="igq browse") as connection,
@@ -139,9 +148,15 @@ def _shown(value: object) -> str:
     return str(value)
 
 
-def _bodies(messages: list[str] | None) -> Iterator[bytes]:
+def _batches(messages: list[str] | None) -> Iterator[list[bytes]]:
+    """The messages as they come: a line that is typed at once, those of a file or pipe many at a time."""
     if messages:
-        yield from (message.encode("utf-8", "surrogateescape") for message in messages)
+        yield [message.encode("utf-8", "surrogateescape") for message in messages]
         return
-    for line in sys.stdin.buffer:
-        yield line.rstrip(b"\r\n")
+    rest = b""
+    while chunk := sys.stdin.buffer.read1(_CHUNK_BYTES):
+        *lines, rest = (rest + chunk).split(b"\n")
+        if lines:
+            yield [line.removesuffix(b"\r") for line in lines]
+    if rest:
+        yield [rest.removesuffix(b"\r")]
