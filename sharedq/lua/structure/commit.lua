@@ -29,6 +29,37 @@ USES        place, unit_of_work, journal
 ]]
 local own, unit, messages, expiry, wake_base = KEYS[1], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local caller, owner, unit_id, expected = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+
+-- The common case first, before any function is made: the owner's own, of gets only, and all in this call.
+if caller == owner and redis.call("HEXISTS", own, caller) == 1 and redis.call("LLEN", unit) == expected + 1 then
+    local elements, taken = redis.call("LRANGE", unit, 0, -1), {}
+    local count, of_gets = 0, elements[1] == "A" .. unit_id
+    for position = 2, #elements do
+        -- "G", how many, the queue, and id:score pairs: see prelude/unit_of_work.
+        local number, queue_name, pairs_text = string.match(elements[position], "^G(%d+)\n([^\n]*)\n(.*)$")
+        of_gets = of_gets and number
+        if not of_gets then break end
+        count = count + number
+        taken[position - 1] = { number, queue_name, pairs_text }
+    end
+    if of_gets and count <= tonumber(ARGV[5]) then
+        local keys = {}
+        for position = 7, #ARGV do keys[ARGV[position]] = KEYS[8 + (position - 7) * 4] end
+        for _, operation in ipairs(taken) do
+            local ids = {}
+            for id in string.gmatch(operation[3], "([^: ]+):%d+") do ids[#ids + 1] = id end
+            redis.call("HINCRBY", keys[operation[2]], "gu", -operation[1])
+            redis.call("HDEL", messages, unpack(ids))
+        end
+        redis.call("DEL", unit)
+        if ARGV[6] ~= "0" then
+            redis.call("XADD", KEYS[7], "MAXLEN", "~", ARGV[6], "*",
+                "e", "commit", "o", caller, "u", unit_id, "n", count, "r", "")
+        end
+        return { 0, 0, count }
+    end
+end
+-- PRELUDE
 if may_not_end(own, KEYS[2], caller, owner) then return { MQRC.CONNECTION_BROKEN } end
 
 local queues = {}
@@ -50,7 +81,7 @@ if string.sub(state, 2) ~= unit_id then return { 0, 0, 0 } end
 for _, operation in ipairs(operations) do
     local queue = queues[operation.queue]
     local ids, added = {}, {}
-    for id, score in string.gmatch(operation.pairs, "(%S+):(%d+)") do
+    for id, score in string.gmatch(operation.pairs, "([^: ]+):(%d+)") do
         ids[#ids + 1] = id
         added[#added + 1] = tonumber(score)
         added[#added + 1] = id

@@ -68,7 +68,7 @@ for position = 2, #elements do
         redis.call("HDEL", messages, string.match(pairs_text, "^[^:]+"))
     else
         local gone = {}
-        for id in string.gmatch(pairs_text, "(%S+):") do gone[#gone + 1] = id end
+        for id in string.gmatch(pairs_text, "([^: ]+):%d+") do gone[#gone + 1] = id end
         redis.call("HDEL", messages, unpack(gone))
     end
     applied = applied + taken

@@ -44,32 +44,40 @@ local STALE, LOOK_AGAIN = 1, 2
 local waiting, version = redis.call("HGET", own, owner), redis.call("HGET", KEYS[3], "ver")
 if not waiting then return { MQRC.CONNECTION_BROKEN } end
 
--- The common case first, before any function is made: one plain message, whichever comes first.
+-- The common case first, before any function is made: plain messages that fit, from the front of the queue.
 local popped
-if version == ARGV[3] and waiting == "" and ARGV[4] == "1" and not ARGV[12] then
-    popped = redis.call("ZPOPMIN", KEYS[4], 1)
-    local id = popped[1]
-    if id and string.byte(id, -1) ~= 120 then
-        local record = redis.call("HGET", messages, id)
-        local flags, _, _, high, low = string.byte(record, 1, 5)
+if version == ARGV[3] and waiting == "" and not ARGV[12] and mode ~= "2" then
+    popped = redis.call("ZPOPMIN", KEYS[4], ARGV[4])
+    local ids = {}
+    for at = 1, #popped, 2 do ids[#ids + 1] = popped[at] end
+    local records = ids[1] and redis.call("HMGET", messages, unpack(ids)) or {}
+    local reply, pairs_text, bytes, bytes_max = { 0, 0 }, {}, 0, tonumber(ARGV[9])
+    for position, record in ipairs(records) do
+        local id = ids[position]
+        local _, _, _, high, low = string.byte(record, 1, 5)
         local length = #record - high * 256 - low
-        if length <= length_max then
-            local unit_of_work = ""
-            if mode == "0" or (mode == "2" and flags % 2 == 0) then
-                redis.call("HDEL", messages, id)
-            else
-                unit_of_work = unit_id
-                redis.call("HINCRBY", KEYS[3], "gu", 1)
-                -- As prelude/unit_of_work has it; the score is a whole number without an exponent.
-                local operation = "G1\n" .. ARGV[2] .. "\n" .. string.format("%s:%.0f", id, popped[2])
-                if redis.call("RPUSH", unit, operation) == 1 then redis.call("LPUSH", unit, "A" .. unit_id) end
-            end
-            if ARGV[11] ~= "0" then
-                redis.call("XADD", KEYS[10], "MAXLEN", "~", ARGV[11], "*",
-                    "e", "get", "o", owner, "q", ARGV[2], "u", unit_of_work, "i", id)
-            end
-            return { 0, length, id, record }
+        bytes = bytes + length
+        if string.byte(id, -1) == 120 or length > length_max or (position > 1 and bytes > bytes_max) then break end
+        if position == 1 then reply[2] = length end
+        reply[2 * position + 1], reply[2 * position + 2] = id, record
+        pairs_text[position] = id .. ":" .. popped[2 * position]
+    end
+    local count = #pairs_text
+    if count > 0 and count == #ids then
+        if mode == "0" then
+            unit_id = ""
+            redis.call("HDEL", messages, unpack(ids))
+        else
+            redis.call("HINCRBY", KEYS[3], "gu", count)
+            -- As prelude/unit_of_work has it; scores are whole numbers, and Redis writes them without an exponent.
+            local operation = "G" .. count .. "\n" .. ARGV[2] .. "\n" .. table.concat(pairs_text, " ")
+            if redis.call("RPUSH", unit, operation) == 1 then redis.call("LPUSH", unit, "A" .. unit_id) end
         end
+        if ARGV[11] ~= "0" then
+            redis.call("XADD", KEYS[10], "MAXLEN", "~", ARGV[11], "*",
+                "e", "get", "o", owner, "q", ARGV[2], "u", unit_id, "i", table.concat(ids, " "))
+        end
+        return reply
     end
 end
 -- PRELUDE

@@ -71,7 +71,7 @@ end
 
 local ids, scores, records, stored = {}, {}, {}, {}
 for position = 1, count do
-    local base, look, record = tonumber(ARGV[at]), ARGV[at + 1], ARGV[at + 2]
+    local base, look, record = ARGV[at], ARGV[at + 1], ARGV[at + 2]
     at = at + 3
     local number = first + position - 1
     -- Lua writes numbers up to 10^14 without an exponent: more messages than a structure will see.
