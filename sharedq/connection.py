@@ -122,9 +122,8 @@ class Connection:
         self.check()
         try:
             replies = self._link.call_many(calls)
-        except MQIError as error:
-            if error.reason == MQRC.CONNECTION_BROKEN:
-                self.break_off()
+        except BaseException:
+            self._break_off_with_link()
             raise
         for reply in replies:
             if isinstance(reply, list) and reply and reply[0] == MQRC.CONNECTION_BROKEN:
@@ -139,9 +138,8 @@ class Connection:
         self.check()
         try:
             woken, reply = self._link.block_then_call(wake_key, timeout_s, name, keys, args)
-        except MQIError as error:
-            if error.reason == MQRC.CONNECTION_BROKEN:
-                self.break_off()
+        except BaseException:
+            self._break_off_with_link()
             raise
         if reply[0] == MQRC.CONNECTION_BROKEN:
             self.break_off()
@@ -151,7 +149,16 @@ class Connection:
     def command(self, key: str, *args: Argument) -> Reply:
         """A plain read command."""
         self.check()
-        return self._link.command(key, *args)
+        try:
+            return self._link.command(key, *args)
+        except BaseException:
+            self._break_off_with_link()
+            raise
+
+    def _break_off_with_link(self) -> None:
+        """Whatever broke the link (a lost reply, an interrupt) breaks the connection: its work is then recovered."""
+        if self._link.is_broken:
+            self.break_off()
 
     def check(self) -> None:
         """Raise 2009 when this connection has ended, or its process no longer surely holds its lease."""

@@ -8,10 +8,13 @@ KEYS
 ARGV
   1  owner
 REPLY       { 0 } | { reason }
-REASONS     2009 CONNECTION_BROKEN
+REASONS     2009 CONNECTION_BROKEN | 2219 CALL_IN_PROGRESS (it waits: a put that wakes it would register it again)
 INVARIANTS  2 fencing
 COST        O(1)
 ]]
-if redis.call("HDEL", KEYS[1], ARGV[1]) == 0 then return { MQRC.CONNECTION_BROKEN } end
+local waiting = redis.call("HGET", KEYS[1], ARGV[1])
+if not waiting then return { MQRC.CONNECTION_BROKEN } end
+if waiting ~= "" then return { MQRC.CALL_IN_PROGRESS } end
+redis.call("HDEL", KEYS[1], ARGV[1])
 redis.call("DEL", KEYS[3])
 return { 0 }
