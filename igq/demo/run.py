@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import random
-import signal
 import subprocess
 import sys
 import time
-from datetime import datetime
 from pathlib import Path
-from types import FrameType
 
 from rich.console import Console
 
-from config.loading import load_settings, prepare_data_dir
 from config.settings import Settings
 from igq.demo.story import Story
 from igq.errors import CommandError
 from igq.load.children import CONSUMER, PUTTER
 from igq.load.departures import QMGRS
+from igq.load.interrupts import interrupt_on_termination
 from igq.load.plan import PRIVATE_QUEUE, SHARED_QUEUE
 from igq.load.records import EXPECTED, write_expected
+from igq.load.run_settings import settings_of_run
 from igq.load.scene import Scene
 from igq.load.sources import Source
 from igq.load.view import working_agent
@@ -57,18 +55,15 @@ def demo(
     """
     if kill not in QMGRS:
         raise CommandError(f"--kill {kill}: one of {', '.join(QMGRS)}", 2)
-    settings = _settings_of_run(data_dir)
-    directory = prepare_data_dir(settings)
+    settings = settings_of_run("demo", data_dir)
+    directory = settings.data_dir
     console = Console(highlight=False, soft_wrap=True)
-    previous = signal.signal(signal.SIGTERM, _interrupt)
     try:
-        with Story(console) as story:
+        with interrupt_on_termination(), Story(console) as story:
             return _Demo(settings, directory, Source("flights", messages), kill, seed, story).run()
     except KeyboardInterrupt:
         console.print("Ended by the user; every process of the demo has been stopped.")
         return INTERRUPTED
-    finally:
-        signal.signal(signal.SIGTERM, previous)
 
 
 class _Demo:
@@ -199,17 +194,3 @@ class _Demo:
         self._story.update(
             self._put(), count(CONSUMER, "got", PRIVATE_QUEUE), count(CONSUMER, "got", SHARED_QUEUE)
         )
-
-
-def _settings_of_run(data_dir: Path | None) -> Settings:
-    """The settings with the run's own directory, which also holds the embedded server unless a URL is set."""
-    settings = load_settings()
-    name = f"demo-{datetime.now().astimezone():%Y%m%d-%H%M%S}"
-    directory = (data_dir if data_dir is not None else settings.data_dir / name).absolute()
-    if (directory / EXPECTED).exists():
-        raise CommandError(f"{directory} has the records of an earlier run; name another directory")
-    return settings.model_copy(update={"data_dir": directory})
-
-
-def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt

@@ -156,8 +156,12 @@ class Program(Child):
         return self.options.qmgr
 
     def _hear(self, line: str) -> None:
-        details = json.loads(line)
-        kind = details.pop("event")
+        try:
+            details = json.loads(line)
+            kind = details.pop("event")
+        except (ValueError, KeyError, TypeError, AttributeError):
+            # A library's word, not an event; the thread that listens must not end of it.
+            return
         if kind == "attached":
             self.owner = details["owner"]
         elif kind == "progress":

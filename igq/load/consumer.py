@@ -139,8 +139,7 @@ class Consumer:
             with self._history.call(
                 "MQCMIT",
                 unit_of_work=unit,
-                order=self._order,
-                correls=[message.md.correl_id.hex() for message in messages] if self._options.is_history_kept else [],
+                messages=_identifiers(messages) if self._options.is_history_kept else (),
             ):
                 connection.commit()
         except MQIError as error:
@@ -168,6 +167,11 @@ class Consumer:
             for order, message in enumerate(messages, first)
         )
         self._order += len(messages)
+
+
+def _identifiers(messages: list[Message]) -> list[tuple[str, str]]:
+    """CorrelId and MsgId of each, for the history."""
+    return [(message.md.correl_id.hex(), message.md.msg_id.hex()) for message in messages]
 
 
 def main(options: Options) -> None:

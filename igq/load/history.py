@@ -6,6 +6,7 @@ connection broke before the reply). A call that a killed program had invoked has
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,7 +34,7 @@ class History:
             yield {}
             return
         self._number += 1
-        line = {"t_ms": now_ms(), "program": self._program, "call": self._number, "verb": verb}
+        line = {"t_ms": now_ms(), "program": self._program, "pid": os.getpid(), "call": self._number, "verb": verb}
         self._file.write([{**line, "phase": INVOKED, **what}])
         result: dict[str, Any] = {}
         phase = UNKNOWN

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import structlog
+
 from igq.child import die_with_parent
 from igq.errors import CommandError
 from igq.load.history import History
@@ -56,6 +58,8 @@ def run_program(main: Callable[[Options], None]) -> int:
     parser.add_argument("--history", action="store_true")
     given = parser.parse_args()
     die_with_parent(given.parent)
+    # Standard output belongs to the control line.
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     # Ctrl-C is for the runner, which ends its programs in order.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     source = Source.parse(given.source)

@@ -108,9 +108,19 @@ class Scene:
         """Start managers together and wait until they are ready."""
         started = list(names)
         for name in started:
-            self._ready.discard(name)
+            self.forget_ready(name)
             self.managers[name] = self._own(Manager(name, self.environment, self.directory, self._events))
-        self.wait(lambda: self._ready.issuperset(started), f"{', '.join(started)} to be ready", _START_TIMEOUT_S)
+        self.wait_until_ready(started)
+
+    def forget_ready(self, name: str) -> None:
+        """Expect the manager to say that it is ready once more."""
+        self._take_events()
+        self._ready.discard(name)
+
+    def wait_until_ready(self, names: Iterable[str]) -> None:
+        """Wait until managers have said that they are ready."""
+        wanted = set(names)
+        self.wait(lambda: wanted <= self._ready, f"{', '.join(sorted(wanted))} to be ready", _START_TIMEOUT_S)
 
     def define_queues(self) -> None:
         """Define the queues of the run by MQSC."""
@@ -222,6 +232,11 @@ class Scene:
         for child in victims:
             child.wait()
             self.holding.pop(child.name, None)
+
+    def signal_agent(self, pid: int, number: int) -> None:
+        """Send a signal to an agent: a child of its manager, not of ours."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
 
     def finish_load(self) -> None:
         """Tell the consumers that nothing more comes, and wait for all programs to end in order."""
