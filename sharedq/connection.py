@@ -164,7 +164,13 @@ class Connection:
         """Raise 2009 when this connection has ended, or its process no longer surely holds its lease."""
         if self._is_ended or self._link.is_broken:
             raise error_for(MQRC.CONNECTION_BROKEN, "", self.qmgr_name)
-        self.process.check()
+        try:
+            self.process.check()
+        except MQIError:
+            # A late renewal may still save the process. This call has failed for good, so its connection goes:
+            # otherwise it would keep its tag and its unit of work for as long as the process lives.
+            self.break_off()
+            raise
 
     def error(self, reason: int, verb: str = "", name: str = "", detail: str = "") -> MQIError:
         """The exception for a reason code that a script answered."""
