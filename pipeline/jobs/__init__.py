@@ -1,0 +1,1 @@
+"""Jobs: each takes DataFrames and gives DataFrames, or a few aggregated numbers."""

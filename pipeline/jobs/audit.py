@@ -1,0 +1,262 @@
+"""The audit: did every message arrive once and in order? Told from the journal, and from a run's records.
+
+The data stays in Spark; only counts, a few examples and the points of the plots come to the driver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, Row, SparkSession, Window
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
+
+from pipeline.errors import PipelineError
+from pipeline.jobs.copies import copies_of_journal, copies_of_run, relevant_lives, with_journal_findings
+from pipeline.jobs.lives import message_lives
+from pipeline.jobs.order import deliveries, out_of_sequence
+from pipeline.jobs.recovery_timeline import recoveries
+from pipeline.jobs.series import Series, read_series
+from pipeline.jobs.verdict import MEANINGS, Finding, JournalFacts, PathFigures, PeerWork, Verdict
+from pipeline.journal_source import JournalSource
+from pipeline.records import RunRecords
+from sharedq.deployment import Deployment
+from sharedq.journal import held, read_extent
+from sharedq.keys import structure_keys
+
+#: Copies named for each finding.
+EXAMPLES = 20
+
+#: Finding -> the column of a copy that tells why.
+_REASONS = {
+    "lost": "lost_because",
+    "duplicated": "double_because",
+    "out_of_sequence": "late_because",
+    "unexpected": "odd_because",
+    "unknown": "unknown_because",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class JournalPart:
+    """Which journal to read: a group at a Redis URL, from *start* to *end*, both included."""
+
+    group: str
+    url: str
+    start: str = "-"
+    end: str = "+"
+
+    def read(self, spark: SparkSession, start: str | None = None, end: str | None = None) -> DataFrame:
+        """The events as a table."""
+        spark.dataSource.register(JournalSource)
+        return (
+            spark.read.format("igq.journal")
+            .options(group=self.group, url=self.url, start=start or self.start, end=end or self.end)
+            .load()
+        )
+
+
+def audit(
+    spark: SparkSession,
+    part: JournalPart,
+    records: RunRecords | None,
+    on_step: Callable[[str], None] = lambda _: None,
+) -> tuple[Verdict, Series]:
+    """Judge every message, and give the verdict and what the plots show.
+
+    Args:
+        records: of a run; None judges the journal alone.
+        on_step: called with what is about to be done.
+
+    Raises:
+        PipelineError: there is nothing to judge.
+    """
+    on_step("reading the journal")
+    # Kept: what is added while the audit works must not be in one query and missing in the next.
+    journal = part.read(spark).persist()
+    try:
+        facts = journal_facts(journal, part)
+        if not facts.events and records is None:
+            raise PipelineError(f"the journal of group {part.group} has no events to judge; is it switched on?")
+        on_step(f"following the messages through {facts.events:,} events")
+        lives = message_lives(journal).persist()
+        missing = missing_messages(spark, lives, part, facts).persist()
+        judged = with_journal_findings(lives, missing)
+        if records is None:
+            copies = copies_of_journal(judged, out_of_sequence(deliveries(judged)))
+        else:
+            judged = relevant_lives(judged, records.expected)
+            copies = copies_of_run(judged, out_of_sequence(deliveries(judged)), records)
+        copies = copies.persist()
+        on_step("counting")
+        by_path = {row["path"]: row for row in summarize(copies).collect()}
+        counts_by_path = {path: {name: int(row[name] or 0) for name in MEANINGS} for path, row in by_path.items()}
+        counts = {name: sum(of_path[name] for of_path in counts_by_path.values()) for name in MEANINGS}
+        on_step("collecting examples and plots")
+        verdict = Verdict(
+            has_run=records is not None,
+            counts=counts,
+            counts_by_path=counts_by_path,
+            findings=examples(copies, counts),
+            lost_because=tally(copies, "lost_because") if counts["lost"] else {},
+            unknown_settled=tally(copies, "unknown_because") if counts["unknown"] else {},
+            figures={path: _figures(row) for path, row in by_path.items() if row["p50"] is not None},
+            recoveries=recoveries(records.timeline if records else ()),
+            peer_work=[PeerWork(**row.asDict()) for row in peer_work(journal).collect()],
+            journal=facts,
+        )
+        return verdict, read_series(journal, copies)
+    finally:
+        spark.catalog.clearCache()
+
+
+def journal_facts(journal: DataFrame, part: JournalPart) -> JournalFacts:
+    """How much was read, and which structures' journals have lost their beginning."""
+    time_ms = F.unix_millis("time")
+    row = journal.agg(
+        F.count("*").alias("events"),
+        F.min(time_ms).alias("first_ms"),
+        F.max(time_ms).alias("last_ms"),
+        F.collect_set("structure").alias("structures"),
+    ).collect()[0]
+    names = tuple(sorted(row["structures"]))
+    deployment = Deployment(part.url)
+    trimmed = tuple(name for name in names if _is_trimmed(deployment, part.group, name))
+    return JournalFacts(part.group, row["events"], row["first_ms"], row["last_ms"], names, trimmed)
+
+
+def missing_messages(spark: SparkSession, lives: DataFrame, part: JournalPart, facts: JournalFacts) -> DataFrame:
+    """Messages that by the journal wait on a queue, and that their structure does not hold.
+
+    What was got after the journal was read is found by reading on from there, and is not missing.
+    """
+    waiting = lives.where(F.col("is_committed") & (F.col("gets") == 0) & (F.col("expiries") == 0))
+    asked = waiting.select("structure", "message_number", "message_id")
+    group, url = part.group, part.url
+
+    def not_held(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        deployment = Deployment(url)
+        for batch in batches:
+            yield batch.filter(pa.array(_are_missing(deployment, group, batch)))
+
+    missing = asked.mapInArrow(not_held, asked.schema).persist()
+    if missing.isEmpty():
+        return missing
+    later = part.read(spark, start=str(facts.last_ms or 0), end="+")
+    ended = later.where(F.col("event").isin("get", "expire")).select("structure", "message_number")
+    return missing.join(ended.distinct(), ["structure", "message_number"], "left_anti")
+
+
+def summarize(copies: DataFrame) -> DataFrame:
+    """Counts, speed and latency of each path: a row or two."""
+    latency = F.when(F.col("is_delivered"), F.col("delivered_ms") - F.col("available_ms"))
+    percentiles = F.percentile_approx(latency, [0.5, 0.9, 0.99], 10_000)
+    counted = {
+        "expected": F.col("is_expected"),
+        "sent": F.col("is_sent"),
+        "delivered": F.col("is_delivered"),
+        **{name: F.col(reason).isNotNull() for name, reason in _REASONS.items()},
+        "recovered": F.col("is_recovered"),
+        "backed_out": F.col("backouts") > 0,
+        "on_queue": F.col("is_on_queue"),
+        "expired": F.col("is_expired"),
+        "uncommitted": F.col("is_uncommitted"),
+    }
+    return (
+        copies.groupBy("path")
+        .agg(
+            *(F.count_if(condition).alias(name) for name, condition in counted.items()),
+            F.min("available_ms").alias("first_put_ms"),
+            F.max(F.when(F.col("is_delivered"), F.col("delivered_ms"))).alias("last_get_ms"),
+            percentiles.alias("percentiles"),
+            F.max(latency).alias("max"),
+        )
+        .select(
+            "*",
+            *(F.get("percentiles", F.lit(at)).alias(name) for at, name in enumerate(("p50", "p90", "p99"))),
+        )
+        .drop("percentiles")
+    )
+
+
+def examples(copies: DataFrame, counts: dict[str, int]) -> dict[str, list[Finding]]:
+    """The first copies of every finding that there is."""
+    reasons: dict[str, Column] = {name: F.col(reason) for name, reason in _REASONS.items()}
+    reasons["recovered"] = F.when(F.col("is_recovered"), F.lit("resolved by a peer"))
+    reasons["on_queue"] = F.when(F.col("is_on_queue"), F.lit("on a queue at the end"))
+    wanted = [name for name in reasons if counts[name]]
+    if not wanted:
+        return {}
+    each = F.array(*(F.struct(F.lit(name).alias("finding"), reasons[name].alias("why")) for name in wanted))
+    first = Window.partitionBy("finding").orderBy("copy")
+    rows = (
+        copies.select("copy", F.explode(each).alias("of"))
+        .select("copy", "of.*")
+        .where(F.col("why").isNotNull())
+        .withColumn("number", F.row_number().over(first))
+        .where(F.col("number") <= EXAMPLES)
+        .collect()
+    )
+    found: dict[str, list[Finding]] = {name: [] for name in wanted}
+    for row in sorted(rows, key=lambda row: int(row["number"])):
+        found[row["finding"]].append(Finding(row["copy"], row["why"]))
+    return found
+
+
+def tally(copies: DataFrame, reason: str) -> dict[str, int]:
+    """How often each reason was found."""
+    rows = copies.where(F.col(reason).isNotNull()).groupBy(reason).count().orderBy(reason).collect()
+    return {row[reason]: row["count"] for row in rows}
+
+
+def peer_work(journal: DataFrame) -> DataFrame:
+    """Units of work that ended by a peer's hand, for each pair of failed and recovering manager."""
+    time_ms = F.unix_millis("time")
+    unit = F.struct("structure", "unit_of_work")
+    return (
+        journal.where(F.col("recovered") & F.col("unit_of_work").isNotNull())
+        .groupBy(F.split_part("unit_of_work", F.lit("."), F.lit(1)).alias("failed"), F.col("qmgr").alias("by"))
+        .agg(
+            F.count_distinct(F.when(F.col("event") == "commit", unit)).alias("committed_units"),
+            F.count_distinct(F.when(F.col("event") == "backout", unit)).alias("backed_out_units"),
+            F.sum("messages").alias("messages"),
+            F.min(time_ms).alias("first_ms"),
+            F.max(time_ms).alias("last_ms"),
+        )
+        .orderBy("first_ms")
+    )
+
+
+def _is_trimmed(deployment: Deployment, group: str, structure: str) -> bool:
+    keys = structure_keys(group, structure)
+    with deployment.client(keys.journal) as client:
+        extent = read_extent(client, keys)
+    return extent is None or not extent.is_whole
+
+
+def _are_missing(deployment: Deployment, group: str, batch: pa.RecordBatch) -> list[bool]:
+    """Ask each structure for the messages of a batch that it should hold."""
+    structures, ids = batch.column("structure").to_pylist(), batch.column("message_id").to_pylist()
+    missing = [False] * len(ids)
+    for structure in sorted(set(structures)):
+        places = [at for at, name in enumerate(structures) if name == structure]
+        keys = structure_keys(group, structure)
+        with deployment.client(keys.messages) as client:
+            for at, is_held in zip(places, held(client, keys, [ids[at] for at in places]), strict=True):
+                missing[at] = not is_held
+    return missing
+
+
+def _figures(row: Row) -> PathFigures:
+    seconds = max(0.001, (row["last_get_ms"] - row["first_put_ms"]) / 1000)
+    return PathFigures(
+        messages=row["delivered"],
+        first_put_ms=row["first_put_ms"],
+        last_get_ms=row["last_get_ms"],
+        messages_per_s=round(row["delivered"] / seconds, 1),
+        p50_ms=row["p50"],
+        p90_ms=row["p90"],
+        p99_ms=row["p99"],
+        max_ms=row["max"],
+    )

@@ -1,0 +1,247 @@
+"""From message lives to message copies with a finding each: delivered, lost, duplicated, unexpected, unknown.
+
+A copy is what must arrive once. Without records it is a message of the journal; with the records of a run it
+is what an input row demands, named by path and CorrelId, however many messages the journal has for it.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
+
+from pipeline.jobs.lives import milliseconds
+from pipeline.jobs.order import late_in_records
+from pipeline.records import RunRecords
+
+_COPY = ["correl", "path"]
+
+
+def with_journal_findings(lives: DataFrame, missing: DataFrame) -> DataFrame:
+    """Add what the journal alone tells: ``is_on_queue``, ``is_missing`` and ``is_odd_because``.
+
+    *missing* names (``structure``, ``message_number``) the messages that should be on a queue and are not.
+    """
+    gone = missing.select("structure", "message_number", F.lit(True).alias("was_missing"))
+    is_left = F.col("is_committed") & (F.col("gets") == 0) & (F.col("expiries") == 0)
+    never_put = F.col("put_at").isNull() & (F.col("gets") > 0)
+    return (
+        lives.join(F.broadcast(first_numbers(lives)), "structure", "left")
+        .join(gone, ["structure", "message_number"], "left")
+        .withColumn("is_missing", is_left & F.coalesce("was_missing", F.lit(False)))
+        .withColumn("is_on_queue", is_left & F.col("was_missing").isNull())
+        .withColumn(
+            "is_odd_because",
+            # A message older than the journal's first put was put before the journal begins.
+            F.when(never_put & (F.col("message_number") > F.col("first_number")), "got but never put")
+            .when(
+                (F.col("gets") > 0) & F.col("put_at").isNotNull() & ~F.col("is_committed"),
+                "got, its put not committed",
+            )
+            .when(F.col("delivered_at") < F.col("available_at"), "got before its put was committed"),
+        )
+        .drop("was_missing", "first_number")
+    )
+
+
+def first_numbers(lives: DataFrame) -> DataFrame:
+    """For each structure, the first message whose put the journal has."""
+    return (
+        lives.where(F.col("put_at").isNotNull()).groupBy("structure").agg(F.min("message_number").alias("first_number"))
+    )
+
+
+def copies_of_journal(lives: DataFrame, out_of_sequence: DataFrame) -> DataFrame:
+    """Copies where nothing is known but the journal: each message that it can judge is one."""
+    late = out_of_sequence.groupBy("structure", "message_number").agg(F.min("why").alias("late_because"))
+    ends = F.col("gets") + F.col("expiries")
+    return (
+        lives.join(late, ["structure", "message_number"], "left")
+        .where(F.col("put_at").isNotNull() | F.col("is_odd_because").isNotNull())
+        .select(
+            F.concat_ws("/", "structure", "message_id").alias("copy"),
+            "path",
+            F.lit(False).alias("is_expected"),
+            F.col("is_committed").alias("is_sent"),
+            (F.col("is_committed") & (F.col("gets") > 0)).alias("is_delivered"),
+            F.when(F.col("is_missing"), "put and committed, never got, on no queue any more").alias("lost_because"),
+            F.when(ends > 1, F.concat(F.lit("ended "), ends, F.lit(" times"))).alias("double_because"),
+            F.col("is_odd_because").alias("odd_because"),
+            "late_because",
+            F.lit(None).cast("string").alias("unknown_because"),
+            "is_recovered",
+            "is_on_queue",
+            (F.col("expiries") > 0).alias("is_expired"),
+            F.col("is_put_open").alias("is_uncommitted"),
+            "backouts",
+            milliseconds("available_at").alias("available_ms"),
+            milliseconds("delivered_at").alias("delivered_ms"),
+        )
+    )
+
+
+def relevant_lives(lives: DataFrame, expected: DataFrame) -> DataFrame:
+    """Lives that a run is about: on a queue that it delivers to, or with a CorrelId that it sent."""
+    queues = expected.select("queue").distinct().withColumn("is_run_queue", F.lit(True))
+    correls = expected.select(F.col("correl").alias("correl_id")).distinct().withColumn("is_run_correl", F.lit(True))
+    return (
+        lives.join(F.broadcast(queues), "queue", "left")
+        .join(correls, "correl_id", "left")
+        .where(F.col("is_run_queue") | F.col("is_run_correl"))
+        .drop("is_run_queue", "is_run_correl")
+    )
+
+
+def copies_of_run(lives: DataFrame, out_of_sequence: DataFrame, records: RunRecords) -> DataFrame:
+    """Copies of a run: the input rows' demands, beside what the journal and both sides' programs have."""
+    expected = expected_copies(records.expected)
+    joined = (
+        expected.join(journal_copies(lives, out_of_sequence), _COPY, "full")
+        .join(sent_copies(records.sent), _COPY, "full")
+        .join(received_copies(records.received, expected), _COPY, "full")
+        .join(late_copies(records.received), _COPY, "left")
+        .fillna(0, ["stored", "deliveries", "left", "missing", "expired", "open_puts", "backouts"])
+        .fillna(0, ["sent_ok", "sent_unknown", "received_ok", "received_unknown"])
+        .fillna(False, ["is_expected", "is_recovered"])
+    )
+    return judge(joined)
+
+
+def expected_copies(expected: DataFrame) -> DataFrame:
+    """What must arrive, where."""
+    return expected.groupBy(*_COPY).agg(
+        F.lit(True).alias("is_expected"),
+        F.min("queue").alias("expected_queue"),
+        F.min(F.nullif("target", F.lit(""))).alias("expected_qmgr"),
+        F.min("seq").alias("expected_seq"),
+        F.min(F.lower("group")).alias("expected_group"),
+    )
+
+
+def journal_copies(lives: DataFrame, out_of_sequence: DataFrame) -> DataFrame:
+    """What the journal has of each copy."""
+    late = out_of_sequence.groupBy("structure", "message_number").agg(F.min("why").alias("late"))
+    name = F.coalesce("correl_id", F.concat_ws("/", "structure", "message_id"))
+    return (
+        lives.join(late, ["structure", "message_number"], "left")
+        .groupBy(name.alias("correl"), "path")
+        .agg(
+            F.count_if("is_committed").alias("stored"),
+            F.sum("gets").alias("deliveries"),
+            F.count_if("is_on_queue").alias("left"),
+            F.count_if("is_missing").alias("missing"),
+            F.sum("expiries").alias("expired"),
+            F.count_if("is_put_open").alias("open_puts"),
+            F.sum("backouts").alias("backouts"),
+            F.max("is_recovered").alias("is_recovered"),
+            F.min("is_odd_because").alias("is_odd_because"),
+            F.min("late").alias("late_in_journal"),
+            F.min("get_queue").alias("first_queue"),
+            F.max("get_queue").alias("last_queue"),
+            F.min(milliseconds("available_at")).alias("available_ms"),
+            F.min(milliseconds("delivered_at")).alias("delivered_ms"),
+        )
+    )
+
+
+def sent_copies(sent: DataFrame) -> DataFrame:
+    """What the putting programs say about each copy."""
+    return sent.groupBy(*_COPY).agg(
+        F.count_if(F.col("outcome") == "ok").alias("sent_ok"),
+        F.count_if(F.col("outcome") == "unknown").alias("sent_unknown"),
+    )
+
+
+def received_copies(received: DataFrame, expected: DataFrame) -> DataFrame:
+    """What the getting programs say about each copy, and what of it is not as expected."""
+    is_ok = F.col("outcome") == "ok"
+    wrong = (
+        F.when(F.col("queue") != F.col("expected_queue"), "received from another queue")
+        .when(F.col("qmgr") != F.col("expected_qmgr"), "received at another manager")
+        .when(
+            F.lower(F.coalesce("group", F.lit(""))) != F.coalesce("expected_group", F.lit("")),
+            "received in another group",
+        )
+        .when(F.col("seq") != F.col("expected_seq"), "received with another sequence number")
+    )
+    return (
+        received.join(expected, _COPY, "left")
+        .groupBy(*_COPY)
+        .agg(
+            F.count_if(is_ok).alias("received_ok"),
+            F.count_if(F.col("outcome") == "unknown").alias("received_unknown"),
+            F.min(F.when(is_ok & F.col("is_expected"), wrong)).alias("wrong_because"),
+        )
+    )
+
+
+def late_copies(received: DataFrame) -> DataFrame:
+    """Copies that a consumer's own record has out of sequence."""
+    return late_in_records(received).groupBy(*_COPY).agg(F.min("why").alias("late_in_records"))
+
+
+def judge(joined: DataFrame) -> DataFrame:
+    """The findings of each copy of a run. A delivery has two witnesses, journal and consumer: one is enough."""
+    times = F.greatest("deliveries", "received_ok")
+    is_expected = F.col("is_expected")
+    return joined.withColumn("times", times).select(
+        F.concat_ws(" ", "path", "correl").alias("copy"),
+        "path",
+        "is_expected",
+        (is_expected & ((F.col("sent_ok") > 0) | (F.col("stored") > 0))).alias("is_sent"),
+        (is_expected & (F.col("times") > 0)).alias("is_delivered"),
+        F.when(is_expected & (F.col("times") == 0), _lost_because()).alias("lost_because"),
+        F.when(is_expected & (F.col("times") > 1), F.concat(F.lit("delivered "), "times", F.lit(" times"))).alias(
+            "double_because"
+        ),
+        _odd_because().alias("odd_because"),
+        F.coalesce("late_in_journal", "late_in_records").alias("late_because"),
+        _unknown_because().alias("unknown_because"),
+        "is_recovered",
+        (F.col("left") > 0).alias("is_on_queue"),
+        (F.col("expired") > 0).alias("is_expired"),
+        (F.col("open_puts") > 0).alias("is_uncommitted"),
+        "backouts",
+        "available_ms",
+        "delivered_ms",
+    )
+
+
+def _lost_because() -> Column:
+    return (
+        F.when(F.col("missing") > 0, "put and committed, never got, on no queue any more")
+        .when(F.col("left") > 0, "still on a queue at the end")
+        .when(F.col("expired") > 0, "expired")
+        .when(F.col("open_puts") > 0, "put, its unit of work never ended")
+        .when(F.col("sent_ok") > 0, "its put was acknowledged, and the journal does not have it")
+        .otherwise("never put")
+    )
+
+
+def _odd_because() -> Column:
+    has_journal = F.col("stored") > 0
+    return (
+        F.when(~F.col("is_expected"), "no input row asks for it")
+        .when(F.col("is_odd_because").isNotNull(), F.col("is_odd_because"))
+        .when(F.col("stored") > F.greatest(F.col("times"), F.lit(1)), "put more than once")
+        .when(
+            has_journal & (F.col("received_ok") > F.col("deliveries")),
+            "its get was acknowledged, the journal has none",
+        )
+        .when(F.col("first_queue") != F.col("expected_queue"), "got from another queue")
+        .when(F.col("last_queue") != F.col("expected_queue"), "got from another queue")
+        .otherwise(F.col("wrong_because"))
+    )
+
+
+def _unknown_because() -> Column:
+    """How the journal settles what a program could not know."""
+    put_unknown = (F.col("sent_unknown") > 0) & (F.col("sent_ok") == 0)
+    return (
+        F.when(put_unknown & (F.col("stored") > 0), "put: it was stored")
+        .when(put_unknown, "put: it was not stored")
+        .when(
+            (F.col("received_unknown") > 0) & (F.col("deliveries") > F.col("received_ok")),
+            "get: it was committed",
+        )
+        .when(F.col("received_unknown") > 0, "get: it was backed out")
+    )

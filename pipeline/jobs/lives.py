@@ -1,0 +1,158 @@
+"""From journal events to message lives: one row a message, from its committed put to its committed get.
+
+A place in a journal is ``(ms, seq, position)``: the stream id as numbers, then the place within the entry.
+Within one structure places are in the order in which Redis did things.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
+
+#: Through this queue messages travel to another manager; a get from it is the agent's and no delivery.
+TRANSMIT_QUEUE = "SYSTEM.QSG.TRANSMIT.QUEUE"
+
+
+def message_lives(journal: DataFrame) -> DataFrame:
+    """Every message of the journal, one row each; `summarize_messages` and `name_path` name the columns."""
+    events = with_place(journal)
+    outcomes = with_outcome(message_events(events), unit_ends(events))
+    return name_path(join_hops(summarize_messages(outcomes)))
+
+
+def with_place(journal: DataFrame) -> DataFrame:
+    """Add ``at``: where in the structure's order the event stands."""
+    ms, seq = (F.split_part("stream_id", F.lit("-"), F.lit(part)).cast("long") for part in (1, 2))
+    return journal.withColumn("at", F.struct(ms.alias("ms"), seq.alias("seq"), "position"))
+
+
+def message_events(events: DataFrame) -> DataFrame:
+    """What happened to single messages: everything but the ends of units of work."""
+    return events.where(F.col("message_number").isNotNull())
+
+
+def unit_ends(events: DataFrame) -> DataFrame:
+    """How each unit of work ended in each structure, and whether a peer ended it.
+
+    A large one is applied in several chunks, one event each; its first one is the decision.
+    """
+    return (
+        events.where(F.col("event").isin("commit", "backout"))
+        .groupBy("structure", "unit_of_work")
+        .agg(
+            F.min(F.when(F.col("event") == "commit", F.col("at"))).alias("committed_at"),
+            F.max("recovered").alias("ended_by_peer"),
+        )
+    )
+
+
+def with_outcome(events: DataFrame, ends: DataFrame) -> DataFrame:
+    """Add ``done_at``, when the event took effect (null: it did not), ``is_open`` and ``is_recovered``."""
+    is_outside = F.col("unit_of_work").isNull()
+    return (
+        events.join(ends, ["structure", "unit_of_work"], "left")
+        .withColumn("done_at", F.when(is_outside, F.col("at")).otherwise(F.col("committed_at")))
+        .withColumn("is_open", ~is_outside & F.col("ended_by_peer").isNull())
+        .withColumn("is_recovered", F.col("recovered") | F.coalesce("ended_by_peer", F.lit(False)))
+    )
+
+
+def summarize_messages(events: DataFrame) -> DataFrame:
+    """One row a message of a structure.
+
+    From its put: ``put_at``, ``available_at`` (null: never committed), ``put_qmgr``, ``put_owner``,
+    ``put_unit``, ``put_queue``, the identifiers, ``priority``. Of its first committed get: ``got_at``,
+    ``delivered_at``, ``get_qmgr``, ``get_owner``, ``get_unit``, ``get_queue``.
+    Counts: ``gets`` (committed), ``backouts``,
+    ``open_gets``, ``expiries``, ``transfers``. ``target_queue`` is where its last transfer brought it.
+    """
+    event, done = F.col("event"), F.col("done_at").isNotNull()
+    is_put, is_get, is_transfer = (event == name for name in ("put", "get", "transfer"))
+    put = F.struct(
+        F.col("at").alias("put_at"),
+        F.col("done_at").alias("available_at"),
+        F.col("qmgr").alias("put_qmgr"),
+        F.col("owner").alias("put_owner"),
+        F.col("unit_of_work").alias("put_unit"),
+        F.col("queue").alias("put_queue"),
+        F.col("is_open").alias("is_put_open"),
+        *("msg_id", "correl_id", "group_id", "msg_seq_number", "priority"),
+    )
+    get = F.struct(
+        F.col("at").alias("got_at"),
+        F.col("done_at").alias("delivered_at"),
+        F.col("qmgr").alias("get_qmgr"),
+        F.col("owner").alias("get_owner"),
+        F.col("unit_of_work").alias("get_unit"),
+        F.col("queue").alias("get_queue"),
+    )
+    transfer = F.struct("at", "target_queue")
+    return (
+        events.groupBy("structure", "message_number")
+        .agg(
+            # A message's id never changes, and it is put once: the smallest is the only one.
+            F.min("message_id").alias("message_id"),
+            F.min(F.when(is_put, put)).alias("put"),
+            F.min(F.when(is_get & done, get)).alias("get"),
+            F.max(F.when(is_transfer, transfer)).alias("transfer"),
+            F.count_if(is_get & done).alias("gets"),
+            F.count_if(is_get & ~done & ~F.col("is_open")).alias("backouts"),
+            F.count_if(is_get & F.col("is_open")).alias("open_gets"),
+            F.count_if(event == "expire").alias("expiries"),
+            F.count_if(is_transfer).alias("transfers"),
+            F.max("is_recovered").alias("is_recovered"),
+        )
+        .select("*", "put.*", "get.*", F.col("transfer.target_queue").alias("target_queue"))
+        .drop("put", "get", "transfer")
+    )
+
+
+def join_hops(lives: DataFrame) -> DataFrame:
+    """Let a message that an agent delivered call by call be one life, not two.
+
+    Where the transfer script cannot do it, the agent gets the message from the transmit queue and puts it,
+    with the same MsgId, on its destination in one unit of work. The second life then begins with the first
+    one's put.
+    """
+    is_hop_get = (F.col("get_queue") == TRANSMIT_QUEUE) & (F.col("gets") == 1) & F.col("get_unit").isNotNull()
+    is_hop_put = F.col("put_unit").isNotNull() & (F.coalesce("put_queue", F.lit("")) != TRANSMIT_QUEUE)
+    begun = ("put_at", "available_at", "put_qmgr", "put_owner", "put_unit")
+    first = lives.where(is_hop_get).select(
+        F.col("get_unit").alias("hop_unit"),
+        F.col("msg_id").alias("hop_msg_id"),
+        F.col("structure").alias("hop_structure"),
+        F.col("message_number").alias("hop_number"),
+        F.col("is_recovered").alias("hop_recovered"),
+        *(F.col(name).alias(f"hop_{name}") for name in begun if name != "put_unit"),
+        F.col("put_unit").alias("hop_put_unit"),
+    )
+    is_next = is_hop_put & (F.col("put_unit") == F.col("hop_unit")) & (F.col("msg_id") == F.col("hop_msg_id"))
+    joined = lives.join(first, is_next, "left").withColumn("is_hopped", F.col("hop_unit").isNotNull())
+    passed_on = joined.where("is_hopped").select(
+        F.col("hop_structure").alias("structure"), F.col("hop_number").alias("message_number")
+    )
+    # For a second life that was never committed there is no hop: the agent's unit of work was backed out.
+    replaced = {name: F.when(F.col("is_hopped"), F.col(f"hop_{name}")).otherwise(F.col(name)) for name in begun}
+    return (
+        joined.withColumns(replaced)
+        .withColumn("is_recovered", F.col("is_recovered") | F.coalesce("hop_recovered", F.lit(False)))
+        .join(passed_on, ["structure", "message_number"], "left_anti")
+        .select(*lives.columns, "is_hopped")
+    )
+
+
+def name_path(lives: DataFrame) -> DataFrame:
+    """Add ``path`` (igq, shared or private), ``queue`` (where it is to be got) and ``is_committed``."""
+    is_igq = (F.col("put_queue") == TRANSMIT_QUEUE) | (F.col("transfers") > 0) | F.col("is_hopped")
+    is_private = F.col("structure").startswith("@")
+    path = F.when(is_igq, "igq").when(is_private, "private").otherwise("shared")
+    return (
+        lives.withColumn("path", path)
+        .withColumn("queue", F.coalesce("get_queue", "target_queue", "put_queue"))
+        .withColumn("is_committed", F.col("available_at").isNotNull())
+    )
+
+
+def milliseconds(place: str) -> Column:
+    """The time of a place in a journal, milliseconds since 1970."""
+    return F.col(f"{place}.ms")

@@ -1,0 +1,115 @@
+"""Sequence: which deliveries broke the order that MQ promises.
+
+Every function takes deliveries (lives with a committed put and a committed get) and gives ``structure``,
+``message_number`` and ``why`` for those that are out of sequence.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from pyspark.sql import DataFrame, Window, WindowSpec
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
+
+#: All rows before this one. A frame that begins at the beginning grows row by row; one that ends at the end
+#: would be computed anew for each row.
+_BEFORE = (Window.unboundedPreceding, -1)
+
+
+def deliveries(lives: DataFrame) -> DataFrame:
+    """Lives that were put, committed and got."""
+    return lives.where(F.col("is_committed") & (F.col("gets") > 0))
+
+
+def out_of_sequence(delivered: DataFrame) -> DataFrame:
+    """All violations; a message that breaks several rules has a row for each."""
+    in_lanes = with_lane(delivered)
+    found = [late_in_group(delivered), overtook_its_connection(in_lanes), overtook_its_source(in_lanes)]
+    return reduce(DataFrame.unionByName, found)
+
+
+def late_in_group(delivered: DataFrame) -> DataFrame:
+    """Members of a group that were got from a queue after a later member."""
+    before = Window.partitionBy("structure", "queue", "group_id").orderBy("got_at").rowsBetween(*_BEFORE)
+    late = F.max("msg_seq_number").over(before) > F.col("msg_seq_number")
+    return _violations(
+        delivered.where(F.col("group_id").isNotNull()).withColumn("is_late", late).where("is_late"),
+        "got after a later member of its group",
+    )
+
+
+def with_lane(delivered: DataFrame) -> DataFrame:
+    """Private queues' deliveries with ``lane``: whose order is defined against each other.
+
+    A shared queue is drained by several consumers at once, so first-in, first-out between them means nothing.
+    On a private queue, consumers that were at work at the same time are compared each with itself; one
+    that came after another, as after a failure, is compared with it too.
+    """
+    private = delivered.where(F.col("structure").startswith("@"))
+    at_once = queues_with_consumers_at_once(private)
+    by_consumer = F.when(F.col("is_at_once"), F.col("get_owner")).otherwise("")
+    return (
+        private.join(F.broadcast(at_once), ["structure", "queue"], "left")
+        .withColumn("lane", F.struct("structure", "queue", "path", "put_qmgr", "priority", by_consumer))
+        .drop("is_at_once")
+    )
+
+
+def queues_with_consumers_at_once(private: DataFrame) -> DataFrame:
+    """Private queues with ``is_at_once``: one consumer's first get lies before another's last one."""
+    by_first = Window.partitionBy("structure", "queue").orderBy("first_get").rowsBetween(*_BEFORE)
+    return (
+        private.groupBy("structure", "queue", "get_owner")
+        .agg(F.min("got_at").alias("first_get"), F.max("got_at").alias("last_get"))
+        .withColumn("overlaps", F.max("last_get").over(by_first) > F.col("first_get"))
+        .groupBy("structure", "queue")
+        .agg(F.coalesce(F.max("overlaps"), F.lit(False)).alias("is_at_once"))
+    )
+
+
+def overtook_its_connection(in_lanes: DataFrame) -> DataFrame:
+    """Messages got before one that the same connection had put before them.
+
+    Puts inside units of work are compared with each other, and so are puts outside: a message put
+    outside a unit of work rightly passes one that was put earlier and committed later.
+    """
+    is_inside = F.col("put_unit").isNotNull()
+    later_got = _later_got("lane", "put_owner", is_inside)
+    overtook = F.min("put_at").over(later_got) < F.col("put_at")
+    return _violations(
+        in_lanes.withColumn("overtook", overtook).where("overtook"), "got before a message put before it"
+    )
+
+
+def overtook_its_source(in_lanes: DataFrame) -> DataFrame:
+    """Messages got before one of the same manager that was there before they were put."""
+    overtook = F.min("available_at").over(_later_got("lane")) < F.col("put_at")
+    return _violations(
+        in_lanes.withColumn("overtook", overtook).where("overtook"),
+        "got before a message committed before it was put",
+    )
+
+
+def late_in_records(received: DataFrame) -> DataFrame:
+    """By a consumer's own record: copies (``correl``, ``path``) got after a later member of their group."""
+    group = Window.partitionBy("consumer", "path", "queue", "qmgr", "group")
+    late = F.max("seq").over(group.orderBy("order").rowsBetween(*_BEFORE)) > F.col("seq")
+    return (
+        received.where((F.col("outcome") == "ok") & (F.coalesce("group", F.lit("")) != ""))
+        .withColumn("is_late", late)
+        .where("is_late")
+        .select("correl", "path", F.lit("recorded after a later member of its group").alias("why"))
+    )
+
+
+def _later_got(*partition: object) -> WindowSpec:
+    """Rows got after this one, counted from the end."""
+    return (
+        Window.partitionBy(*partition)  # type: ignore[arg-type]
+        .orderBy(F.col("got_at").desc())
+        .rowsBetween(*_BEFORE)
+    )
+
+
+def _violations(found: DataFrame, why: str) -> DataFrame:
+    return found.select("structure", "message_number", F.lit(why).alias("why"))

@@ -1,0 +1,160 @@
+"""The one place that makes a Spark session, and ends it with its Java process."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipeline.class_archive import ClassArchive
+from pipeline.errors import PipelineError
+from pipeline.java import find_java, make_java_home
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LOCAL_MASTER = "local[*]"
+#: Java is given this long to end, which includes writing a class-data archive.
+JAVA_END_TIMEOUT_S = 180.0
+
+#: Short jobs: starting fast counts more than the last optimization.
+_JAVA_OPTIONS = (
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-XX:-UsePerfData",
+    "-Xlog:disable",
+    "-Xshare:auto",
+)
+
+
+@contextmanager
+def spark_session(
+    data_dir: Path,
+    *,
+    master: str = LOCAL_MASTER,
+    app_name: str = "igq",
+    spark_log: str = "off",
+    make_archive: bool = False,
+    conf: Mapping[str, str] | None = None,
+) -> Iterator[SparkSession]:
+    """A Spark session for the time of a ``with``. One at a time in a process.
+
+    Sets JAVA_HOME, PYTHONPATH and what else Spark reads from the environment, for this process.
+
+    Args:
+        data_dir: where the Java launcher and the class-data archive are kept.
+        master: ``local[*]``, or any master of a Spark cluster that has this project installed.
+        spark_log: level of Spark's own log on standard error.
+        make_archive: write a class-data archive when there is none yet; ending takes some seconds more then.
+        conf: more Spark settings; they win.
+
+    Raises:
+        PipelineError: Spark or Java is missing, or Spark does not start.
+    """
+    try:
+        import pyspark
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise PipelineError("Spark is not installed: pip install igq[spark]") from None
+
+    own_dir = data_dir / "spark"
+    java = find_java(os.environ)
+    spark_home = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
+    try:
+        own_dir.mkdir(parents=True, exist_ok=True)
+        classes = ClassArchive(own_dir, java, spark_home, make=make_archive)
+    except OSError as error:
+        raise PipelineError(f"cannot use {own_dir}: {error.strerror or error}") from None
+    java_home = make_java_home(java, own_dir)
+    is_local = master.startswith("local")
+    _set_environment(java_home, is_local)
+
+    settings = _settings(classes.java_options, spark_log, is_local) | dict(conf or {})
+    builder = SparkSession.builder.master(master).appName(app_name)
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    try:
+        session = builder.getOrCreate()
+    except Exception as error:
+        raise PipelineError(f"Spark does not start with master {master}: {_first_line(error)}") from error
+
+    try:
+        yield session
+    finally:
+        session.stop()
+        # An error of the job is no error of Java: its classes are as good.
+        if _end_java():
+            classes.keep()
+        else:
+            classes.discard()
+
+
+def _settings(archive_options: list[str], spark_log: str, is_local: bool) -> dict[str, str]:
+    log_settings = Path(__file__).parent / "templates" / "log4j2.properties"
+    java_options = [
+        *_JAVA_OPTIONS,
+        *archive_options,
+        f'-Dlog4j2.configurationFile="{log_settings}"',
+        f"-Digq.spark.log={spark_log}",
+    ]
+    settings = {
+        "spark.driver.extraJavaOptions": " ".join(java_options),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+    }
+    if is_local:
+        cores = os.cpu_count() or 2
+        settings |= {
+            # 200, the default, is made for clusters: empty tasks would be most of the work here.
+            "spark.sql.shuffle.partitions": str(2 * cores),
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.host": "127.0.0.1",
+        }
+    return settings
+
+
+def _set_environment(java_home: Path, is_local: bool) -> None:
+    os.environ["JAVA_HOME"] = str(java_home)
+    # A data source is imported by name in the workers; ours may run from a source tree.
+    root = str(Path(__file__).parent.parent)
+    known = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    os.environ["PYTHONPATH"] = os.pathsep.join([root, *(path for path in known if path and path != root)])
+    if is_local:
+        # Without these, workers run whatever python3 is first on PATH, and Java looks for a network.
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    else:
+        os.environ.setdefault("PYSPARK_PYTHON", "python3")
+
+
+def _end_java() -> bool:
+    """End the Java process; PySpark leaves it until Python ends. True when it ended by itself."""
+    from pyspark import SparkContext
+
+    gateway = SparkContext._gateway
+    process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
+    if gateway is None or process is None:
+        return False
+    gateway.shutdown()
+    SparkContext._gateway = None
+    SparkContext._jvm = None
+    # The gateway ends when its standard input does.
+    if process.stdin is not None:
+        process.stdin.close()
+    try:
+        return process.wait(JAVA_END_TIMEOUT_S) == 0
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        return False
+
+
+def _first_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__

