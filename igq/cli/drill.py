@@ -13,9 +13,13 @@ def add_to(app: typer.Typer) -> None:
 
 
 def drill(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="A drill; none lists them.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A drill; none lists them.")] = None,
+    repeat: Annotated[int, typer.Option(metavar="N", help="How many runs, each with the next seed.")] = 1,
+    seed: Annotated[
+        int | None, typer.Option(metavar="S", help="Decides load and victim; default: drawn and printed.")
+    ] = None,
 ) -> int:
-    """Rehearse a failure: something is killed, and nothing may be lost, doubled or reordered."""
-    from igq.drills.run import run_drill
+    """Rehearse a failure: something is killed or paused, and nothing may be lost, doubled or reordered."""
+    from igq.drills.run import drill as run_drill
 
-    return run_drill(name)
+    return run_drill(name, repeat, seed)

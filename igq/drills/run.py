@@ -71,7 +71,9 @@ def drill(name: str | None, repeat: int = 1, seed: int | None = None) -> int:
     return 0 if good == repeat else 1
 
 
-def run_once(scenario: Scenario, settings: Settings, seed: int, console: Console) -> Verdict:
+def run_once(
+    scenario: Scenario, settings: Settings, seed: int, console: Console, departures: int = DEPARTURES
+) -> Verdict:
     """Run a scenario in the data directory of *settings*, which must be new to it; returns what the checker found.
 
     Raises:
@@ -79,7 +81,7 @@ def run_once(scenario: Scenario, settings: Settings, seed: int, console: Console
     """
     generator = random.Random(seed)
     victim = generator.choice(QMGRS)
-    source = Source("made-up", DEPARTURES, seed)
+    source = Source("made-up", departures, seed)
     directory = settings.data_dir
     begun_s = time.monotonic()
 
