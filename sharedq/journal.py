@@ -25,7 +25,7 @@ READ_ENTRIES = 2_000
 HELD_IDS = 1_000
 
 _POSITION = re.compile(r"\d{1,18}(-\d{1,20})?")
-_EVENTS = frozenset({"put", "get", "commit", "backout", "transfer", "expire", "recover"})
+_EVENTS = frozenset({"put", "get", "commit", "backout", "transfer", "expire", "clear"})
 
 
 class JournalError(Exception):
@@ -236,7 +236,7 @@ def _expand(entry: Entry, structure: str, structure_number: int) -> list[Journal
         queue=fields.get("q") or None,
         target_queue=fields.get("t") or None,
         unit_of_work=fields.get("u") or None,
-        recovered=event == "recover" or fields.get("r") == "1",
+        recovered=fields.get("r") == "1",
         messages=int(fields.get("n") or len(ids)),
     )
     if not ids:

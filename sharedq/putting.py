@@ -109,24 +109,49 @@ def check_unit_room(connection: Connection, count: int) -> None:
 def _put_now(
     connection: Connection, handle: Handle, messages: Sequence[tuple[MQMD, bytes]], pmo: MQPMO, in_unit: bool
 ) -> MQRC:
-    """Encode by the cached definition, store; begin anew when another version is in force."""
+    numbers: list[int] = []
+    try:
+        warning = _put_batches(connection, handle, messages, pmo, in_unit, numbers)
+    except MQIError as failure:
+        if in_unit and numbers:
+            # All or none: the unit of work holds a part of this call now, so it must not be committed.
+            connection.put_failure = failure
+        raise
+    _return_identifiers(connection, handle, messages, numbers, pmo)
+    return warning
+
+
+def _put_batches(
+    connection: Connection,
+    handle: Handle,
+    messages: Sequence[tuple[MQMD, bytes]],
+    pmo: MQPMO,
+    in_unit: bool,
+    numbers: list[int],
+) -> MQRC:
+    """Encode by the cached definition, store; begin anew when another version is in force.
+
+    Args:
+        numbers: of the messages stored so far, filled in here.
+    """
     asked = [(md.priority, md.persistence) for md, _ in messages]
-    while True:
-        for (md, _), (priority, persistence) in zip(messages, asked, strict=True):
+    warning = MQRC.NONE
+    while len(numbers) < len(messages):
+        # Batches that are in stay as they are; what follows them goes by the definition in force.
+        rest = messages[len(numbers) :]
+        for (md, _), (priority, persistence) in zip(rest, asked[len(numbers) :], strict=True):
             # The round before this one may have filled them in from a stale definition.
             md.priority, md.persistence = priority, persistence
         try:
-            warning, arguments, details = _prepare(connection, handle, messages, pmo)
+            warned, arguments, details = _prepare(connection, handle, rest, pmo)
         except MQIError:
             # What refused it is an attribute; only the definition in force may refuse.
             if refresh_definition(connection, handle):
                 continue
             raise
-        numbers = _store(connection, handle, messages, arguments, details, in_unit)
-        if numbers is None:
-            continue
-        _return_identifiers(connection, handle, messages, numbers, pmo)
-        return warning
+        warning = max(warning, warned)
+        _store(connection, handle, arguments, details, in_unit, numbers)
+    return warning
 
 
 def _prepare(
@@ -203,35 +228,25 @@ def _complete_descriptor(connection: Connection, handle: Handle, md: MQMD, pmo: 
 def _store(
     connection: Connection,
     handle: Handle,
-    messages: Sequence[tuple[MQMD, bytes]],
     arguments: list[tuple[int, str, bytes]],
     details: list[str],
     in_unit: bool,
-) -> list[int] | None:
-    """Store batches; the messages' numbers, or None when the definition was stale and nothing was stored."""
-    numbers: list[int] = []
+    numbers: list[int],
+) -> None:
+    """Store batches up to the end, or to where the definition turns out to be stale; add their messages' numbers."""
     first = 0
     for end in _batch_ends(arguments):
         call = put_call(connection, handle, arguments[first:end], details[first:end], in_unit)
         reply = connection.call(*call)
         if reply[0] == _STALE:
             take_definition(handle, reply, for_put=True)
-            if first:
-                # Earlier batches are in; go on behind them with the definition in force.
-                rest = messages[first:]
-                _, more, more_details = _prepare(connection, handle, rest, MQPMO())
-                left = None
-                while left is None:
-                    left = _store(connection, handle, rest, more, more_details, in_unit)
-                return numbers + left
-            return None
+            return
         if reply[0]:
             raise connection.error(reply[0], "MQPUT", handle.object_name)
         if in_unit:
             connection.unit.add(handle.structure.keys.name, handle.name, end - first, is_put=True)
         numbers.extend(range(reply[1], reply[1] + end - first))
         first = end
-    return numbers
 
 
 def _batch_ends(arguments: Sequence[tuple[int, str, bytes]]) -> list[int]:
