@@ -109,7 +109,8 @@ class Link:
     def call_many(self, calls: Sequence[tuple[str, Sequence[str], Sequence[Argument]]]) -> list[Reply]:
         """Run several scripts of one structure, in order, in one write.
 
-        A later call runs whatever an earlier one answered: conditions must travel in the calls.
+        A later call runs whatever an earlier one answered: conditions must travel in the calls. What Redis refuses
+        among several calls is answered by its reason, in its place, because the others have run.
         """
         packed = _pack_call(*calls[0]) if len(calls) == 1 else b"".join([_pack_call(*call) for call in calls])
         if self._wait is not None:
@@ -121,7 +122,7 @@ class Link:
         for position, reply in enumerate(replies):
             if isinstance(reply, redis.ResponseError):
                 replies[position:] = self._mend(connection, calls[position:], replies[position:])
-                break
+                return [self._as_answer(reply) if len(calls) > 1 else self._checked(reply) for reply in replies]
         return replies
 
     def block_then_call(
@@ -136,20 +137,21 @@ class Link:
             Whether we were woken (false: *timeout_s* passed), and the script's reply.
         """
         packed = _pack("BLPOP", wake_key, timeout_s) + _pack_call(name, keys, args)
+        if self._wait is not None:
+            packed += _pack("WAIT", *self._wait)
         connection = self._connection(keys[0])
-        woken, reply = self._exchange(connection, packed, 2)
-        if isinstance(woken, redis.ResponseError):
-            self._refuse(woken)
+        woken, reply, *acknowledged = self._exchange(connection, packed, 2 + (self._wait is not None))
+        self._checked(woken)
+        if acknowledged:
+            self._check_replicas(acknowledged[0])
         if isinstance(reply, redis.ResponseError):
-            reply = self._mend(connection, [(name, keys, args)], [reply])[0]
+            reply = self._checked(self._mend(connection, [(name, keys, args)], [reply])[0])
         return woken is not None, reply
 
     def command(self, key: str, *args: Argument) -> Reply:
         """Run one plain read command on the server that holds *key*."""
         (reply,) = self._exchange(self._connection(key), _pack(*args), 1)
-        if isinstance(reply, redis.ResponseError):
-            self._refuse(reply)
-        return reply
+        return self._checked(reply)
 
     def close(self) -> None:
         """Close every connection; a blocked call of another thread ends with 2009."""
@@ -225,19 +227,40 @@ class Link:
         calls: Sequence[tuple[str, Sequence[str], Sequence[Argument]]],
         replies: Sequence[Reply],
     ) -> list[Reply]:
-        """Handle the first error reply: load scripts that the server forgot, else raise what it means."""
+        """Where the first reply says so, load the scripts that the server forgot, and call anew."""
         first = replies[0]
         if not isinstance(first, redis.exceptions.NoScriptError):
-            self._refuse(first)
+            return list(replies)
         if not all(isinstance(reply, redis.exceptions.NoScriptError) for reply in replies):
             # Some later call ran without an earlier one: nobody can say what that left.
             self._break(first)
         self._load_scripts(connection)
-        again = self._exchange(connection, b"".join([_pack_call(*call) for call in calls]), len(calls))
-        for reply in again:
-            if isinstance(reply, redis.ResponseError):
-                self._refuse(reply)
+        packed = b"".join([_pack_call(*call) for call in calls])
+        if self._wait is not None:
+            packed += _pack("WAIT", *self._wait)
+        again = self._exchange(connection, packed, len(calls) + (self._wait is not None))
+        if self._wait is not None:
+            self._check_replicas(again.pop())
+        if any(isinstance(reply, redis.exceptions.NoScriptError) for reply in again):
+            # Forgotten again in between. Some of the calls may have run.
+            self._break(first)
         return again
+
+    def _checked(self, reply: Reply) -> Reply:
+        if isinstance(reply, redis.ResponseError):
+            self._refuse(reply)
+        return reply
+
+    def _as_answer(self, reply: Reply) -> Reply:
+        """A refusal as a script would answer it."""
+        if not isinstance(reply, redis.ResponseError):
+            return reply
+        try:
+            self._refuse(reply)
+        except MQIError as refusal:
+            if self.is_broken or refusal.reason not in _REFUSALS.values():
+                raise
+            return [int(refusal.reason)]
 
     def _check_replicas(self, acknowledged: Reply) -> None:
         assert self._wait is not None

@@ -4,6 +4,9 @@ A script starts with a header comment (KEYS, ARGV, REPLY, REASONS, INVARIANTS, C
 prelude pieces it needs; only those are prepended, because every function costs every call a little. A script whose
 common case needs none of them says ``-- PRELUDE`` behind it, and they come there. Reason codes
 are written ``MQRC.NAME`` in the source and become IBM's numbers here, so no table is built at run time.
+
+A full Redis refuses the scripts whose header says ``MEMORY refused when Redis is full``, each as a whole. All others
+run then too: leases must be renewed, messages got and units of work ended, or it could never be emptied.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from sharedq.mqi.constants import MQRC
 
 _HEADER = re.compile(r"\A\s*--\[\[(.*?)\]\]", re.DOTALL)
 _USES = re.compile(r"^USES\s+(.+)$", re.MULTILINE)
+_IS_REFUSED_WHEN_FULL = re.compile(r"^MEMORY\s+refused", re.MULTILINE)
 _REASON = re.compile(r"\bMQRC\.([A-Z0-9_]+)\b")
 _BLANKS = re.compile(r"\n\s*\n+")
 
@@ -45,6 +49,7 @@ def load_script(name: str) -> Script:
     before, marker, behind = body.partition("\n-- PRELUDE\n")
     text = f"{before}\n{pieces}\n{behind}" if marker else f"{pieces}\n{body}"
     source = _with_reason_numbers(name, _BLANKS.sub("\n", text).strip() + "\n")
+    source = f"#!lua{'' if _IS_REFUSED_WHEN_FULL.search(header) else ' flags=allow-oom'}\n{source}"
     return Script(name, header, source, hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest())
 
 

@@ -23,6 +23,7 @@ REPLY       { 0, version } | { 1, entry in force } altered meanwhile | { reason,
 REASONS     2100 OBJECT_ALREADY_EXISTS | 2343 OBJECT_NOT_UNIQUE | 2349 CF_STRUC_ERROR | 2057 Q_TYPE_ERROR
             | 2085 UNKNOWN_OBJECT_NAME
 INVARIANTS  none
+MEMORY      refused when Redis is full
 COST        O(managers) for a shared object, else O(1)
 ]]
 local group, directory, structures, members = KEYS[1], KEYS[2], KEYS[3], KEYS[4]

@@ -13,6 +13,7 @@ ARGV
 REPLY       { 0, number } | { 1, JSON in force } altered meanwhile | { reason, 0 }
 REASONS     2100 OBJECT_ALREADY_EXISTS | 2349 CF_STRUC_ERROR
 INVARIANTS  none
+MEMORY      refused when Redis is full
 COST        O(1)
 ]]
 local group, structures = KEYS[1], KEYS[2]

@@ -31,6 +31,7 @@ REPLY       { 0, 0, messages applied } | { reason }
 REASONS     2009 CONNECTION_BROKEN | 2003 BACKED_OUT (an operation is missing, or a message cannot be put: nothing was
             applied)
 INVARIANTS  1 one state, 2 fencing, 3 one decision, 5 position, 8 once
+MEMORY      refused when Redis is full
 COST        O(messages * log depth)
 USES        place
 ]]

@@ -13,6 +13,7 @@ ARGV
 REPLY       { 0, version, 1 created or 0 replaced, former definition or "" } | { reason, version }
 REASONS     2100 OBJECT_ALREADY_EXISTS | 2042 OBJECT_IN_USE | 2055 Q_NOT_EMPTY
 INVARIANTS  5 position (what is on the queue keeps its place)
+MEMORY      refused when Redis is full
 COST        O(1)
 USES        idle
 ]]

@@ -24,6 +24,7 @@ ARGV
 REPLY       { 0, number of the first message } | { 1, version, definition } stale | { reason }
 REASONS     2009 CONNECTION_BROKEN | 2052 Q_DELETED | 2053 Q_FULL
 INVARIANTS  1 one state, 2 fencing, 5 position
+MEMORY      refused when Redis is full
 COST        O(messages * log depth)
 USES        place
 ]]
