@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sharedq.context import default_appl_name
+from sharedq.forks import after_fork
 from sharedq.group import Group
 from sharedq.handle import Handle, StructureAccess
 from sharedq.keys import structure_keys
@@ -16,6 +16,7 @@ from sharedq.link import Argument, Link, Reply
 from sharedq.mqi.constants import MQCC, MQRC, ConnectOption
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.owner import Process, process_for, release_process
+from sharedq.turns import Turns
 from sharedq.unit_of_work import CHUNK_MESSAGES, UnitOfWork
 
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ class Connection:
         self.origin = process.qmgr.encode()
         self.appl_name = appl_name or default_appl_name().decode()
         self.appl_name_bytes = self.appl_name.encode()[:28]
-        self.lock = threading.RLock()
+        self.lock = Turns(self.break_off)
+        after_fork(self._end_in_child)
         self.token = f"{process.token}.{process.add(self)}"
         self.unit = UnitOfWork(self.token)
         self.handles: dict[int, Handle] = {}
@@ -67,8 +69,11 @@ class Connection:
         self._waiting_on: str | None = None
         try:
             self._register()
+        except MQIError:
+            self._drop_or_break_off()
+            raise
         except BaseException:
-            self._drop()
+            self.break_off()
             raise
 
     def _register(self) -> None:
@@ -205,7 +210,6 @@ class Connection:
         at_once = commit_at_once_call(self, is_followed=and_then is not None) if self.pending else None
         if at_once is not None:
             structure = self.pending[0].handle.structure.keys.name
-            self.pending.clear()
             return self._commit_one(structure, [at_once], and_then, of)
         by_structure = pending_calls(self)
         parts = self.unit.parts
@@ -231,15 +235,14 @@ class Connection:
             and self.unit.messages <= CHUNK_MESSAGES
         )
         replies = self.call_many([*calls, and_then] if rides and and_then is not None else calls)
+        # Not before: a commit that Redis refused as a whole (2192) can be tried again.
+        self.pending.clear()
         decided = replies[len(calls) - 1]
         if decided[0]:
-            if rides and of is not None and structure in self.unit.parts:
-                # What the get took was recorded behind what is backed out now.
-                self.unit.parts[structure].queues[of.name] = None
             self.backout()
             raise error_for(MQRC.BACKED_OUT, "MQCMIT", self.qmgr_name, f"an asynchronous put failed: {decided[0]}")
         if structure in self.unit.parts:
-            self._end_part("commit", structure, decided)
+            self._finish_decided(structure, decided)
         self.unit.begin_next()
         if rides:
             return replies[-1]
@@ -260,11 +263,25 @@ class Connection:
             (*self._owner_arguments(), unit.id, " ".join(unit.parts)),
         )
         forget: list[ScriptCall] = [("admin/forget", [keys.decisions], self._to_forget)] if self._to_forget else []
-        self.call_many([decide, *forget])
-        self._to_forget = [unit.id]
+        decided, *forgotten = self.call_many([decide, *forget])
+        if decided[0]:
+            raise self.error(decided[0], "MQCMIT")
         for structure in unit.parts:
-            self._end_part("commit", structure, None)
+            self._finish_decided(structure, None)
+        # Only now: as long as a structure has not applied it, whoever recovers us must find the decision.
+        if all(not reply[0] for reply in forgotten):
+            self._to_forget = []
+        self._to_forget.append(unit.id)
         unit.begin_next()
+
+    def _finish_decided(self, structure: str, reply: Reply) -> None:
+        """Apply what is decided. Where that cannot be done now the group does it, and this connection is over."""
+        try:
+            self._end_part("commit", structure, reply)
+        except MQIError as error:
+            self.break_off()
+            detail = f"committed, but {structure} could not be told ({error}): the group completes it"
+            raise error_for(MQRC.CONNECTION_BROKEN, "MQCMIT", self.qmgr_name, detail) from error
 
     def backout(self) -> None:
         """MQBACK: undo the unit of work. Puts vanish, gets return to their places.
@@ -329,14 +346,21 @@ class Connection:
         """MQDISC: commit what is outstanding, close what is open, give back the tag.
 
         Raises:
-            MQIError: 2009 when the outcome of the implied commit is unknown.
+            MQIError: 2003 the unit of work was backed out instead, and the connection has ended nevertheless; 2009
+                when the outcome of the implied commit is unknown.
         """
         from sharedq.opening import close_handle
 
         if self._is_ended:
             self._drop()
             return
-        self.commit()
+        failure: MQIError | None = None
+        try:
+            self.commit()
+        except MQIError as error:
+            if error.reason != MQRC.BACKED_OUT:
+                raise
+            failure = error
         for handle in list(self.handles.values()):
             try:
                 close_handle(self, handle)
@@ -356,11 +380,24 @@ class Connection:
         self.call("admin/disconnect", [admin.owners, admin.tags], [self.token, self.tag])
         self._is_ended = True
         self._drop()
+        if failure is not None:
+            raise failure
 
     @property
     def is_ended(self) -> bool:
         """Whether this connection was disconnected or lost."""
         return self._is_ended
+
+    def _end_in_child(self) -> None:
+        # Forked while another thread had its turn: that thread is not in the child to end it.
+        self.lock = Turns(self.break_off)
+
+    def _drop_or_break_off(self) -> None:
+        # A reply that was lost may have been that of a registration: a tag would then be held by nobody.
+        if self._link.is_broken:
+            self.break_off()
+        else:
+            self._drop()
 
     def _drop(self) -> None:
         self._is_ended = True
@@ -416,7 +453,14 @@ def connect_to(
         return _connect_to_any(group, tag_text, appl_name)
     if group.member(stripped) is None:
         raise error_for(MQRC.Q_MGR_NAME_ERROR, "MQCONN", stripped)
-    return Connection(group, process_for(group, stripped), tag=tag_text, appl_name=appl_name)
+    return _connect_over(group, process_for(group, stripped), tag_text, appl_name)
+
+
+def _connect_over(group: Group, process: Process, tag: str, appl_name: str) -> Connection:
+    try:
+        return Connection(group, process, tag=tag, appl_name=appl_name)
+    finally:
+        release_process(process, is_reserved=True)
 
 
 def tag_argument(qmgr: str, tag: bytes, options: ConnectOption) -> str:
@@ -437,7 +481,7 @@ def _connect_to_any(group: Group, tag: str, appl_name: str) -> Connection:
         if member.state != "RUNNING":
             continue
         try:
-            return Connection(group, process_for(group, member.name), tag=tag, appl_name=appl_name)
+            return _connect_over(group, process_for(group, member.name), tag, appl_name)
         except MQIError as error:
             if error.reason not in (MQRC.Q_MGR_NOT_AVAILABLE, MQRC.Q_MGR_QUIESCING):
                 raise

@@ -30,6 +30,8 @@ LENGTH_MAX = 104_857_600
 BLOCK_MAX_S = 30.0
 
 _STALE, _LOOK_AGAIN = 1, 2
+#: In place of a waiter: nothing is taken unless the commit in the same write has ended its unit of work.
+_BEHIND_COMMIT = b"="
 # Plain integers: an operation on IntFlag members costs about a microsecond, and these are tested on every call.
 _WAIT = int(GetOption.WAIT)
 _SYNCPOINT = int(GetOption.SYNCPOINT)
@@ -133,13 +135,12 @@ def commit_and_get(connection: Connection, handle: Handle, gmo: MQGMO, *, max_le
     options = int(gmo.options)
     _check(connection, handle, gmo, options)
     wait_ms = gmo.wait_interval if options & _WAIT else 0
-    if not options & _SYNCPOINT:
-        # What is got for good cannot be put back if the commit before it fails.
+    if not options & _SYNCPOINT or handle.facts.is_get_inhibited:
         connection.commit()
         return _take(connection, handle, ANY, options, 1, max_length, wait_ms)[0]
     # The get belongs to the next unit of work, whose id follows from this one's.
     unit_id = connection.next_unit_id
-    call = _get_call(connection, handle, ANY, options, 1, max_length, b"", unit_id)
+    call = _get_call(connection, handle, ANY, options, 1, max_length, _BEHIND_COMMIT, unit_id)
     reply = connection.commit(and_then=call, of=handle)
     return _take(connection, handle, ANY, options, 1, max_length, wait_ms, first_reply=reply)[0]
 
@@ -345,6 +346,8 @@ def _call_or_wait(
         left_s = BLOCK_MAX_S if deadline_s is None else min(BLOCK_MAX_S, deadline_s - time.monotonic())
         if reply is None:
             if handle.facts.is_get_inhibited and not refresh_definition(connection, handle):
+                if is_waiting:
+                    _stop_waiting(connection, handle)
                 raise error_for(MQRC.GET_INHIBITED, "MQGET", handle.object_name)
             is_waiting = wait_ms != 0 and left_s > 0
             reply = connection.call(*make_call(waiter if is_waiting else b""))

@@ -13,6 +13,7 @@ import redis
 from config.settings import Settings
 from sharedq.deployment import Deployment, DeploymentError
 from sharedq.embedded import EmbeddedRedis, EmbeddedRedisError
+from sharedq.forks import after_fork
 from sharedq.keys import AdminKeys, StructureKeys, admin_keys, structure_keys
 from sharedq.link import Argument, Link, Reply
 from sharedq.mqi.constants import MQRC
@@ -45,6 +46,12 @@ class Group:
         self._deployment: Deployment | None = None
         self._link: Link | None = None
         self._lock = threading.RLock()
+        after_fork(self._begin_anew)
+
+    def _begin_anew(self) -> None:
+        # In a forked child: the link's socket is the parent's, and whoever held the lock was not forked.
+        self._lock = threading.RLock()
+        self._link = self._deployment = self._embedded = None
 
     @property
     def journal_max(self) -> str:

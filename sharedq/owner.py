@@ -17,8 +17,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
+import redis
 import structlog
 
+from sharedq.forks import after_fork
 from sharedq.group import Group
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
@@ -44,6 +46,8 @@ class Interruptible(Protocol):
 class Process:
     """This operating-system process as a user of one manager.
 
+    A child that this process forks is not registered: there the registration is lost from the first moment.
+
     Attributes:
         token: ``QM.incarnation.process``.
         is_quiescing: the manager has begun to stop.
@@ -59,8 +63,11 @@ class Process:
         self._connections: weakref.WeakSet[Interruptible] = weakref.WeakSet()
         self._abandoned: list[str] = []
         self._connection_number = 0
+        self._reserved = 0
         self._lock = threading.Lock()
         self._ended = threading.Event()
+        self._nudged = threading.Event()
+        after_fork(self._lose_in_child)
         self._thread = threading.Thread(target=self._keep, name=f"lease {self.token}", daemon=True)
 
     @classmethod
@@ -92,7 +99,10 @@ class Process:
     def check(self) -> None:
         """Raise 2009 when the lease is, or may be, lost."""
         if time.monotonic() >= self._safe_until_s or self._ended.is_set():
-            raise error_for(MQRC.CONNECTION_BROKEN, "", self.qmgr, "the lease of this process ran out")
+            why = "the lease of this process ran out"
+            if os.getpid() != self.pid:
+                why = "the connection belongs to the process that forked this one; connect anew here"
+            raise error_for(MQRC.CONNECTION_BROKEN, "", self.qmgr, why)
 
     def add(self, connection: Interruptible) -> int:
         """Take a connection in; returns its number, never used before under this process."""
@@ -110,16 +120,25 @@ class Process:
         """A connection was lost in the middle: have a manager back out its work as soon as Redis can be told."""
         with self._lock:
             self._abandoned.append(owner)
+        self._nudged.set()
+
+    def reserve(self, count: int) -> None:
+        """Somebody is about to add a connection (1), or has done so or given it up (-1)."""
+        with self._lock:
+            self._reserved += count
 
     @property
     def connection_count(self) -> int:
-        """Connections that are open now."""
+        """Connections that are open now, or about to be."""
         with self._lock:
-            return len(self._connections)
+            return len(self._connections) + self._reserved
 
     def end(self) -> None:
         """End the registration in good order; connections must have ended before."""
-        self._ended.set()
+        if os.getpid() != self.pid:
+            # It is the parent's to end.
+            return
+        self._stop_thread()
         if self._thread is not threading.current_thread():
             self._thread.join()
         try:
@@ -131,11 +150,20 @@ class Process:
 
     def stop_renewing(self) -> None:
         """Renew the lease no more, and tell nobody: as if this process had died. For faults in tests and drills."""
+        self._stop_thread()
+
+    def _stop_thread(self) -> None:
         self._ended.set()
+        self._nudged.set()
 
     def _keep(self) -> None:
         period_s = self._lease_s / RENEWALS_PER_LEASE
-        while not self._ended.wait(period_s):
+        while True:
+            # Nudged where somebody should not have to wait for the next renewal.
+            self._nudged.wait(period_s)
+            self._nudged.clear()
+            if self._ended.is_set():
+                return
             self._renew()
             if time.monotonic() >= self._safe_until_s:
                 self._lose("the lease ran out")
@@ -177,15 +205,37 @@ class Process:
         with self._lock:
             connections = list(self._connections)
         for connection in connections:
-            act(connection)
+            try:
+                act(connection)
+            except redis.RedisError as error:
+                # The lease must go on being renewed, whatever one connection meets.
+                log.warning("connection_not_told", process=self.token, error=str(error))
+
+    def _lose_in_child(self) -> None:
+        # New locks: the thread that held the old ones was not forked.
+        self._lock, self._ended, self._nudged = threading.Lock(), threading.Event(), threading.Event()
+        self._safe_until_s = float("-inf")
+        self._ended.set()
 
 
 _processes: dict[tuple[int, str, str], Process] = {}
 _processes_lock = threading.Lock()
 
 
+def _forget_in_child() -> None:
+    global _processes_lock
+    _processes_lock = threading.Lock()
+    _processes.clear()
+
+
+after_fork(_forget_in_child)
+
+
 def process_for(group: Group, qmgr: str) -> Process:
     """The registration of this process with *qmgr*, shared by all its connections.
+
+    It is reserved for the caller, so that the end of its last connection does not end it: give the reservation
+    back with ``release_process(process, is_reserved=True)`` when the connection is made, or could not be.
 
     Raises:
         MQIError: 2059, 2161 or 2009 as for ``Process.register``.
@@ -195,12 +245,15 @@ def process_for(group: Group, qmgr: str) -> Process:
         process = _processes.get(key)
         if process is None or not process.is_alive:
             process = _processes[key] = Process.register(group, qmgr)
+        process.reserve(1)
         return process
 
 
-def release_process(process: Process) -> None:
+def release_process(process: Process, *, is_reserved: bool = False) -> None:
     """Unregister when the last connection has gone."""
     with _processes_lock:
+        if is_reserved:
+            process.reserve(-1)
         if process.connection_count:
             return
         for key, known in list(_processes.items()):

@@ -36,9 +36,10 @@ local STALE, EXPIRED_MAX = 1, 100
 local waiting = redis.call("HGET", own, owner)
 if not waiting then return { MQRC.CONNECTION_BROKEN } end
 local version = redis.call("HGET", queue.q, "ver")
+-- Who was woken owes the queue a look, and stays noted until it has looked: its recovery passes the wake-up on.
+if version and version ~= ARGV[3] then return { STALE, version, redis.call("HGET", queue.q, "def") } end
 if waiting ~= "" and stop_waiting(queue, own, owner, waiting, KEYS[8]) then return { MQRC.CALL_IN_PROGRESS } end
 if not version then return { MQRC.Q_DELETED } end
-if version ~= ARGV[3] then return { STALE, version, redis.call("HGET", queue.q, "def") } end
 
 local expired = {}
 local id, score, record = find(queue, messages, selection, cursor)

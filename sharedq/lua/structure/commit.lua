@@ -31,7 +31,8 @@ local own, unit, messages, expiry, wake_base = KEYS[1], KEYS[3], KEYS[4], KEYS[5
 local caller, owner, unit_id, expected = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 
 -- The common case first, before any function is made: the owner's own, of gets only, and all in this call.
-if caller == owner and redis.call("HEXISTS", own, caller) == 1 and redis.call("LLEN", unit) == expected + 1 then
+local is_small = expected <= tonumber(ARGV[5]) and redis.call("LLEN", unit) == expected + 1
+if caller == owner and is_small and redis.call("HEXISTS", own, caller) == 1 then
     local elements, taken = redis.call("LRANGE", unit, 0, -1), {}
     local count, of_gets = 0, elements[1] == "A" .. unit_id
     for position = 2, #elements do
@@ -73,7 +74,11 @@ local state, operations, count = next_chunk(unit, tonumber(ARGV[5]))
 if state and string.sub(state, 1, 1) == "B" then return { MQRC.BACKED_OUT } end
 if expected >= 0 and not (state and string.sub(state, 1, 1) == "C") then
     local found = state and redis.call("LLEN", unit) - 1 or 0
-    if found ~= expected then return { MQRC.BACKED_OUT } end
+    if found ~= expected then
+        -- A get that was sent behind this call must find that it failed.
+        if not state then redis.call("RPUSH", unit, "B" .. unit_id) end
+        return { MQRC.BACKED_OUT }
+    end
 end
 if not state then return { 0, 0, 0 } end
 if string.sub(state, 2) ~= unit_id then return { 0, 0, 0 } end

@@ -1,6 +1,8 @@
 --[[
 structure/detach.lua - a connection leaves a structure in good order: no work, no handles.
 
+Work or a wait that the connection does not know of (a call was cut short) keeps it registered, for its recovery.
+
 KEYS
   1  own       hash  registered owners
   2  unit      list  the caller's unit of work
@@ -8,13 +10,14 @@ KEYS
 ARGV
   1  owner
 REPLY       { 0 } | { reason }
-REASONS     2009 CONNECTION_BROKEN | 2219 CALL_IN_PROGRESS (it waits: a put that wakes it would register it again)
+REASONS     2009 CONNECTION_BROKEN (also: it left work or a wait behind, which is for its recovery)
 INVARIANTS  2 fencing
 COST        O(1)
 ]]
-local waiting = redis.call("HGET", KEYS[1], ARGV[1])
-if not waiting then return { MQRC.CONNECTION_BROKEN } end
-if waiting ~= "" then return { MQRC.CALL_IN_PROGRESS } end
+-- "": it does not wait. A put that woke it afterwards would register it again.
+if redis.call("HGET", KEYS[1], ARGV[1]) ~= "" or redis.call("EXISTS", KEYS[2]) == 1 then
+    return { MQRC.CONNECTION_BROKEN }
+end
 redis.call("HDEL", KEYS[1], ARGV[1])
 redis.call("DEL", KEYS[3])
 return { 0 }

@@ -26,13 +26,14 @@ ARGV
   7  length_max   longest body the caller takes, bytes
   8  truncate     1: a longer body is cut and the message goes (2079); 0: it stays (2080)
   9  bytes_max    stop filling a batch behind this many bytes
-  10 wait         "" or the waiter's selection text: wait when nothing fits
+  10 wait         "" or the waiter's selection text: wait when nothing fits; "=": sent behind a commit in the same
+                  write, do nothing unless that has ended its unit of work
   11 journal_max
   12 id, 13 number, 14 prefix, 15 msgid, 16 correl   the selection; absent for any message
 REPLY       { 0 | 2079 | 2080, length of the first body, id, record, ... } | { 1, version, definition } stale
             | { 2, "" } look again: only expired messages were found | { reason }
 REASONS     2009 CONNECTION_BROKEN | 2052 Q_DELETED | 2033 NO_MSG_AVAILABLE | 2034 NO_MSG_UNDER_CURSOR
-            | 2219 CALL_IN_PROGRESS | 2079 TRUNCATED_MSG_ACCEPTED | 2080 TRUNCATED_MSG_FAILED
+            | 2219 CALL_IN_PROGRESS | 2003 BACKED_OUT ("=" only) | 2079 TRUNCATED_MSG_ACCEPTED | 2080 TRUNCATED_MSG_FAILED
 INVARIANTS  1 one state, 2 fencing, 5 position, 8 once
 COST        O(count * log depth)
 USES        place, select, waiting, unit_of_work, journal
@@ -43,6 +44,8 @@ local STALE, LOOK_AGAIN = 1, 2
 
 local waiting, version = redis.call("HGET", own, owner), redis.call("HGET", KEYS[3], "ver")
 if not waiting then return { MQRC.CONNECTION_BROKEN } end
+-- Sent in one write behind a commit, which failed or has chunks left: its unit of work is still there.
+if ARGV[10] == "=" and redis.call("EXISTS", unit) == 1 then return { MQRC.BACKED_OUT } end
 
 -- The common case first, before any function is made: plain messages that fit, from the front of the queue.
 local popped
@@ -87,9 +90,10 @@ local truncate, bytes_max = ARGV[8] == "1", tonumber(ARGV[9])
 local selection = {
     id = ARGV[12] or "", number = ARGV[13] or "", prefix = ARGV[14] or "", msgid = ARGV[15] or "", correl = ARGV[16] or "",
 }
+-- Who was woken owes the queue a look, and stays noted until it has looked: its recovery passes the wake-up on.
+if version and version ~= ARGV[3] then return { STALE, version, redis.call("HGET", queue.q, "def") } end
 if waiting ~= "" and stop_waiting(queue, own, owner, waiting, KEYS[9]) then return { MQRC.CALL_IN_PROGRESS } end
 if not version then return { MQRC.Q_DELETED } end
-if version ~= ARGV[3] then return { STALE, version, redis.call("HGET", queue.q, "def") } end
 
 -- Taken off the available set first: what is not kept goes back to the same place below.
 local ids, scores, records = {}, {}, {}
@@ -110,7 +114,7 @@ end
 
 if #ids == 0 then
     if selection.id ~= "" then return { MQRC.NO_MSG_UNDER_CURSOR } end
-    if ARGV[10] ~= "" then start_waiting(queue, own, owner, ARGV[10]) end
+    if ARGV[10] ~= "" and ARGV[10] ~= "=" then start_waiting(queue, own, owner, ARGV[10]) end
     return { MQRC.NO_MSG_AVAILABLE }
 end
 
@@ -177,6 +181,10 @@ end
 if #expired > 0 then
     redis.call("HDEL", messages, unpack(expired))
     journal(KEYS[10], ARGV[11], "e", "expire", "o", owner, "q", queue.name, "i", table.concat(expired, " "))
-    if #reply == 2 then return { LOOK_AGAIN, "" } end
+    if #reply == 2 then
+        -- Not served yet: who dies before it looks again leaves the wake-up to its recovery.
+        if waiting ~= "" then redis.call("HSET", own, owner, "K" .. queue.name) end
+        return { LOOK_AGAIN, "" }
+    end
 end
 return reply

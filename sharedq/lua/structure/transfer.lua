@@ -52,7 +52,7 @@ for position = 7, #ARGV, 6 do
         length_max = tonumber(ARGV[position + 5]),
         ids = {}, priorities = {}, records = {},
     }
-    local state = redis.call("HMGET", target.q, "ver", "pu", "lk", "nw")
+    local state = redis.call("HMGET", target.q, "ver", "pu", "lk", "nw", "code")
     if state[1] ~= ARGV[position + 2] then
         stale[#stale + 1] = target.name
     else
@@ -62,6 +62,7 @@ for position = 7, #ARGV, 6 do
             target.room = depth_max - redis.call("ZCARD", target.a) - (state[2] or 0) - (state[3] or 0)
         end
         target.waiting = tonumber(state[4] or 0)
+        target.new_code = ARGV[position + 1] ~= "0" and state[5] ~= ARGV[position + 1] and ARGV[position + 1]
         targets[ARGV[position + 1]] = target
     end
 end
@@ -118,6 +119,8 @@ for _, target in pairs(targets) do
             arrival = arrival + 1
             added[2 * at - 1], added[2 * at] = (target.base or target.priorities[at]) + arrival, id
         end
+        -- A get by MsgId finds messages that came this way by the code in their ids.
+        if target.new_code then redis.call("HSET", target.q, "code", target.new_code) end
         make_available(target, own, wake_base, expiry, target.waiting, added, target.records)
         journal(KEYS[9], ARGV[5], "e", "transfer", "o", caller, "q", source.name, "t", target.name,
             "i", table.concat(target.ids, " "))

@@ -16,17 +16,20 @@ ARGV
 REPLY       { 0 } | { reason }
 REASONS     2009 CONNECTION_BROKEN
 INVARIANTS  2 fencing
-COST        O(log waiters)
+COST        O(log waiters); waiters, at most 256, where a wake-up is passed on
 USES        place, waiting
 ]]
 local queue = { name = ARGV[2], q = KEYS[2], a = KEYS[3], w = KEYS[4] }
 local own, owner = KEYS[1], ARGV[1]
+local WOKEN_MAX = 256
 local state = redis.call("HGET", own, owner)
 if not state then return { MQRC.CONNECTION_BROKEN } end
 if state == "" then return { 0 } end
 stop_waiting(queue, own, owner, state, KEYS[5])
+-- Nobody remembers which message it was woken for, so whoever waits here looks again; in vain costs a call.
 if string.sub(state, 1, 1) == "K" and redis.call("ZCARD", queue.a) > 0 then
-    local member, token = first_waiter(queue, "A")
-    if member then wake(queue, own, KEYS[6], member, token) end
+    for _, member in ipairs(redis.call("ZRANGE", queue.w, 0, WOKEN_MAX - 1)) do
+        wake(queue, own, KEYS[6], member, waiter_token(member))
+    end
 end
 return { 0 }

@@ -1,0 +1,26 @@
+"""What a forked child must not share with its parent: registrations, sockets, and locks whose holders stay behind."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Callable
+from types import FunctionType
+
+_actions: list[weakref.ref[Callable[[], None]]] = []
+
+
+def after_fork(action: Callable[[], None]) -> None:
+    """Run *action* in every child that this process forks, first of all; a method only as long as its object lives."""
+    _actions[:] = [known for known in _actions if known() is not None]
+    _actions.append(weakref.ref(action) if isinstance(action, FunctionType) else weakref.WeakMethod(action))
+
+
+def _run_in_child() -> None:
+    for known in _actions:
+        action = known()
+        if action is not None:
+            action()
+
+
+os.register_at_fork(after_in_child=_run_in_child)
