@@ -63,3 +63,11 @@ class Handle:
     #: Keys of this handle's script calls, made at the first one.
     put_keys: tuple[str, ...] = ()
     get_keys: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class QMgrHandle:
+    """The queue manager's own attributes, opened for MQINQ. It exists in this process only."""
+
+    object_name: str
+    is_closed: bool = False

@@ -10,19 +10,22 @@ from sharedq.mqi.constants import MQRC, CharSelector, IntSelector, OpenOption
 from sharedq.mqi.errors import error_for
 from sharedq.objects.attributes import Attribute, by_selector
 from sharedq.objects.definitions import QueueLocal
+from sharedq.objects.managers import QueueManagerAttributes
 from sharedq.objects.repository import Repository
 from sharedq.refresh import refresh_definition
 
-#: What MQSET may change.
-SETTABLE = (
-    IntSelector.INHIBIT_GET,
-    IntSelector.INHIBIT_PUT,
-    IntSelector.TRIGGER_CONTROL,
-    IntSelector.TRIGGER_TYPE,
-    IntSelector.TRIGGER_DEPTH,
-    IntSelector.TRIGGER_MSG_PRIORITY,
-    CharSelector.TRIGGER_DATA,
-)
+#: What MQSET may change, and the reason for a value that cannot be.
+SETTABLE: Mapping[int, MQRC] = {
+    IntSelector.INHIBIT_GET: MQRC.INHIBIT_VALUE_ERROR,
+    IntSelector.INHIBIT_PUT: MQRC.INHIBIT_VALUE_ERROR,
+    IntSelector.TRIGGER_CONTROL: MQRC.TRIGGER_CONTROL_ERROR,
+    IntSelector.TRIGGER_TYPE: MQRC.TRIGGER_TYPE_ERROR,
+    IntSelector.TRIGGER_DEPTH: MQRC.TRIGGER_DEPTH_ERROR,
+    IntSelector.TRIGGER_MSG_PRIORITY: MQRC.TRIGGER_MSG_PRIORITY_ERR,
+    CharSelector.TRIGGER_DATA: MQRC.CHAR_ATTR_LENGTH_ERROR,
+}
+
+_ANY_QUEUE = QueueLocal(name="ANY")
 
 
 def inquire(connection: Connection, handle: Handle, selectors: Sequence[int]) -> dict[int, int | bytes]:
@@ -53,11 +56,28 @@ def inquire(connection: Connection, handle: Handle, selectors: Sequence[int]) ->
         raise error_for(MQRC.SELECTOR_ERROR, "MQINQ", handle.object_name, f"selector {error.args[0]}") from None
 
 
+def inquire_qmgr(connection: Connection, selectors: Sequence[int]) -> dict[int, int | bytes]:
+    """MQINQ of the queue manager: the value for each selector.
+
+    Raises:
+        MQIError: 2067 a selector that queue managers do not have.
+    """
+    attributes = Repository(connection.group, connection.qmgr_name).qmgr_attributes(connection.qmgr_name)
+    known = by_selector(QueueManagerAttributes)
+    values: dict[int, int | bytes] = {}
+    for selector in selectors:
+        attribute = known.get(int(selector))
+        if attribute is None:
+            raise error_for(MQRC.SELECTOR_ERROR, "MQINQ", connection.qmgr_name, f"selector {selector}")
+        values[int(selector)] = _inquired(attribute, getattr(attributes, attribute.field))
+    return values
+
+
 def set_attributes(connection: Connection, handle: Handle, values: Mapping[int, int | bytes]) -> None:
     """MQSET of an open local queue.
 
     Raises:
-        MQIError: 2040 not open for set, 2067 a selector that cannot be set, 2048-class reasons for bad values.
+        MQIError: 2040 not open for set, 2067 a selector that cannot be set, the reason of ``SETTABLE`` for a bad value.
     """
     if not handle.options & int(OpenOption.SET):
         raise error_for(MQRC.NOT_OPEN_FOR_SET, "MQSET", handle.object_name)
@@ -67,7 +87,7 @@ def set_attributes(connection: Connection, handle: Handle, values: Mapping[int, 
         attribute = attributes.get(int(selector))
         if attribute is None or int(selector) not in SETTABLE:
             raise error_for(MQRC.SELECTOR_ERROR, "MQSET", handle.object_name, f"selector {selector}")
-        changes[attribute.field] = _from_number(attribute, value, handle.object_name)
+        changes[attribute.field] = _checked(attribute, value, SETTABLE[int(selector)], handle.object_name)
     Repository(connection.group, connection.qmgr_name).alter("QLOCAL", handle.name, changes)
     refresh_definition(connection, handle)
 
@@ -77,10 +97,11 @@ def _inquired(attribute: Attribute, value: str | int) -> int | bytes:
     return found if isinstance(found, int) else found.encode().ljust(attribute.mqsc.length)
 
 
-def _from_number(attribute: Attribute, value: int | bytes, name: str) -> str | int:
-    if isinstance(value, bytes):
-        return value.rstrip(b" \0").decode()
+def _checked(attribute: Attribute, value: int | bytes, reason: MQRC, name: str) -> str | int:
+    """The field's value for what MQSET gives. Checked one by one, so that *reason* is that of the wrong one."""
     try:
-        return attribute.from_number(value)
+        found = value.rstrip(b" \0").decode() if isinstance(value, bytes) else attribute.from_number(value)
+        _ANY_QUEUE.with_changes({attribute.field: found})
     except ValueError as error:
-        raise error_for(MQRC.INHIBIT_VALUE_ERROR, "MQSET", name, str(error)) from None
+        raise error_for(reason, "MQSET", name, str(error)) from None
+    return found

@@ -7,7 +7,7 @@ import os
 
 from sharedq.connection import Connection
 from sharedq.facts import QueueFacts
-from sharedq.handle import Handle
+from sharedq.handle import Handle, QMgrHandle
 from sharedq.mqi.constants import MQRC, CloseOption, ObjectType, OpenOption
 from sharedq.mqi.errors import error_for
 from sharedq.mqi.options import check_open_options
@@ -79,6 +79,28 @@ def _resolve_with_checks(connection: Connection, name: str, qmgr_name: str) -> t
             return route, tuple(part for pair in pairs for part in pair)
         route = again
     return route, ()
+
+
+def open_qmgr(connection: Connection, od: MQOD, options: OpenOption | int) -> QMgrHandle:
+    """MQOPEN of the queue manager's own attributes (MQOT_Q_MGR), for MQINQ.
+
+    Raises:
+        MQIError: 2152 a name is given, 2153 another manager's, 2045 anything but inquiring, 2161 quiescing.
+    """
+    name = connection.qmgr_name
+    options = int(options)
+    if _text(od.object_name):
+        raise error_for(MQRC.OBJECT_NAME_ERROR, "MQOPEN", name)
+    if _text(od.object_q_mgr_name) not in ("", name):
+        raise error_for(MQRC.OBJECT_Q_MGR_NAME_ERROR, "MQOPEN", name)
+    reason = check_open_options(options)
+    if reason:
+        raise error_for(reason, "MQOPEN", name)
+    if options & ~int(OpenOption.INQUIRE | OpenOption.FAIL_IF_QUIESCING):
+        raise error_for(MQRC.OPTION_NOT_VALID_FOR_TYPE, "MQOPEN", name)
+    if connection.is_quiescing and options & OpenOption.FAIL_IF_QUIESCING:
+        raise error_for(MQRC.Q_MGR_QUIESCING, "MQOPEN", name)
+    return QMgrHandle(name)
 
 
 def _open_route(connection: Connection, name: str, route: Route, checks: tuple[str, ...], options: int) -> Handle:

@@ -14,8 +14,8 @@ from sharedq import getting, inquiry, opening, putting
 from sharedq.connection import Connection, connect_to
 from sharedq.deployment import DeploymentError
 from sharedq.group import Group
-from sharedq.handle import Handle
-from sharedq.mqi.constants import MQCC, MQRC, OpenOption
+from sharedq.handle import Handle, QMgrHandle
+from sharedq.mqi.constants import MQCC, MQRC, ObjectType, OpenOption
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.structures import MQCNO, MQGMO, MQMD, MQOD, MQPMO, MQSTS
 
@@ -45,15 +45,31 @@ def mqdisc(connection: Connection) -> Outcome:
     return _locked(connection, connection.disconnect)
 
 
-def mqopen(connection: Connection, od: MQOD, options: int) -> tuple[Handle | None, MQCC, MQRC]:
-    """MQOPEN of a queue."""
+def mqopen(connection: Connection, od: MQOD, options: int) -> tuple[Handle | QMgrHandle | None, MQCC, MQRC]:
+    """MQOPEN of a queue, or (MQOT_Q_MGR) of the queue manager's attributes."""
+
+    def call() -> Handle | QMgrHandle:
+        if od.object_type == ObjectType.Q_MGR:
+            connection.check()
+            return opening.open_qmgr(connection, od, options)
+        return opening.open_queue(connection, od, options)
+
     with connection.lock:
-        return _outcome(lambda: opening.open_queue(connection, od, options))
+        return _outcome(call)
 
 
-def mqclose(connection: Connection, handle: Handle, options: int = 0) -> Outcome:
+def mqclose(connection: Connection, handle: Handle | QMgrHandle, options: int = 0) -> Outcome:
     """MQCLOSE."""
-    return _locked(connection, lambda: opening.close_handle(connection, handle, options))
+
+    def call() -> None:
+        if isinstance(handle, Handle):
+            opening.close_handle(connection, handle, options)
+            return
+        if handle.is_closed:
+            raise error_for(MQRC.HOBJ_ERROR, "MQCLOSE", handle.object_name)
+        handle.is_closed = True
+
+    return _locked(connection, call)
 
 
 def mqput(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body: bytes) -> Outcome:
@@ -66,8 +82,8 @@ def mqput(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body: by
 def mqput1(connection: Connection, od: MQOD, md: MQMD, pmo: MQPMO, body: bytes) -> Outcome:
     """MQPUT1: open, put one message, close."""
     handle, comp_code, reason = mqopen(connection, od, int(OpenOption.OUTPUT))
-    if handle is None:
-        return comp_code, reason
+    if not isinstance(handle, Handle):
+        return (MQCC.FAILED, MQRC.OBJECT_TYPE_ERROR) if handle else (comp_code, reason)
     outcome = mqput(connection, handle, md, pmo, body)
     closed = mqclose(connection, handle)
     return closed if outcome[0] == MQCC.OK else outcome
@@ -93,6 +109,18 @@ def mqget(
     return message.body, message.data_length, comp_code, reason
 
 
+def mqbegin(connection: Connection) -> Outcome:
+    """MQBEGIN: a warning (2121), because nobody but the queue manager takes part in a unit of work."""
+
+    def call() -> None:
+        connection.check()
+        if connection.unit.is_active or connection.pending:
+            raise error_for(MQRC.UOW_IN_PROGRESS, "MQBEGIN", connection.qmgr_name)
+        raise error_for(MQRC.NO_EXTERNAL_PARTICIPANTS, "MQBEGIN", connection.qmgr_name)
+
+    return _locked(connection, call)
+
+
 def mqcmit(connection: Connection) -> Outcome:
     """MQCMIT."""
 
@@ -114,11 +142,18 @@ def mqback(connection: Connection) -> Outcome:
 
 
 def mqinq(
-    connection: Connection, handle: Handle, selectors: Sequence[int]
+    connection: Connection, handle: Handle | QMgrHandle, selectors: Sequence[int]
 ) -> tuple[dict[int, int | bytes], MQCC, MQRC]:
-    """MQINQ: the value for each selector."""
+    """MQINQ of a queue or the queue manager: the value for each selector."""
+
+    def call() -> dict[int, int | bytes]:
+        connection.check()
+        if isinstance(handle, QMgrHandle):
+            return inquiry.inquire_qmgr(connection, selectors)
+        return inquiry.inquire(connection, _usable(handle), selectors)
+
     with connection.lock:
-        values, comp_code, reason = _outcome(lambda: inquiry.inquire(connection, _usable(handle), selectors))
+        values, comp_code, reason = _outcome(call)
     return values or {}, comp_code, reason
 
 

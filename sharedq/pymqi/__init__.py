@@ -1,0 +1,132 @@
+"""A drop-in for the ``pymqi`` package: a program changes its import and runs on a queue-sharing group.
+
+    from sharedq import pymqi
+
+    qmgr = pymqi.connect("QM1")
+    queue = pymqi.Queue(qmgr, "ORDERS")
+    queue.put("Hello")
+    print(queue.get())
+
+The group is the one that the settings name (``IGQ_GROUP``, ``IGQ_REDIS_URL``, ``IGQ_CONFIG``).
+What differs from pymqi is in ``docs/pymqi.md``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sharedq.pymqi import CMQC, CMQCFC, CMQXC, CMQZC
+from sharedq.pymqi.client import CD, SCO, cd, sco
+from sharedq.pymqi.conversion import make_q_desc, makeQDesc
+from sharedq.pymqi.errors import Error, MQMIError, PYIFError
+from sharedq.pymqi.messages import common_q_args, commonQArgs
+from sharedq.pymqi.options import INTEGER64_TYPE, MQLONG_TYPE, MQOpts
+from sharedq.pymqi.queue import Queue
+from sharedq.pymqi.queue_manager import QueueManager
+from sharedq.pymqi.rfh2 import RFH2
+from sharedq.pymqi.structures import GMO, MD, OD, PMO, TM, TMC2, XQH, gmo, md, od, pmo
+from sharedq.pymqi.text import (
+    ByteString,
+    default,
+    ensure_bytes,
+    ensure_not_unicode,
+    is_unicode,
+    padded_count,
+    py23long,
+)
+
+__all__ = [
+    "connect",
+    "QueueManager",
+    "Queue",
+    "MD",
+    "GMO",
+    "PMO",
+    "OD",
+    "CD",
+    "SCO",
+    "TM",
+    "TMC2",
+    "XQH",
+    "RFH2",
+    "MQOpts",
+    "md",
+    "gmo",
+    "pmo",
+    "od",
+    "cd",
+    "sco",
+    "Error",
+    "MQMIError",
+    "PYIFError",
+    "CMQC",
+    "CMQCFC",
+    "CMQXC",
+    "CMQZC",
+    "ByteString",
+    "default",
+    "ensure_bytes",
+    "ensure_not_unicode",
+    "is_unicode",
+    "padded_count",
+    "py23long",
+    "make_q_desc",
+    "makeQDesc",
+    "common_q_args",
+    "commonQArgs",
+    "MQLONG_TYPE",
+    "INTEGER64_TYPE",
+    "is_py2",
+    "is_py3",
+    "__version__",
+    "__mqlevels__",
+    "__mqbuild__",
+]
+
+#: The pymqi release whose interface this is.
+__version__ = "1.12.13"
+#: Levels of the MQI whose structures are known.
+__mqlevels__ = ("5.0", "5.1", "5.2", "5.3", "6.0", "7.0", "7.1", "8.0.0")
+#: Programs are connected in-process, not by way of a channel.
+__mqbuild__ = "bindings"
+is_py2, is_py3 = False, True
+
+
+def connect(
+    queue_manager: str | bytes | None,
+    channel: str | bytes | None = None,
+    conn_info: str | bytes | None = None,
+    user: str | bytes | None = None,
+    password: str | bytes | None = None,
+    disconnect_on_exit: bool = True,
+    bytes_encoding: str = default.bytes_encoding,
+    default_ccsid: int = default.ccsid,
+    *,
+    conn_tag: str | bytes = b"",
+    cno_options: int = CMQC.MQCNO_NONE,
+) -> QueueManager:
+    """Connect to a queue manager, or by the group's name (or ``*`` and it) to any member that runs.
+
+    Args:
+        channel, conn_info, user, password: where a client would connect, and as whom. Programs that name these
+            run unchanged; the connection is made in-process all the same, with the user this program runs as.
+        disconnect_on_exit: disconnect, which commits, when the returned object or the program ends.
+        bytes_encoding, default_ccsid: for messages that are put as text.
+        conn_tag, cno_options: the connection tag, and MQCNO_* options such as MQCNO_SERIALIZE_CONN_TAG_QSG
+            (not in pymqi).
+
+    Raises:
+        MQMIError: 2058 no such manager, 2059 it does not run, 2161 it quiesces, 2271 the tag is in use.
+        TypeError: neither a queue manager nor a channel with its address is given.
+        PYIFError: the settings cannot be used.
+    """
+    is_client = bool(channel and conn_info)
+    if not queue_manager and not is_client:
+        raise TypeError("connect: a queue manager's name, or a channel and its address, is needed")
+    qmgr = QueueManager(None, disconnect_on_exit, bytes_encoding=bytes_encoding, default_ccsid=default_ccsid)
+    options: dict[str, Any] = {"opts": cno_options, "conn_tag": conn_tag}
+    if is_client:
+        descriptor = CD(ChannelName=ensure_bytes(channel), ConnectionName=ensure_bytes(conn_info))
+        options |= {"cd": descriptor, "user": user, "password": password}
+    qmgr.connect_with_options(queue_manager or b"", **options)
+    return qmgr

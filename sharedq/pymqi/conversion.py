@@ -1,0 +1,64 @@
+"""Between pymqi's structures and the native ones, by way of IBM's layouts.
+
+What a structure's version does not have is neither read nor written, as a queue manager treats a C structure.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from sharedq.mqi.errors import MQIError
+from sharedq.mqi.structures import MQOD
+from sharedq.mqi.wire import OD as OD_LAYOUT
+from sharedq.mqi.wire import Layout
+from sharedq.pymqi import CMQC
+from sharedq.pymqi.errors import MQMIError, fail
+from sharedq.pymqi.options import MQOpts
+from sharedq.pymqi.structures import OD
+from sharedq.pymqi.text import ensure_bytes
+
+T = TypeVar("T")
+
+
+def to_native(layout: Layout[T], structure: MQOpts) -> T:
+    """The native structure.
+
+    Raises:
+        MQMIError: StrucId or Version is not one that IBM has.
+        TypeError, struct.error: a member has the wrong type.
+    """
+    try:
+        return layout.unpack(structure.pack())
+    except MQIError as error:
+        raise MQMIError(error.comp_code, error.reason) from error
+
+
+def return_to(structure: MQOpts, layout: Layout[T], native: T) -> None:
+    """Set the members from what a call left in the native structure."""
+    returned = layout.pack(native)
+    structure.unpack(returned + structure.pack()[len(returned) :])
+
+
+def make_q_desc(qDescOrString: str | bytes | OD) -> OD:  # noqa: N803 - pymqi's name
+    """An object descriptor: the one given, or one for the queue of that name."""
+    if isinstance(qDescOrString, str | bytes):
+        return OD(ObjectName=ensure_bytes(qDescOrString))
+    return qDescOrString
+
+
+makeQDesc = make_q_desc  # noqa: N816
+
+
+def object_descriptor(od: OD) -> MQOD:
+    """The native descriptor of what shall be opened.
+
+    Raises:
+        MQMIError: 2154 a distribution list, 2551 a selection string: a queue manager that does not have these
+            must say so rather than open something else.
+    """
+    native = to_native(OD_LAYOUT, od)
+    if native.version >= CMQC.MQOD_VERSION_2 and native.recs_present:
+        fail(CMQC.MQRC_RECS_PRESENT_ERROR)
+    if native.version >= CMQC.MQOD_VERSION_4 and od.SelectionStringVSLength:
+        fail(CMQC.MQRC_SELECTION_NOT_AVAILABLE)
+    return native

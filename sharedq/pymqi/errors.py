@@ -1,0 +1,77 @@
+"""What calls raise: ``MQMIError`` for whatever is not MQCC_OK, ``PYIFError`` for a wrong use of these classes."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from sharedq.pymqi import CMQC, CMQCFC
+
+
+class Error(Exception):
+    """The base of both."""
+
+
+class MQMIError(Error):
+    """A call ended with a warning or failed.
+
+    Attributes:
+        comp: completion code, MQCC_WARNING or MQCC_FAILED.
+        reason: reason code, MQRC_*.
+        message, original_length: from a get only: the data returned (cut), and the length of the whole message.
+    """
+
+    comp: int = CMQC.MQCC_OK
+    reason: int = CMQC.MQRC_NONE
+
+    def __init__(self, comp: int, reason: int, **kw: Any) -> None:
+        super().__init__(comp, reason)
+        self.comp, self.reason = int(comp), int(reason)
+        for name, value in kw.items():
+            setattr(self, name, value)
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    def __str__(self) -> str:
+        return f"MQI Error. Comp: {self.comp}, Reason {self.reason}: {self.errorAsString()}"
+
+    def errorAsString(self) -> str:  # noqa: N802 - pymqi's name
+        """``OK``, or ``WARNING: `` or ``FAILED: `` and the reason's name."""
+        if self.comp == CMQC.MQCC_OK:
+            return "OK"
+        prefix = "WARNING: " if self.comp == CMQC.MQCC_WARNING else "FAILED: "
+        for module, family in ((CMQC, "MQRC_"), (CMQCFC, "MQRCCF_")):
+            name = _names(module, family).get(self.reason)
+            if name is not None:
+                return prefix + name
+        return f"{prefix}Error code {self.reason} not defined"
+
+
+class PYIFError(Error):
+    """A call that makes no sense now: not connected, not open, open already. ``error`` says which."""
+
+    def __init__(self, e: object) -> None:
+        super().__init__(e)
+        self.error = e
+
+    def __str__(self) -> str:
+        return f"PYMQI Error: {self.error}"
+
+
+def check(comp: int, reason: int) -> None:
+    """Raise unless a call ended with MQCC_OK."""
+    if comp != CMQC.MQCC_OK:
+        raise MQMIError(comp, reason)
+
+
+def fail(reason: int) -> NoReturn:
+    """Raise MQCC_FAILED with *reason*."""
+    raise MQMIError(CMQC.MQCC_FAILED, reason)
+
+
+@lru_cache(maxsize=4)
+def _names(module: ModuleType, family: str) -> dict[int, str]:
+    return {value: name for name, value in vars(module).items() if name.startswith(family)}

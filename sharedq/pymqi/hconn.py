@@ -1,0 +1,104 @@
+"""A connection as pymqi's classes hold it, and its end when the program does not see to that.
+
+The garbage collector may drop a ``Queue`` or a ``QueueManager`` at any instruction of any thread: in the middle of a
+call on the same connection, or where a lock is held that ending needs. So nothing is called from there. A dropped
+queue is closed by the next call on its connection; a dropped connection is ended by a thread kept for that.
+"""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+import threading
+from collections import deque
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Concatenate, ParamSpec, TypeVar
+
+from sharedq import verbs
+from sharedq.connection import Connection
+from sharedq.handle import Handle
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_numbers = itertools.count(1)
+
+
+class Hconn:
+    """A connection handle. ``number`` is what programs see of it."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.number = next(_numbers)
+        self.connection = connection
+        self._dropped: deque[Handle] = deque()
+        _live[self.number] = self
+
+    def call(self, verb: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Make one call; calls of several threads take turns."""
+        with self.connection.lock:
+            while self._dropped:
+                verbs.mqclose(self.connection, self._dropped.popleft())
+            return verb(self.connection, *args, **kwargs)
+
+    def handle(self, number: int) -> Handle | None:
+        """The open queue with this number."""
+        return self.connection.handles.get(number)
+
+    def drop_handle(self, number: int) -> None:
+        """Close a queue with the next call. Safe in a destructor."""
+        handle = self.connection.handles.get(number)
+        if handle is not None:
+            self._dropped.append(handle)
+
+    def drop(self) -> None:
+        """Disconnect, soon. Safe in a destructor."""
+        _to_end.put(self)
+
+    def disconnect(self) -> None:
+        """MQDISC. Whether it worked is told by none of pymqi's releases: the handle is gone in any case."""
+        _live.pop(self.number, None)
+        verbs.mqdisc(self.connection)
+
+    def keep_at_exit(self) -> None:
+        """Leave this connection alone when the program ends: what is uncommitted then is backed out."""
+        _live.pop(self.number, None)
+
+
+_live: dict[int, Hconn] = {}
+#: Reentrant, unlike ``queue.Queue``: a destructor may put while this very thread puts.
+_to_end: SimpleQueue[Hconn | threading.Event] = SimpleQueue()
+_thread: threading.Thread | None = None
+_thread_lock = threading.Lock()
+
+
+def settle() -> None:
+    """Wait until every dropped connection has ended: its commit must be seen by who connects afterwards."""
+    global _thread
+    with _thread_lock:
+        if _thread is None or not _thread.is_alive():
+            _thread = threading.Thread(target=_end_dropped, name="pymqi disconnect", daemon=True)
+            _thread.start()
+    is_done = threading.Event()
+    _to_end.put(is_done)
+    is_done.wait()
+
+
+def _end_dropped() -> None:
+    while True:
+        item = _to_end.get()
+        if isinstance(item, Hconn):
+            item.disconnect()
+        else:
+            item.set()
+
+
+@atexit.register
+def _disconnect_at_exit() -> None:
+    for hconn in list(_live.values()):
+        # A daemon thread may be waiting in a get, perhaps for ever; what it left is then backed out by the group.
+        if hconn.connection.lock.acquire(blocking=False):
+            try:
+                hconn.disconnect()
+            finally:
+                hconn.connection.lock.release()

@@ -1,0 +1,145 @@
+"""``MQOpts``: a structure of the MQI, set and read by IBM's names, packed as a C program would have it."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from sharedq.pymqi.text import ensure_bytes, ensure_not_unicode
+
+#: Format of an MQLONG, which has 32 bits everywhere.
+MQLONG_TYPE = "i"
+INTEGER64_TYPE = "q"
+
+#: Variable-length strings that may also be given as text.
+_TEXT_STRINGS = ("SubName", "ObjectString")
+
+_compiled = lru_cache(maxsize=256)(struct.Struct)
+
+
+class MQOpts:
+    """The base of all structures.
+
+    Members can be set and read as attributes (``md.Priority``), as items (``md["Priority"]``), by keyword at
+    construction and with ``set``. Character and byte members are bytes.
+
+    Args:
+        memlist: for each member its name, initial value, format (as in ``struct``) and, for an array, the number
+            of elements.
+        kw: members that shall not have their initial value.
+
+    Raises:
+        AttributeError: no such member.
+        TypeError: text where bytes are needed.
+    """
+
+    def __init__(self, memlist: Sequence[Sequence[Any]], **kw: Any) -> None:
+        # Strings that a pointer member points to must live as long as the pointer.
+        self._strings: dict[str, Any] = {}
+        self._define(memlist)
+        self.set(**kw)
+
+    def _define(self, memlist: Sequence[Sequence[Any]]) -> None:
+        """Be a structure of these members, with their initial values."""
+        self._members = tuple((str(member[0]), *member[1:]) for member in memlist)
+        self._struct = _compiled("".join(member[2] * _count(member) for member in self._members))
+        for member in self._members:
+            value = member[1]
+            setattr(self, member[0], list(value) if isinstance(value, list) else value)
+
+    if TYPE_CHECKING:
+        # The members are known at run time only.
+        def __getattr__(self, name: str) -> Any: ...
+        def __setattr__(self, name: str, value: Any) -> None: ...
+
+    def pack(self) -> bytes:
+        """The structure's bytes, all versions' members included.
+
+        Raises:
+            TypeError: a member is text.
+            struct.error: a member's value does not go with its type.
+        """
+        return self._struct.pack(*self._flat_values())
+
+    def _flat_values(self) -> Iterator[Any]:
+        for name, *_ in self._members:
+            value = getattr(self, name)
+            for element in value if isinstance(value, list) else (value,):
+                ensure_not_unicode(element)
+                yield element
+
+    def unpack(self, buff: bytes) -> None:
+        """Set every member from bytes; what is missing at the end counts as nulls."""
+        ensure_not_unicode(buff)
+        values = iter(self._struct.unpack(buff.ljust(self._struct.size, b"\0")))
+        for member in self._members:
+            if isinstance(member[1], list):
+                setattr(self, member[0], [next(values) for _ in range(_count(member))])
+            else:
+                setattr(self, member[0], next(values))
+
+    def set(self, **kw: Any) -> None:
+        """Set members by keyword."""
+        for name, value in kw.items():
+            self[name] = value
+
+    def get(self) -> dict[str, Any]:
+        """The members' values by name."""
+        return {member[0]: getattr(self, member[0]) for member in self._members}
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        getattr(self, key)
+        ensure_not_unicode(value)
+        setattr(self, key, value)
+
+    def __getitem__(self, key: str) -> Any:
+        return getattr(self, key)
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name}: {value}" for name, value in self.get().items())
+
+    def __repr__(self) -> str:
+        return str(self.pack())
+
+    def get_length(self) -> int:
+        """Length of the packed structure, bytes."""
+        return self._struct.size
+
+    def set_vs(
+        self,
+        vs_name: str,
+        vs_value: bytes | str | None = None,
+        vs_offset: int = 0,
+        vs_buffer_size: int = 0,
+        vs_ccsid: int = 0,
+    ) -> None:
+        """Point a variable-length string (MQCHARV) at a copy of *vs_value*.
+
+        Args:
+            vs_name: such as ``ObjectString``, with or without the ending ``VSPtr``.
+        """
+        name = vs_name.removesuffix("VSPtr")
+        if name in _TEXT_STRINGS:
+            vs_value = ensure_bytes(vs_value)
+        if isinstance(vs_value, str):
+            ensure_not_unicode(vs_value)
+            return
+        text = None if vs_value is None else ctypes.create_string_buffer(vs_value)
+        self._strings[name] = text
+        self[name + "VSPtr"] = 0 if text is None else ctypes.addressof(text)
+        self[name + "VSOffset"] = vs_offset
+        self[name + "VSBufSize"] = vs_buffer_size
+        self[name + "VSLength"] = len(vs_value or b"")
+        self[name + "VSCCSID"] = vs_ccsid
+
+    def get_vs(self, vs_name: str) -> bytes | None:
+        """The variable-length string that a structure points to, up to its first null; None for no string."""
+        pointer = self[vs_name.removesuffix("VSPtr") + "VSPtr"]
+        return ctypes.string_at(pointer) if pointer else None
+
+
+def _count(member: Sequence[Any]) -> int:
+    return int(member[3]) if len(member) > 3 else 1

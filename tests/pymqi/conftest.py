@@ -1,0 +1,30 @@
+"""Programs find the group as they do in real life: by the environment."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+
+from sharedq.api import group_for
+from sharedq.pymqi.hconn import settle
+from tests.support.members import TestGroup
+
+
+@pytest.fixture
+def qsg(group: TestGroup, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestGroup]:
+    """A group with the member QM1 and the shared queue ORDERS, and an environment that names it."""
+    settings = group.settings
+    monkeypatch.setenv("IGQ_GROUP", settings.group)
+    monkeypatch.setenv("IGQ_REDIS_URL", str(settings.redis_url))
+    monkeypatch.setenv("IGQ_DATA_DIR", str(settings.data_dir))
+    monkeypatch.setenv("IGQ_LEASE_MS", str(settings.lease_ms))
+    monkeypatch.delenv("IGQ_CONFIG", raising=False)
+    group.define_shared("ORDERS")
+    programs_group = group_for()
+    yield group
+    # What the test's programs dropped ends before the group does; a caught exception holds its frames in a cycle.
+    gc.collect()
+    settle()
+    programs_group.leave()

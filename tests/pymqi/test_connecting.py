@@ -1,0 +1,172 @@
+"""connect, QueueManager: the ways in, and the way out."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sharedq import pymqi
+from sharedq.pymqi import CMQC
+from tests.support.members import TestGroup
+
+pytestmark = pytest.mark.usefixtures("qsg")
+
+
+def test_every_way_to_connect(qsg: TestGroup) -> None:
+    late, later, latest = pymqi.QueueManager(None), pymqi.QueueManager(None), pymqi.QueueManager(None)
+    late.connect(b"QM1")
+    later.connect_with_options("QM1", opts=CMQC.MQCNO_HANDLE_SHARE_BLOCK, user="app", password="secret")
+    latest.connectTCPClient("QM1", pymqi.CD(), "SVRCONN.1", "mq.example.com(1414)")
+    cd_first = pymqi.QueueManager(None)
+    cd_first.connectWithOptions("QM1", pymqi.CD(), pymqi.SCO())
+    managers = [
+        pymqi.connect("QM1"),
+        pymqi.connect(b"QM1"),
+        pymqi.connect(queue_manager="QM1", channel="CH", conn_info="host(1414)", user="app", password="secret"),
+        pymqi.connect(None, "CH", "host(1414)"),
+        pymqi.connect(qsg.settings.group),
+        pymqi.connect(f"*{qsg.settings.group}"),
+        pymqi.QueueManager("QM1"),
+        pymqi.QueueManager(),
+        late,
+        later,
+        latest,
+        cd_first,
+    ]
+    assert [qmgr.inquire(CMQC.MQCA_Q_MGR_NAME) for qmgr in managers] == [b"QM1".ljust(48)] * len(managers)
+    assert all(qmgr.is_connected for qmgr in managers)
+
+
+def test_a_manager_that_is_not_there() -> None:
+    with pytest.raises(pymqi.MQMIError) as caught:
+        pymqi.connect("NOBODY")
+    assert (caught.value.comp, caught.value.reason) == (CMQC.MQCC_FAILED, CMQC.MQRC_Q_MGR_NAME_ERROR)
+
+
+def test_arguments_that_make_no_connection() -> None:
+    with pytest.raises(TypeError):
+        pymqi.connect("")
+    with pytest.raises(TypeError):
+        pymqi.QueueManager(None).connect_with_options("QM1", pymqi.CD(), pymqi.SCO(), "more")
+    with pytest.raises(ValueError, match="password"):
+        pymqi.connect("QM1", "CH", "host(1414)", "app")
+
+
+def test_settings_that_cannot_be_used_are_told_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IGQ_GROUP", "much too long")
+    with pytest.raises(pymqi.PYIFError, match="IGQ_GROUP") as caught:
+        pymqi.connect("QM1")
+    assert "\n" not in str(caught.value)
+
+
+def test_nothing_can_be_done_without_a_connection() -> None:
+    qmgr = pymqi.connect("QM1")
+    queue = pymqi.Queue(qmgr, "ORDERS")
+    queue.put(b"x")
+    qmgr.disconnect()
+
+    assert not qmgr.is_connected
+    for call in (qmgr.disconnect, qmgr.commit, qmgr.backout, qmgr.getHandle, queue.get, queue.close):
+        with pytest.raises(pymqi.PYIFError, match="not connected"):
+            call()
+
+
+def test_disconnecting_commits() -> None:
+    qmgr = pymqi.connect("QM1")
+    qmgr.put1("ORDERS", b"kept", None, pymqi.PMO(Options=CMQC.MQPMO_SYNCPOINT))
+    qmgr.disconnect()
+    assert pymqi.Queue(pymqi.connect("QM1"), "ORDERS").get() == b"kept"
+
+
+@pytest.mark.parametrize(("is_disconnected", "depth"), [(True, 1), (False, 0)])
+def test_the_end_of_a_program_disconnects_unless_told_otherwise(is_disconnected: bool, depth: int) -> None:
+    program = f"""
+from sharedq import pymqi
+qmgr = pymqi.connect("QM1", disconnect_on_exit={is_disconnected})
+qmgr.put1("ORDERS", b"last words", None, pymqi.PMO(Options=pymqi.CMQC.MQPMO_SYNCPOINT))
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(pymqi.__file__).parents[2], timeout=60)
+    queue = pymqi.Queue(pymqi.connect("QM1"), "ORDERS")
+    for _ in range(depth):
+        assert queue.get() == b"last words"
+    with pytest.raises(pymqi.MQMIError, match="MQRC_NO_MSG_AVAILABLE"):
+        queue.get()
+
+
+def test_a_thread_that_waits_for_ever_does_not_keep_the_program() -> None:
+    program = """
+import threading
+from sharedq import pymqi
+qmgr = pymqi.connect("QM1")
+queue = pymqi.Queue(qmgr, "ORDERS", pymqi.CMQC.MQOO_INPUT_SHARED | pymqi.CMQC.MQOO_OUTPUT)
+options = pymqi.GMO(Options=pymqi.CMQC.MQGMO_WAIT, WaitInterval=pymqi.CMQC.MQWI_UNLIMITED)
+first_got = threading.Event()
+def receive():
+    queue.get(None, None, options)
+    first_got.set()
+    queue.get(None, None, options)
+queue.put(b"first")
+threading.Thread(target=receive, daemon=True).start()
+first_got.wait()
+while qmgr._hconn().connection.lock.acquire(blocking=False):
+    qmgr._hconn().connection.lock.release()
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(pymqi.__file__).parents[2], timeout=60)
+
+
+def test_a_forgotten_connection_is_ended_before_the_next_begins() -> None:
+    def forget() -> None:
+        qmgr = pymqi.connect("QM1")
+        queue = pymqi.Queue(qmgr, "ORDERS", CMQC.MQOO_OUTPUT)
+        queue.put(b"kept", None, pymqi.PMO(Options=CMQC.MQPMO_SYNCPOINT))
+
+    forget()
+    gc.collect()
+    assert pymqi.Queue(pymqi.connect("QM1"), "ORDERS").get() == b"kept"
+
+
+def test_a_forgotten_queue_is_closed_before_the_next_is_opened() -> None:
+    qmgr = pymqi.connect("QM1")
+    queue = pymqi.Queue(qmgr, "ORDERS", CMQC.MQOO_INPUT_EXCLUSIVE)
+    with pytest.raises(pymqi.MQMIError, match="MQRC_OBJECT_IN_USE"):
+        pymqi.Queue(qmgr, "ORDERS", CMQC.MQOO_INPUT_EXCLUSIVE)
+    del queue
+    gc.collect()
+    pymqi.Queue(qmgr, "ORDERS", CMQC.MQOO_INPUT_EXCLUSIVE)
+
+
+def test_a_connection_tag_is_held_by_one_connection() -> None:
+    options = CMQC.MQCNO_SERIALIZE_CONN_TAG_QSG
+    first = pymqi.connect("QM1", conn_tag=b"nightly", cno_options=options)
+    with pytest.raises(pymqi.MQMIError) as caught:
+        pymqi.connect("QM1", conn_tag="nightly", cno_options=options)
+    assert caught.value.reason == CMQC.MQRC_CONN_TAG_IN_USE
+    first.disconnect()
+    assert pymqi.connect("QM1", conn_tag=b"nightly", cno_options=options).is_connected
+
+    with pytest.raises(pymqi.PYIFError, match="128"):
+        pymqi.connect("QM1", conn_tag=bytes(129), cno_options=options)
+
+
+def test_a_unit_of_work_begins_with_a_warning_that_nobody_else_takes_part() -> None:
+    qmgr = pymqi.connect("QM1")
+    with pytest.raises(pymqi.MQMIError) as caught:
+        qmgr.begin()
+    assert (caught.value.comp, caught.value.reason) == (CMQC.MQCC_WARNING, CMQC.MQRC_NO_EXTERNAL_PARTICIPANTS)
+    qmgr.put1("ORDERS", b"x", None, pymqi.PMO(Options=CMQC.MQPMO_SYNCPOINT))
+    with pytest.raises(pymqi.MQMIError) as caught:
+        qmgr.begin()
+    assert (caught.value.comp, caught.value.reason) == (CMQC.MQCC_FAILED, CMQC.MQRC_UOW_IN_PROGRESS)
+
+
+def test_the_queue_manager_tells_its_attributes(qsg: TestGroup) -> None:
+    qmgr = pymqi.connect("QM1")
+    assert qmgr.inquire(CMQC.MQCA_QSG_NAME) == qsg.settings.group.encode().ljust(4)
+    assert qmgr.inquire(CMQC.MQIA_MAX_PRIORITY) == 9
+    with pytest.raises(pymqi.MQMIError) as caught:
+        qmgr.inquire(CMQC.MQIA_CURRENT_Q_DEPTH)
+    assert caught.value.reason == CMQC.MQRC_SELECTOR_ERROR

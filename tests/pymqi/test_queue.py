@@ -1,0 +1,269 @@
+"""Queue: when it opens, what put and get do with their arguments, how failures look."""
+
+from __future__ import annotations
+
+import pytest
+
+from sharedq import pymqi
+from sharedq.pymqi import CMQC
+from tests.support.members import TestGroup
+
+pytestmark = pytest.mark.usefixtures("qsg")
+
+BOTH = CMQC.MQOO_OUTPUT | CMQC.MQOO_INPUT_SHARED
+
+
+@pytest.fixture
+def qmgr(qsg: TestGroup) -> pymqi.QueueManager:  # noqa: ARG001 - the group must be there
+    return pymqi.connect("QM1")
+
+
+def reason_of(caught: pytest.ExceptionInfo[pymqi.MQMIError]) -> int:
+    return caught.value.reason
+
+
+def test_text_is_encoded_and_marked_as_text(qmgr: pymqi.QueueManager) -> None:
+    queue = pymqi.Queue(qmgr, "ORDERS", BOTH)
+    sent, received = pymqi.MD(), pymqi.MD()
+    queue.put("Zürich", sent)
+    assert queue.get(None, received) == "Zürich".encode()
+    assert (sent.Format, sent.CodedCharSetId) == (CMQC.MQFMT_STRING, 1208)
+    assert (received.Format, received.CodedCharSetId) == (CMQC.MQFMT_STRING, 1208)
+
+
+def test_text_is_encoded_as_the_connection_says() -> None:
+    qmgr = pymqi.connect("QM1", bytes_encoding="iso8859-1", default_ccsid=819)
+    queue, received = pymqi.Queue(qmgr, "ORDERS", BOTH), pymqi.MD()
+    queue.put("Zürich")
+    assert queue.get(None, received) == "Zürich".encode("iso8859-1")
+    assert received.CodedCharSetId == 819
+
+
+def test_bytes_are_put_as_they_are(qmgr: pymqi.QueueManager) -> None:
+    queue, received = pymqi.Queue(qmgr, "ORDERS", BOTH), pymqi.MD()
+    queue.put(b"\0\xff")
+    assert queue.get(None, received) == b"\0\xff"
+    assert received.Format == CMQC.MQFMT_NONE
+
+
+@pytest.mark.parametrize("message", [7, None, ["x"], bytearray(b"x")])
+def test_anything_else_is_refused(qmgr: pymqi.QueueManager, message: object) -> None:
+    queue = pymqi.Queue(qmgr, "ORDERS")
+    with pytest.raises(TypeError):
+        queue.put(message)  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        qmgr.put1("ORDERS", message)  # type: ignore[arg-type]
+
+
+def test_a_put_returns_identifiers_and_context(qmgr: pymqi.QueueManager) -> None:
+    queue = pymqi.Queue(qmgr, "ORDERS", BOTH)
+    sent, options, received = pymqi.MD(), pymqi.PMO(), pymqi.MD()
+    queue.put(b"x", sent, options)
+    queue.get(None, received)
+    assert len(sent.MsgId) == 24
+    assert sent.MsgId == received.MsgId != CMQC.MQMI_NONE
+    assert options.ResolvedQName == b"ORDERS".ljust(48)
+    assert options.ResolvedQMgrName == b"QM1".ljust(48)
+    assert received.UserIdentifier.strip()
+    assert len(received.PutDate) == len(received.PutTime) == 8
+    assert received.PutDate.isdigit()
+
+
+def test_an_identifier_may_be_shorter_than_its_field(qmgr: pymqi.QueueManager) -> None:
+    queue = pymqi.Queue(qmgr, "ORDERS", BOTH)
+    queue.put(b"x", pymqi.MD(MsgId=b"mine", CorrelId=b"yours"))
+    received = pymqi.MD(MsgId=b"mine")
+    queue.get(None, received)
+    assert received.CorrelId == b"yours".ljust(24, b"\0")
+
+
+def test_what_a_version_1_descriptor_does_not_have_is_left_alone(qmgr: pymqi.QueueManager) -> None:
+    queue = pymqi.Queue(qmgr, "ORDERS", BOTH)
+    queue.put(b"x", pymqi.MD(Version=2, GroupId=b"g", MsgFlags=CMQC.MQMF_MSG_IN_GROUP))
+    received = pymqi.MD(GroupId=b"untouched", MsgSeqNumber=77)
+    queue.get(None, received)
+    assert received.GroupId == b"untouched".ljust(24, b"\0")
+    assert received.MsgSeqNumber == 77
+
+
+def test_a_queue_opens_for_what_is_done_first(qmgr: pymqi.QueueManager) -> None:
+    put_first = pymqi.Queue(qmgr, "ORDERS")
+    assert put_first.get_handle() is None
+    put_first.put(b"x")
+    assert put_first.get_handle() is not None
+    with pytest.raises(pymqi.MQMIError) as caught:
+        put_first.get()
+    assert reason_of(caught) == CMQC.MQRC_NOT_OPEN_FOR_INPUT
+
+    get_first = pymqi.Queue(qmgr, "ORDERS")
+    assert get_first.get() == b"x"
+    with pytest.raises(pymqi.MQMIError) as caught:
+        get_first.put(b"y")
+    assert reason_of(caught) == CMQC.MQRC_NOT_OPEN_FOR_OUTPUT
+
+
+def test_open_and_close(qmgr: pymqi.QueueManager) -> None:
+    queue = pymqi.Queue(qmgr)
+    with pytest.raises(pymqi.PYIFError):
+        queue.put(b"nowhere")
+    with pytest.raises(pymqi.PYIFError, match="not open"):
+        queue.close()
+    queue.open(pymqi.OD(ObjectName=b"ORDERS"), BOTH)
+    with pytest.raises(pymqi.PYIFError, match="already open"):
+        queue.open("ORDERS")
+    queue.put(b"x")
+    queue.close()
+    with pytest.raises(pymqi.PYIFError):
+        queue.put(b"its name went with the close")
+    queue.open("ORDERS")
+    assert queue.get() == b"x"
+    with pytest.raises(TypeError):
+        pymqi.Queue(qmgr, "ORDERS", BOTH, "more")
+    with pytest.raises(TypeError):
+        queue.put(b"x", pymqi.MD(), pymqi.PMO(), "more")
+
+
+def test_a_handle_can_be_used_through_another_queue_object(qmgr: pymqi.QueueManager) -> None:
+    queue, borrower = pymqi.Queue(qmgr, "ORDERS", BOTH), pymqi.Queue(qmgr)
+    handle = queue.get_handle()
+    assert handle is not None
+    borrower.set_handle(handle)
+    borrower.put(b"x")
+    assert queue.get() == b"x"
+    queue.close()
+    with pytest.raises(pymqi.MQMIError) as caught:
+        borrower.put(b"y")
+    assert reason_of(caught) == CMQC.MQRC_HOBJ_ERROR
+
+
+def test_a_handle_ends_with_its_connection(qmgr: pymqi.QueueManager) -> None:
+    queue = pymqi.Queue(qmgr, "ORDERS", BOTH)
+    qmgr.disconnect()
+    qmgr.connect("QM1")
+    pymqi.Queue(qmgr, "ORDERS", BOTH)
+    with pytest.raises(pymqi.MQMIError) as caught:
+        queue.put(b"x")
+    assert reason_of(caught) == CMQC.MQRC_HOBJ_ERROR
+
+
+def test_a_name_that_is_not_defined(qmgr: pymqi.QueueManager) -> None:
+    with pytest.raises(pymqi.MQMIError) as caught:
+        pymqi.Queue(qmgr, "NOWHERE").put(b"x")
+    assert str(caught.value) == "MQI Error. Comp: 2, Reason 2085: FAILED: MQRC_UNKNOWN_OBJECT_NAME"
+
+
+# -- get and lengths --------------------------------------------------------------------------------------------
+
+
+def test_a_get_without_a_length_returns_messages_of_any_length(qmgr: pymqi.QueueManager) -> None:
+    queue = pymqi.Queue(qmgr, "ORDERS", BOTH)
+    body = b"0123456789" * 20_000
+    queue.put(body)
+    assert queue.get() == body
+
+
+def test_a_message_longer_than_its_room_stays_where_it_is(qmgr: pymqi.QueueManager) -> None:
+    queue = pymqi.Queue(qmgr, "ORDERS", BOTH)
+    queue.put(b"0123456789")
+    with pytest.raises(pymqi.MQMIError) as caught:
+        queue.get(4)
+    error = caught.value
+    assert (error.comp, error.reason) == (CMQC.MQCC_WARNING, CMQC.MQRC_TRUNCATED_MSG_FAILED)
+    assert (error.message, error.original_length) == (b"0123", 10)
+    assert queue.get(error.original_length) == b"0123456789"
+
+
+def test_a_truncated_message_can_be_accepted(qmgr: pymqi.QueueManager) -> None:
+    queue = pymqi.Queue(qmgr, "ORDERS", BOTH)
+    sent, received = pymqi.MD(), pymqi.MD()
+    queue.put(b"0123456789", sent)
+    with pytest.raises(pymqi.MQMIError) as caught:
+        queue.get(4, received, pymqi.GMO(Options=CMQC.MQGMO_ACCEPT_TRUNCATED_MSG))
+    error = caught.value
+    assert (error.comp, error.reason) == (CMQC.MQCC_WARNING, CMQC.MQRC_TRUNCATED_MSG_ACCEPTED)
+    assert (error.message, error.original_length) == (b"0123", 10)
+    assert received.MsgId == sent.MsgId
+    with pytest.raises(pymqi.MQMIError, match="MQRC_NO_MSG_AVAILABLE"):
+        queue.get()
+
+
+def test_a_failed_get_leaves_the_descriptor_alone(qmgr: pymqi.QueueManager) -> None:
+    descriptor = pymqi.MD(CorrelId=b"wanted")
+    with pytest.raises(pymqi.MQMIError) as caught:
+        pymqi.Queue(qmgr, "ORDERS").get(None, descriptor)
+    assert str(caught.value) == "MQI Error. Comp: 2, Reason 2033: FAILED: MQRC_NO_MSG_AVAILABLE"
+    assert (caught.value.message, caught.value.original_length) == (b"", 0)
+    assert descriptor.CorrelId == b"wanted"
+
+
+def test_get_no_rfh2_sets_its_options(qmgr: pymqi.QueueManager) -> None:
+    qmgr.put1("ORDERS", b"x")
+    options = pymqi.GMO()
+    assert pymqi.Queue(qmgr, "ORDERS").get_no_rfh2(None, None, options) == b"x"
+    assert options.Options == CMQC.MQGMO_NO_PROPERTIES | CMQC.MQGMO_FAIL_IF_QUIESCING
+
+
+# -- warnings and structures that cannot be ----------------------------------------------------------------------
+
+
+def test_a_warning_is_raised_though_the_message_was_put(qmgr: pymqi.QueueManager) -> None:
+    queue = pymqi.Queue(qmgr, "ORDERS", BOTH)
+    with pytest.raises(pymqi.MQMIError) as caught:
+        queue.put(b"urgent", pymqi.MD(Priority=12))
+    assert str(caught.value) == "MQI Error. Comp: 1, Reason 2049: WARNING: MQRC_PRIORITY_EXCEEDS_MAXIMUM"
+    assert queue.get() == b"urgent"
+
+
+def test_a_structure_that_is_none_is_refused(qmgr: pymqi.QueueManager) -> None:
+    queue = pymqi.Queue(qmgr, "ORDERS", BOTH)
+    for descriptor in (pymqi.MD(StrucId=b"NOMD"), pymqi.MD(Version=9)):
+        with pytest.raises(pymqi.MQMIError) as caught:
+            queue.put(b"x", descriptor)
+        assert reason_of(caught) == CMQC.MQRC_MD_ERROR
+    with pytest.raises(pymqi.MQMIError) as caught:
+        queue.get(None, pymqi.MD(), pymqi.GMO(Version=9))
+    assert reason_of(caught) == CMQC.MQRC_GMO_ERROR
+
+
+def test_what_is_not_there_is_refused_rather_than_ignored(qmgr: pymqi.QueueManager) -> None:
+    selecting = pymqi.OD(ObjectName=b"ORDERS", Version=CMQC.MQOD_VERSION_4)
+    selecting.set_vs("SelectionString", b"colour = 'red'")
+    with pytest.raises(pymqi.MQMIError) as caught:
+        pymqi.Queue(qmgr, selecting, CMQC.MQOO_INPUT_SHARED)
+    assert reason_of(caught) == CMQC.MQRC_SELECTION_NOT_AVAILABLE
+    with pytest.raises(pymqi.MQMIError) as caught:
+        qmgr.put1(pymqi.OD(Version=CMQC.MQOD_VERSION_2, RecsPresent=2), b"x")
+    assert reason_of(caught) == CMQC.MQRC_RECS_PRESENT_ERROR
+
+
+# -- attributes ---------------------------------------------------------------------------------------------------
+
+
+def test_attributes_are_inquired_and_set(qmgr: pymqi.QueueManager) -> None:
+    queue = pymqi.Queue(qmgr, "ORDERS", CMQC.MQOO_INQUIRE | CMQC.MQOO_SET | CMQC.MQOO_OUTPUT)
+    assert queue.inquire(CMQC.MQCA_Q_NAME) == b"ORDERS".ljust(48)
+    assert queue.inquire(CMQC.MQIA_CURRENT_Q_DEPTH) == 0
+    assert queue.inquire(CMQC.MQIA_INHIBIT_PUT) == CMQC.MQQA_PUT_ALLOWED
+
+    queue.set(CMQC.MQIA_INHIBIT_PUT, CMQC.MQQA_PUT_INHIBITED)
+    assert queue.inquire(CMQC.MQIA_INHIBIT_PUT) == CMQC.MQQA_PUT_INHIBITED
+    with pytest.raises(pymqi.MQMIError) as caught:
+        queue.put(b"x")
+    assert reason_of(caught) == CMQC.MQRC_PUT_INHIBITED
+
+    queue.set(CMQC.MQCA_TRIGGER_DATA, b"wake the batch")
+    assert queue.inquire(CMQC.MQCA_TRIGGER_DATA) == b"wake the batch".ljust(64)
+    for attribute, value in ((CMQC.MQIA_INHIBIT_PUT, b"no"), (CMQC.MQCA_TRIGGER_DATA, 1)):
+        with pytest.raises(pymqi.PYIFError):
+            queue.set(attribute, value)
+    with pytest.raises(TypeError):
+        queue.set(CMQC.MQCA_TRIGGER_DATA, "text")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("value", [-1, 0, 10_000_000_000])
+def test_a_value_out_of_range_is_refused(qmgr: pymqi.QueueManager, value: int) -> None:
+    queue = pymqi.Queue(qmgr, "ORDERS", CMQC.MQOO_SET | CMQC.MQOO_INQUIRE)
+    with pytest.raises(pymqi.MQMIError) as caught:
+        queue.set(CMQC.MQIA_TRIGGER_DEPTH, value)
+    assert caught.value.comp == CMQC.MQCC_FAILED
+    assert queue.inquire(CMQC.MQIA_TRIGGER_DEPTH) == 1

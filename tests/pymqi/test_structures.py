@@ -1,0 +1,156 @@
+"""The structures: access by name, IBM's layouts, headers."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sharedq import pymqi
+from sharedq.mqi.structures import MQMD
+from sharedq.mqi.wire import MD as MD_LAYOUT
+from sharedq.pymqi import CMQC, CMQXC
+
+LENGTHS = {
+    pymqi.MD: CMQC.MQMD_LENGTH_2,
+    pymqi.GMO: CMQC.MQGMO_LENGTH_4,
+    pymqi.PMO: CMQC.MQPMO_LENGTH_3,
+    pymqi.OD: CMQC.MQOD_LENGTH_4,
+    pymqi.TM: CMQC.MQTM_LENGTH_1,
+    pymqi.TMC2: CMQC.MQTMC2_LENGTH_2,
+    pymqi.SCO: CMQC.MQSCO_LENGTH_5,
+    pymqi.CD: CMQXC.MQCD_LENGTH_12,
+    # The message descriptor that follows is a structure of its own.
+    pymqi.XQH: CMQC.MQXQH_LENGTH_1 - CMQC.MQMD_LENGTH_1,
+}
+
+
+@pytest.mark.parametrize("structure", LENGTHS)
+def test_a_structure_has_ibms_length_and_survives_its_bytes(structure: type[pymqi.MQOpts]) -> None:
+    original, copy = structure(), structure()  # type: ignore[call-arg]
+    packed = original.pack()
+    assert len(packed) == original.get_length()
+    # At the end of those with pointers, C pads to a multiple of eight.
+    assert len(packed) in (LENGTHS[structure], LENGTHS[structure] - 4)
+    copy.unpack(packed)
+    assert copy.pack() == packed
+
+
+def test_members_are_attributes_items_and_keywords() -> None:
+    md = pymqi.MD(Priority=3)
+    md.CorrelId = b"c"
+    md["ReplyToQ"] = b"REPLIES"
+    md.set(Persistence=CMQC.MQPER_PERSISTENT)
+    assert (md["Priority"], md["CorrelId"], md.ReplyToQ, md.Persistence) == (3, b"c", b"REPLIES", 1)
+    assert md.get()["Priority"] == 3
+    assert str(md).splitlines()[:2] == ["StrucId: b'MD  '", "Version: 1"]
+    assert "Priority: 3" in str(md).splitlines()
+    assert repr(md) == str(md.pack())
+
+
+def test_every_object_has_its_own_members() -> None:
+    first, second = pymqi.CD(), pymqi.CD()
+    first.HdrCompList[0] = 7
+    first.Version = 11
+    assert (second.HdrCompList, second.Version) == ([0, -1], 6)
+    second.unpack(first.pack())
+    assert second.HdrCompList == [7, -1]
+
+
+def test_unknown_members_and_text_are_refused() -> None:
+    with pytest.raises(AttributeError):
+        pymqi.MD(NoSuchField=1)
+    md = pymqi.MD()
+    with pytest.raises(AttributeError):
+        md["NoSuchField"] = 1
+    for set_text in (lambda: pymqi.MD(MsgId="text"), lambda: md.set(MsgId="text"), lambda: md.unpack("text")):  # type: ignore[arg-type]
+        with pytest.raises(TypeError):
+            set_text()
+    md.MsgId = "text"
+    with pytest.raises(TypeError):
+        md.pack()
+    md.MsgId, md.Priority = b"", b"high"
+    with pytest.raises(struct.error):
+        md.pack()
+
+
+def test_what_is_missing_at_the_end_counts_as_nulls() -> None:
+    md = pymqi.MD()
+    md.unpack(pymqi.MD(MsgSeqNumber=5).pack()[: CMQC.MQMD_LENGTH_1])
+    assert (md.MsgSeqNumber, md.GroupId) == (0, bytes(24))
+
+
+def test_the_native_descriptor_has_the_same_layout_and_initial_values() -> None:
+    native = MQMD(version=2)
+    padded = {"Format": 8, "ReplyToQ": 48, "ReplyToQMgr": 48, "UserIdentifier": 12, "ApplIdentityData": 32}
+    padded |= {"PutApplName": 28, "PutDate": 8, "PutTime": 8, "ApplOriginData": 4}
+    ours = pymqi.MD(Version=2, **{name: b" " * length for name, length in padded.items()})
+    assert ours.pack() == MD_LAYOUT.pack(native)
+
+
+def test_programs_can_describe_their_own_structures() -> None:
+    class Header(pymqi.MQOpts):
+        def __init__(self, **kw: object) -> None:
+            super().__init__([["StrucId", b"HDR ", "4s"], ["Counts", [1, 2], "i", 2], ["Name", b"", "8s"]], **kw)
+
+    header, copy = Header(Name=b"x"), Header()
+    copy.unpack(header.pack())
+    assert header.get_length() == 20
+    assert copy.get() == {"StrucId": b"HDR ", "Counts": [1, 2], "Name": b"x".ljust(8, b"\0")}
+
+
+def test_variable_length_strings() -> None:
+    od = pymqi.OD()
+    assert od.get_vs("ObjectString") is None
+    od.set_vs("ObjectString", "some/topic")
+    assert od.get_vs("ObjectStringVSPtr") == b"some/topic"
+    assert od.ObjectStringVSLength == 10
+    with pytest.raises(TypeError):
+        od.set_vs("SelectionString", "text")
+
+
+# -- MQRFH2 -------------------------------------------------------------------------------------------------------
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.text("abcdefgh", min_size=1, max_size=9), max_size=4, unique=True),
+    st.sampled_from([None, CMQC.MQENC_NATIVE, CMQC.MQENC_INTEGER_NORMAL, CMQC.MQENC_S390]),
+    st.binary(max_size=9),
+)
+def test_a_header_survives_its_bytes(names: list[str], encoding: int | None, data: bytes) -> None:
+    header, copy = pymqi.RFH2(Format=CMQC.MQFMT_STRING, NameValueCCSID=1208), pymqi.RFH2()
+    for name in names:
+        header.add_folder(f"<{name}><v>{name}</v></{name}>".encode())
+    # StrucLength is filled in with the first folder.
+    header["StrucLength"] = header.get_length()
+    packed = header.pack(encoding)
+    assert len(packed) == header["StrucLength"]
+    assert len(packed) % 4 == 0
+    copy.unpack(packed + data, encoding)
+    assert copy.get() == header.get()
+    found_out = pymqi.RFH2()
+    found_out.unpack(packed)
+    assert found_out.get() == header.get()
+
+
+def test_bytes_that_are_no_header_are_refused() -> None:
+    header = pymqi.RFH2()
+    header.add_folder(b"<usr><a>1</a></usr>")
+    good = header.pack()
+    broken = [
+        b"XXXX" + good[4:],
+        good[:30],
+        good[:-4],
+        good[:8] + struct.pack("<i", -1) + good[12:],
+        good[:36] + struct.pack("<i", 10_000) + good[40:],
+        good[:36] + struct.pack("<i", -4) + good[40:],
+        good.replace(b"</usr>", b"</usx>"),
+    ]
+    for buffer in broken:
+        with pytest.raises(pymqi.PYIFError):
+            pymqi.RFH2().unpack(buffer)
+    with pytest.raises(pymqi.PYIFError, match="XML"):
+        header.add_folder(b"<usr>")
