@@ -15,13 +15,12 @@ from typing import Any
 from igq.agent.reporting import AgentState, write_agent_state
 from igq.agent_child import AgentChild
 from igq.membership import Membership, Renewal
+from igq.stopping import STOP_TIMEOUT_S
 from igq.worker import Worker
 from recovery.target import Target
 from recovery.watch import due, next_look_ms
 from sharedq.mqi.errors import MQIError
 
-#: Default time for programs to end when the manager quiesces, seconds.
-STOP_TIMEOUT_S = 30.0
 #: While it quiesces, how often it looks whether programs have ended, seconds.
 _QUIESCE_LOOK_S = 0.25
 #: Shortest time between two renewals, seconds.

@@ -24,12 +24,12 @@ MESSAGES = MappingProxyType(
         "CSQJ001I": "{qmgr} durability: {statement}",
         # The structures and recovery by peers.
         "CSQE005I": "{qmgr} structure {structure} connected",
-        "CSQE006I": "{qmgr} structure {structure} disconnected",
         "CSQE008I": "{qmgr} recovery event for {target}: it stopped renewing its lease, or has ended",
-        "CSQE011I": "{qmgr} recovery of {target}: claimed",
-        "CSQE012I": "{qmgr} recovery of {target}: fenced, resolving its units of work",
-        "CSQE013I": "{qmgr} recovery of {target}: {units_of_work} units of work, {messages} messages so far",
-        "CSQE014I": "{qmgr} recovery of {target}: done, {units_of_work} units of work, {messages} messages",
+        "CSQE011I": "{qmgr} recovery of {target}: phase 1 started, shutting it out of every structure",
+        "CSQE013I": "{qmgr} recovery of {target}: phase 1 completed",
+        "CSQE012I": "{qmgr} recovery of {target}: phase 2 started, resolving its units of work",
+        "CSQE014I": "{qmgr} recovery of {target}: phase 2 completed, {units_of_work} units of work, "
+        "{messages} messages",
         "CSQE015I": "{qmgr} recovery of {target} cannot be done now: {error}",
         # The IGQ agent.
         "CSQM050I": "{qmgr} IGQ agent starting, pid {pid}",

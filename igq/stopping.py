@@ -7,12 +7,13 @@ import time
 
 from config.settings import Settings
 from igq.errors import CommandError
-from igq.incarnation import STOP_TIMEOUT_S
 from sharedq.group import Group, Member
 from sharedq.mqi.constants import MQRC
 
 __all__ = ["STOP_TIMEOUT_S", "require_running", "stop_manager"]
 
+#: Default time for programs to end when a manager quiesces, seconds.
+STOP_TIMEOUT_S = 30.0
 #: States of a manager that holds its name.
 UP = ("STARTING", "RUNNING", "QUIESCING")
 #: How often a waiting stop looks, seconds. The manager itself is told by its next renewal.

@@ -169,6 +169,7 @@ class Worker:
             self._say("CSQE008I", target=target.token)
             self._say("CSQE011I", target=target.token)
         elif phase is Phase.FENCED:
+            self._say("CSQE013I", target=target.token)
             self._say("CSQE012I", target=target.token)
         elif phase is Phase.RESOLVED:
             self._say("CSQE014I", target=target.token, **counts)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import Annotated
+from io import BufferedReader
+from typing import Annotated, cast
 
 import typer
 
@@ -153,8 +154,9 @@ def _batches(messages: list[str] | None) -> Iterator[list[bytes]]:
     if messages:
         yield [message.encode("utf-8", "surrogateescape") for message in messages]
         return
-    rest = b""
-    while chunk := sys.stdin.buffer.read1(_CHUNK_BYTES):
+    source, rest = cast(BufferedReader, sys.stdin.buffer), b""
+    # read1 returns what is there, and waits only when nothing is.
+    while chunk := source.read1(_CHUNK_BYTES):
         *lines, rest = (rest + chunk).split(b"\n")
         if lines:
             yield [line.removesuffix(b"\r") for line in lines]

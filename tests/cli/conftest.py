@@ -1,0 +1,154 @@
+"""Real managers in real processes, on an embedded server of the test's own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Running:
+    """A command in the background: its lines as they come, and its end."""
+
+    def __init__(self, shell: Shell, arguments: tuple[str, ...]) -> None:
+        self.lines: list[str] = []
+        self._changed = threading.Condition()
+        self._has_ended = False
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "igq", *arguments],
+            cwd=ROOT,
+            env=shell.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            with self._changed:
+                self.lines.append(line.rstrip("\n"))
+                self._changed.notify_all()
+        with self._changed:
+            self._has_ended = True
+            self._changed.notify_all()
+
+    def wait_for(self, text: str, count: int = 1) -> str:
+        """The line in which *text* comes for the *count*-th time."""
+        with self._changed:
+
+            def found() -> list[str]:
+                return [line for line in self.lines if text in line]
+
+            self._changed.wait_for(lambda: len(found()) >= count or self._has_ended, timeout=240)
+            assert len(found()) >= count, "\n".join(self.lines)
+            return found()[count - 1]
+
+    def end(self, number: int = signal.SIGTERM) -> int:
+        """Send a signal and wait; returns the exit status."""
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        return self.wait()
+
+    def wait(self) -> int:
+        """Wait for its end; returns the exit status."""
+        status = self.process.wait(timeout=240)
+        self._thread.join()
+        return status
+
+
+@dataclass
+class Shell:
+    """Runs ``igq`` in an environment of its own, as a user would in a terminal."""
+
+    environment: dict[str, str]
+    running: list[Running] = field(default_factory=list)
+
+    def run(self, *arguments: str, text: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
+        """One command to its end."""
+        return subprocess.run(
+            [sys.executable, "-m", "igq", *arguments],
+            cwd=ROOT,
+            env=self.environment | environment,
+            input=text,
+            capture_output=True,
+            text=True,
+            timeout=240,
+            check=False,
+        )
+
+    def out(self, *arguments: str, text: str = "") -> str:
+        """Standard output of a command that must succeed."""
+        done = self.run(*arguments, text=text)
+        assert done.returncode == 0, done.stderr + done.stdout
+        return done.stdout
+
+    def start(self, *arguments: str) -> Running:
+        """A command in the background."""
+        running = Running(self, arguments)
+        self.running.append(running)
+        return running
+
+    def start_manager(self, name: str) -> Running:
+        """A manager that is ready."""
+        running = self.start("qmgr", "start", name)
+        running.wait_for("CSQ9022I")
+        return running
+
+    def status(self) -> dict[str, Any]:
+        """``igq status --json``."""
+        found: dict[str, Any] = json.loads(self.out("status", "--json"))
+        return found
+
+    def manager(self, name: str) -> dict[str, Any]:
+        """One manager's status."""
+        return next(each for each in self.status()["managers"] if each["name"] == name)
+
+    def close(self) -> None:
+        """End what still runs."""
+        for running in self.running:
+            running.end(signal.SIGKILL)
+
+
+def new_shell(data_dir: Path) -> Shell:
+    """A shell whose commands use an embedded server in *data_dir*."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("IGQ_")}
+    return Shell(
+        environment | {"IGQ_DATA_DIR": str(data_dir), "PYTHONPATH": str(ROOT), "COLUMNS": "200", "NO_COLOR": "1"}
+    )
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Iterator[Shell]:
+    """A shell of the test's own; nothing runs yet."""
+    shell = new_shell(tmp_path)
+    yield shell
+    shell.close()
+
+
+@pytest.fixture(scope="module")
+def group() -> Iterator[Shell]:
+    """A running group of two, QM1 and QM2, shared by the tests of a module."""
+    with tempfile.TemporaryDirectory(prefix="igq") as path:
+        shell = new_shell(Path(path))
+        try:
+            shell.start("group", "start", "-m", "QM1", "-m", "QM2").wait_for("CSQ9022I", 2)
+            yield shell
+        finally:
+            shell.close()

@@ -1,0 +1,268 @@
+"""Starting, stopping and killing managers and agents."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+from pathlib import Path
+
+import pytest
+
+import sharedq
+from config.loading import load_settings
+from sharedq.group import Group
+from sharedq.mqi.constants import MQRC, GetOption, OpenOption
+from tests.cli.conftest import Running, Shell
+from tests.support.server import Server
+
+pytestmark = pytest.mark.faults
+
+
+def pid_in(line: str) -> int:
+    return int(line.rpartition("pid ")[2])
+
+
+def is_there(pid: int) -> bool:
+    """Whether a process runs; one that nobody has waited for yet does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def wait_until_gone(pid: int) -> None:
+    """Wait for the end of a process that is no child of ours."""
+    try:
+        handle = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    try:
+        assert select.select([handle], [], [], 60)[0], f"process {pid} is still there"
+    finally:
+        os.close(handle)
+
+
+def agent_of(manager: Running, count: int = 1) -> int:
+    return pid_in(manager.wait_for("CSQM050I", count))
+
+
+def test_a_second_start_of_a_running_manager_is_refused(shell: Shell) -> None:
+    first = shell.start_manager("QM1")
+
+    second = shell.start("qmgr", "start", "QM1")
+
+    assert second.wait() == 1
+    assert "queue manager QM1 is running already (incarnation 1" in second.lines[-1]
+    assert first.process.poll() is None
+    assert shell.manager("QM1")["incarnation"] == 1
+
+
+def test_stop_blocks_until_the_manager_has_stopped_and_leaves_nothing_behind(shell: Shell) -> None:
+    manager = shell.start_manager("QM1")
+    agent = agent_of(manager)
+
+    shell.out("qmgr", "stop", "QM1")
+
+    assert manager.wait() == 0
+    wait_until_gone(agent)
+    status = shell.status()
+    assert status["managers"][0]["state"] == "STOPPED"
+    assert status["managers"][0]["agent"]["state"] == "STOPPED"
+    assert status["recoveries"] == []
+    again = shell.run("qmgr", "stop", "QM1")
+    assert (again.returncode, again.stderr) == (1, "igq: queue manager QM1 is not running\n")
+    assert shell.run("put", "QM1", "Q", "x").stderr == "igq: MQCONN QM1: MQRC_Q_MGR_NOT_AVAILABLE (2059)\n"
+
+
+def test_a_stopped_manager_starts_again_at_once_with_its_queues(shell: Shell) -> None:
+    shell.start_manager("QM1")
+    shell.out("mqsc", "QM1", "-c", "DEFINE QLOCAL(KEPT)")
+    shell.out("put", "QM1", "KEPT", "--persistent", "kept")
+    shell.out("qmgr", "stop", "QM1")
+
+    manager = shell.start_manager("QM1")
+
+    assert "incarnation 2" in manager.wait_for("CSQ9022I")
+    assert not any("CSQY334I" in line for line in manager.lines)
+    assert shell.out("get", "QM1", "KEPT") == "kept\n"
+
+
+@pytest.mark.parametrize("how", ["--immediate", "--timeout=1"])
+def test_a_program_that_does_not_end_is_ended_and_backed_out(
+    shell: Shell, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shell.start_manager("QM1")
+    shell.out("mqsc", "QM1", "-c", "DEFINE QLOCAL(WORK)")
+    shell.out("put", "QM1", "WORK", "--persistent", "unfinished")
+    monkeypatch.setenv("IGQ_DATA_DIR", shell.environment["IGQ_DATA_DIR"])
+    connection = sharedq.connect("QM1", settings=load_settings())
+    queue = connection.open("WORK", OpenOption.INPUT_SHARED)
+    assert queue.get(GetOption.SYNCPOINT).body == b"unfinished"
+
+    shell.out("qmgr", "stop", "QM1", how)
+
+    with pytest.raises(sharedq.MQIError) as caught:
+        connection.commit()
+    assert caught.value.reason == MQRC.CONNECTION_BROKEN
+    shell.start_manager("QM1")
+    shown = shell.out("browse", "QM1", "WORK")
+    assert "unfinished" in shown
+    assert "backout_count        1" in shown
+
+
+def test_a_killed_agent_is_started_again_and_goes_on(shell: Shell) -> None:
+    group = shell.start("group", "start", "-m", "QM1", "-m", "QM2")
+    group.wait_for("CSQ9022I", 2)
+    shell.out("mqsc", "QM1", "-c", "ALTER QMGR IGQ(ENABLED)")
+    shell.out("mqsc", "QM2", "-c", "DEFINE QLOCAL(ORDERS)")
+    agent = pid_in(group.wait_for("CSQM050I QM2"))
+
+    os.kill(agent, signal.SIGKILL)
+    shell.out("put", "QM1", "ORDERS", "--qmgr", "QM2", "still delivered")
+
+    assert shell.out("get", "QM2", "ORDERS", "--wait", "60", "--max", "1") == "still delivered\n"
+    assert "signal 9" in group.wait_for("CSQM067E QM2")
+    assert shell.manager("QM2")["agent"]["restarts"] == 1
+
+
+def test_a_killed_manager_is_recovered_by_its_peer_and_its_agent_goes_on_after_a_restart(shell: Shell) -> None:
+    peer = shell.start_manager("QM1")
+    victim = shell.start_manager("QM2")
+    shell.out("mqsc", "QM1", "-c", "ALTER QMGR IGQ(ENABLED)")
+    shell.out("mqsc", "QM2", "-c", "DEFINE QLOCAL(ORDERS)")
+    agent = agent_of(victim)
+
+    assert victim.end(signal.SIGKILL) == -signal.SIGKILL
+    wait_until_gone(agent)
+    shell.out("put", "QM1", "ORDERS", "--qmgr", "QM2", "while it was down")
+
+    peer.wait_for("CSQE014I QM1 recovery of QM2.1: phase 2 completed")
+    assert shell.manager("QM2")["state"] == "FAILED"
+    (recovery,) = shell.status()["recoveries"]
+    assert (recovery["failed"], recovery["by"], recovery["state"]) == ("QM2.1", "QM1", "RESOLVED")
+    shell.start_manager("QM2")
+    assert shell.out("get", "QM2", "ORDERS", "--wait", "60", "--max", "1") == "while it was down\n"
+
+
+def test_a_killed_supervisor_leaves_no_process_behind(shell: Shell) -> None:
+    group = shell.start("group", "start", "-m", "QM1", "-m", "QM2")
+    group.wait_for("CSQ9022I", 2)
+    pids = [pid_in(group.wait_for("CSQ9022I", n)) for n in (1, 2)]
+    pids += [pid_in(group.wait_for("CSQM050I", n)) for n in (1, 2)]
+
+    group.end(signal.SIGKILL)
+
+    for pid in pids:
+        wait_until_gone(pid)
+    assert not any(is_there(pid) for pid in pids)
+
+
+def test_ctrl_c_stops_a_group_in_good_order(shell: Shell) -> None:
+    group = shell.start("group", "start", "-m", "QM1", "-m", "QM2")
+    group.wait_for("CSQM050I", 2)
+
+    assert group.end(signal.SIGINT) == 0
+
+    group.wait_for("CSQY003I", 2)
+    assert [each["state"] for each in shell.status()["managers"]] == ["STOPPED", "STOPPED"]
+
+
+def test_the_log_is_kept_in_the_data_directory(shell: Shell) -> None:
+    manager = shell.start_manager("QM1")
+    shell.out("qmgr", "stop", "QM1")
+    manager.wait()
+
+    log = (Path(shell.environment["IGQ_DATA_DIR"]) / "QM1.log").read_text().splitlines()
+    assert log == manager.lines
+
+
+@pytest.mark.slow
+def test_an_idle_manager_and_its_agent_cost_at_most_five_commands_a_second(tmp_path: Path, shell: Shell) -> None:
+    server = Server()
+    try:
+        shell.environment["IGQ_REDIS_URL"] = server.url
+        for name in ("QM1", "QM2", "QM3"):
+            agent_of(shell.start_manager(name))
+        client = server.client()
+
+        def calls() -> int:
+            return sum(int(each["calls"]) for each in client.info("commandstats").values())
+
+        def now_s() -> float:
+            seconds, microseconds = client.time()
+            return float(seconds) + microseconds / 1e6
+
+        # The agents' first looks have passed when they wait.
+        group = Group(load_settings({"IGQ_REDIS_URL": server.url, "IGQ_DATA_DIR": str(tmp_path)}))
+        for name in ("QM1", "QM2", "QM3"):
+            keys = group.structure(f"@{name}").queue("SYSTEM.QSG.TRANSMIT.QUEUE")
+            while not client.zcard(keys.waiters):
+                client.blpop(["nobody"], timeout=0.1)
+        before, started_s = calls(), now_s()
+        client.blpop(["nobody"], timeout=15)
+        assert (calls() - before) / (now_s() - started_s) <= 3 * 5
+        group.leave()
+    finally:
+        shell.close()
+        server.close()
+
+
+def test_redis_that_goes_away_and_comes_back_is_found_again(shell: Shell) -> None:
+    server = Server(fsync="always")
+    try:
+        shell.environment |= {"IGQ_REDIS_URL": server.url, "IGQ_LEASE_MS": "1000"}
+        manager = shell.start_manager("QM1")
+        shell.out("mqsc", "QM1", "-c", "DEFINE QLOCAL(KEPT)")
+        shell.out("put", "QM1", "KEPT", "--persistent", "kept")
+
+        server.kill()
+        manager.wait_for("CSQY333E")
+        server.start()
+
+        manager.wait_for("CSQ9022I", 2)
+        assert shell.out("get", "QM1", "KEPT") == "kept\n"
+        assert shell.manager("QM1")["state"] == "RUNNING"
+    finally:
+        shell.close()
+        server.close()
+
+
+@pytest.mark.parametrize(
+    ("environment", "words"),
+    [
+        ({"IGQ_REDIS_URL": "redis://127.0.0.1:1"}, "Connection refused"),
+        ({"IGQ_REDIS_URL": "http://somewhere"}, "IGQ_REDIS_URL"),
+        ({"IGQ_GROUP": "toolong"}, "IGQ_GROUP=toolong"),
+        ({"IGQ_CONFIG": "/nonexistent.toml"}, "IGQ_CONFIG=/nonexistent.toml"),
+        ({"IGQ_DATA_DIR": "/proc/igq"}, "IGQ_DATA_DIR=/proc/igq"),
+    ],
+)
+@pytest.mark.parametrize("command", [("qmgr", "start", "QM1"), ("status",), ("put", "QM1", "Q", "x")])
+def test_what_cannot_work_is_told_in_one_line(
+    shell: Shell, command: tuple[str, ...], environment: dict[str, str], words: str
+) -> None:
+    done = shell.run(*command, **environment)
+
+    assert done.returncode == 1
+    assert words in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stdout == ""
+
+
+def test_redis_that_refuses_or_keeps_too_little_is_told_in_one_line(shell: Shell) -> None:
+    guarded, lossy = Server("--requirepass", "secret"), None
+    try:
+        refused = shell.run("qmgr", "start", "QM1", IGQ_REDIS_URL=guarded.url)
+        assert refused.returncode == 1
+        assert "MQRC_NOT_AUTHORIZED (2035)" in refused.stderr
+        assert len(refused.stderr.splitlines()) == 1
+        lossy = Server("--appendonly", "no")
+        strict = shell.run("qmgr", "start", "QM1", IGQ_REDIS_URL=lossy.url, IGQ_DURABILITY="strict")
+        assert strict.returncode == 1
+        assert "QM1 does not start, durability is strict: none: the server keeps" in strict.stderr
+        assert len(strict.stderr.splitlines()) == 1
+    finally:
+        guarded.close()
+        if lossy is not None:
+            lossy.close()

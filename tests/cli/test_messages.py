@@ -1,0 +1,155 @@
+"""``igq put``, ``get``, ``browse`` and ``mqsc`` on a running group of two, as an MQ user would use them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from igq.cli.messages import printable
+from tests.cli.conftest import Shell
+
+
+def define(group: Shell, qmgr: str, *commands: str) -> None:
+    group.out("mqsc", qmgr, *(part for command in commands for part in ("-c", command)))
+
+
+def test_a_put_on_one_manager_is_got_on_the_other_through_igq(group: Shell) -> None:
+    define(group, "QM1", "ALTER QMGR IGQ(ENABLED)")
+    define(group, "QM2", "DEFINE QLOCAL(ORDERS)")
+
+    group.out("put", "QM1", "ORDERS", "--qmgr", "QM2", "one", "two")
+    group.out("put", "QM1", "ORDERS", "--qmgr", "QM2", text="three\nfour\n")
+
+    assert group.out("get", "QM2", "ORDERS", "--wait", "20", "--max", "4") == "one\ntwo\nthree\nfour\n"
+    assert group.manager("QM2")["agent"]["state"] == "RUNNING"
+
+
+def test_a_shared_queue_is_open_to_both(group: Shell) -> None:
+    define(group, "QM1", "DEFINE QLOCAL(SHARED.Q) QSGDISP(SHARED) CFSTRUCT(APPL1)")
+
+    group.out("put", "QM1", "SHARED.Q", "hello")
+
+    assert group.out("get", "QM2", "SHARED.Q") == "hello\n"
+
+
+def test_the_group_name_connects_to_any_member(group: Shell) -> None:
+    define(group, "QM1", "DEFINE QLOCAL(ANY.Q) QSGDISP(SHARED) CFSTRUCT(APPL1)")
+
+    group.out("put", "QSG1", "ANY.Q", "hello")
+
+    assert group.out("get", "*QSG1", "ANY.Q") == "hello\n"
+
+
+def test_a_get_that_waits_is_woken_by_the_put(group: Shell) -> None:
+    define(group, "QM1", "DEFINE QLOCAL(WAIT.Q) QSGDISP(SHARED) CFSTRUCT(APPL1)")
+    waiting = group.start("get", "QM2", "WAIT.Q", "--wait", "-1", "--max", "1")
+
+    group.out("put", "QM1", "WAIT.Q", "awake")
+
+    assert waiting.wait() == 0
+    assert waiting.lines == ["awake"]
+
+
+def test_an_empty_queue_ends_a_get_with_status_0_and_no_output(group: Shell) -> None:
+    define(group, "QM1", "DEFINE QLOCAL(EMPTY.Q)")
+
+    assert group.out("get", "QM1", "EMPTY.Q", "--wait", "0") == ""
+
+
+def test_a_browse_shows_and_removes_nothing(group: Shell) -> None:
+    define(group, "QM1", "DEFINE QLOCAL(BROWSE.Q)")
+    group.out("put", "QM1", "BROWSE.Q", "--persistent", "--priority", "7", "first", "second")
+
+    for _ in range(2):
+        shown = group.out("browse", "QM1", "BROWSE.Q")
+        assert shown.index("first") < shown.index("second")
+        assert "'MQSTR'" in shown
+    (queue,) = [each for each in group.status()["queues"] if each["name"] == "BROWSE.Q"]
+    assert queue == {
+        "name": "BROWSE.Q",
+        "disposition": "QMGR",
+        "owner": "QM1",
+        "structure": None,
+        "depth": 2,
+        "uncommitted": 0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        (b"plain", "plain"),
+        ("Grüße".encode(), "Grüße"),
+        (b"a\nb\x00", "a\\x0ab\\x00"),
+        (b"\xff\xfe", "\\xff\\xfe"),
+        (b"C:\\temp", "C:\\\\temp"),
+        (b"", ""),
+    ],
+)
+def test_a_body_is_one_line_whatever_is_in_it(body: bytes, shown: str) -> None:
+    assert printable(body) == shown
+
+
+def test_an_undeliverable_message_is_found_on_the_dead_letter_queue(group: Shell) -> None:
+    define(group, "QM1", "ALTER QMGR IGQ(ENABLED)")
+
+    group.out("put", "QM1", "NOWHERE", "--qmgr", "QM2", "astray")
+
+    letter = group.out("get", "QM2", "SYSTEM.DEAD.LETTER.QUEUE", "--wait", "20", "--max", "1")
+    assert letter.startswith("DLH ")
+    assert letter.endswith("astray\n")
+
+
+def test_status_is_one_object_of_the_documented_shape(group: Shell) -> None:
+    status = json.loads(group.out("status", "--json"))
+
+    assert set(status) == {"group", "redis", "managers", "recoveries", "queues"}
+    assert set(status["redis"]) == {"version", "durability"}
+    manager = status["managers"][0]
+    assert {"name", "state", "pid", "incarnation", "igq", "agent"} <= set(manager)
+    assert set(manager["agent"]) == {
+        *("state", "pid", "short_retries", "long_retries", "next_retry_s"),
+        *("restarts", "delivered", "last_error"),
+    }
+    assert [(each["name"], each["state"]) for each in status["managers"]] == [("QM1", "RUNNING"), ("QM2", "RUNNING")]
+    assert "QM1" in group.out("status")
+
+
+def test_mqsc_tells_by_its_exit_status_what_became_of_the_commands(group: Shell, tmp_path: Path) -> None:
+    file = tmp_path / "commands.mqsc"
+    file.write_text("* a comment\nDEFINE QLOCAL(FROM.FILE) +\n  REPLACE\n")
+    bad = tmp_path / "bad.mqsc"
+    bad.write_text("DEFINE QLOCAL(\n")
+
+    assert group.run("mqsc", "QM1", str(file)).returncode == 0
+    assert group.run("mqsc", "QM1", text="DISPLAY QLOCAL(FROM.FILE)\n").returncode == 0
+    assert group.run("mqsc", "QM1", str(bad)).returncode == 10
+    assert group.run("mqsc", "QM1", "-c", "DISPLAY QLOCAL(NO.SUCH)").returncode == 10
+    assert group.run("mqsc", "NOBODY", "-c", "DISPLAY QMGR").returncode == 20
+    assert group.run("mqsc", "QM1", str(tmp_path / "missing")).returncode == 20
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("put", "NOBODY", "Q", "x"), "MQRC_Q_MGR_NAME_ERROR (2058)"),
+        (("put", "QM1", "NO.SUCH.Q", "x"), "MQRC_UNKNOWN_OBJECT_NAME (2085)"),
+        (("put", "QM1", "Q", "--qmgr", "NOBODY", "x"), "MQRC_UNKNOWN_REMOTE_Q_MGR (2087)"),
+        (("get", "QM1", "NO.SUCH.Q"), "MQRC_UNKNOWN_OBJECT_NAME (2085)"),
+        (("browse", "QM2", "NO.SUCH.Q"), "MQRC_UNKNOWN_OBJECT_NAME (2085)"),
+        (("qmgr", "stop", "NOBODY"), "there is no queue manager NOBODY"),
+        (("qmgr", "start", "1BAD"), "'1BAD' cannot be a queue manager"),
+        (("group", "start", "-m", "A", "-m", "A"), "named twice"),
+        (("mqsc", "QM1", "FILE", "-c", "DISPLAY QMGR"), "exclude each other"),
+        (("demo", "--messages", "many"), "--messages many"),
+    ],
+)
+def test_an_error_is_one_line_on_standard_error(group: Shell, arguments: tuple[str, ...], words: str) -> None:
+    done = group.run(*arguments)
+
+    assert done.returncode not in (0, 130)
+    assert words in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stdout == ""

@@ -1,0 +1,107 @@
+"""The state of retry, walked through in virtual time. IBM MQ for z/OS, "Specific properties of intra-group queuing"."""
+
+from __future__ import annotations
+
+import pytest
+
+from config.settings import Settings
+from igq.agent import retry
+from igq.agent.retry import Retries, Trouble, retries_made, retrying, wait_before_retry_s
+
+
+class VirtualTime:
+    """Time that moves only when somebody sleeps."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+        self.sleeps: list[float] = []
+
+    def sleep(self, seconds: float) -> None:
+        self.sleeps.append(seconds)
+        self.now_s += seconds
+
+
+class Queue:
+    """A transmission queue that cannot be used until a moment."""
+
+    def __init__(self, clock: VirtualTime, usable_from_s: float) -> None:
+        self._clock, self._usable_from_s = clock, usable_from_s
+        self.tried_at_s: list[float] = []
+
+    def use(self) -> str:
+        self.tried_at_s.append(self._clock.now_s)
+        if self._clock.now_s < self._usable_from_s:
+            raise Trouble("GET(DISABLED)")
+        return "used"
+
+
+def ignore(_trouble: Trouble, _retries: Retries, _wait_s: float) -> None:
+    """Where nobody listens."""
+
+
+def test_the_constants_are_ibms() -> None:
+    assert (retry.SHORT_RETRY_COUNT, retry.SHORT_RETRY_INTERVAL_S) == (10, 60)
+    assert (retry.LONG_RETRY_COUNT, retry.LONG_RETRY_INTERVAL_S) == (999_999_999, 1200)
+
+
+def test_no_setting_is_about_retries() -> None:
+    assert [name for name in Settings.model_fields if "retry" in name] == []
+
+
+def test_ten_short_retries_a_minute_apart_come_before_long_ones_every_twenty_minutes() -> None:
+    clock = VirtualTime()
+    told: list[tuple[Retries, float]] = []
+    queue = Queue(clock, usable_from_s=10 * 60 + 3 * 1200)
+
+    result = retrying(clock.sleep, lambda _, retries, wait_s: told.append((retries, wait_s)))(queue.use)
+
+    assert result == "used"
+    assert clock.sleeps == [60] * 10 + [1200] * 3
+    assert queue.tried_at_s == [60 * n for n in range(11)] + [600 + 1200 * n for n in (1, 2, 3)]
+    assert told[:2] == [(Retries(0, 0), 60), (Retries(1, 0), 60)]
+    assert told[9:12] == [(Retries(9, 0), 60), (Retries(10, 0), 1200), (Retries(10, 1), 1200)]
+
+
+def test_a_wake_up_makes_the_next_attempt_at_once() -> None:
+    clock = VirtualTime()
+    queue = Queue(clock, usable_from_s=5)
+
+    def sleep_until_woken(_seconds: float) -> None:
+        clock.now_s += 5
+
+    assert retrying(sleep_until_woken, ignore)(queue.use) == "used"
+    assert queue.tried_at_s == [0, 5]
+
+
+def test_an_error_that_is_no_trouble_ends_the_agent() -> None:
+    clock = VirtualTime()
+
+    def fail() -> None:
+        raise RuntimeError("lost")
+
+    with pytest.raises(RuntimeError, match="lost"):
+        retrying(clock.sleep, ignore)(fail)
+    assert clock.sleeps == []
+
+
+def test_the_next_trouble_begins_with_short_retries_again() -> None:
+    clock = VirtualTime()
+    call = retrying(clock.sleep, ignore)
+
+    call(Queue(clock, usable_from_s=700).use)
+    clock.sleeps.clear()
+    call(Queue(clock, usable_from_s=clock.now_s + 60).use)
+
+    assert clock.sleeps == [60]
+
+
+@pytest.mark.parametrize(
+    ("attempts", "expected"),
+    [(1, Retries(0, 0)), (2, Retries(1, 0)), (11, Retries(10, 0)), (12, Retries(10, 1)), (1011, Retries(10, 1000))],
+)
+def test_failed_attempts_divide_into_short_and_long_retries(attempts: int, expected: Retries) -> None:
+    assert retries_made(attempts) == expected
+
+
+def test_the_last_long_retry_is_waited_for_as_long_as_the_first() -> None:
+    assert wait_before_retry_s(Retries(10, 999_999_998)) == 1200

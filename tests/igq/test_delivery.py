@@ -1,0 +1,266 @@
+"""The agent's two ways of delivering, on a real server: moving entries, and getting and putting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from igq.agent.deliver import Deliverer
+from igq.agent.retry import Trouble
+from igq.agent.transmit_queue import Moved, TransmitQueue
+from sharedq.api import QueueManagerConnection
+from sharedq.getting import Message
+from sharedq.mqi import wire
+from sharedq.mqi.constants import MQRC, GetOption, OpenOption, Report
+from sharedq.mqi.errors import NoMsgAvailable
+from sharedq.mqi.structures import MQMD
+from sharedq.objects.definitions import QueueAlias, QueueRemote
+from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.system import SYSTEM_DEAD_LETTER_QUEUE
+from tests.support.members import TestGroup
+
+Put = Callable[..., MQMD]
+
+
+class AgentOfQM2:
+    """The parts of QM2's agent, run step by step."""
+
+    def __init__(self, group: TestGroup) -> None:
+        self.group = group
+        self.said: list[str] = []
+        self.connection = group.connect("QM2").connection
+        self.queue = TransmitQueue(self.connection)
+        self.deliverer = Deliverer(self.connection, lambda message_id, _: self.said.append(message_id))
+
+    def move(self) -> Moved:
+        """Move until nothing more can be moved."""
+        while True:
+            moved = self.queue.move()
+            if moved.is_stuck or not moved.left:
+                return moved
+
+    def deliver(self) -> int:
+        """Move, then deliver what is left by puts."""
+        return self.deliverer.deliver(self.queue.take()) if self.move().is_stuck else 0
+
+
+@pytest.fixture
+def agent(group: TestGroup) -> AgentOfQM2:
+    group.add_member("QM2")
+    group.repository("QM1").alter_qmgr("QM1", {"igq": "ENABLED"})
+    group.repository("QM2").alter_qmgr("QM2", {"dead_letter_queue": SYSTEM_DEAD_LETTER_QUEUE})
+    return AgentOfQM2(group)
+
+
+@pytest.fixture
+def put(agent: AgentOfQM2) -> Put:
+    """Puts from QM1 to a queue of QM2."""
+    sender = agent.group.connect("QM1")
+
+    def put_one(queue: str, body: bytes, **fields: object) -> MQMD:
+        values: dict[str, object] = {"persistence": 1, "priority": 0} | fields
+        return sender.put1(queue, body, MQMD(**values), qmgr_name="QM2")  # type: ignore[arg-type]
+
+    return put_one
+
+
+def drain(connection: QueueManagerConnection, queue: str) -> list[Message]:
+    found: list[Message] = []
+    with connection.open(queue, OpenOption.INPUT_SHARED) as source:
+        while True:
+            try:
+                found.append(source.get(GetOption.NO_SYNCPOINT))
+            except NoMsgAvailable:
+                return found
+
+
+def bodies(group: TestGroup, queue: str, qmgr: str = "QM2") -> list[bytes]:
+    return [message.body for message in drain(group.connect(qmgr), queue)]
+
+
+def test_messages_for_private_queues_move_in_the_order_they_were_put(
+    group: TestGroup, agent: AgentOfQM2, put: Put
+) -> None:
+    group.define_private("QM2", "ORDERS")
+    group.define_private("QM2", "BILLS")
+    sent = [put(queue, b"%s %d" % (queue.encode(), n)) for n in range(60) for queue in ("ORDERS", "BILLS")]
+
+    moved = agent.move()
+
+    assert (moved.left, moved.is_stuck) == (0, False)
+    orders = drain(group.connect("QM2"), "ORDERS")
+    assert [message.body for message in orders] == [b"ORDERS %d" % n for n in range(60)]
+    assert [message.md.msg_id for message in orders] == [md.msg_id for md in sent[::2]]
+    assert bodies(group, "BILLS") == [b"BILLS %d" % n for n in range(60)]
+
+
+def test_more_destinations_than_a_call_names_are_all_served(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:
+    names = [f"Q{n}" for n in range(40)]
+    for name in names:
+        group.define_private("QM2", name)
+        put(name, name.encode())
+
+    assert agent.move().left == 0
+    assert [bodies(group, name) for name in names] == [[name.encode()] for name in names]
+
+
+@pytest.mark.parametrize("kind", ["shared", "alias", "remote"])
+def test_what_cannot_be_moved_is_got_and_put(group: TestGroup, agent: AgentOfQM2, put: Put, kind: str) -> None:
+    group.define_shared("FLIGHTS")
+    if kind == "alias":
+        group.define("QM2", QueueAlias(name="TO", target="FLIGHTS"))
+    elif kind == "remote":
+        group.define("QM2", QueueRemote(name="TO", remote_queue="FLIGHTS", remote_qmgr="QM2"))
+    sent = [put("FLIGHTS" if kind == "shared" else "TO", b"%d" % n, correl_id=b"c" * 24) for n in range(5)]
+
+    assert agent.deliver() == 5
+
+    got = drain(group.connect("QM1"), "FLIGHTS")
+    assert [message.body for message in got] == [b"0", b"1", b"2", b"3", b"4"]
+    assert [message.md.msg_id for message in got] == [md.msg_id for md in sent]
+    assert {(message.md.correl_id, message.md.user_identifier) for message in got} == {
+        (b"c" * 24, sent[0].user_identifier)
+    }
+
+
+@pytest.mark.parametrize(
+    ("attributes", "reason"),
+    [
+        (None, MQRC.UNKNOWN_OBJECT_NAME),
+        ({"put": "DISABLED"}, MQRC.PUT_INHIBITED),
+        ({"max_depth": 0}, MQRC.Q_FULL),
+        ({"max_msg_length": 3}, MQRC.MSG_TOO_BIG_FOR_Q),
+    ],
+)
+def test_the_undeliverable_goes_to_the_dead_letter_queue_of_its_destination(
+    group: TestGroup, agent: AgentOfQM2, put: Put, attributes: dict[str, object] | None, reason: MQRC
+) -> None:
+    if attributes is not None:
+        group.define_private("QM2", "ORDERS", **attributes)
+    sent = put("ORDERS", b"four")
+
+    assert agent.deliver() == 0
+
+    (letter,) = drain(group.connect("QM2"), SYSTEM_DEAD_LETTER_QUEUE)
+    header = wire.DLH.unpack(letter.body)
+    assert (header.reason, header.dest_q_name, header.dest_q_mgr_name) == (reason, b"ORDERS", b"QM2")
+    assert (letter.md.msg_id, letter.md.persistence) == (sent.msg_id, 1)
+    assert letter.body.endswith(b"four")
+    assert agent.said == ["CSQM064I"]
+
+
+def test_one_undeliverable_message_does_not_hold_up_those_behind_it(
+    group: TestGroup, agent: AgentOfQM2, put: Put
+) -> None:
+    group.define_private("QM2", "ORDERS", max_depth=2)
+    for n in range(4):
+        put("ORDERS", b"%d" % n)
+
+    agent.deliver()
+
+    assert bodies(group, "ORDERS") == [b"0", b"1"]
+    letters = bodies(group, SYSTEM_DEAD_LETTER_QUEUE)
+    assert [letter[-1:] for letter in letters] == [b"2", b"3"]
+
+
+def test_the_discard_option_discards(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:
+    put("NOWHERE", b"x", report=int(Report.DISCARD_MSG))
+
+    agent.deliver()
+
+    assert bodies(group, SYSTEM_DEAD_LETTER_QUEUE) == []
+    assert agent.said == ["CSQM068I"]
+
+
+def test_without_a_dead_letter_queue_the_batch_is_backed_out_and_nothing_is_lost(
+    group: TestGroup, agent: AgentOfQM2, put: Put
+) -> None:
+    group.repository("QM2").alter_qmgr("QM2", {"dead_letter_queue": ""})
+    group.define_shared("FLIGHTS")
+    put("FLIGHTS", b"first")
+    put("NOWHERE", b"second")
+
+    for _ in range(2):
+        with pytest.raises(Trouble, match="NOWHERE"):
+            agent.deliver()
+
+    assert bodies(group, "FLIGHTS") == []
+    # Somebody defines the queue, and the next retry delivers both.
+    group.define_private("QM2", "NOWHERE")
+    assert agent.deliver() == 2
+    (second,) = drain(group.connect("QM2"), "NOWHERE")
+    assert second.body == b"second"
+    assert bodies(group, "FLIGHTS") == [b"first"]
+
+
+def test_without_a_dead_letter_queue_the_nonpersistent_is_dropped(
+    group: TestGroup, agent: AgentOfQM2, put: Put
+) -> None:
+    group.repository("QM2").alter_qmgr("QM2", {"dead_letter_queue": ""})
+    put("NOWHERE", b"x", persistence=0)
+
+    agent.deliver()
+
+    assert agent.said == ["CSQM068I"]
+    assert agent.move().left == 0
+
+
+def test_an_exception_report_travels_back(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:
+    group.define_shared("REPLIES")
+    options = int(Report.EXCEPTION_WITH_FULL_DATA | Report.DISCARD_MSG)
+    sent = put("NOWHERE", b"request", report=options, reply_to_q=b"REPLIES", reply_to_q_mgr=b"QM2")
+
+    agent.deliver()
+
+    (report,) = drain(group.connect("QM1"), "REPLIES")
+    assert (report.body, report.md.feedback) == (b"request", MQRC.UNKNOWN_OBJECT_NAME)
+    assert report.md.correl_id == sent.msg_id
+
+
+def test_an_inhibited_transmission_queue_is_trouble_until_it_is_enabled(
+    group: TestGroup, agent: AgentOfQM2, put: Put
+) -> None:
+    group.define_private("QM2", "ORDERS")
+    put("ORDERS", b"x")
+    repository = group.repository("QM1")
+
+    repository.alter("QLOCAL", SYSTEM_QSG_TRANSMIT_QUEUE, {"get": "DISABLED"})
+    with pytest.raises(Trouble, match="DISABLED"):
+        agent.move()
+
+    repository.alter("QLOCAL", SYSTEM_QSG_TRANSMIT_QUEUE, {"get": "ENABLED"})
+    assert agent.move().left == 0
+    assert bodies(group, "ORDERS") == [b"x"]
+
+
+def test_a_missing_transmission_queue_is_trouble(group: TestGroup, agent: AgentOfQM2) -> None:
+    group.repository("QM1").delete("QLOCAL", SYSTEM_QSG_TRANSMIT_QUEUE)
+
+    with pytest.raises(Trouble, match=r"not defined|UNKNOWN_OBJECT_NAME"):
+        agent.move()
+    with pytest.raises(Trouble, match="not defined"):
+        TransmitQueue(agent.connection)
+
+
+def test_an_altered_destination_is_noticed_before_the_next_message(
+    group: TestGroup, agent: AgentOfQM2, put: Put
+) -> None:
+    group.define_private("QM2", "ORDERS")
+    put("ORDERS", b"before")
+    agent.move()
+
+    group.repository("QM2").alter("QLOCAL", "ORDERS", {"put": "DISABLED"})
+    put("ORDERS", b"after")
+    agent.deliver()
+
+    assert bodies(group, "ORDERS") == [b"before"]
+    assert len(bodies(group, SYSTEM_DEAD_LETTER_QUEUE)) == 1
+
+
+def test_waiting_ends_when_a_message_arrives(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:
+    group.define_private("QM2", "ORDERS")
+    put("ORDERS", b"x")
+
+    assert agent.queue.wait()
+    assert agent.move().left == 0

@@ -1,0 +1,139 @@
+"""Taking a name, keeping it, giving it up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from igq.errors import CommandError
+from igq.membership import Membership
+from sharedq.group import Group
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import MQIError
+from sharedq.owner import Process
+from tests.support.members import TestGroup
+from tests.support.server import Server
+
+INFO = {"pid": 1, "host": "here"}
+
+
+@pytest.fixture
+def empty(redis_server: Server, tmp_path: Path) -> Iterator[Group]:
+    """A group that nobody has joined, with short leases."""
+    test_group = TestGroup(redis_server.url, tmp_path, lease_ms=600)
+    yield test_group.group
+    test_group.close()
+
+
+class Waiting:
+    """Waits by Redis' clock, by which leases are judged."""
+
+    def __init__(self, group: Group) -> None:
+        self._group = group
+        self.waited_s: list[float] = []
+
+    def __call__(self, seconds: float) -> None:
+        self.waited_s.append(seconds)
+        self._group.client().blpop([f"{self._group.keys.tag}:nobody"], timeout=seconds)
+
+
+def refuse_to_wait(seconds: float) -> None:
+    raise AssertionError(f"there was nothing to wait for, but it waited {seconds} s")
+
+
+def test_the_first_start_takes_the_name_at_once(empty: Group) -> None:
+    membership = Membership.join(empty, "QM1", INFO, refuse_to_wait)
+
+    assert membership.token == "QM1.1"
+    member = empty.member("QM1")
+    assert member is not None
+    assert (member.state, member.incarnation) == ("STARTING", 1)
+
+
+def test_a_start_waits_for_the_lease_of_a_predecessor_that_renews_no_more(empty: Group) -> None:
+    Membership.join(empty, "QM1", INFO, refuse_to_wait)
+    waiting = Waiting(empty)
+
+    assert Membership.join(empty, "QM1", INFO, waiting).incarnation == 2
+    assert 0 < sum(waiting.waited_s) <= 0.7
+
+
+def test_a_start_is_refused_while_another_one_renews(empty: Group) -> None:
+    first = Membership.join(empty, "QM1", INFO, refuse_to_wait)
+    waiting = Waiting(empty)
+
+    def wait_while_the_other_works(seconds: float) -> None:
+        waiting(seconds)
+        assert first.renew((), look=False).is_held
+
+    with pytest.raises(CommandError, match=r"QM1 is running already \(incarnation 1, pid 1 on here\)"):
+        Membership.join(empty, "QM1", INFO, wait_while_the_other_works)
+
+
+def test_one_call_renews_the_manager_and_its_processes(group: TestGroup) -> None:
+    membership = Membership.join(group.group, "QM2", INFO, refuse_to_wait)
+    process, _ = membership.new_process("IGQ agent")
+    key = group.group.keys.leases
+    group.group.client().zadd(key, {membership.token: 1, process.token: 1})
+
+    renewal = membership.renew([process.token, "QM2.1.999"], look=True)
+
+    assert renewal.is_held
+    assert renewal.lost == ["QM2.1.999"]
+    assert renewal.member["incarnation"] == 1
+    leases = dict(renewal.leases)
+    assert leases[membership.token] == leases[process.token] == renewal.now_ms + group.settings.lease_ms
+
+
+def test_a_lease_that_a_peer_has_claimed_cannot_be_renewed(group: TestGroup) -> None:
+    membership = Membership.join(group.group, "QM2", INFO, refuse_to_wait)
+    group.group.client().zrem(group.group.keys.leases, membership.token)
+
+    assert not membership.renew((), look=False).is_held
+
+
+def test_a_manager_does_not_leave_while_a_program_uses_it(group: TestGroup) -> None:
+    membership = Membership.join(group.group, "QM2", INFO, refuse_to_wait)
+    own, _ = membership.new_process("manager")
+    membership.tell(state="RUNNING")
+    program = group.process("QM2")
+
+    assert membership.programs([own.token]) == [program.token]
+    assert not membership.leave([own.token])
+    program.end()
+    assert membership.programs([own.token]) == []
+    assert membership.leave([own.token])
+
+
+def test_nobody_registers_under_an_incarnation_that_has_left(group: TestGroup) -> None:
+    membership = Membership.join(group.group, "QM2", INFO, refuse_to_wait)
+    membership.tell(state="RUNNING")
+    assert membership.leave([])
+
+    with pytest.raises(MQIError) as caught:
+        Process.register(group.group, "QM2")
+
+    assert caught.value.reason == MQRC.Q_MGR_NOT_AVAILABLE
+    member = group.group.member("QM2")
+    assert member is not None
+    assert member.state == "STOPPED"
+
+
+def test_a_later_incarnation_is_not_spoken_for_by_an_earlier_one(empty: Group) -> None:
+    first = Membership.join(empty, "QM1", INFO, refuse_to_wait)
+    Membership.join(empty, "QM1", INFO, Waiting(empty))
+
+    for act in (lambda: first.tell(state="RUNNING"), lambda: first.leave([])):
+        with pytest.raises(MQIError) as caught:
+            act()
+        assert caught.value.reason == MQRC.CONNECTION_BROKEN
+
+
+def test_housekeeping_is_done_by_one_manager_of_the_group(group: TestGroup) -> None:
+    def claim(job: str, interval_ms: int) -> int:
+        return int(group.group.call("admin/claim_job", [group.group.keys.group], [job, interval_ms]))
+
+    assert [claim("expiry", 60_000), claim("expiry", 60_000), claim("other", 60_000)] == [1, 0, 1]
+    assert claim("expiry", 0) == 1

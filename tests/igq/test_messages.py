@@ -1,0 +1,33 @@
+"""Every message can be said with the fields that its sender gives."""
+
+from __future__ import annotations
+
+import re
+import string
+from pathlib import Path
+
+import pytest
+
+import igq
+from igq.messages import MESSAGES, text_of
+
+SOURCES = "\n".join(path.read_text() for path in sorted(Path(igq.__file__).parent.rglob("*.py")))
+
+
+def fields_of(message_id: str) -> set[str]:
+    return {name for _, name, _, _ in string.Formatter().parse(MESSAGES[message_id]) if name}
+
+
+@pytest.mark.parametrize("message_id", MESSAGES)
+def test_each_message_has_an_id_of_ibms_form_and_names_its_manager(message_id: str) -> None:
+    assert re.fullmatch(r"CSQ[A-Z0-9]\d{3}[IEDA]|CSQ\d{4}[IEDA]", message_id)
+    assert "qmgr" in fields_of(message_id)
+
+
+@pytest.mark.parametrize("message_id", MESSAGES)
+def test_each_message_is_said_somewhere(message_id: str) -> None:
+    assert SOURCES.count(f'"{message_id}"') >= 2
+
+
+def test_a_message_is_filled_in() -> None:
+    assert text_of("CSQM050I", {"qmgr": "EWR", "pid": 12}) == "EWR IGQ agent starting, pid 12"
