@@ -113,8 +113,10 @@ class Incarnation:
             wanted.append(self._agent_due_s)
         if self._stop is not None and not self._stop.is_shutting_down:
             wanted.append(time.monotonic() + _QUIESCE_LOOK_S)
+        # Nothing is planned any more once the incarnation is being given up: only events are left.
+        left_s = min(wanted) - time.monotonic()
         try:
-            event = self._inbox.get(timeout=max(0.0, min(wanted) - time.monotonic()))
+            event = self._inbox.get(timeout=None if left_s == math.inf else max(0.0, left_s))
         except queue.Empty:
             return
         event()

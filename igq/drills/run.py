@@ -32,8 +32,6 @@ from sharedq.journal import read_entries
 
 #: Departures of a drill's load; each is two messages.
 DEPARTURES = 1_500
-#: Shorter than the default, so that a drill does not wait long for a lease to run out.
-LEASE_MS = 3_000
 INTERRUPTED = 130
 _SHOWN = 20
 
@@ -115,7 +113,7 @@ def commit_positions(group: Group) -> dict[str, Position]:
 
 
 def _run(scenario: Scenario, seed: int, console: Console) -> bool:
-    settings = settings_of_run(f"drill-{scenario.name}-{seed}", lease_ms=LEASE_MS)
+    settings = settings_of_run(f"drill-{scenario.name}-{seed}")
     console.print(Text(f"Drill {scenario.name}, seed {seed}: {scenario.summary}", style="bold"))
     verdict = run_once(scenario, settings, seed, console)
     console.print(_timeline(settings.data_dir))
