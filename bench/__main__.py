@@ -1,0 +1,61 @@
+"""``python -m bench``: measure, print one table, and say which floors are met."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+from bench.harness import QUICK, Effort, pin_client
+from bench.lines import LINES
+from bench.rows import Row
+from bench.site import Site
+from bench.table import make_table
+
+
+def main() -> int:
+    """Run the lines asked for; the exit status is 0 once all were measured, whatever they say."""
+    arguments = _arguments()
+    effort = QUICK if arguments.quick else Effort()
+    console = Console(stderr=True)
+    pin_client()
+    by_fsync: dict[str, list[Row]] = {}
+    for fsync in ("everysec", "always"):
+        rows = by_fsync[fsync] = []
+        for name, line in LINES.items():
+            if arguments.only not in ("", name) or fsync not in line.fsyncs:
+                continue
+            console.print(f"appendfsync {fsync}: {name} ...")
+            # A server of its own for each line: no line runs on what another one left.
+            with Site(fsync, effort) as site:
+                rows += line.measure(site)
+    _print(by_fsync, arguments.output)
+    return 0
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m bench",
+        description="Measures igq beside raw Redis Streams on embedded servers of its own. The journal is off,"
+        " except in the line that says so; bodies have 256 bytes, messages are persistent.",
+    )
+    parser.add_argument("--quick", action="store_true", help="fewer rounds, and 100,000 messages for a deep queue")
+    parser.add_argument("--only", default="", choices=["", *LINES], metavar="NAME", help=", ".join(LINES))
+    parser.add_argument("--output", type=Path, metavar="FILE", help="write the table there too, as text")
+    return parser.parse_args()
+
+
+def _print(by_fsync: dict[str, list[Row]], output: Path | None) -> None:
+    measured = {fsync: rows for fsync, rows in by_fsync.items() if rows}
+    table = make_table(measured)
+    width = None if sys.stdout.isatty() else 160
+    Console(width=width).print(table)
+    if output is not None:
+        with output.open("w", encoding="utf-8") as file:
+            Console(file=file, width=160).print(table)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,136 @@
+"""How a figure is taken: contenders in turn on one server, small rounds, medians.
+
+Single rounds are worthless on a shared machine: a request and its reply between two idle cores take 60 us or 10 us
+depending on where the kernel puts the processes. So client and server are pinned to different cores, contenders
+take turns in short rounds, and the median round counts.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import redis
+
+#: Bytes of every message body.
+BODY = bytes(range(256))
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How long a line is measured.
+
+    Attributes:
+        rounds: of each contender; the median one counts.
+        operations: timed together in one round.
+        deep: messages on the deep queue of the depth lines.
+        hop_messages: moved in one round of the hop line.
+        stored: messages that the memory lines put.
+        idle_s: how long an idle manager is watched.
+    """
+
+    rounds: int = 61
+    operations: int = 40
+    deep: int = 1_000_000
+    hop_messages: int = 20_000
+    stored: int = 50_000
+    idle_s: float = 20.0
+
+
+#: For a first impression: the depth lines then compare with 100,000 messages.
+QUICK = Effort(rounds=15, operations=30, deep=100_000, hop_messages=5_000, stored=20_000, idle_s=6.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """One way to do the work of a line.
+
+    Attributes:
+        prepare: puts everything into the state that the given number of operations needs; not timed.
+        run: does that many operations; timed.
+    """
+
+    prepare: Callable[[int], None]
+    run: Callable[[int], None]
+
+
+@dataclass(slots=True)
+class Cost:
+    """What one message cost: microseconds in each round, and Redis commands (those inside scripts too)."""
+
+    rounds_us: list[float] = field(default_factory=list)
+    commands: float = 0.0
+
+    @property
+    def us(self) -> float:
+        """Median, microseconds a message."""
+        return statistics.median(self.rounds_us)
+
+
+def compare(
+    contenders: Mapping[str, Contender], client: redis.Redis, effort: Effort, *, messages_each: int = 1
+) -> dict[str, Cost]:
+    """Let the contenders take turns; costs are for one message, of which an operation handles *messages_each*.
+
+    Args:
+        client: of the server they all use, to count commands.
+    """
+    operations = max(1, effort.operations // messages_each) if messages_each > 1 else effort.operations
+    costs = {name: Cost() for name in contenders}
+    for name, contender in contenders.items():
+        # Unmeasured rounds first: scripts, caches and code paths are warm afterwards.
+        for _ in range(2):
+            contender.prepare(operations)
+            contender.run(operations)
+        contender.prepare(operations)
+        before = commands_processed(client)
+        contender.run(operations)
+        # One command is the second INFO's predecessor itself.
+        costs[name].commands = (commands_processed(client) - before - 1) / operations / messages_each
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(effort.rounds):
+            for name, contender in contenders.items():
+                contender.prepare(operations)
+                start_ns = time.perf_counter_ns()
+                contender.run(operations)
+                elapsed_ns = time.perf_counter_ns() - start_ns
+                costs[name].rounds_us.append(elapsed_ns / 1_000 / operations / messages_each)
+    finally:
+        gc.enable()
+    return costs
+
+
+def commands_processed(client: redis.Redis) -> int:
+    """Commands that the server has run since it started, those that scripts called included."""
+    return int(client.info("stats")["total_commands_processed"])
+
+
+def used_memory(client: redis.Redis) -> int:
+    """Bytes that the server's data take now, its buffers for the append-only file and for clients apart."""
+    info = client.info("memory")
+    return int(info["used_memory"]) - int(info["mem_aof_buffer"]) - int(info["mem_clients_normal"])
+
+
+def pin_client() -> None:
+    """Keep this process, and those it starts, off the core that the server has."""
+    cores = _cores()
+    if len(cores) > 1:
+        os.sched_setaffinity(0, cores[:-1])
+
+
+def pin_server(pid: int) -> None:
+    """Give the server the last core, alone among the processes of the benchmark."""
+    cores = _cores(pid)
+    if len(cores) > 1:
+        os.sched_setaffinity(pid, cores[-1:])
+
+
+def _cores(pid: int = 0) -> list[int]:
+    # Only Linux can pin; elsewhere the medians must do.
+    return sorted(os.sched_getaffinity(pid)) if hasattr(os, "sched_getaffinity") else []

@@ -1,0 +1,37 @@
+"""The lines of the benchmark, by name, in the order of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bench.lines import batch, depth, hop, idle, memory, single, wakeup
+from bench.rows import Row
+from bench.site import Site
+
+BOTH = ("everysec", "always")
+#: How often the file is synchronized changes nothing about depth, memory, or doing nothing.
+ONE = ("everysec",)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line, and on which kinds of server it is measured."""
+
+    measure: Callable[[Site], list[Row]]
+    fsyncs: tuple[str, ...] = BOTH
+
+
+LINES = {
+    "put": Line(single.measure_put),
+    "get": Line(single.measure_get),
+    "transaction": Line(single.measure_transaction),
+    "put50": Line(batch.measure_put),
+    "get50": Line(batch.measure_get),
+    "hop": Line(hop.measure),
+    "depth": Line(depth.measure, ONE),
+    "wakeup": Line(wakeup.measure, ONE),
+    "memory": Line(memory.measure, ONE),
+    "idle": Line(idle.measure, ONE),
+    "journal": Line(single.measure_journal),
+}

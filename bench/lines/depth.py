@@ -1,0 +1,117 @@
+"""A call at a depth of a million costs what it costs at a thousand."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+
+from bench.harness import BODY, Contender, Cost, compare
+from bench.rows import Row
+from bench.site import Site
+from sharedq.api import Queue
+from sharedq.mqi.constants import MatchOption, PutOption
+from sharedq.mqi.structures import MQMD
+
+SHALLOW = 1_000
+LIMIT = 1.3
+_MATCH = int(MatchOption.MATCH_CORREL_ID)
+
+
+def measure(site: Site) -> list[Row]:
+    """Put, get, and get by CorrelId on queues whose depth stays what it is."""
+    connection = site.connect()
+    depths = {"shallow": SHALLOW, "deep": site.effort.deep}
+    queues = {name: site.open_new(connection) for name in depths}
+    for name, queue in queues.items():
+        _fill(queue, depths[name])
+    rows = []
+    kinds: tuple[tuple[str, Callable[[Queue, int], Contender]], ...] = (
+        ("put", _put),
+        ("get", _get),
+        ("get by CorrelId", _get_by_correl_id),
+    )
+    for what, contender in kinds:
+        contenders = {name: contender(queue, depths[name]) for name, queue in queues.items()}
+        rows.append(_row(what, depths["deep"], compare(contenders, site.client, site.effort)))
+    return rows
+
+
+def _row(what: str, depth: int, costs: Mapping[str, Cost]) -> Row:
+    return Row(
+        f"{what} at depth {depth:,} : {SHALLOW:,}",
+        costs["deep"].us / costs["shallow"].us,
+        floor=LIMIT,
+        is_limit=True,
+        ours=f"{costs['deep'].us:.1f} us",
+        theirs=f"{costs['shallow'].us:.1f} us",
+    )
+
+
+def correl_id(number: int) -> bytes:
+    """A CorrelId that no other message has."""
+    return number.to_bytes(24, "big")
+
+
+def _fill(queue: Queue, depth: int) -> None:
+    for first in range(1, depth + 1, 100):
+        queue.put_many(
+            [(_correlated(number), BODY) for number in range(first, min(first + 100, depth + 1))],
+            options=PutOption.NO_SYNCPOINT,
+        )
+
+
+def _correlated(number: int) -> MQMD:
+    return MQMD(persistence=1, correl_id=correl_id(number))
+
+
+def _put(queue: Queue, depth: int) -> Contender:
+    numbers = iter(range(depth + 1, 1 << 62))
+    put_before = [0]
+
+    def prepare(_: int) -> None:
+        _take(queue, put_before[0])
+        put_before[0] = 0
+
+    def run(count: int) -> None:
+        put_before[0] += count
+        for _ in range(count):
+            queue.put(BODY, _correlated(next(numbers)))
+
+    return Contender(prepare, run)
+
+
+def _get(queue: Queue, depth: int) -> Contender:
+    numbers = iter(range(1 << 62, 1 << 63))
+
+    def prepare(count: int) -> None:
+        queue.put_many([(_correlated(next(numbers)), BODY) for _ in range(count)])
+
+    def run(count: int) -> None:
+        for _ in range(count):
+            queue.get()
+
+    del depth
+    return Contender(prepare, run)
+
+
+def _get_by_correl_id(queue: Queue, depth: int) -> Contender:
+    # What is on the queue now is not known by number any more: these are put among it, and asked for out of order.
+    wanted: list[int] = []
+    numbers = iter(range(1 << 64, 1 << 65))
+    order = random.Random(depth)
+
+    def prepare(count: int) -> None:
+        wanted.extend(next(numbers) for _ in range(count))
+        order.shuffle(wanted)
+        queue.put_many([(_correlated(number), BODY) for number in sorted(wanted)])
+
+    def run(count: int) -> None:
+        for _ in range(count):
+            queue.get(match=MQMD(correl_id=correl_id(wanted.pop())), match_options=_MATCH)
+
+    return Contender(prepare, run)
+
+
+def _take(queue: Queue, count: int) -> None:
+    while count > 0:
+        count -= len(queue.get_many(min(100, count)))

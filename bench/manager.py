@@ -1,0 +1,55 @@
+"""A real queue manager, with its agent, in processes of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+from sharedq.group import Group
+from tests.support.members import TestGroup
+
+#: Seconds until a manager and its agent must run.
+START_TIMEOUT_S = 60.0
+
+
+@contextlib.contextmanager
+def running_manager(group: TestGroup, name: str) -> Iterator[int]:
+    """Start the manager *name* of *group*; gives the process id of its agent, and stops both in the end."""
+    settings = group.settings
+    environment = os.environ | {
+        "IGQ_GROUP": settings.group,
+        "IGQ_REDIS_URL": str(settings.redis_url),
+        "IGQ_DATA_DIR": str(settings.data_dir),
+        "IGQ_LEASE_MS": str(settings.lease_ms),
+        "IGQ_JOURNAL": str(settings.journal).lower(),
+    }
+    process = subprocess.Popen(
+        [sys.executable, "-m", "igq", "qmgr", "start", name], env=environment, stdout=subprocess.DEVNULL
+    )
+    try:
+        yield _wait_for_agent(group.group, name, process)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _wait_for_agent(group: Group, name: str, process: subprocess.Popen[bytes]) -> int:
+    key = group.keys.agents
+    end_s = time.monotonic() + START_TIMEOUT_S
+    while time.monotonic() < end_s and process.poll() is None:
+        text = group.command(key, "HGET", key, name)
+        agent = json.loads(text) if text else {}
+        if agent.get("state") == "RUNNING":
+            return int(agent["pid"])
+        time.sleep(0.05)
+    raise RuntimeError(f"queue manager {name} and its agent did not start")

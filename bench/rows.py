@@ -1,0 +1,54 @@
+"""What a line of the benchmark says, and whether that meets its floor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bench.harness import Cost
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One figure on one kind of server.
+
+    Attributes:
+        name: what was done.
+        value: the figure; its unit is ``unit`` ("x": a ratio).
+        floor: the least allowed, or with ``is_limit`` the most; None where nothing is promised.
+        ours, theirs: what the figure was made from, in words.
+        plain: ratio to redis-py's ordinary client, where that was measured.
+        commands: Redis commands a message, ours and theirs.
+    """
+
+    name: str
+    value: float
+    unit: str = "x"
+    floor: float | None = None
+    is_limit: bool = False
+    ours: str = ""
+    theirs: str = ""
+    plain: float | None = None
+    commands: tuple[float, float] | None = None
+
+    @property
+    def is_met(self) -> bool:
+        """Whether the floor is met; true where there is none."""
+        if self.floor is None:
+            return True
+        return self.value <= self.floor if self.is_limit else self.value >= self.floor
+
+
+def ratio_row(name: str, floor: float | None, costs: Mapping[str, Cost]) -> Row:
+    """Streams = 1.0, higher is faster. *costs* has ``igq``, ``streams`` and perhaps ``redis-py``."""
+    igq, streams = costs["igq"], costs["streams"]
+    plain = costs.get("redis-py")
+    return Row(
+        name,
+        streams.us / igq.us,
+        floor=floor,
+        ours=f"{igq.us:.1f} us",
+        theirs=f"{streams.us:.1f} us",
+        plain=None if plain is None else plain.us / igq.us,
+        commands=(igq.commands, streams.commands),
+    )

@@ -1,0 +1,57 @@
+"""``python -m bench.waiter``: the process that waits, in the wake-up line.
+
+Tells the clock's reading at each wake-up on standard output, one a line. CLOCK_MONOTONIC is the same for all
+processes of a machine, so the line that pushes can subtract.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from bench.streams import ThinStreams
+from config.settings import Settings
+from sharedq import connect
+from sharedq.mqi.constants import GetOption, OpenOption
+
+QUEUE, LIST_KEY, STREAM_KEY = "BENCH.WAKE", "bench:list", "bench:stream"
+
+
+def main(arguments: list[str]) -> None:
+    """Wait *how* for ever, telling each wake-up; ends when standard output is closed."""
+    how, url, group, data_dir = arguments
+    wait = {"igq": _igq, "blpop": _blpop, "xreadgroup": _xreadgroup}[how](url, group, data_dir)
+    while True:
+        wait()
+        sys.stdout.write(f"{time.monotonic_ns()}\n")
+        sys.stdout.flush()
+
+
+def _igq(url: str, group: str, data_dir: str) -> Callable[[], object]:
+    settings = Settings(group=group, redis_url=url, data_dir=Path(data_dir), journal=False, lease_ms=600_000)
+    queue = connect(group, settings=settings).open(QUEUE, OpenOption.INPUT_SHARED)
+    options = int(GetOption.WAIT)
+    return lambda: queue.get(options, wait_ms=-1)
+
+
+def _blpop(url: str, group: str, data_dir: str) -> Callable[[], object]:
+    del group, data_dir
+    redis = ThinStreams(url)
+    return lambda: redis.send(("BLPOP", LIST_KEY, 0))
+
+
+def _xreadgroup(url: str, group: str, data_dir: str) -> Callable[[], object]:
+    del group, data_dir
+    redis = ThinStreams(url)
+
+    def wait() -> None:
+        ((entry, _),) = redis.read(STREAM_KEY, 1, block_ms=0)
+        redis.acknowledge(STREAM_KEY, (entry,))
+
+    return wait
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
