@@ -39,6 +39,12 @@ end
 -- IBM: one waiting get is activated, specific ones before general ones; waiting browses are all activated.
 local WOKEN_BROWSES_MAX = 256
 local function wake_for(queue, own, wake_base, id, record)
+    -- Most often one get waits for any message, and nobody else; "A" sorts first.
+    local waiters = redis.call("ZRANGE", queue.w, 0, 1)
+    if #waiters == 1 and string.byte(waiters[1]) == 65 then
+        wake(queue, own, wake_base, waiters[1], string.sub(waiters[1], 2))
+        return 1
+    end
     local woken, member, token = 0, nil, nil
     if needs_look(id) then
         local correl, msgid = identifier_offsets(record)

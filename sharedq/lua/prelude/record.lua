@@ -42,10 +42,16 @@ local function identifier_offsets(record)
     return correl, msgid, group
 end
 
--- Appends the index members of a message to the list `into`.
+-- The id that a message has unless it was moved or goes to another manager: its number is in its score.
+local function usual_id(score)
+    return string.format("%.0fx", score % 2 ^ 48)
+end
+
+-- Appends the index members of a message to the list `into`. The usual id is left out: sixteen bytes a message.
 local function index_members(into, record, score, id)
     local correl, msgid, group = identifier_offsets(record)
-    local tail = struct.pack(">I7", score) .. id
+    local tail = struct.pack(">I7", score)
+    if id ~= usual_id(score) then tail = tail .. id end
     if correl then into[#into + 1] = "C" .. string.sub(record, correl, correl + 23) .. tail end
     if msgid then into[#into + 1] = "M" .. string.sub(record, msgid, msgid + 23) .. tail end
     if group then into[#into + 1] = "G" .. string.sub(record, group, group + 31) .. tail end

@@ -41,6 +41,7 @@ local function by_index(queue, messages, selection, after)
     for _, member in ipairs(found) do
         local score = struct.unpack(">I7", member, #prefix + 1)
         local id = string.sub(member, #prefix + 1 + ORDER_BYTES)
+        if id == "" then id = usual_id(score) end
         local record = redis.call("HGET", messages, id)
         if fits(record, selection) then return id, score, record end
     end

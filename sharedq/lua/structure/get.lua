@@ -49,7 +49,8 @@ if ARGV[10] == "=" and redis.call("EXISTS", unit) == 1 then return { MQRC.BACKED
 
 -- The common case first, before any function is made: plain messages that fit, from the front of the queue.
 local popped
-if version == ARGV[3] and waiting == "" and not ARGV[12] and mode ~= "2" then
+local is_woken = waiting == "K" .. ARGV[2]
+if version == ARGV[3] and (waiting == "" or is_woken) and not ARGV[12] and mode ~= "2" then
     popped = redis.call("ZPOPMIN", KEYS[4], ARGV[4])
     local ids = {}
     for at = 1, #popped, 2 do ids[#ids + 1] = popped[at] end
@@ -67,6 +68,10 @@ if version == ARGV[3] and waiting == "" and not ARGV[12] and mode ~= "2" then
     end
     local count = #pairs_text
     if count > 0 and count == #ids then
+        if is_woken then
+            redis.call("DEL", KEYS[9])
+            redis.call("HSET", own, owner, "")
+        end
         if mode == "0" then
             unit_id = ""
             redis.call("HDEL", messages, unpack(ids))
