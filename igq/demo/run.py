@@ -15,9 +15,9 @@ from igq.demo.story import Story
 from igq.errors import CommandError
 from igq.load.children import CONSUMER, PUTTER
 from igq.load.departures import QMGRS
+from igq.load.expected import ExpectedWriter
 from igq.load.interrupts import interrupt_on_termination
 from igq.load.plan import PRIVATE_QUEUE, SHARED_QUEUE
-from igq.load.records import EXPECTED, write_expected
 from igq.load.run_settings import settings_of_run
 from igq.load.scene import Scene
 from igq.load.sources import Source
@@ -27,7 +27,7 @@ DEFAULT_MESSAGES = 30_000
 DEFAULT_KILL = "LGA"
 #: Exit status of a run that the user ended.
 INTERRUPTED = 130
-#: Rows of the whole table; only the bars need it before the end of the reading.
+#: Rows of the whole table.
 _ALL_ROWS = 336_776
 #: Generous: a slow machine may take its time, and what is lost shows in the audit.
 _LOAD_TIMEOUT_S = 3_600.0
@@ -74,7 +74,7 @@ class _Demo:
     ) -> None:
         self._victim, self._story, self._source = victim, story, source
         self._settings, self._directory = settings, directory
-        self._departures = source.count or _ALL_ROWS
+        self._departures = min(source.count or _ALL_ROWS, _ALL_ROWS)
         self._kill_at = random.Random(seed).uniform(0.45, 0.55)
         self._scene = Scene(settings, directory, source, look=self._show_progress)
 
@@ -84,11 +84,11 @@ class _Demo:
             self._start()
             self._story.show_bars(self._departures)
             scene.start_load()
-            expected = write_expected(self._source.days(), self._directory / EXPECTED)
-            self._departures = expected // 2
-            self._kill_in_the_middle()
-            scene.wait_until_drained(_LOAD_TIMEOUT_S)
-            scene.finish_load()
+            with ExpectedWriter(self._source, self._directory) as expected:
+                self._kill_in_the_middle()
+                scene.wait_until_drained(_LOAD_TIMEOUT_S)
+                scene.finish_load()
+                expected.count()
             self._show_progress()
             self._story.hide_bars()
             self._stop()

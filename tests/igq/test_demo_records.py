@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from igq.errors import CommandError
+from igq.load.expected import ExpectedWriter
 from igq.load.history import History
 from igq.load.records import LineFile, Timeline, last_row, read_lines, read_timeline, write_expected
 from igq.load.sources import Source
@@ -91,3 +93,15 @@ def test_a_source_is_written_and_read_as_text() -> None:
 def test_the_same_seed_makes_the_same_load() -> None:
     first, again, other = (list(Source("made-up", 300, seed).days()) for seed in (1, 1, 2))
     assert first == again != other
+
+
+def test_expected_is_written_beside_the_load(tmp_path: Path) -> None:
+    with ExpectedWriter(Source("made-up", 300, seed=3), tmp_path) as writer:
+        assert writer.count() == 600
+    assert len(list(read_lines(tmp_path / "expected.jsonl"))) == 600
+
+
+def test_an_input_that_cannot_be_read_is_told_to_who_waits_for_the_list(tmp_path: Path) -> None:
+    source = Source("no-such-kind", 1)
+    with ExpectedWriter(source, tmp_path) as writer, pytest.raises(CommandError, match="no-such-kind"):
+        writer.count()
