@@ -11,10 +11,13 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from igq.child import die_with_parent
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -35,6 +38,8 @@ class Running:
             stderr=subprocess.STDOUT,
             text=True,
             start_new_session=True,
+            # A run that is itself killed leaves nothing behind.
+            preexec_fn=partial(die_with_parent, os.getpid()),  # noqa: PLW1509 - it does one system call
         )
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
@@ -147,6 +152,8 @@ def group() -> Iterator[Shell]:
     """A running group of two, QM1 and QM2, shared by the tests of a module."""
     with tempfile.TemporaryDirectory(prefix="igq") as path:
         shell = new_shell(Path(path))
+        # These tests are not about leases: a machine that is busy must not cost a manager its place.
+        shell.environment["IGQ_LEASE_MS"] = "60000"
         try:
             shell.start("group", "start", "-m", "QM1", "-m", "QM2").wait_for("CSQ9022I", 2)
             yield shell
