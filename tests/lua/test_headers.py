@@ -1,0 +1,291 @@
+"""What the header of a Lua script promises, held against its body."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from sharedq.mqi.constants import MQRC
+from sharedq.scripts import load_script, script_names, split_header, uses
+
+ROOT = Path(__file__).parents[2]
+LUA = ROOT / "sharedq" / "lua"
+SECTIONS = ("KEYS", "ARGV", "REPLY", "REASONS", "INVARIANTS", "COST")
+ALL_SECTIONS = (*SECTIONS, "MEMORY", "USES", "SOURCE")
+
+WRITES = {"DEL", "UNLINK", "RENAME", "INCR", "INCRBY", "HSET", "HSETNX", "HDEL", "HINCRBY"}
+WRITES |= {"ZADD", "ZREM", "ZPOPMIN", "SADD", "SREM", "RPUSH", "LPUSH", "LTRIM", "XADD"}
+READS = {"EXISTS", "HGET", "HMGET", "HEXISTS", "HLEN", "HSTRLEN", "HKEYS", "LLEN", "LRANGE", "SMEMBERS", "TIME"}
+READS |= {"ZCARD", "ZRANGE", "ZRANGEBYLEX", "ZRANGEBYSCORE", "ZSCORE"}
+#: How a script makes sure, itself or by a piece of the prelude, that its caller may still change anything.
+FENCES = (
+    r"\bis_fenced\(",
+    r"\bmay_not_end\(",
+    r"\bis_dead\(",
+    r"\bis_shut_out\(",
+    r"\bclaimed_record\(",
+    r'redis\.call\("HEXISTS", KEYS\[1\], (ARGV\[1\]|owner)\) == 0 then return { MQRC\.CONNECTION_BROKEN }',
+    # A short cut for the owner itself; whoever it does not fit goes the long way.
+    r'redis\.call\("HEXISTS", own, caller\) == 1 then',
+    # The owner's own entry is read (its waiting state), and without one the script ends.
+    r"if not (state|waiting) then return { MQRC\.CONNECTION_BROKEN }",
+    r"or dead\[2\] or dead\[3\] then return { MQRC\.CONNECTION_BROKEN }",
+    r'redis\.call\("HGET", KEYS\[1\], ARGV\[1\]\) ~= "" [^\n]*\n    return { MQRC\.CONNECTION_BROKEN }',
+    r"if not info or info\.incarnation ~= .* then return { MQRC\.CONNECTION_BROKEN }",
+)
+#: Scripts that write without looking their caller up, and why they may.
+UNFENCED = {
+    "admin/abandon": "it makes a lease run out, of a connection that its own process gave up",
+    "admin/alter_qmgr": "a definition, by compare and set: an operator's, not an owner's",
+    "admin/claim_job": "whose turn it is; doing a job twice is harmless",
+    "admin/define_object": "a definition: an operator's, not an owner's",
+    "admin/define_structure": "a definition: an operator's, not an owner's",
+    "admin/disconnect": "it removes what is the caller's own only",
+    "admin/end_process": "it removes what is the caller's own only",
+    "admin/forget": "decisions that every structure has applied; ids of units of work are never used again",
+    "admin/join": "it makes a new incarnation, in which nobody can have been fenced",
+    "admin/register_process": "it makes a new process, under a lease that it checks",
+    "admin/remove_object": "a definition, by compare and set",
+    "admin/remove_structure": "a definition: an operator's, not an owner's",
+    "admin/renew": "only leases that are there: the claim on a dead one took its lease away",
+    "structure/alter_queue": "a definition, by compare and set",
+    "structure/define_queue": "a definition: an operator's, not an owner's",
+    "structure/delete_queue": "refused while anybody has the queue open",
+    "structure/discard": "messages that were set aside, which no owner can reach",
+    "structure/set_partition": "a definition; an older version changes nothing",
+    "structure/set_versions": "versions; an older one changes nothing",
+    "structure/wake_all": "a wake-up in vain costs a call",
+}
+#: Commands whose work nothing in the script limits, and what does.
+UNBOUNDED = {
+    ("admin/define_object", "HKEYS"): "the managers of a group",
+    ("admin/leave", "ZRANGE"): "the managers and programs of a group, once in a manager's life",
+    ("structure/commit", "LRANGE"): "as many operations as the caller said, fewer than a chunk has",
+    ("structure/commit_put", "LRANGE"): "operations of a unit of work no larger than a chunk, by its caller",
+    ("structure/release", "SMEMBERS"): "the handles of one connection",
+}
+
+
+@dataclass(frozen=True)
+class Source:
+    """A script or prelude piece as it stands in its file."""
+
+    name: str
+    sections: dict[str, str]
+    body: str
+    uses: tuple[str, ...]
+
+    @property
+    def code(self) -> str:
+        """The body without comments."""
+        return re.sub(r"--.*", "", self.body)
+
+    def numbered(self, section: str) -> tuple[set[int], int | None]:
+        """Numbers that a section lists, and from where on it takes any (`7..`), if it does."""
+        text = self.sections[section]
+        variadic = re.search(r"^\s+(\d*)\.\.", text, re.MULTILINE)
+        first = (int(variadic[1]) if variadic[1] else 1000) if variadic else None
+        listed = {int(number) for number in re.findall(r"(?:^\s+|, )(\d+) +\w", text, re.MULTILINE)}
+        if variadic and not variadic[1]:
+            first = max(listed) + 1
+        return listed, first
+
+
+@cache
+def read(name: str) -> Source:
+    header, body = split_header(name, (LUA / f"{name}.lua").read_text("utf-8"))
+    found: dict[str, str] = {}
+    current = ""
+    for line in header.splitlines():
+        word = re.match(rf"({'|'.join(ALL_SECTIONS)})\b", line)
+        if word:
+            current = word[1]
+            found[current] = " " * len(current) + line[len(current) :] + "\n"
+        elif current:
+            found[current] += line + "\n"
+    return Source(name, found, body, uses(header))
+
+
+PIECES = tuple(sorted(path.stem for path in (LUA / "prelude").glob("*.lua")))
+
+
+@cache
+def defined_by(piece: str) -> frozenset[str]:
+    """Names that a prelude piece gives to scripts."""
+    code = read(f"prelude/{piece}").code
+    names = set(re.findall(r"^local function (\w+)", code, re.MULTILINE))
+    for group in re.findall(r"^local ([\w, ]+?) =", code, re.MULTILINE):
+        names.update(name.strip() for name in group.split(","))
+    return frozenset(names)
+
+
+def with_their_own(pieces: tuple[str, ...]) -> set[str]:
+    """The pieces and those that they use."""
+    found = set(pieces)
+    for piece in pieces:
+        found |= with_their_own(read(f"prelude/{piece}").uses)
+    return found
+
+
+def functions_of(piece: str) -> dict[str, str]:
+    """Text of each function of a prelude piece."""
+    parts = re.split(r"^local function (\w+)", read(f"prelude/{piece}").code, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def reached_code(name: str) -> str:
+    """A script's code and that of the prelude functions which it reaches."""
+    source = read(name)
+    known: dict[str, str] = {}
+    for piece in with_their_own(source.uses):
+        known |= functions_of(piece)
+    text, seen = source.code, set[str]()
+    while found := {function for function in known if re.search(rf"\b{function}\(", text)} - seen:
+        seen |= found
+        text += "".join(known[function] for function in found)
+    return text
+
+
+def commands(code: str) -> set[str]:
+    return set(re.findall(r'redis\.p?call\(\s*"(\w+)"', code))
+
+
+def calls(code: str) -> list[str]:
+    """The arguments of each redis.call, as they are written."""
+    found = []
+    code = re.sub(r'"[^"\n]*"', lambda text: text[0].translate({40: None, 41: None}), code)
+    for match in re.finditer(r"redis\.p?call\(", code):
+        depth, end = 1, match.end()
+        while depth:
+            depth += {"(": 1, ")": -1}.get(code[end], 0)
+            end += 1
+        found.append(code[match.end() : end - 1])
+    return found
+
+
+def is_unbounded(call: str) -> bool:
+    """Whether nothing in the call itself limits what it reads."""
+    command = call.split('"')[1]
+    if command in ("ZRANGE", "LRANGE"):
+        return bool(re.search(r", 0, -1\b", call))
+    if command in ("ZRANGEBYLEX", "ZRANGEBYSCORE"):
+        return '"LIMIT"' not in call
+    return command in ("SMEMBERS", "HGETALL", "HKEYS", "HVALS", "KEYS", "SORT", "XRANGE")
+
+
+@pytest.mark.parametrize("name", script_names())
+def test_the_header_is_complete(name: str) -> None:
+    source = read(name)
+    assert [section for section in SECTIONS if section not in source.sections] == []
+    assert all(source.sections[section].strip() for section in ("REPLY", "REASONS", "INVARIANTS", "COST"))
+    assert (LUA / f"{name}.lua").read_text("utf-8").startswith(f"--[[\n{name}.lua - ")
+
+
+@pytest.mark.parametrize("name", script_names())
+@pytest.mark.parametrize("section", ["KEYS", "ARGV"])
+def test_keys_and_arguments_are_those_of_the_header(name: str, section: str) -> None:
+    source = read(name)
+    listed, variadic = source.numbered(section)
+    used = {int(number) for number in re.findall(rf"\b{section}\[(\d+)\]", source.code)}
+    assert {number for number in used - listed if variadic is None or number < variadic} == set()
+    assert {number for number in listed - used if variadic is None or number < variadic} == set(), "listed, not used"
+    if re.search(rf"#{section}\b|\b{section}\[[^\d]|unpack\({section}", source.code):
+        assert variadic is not None, "used by position, and the header lists no sequence"
+
+
+@pytest.mark.parametrize("name", [*script_names(), *(f"prelude/{piece}" for piece in PIECES)])
+def test_no_key_is_made_up(name: str) -> None:
+    """Keys come from KEYS, or are a declared base with something behind it: Redis Cluster finds the node by KEYS."""
+    bases = {
+        number
+        for number, text in re.findall(r"(\d+) +\w+ +(\w+)", read(name).sections.get("KEYS", ""))
+        if text == "base"
+    }
+    code = read(name).code
+    for command, key in re.findall(r'redis\.p?call\(\s*"(\w+)"\s*,\s*([^,()]+?)\s*[,)]', code):
+        if command == "TIME":
+            continue
+        assert not re.match(r'["\'\d]', key), f"{command} {key}"
+        base = re.match(r"KEYS\[(\d+)\]\s*\.\.", key)
+        assert base is None or base[1] in bases, f"{command} {key}: not a base"
+        assert ".." not in key or base or re.match(r"\w*_base \.\.", key), f"{command} {key}"
+
+
+@pytest.mark.parametrize("name", script_names())
+def test_commands_are_known(name: str) -> None:
+    """So that a command that writes cannot be taken for one that reads."""
+    assert commands(reached_code(name)) <= WRITES | READS
+    assert "redis.pcall" not in reached_code(name)
+
+
+@pytest.mark.parametrize("name", script_names())
+def test_whoever_writes_is_looked_up_first(name: str) -> None:
+    code = reached_code(name)
+    if not commands(code) & WRITES:
+        assert name not in UNFENCED
+        return
+    fence = re.search("|".join(FENCES), read(name).code)
+    assert bool(fence) != (name in UNFENCED)
+    if fence:
+        before = read(name).code[: fence.start()]
+        before = re.sub(r"^local function .*?^end", "", before, flags=re.DOTALL | re.MULTILINE)
+        assert not commands(before) & WRITES, "it writes before it looks"
+
+
+def test_reasons_for_writing_unfenced_are_for_scripts_that_exist() -> None:
+    assert set(UNFENCED) <= set(script_names())
+    assert {name for name, _ in UNBOUNDED} <= set(script_names())
+
+
+@pytest.mark.parametrize("name", script_names())
+def test_reasons_are_those_of_the_header(name: str) -> None:
+    text = read(name).sections["REASONS"]
+    told = dict(re.findall(r"\b(\d{4}) ([A-Z][A-Z0-9_]+)\b", text))
+    assert {number: MQRC[reason].value for number, reason in told.items()} == {n: int(n) for n in told}
+    # What stands in a reply's list is a reason too; what a fence compares with is none of ours.
+    returned = set(re.findall(r"\bMQRC\.([A-Z0-9_]+)", reached_code(name)))
+    assert returned == set(told.values())
+
+
+@pytest.mark.parametrize("name", [*script_names(), *(f"prelude/{piece}" for piece in PIECES)])
+def test_pieces_of_the_prelude_are_used_and_named(name: str) -> None:
+    source = read(name)
+    assert set(source.uses) <= set(PIECES)
+    own = set(re.findall(r"\blocal (?:function )?([\w, ]+?)(?:\(| =|\n)", source.code))
+    own_names = {part.strip() for group in own for part in group.split(",")}
+    for piece in source.uses:
+        known = {defined for part in with_their_own((piece,)) for defined in defined_by(part)}
+        assert any(re.search(rf"\b{defined}\b", source.code) for defined in known), f"{piece} is not used"
+    reachable = with_their_own(source.uses)
+    for piece in PIECES:
+        for function in functions_of(piece):
+            if piece not in reachable and f"prelude/{piece}" != name and function not in own_names:
+                missing = re.search(rf"(?<![.\w]){function}\(", source.code)
+                providers = [other for other in reachable if function in defined_by(other)]
+                assert not missing or providers, f"{function} is of {piece}"
+
+
+def test_every_piece_of_the_prelude_is_used() -> None:
+    assert set(PIECES) == set().union(*(with_their_own(read(name).uses) for name in script_names()))
+
+
+@pytest.mark.parametrize("name", script_names())
+def test_no_work_without_a_limit(name: str) -> None:
+    found = {call.split('"')[1] for call in calls(reached_code(name)) if is_unbounded(call)}
+    assert {(name, command) for command in found} == {known for known in UNBOUNDED if known[0] == name}
+
+
+@pytest.mark.parametrize("name", script_names())
+def test_it_is_loaded_whole_and_called(name: str) -> None:
+    script = load_script(name)
+    assert "MQRC." not in script.source
+    assert ("flags=allow-oom" in script.source) != ("MEMORY" in read(name).sections)
+    code = "".join(
+        path.read_text("utf-8") for package in ("sharedq", "recovery", "igq") for path in (ROOT / package).rglob("*.py")
+    )
+    folder, _, stem = name.partition("/")
+    assert f'"{name}"' in code or (stem in ("commit", "backout") and f'f"{folder}/{{how}}"' in code)
