@@ -39,7 +39,7 @@ class TestGroup:
 
     def __init__(self, url: str, data_dir: Path, **settings: Any) -> None:
         self.settings = Settings(
-            group=new_group_name(), redis_url=url, data_dir=data_dir, **{"lease_ms": LEASE_MS, **settings}
+            redis_url=url, data_dir=data_dir, **{"group": new_group_name(), "lease_ms": LEASE_MS, **settings}
         )
         self.group = Group(self.settings)
         self._processes: list[Process] = []

@@ -1,0 +1,177 @@
+"""Redis is full: puts fail with 2192 and leave nothing half done; getting goes on, and makes room."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from recovery.resolve import recover
+from sharedq.api import Queue, QueueManagerConnection
+from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
+from sharedq.mqi.errors import MQIError
+from sharedq.mqi.structures import MQMD
+from tests.support.members import TestGroup
+from tests.support.scenes import dump, on_queue
+from tests.support.server import Server
+
+BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE
+LATER = PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE
+LARGE = b"L" * 1_000_000
+
+
+@dataclass
+class Full:
+    """A group on a server of its own, whose memory a test fills."""
+
+    group: TestGroup
+    server: Server
+    connection: QueueManagerConnection
+    queue: Queue
+    other: Queue
+
+    def fill(self) -> None:
+        """From now on the server refuses what needs memory."""
+        self.limit(1)
+
+    def limit(self, used: int) -> None:
+        """Let the server use so many bytes; 0 is no limit."""
+        with self.server.client() as client:
+            client.config_set("maxmemory", used)
+
+    def used(self) -> int:
+        """Bytes that the server uses."""
+        with self.server.client() as client:
+            return int(client.info("memory")["used_memory"])
+
+
+@pytest.fixture(scope="module")
+def own_server() -> Iterator[Server]:
+    server = Server()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def full(own_server: Server, tmp_path: Path) -> Iterator[Full]:
+    group = TestGroup(own_server.url, tmp_path)
+    group.add_member("QM1")
+    group.define_structure("APPL2")
+    group.define_shared("Q")
+    group.define_shared("OTHER", "APPL2")
+    connection = group.connect()
+    queue, other = connection.open("Q", BOTH), connection.open("OTHER", BOTH)
+    for n in range(1, 4):
+        queue.put(b"%d" % n, MQMD(persistence=1))
+    made = Full(group, own_server, connection, queue, other)
+    yield made
+    made.limit(0)
+    group.close()
+
+
+PUTS: dict[str, Callable[[Full], object]] = {
+    "put": lambda full: full.queue.put(b"x"),
+    "put with identifiers and expiry": lambda full: full.queue.put(b"x", MQMD(correl_id=b"c" * 24, expiry=600)),
+    "put of many": lambda full: full.queue.put_many([(MQMD(), b"x")] * 3),
+    "put under syncpoint": lambda full: full.queue.put(b"x", options=PutOption.SYNCPOINT),
+    "definition of a queue": lambda full: full.group.define_shared("NEW"),
+}
+
+
+@pytest.mark.parametrize("name", PUTS)
+def test_what_stores_is_refused_and_nothing_is_half_done(full: Full, name: str) -> None:
+    before = dump(full.group)
+    full.fill()
+    with pytest.raises(MQIError) as caught:
+        PUTS[name](full)
+    assert caught.value.reason == MQRC.STORAGE_MEDIUM_FULL
+    full.limit(0)
+    assert dump(full.group) == before
+    full.queue.put(b"room")
+    assert on_queue(full.group, "Q")[-1] == (b"room", 0)
+
+
+def test_a_commit_whose_puts_come_along_is_refused_whole_and_can_be_tried_again(full: Full) -> None:
+    assert full.queue.get(GetOption.SYNCPOINT).body == b"1"
+    full.queue.put(b"later", options=LATER)
+    before = dump(full.group)
+    full.fill()
+    with pytest.raises(MQIError) as caught:
+        full.connection.commit()
+    assert caught.value.reason == MQRC.STORAGE_MEDIUM_FULL
+    assert dump(full.group) == before
+    full.limit(0)
+    full.connection.commit()
+    assert on_queue(full.group, "Q") == [(b"2", 0), (b"3", 0), (b"later", 0)]
+
+
+def test_a_commit_and_get_takes_nothing_when_its_puts_are_refused(full: Full) -> None:
+    full.queue.put(b"later", options=LATER)
+    full.fill()
+    with pytest.raises(MQIError) as caught:
+        full.queue.commit_and_get(GetOption.SYNCPOINT)
+    assert caught.value.reason == MQRC.BACKED_OUT
+    assert on_queue(full.group, "Q") == [(b"1", 0), (b"2", 0), (b"3", 0)]
+    assert full.queue.commit_and_get(GetOption.SYNCPOINT).body == b"1"
+    full.connection.commit()
+
+
+def test_getting_goes_on(full: Full) -> None:
+    full.fill()
+    assert full.queue.get(GetOption.BROWSE_FIRST).body == b"1"
+    assert full.queue.get(GetOption.SYNCPOINT).body == b"1"
+    full.connection.backout()
+    assert on_queue(full.group, "Q") == [(b"1", 1), (b"2", 0), (b"3", 0)]
+    assert full.queue.get(GetOption.SYNCPOINT).body == b"1"
+    full.connection.commit()
+    assert full.queue.get().body == b"2"
+    assert full.queue.commit_and_get(GetOption.SYNCPOINT | GetOption.WAIT, wait_ms=1000).body == b"3"
+    with pytest.raises(MQIError) as caught:
+        full.other.get(GetOption.WAIT, wait_ms=1)
+    assert caught.value.reason == MQRC.NO_MSG_AVAILABLE
+    full.connection.commit()
+    assert on_queue(full.group, "Q") == []
+    full.connection.disconnect()
+
+
+def test_units_of_work_with_puts_can_be_ended(full: Full) -> None:
+    full.queue.get(GetOption.SYNCPOINT)
+    full.other.put(b"of two structures", options=PutOption.SYNCPOINT)
+    second = full.group.connect()
+    second.open("Q", BOTH).put(b"never", options=PutOption.SYNCPOINT)
+    full.fill()
+    full.connection.commit()
+    second.backout()
+    assert on_queue(full.group, "OTHER", "APPL2") == [(b"of two structures", 0)]
+    assert on_queue(full.group, "Q") == [(b"2", 0), (b"3", 0)]
+
+
+def test_programs_come_leases_are_renewed_and_the_dead_are_recovered(full: Full) -> None:
+    dead = full.group.process()
+    full.group.connect(process=dead).open("Q", BOTH).get(GetOption.SYNCPOINT)
+    full.fill()
+    keys = full.group.group.keys
+    reply = full.group.group.call("admin/renew", [keys.leases, keys.members], [dead.token, 60_000, "QM1", 0])
+    assert reply[0] == 1
+    dead.stop_renewing()
+    assert recover(full.group.group, full.group.connect().connection, dead.token, force=True).is_resolved
+    assert full.group.connect().open("Q", BOTH).get().body == b"1"
+
+
+def test_getting_makes_room_for_puts(full: Full) -> None:
+    full.limit(full.used() + 8 * len(LARGE))
+    put = 0
+    with pytest.raises(MQIError) as caught:
+        while put < 20:
+            full.queue.put(LARGE)
+            put += 1
+    assert caught.value.reason == MQRC.STORAGE_MEDIUM_FULL
+    assert 1 < put < 20
+    assert len(on_queue(full.group, "Q")) == 3 + put
+    for _ in range(3 + put // 2):
+        full.queue.get(GetOption.SYNCPOINT)
+    full.connection.commit()
+    full.queue.put(LARGE)
+    assert len(on_queue(full.group, "Q")) == put - put // 2 + 1

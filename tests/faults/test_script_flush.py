@@ -1,0 +1,98 @@
+"""SCRIPT FLUSH at any moment: calls load what was forgotten, and no call runs without the one before it."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from contextlib import suppress
+
+from sharedq.mqi.constants import GetOption, OpenOption, PutOption
+from sharedq.mqi.errors import MQIError
+from tests.support.members import TestGroup
+from tests.support.scenes import on_queue
+
+BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE
+LATER = PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE
+
+
+def test_every_call_works_after_a_flush(group: TestGroup) -> None:
+    group.define_structure("APPL2")
+    group.define_shared("Q")
+    group.define_shared("OTHER", "APPL2")
+    flush = group.group.client().script_flush
+    flush()
+    connection = group.connect()
+    queue, other = connection.open("Q", BOTH), connection.open("OTHER", BOTH)
+    for number in range(3):
+        flush()
+        queue.put(b"%d" % number)
+    flush()
+    assert queue.get(GetOption.BROWSE_FIRST).body == b"0"
+    flush()
+    assert queue.get(GetOption.SYNCPOINT).body == b"0"
+    queue.put(b"3", options=LATER)
+    flush()
+    assert queue.commit_and_get(GetOption.SYNCPOINT).body == b"1"
+    flush()
+    other.put(b"x", options=PutOption.SYNCPOINT)
+    flush()
+    connection.commit()
+    flush()
+    assert queue.get(GetOption.SYNCPOINT | GetOption.WAIT, wait_ms=1).body == b"2"
+    flush()
+    connection.backout()
+    flush()
+    queue.close()
+    flush()
+    connection.disconnect()
+    assert on_queue(group, "Q") == [(b"2", 1), (b"3", 0)]
+    assert on_queue(group, "OTHER", "APPL2") == [(b"x", 0)]
+
+
+def test_flushes_between_the_calls_of_one_write_break_the_connection_at_worst(group: TestGroup) -> None:
+    group.define_shared("Q")
+    is_over = threading.Event()
+
+    def flush_on() -> None:
+        with group.group.client() as client:
+            while not is_over.is_set():
+                client.script_flush()
+
+    flusher = threading.Thread(target=flush_on)
+    flusher.start()
+    ok, unknown = Counter[bytes](), Counter[bytes]()
+    try:
+        number = 0
+        while number < 120:
+            with suppress(MQIError):
+                queue = group.connect().open("Q", BOTH)
+                while number < 120:
+                    number += 1
+                    body = b"%d" % number
+                    unknown[body] += 1
+                    # With a CorrelId's worth of difference a put and its commit are two calls in one write.
+                    queue.put(body, options=LATER)
+                    queue.put(body + b"'", options=PutOption.SYNCPOINT)
+                    queue.connection.commit()
+                    del unknown[body]
+                    ok[body] += 1
+    finally:
+        is_over.set()
+        flusher.join()
+    found = Counter(body for body, _ in on_queue(group, "Q"))
+    assert max(found.values()) == 1
+    assert all(found[body] == found[body + b"'"] == 1 for body in ok)
+    assert all(found[body] == found[body + b"'"] for body in unknown), "a unit of work is there whole or not at all"
+    assert ok
+
+
+def test_a_script_that_is_not_known_is_loaded_once_and_called_once(group: TestGroup) -> None:
+    group.define_shared("Q")
+    queue = group.connect().open("Q", BOTH)
+    client = group.group.client()
+    client.script_flush()
+    client.config_resetstat()
+    queue.put(b"1")
+    calls = client.info("commandstats")["cmdstat_evalsha"]
+    assert (calls["calls"], calls["failed_calls"] + calls["rejected_calls"]) == (2, 1)
+    assert on_queue(group, "Q") == [(b"1", 0)]

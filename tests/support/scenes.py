@@ -1,0 +1,52 @@
+"""What fault tests look at: every key of a group, what is on a queue, and the recovery of what was lost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from recovery.resolve import recover
+from tests.support.members import TestGroup
+
+
+def keys_of(group: TestGroup, pattern: str = "*") -> list[bytes]:
+    """Names of the group's keys that fit *pattern* behind the structure's tag."""
+    return sorted(group.group.client().scan_iter(match=f"{{{group.group.name}:*}}:{pattern}", count=1000))
+
+
+def dump(group: TestGroup, *, without: tuple[str, ...] = ()) -> dict[bytes, bytes]:
+    """Everything the group holds, but for keys that end in one of *without*."""
+    keys = [key for key in keys_of(group) if not key.decode().endswith(without or ("\0",))]
+    pipeline = group.group.client().pipeline(transaction=False)
+    for key in keys:
+        pipeline.dump(key)
+    return dict(zip(keys, pipeline.execute(), strict=True))
+
+
+def on_queue(group: TestGroup, queue: str, structure: str = "APPL1") -> list[tuple[bytes, int]]:
+    """Body and BackoutCount of what is available on a queue, in delivery order."""
+    keys, client = group.group.structure(structure), group.group.client()
+    ids: Any = client.zrange(keys.queue(queue).available, 0, -1)
+    records: Any = client.hmget(keys.messages, ids) if ids else []
+    return [(record[int.from_bytes(record[3:5]) :], record[2]) for record in records]
+
+
+def stored(group: TestGroup, structure: str = "APPL1") -> int:
+    """How many messages a structure holds, in whichever state."""
+    return group.group.client().hlen(group.group.structure(structure).messages)
+
+
+def until(is_true: Callable[[], object], what: str, limit_s: float = 30.0) -> None:
+    """Return when *is_true* is; another process or thread brings it about."""
+    deadline = time.monotonic() + limit_s
+    while not is_true():
+        assert time.monotonic() < deadline, f"never: {what}"
+        time.sleep(0.002)
+
+
+def recover_lost(group: TestGroup, token: str, by: str = "QM1") -> None:
+    """What the manager's watch does about a lost connection, as soon as the group knows that it was lost."""
+    key = group.group.keys.leases
+    until(lambda: group.group.client().zscore(key, token) is not None, "the lost connection is told")
+    assert recover(group.group, group.connect(by).connection, token).is_resolved
