@@ -17,6 +17,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from sharedq import verbs
 from sharedq.connection import Connection
+from sharedq.forks import after_fork
 from sharedq.handle import Handle
 
 P = ParamSpec("P")
@@ -32,11 +33,13 @@ class Hconn:
         self.number = next(_numbers)
         self.connection = connection
         self._dropped: deque[Handle] = deque()
+        # The connection has a lock of its own; this one can also be tried.
+        self._turn = threading.RLock()
         _live[self.number] = self
 
     def call(self, verb: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Make one call; calls of several threads take turns."""
-        with self.connection.lock:
+        with self._turn:
             while self._dropped:
                 verbs.mqclose(self.connection, self._dropped.popleft())
             return verb(self.connection, *args, **kwargs)
@@ -63,6 +66,18 @@ class Hconn:
     def keep_at_exit(self) -> None:
         """Leave this connection alone when the program ends: what is uncommitted then is backed out."""
         _live.pop(self.number, None)
+
+    def disconnect_unless_busy(self) -> None:
+        """MQDISC, unless a call is being made.
+
+        When the program ends, a daemon thread may be waiting in a get, perhaps for ever. The group backs out what
+        it leaves.
+        """
+        if self._turn.acquire(blocking=False):
+            try:
+                self.disconnect()
+            finally:
+                self._turn.release()
 
 
 _live: dict[int, Hconn] = {}
@@ -93,12 +108,17 @@ def _end_dropped() -> None:
             item.set()
 
 
+def _start_anew_in_child() -> None:
+    """The connections are the parent's; its thread, and whoever held the lock, are not in the child."""
+    global _thread, _thread_lock, _to_end
+    _live.clear()
+    _thread, _thread_lock, _to_end = None, threading.Lock(), SimpleQueue()
+
+
+after_fork(_start_anew_in_child)
+
+
 @atexit.register
 def _disconnect_at_exit() -> None:
     for hconn in list(_live.values()):
-        # A daemon thread may be waiting in a get, perhaps for ever; what it left is then backed out by the group.
-        if hconn.connection.lock.acquire(blocking=False):
-            try:
-                hconn.disconnect()
-            finally:
-                hconn.connection.lock.release()
+        hconn.disconnect_unless_busy()

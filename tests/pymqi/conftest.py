@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from sharedq.api import group_for
 from sharedq.pymqi.hconn import settle
 from tests.support.members import TestGroup
+from tests.support.server import Server
 
 
 @pytest.fixture
-def qsg(group: TestGroup, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestGroup]:
+def qsg(redis_server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestGroup]:
     """A group with the member QM1 and the shared queue ORDERS, and an environment that names it."""
+    # Nobody renews the member's lease, and it must outlast the programs that some tests start.
+    group = TestGroup(redis_server.url, tmp_path, lease_ms=600_000)
+    group.add_member("QM1")
     settings = group.settings
     monkeypatch.setenv("IGQ_GROUP", settings.group)
     monkeypatch.setenv("IGQ_REDIS_URL", str(settings.redis_url))
@@ -28,3 +33,4 @@ def qsg(group: TestGroup, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestGroup
     gc.collect()
     settle()
     programs_group.leave()
+    group.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from sharedq import pymqi
 from sharedq.pymqi import CMQC
+from sharedq.pymqi.hconn import _disconnect_at_exit, settle
 from tests.support.members import TestGroup
 
 pytestmark = pytest.mark.usefixtures("qsg")
@@ -89,7 +91,7 @@ from sharedq import pymqi
 qmgr = pymqi.connect("QM1", disconnect_on_exit={is_disconnected})
 qmgr.put1("ORDERS", b"last words", None, pymqi.PMO(Options=pymqi.CMQC.MQPMO_SYNCPOINT))
 """
-    subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(pymqi.__file__).parents[2], timeout=60)
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(pymqi.__file__).parents[2])
     queue = pymqi.Queue(pymqi.connect("QM1"), "ORDERS")
     for _ in range(depth):
         assert queue.get() == b"last words"
@@ -101,21 +103,40 @@ def test_a_thread_that_waits_for_ever_does_not_keep_the_program() -> None:
     program = """
 import threading
 from sharedq import pymqi
+from sharedq.link import Link
+is_blocked = threading.Event()
+block_then_call = Link.block_then_call
+def watched(*args, **kwargs):
+    is_blocked.set()
+    return block_then_call(*args, **kwargs)
+Link.block_then_call = watched
 qmgr = pymqi.connect("QM1")
-queue = pymqi.Queue(qmgr, "ORDERS", pymqi.CMQC.MQOO_INPUT_SHARED | pymqi.CMQC.MQOO_OUTPUT)
 options = pymqi.GMO(Options=pymqi.CMQC.MQGMO_WAIT, WaitInterval=pymqi.CMQC.MQWI_UNLIMITED)
-first_got = threading.Event()
-def receive():
-    queue.get(None, None, options)
-    first_got.set()
-    queue.get(None, None, options)
-queue.put(b"first")
-threading.Thread(target=receive, daemon=True).start()
-first_got.wait()
-while qmgr._hconn().connection.lock.acquire(blocking=False):
-    qmgr._hconn().connection.lock.release()
+queue = pymqi.Queue(qmgr, "ORDERS")
+threading.Thread(target=queue.get, args=(None, None, options), daemon=True).start()
+is_blocked.wait()
 """
-    subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(pymqi.__file__).parents[2], timeout=60)
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(pymqi.__file__).parents[2])
+
+
+def test_a_forked_child_leaves_its_parents_connection_alone() -> None:
+    qmgr = pymqi.connect("QM1")
+    qmgr.put1("ORDERS", b"of the parent", None, pymqi.PMO(Options=CMQC.MQPMO_SYNCPOINT))
+    child = os.fork()
+    if child == 0:
+        # As the end of the child's program does, and what must not commit.
+        try:
+            _disconnect_at_exit()
+            qmgr.__del__()
+            settle()
+        finally:
+            os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    queue = pymqi.Queue(pymqi.connect("QM1"), "ORDERS")
+    with pytest.raises(pymqi.MQMIError, match="MQRC_NO_MSG_AVAILABLE"):
+        queue.get()
+    qmgr.commit()
+    assert queue.get() == b"of the parent"
 
 
 def test_a_forgotten_connection_is_ended_before_the_next_begins() -> None:
