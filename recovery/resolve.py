@@ -10,8 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-import structlog
-
 from recovery.claim import Claim, ClaimLostError, Refusal
 from recovery.remains import admin_remains, leases_under
 from recovery.report import Recovery, from_record
@@ -20,10 +18,11 @@ from recovery.target import Target
 from sharedq.connection import Connection
 from sharedq.group import Group
 from sharedq.handle import StructureAccess
+from sharedq.log import LibraryLogger
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
 
-log = structlog.get_logger(__name__)
+log = LibraryLogger(__name__)
 
 
 class Phase(StrEnum):

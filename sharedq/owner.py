@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import Protocol
 
 import redis
-import structlog
 
 from sharedq.forks import after_fork
 from sharedq.group import Group
+from sharedq.log import LibraryLogger
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
 
-log = structlog.get_logger(__name__)
+log = LibraryLogger(__name__)
 
 #: A lease is renewed this many times in its length.
 RENEWALS_PER_LEASE = 3

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import structlog
-
+from sharedq.log import LibraryLogger
 from sharedq.mqi.errors import MQIError
 from sharedq.objects.defining import define_at
 from sharedq.objects.definitions import AnyQueue
@@ -11,7 +10,7 @@ from sharedq.objects.deleting import delete_entry
 from sharedq.objects.directory import Entry
 from sharedq.objects.finding import Finder
 
-log = structlog.get_logger(__name__)
+log = LibraryLogger(__name__)
 
 
 def copy_to_active(finder: Finder, template: AnyQueue) -> None:

@@ -1,0 +1,37 @@
+"""Logging of a library: through structlog where the program has set it up, else through the standard ``logging``.
+
+structlog that nobody configured prints every event on standard output, which belongs to the program.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import structlog
+
+
+class LibraryLogger:
+    """Events with fields, at the levels that libraries need."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def debug(self, event: str, **fields: Any) -> None:
+        """Of interest to who looks for a fault."""
+        self._log(logging.DEBUG, event, fields)
+
+    def info(self, event: str, **fields: Any) -> None:
+        """Something worth knowing was done."""
+        self._log(logging.INFO, event, fields)
+
+    def warning(self, event: str, **fields: Any) -> None:
+        """Something did not go as it should; the program goes on."""
+        self._log(logging.WARNING, event, fields)
+
+    def _log(self, level: int, event: str, fields: dict[str, Any]) -> None:
+        if structlog.is_configured():
+            structlog.get_logger(self._name).log(level, event, **fields)
+        else:
+            details = "".join(f" {name}={value}" for name, value in fields.items())
+            logging.getLogger(self._name).log(level, "%s%s", event, details)
