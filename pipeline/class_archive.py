@@ -21,7 +21,8 @@ class ClassArchive:
 
     def __init__(self, directory: Path, java: Path, spark_home: Path, *, make: bool) -> None:
         # Java checks by itself that an archive fits; by the key, a new Java or Spark makes a new one.
-        parts = [java.resolve(), java.resolve().stat().st_mtime_ns, spark_home, spark_home.stat().st_mtime_ns]
+        jars = spark_home / "jars"
+        parts = [java.resolve(), java.resolve().stat().st_mtime_ns, jars, jars.stat().st_mtime_ns]
         self._stem = f"classes-{hashlib.sha256(repr(parts).encode()).hexdigest()[:12]}"
         self._directory = directory
         self._new: Path | None = None

@@ -18,7 +18,6 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from config import load_settings
 from pipeline.schemas import JOURNAL
 from sharedq.deployment import Deployment
 from sharedq.journal import (
@@ -112,6 +111,9 @@ class JournalReader(DataSourceReader):
         yield _batch(rows, arrow)
 
     def _complete_from_settings(self) -> None:
+        # Imported in every worker otherwise, and most are told what they need.
+        from config import load_settings
+
         settings = load_settings()
         self._group = self._group or settings.group
         self._url = self._url or settings.redis_url or ""

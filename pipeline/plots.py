@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pipeline.jobs.recovery_timeline import Recovery
 from pipeline.jobs.series import SLICES_PER_DECADE, Series
@@ -94,44 +94,35 @@ def latency(series: Series, figures: dict[str, PathFigures]) -> bytes:
 
 
 def recovery_chart(recoveries: Sequence[Recovery]) -> bytes:
-    """One bar a failure, one part of it a phase, drawn to scale; PNG."""
-    figure, axes = _figure(1, 0.75 * len(recoveries) + 1.1)
-    axis = axes[0]
-    used: dict[str, Any] = {}
-    longest_ms = max(recovery.total_ms for recovery in recoveries)
-    for line, recovery in enumerate(recoveries):
-        for phase in recovery.phases[1:]:
-            left_s, width_s = (phase.since_failure_ms - phase.duration_ms) / 1000, phase.duration_ms / 1000
-            used[phase.event] = axis.barh(
-                line, width_s, left=left_s, height=0.5, color=PHASE_COLOURS.get(phase.event, _GREY), edgecolor="white"
+    """One strip a failure, one bar a phase, drawn to scale and labelled with what it took; PNG."""
+    figure, axes = _figure(len(recoveries), 0.32 * max(len(recovery.phases) for recovery in recoveries) + 0.2)
+    longest_s = max(recovery.total_ms for recovery in recoveries) / 1000
+    for axis, recovery in zip(axes, recoveries, strict=True):
+        phases = recovery.phases[1:]
+        for line, phase in enumerate(phases):
+            begin_s, end_s = (phase.since_failure_ms - phase.duration_ms) / 1000, phase.since_failure_ms / 1000
+            # A phase of some milliseconds must still be seen.
+            width_s = max(phase.duration_ms / 1000, longest_s / 300)
+            axis.barh(line, width_s, left=begin_s, height=0.62, color=PHASE_COLOURS.get(phase.event, _GREY))
+            took = f"{spell_ms(phase.duration_ms)}{f', by {phase.by}' if phase.by else ''}"
+            # Behind the bar, or before it where there is no room behind.
+            is_late = end_s > 0.8 * longest_s
+            axis.annotate(
+                took,
+                (begin_s if is_late else begin_s + width_s, line),
+                fontsize=9,
+                va="center",
+                xytext=(-5 if is_late else 5, 0),
+                textcoords="offset points",
+                ha="right" if is_late else "left",
             )
-            # A part too short for its text has it in the legend and the table.
-            if phase.duration_ms > 0.07 * longest_ms:
-                axis.text(
-                    left_s + width_s / 2,
-                    line,
-                    spell_ms(phase.duration_ms),
-                    ha="center",
-                    va="center",
-                    color="white",
-                    fontsize=9,
-                    fontweight="bold",
-                )
-    axis.set_yticks(range(len(recoveries)), [f"{recovery.qmgr}" for recovery in recoveries])
-    axis.set_ylim(len(recoveries) - 0.5, -0.5)
-    axis.set_xlabel("seconds since the failure")
-    axis.legend(
-        [used[name] for name in PHASE_COLOURS if name in used],
-        [f"until {name}" for name in PHASE_COLOURS if name in used],
-        loc="lower left",
-        bbox_to_anchor=(0, 1.0),
-        ncols=6,
-        frameon=False,
-        fontsize=9,
-        borderaxespad=0.2,
-        handlelength=1.0,
-        columnspacing=1.4,
-    )
+        axis.set_yticks(range(len(phases)), [f"until {phase.event}" for phase in phases])
+        axis.set_ylim(len(phases) - 0.4, -0.6)
+        axis.set_xlim(0, longest_s * 1.02)
+        axis.set_title(f"{recovery.qmgr}: {recovery.phases[0].event}", loc="left", fontsize=10, fontweight="bold")
+        axis.grid(axis="x", color="#dddddd", linewidth=0.8)
+        axis.set_axisbelow(True)
+    axes[-1].set_xlabel("seconds since the failure")
     return _png(figure)
 
 

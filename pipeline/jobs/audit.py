@@ -5,7 +5,7 @@ The data stays in Spark; only counts, a few examples and the points of the plots
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from pipeline.errors import PipelineError
 from pipeline.jobs.copies import copies_of_journal, copies_of_run, relevant_lives, with_journal_findings
-from pipeline.jobs.lives import message_lives
+from pipeline.jobs.lives import TRANSMIT_QUEUE, message_lives
 from pipeline.jobs.order import deliveries, out_of_sequence
 from pipeline.jobs.recovery_timeline import recoveries
 from pipeline.jobs.series import Series, read_series
@@ -76,17 +76,18 @@ def audit(
     # Kept: what is added while the audit works must not be in one query and missing in the next.
     journal = part.read(spark).persist()
     try:
-        facts = journal_facts(journal, part)
+        extents = {row["structure"]: row for row in structure_extents(journal).collect()}
+        facts = journal_facts(extents, part)
         if not facts.events and records is None:
             raise PipelineError(f"the journal of group {part.group} has no events to judge; is it switched on?")
         on_step(f"following the messages through {facts.events:,} events")
-        lives = message_lives(journal).persist()
-        missing = missing_messages(spark, lives, part, facts).persist()
-        judged = with_journal_findings(lives, missing)
+        lives = message_lives(journal, has_hops=any(row["has_hops"] for row in extents.values())).persist()
+        first_numbers = {name: row["first_number"] for name, row in extents.items() if row["first_number"]}
+        judged = with_journal_findings(lives, first_numbers, missing_messages(spark, lives, part, facts))
         if records is None:
             copies = copies_of_journal(judged, out_of_sequence(deliveries(judged)))
         else:
-            judged = relevant_lives(judged, records.expected)
+            judged = relevant_lives(judged, records.expected).persist()
             copies = copies_of_run(judged, out_of_sequence(deliveries(judged)), records)
         copies = copies.persist()
         on_step("counting")
@@ -103,7 +104,7 @@ def audit(
             unknown_settled=tally(copies, "unknown_because") if counts["unknown"] else {},
             figures={path: _figures(row) for path, row in by_path.items() if row["p50"] is not None},
             recoveries=recoveries(records.timeline if records else ()),
-            peer_work=[PeerWork(**row.asDict()) for row in peer_work(journal).collect()],
+            peer_work=_peer_work(journal) if any(row["has_recovery"] for row in extents.values()) else [],
             journal=facts,
         )
         return verdict, read_series(journal, copies)
@@ -111,23 +112,34 @@ def audit(
         spark.catalog.clearCache()
 
 
-def journal_facts(journal: DataFrame, part: JournalPart) -> JournalFacts:
-    """How much was read, and which structures' journals have lost their beginning."""
-    time_ms = F.unix_millis("time")
-    row = journal.agg(
+def structure_extents(journal: DataFrame) -> DataFrame:
+    """What there is of each structure: a row each. ``has_hops``: something was got from the transmit queue."""
+    time_ms, is_put = F.unix_millis("time"), F.col("event") == "put"
+    return journal.groupBy("structure").agg(
         F.count("*").alias("events"),
         F.min(time_ms).alias("first_ms"),
         F.max(time_ms).alias("last_ms"),
-        F.collect_set("structure").alias("structures"),
-    ).collect()[0]
-    names = tuple(sorted(row["structures"]))
+        F.min(F.when(is_put, F.col("message_number"))).alias("first_number"),
+        F.max((F.col("event") == "get") & (F.col("queue") == TRANSMIT_QUEUE)).alias("has_hops"),
+        F.max("recovered").alias("has_recovery"),
+    )
+
+
+def journal_facts(extents: Mapping[str, Row], part: JournalPart) -> JournalFacts:
+    """How much was read, and which structures' journals have lost their beginning."""
     deployment = Deployment(part.url)
-    trimmed = tuple(name for name in names if _is_trimmed(deployment, part.group, name))
-    return JournalFacts(part.group, row["events"], row["first_ms"], row["last_ms"], names, trimmed)
+    return JournalFacts(
+        group=part.group,
+        events=sum(row["events"] for row in extents.values()),
+        first_ms=min((row["first_ms"] for row in extents.values()), default=None),
+        last_ms=max((row["last_ms"] for row in extents.values()), default=None),
+        structures=tuple(sorted(extents)),
+        trimmed_structures=tuple(name for name in sorted(extents) if _is_trimmed(deployment, part.group, name)),
+    )
 
 
-def missing_messages(spark: SparkSession, lives: DataFrame, part: JournalPart, facts: JournalFacts) -> DataFrame:
-    """Messages that by the journal wait on a queue, and that their structure does not hold.
+def missing_messages(spark: SparkSession, lives: DataFrame, part: JournalPart, facts: JournalFacts) -> DataFrame | None:
+    """Messages that by the journal wait on a queue, and that their structure does not hold; None for none.
 
     What was got after the journal was read is found by reading on from there, and is not missing.
     """
@@ -142,7 +154,7 @@ def missing_messages(spark: SparkSession, lives: DataFrame, part: JournalPart, f
 
     missing = asked.mapInArrow(not_held, asked.schema).persist()
     if missing.isEmpty():
-        return missing
+        return None
     later = part.read(spark, start=str(facts.last_ms or 0), end="+")
     ended = later.where(F.col("event").isin("get", "expire")).select("structure", "message_number")
     return missing.join(ended.distinct(), ["structure", "message_number"], "left_anti")
@@ -226,6 +238,10 @@ def peer_work(journal: DataFrame) -> DataFrame:
         )
         .orderBy("first_ms")
     )
+
+
+def _peer_work(journal: DataFrame) -> list[PeerWork]:
+    return [PeerWork(**row.asDict()) for row in peer_work(journal).collect()]
 
 
 def _is_trimmed(deployment: Deployment, group: str, structure: str) -> bool:

@@ -6,6 +6,8 @@ is what an input row demands, named by path and CorrelId, however many messages 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
@@ -16,37 +18,36 @@ from pipeline.records import RunRecords
 _COPY = ["correl", "path"]
 
 
-def with_journal_findings(lives: DataFrame, missing: DataFrame) -> DataFrame:
+def with_journal_findings(
+    lives: DataFrame, first_numbers: Mapping[str, int], missing: DataFrame | None = None
+) -> DataFrame:
     """Add what the journal alone tells: ``is_on_queue``, ``is_missing`` and ``is_odd_because``.
 
-    *missing* names (``structure``, ``message_number``) the messages that should be on a queue and are not.
+    Args:
+        first_numbers: structure -> the first message whose put its journal has.
+        missing: messages (``structure``, ``message_number``) that should be on a queue and are not; None for none.
     """
-    gone = missing.select("structure", "message_number", F.lit(True).alias("was_missing"))
+    if missing is None:
+        lives = lives.withColumn("was_missing", F.lit(False))
+    else:
+        gone = missing.select("structure", "message_number", F.lit(True).alias("was_missing"))
+        lives = lives.join(gone, ["structure", "message_number"], "left").fillna(False, ["was_missing"])
     is_left = F.col("is_committed") & (F.col("gets") == 0) & (F.col("expiries") == 0)
-    never_put = F.col("put_at").isNull() & (F.col("gets") > 0)
+    was_got, was_put = F.col("gets") > 0, F.col("put_at").isNotNull()
+    # A message older than the journal's first put was put before the journal begins.
+    is_young = F.lit(False)
+    for structure, number in first_numbers.items():
+        is_young = is_young | ((F.col("structure") == structure) & (F.col("message_number") > number))
     return (
-        lives.join(F.broadcast(first_numbers(lives)), "structure", "left")
-        .join(gone, ["structure", "message_number"], "left")
-        .withColumn("is_missing", is_left & F.coalesce("was_missing", F.lit(False)))
-        .withColumn("is_on_queue", is_left & F.col("was_missing").isNull())
+        lives.withColumn("is_missing", is_left & F.col("was_missing"))
+        .withColumn("is_on_queue", is_left & ~F.col("was_missing"))
         .withColumn(
             "is_odd_because",
-            # A message older than the journal's first put was put before the journal begins.
-            F.when(never_put & (F.col("message_number") > F.col("first_number")), "got but never put")
-            .when(
-                (F.col("gets") > 0) & F.col("put_at").isNotNull() & ~F.col("is_committed"),
-                "got, its put not committed",
-            )
+            F.when(was_got & ~was_put & is_young, "got but never put")
+            .when(was_got & was_put & ~F.col("is_committed"), "got, its put not committed")
             .when(F.col("delivered_at") < F.col("available_at"), "got before its put was committed"),
         )
-        .drop("was_missing", "first_number")
-    )
-
-
-def first_numbers(lives: DataFrame) -> DataFrame:
-    """For each structure, the first message whose put the journal has."""
-    return (
-        lives.where(F.col("put_at").isNotNull()).groupBy("structure").agg(F.min("message_number").alias("first_number"))
+        .drop("was_missing")
     )
 
 

@@ -13,11 +13,16 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 TRANSMIT_QUEUE = "SYSTEM.QSG.TRANSMIT.QUEUE"
 
 
-def message_lives(journal: DataFrame) -> DataFrame:
-    """Every message of the journal, one row each; `summarize_messages` and `name_path` name the columns."""
+def message_lives(journal: DataFrame, *, has_hops: bool = True) -> DataFrame:
+    """Every message of the journal, one row each; `summarize_messages` and `name_path` name the columns.
+
+    Args:
+        has_hops: false where it is known that nothing was got from the transmit queue; that saves two joins.
+    """
     events = with_place(journal)
     outcomes = with_outcome(message_events(events), unit_ends(events))
-    return name_path(join_hops(summarize_messages(outcomes)))
+    lives = summarize_messages(outcomes)
+    return name_path(join_hops(lives) if has_hops else lives.withColumn("is_hopped", F.lit(False)))
 
 
 def with_place(journal: DataFrame) -> DataFrame:

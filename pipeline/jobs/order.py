@@ -6,8 +6,6 @@ Every function takes deliveries (lives with a committed put and a committed get)
 
 from __future__ import annotations
 
-from functools import reduce
-
 from pyspark.sql import DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
@@ -22,19 +20,19 @@ def deliveries(lives: DataFrame) -> DataFrame:
 
 
 def out_of_sequence(delivered: DataFrame) -> DataFrame:
-    """All violations; a message that breaks several rules has a row for each."""
-    in_lanes = with_lane(delivered)
-    found = [late_in_group(delivered), overtook_its_connection(in_lanes), overtook_its_source(in_lanes)]
-    return reduce(DataFrame.unionByName, found)
+    """All violations; a message that breaks two rules has a row for each."""
+    return late_in_group(delivered).unionByName(overtaking(with_lane(delivered)))
 
 
 def late_in_group(delivered: DataFrame) -> DataFrame:
     """Members of a group that were got from a queue after a later member."""
     before = Window.partitionBy("structure", "queue", "group_id").orderBy("got_at").rowsBetween(*_BEFORE)
     late = F.max("msg_seq_number").over(before) > F.col("msg_seq_number")
-    return _violations(
-        delivered.where(F.col("group_id").isNotNull()).withColumn("is_late", late).where("is_late"),
-        "got after a later member of its group",
+    return (
+        delivered.where(F.col("group_id").isNotNull())
+        .withColumn("is_late", late)
+        .where("is_late")
+        .select("structure", "message_number", F.lit("got after a later member of its group").alias("why"))
     )
 
 
@@ -67,27 +65,19 @@ def queues_with_consumers_at_once(private: DataFrame) -> DataFrame:
     )
 
 
-def overtook_its_connection(in_lanes: DataFrame) -> DataFrame:
-    """Messages got before one that the same connection had put before them.
+def overtaking(in_lanes: DataFrame) -> DataFrame:
+    """Messages got before one of their lane that had to come first.
 
-    Puts inside units of work are compared with each other, and so are puts outside: a message put
-    outside a unit of work rightly passes one that was put earlier and committed later.
+    That is one that was committed before they were put; and of the same connection, one that was put before.
+    For the latter, puts inside units of work are compared with each other, and so are puts outside: a message
+    put outside a unit of work rightly passes one that was put earlier and committed later.
     """
-    is_inside = F.col("put_unit").isNotNull()
-    later_got = _later_got("lane", "put_owner", is_inside)
-    overtook = F.min("put_at").over(later_got) < F.col("put_at")
-    return _violations(
-        in_lanes.withColumn("overtook", overtook).where("overtook"), "got before a message put before it"
-    )
-
-
-def overtook_its_source(in_lanes: DataFrame) -> DataFrame:
-    """Messages got before one of the same manager that was there before they were put."""
-    overtook = F.min("available_at").over(_later_got("lane")) < F.col("put_at")
-    return _violations(
-        in_lanes.withColumn("overtook", overtook).where("overtook"),
+    by_connection = _later_got("lane", "put_owner", F.col("put_unit").isNotNull())
+    why = F.when(
+        F.min("available_at").over(_later_got("lane")) < F.col("put_at"),
         "got before a message committed before it was put",
-    )
+    ).when(F.min("put_at").over(by_connection) < F.col("put_at"), "got before a message put before it")
+    return in_lanes.select("structure", "message_number", why.alias("why")).where(F.col("why").isNotNull())
 
 
 def late_in_records(received: DataFrame) -> DataFrame:
@@ -109,7 +99,3 @@ def _later_got(*partition: object) -> WindowSpec:
         .orderBy(F.col("got_at").desc())
         .rowsBetween(*_BEFORE)
     )
-
-
-def _violations(found: DataFrame, why: str) -> DataFrame:
-    return found.select("structure", "message_number", F.lit(why).alias("why"))

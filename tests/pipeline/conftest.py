@@ -16,13 +16,9 @@ from tests.pipeline.support import HandWrittenJournal
 
 
 @pytest.fixture(scope="session")
-def spark(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    # The cache keeps the class archive: the next run of the tests starts faster.
-    cache = getattr(pytestconfig, "cache", None)
-    data_dir = cache.mkdir("spark") if cache else tmp_path_factory.mktemp("spark")
-    with spark_session(
-        data_dir, master="local[2]", make_archive=True, conf={"spark.sql.shuffle.partitions": "2"}
-    ) as session:
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    data_dir = tmp_path_factory.mktemp("spark")
+    with spark_session(data_dir, master="local[2]", conf={"spark.sql.shuffle.partitions": "2"}) as session:
         yield session
 
 

@@ -1,0 +1,121 @@
+"""`python -m pipeline`: what it tells, and how it fails. No Spark is started here."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from pipeline import plots
+from pipeline.__main__ import app
+from pipeline.jobs.recovery_timeline import recoveries
+from pipeline.jobs.series import Series
+from pipeline.jobs.verdict import MEANINGS, Finding, JournalFacts, PathFigures, PeerWork, Verdict
+from pipeline.report import headline, print_summary, write_report
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.fixture
+def verdict() -> Verdict:
+    counts = dict.fromkeys(MEANINGS, 0) | {"expected": 3, "sent": 3, "delivered": 2, "lost": 1}
+    events = [
+        {"t_ms": 1_000, "event": "killed", "qmgr": "JFK", "by": "<demo>"},
+        {"t_ms": 6_000, "event": "detected", "qmgr": "JFK", "by": "LGA"},
+    ]
+    return Verdict(
+        has_run=True,
+        counts=counts,
+        counts_by_path={"igq": counts},
+        findings={"lost": [Finding("igq 0a", "never put")]},
+        lost_because={"never put": 1},
+        unknown_settled={},
+        figures={"igq": PathFigures(2, 0, 2_000, 1.0, 5, 7, 9, 9)},
+        recoveries=recoveries(events),
+        peer_work=[PeerWork("JFK", "LGA", 1, 2, 6, 6_100, 6_900)],
+        journal=JournalFacts("QSG1", 9, 0, 7_000, ("@JFK", "APPL1"), ("APPL1",)),
+    )
+
+
+@pytest.fixture
+def series() -> Series:
+    return Series(1_000, {"put": {0: 3}, "got": {1_000: 1, 2_000: 1}}, {"igq": {5: 1, 7: 1}})
+
+
+def test_the_verdict_file_holds_everything_and_says_first_how_it_ended(verdict: Verdict, tmp_path: Path) -> None:
+    verdict.write(tmp_path / "verdict.json")
+
+    written = json.loads((tmp_path / "verdict.json").read_text(encoding="utf-8"))
+
+    assert written["verdict"] == "failed"
+    assert written["counts"]["lost"] == 1
+    assert written["findings"]["lost"] == [{"copy": "igq 0a", "why": "never put"}]
+    assert written["recoveries"][0]["phases"][1]["duration_ms"] == 5_000
+    assert [path.name for path in tmp_path.iterdir()] == ["verdict.json"]
+
+
+def test_the_report_is_one_file_that_refers_to_nothing_outside(
+    verdict: Verdict, series: Series, tmp_path: Path
+) -> None:
+    write_report(verdict, series, tmp_path / "report.html")
+
+    html = (tmp_path / "report.html").read_text(encoding="utf-8")
+
+    assert "Failed: of 3 message copies, 1 lost." in html
+    assert html.count("data:image/png;base64,") == 3
+    assert "http" not in html
+    assert "$" not in html
+    assert "&lt;demo&gt;" in html
+    assert "<demo>" not in html
+    assert "The oldest events of APPL1 are no longer kept" in html
+
+
+def test_every_plot_is_a_picture_also_when_there_is_little_to_draw(verdict: Verdict, series: Series) -> None:
+    one_slice = Series(100, {"put": {0: 1}})
+
+    assert plots.throughput(series, verdict.recoveries).startswith(PNG)
+    assert plots.throughput(one_slice, []).startswith(PNG)
+    assert plots.latency(series, verdict.figures).startswith(PNG)
+    assert plots.recovery_chart(verdict.recoveries).startswith(PNG)
+
+
+def test_the_terminal_shows_the_faults_and_names_the_first_copies(verdict: Verdict) -> None:
+    console = Console(width=100, record=True, quiet=False, file=open("/dev/null", "w"))  # noqa: PTH123, SIM115
+    print_summary(verdict, console)
+
+    text = console.export_text()
+
+    assert "lost: igq 0a: never put" in text
+    assert "recovery of JFK: killed 0.0 s -> detected 5.0 s" in text
+    assert text.rstrip().endswith(headline(verdict))
+
+
+def test_help_teaches_the_job_and_its_exit_status() -> None:
+    shown = CliRunner().invoke(app, ["audit", "--help"], env={"COLUMNS": "120"})
+
+    assert shown.exit_code == 0
+    assert "Exit status: 0" in " ".join(shown.stdout.split())
+    assert all(option in shown.stdout for option in ("--run", "--group", "--url", "--master", "--output", "--from"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "what"),
+    [
+        (["--from", "yesterday"], {}, "'yesterday' is no place in the journal"),
+        ([], {"IGQ_GROUP": "toolong"}, "IGQ_GROUP=toolong"),
+        ([], {"JAVA_HOME": "/nowhere"}, "JAVA_HOME=/nowhere: no Java that runs"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line_and_status_2(
+    arguments: list[str], environment: dict[str, str], what: str, tmp_path: Path
+) -> None:
+    shown = CliRunner().invoke(app, ["audit", *arguments], env={"IGQ_DATA_DIR": str(tmp_path), **environment})
+
+    assert shown.exit_code == 2
+    lines = [line for line in shown.stderr.splitlines() if not line.startswith("audit: ")]
+    assert len(lines) == 1
+    assert lines[0].startswith("igq pipeline audit: ")
+    assert what in lines[0]
