@@ -136,14 +136,14 @@ class Queue:
         """MQPUT one message; returns its descriptor with the identifiers it was given."""
         md = MQMD() if md is None else md
         with self.connection.lock:
-            putting.put(self.connection, self._open_handle(), md, MQPMO(options=PutOption(options)), body)
+            putting.put(self.connection, self._open_handle(), md, MQPMO(options=int(options)), body)
         return md
 
     def put_many(self, messages: Iterable[tuple[MQMD, bytes]], *, options: PutOption | int = 0) -> list[MQMD]:
         """MQPUT many in few round trips (100 messages or 1 MiB each)."""
         batch = list(messages)
         with self.connection.lock:
-            putting.put_many(self.connection, self._open_handle(), batch, MQPMO(options=PutOption(options)))
+            putting.put_many(self.connection, self._open_handle(), batch, MQPMO(options=int(options)))
         return [md for md, _ in batch]
 
     def get(
@@ -164,21 +164,21 @@ class Queue:
         Raises:
             MQIError: 2033 nothing fits, ...
         """
-        gmo = MQGMO(options=GetOption(options), wait_interval=wait_ms)
+        gmo = MQGMO(options=int(options), wait_interval=wait_ms)
         if match_options is not None:
-            gmo.match_options = MatchOption(match_options)
+            gmo.match_options = int(match_options)
         with self.connection.lock:
             return getting.get(self.connection, self._open_handle(), match or MQMD(), gmo, max_length=max_length)
 
     def get_many(self, count: int, options: GetOption | int = 0, *, wait_ms: int = 0) -> list[Message]:
         """Take up to *count* (1..100) messages in one round trip; at least one, else 2033."""
-        gmo = MQGMO(options=GetOption(options), wait_interval=wait_ms)
+        gmo = MQGMO(options=int(options), wait_interval=wait_ms)
         with self.connection.lock:
             return getting.get_many(self.connection, self._open_handle(), gmo, count)
 
     def commit_and_get(self, options: GetOption | int = 0, *, wait_ms: int = 0) -> Message:
         """MQCMIT and the next MQGET in one round trip."""
-        gmo = MQGMO(options=GetOption(options), wait_interval=wait_ms)
+        gmo = MQGMO(options=int(options), wait_interval=wait_ms)
         with self.connection.lock:
             return getting.commit_and_get(self.connection, self._open_handle(), gmo)
 

@@ -184,15 +184,19 @@ def _take(
     def call(waiter: bytes) -> ScriptCall:
         return _get_call(connection, handle, selection, options, count, max_length, waiter, connection.unit.id)
 
-    waiter = selection.waiter_text(is_browse=False)
-    reply = _call_or_wait(connection, handle, options, call, waiter, wait_ms, first_reply)
+    reply = first_reply
+    if reply is None and not wait_ms and not handle.facts.is_get_inhibited:
+        reply = connection.call(*call(b""))
+    if reply is None or reply[0]:
+        waiter = selection.waiter_text(is_browse=False)
+        reply = _call_or_wait(connection, handle, options, call, waiter, wait_ms, reply)
     messages = _decode(handle, reply)
+    if not options & _IN_UNIT:
+        return messages
     taken = len(messages) if reply[0] != MQRC.TRUNCATED_MSG_FAILED else 0
     kept = taken
     if options & _SYNCPOINT_IF_PERSISTENT:
         kept = sum(message.md.persistence for message in messages[:taken])
-    elif not options & _SYNCPOINT:
-        kept = 0
     if kept:
         connection.unit.add(handle.structure.keys.name, handle.name, kept)
     return messages
@@ -252,17 +256,16 @@ def _decode(handle: Handle, reply: Sequence[bytes]) -> list[Message]:
     now_ms = int(time.time() * 1000)
     number = handle.structure.number
     is_transmission = handle.facts.is_transmission
-    # A part of the shared transmission queue holds what is addressed to the manager whose structure it is in.
-    remote_qmgr = handle.structure.keys.name.removeprefix("@").encode()
     messages: list[Message] = []
     for position in range(2, len(reply), 2):
         md, body = decode_record(reply[position + 1], message_number(reply[position]), number, now_ms)
         if is_transmission and record_flags(reply[position + 1]) & RECORD_DESTINATION:
+            # A part of the shared transmission queue holds what is addressed to the manager of its structure.
+            remote_qmgr = handle.structure.keys.name.removeprefix("@").encode()
             body = as_transmitted(md, body, record_destination(reply[position + 1]), remote_qmgr)
         messages.append(Message(md, body, len(body)))
-    reason = MQRC(int(reply[0]))
-    if reason:
-        messages[0].reason = reason
+    if reply[0]:
+        messages[0].reason = MQRC(int(reply[0]))
         messages[0].data_length = int(reply[1])
     return messages
 
@@ -351,7 +354,7 @@ def _call_or_wait(
                 raise error_for(MQRC.GET_INHIBITED, "MQGET", handle.object_name)
             is_waiting = wait_ms != 0 and left_s > 0
             reply = connection.call(*make_call(waiter if is_waiting else b""))
-        if reply[0] in (0, MQRC.TRUNCATED_MSG_ACCEPTED, MQRC.TRUNCATED_MSG_FAILED):
+        if not reply[0] or reply[0] in (MQRC.TRUNCATED_MSG_ACCEPTED, MQRC.TRUNCATED_MSG_FAILED):
             return reply
         if reply[0] == _STALE:
             take_definition(handle, reply)

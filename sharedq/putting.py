@@ -22,7 +22,7 @@ from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import MAX_PRIORITY, NULL_ID, PRIORITY_AS_Q_DEF, UNLIMITED_EXPIRY
 from sharedq.mqi.options import check_put_options
 from sharedq.mqi.structures import MQMD, MQPMO
-from sharedq.record import encode_record, needs_look
+from sharedq.record import RECORD_NEEDS_LOOK, encode_record, record_flags
 from sharedq.refresh import refresh_definition, take_definition
 from sharedq.transmission import as_transmitted
 from sharedq.unit_of_work import CHUNK_MESSAGES
@@ -73,7 +73,31 @@ def put(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body: byte
     Raises:
         MQIError: the message was not put, or (2009) its fate is unknown.
     """
-    return put_many(connection, handle, [(md, body)], pmo)
+    options = int(pmo.options)
+    in_unit = _check(connection, handle, options, 1)
+    if in_unit and options & _ASYNC_RESPONSE:
+        return _put_later(connection, handle, [(md, body)], options)
+    flush_pending(connection)
+    priority, persistence = md.priority, md.persistence
+    while True:
+        # The round before may have filled them in from a stale definition.
+        md.priority, md.persistence = priority, persistence
+        try:
+            warning, arguments, details = _prepare(connection, handle, ((md, body),), options)
+        except MQIError:
+            if refresh_definition(connection, handle):
+                continue
+            raise
+        reply = connection.call(*put_call(connection, handle, arguments, details, in_unit))
+        if not reply[0]:
+            break
+        if reply[0] != _STALE:
+            raise connection.error(reply[0], "MQPUT", handle.object_name)
+        take_definition(handle, reply, for_put=True)
+    if in_unit:
+        connection.unit.add(handle.structure.keys.name, handle.name, 1, is_put=True)
+    _return_identifiers(connection, handle, ((md, body),), (reply[1],), pmo)
+    return warning
 
 
 def put_many(connection: Connection, handle: Handle, messages: Sequence[tuple[MQMD, bytes]], pmo: MQPMO) -> MQRC:
@@ -84,20 +108,27 @@ def put_many(connection: Connection, handle: Handle, messages: Sequence[tuple[MQ
     Raises:
         MQIError: as for ``put``.
     """
-    reason = check_put_options(pmo.options)
+    options = int(pmo.options)
+    in_unit = _check(connection, handle, options, len(messages))
+    if in_unit and options & _ASYNC_RESPONSE:
+        return _put_later(connection, handle, messages, options)
+    flush_pending(connection)
+    return _put_now(connection, handle, messages, pmo, in_unit)
+
+
+def _check(connection: Connection, handle: Handle, options: int, count: int) -> bool:
+    """Refuse what no definition need be asked for; whether the puts belong to the unit of work."""
+    reason = check_put_options(options)
     if reason:
         raise error_for(reason, "MQPUT", handle.object_name)
     if not handle.options & _OUTPUT:
         raise error_for(MQRC.NOT_OPEN_FOR_OUTPUT, "MQPUT", handle.object_name)
-    if connection.is_quiescing and pmo.options & _FAIL_IF_QUIESCING:
+    if connection.is_quiescing and options & _FAIL_IF_QUIESCING:
         raise error_for(MQRC.Q_MGR_QUIESCING, "MQPUT", handle.object_name)
-    in_unit = bool(pmo.options & _SYNCPOINT)
-    if in_unit:
-        check_unit_room(connection, len(messages))
-    if in_unit and pmo.options & _ASYNC_RESPONSE:
-        return _put_later(connection, handle, messages, pmo)
-    flush_pending(connection)
-    return _put_now(connection, handle, messages, pmo, in_unit)
+    if not options & _SYNCPOINT:
+        return False
+    check_unit_room(connection, count)
+    return True
 
 
 def check_unit_room(connection: Connection, count: int) -> None:
@@ -135,7 +166,7 @@ def _put_batches(
         numbers: of the messages stored so far, filled in here.
     """
     asked = [(md.priority, md.persistence) for md, _ in messages]
-    warning = MQRC.NONE
+    warning, options = MQRC.NONE, int(pmo.options)
     while len(numbers) < len(messages):
         # Batches that are in stay as they are; what follows them goes by the definition in force.
         rest = messages[len(numbers) :]
@@ -143,7 +174,7 @@ def _put_batches(
             # The round before this one may have filled them in from a stale definition.
             md.priority, md.persistence = priority, persistence
         try:
-            warned, arguments, details = _prepare(connection, handle, rest, pmo)
+            warned, arguments, details = _prepare(connection, handle, rest, options)
         except MQIError:
             # What refused it is an attribute; only the definition in force may refuse.
             if refresh_definition(connection, handle):
@@ -155,14 +186,14 @@ def _put_batches(
 
 
 def _prepare(
-    connection: Connection, handle: Handle, messages: Sequence[tuple[MQMD, bytes]], pmo: MQPMO
+    connection: Connection, handle: Handle, messages: Sequence[tuple[MQMD, bytes]], options: int
 ) -> tuple[MQRC, list[tuple[int, str, bytes]], list[str]]:
     """Arguments of the put script for each message, by the handle's definition."""
     facts = handle.facts
     if facts.is_put_inhibited:
         raise error_for(MQRC.PUT_INHIBITED, "MQPUT", handle.object_name)
     length_max = facts.max_msg_length
-    is_journaled = connection.group.settings.journal
+    is_journaled = connection.journal_max != "0"
     put_time_ms = int(time.time() * 1000)
     warning = MQRC.NONE
     arguments: list[tuple[int, str, bytes]] = []
@@ -172,14 +203,15 @@ def _prepare(
             raise error_for(
                 MQRC.MSG_TOO_BIG_FOR_Q, "MQPUT", handle.object_name, f"{len(body)} bytes, MAXMSGL({length_max})"
             )
-        if _complete_descriptor(connection, handle, md, pmo):
+        if _complete_descriptor(connection, handle, md, options):
             warning = MQRC.PRIORITY_EXCEEDS_MAXIMUM
         if handle.destination and not handle.is_intra_group:
             record = _conventional_record(connection, handle, md, body, put_time_ms)
         else:
             record = encode_record(md, body, connection.origin, put_time_ms, handle.destination or None)
         place = facts.default_priority if facts.is_fifo else md.priority
-        arguments.append(((MAX_PRIORITY - place) * PRIORITY_STEP, "x" if needs_look(md) else "", record))
+        look = "x" if record_flags(record) & RECORD_NEEDS_LOOK else ""
+        arguments.append(((MAX_PRIORITY - place) * PRIORITY_STEP, look, record))
         if is_journaled:
             details.append(journal_detail(md, len(body)))
     return warning, arguments, details
@@ -192,7 +224,7 @@ def _conventional_record(connection: Connection, handle: Handle, md: MQMD, body:
     return encode_record(outer, data, connection.origin, put_time_ms)
 
 
-def _complete_descriptor(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO) -> bool:
+def _complete_descriptor(connection: Connection, handle: Handle, md: MQMD, options: int) -> bool:
     """Check the descriptor, resolve what it leaves to the queue; true when its priority was too high (2049)."""
     facts = handle.facts
     is_too_high = False
@@ -214,13 +246,13 @@ def _complete_descriptor(connection: Connection, handle: Handle, md: MQMD, pmo: 
         raise error_for(MQRC.MISSING_REPLY_TO_Q, "MQPUT", handle.object_name)
     if md.reply_to_q.strip(b" \0") and not md.reply_to_q_mgr.strip(b" \0"):
         md.reply_to_q_mgr = connection.origin
-    if pmo.options & _NEW_MSG_ID:
+    if options & _NEW_MSG_ID:
         md.msg_id = NULL_ID
-    if pmo.options & _NEW_CORREL_ID:
+    if options & _NEW_CORREL_ID:
         md.correl_id = new_identifier(connection.origin)
     if md.msg_flags & _GROUP_FLAGS and md.group_id == NULL_ID:
         md.group_id = new_identifier(connection.origin)
-    if not pmo.options & _KEEP_CONTEXT:
+    if not options & _KEEP_CONTEXT:
         set_default_context(md, connection.appl_name_bytes)
     return is_too_high
 
@@ -272,9 +304,9 @@ def put_call(
     in_unit: bool,
 ) -> ScriptCall:
     """The script call that stores one batch."""
-    keys, queue = handle.structure.keys, handle.queue
-    if not in_unit and not handle.checks and not handle.is_intra_group and not any(look for _, look, _ in arguments):
+    if not in_unit and not handle.checks and not handle.is_intra_group and not _has_look(arguments):
         return _put_plain_call(connection, handle, arguments, details)
+    keys, queue = handle.structure.keys, handle.queue
     return (
         "structure/put",
         (
@@ -306,6 +338,10 @@ def put_call(
             *(part for message in arguments for part in message),
         ),
     )
+
+
+def _has_look(arguments: Sequence[tuple[int, str, bytes]]) -> bool:
+    return bool(arguments[0][1]) if len(arguments) == 1 else any(look for _, look, _ in arguments)
 
 
 def _put_plain_call(
@@ -362,14 +398,14 @@ def journal_detail(md: MQMD, length: int) -> str:
 # -- asynchronous puts ---------------------------------------------------------------------------------------------
 
 
-def _put_later(connection: Connection, handle: Handle, messages: Sequence[tuple[MQMD, bytes]], pmo: MQPMO) -> MQRC:
+def _put_later(connection: Connection, handle: Handle, messages: Sequence[tuple[MQMD, bytes]], options: int) -> MQRC:
     """MQPMO_ASYNC_RESPONSE: buffer; the messages leave with the commit, the next get, or a full buffer."""
     try:
-        warning, arguments, details = _prepare(connection, handle, messages, pmo)
+        warning, arguments, details = _prepare(connection, handle, messages, options)
     except MQIError:
         if not refresh_definition(connection, handle):
             raise
-        warning, arguments, details = _prepare(connection, handle, messages, pmo)
+        warning, arguments, details = _prepare(connection, handle, messages, options)
     for position, argument in enumerate(arguments):
         connection.pending.append(PendingPut(handle, argument, details[position] if details else ""))
     if len(connection.pending) >= PENDING_MESSAGES:
