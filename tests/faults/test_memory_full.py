@@ -173,7 +173,7 @@ def test_getting_makes_room_for_puts(full: Full) -> None:
     full.limit(full.used() + 8 * len(LARGE))
     reasons = [reason_of_put(full) for _ in range(20)]
     put = reasons.index(MQRC.STORAGE_MEDIUM_FULL)
-    assert 1 < put
+    assert put > 1
     assert reasons == [MQRC.NONE] * put + [MQRC.STORAGE_MEDIUM_FULL] * (20 - put)
     assert len(on_queue(full.group, "Q")) == 3 + put
     for _ in range(3 + put // 2):
