@@ -1,0 +1,131 @@
+"""Ctrl-C in the middle of a call: the connection is over, and what it left is put right by its recovery."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from sharedq.connection import Connection
+from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
+from sharedq.mqi.errors import MQIError
+from tests.support.members import TestGroup
+from tests.support.scenes import keys_of, on_queue, recover_lost, until
+
+BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE
+
+
+def waiters(group: TestGroup) -> int:
+    return group.group.client().zcard(group.group.structure("APPL1").queue("Q").waiters)
+
+
+def interrupt_when(is_true: Callable[[], object]) -> threading.Thread:
+    """Press Ctrl-C once *is_true* is."""
+    main = threading.main_thread().ident
+    assert main is not None
+
+    def press() -> None:
+        until(is_true, "the moment for Ctrl-C")
+        signal.pthread_kill(main, signal.SIGINT)
+
+    thread = threading.Thread(target=press)
+    thread.start()
+    return thread
+
+
+def test_an_interrupted_wait_ends_its_connection_and_leaves_nothing(group: TestGroup) -> None:
+    group.define_shared("Q")
+    queue = group.connect().open("Q", BOTH)
+    pressing = interrupt_when(lambda: waiters(group) == 1)
+    with pytest.raises(KeyboardInterrupt):
+        queue.get(GetOption.WAIT, wait_ms=-1)
+    pressing.join()
+
+    with pytest.raises(MQIError) as caught:
+        queue.get()
+    assert caught.value.reason == MQRC.CONNECTION_BROKEN
+    assert queue.connection.is_ended
+
+    token = queue.connection.token
+    recover_lost(group, token)
+    assert waiters(group) == 0
+    state = group.group.client().hgetall(group.group.structure("APPL1").queue("Q").queue)
+    assert [int(state.get(name, 0)) for name in (b"nw", b"ip", b"op")] == [0, 0, 0]
+    assert [key for key in keys_of(group) if key.decode().endswith(token)] == []
+
+
+def test_a_wake_up_for_one_that_was_interrupted_goes_to_another(group: TestGroup) -> None:
+    group.define_shared("Q")
+    interrupted = group.connect().open("Q", BOTH)
+    pressing = interrupt_when(lambda: waiters(group) == 1)
+    with pytest.raises(KeyboardInterrupt):
+        interrupted.get(GetOption.WAIT, wait_ms=-1)
+    pressing.join()
+
+    found: list[bytes] = []
+    other = group.connect().open("Q", BOTH)
+    waiting = threading.Thread(target=lambda: found.append(other.get(GetOption.WAIT, wait_ms=60_000).body))
+    waiting.start()
+    until(lambda: waiters(group) == 2, "both wait")
+    # Which of the two is woken is not said; if it is the interrupted one, its recovery passes the wake-up on.
+    with group.connect() as connection:
+        connection.put1("Q", b"for whoever lives")
+    recover_lost(group, interrupted.connection.token)
+    waiting.join(30)
+    assert found == [b"for whoever lives"]
+    assert on_queue(group, "Q") == []
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("call", ["get", "commit", "back out"])
+def test_a_call_cut_short_is_never_taken_for_one_that_failed(
+    group: TestGroup, monkeypatch: pytest.MonkeyPatch, call: str, moment: str
+) -> None:
+    """Interrupted where Redis has done it and the connection has not noted it, or before it was sent."""
+    group.define_shared("Q")
+    connection = group.connect()
+    queue = connection.open("Q", BOTH)
+    queue.put(b"1")
+    if call != "get":
+        queue.get(GetOption.SYNCPOINT)
+    call_many = Connection.call_many
+
+    def cut(self: Connection, calls: object) -> object:
+        if moment == "after":
+            call_many(self, calls)  # type: ignore[arg-type]
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Connection, "call_many", cut)
+    calls = {
+        "get": lambda: queue.get(GetOption.SYNCPOINT),
+        "commit": connection.commit,
+        "back out": connection.backout,
+    }
+    with pytest.raises(KeyboardInterrupt):
+        calls[call]()
+    monkeypatch.undo()
+
+    with pytest.raises(MQIError) as caught:
+        connection.commit()
+    assert caught.value.reason == MQRC.CONNECTION_BROKEN
+    recover_lost(group, connection.connection.token)
+    assert on_queue(group, "Q") == (
+        [] if (call, moment) == ("commit", "after") else [(b"1", int((call, moment) != ("get", "before")))]
+    )
+
+
+def test_leaving_a_with_block_by_ctrl_c_backs_out(group: TestGroup) -> None:
+    """Interrupted between two calls, the connection still ends in good order."""
+    group.define_shared("Q")
+
+    def work() -> None:
+        with group.connect() as connection:
+            connection.open("Q", BOTH).put(b"never", options=PutOption.SYNCPOINT)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert on_queue(group, "Q") == []
+    assert group.group.client().hlen(group.group.structure("APPL1").messages) == 0

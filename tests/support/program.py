@@ -1,0 +1,101 @@
+"""A program in a process of its own, for tests that stop, kill or interrupt one: does what standard input says.
+
+Each line is a step; the answer is one line: ``ok``, a body, or the reason code.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import structlog
+
+from config.settings import Settings
+from sharedq.api import QueueManagerConnection, connect
+from sharedq.getting import Message
+from sharedq.mqi.constants import GetOption, OpenOption, PutOption
+from sharedq.mqi.errors import MQIError
+from sharedq.mqi.structures import MQMD
+
+BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE
+ROOT = Path(__file__).parents[2]
+
+
+class Program:
+    """The test's side: starts the program and talks to it."""
+
+    def __init__(self, settings: Settings, qmgr: str = "QM1") -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.support.program", settings.model_dump_json(), str(settings.redis_url), qmgr],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            cwd=ROOT,
+        )
+        self.token = self.answer()
+
+    def ask(self, step: str) -> None:
+        """Have it do a step; it may be stopped, and do so when it goes on."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(step + "\n")
+        self.process.stdin.flush()
+
+    def answer(self) -> str:
+        """What became of the step."""
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().strip()
+
+    def does(self, step: str) -> str:
+        """A step and its answer."""
+        self.ask(step)
+        return self.answer()
+
+    def close(self) -> None:
+        """End it, whatever it is doing."""
+        self.process.kill()
+        self.process.communicate()
+
+
+def _steps(connection: QueueManagerConnection) -> dict[str, Callable[[], object]]:
+    queue = connection.open("Q", BOTH)
+
+    def put_elsewhere() -> None:
+        with connection.open("OTHER", OpenOption.OUTPUT) as other:
+            other.put(b"other", options=PutOption.SYNCPOINT)
+
+    return {
+        "put": lambda: queue.put(b"late"),
+        "put uncommitted": lambda: queue.put(b"never", MQMD(persistence=1), options=PutOption.SYNCPOINT),
+        "put elsewhere": put_elsewhere,
+        "get": queue.get,
+        "get uncommitted": lambda: queue.get(GetOption.SYNCPOINT),
+        "wait": lambda: queue.get(GetOption.WAIT, wait_ms=-1),
+        "wait uncommitted": lambda: queue.get(GetOption.SYNCPOINT | GetOption.WAIT, wait_ms=-1),
+        "browse": lambda: queue.get(GetOption.BROWSE_FIRST),
+        "commit": connection.commit,
+        "back out": connection.backout,
+        "disconnect": connection.disconnect,
+    }
+
+
+def main() -> None:
+    """The program's side."""
+    # Standard output is for answers.
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    settings = Settings.model_validate_json(sys.argv[1]).model_copy(update={"redis_url": sys.argv[2]})
+    connection = connect(sys.argv[3], settings=settings)
+    steps = _steps(connection)
+    print(connection.connection.token, flush=True)
+    for line in sys.stdin:
+        try:
+            done = steps[line.strip()]()
+            print(done.body.decode() if isinstance(done, Message) else "ok", flush=True)
+        except MQIError as error:
+            print(int(error.reason), flush=True)
+
+
+if __name__ == "__main__":
+    main()
