@@ -1,0 +1,112 @@
+"""A model of queues: what MQPUT, MQGET, MQCMIT and MQBACK of several connections do, in plain Python."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+#: A cursor that has not come to any message yet.
+BEFORE_ALL = (-1, -1)
+
+
+@dataclass
+class Message:
+    """A message and its place: highest priority first, then by arrival, for ever."""
+
+    body: bytes
+    queue: str
+    priority: int
+    correl_id: bytes
+    arrival: int = -1
+    backout_count: int = 0
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """The smallest is got first."""
+        return (9 - self.priority, self.arrival)
+
+
+@dataclass
+class Program:
+    """A connection: its unit of work, what it has not sent yet, and its browse cursors."""
+
+    put: list[Message] = field(default_factory=list)
+    got: list[Message] = field(default_factory=list)
+    pending: list[Message] = field(default_factory=list)
+    cursors: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+
+class Model:
+    """Queues as IBM describes them."""
+
+    def __init__(self, programs: int) -> None:
+        self.available: list[Message] = []
+        self.programs = [Program() for _ in range(programs)]
+        self._arrivals = 0
+
+    def on_queue(self, queue: str) -> list[Message]:
+        """What can be got, in delivery order."""
+        return sorted((m for m in self.available if m.queue == queue), key=lambda m: m.place)
+
+    def put(self, number: int, message: Message, *, in_unit: bool) -> None:
+        """MQPUT."""
+        self.send_pending(number)
+        self._arrive(message)
+        (self.programs[number].put if in_unit else self.available).append(message)
+
+    def put_later(self, number: int, message: Message) -> None:
+        """MQPUT with MQPMO_ASYNC_RESPONSE under syncpoint."""
+        self.programs[number].pending.append(message)
+
+    def send_pending(self, number: int) -> None:
+        """What was buffered arrives, with the next call that needs an answer."""
+        program = self.programs[number]
+        for message in program.pending:
+            self._arrive(message)
+        program.put += program.pending
+        program.pending = []
+
+    def _arrive(self, message: Message) -> None:
+        self._arrivals += 1
+        message.arrival = self._arrivals
+
+    def get(
+        self, number: int, queue: str, *, in_unit: bool, body: bytes = b"", correl_id: bytes = b""
+    ) -> Message | None:
+        """MQGET of the first message that fits; *body* stands for the MsgId."""
+        self.send_pending(number)
+        for message in self.on_queue(queue):
+            if (not body or message.body == body) and (not correl_id or message.correl_id == correl_id):
+                self.available.remove(message)
+                if in_unit:
+                    self.programs[number].got.append(message)
+                return message
+        return None
+
+    def browse(self, number: int, queue: str, *, is_first: bool) -> Message | None:
+        """MQGET with MQGMO_BROWSE_FIRST or _NEXT."""
+        self.send_pending(number)
+        cursors = self.programs[number].cursors
+        behind = BEFORE_ALL if is_first else cursors.get(queue, BEFORE_ALL)
+        for message in self.on_queue(queue):
+            if message.place > behind:
+                cursors[queue] = message.place
+                return message
+        return None
+
+    def commit(self, number: int) -> None:
+        """MQCMIT."""
+        self.send_pending(number)
+        program = self.programs[number]
+        self.available += program.put
+        program.put, program.got = [], []
+
+    def backout(self, number: int) -> None:
+        """MQBACK, by itself or by its recoverer."""
+        program = self.programs[number]
+        self.available += [replace(message, backout_count=message.backout_count + 1) for message in program.got]
+        program.put, program.got, program.pending = [], [], []
+
+    def replace_program(self, number: int) -> None:
+        """Another program takes its place; what this one left undone is backed out."""
+        self.backout(number)
+        self.programs[number] = Program()

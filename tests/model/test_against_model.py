@@ -1,0 +1,192 @@
+"""Random programs on real queues and on the model must see the same. MODEL_EXAMPLES says how many (default 30)."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+
+from recovery.resolve import recover
+from sharedq.api import Queue, QueueManagerConnection
+from sharedq.getting import Message as Got
+from sharedq.mqi.constants import GetOption, MatchOption, OpenOption, PutOption
+from sharedq.mqi.errors import NoMsgAvailable
+from sharedq.mqi.structures import MQMD
+from tests.model.queues import Message, Model
+from tests.support.members import TestGroup
+from tests.support.scenes import on_queue, stored
+from tests.support.server import Server
+
+BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE
+LATER = PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE
+PROGRAMS = 3
+#: Queue -> structure. A unit of work over both needs a decision record.
+QUEUES = {"Q": "APPL1", "R": "APPL2"}
+CORREL_IDS = [b"A" * 24, b"B" * 24]
+STEPS = 40
+
+programs = st.integers(0, PROGRAMS - 1)
+queues = st.sampled_from(sorted(QUEUES))
+priorities = st.integers(0, 2)
+correl_ids = st.sampled_from([bytes(24), *CORREL_IDS])
+
+
+class Against(RuleBasedStateMachine):
+    """The same calls on the group and on the model."""
+
+    url = ""
+    where = Path()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.group = TestGroup(self.url, self.where)
+        self.group.add_member("QM1")
+        for queue, structure in QUEUES.items():
+            self.group.define_structure(structure)
+            self.group.define_shared(queue, structure)
+        self.model = Model(PROGRAMS)
+        self.connections: list[QueueManagerConnection] = [self.group.connect() for _ in range(PROGRAMS)]
+        self.opened: list[dict[str, Queue]] = [self._open(connection) for connection in self.connections]
+        self.msg_ids: dict[bytes, bytes] = {}
+        self.count = 0
+
+    @staticmethod
+    def _open(connection: QueueManagerConnection) -> dict[str, Queue]:
+        return {queue: connection.open(queue, BOTH) for queue in QUEUES}
+
+    def _new_message(self, queue: str, priority: int, correl_id: bytes) -> tuple[Message, MQMD]:
+        self.count += 1
+        message = Message(b"%d" % self.count, queue, priority, correl_id)
+        return message, MQMD(priority=priority, correl_id=correl_id, persistence=1)
+
+    # -- calls -----------------------------------------------------------------------------------------------------
+
+    @rule(number=programs, queue=queues, priority=priorities, correl_id=correl_ids, in_unit=st.booleans())
+    def put(self, number: int, queue: str, priority: int, correl_id: bytes, in_unit: bool) -> None:
+        message, md = self._new_message(queue, priority, correl_id)
+        options = PutOption.SYNCPOINT if in_unit else PutOption.NO_SYNCPOINT
+        self.opened[number][queue].put(message.body, md, options=options)
+        self.msg_ids[message.body] = md.msg_id
+        self.model.put(number, message, in_unit=in_unit)
+
+    @rule(number=programs, queue=queues, priority=priorities, correl_id=correl_ids)
+    def put_later(self, number: int, queue: str, priority: int, correl_id: bytes) -> None:
+        message, md = self._new_message(queue, priority, correl_id)
+        self.opened[number][queue].put(message.body, md, options=LATER)
+        self.model.put_later(number, message)
+
+    @rule(number=programs, queue=queues, in_unit=st.booleans())
+    def get_any(self, number: int, queue: str, in_unit: bool) -> None:
+        self._check(self._get(number, queue, in_unit), self.model.get(number, queue, in_unit=in_unit))
+
+    @rule(number=programs, queue=queues, in_unit=st.booleans(), correl_id=st.sampled_from(CORREL_IDS))
+    def get_by_correl_id(self, number: int, queue: str, in_unit: bool, correl_id: bytes) -> None:
+        got = self._get(number, queue, in_unit, MQMD(correl_id=correl_id), MatchOption.MATCH_CORREL_ID)
+        self._check(got, self.model.get(number, queue, in_unit=in_unit, correl_id=correl_id))
+
+    @rule(number=programs, queue=queues, in_unit=st.booleans(), data=st.data())
+    def get_by_msg_id(self, number: int, queue: str, in_unit: bool, data: st.DataObject) -> None:
+        if not self.msg_ids:
+            return
+        body = data.draw(st.sampled_from(sorted(self.msg_ids)))
+        got = self._get(number, queue, in_unit, MQMD(msg_id=self.msg_ids[body]), MatchOption.MATCH_MSG_ID)
+        self._check(got, self.model.get(number, queue, in_unit=in_unit, body=body))
+
+    def _get(
+        self, number: int, queue: str, in_unit: bool, match: MQMD | None = None, by: MatchOption | None = None
+    ) -> Got | None:
+        options = GetOption.SYNCPOINT if in_unit else GetOption.NO_SYNCPOINT
+        with suppress(NoMsgAvailable):
+            return self.opened[number][queue].get(options, match=match, match_options=by)
+        return None
+
+    @rule(number=programs, queue=queues, is_first=st.booleans())
+    def browse(self, number: int, queue: str, is_first: bool) -> None:
+        got = None
+        with suppress(NoMsgAvailable):
+            got = self.opened[number][queue].get(GetOption.BROWSE_FIRST if is_first else GetOption.BROWSE_NEXT)
+        self._check(got, self.model.browse(number, queue, is_first=is_first))
+
+    @rule(number=programs)
+    def commit(self, number: int) -> None:
+        self.connections[number].commit()
+        self.model.commit(number)
+
+    @rule(number=programs)
+    def back_out(self, number: int) -> None:
+        self.connections[number].backout()
+        self.model.backout(number)
+
+    @rule(number=programs, queue=queues)
+    def commit_and_get(self, number: int, queue: str) -> None:
+        got = None
+        with suppress(NoMsgAvailable):
+            got = self.opened[number][queue].commit_and_get(GetOption.SYNCPOINT)
+        self.model.commit(number)
+        self._check(got, self.model.get(number, queue, in_unit=True))
+
+    @rule(number=programs)
+    def die(self, number: int) -> None:
+        process = self.connections[number].connection.process
+        process.stop_renewing()
+        recoverer = self.group.connect()
+        assert recover(self.group.group, recoverer.connection, process.token, force=True).is_resolved
+        recoverer.disconnect()
+        self._replace(number)
+
+    @rule(number=programs)
+    def leave_and_come_back(self, number: int) -> None:
+        """MQDISC commits."""
+        self.connections[number].disconnect()
+        self.model.commit(number)
+        self._replace(number)
+
+    def _replace(self, number: int) -> None:
+        self.connections[number] = self.group.connect()
+        self.opened[number] = self._open(self.connections[number])
+        self.model.replace_program(number)
+
+    # -- what must agree -------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def _check(got: Got | None, expected: Message | None) -> None:
+        assert (got is None) == (expected is None)
+        if got is not None and expected is not None:
+            assert got.body == expected.body
+            assert got.md.priority == expected.priority
+            assert got.md.correl_id == expected.correl_id
+            assert got.md.backout_count == expected.backout_count
+
+    @invariant()
+    def queues_agree(self) -> None:
+        for queue, structure in QUEUES.items():
+            expected = [(message.body, message.backout_count) for message in self.model.on_queue(queue)]
+            assert on_queue(self.group, queue, structure) == expected
+
+    @invariant()
+    def nothing_else_is_stored(self) -> None:
+        for queue, structure in QUEUES.items():
+            held = [m for program in self.model.programs for m in (*program.put, *program.got) if m.queue == queue]
+            assert stored(self.group, structure) == len(self.model.on_queue(queue)) + len(held)
+
+    def teardown(self) -> None:
+        self.group.close()
+
+
+@pytest.mark.slow
+def test_real_queues_behave_like_the_model(redis_server: Server, tmp_path: Path) -> None:
+    Against.url, Against.where = redis_server.url, tmp_path
+    run_state_machine_as_test(
+        Against,
+        settings=settings(
+            max_examples=int(os.environ.get("MODEL_EXAMPLES", "30")),
+            stateful_step_count=STEPS,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
