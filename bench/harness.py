@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 
 import redis
 
+#: Rounds that a median needs.
+ROUNDS_MIN = 5
 #: Bytes of every message body.
 BODY = bytes(range(256))
 
@@ -26,6 +28,7 @@ class Effort:
 
     Attributes:
         rounds: of each contender; the median one counts.
+        line_s: after which no further round begins, once there were `ROUNDS_MIN`: a slow disk must not take hours.
         operations: timed together in one round.
         deep: messages on the deep queue of the depth lines.
         hop_messages: moved in one round of the hop line.
@@ -34,6 +37,7 @@ class Effort:
     """
 
     rounds: int = 61
+    line_s: float = 25.0
     operations: int = 40
     deep: int = 1_000_000
     hop_messages: int = 20_000
@@ -42,7 +46,7 @@ class Effort:
 
 
 #: For a first impression: the depth lines then compare with 100,000 messages.
-QUICK = Effort(rounds=15, operations=30, deep=100_000, hop_messages=5_000, stored=20_000, idle_s=6.0)
+QUICK = Effort(rounds=15, line_s=8.0, operations=30, deep=100_000, hop_messages=5_000, stored=20_000, idle_s=6.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +83,7 @@ def compare(
     Args:
         client: of the server they all use, to count commands.
     """
-    operations = max(1, effort.operations // messages_each) if messages_each > 1 else effort.operations
+    operations = effort.operations if messages_each == 1 else max(1, effort.operations // 8)
     costs = {name: Cost() for name in contenders}
     for name, contender in contenders.items():
         # Unmeasured rounds first: scripts, caches and code paths are warm afterwards.
@@ -89,12 +93,15 @@ def compare(
         contender.prepare(operations)
         before = commands_processed(client)
         contender.run(operations)
-        # One command is the second INFO's predecessor itself.
+        # The first INFO counts itself, too.
         costs[name].commands = (commands_processed(client) - before - 1) / operations / messages_each
     gc.collect()
     gc.disable()
     try:
-        for _ in range(effort.rounds):
+        end_s = time.monotonic() + effort.line_s
+        for turn in range(effort.rounds):
+            if turn >= ROUNDS_MIN and time.monotonic() > end_s:
+                break
             for name, contender in contenders.items():
                 contender.prepare(operations)
                 start_ns = time.perf_counter_ns()

@@ -34,9 +34,17 @@ class Row:
     @property
     def is_met(self) -> bool:
         """Whether the floor is met; true where there is none."""
+        return self._meets(self.value)
+
+    @property
+    def is_met_by_plain(self) -> bool:
+        """Whether it is met in comparison with redis-py's ordinary client."""
+        return self.plain is not None and self._meets(self.plain)
+
+    def _meets(self, value: float) -> bool:
         if self.floor is None:
             return True
-        return self.value <= self.floor if self.is_limit else self.value >= self.floor
+        return value <= self.floor if self.is_limit else value >= self.floor
 
 
 def ratio_row(name: str, floor: float | None, costs: Mapping[str, Cost]) -> Row:

@@ -86,11 +86,16 @@ class ThinStreams:
             self.send(("DEL", stream), ("XGROUP", "CREATE", stream, GROUP, "0", "MKSTREAM"))
 
 
+def plain_client(url: str) -> redis.Redis:
+    """redis-py's client, its retries and time-outs off."""
+    return redis.Redis.from_url(url, protocol=2, retry=Retry(NoBackoff(), 0), socket_timeout=None)
+
+
 class PlainStreams:
-    """Streams through redis-py's client, its retries off."""
+    """Streams through redis-py's client."""
 
     def __init__(self, url: str) -> None:
-        self._client = redis.Redis.from_url(url, protocol=2, retry=Retry(NoBackoff(), 0), socket_timeout=None)
+        self._client = plain_client(url)
 
     def add(self, stream: str, body: bytes) -> None:
         """See ``Streams``."""

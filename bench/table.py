@@ -26,16 +26,22 @@ def make_table(by_fsync: Mapping[str, Sequence[Row]]) -> Table:
         cells: list[str] = []
         for row in found:
             cells += _cells(row)
-        has_floor = known[0].floor is not None
-        is_met = all(row.is_met for row in known)
         table.add_row(
             name,
             _floor(known[0]),
             *cells,
             _commands(known[0]),
-            ("[green]yes[/]" if is_met else "[bold red]NO[/]") if has_floor else "",
+            _met(known) if known[0].floor is not None else "",
         )
     return table
+
+
+def _met(rows: Sequence[Row]) -> str:
+    if all(row.is_met for row in rows):
+        return "[green]yes[/]"
+    if all(row.is_met or row.is_met_by_plain for row in rows):
+        return "[yellow]redis-py[/]"
+    return "[bold red]NO[/]"
 
 
 def _cells(row: Row | None) -> tuple[str, str, str]:

@@ -11,18 +11,20 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from bench.streams import ThinStreams
+from bench.streams import ThinStreams, plain_client
 from config.settings import Settings
 from sharedq import connect
 from sharedq.mqi.constants import GetOption, OpenOption
 
-QUEUE, LIST_KEY, STREAM_KEY = "BENCH.WAKE", "bench:list", "bench:stream"
+QUEUE, LIST_KEY, PLAIN_LIST_KEY, STREAM_KEY = "BENCH.WAKE", "bench:list", "bench:list2", "bench:stream"
 
 
 def main(arguments: list[str]) -> None:
     """Wait *how* for ever, telling each wake-up; ends when standard output is closed."""
     how, url, group, data_dir = arguments
-    wait = {"igq": _igq, "blpop": _blpop, "xreadgroup": _xreadgroup}[how](url, group, data_dir)
+    wait = {"igq": _igq, "blpop": _blpop, "blpop-redis-py": _blpop_plain, "xreadgroup": _xreadgroup}[how](
+        url, group, data_dir
+    )
     while True:
         wait()
         sys.stdout.write(f"{time.monotonic_ns()}\n")
@@ -40,6 +42,12 @@ def _blpop(url: str, group: str, data_dir: str) -> Callable[[], object]:
     del group, data_dir
     redis = ThinStreams(url)
     return lambda: redis.send(("BLPOP", LIST_KEY, 0))
+
+
+def _blpop_plain(url: str, group: str, data_dir: str) -> Callable[[], object]:
+    del group, data_dir
+    client = plain_client(url)
+    return lambda: client.blpop([PLAIN_LIST_KEY])
 
 
 def _xreadgroup(url: str, group: str, data_dir: str) -> Callable[[], object]:

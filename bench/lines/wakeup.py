@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator
 
 import redis
 
-from bench.harness import BODY
+from bench.harness import BODY, ROUNDS_MIN
 from bench.rows import Row
 from bench.site import Site, persistent
-from bench.waiter import LIST_KEY, QUEUE, STREAM_KEY
+from bench.streams import plain_client
+from bench.waiter import LIST_KEY, PLAIN_LIST_KEY, QUEUE, STREAM_KEY
 from sharedq.mqi.constants import OpenOption
 
 LIMIT = 1.5
@@ -25,16 +26,21 @@ def measure(site: Site) -> list[Row]:
     site.group.define_shared(QUEUE)
     queue = site.connect().open(QUEUE, OpenOption.OUTPUT)
     site.streams.renew(STREAM_KEY)
+    plain = plain_client(site.url)
     pushes: dict[str, Callable[[], object]] = {
         "igq": lambda: queue.put(BODY, persistent()),
         "blpop": lambda: site.streams.send(("LPUSH", LIST_KEY, BODY)),
+        "blpop-redis-py": lambda: plain.lpush(PLAIN_LIST_KEY, BODY),
         "xreadgroup": lambda: site.streams.add(STREAM_KEY, BODY),
     }
     samples: dict[str, list[float]] = {how: [] for how in pushes}
     with contextlib.ExitStack() as stack:
         wakeups = {how: stack.enter_context(_waiter(site, how)) for how in pushes}
         warm_up = 5
+        end_s = time.monotonic() + site.effort.line_s
         for turn in range(warm_up + site.effort.rounds * 5):
+            if turn >= warm_up + ROUNDS_MIN and time.monotonic() > end_s:
+                break
             for how, push in pushes.items():
                 _until_blocked(site.client, len(pushes))
                 start_ns = time.monotonic_ns()
@@ -51,6 +57,7 @@ def measure(site: Site) -> list[Row]:
             is_limit=True,
             ours=f"{us['igq']:.0f} us",
             theirs=f"{us['blpop']:.0f} us",
+            plain=us["igq"] / us["blpop-redis-py"],
         ),
         Row(
             "wake-up, XREADGROUP BLOCK : ours",
