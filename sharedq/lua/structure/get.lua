@@ -119,6 +119,11 @@ end
 
 if #ids == 0 then
     if selection.id ~= "" then return { MQRC.NO_MSG_UNDER_CURSOR } end
+    -- Woken by a message that does not fit after all (a MsgId names it, its CorrelId is another one).
+    if string.sub(waiting, 1, 1) == "K" and selection.prefix ~= "" and redis.call("ZCARD", queue.a) > 0 then
+        local member, token = first_waiter(queue, "A")
+        if member then wake(queue, own, KEYS[11], member, token) end
+    end
     if ARGV[10] ~= "" and ARGV[10] ~= "=" then start_waiting(queue, own, owner, ARGV[10]) end
     return { MQRC.NO_MSG_AVAILABLE }
 end
