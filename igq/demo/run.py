@@ -110,9 +110,7 @@ class _Demo:
 
     def _kill_in_the_middle(self) -> None:
         scene, victim, say = self._scene, self._victim, self._story.say
-        scene.wait(
-            lambda: self._put() >= 2 * self._departures * self._kill_at, "half of the messages", _LOAD_TIMEOUT_S
-        )
+        scene.wait(lambda: self._put() >= 2 * self._departures * self._kill_at, "half of the messages", _LOAD_TIMEOUT_S)
         incarnation, agent_pid = scene.incarnation(victim), working_agent(scene.group, victim)
         programs = scene.programs_of(victim)
         scene.hold(programs, _HOLD_TIMEOUT_S)
@@ -191,6 +189,4 @@ class _Demo:
 
     def _show_progress(self) -> None:
         count = self._scene.count
-        self._story.update(
-            self._put(), count(CONSUMER, "got", PRIVATE_QUEUE), count(CONSUMER, "got", SHARED_QUEUE)
-        )
+        self._story.update(self._put(), count(CONSUMER, "got", PRIVATE_QUEUE), count(CONSUMER, "got", SHARED_QUEUE))

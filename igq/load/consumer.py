@@ -58,9 +58,7 @@ class Consumer:
         while True:
             try:
                 # The tag keeps this consumer waiting until its predecessor's gets are back in their places.
-                with attached(
-                    self._options.qmgr, self._options.name, is_serialized=self._is_private
-                ) as connection:
+                with attached(self._options.qmgr, self._options.name, is_serialized=self._is_private) as connection:
                     self._drain(connection)
                 self._control.progress(is_last=True, got=self._got)
                 self._control.tell("finished")

@@ -124,9 +124,7 @@ class Putter:
 
     def _take_status(self, status: Queue, *, is_expected: bool) -> None:
         if is_expected:
-            status.get(
-                GetOption.SYNCPOINT, match=self._status_selection(), match_options=MatchOption.MATCH_CORREL_ID
-            )
+            status.get(GetOption.SYNCPOINT, match=self._status_selection(), match_options=MatchOption.MATCH_CORREL_ID)
 
     def _put_status(self, status: Queue, number: int) -> None:
         md = self._status_selection()

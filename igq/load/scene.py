@@ -197,9 +197,7 @@ class Scene:
 
     def wait_for_agent(self, qmgr: str, not_pid: int, timeout_s: float) -> int:
         """Wait until the manager's agent works and is another process than *not_pid*; its process id."""
-        self.wait(
-            lambda: working_agent(self.group, qmgr) not in (0, not_pid), f"the IGQ agent of {qmgr}", timeout_s
-        )
+        self.wait(lambda: working_agent(self.group, qmgr) not in (0, not_pid), f"the IGQ agent of {qmgr}", timeout_s)
         return working_agent(self.group, qmgr)
 
     # -- doing ---------------------------------------------------------------------------------------------------
