@@ -8,7 +8,7 @@ STAMP := $(VENV)/.complete
 # Which Python to use can be said: make setup PYTHON=/opt/python3.12/bin/python3
 PYTHON ?=
 
-.PHONY: help setup demo test bench clean
+.PHONY: help setup demo test test-all bench clean
 
 help:
 	@echo "make demo    set up, then run the demo: flights through three queue managers, one of them killed"
@@ -57,7 +57,11 @@ test: setup
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest
+	$(BIN)/pytest tests/unit tests/tidy tests/lua tests/mqi tests/pymqi tests/recovery
+
+# Also what starts managers, kills servers and runs Spark; takes long on a busy machine.
+test-all: test
+	$(BIN)/pytest tests/igq tests/cli tests/faults tests/model tests/pipeline
 
 bench: setup
 	$(BIN)/python -m bench
