@@ -61,7 +61,7 @@ class Process:
         self._lease_s = group.settings.lease_ms / 1000
         self._safe_until_s = sent_at_s + self._lease_s * (1 - SAFETY_PART)
         self._connections: weakref.WeakSet[Interruptible] = weakref.WeakSet()
-        self._abandoned: list[str] = []
+        self._abandoned: set[str] = set()
         self._connection_number = 0
         self._reserved = 0
         self._lock = threading.Lock()
@@ -119,7 +119,7 @@ class Process:
     def abandon(self, owner: str) -> None:
         """A connection was lost in the middle: have a manager back out its work as soon as Redis can be told."""
         with self._lock:
-            self._abandoned.append(owner)
+            self._abandoned.add(owner)
         self._nudged.set()
 
     def reserve(self, count: int) -> None:
@@ -194,7 +194,8 @@ class Process:
         for owner in abandoned:
             self.group.call("admin/abandon", [self.group.keys.leases, self.group.keys.owners], [owner])
             with self._lock:
-                self._abandoned.remove(owner)
+                # The script may be repeated, so two threads may tell the same.
+                self._abandoned.discard(owner)
 
     def _lose(self, why: str) -> None:
         log.warning("lease_lost", process=self.token, why=why)
