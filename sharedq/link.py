@@ -196,11 +196,18 @@ class Link:
             self._break(error)
 
     def _load_scripts(self, connection: AbstractConnection) -> None:
-        names = script_names()
-        packed = b"".join(_pack("SCRIPT", "LOAD", load_script(name).source) for name in names)
-        for reply in self._exchange(connection, packed, len(names)):
-            if isinstance(reply, redis.ResponseError):
-                self._refuse(reply)
+        """Load all scripts that the server does not know.
+
+        All of them, because a write of several calls must not find the first unknown and the second known.
+        """
+        scripts = [load_script(name) for name in script_names()]
+        (known,) = self._exchange(connection, _pack("SCRIPT", "EXISTS", *(script.sha for script in scripts)), 1)
+        self._checked(known)
+        # The sources are many times as long as their names, and compiled under the server's one thread.
+        missing = [script for script, is_known in zip(scripts, known, strict=True) if not is_known]
+        packed = b"".join(_pack("SCRIPT", "LOAD", script.source) for script in missing)
+        for reply in self._exchange(connection, packed, len(missing)) if missing else ():
+            self._checked(reply)
 
     def _exchange(self, connection: AbstractConnection, packed: bytes, count: int) -> list[Reply]:
         """Send, then read *count* replies; an error reply is returned in its place."""

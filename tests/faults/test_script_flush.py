@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import random
 import threading
 from collections import Counter
-from contextlib import suppress
 
-from sharedq.mqi.constants import GetOption, OpenOption, PutOption
+from sharedq.api import Queue
+from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
 from tests.support.members import TestGroup
 from tests.support.scenes import on_queue
@@ -51,31 +52,34 @@ def test_every_call_works_after_a_flush(group: TestGroup) -> None:
 
 def test_flushes_between_the_calls_of_one_write_break_the_connection_at_worst(group: TestGroup) -> None:
     group.define_shared("Q")
-    is_over = threading.Event()
+    is_over, pauses = threading.Event(), random.Random(7)
 
     def flush_on() -> None:
+        # Pauses of about a call's length: without them the server does nothing but compile scripts.
         with group.group.client() as client:
-            while not is_over.is_set():
+            while not is_over.wait(pauses.uniform(0.0, 0.004)):
                 client.script_flush()
 
     flusher = threading.Thread(target=flush_on)
     flusher.start()
     ok, unknown = Counter[bytes](), Counter[bytes]()
     try:
-        number = 0
-        while number < 120:
-            with suppress(MQIError):
-                queue = group.connect().open("Q", BOTH)
-                while number < 120:
-                    number += 1
-                    body = b"%d" % number
-                    unknown[body] += 1
-                    # With a CorrelId's worth of difference a put and its commit are two calls in one write.
-                    queue.put(body, options=LATER)
-                    queue.put(body + b"'", options=PutOption.SYNCPOINT)
-                    queue.connection.commit()
-                    del unknown[body]
-                    ok[body] += 1
+        queue: Queue | None = None
+        for number in range(120):
+            body = b"%d" % number
+            try:
+                queue = queue or group.connect().open("Q", BOTH)
+                unknown[body] += 1
+                # With a CorrelId's worth of difference a put and its commit are two calls in one write.
+                queue.put(body, options=LATER)
+                queue.put(body + b"'", options=PutOption.SYNCPOINT)
+                queue.connection.commit()
+            except MQIError as error:
+                assert error.reason == MQRC.CONNECTION_BROKEN
+                queue = None
+            else:
+                del unknown[body]
+                ok[body] += 1
     finally:
         is_over.set()
         flusher.join()
