@@ -43,9 +43,7 @@ def test_embedded_server_meets_strict(client: redis.Redis) -> None:
         ({"maxmemory": "100mb", "maxmemory-policy": "noeviction"}, "always"),
     ],
 )
-def test_level_is_what_the_server_is_configured_to(
-    client: redis.Redis, changes: dict[str, str], level: str
-) -> None:
+def test_level_is_what_the_server_is_configured_to(client: redis.Redis, changes: dict[str, str], level: str) -> None:
     for name, value in changes.items():
         client.config_set(name, value)
 

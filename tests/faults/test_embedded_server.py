@@ -283,9 +283,7 @@ def test_torn_end_of_the_append_only_file_is_dropped(data_dir: Path) -> None:
         assert r.get("k") == "kept"
 
 
-def test_user_that_arrives_while_the_server_is_stopping_gets_a_new_one(
-    data_dir: Path, start_user: StartUser
-) -> None:
+def test_user_that_arrives_while_the_server_is_stopping_gets_a_new_one(data_dir: Path, start_user: StartUser) -> None:
     user = start_user()
     with client(url_of(user)) as r:
         r.set("k", "kept")
@@ -307,9 +305,7 @@ def test_user_that_arrives_while_the_server_is_stopping_gets_a_new_one(
         assert r.info("server")["process_id"] == processes(data_dir)[1]
 
 
-def test_ctrl_c_in_the_terminal_of_the_starter_does_not_reach_the_server(
-    data_dir: Path, start_user: StartUser
-) -> None:
+def test_ctrl_c_in_the_terminal_of_the_starter_does_not_reach_the_server(data_dir: Path, start_user: StartUser) -> None:
     starter = start_user()
     url_of(starter)
     guardian, server = processes(data_dir)
@@ -331,9 +327,7 @@ def test_ctrl_c_in_the_terminal_of_the_starter_does_not_reach_the_server(
     ],
     ids=["started", "forked and exec"],
 )
-def test_program_started_by_a_user_does_not_hold_the_server(
-    data_dir: Path, start_user: StartUser, child: str
-) -> None:
+def test_program_started_by_a_user_does_not_hold_the_server(data_dir: Path, start_user: StartUser, child: str) -> None:
     user = start_user(child)
     url_of(user)
     guardian, _ = processes(data_dir)
@@ -346,9 +340,7 @@ def test_program_started_by_a_user_does_not_hold_the_server(
 
 def test_forked_child_of_a_user_does_not_hold_the_server(data_dir: Path, start_user: StartUser) -> None:
     # The child tells by a line that it runs, and stays until it is killed.
-    user = start_user(
-        "if os.fork() == 0:\n    print('forked', flush=True)\n    import signal\n    signal.pause()"
-    )
+    user = start_user("if os.fork() == 0:\n    print('forked', flush=True)\n    import signal\n    signal.pause()")
     url_of(user)
     assert user.stdout is not None
     assert user.stdout.readline() == "forked\n"

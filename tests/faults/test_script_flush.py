@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 from collections import Counter
+from queue import SimpleQueue
 
 from sharedq.api import Queue
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
@@ -52,15 +54,16 @@ def test_every_call_works_after_a_flush(group: TestGroup) -> None:
 
 def test_flushes_between_the_calls_of_one_write_break_the_connection_at_worst(group: TestGroup) -> None:
     group.define_shared("Q")
-    is_over, pauses = threading.Event(), random.Random(7)
+    turns: SimpleQueue[float | None] = SimpleQueue()
+    moments = random.Random(7)
 
-    def flush_on() -> None:
-        # Pauses of about a call's length: without them the server does nothing but compile scripts.
+    def flush_once_a_turn() -> None:
         with group.group.client() as client:
-            while not is_over.wait(pauses.uniform(0.0, 0.004)):
+            while (moment_s := turns.get()) is not None:
+                time.sleep(moment_s)
                 client.script_flush()
 
-    flusher = threading.Thread(target=flush_on)
+    flusher = threading.Thread(target=flush_once_a_turn)
     flusher.start()
     ok, unknown, reasons = Counter[bytes](), Counter[bytes](), set[int]()
     try:
@@ -70,6 +73,8 @@ def test_flushes_between_the_calls_of_one_write_break_the_connection_at_worst(gr
             try:
                 queue = queue or group.connect().open("Q", BOTH)
                 unknown[body] += 1
+                # Somewhere in the three calls, each of which takes about half a millisecond, or behind them.
+                turns.put(moments.uniform(0.0, 0.003))
                 # With a CorrelId's worth of difference a put and its commit are two calls in one write.
                 queue.put(body, options=LATER)
                 queue.put(body + b"'", options=PutOption.SYNCPOINT)
@@ -81,7 +86,7 @@ def test_flushes_between_the_calls_of_one_write_break_the_connection_at_worst(gr
                 del unknown[body]
                 ok[body] += 1
     finally:
-        is_over.set()
+        turns.put(None)
         flusher.join()
     assert reasons <= {MQRC.CONNECTION_BROKEN}
     found = Counter(body for body, _ in on_queue(group, "Q"))
