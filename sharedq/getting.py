@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from sharedq.connection import Connection, ScriptCall
 from sharedq.handle import Handle
@@ -15,7 +14,14 @@ from sharedq.mqi.limits import UNLIMITED_WAIT
 from sharedq.mqi.options import check_get_options
 from sharedq.mqi.structures import MQGMO, MQMD
 from sharedq.putting import check_unit_room, flush_pending
-from sharedq.record import RECORD_DESTINATION, decode_record, record_destination, record_flags
+from sharedq.record import (
+    RECORD_DESTINATION,
+    RECORD_PERSISTENT,
+    decode_descriptor,
+    record_body,
+    record_destination,
+    record_flags,
+)
 from sharedq.refresh import refresh_definition, take_definition
 from sharedq.selection import ANY, Selection, selection_for
 from sharedq.transmission import as_transmitted
@@ -62,21 +68,39 @@ _INPUT = int(OpenOption.INPUT_AS_Q_DEF | OpenOption.INPUT_SHARED | OpenOption.IN
 _OPEN_BROWSE = int(OpenOption.BROWSE)
 
 
-@dataclass(slots=True)
 class Message:
     """What an MQGET returned.
 
     Attributes:
-        md: the message's descriptor.
         body: the data, cut when ``reason`` is 2079 or 2080.
         data_length: length of the whole data, bytes.
         reason: ``NONE``, or the reason of a warning.
+        is_persistent: as the descriptor's Persistence says.
     """
 
-    md: MQMD
-    body: bytes
-    data_length: int
-    reason: MQRC = MQRC.NONE
+    __slots__ = ("_got", "_md", "body", "data_length", "is_persistent", "reason")
+
+    def __init__(self, record: bytes, message_id: bytes, structure_number: int, now_ms: int) -> None:
+        self._got = (record, message_id, structure_number, now_ms)
+        self._md: MQMD | None = None
+        self.is_persistent = bool(record[0] & RECORD_PERSISTENT)
+        self.body = record_body(record)
+        self.data_length = len(self.body)
+        self.reason = MQRC.NONE
+
+    @property
+    def md(self) -> MQMD:
+        """The message's descriptor, as it was when the message was got."""
+        # Made when somebody looks: its 28 fields cost more than all the rest of a get in a batch.
+        if self._md is None:
+            record, message_id, structure_number, now_ms = self._got
+            self._md = decode_descriptor(record, message_number(message_id), structure_number, now_ms)
+        return self._md
+
+    def wrap(self, destination: bytes, remote_qmgr: bytes) -> None:
+        """Give it the header of a transmission queue, as whoever gets messages from one expects."""
+        self.body = as_transmitted(self.md, self.body, destination, remote_qmgr)
+        self.data_length = len(self.body)
 
 
 def get(connection: Connection, handle: Handle, md: MQMD, gmo: MQGMO, *, max_length: int = LENGTH_MAX) -> Message:
@@ -196,7 +220,7 @@ def _take(
     taken = len(messages) if reply[0] != MQRC.TRUNCATED_MSG_FAILED else 0
     kept = taken
     if options & _SYNCPOINT_IF_PERSISTENT:
-        kept = sum(message.md.persistence for message in messages[:taken])
+        kept = sum(message.is_persistent for message in messages[:taken])
     if kept:
         connection.unit.add(handle.structure.keys.name, handle.name, kept)
     return messages
@@ -254,16 +278,14 @@ def _get_keys(handle: Handle, token: str) -> tuple[str, ...]:
 
 def _decode(handle: Handle, reply: Sequence[bytes]) -> list[Message]:
     now_ms = int(time.time() * 1000)
-    number = handle.structure.number
-    is_transmission = handle.facts.is_transmission
-    messages: list[Message] = []
-    for position in range(2, len(reply), 2):
-        md, body = decode_record(reply[position + 1], message_number(reply[position]), number, now_ms)
-        if is_transmission and record_flags(reply[position + 1]) & RECORD_DESTINATION:
-            # A part of the shared transmission queue holds what is addressed to the manager of its structure.
-            remote_qmgr = handle.structure.keys.name.removeprefix("@").encode()
-            body = as_transmitted(md, body, record_destination(reply[position + 1]), remote_qmgr)
-        messages.append(Message(md, body, len(body)))
+    structure_number = handle.structure.number
+    messages = [Message(reply[at + 1], reply[at], structure_number, now_ms) for at in range(2, len(reply), 2)]
+    if handle.facts.is_transmission:
+        # A part of the shared transmission queue holds what is addressed to the manager of its structure.
+        remote_qmgr = handle.structure.keys.name.removeprefix("@").encode()
+        for message, record in zip(messages, reply[3::2], strict=True):
+            if record_flags(record) & RECORD_DESTINATION:
+                message.wrap(record_destination(record), remote_qmgr)
     if reply[0]:
         messages[0].reason = MQRC(int(reply[0]))
         messages[0].data_length = int(reply[1])

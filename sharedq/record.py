@@ -60,9 +60,7 @@ _GENERATED: Final = struct.Struct(">HHI")
 _MASK: Final = struct.Struct(">I")
 _NUMBER: Final = struct.Struct(">i")
 
-_IN_GROUP: Final = int(
-    MsgFlag.SEGMENT | MsgFlag.LAST_SEGMENT | MsgFlag.MSG_IN_GROUP | MsgFlag.LAST_MSG_IN_GROUP
-)
+_IN_GROUP: Final = int(MsgFlag.SEGMENT | MsgFlag.LAST_SEGMENT | MsgFlag.MSG_IN_GROUP | MsgFlag.LAST_MSG_IN_GROUP)
 #: Beginning of a MsgId that a queue manager generates.
 _PRODUCT: Final = b"CSQ "
 _ORIGIN_LENGTH: Final = 12
@@ -106,9 +104,7 @@ _CACHED: Final = 4096
 # -- writing -------------------------------------------------------------------------------------------------
 
 
-def encode_record(
-    md: MQMD, body: bytes, origin: bytes, put_time_ms: int, destination: bytes | None = None
-) -> bytes:
+def encode_record(md: MQMD, body: bytes, origin: bytes, put_time_ms: int, destination: bytes | None = None) -> bytes:
     """The record of a message that is put now.
 
     Args:
@@ -242,11 +238,11 @@ def _encoded_tail(origin: bytes, always: tuple[Any, ...], rare: tuple[Any, ...])
 # -- reading -------------------------------------------------------------------------------------------------
 
 
-def decode_record(record: bytes, number: int, structure_number: int, now_ms: int) -> tuple[MQMD, bytes]:
-    """The descriptor and the data of a stored message.
+def decode_descriptor(record: bytes, number: int, structure_number: int, now_ms: int) -> MQMD:
+    """The descriptor of a stored message.
 
     Args:
-        record: as stored, perhaps with the data cut short.
+        record: as stored; the data are not looked at.
         number, structure_number: of the message, for the MsgId where igq generated it.
         now_ms: Redis' clock, for the time left until the message expires (a tenth of a second at least).
     """
@@ -303,7 +299,7 @@ def decode_record(record: bytes, number: int, structure_number: int, now_ms: int
         put_date, put_time = _rendered(put_time_ms)
     if sequence:
         msg_seq_number, offset, msg_flags = sequence
-    md = MQMD(
+    return MQMD(
         version,
         report,
         msg_type,
@@ -333,7 +329,11 @@ def decode_record(record: bytes, number: int, structure_number: int, now_ms: int
         msg_flags,
         original_length,
     )
-    return md, record[length:]
+
+
+def record_body(record: bytes) -> bytes:
+    """The data of a stored message."""
+    return record[record[3] << 8 | record[4] :]
 
 
 def record_flags(record: bytes) -> int:

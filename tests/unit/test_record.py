@@ -23,10 +23,11 @@ from sharedq.record import (
     RECORD_NEEDS_LOOK,
     RECORD_PERSISTENT,
     RECORD_REPORT,
-    decode_record,
+    decode_descriptor,
     encode_record,
     generated_number,
     needs_look,
+    record_body,
     record_destination,
     record_flags,
 )
@@ -110,7 +111,7 @@ def test_everything_but_the_backout_count_comes_back(
 ) -> None:
     record = stored(encode_record(md, body, origin, PUT_TIME_MS, destination))
 
-    found, data = decode_record(record, NUMBER, STRUCTURE, PUT_TIME_MS)
+    found, data = decode_descriptor(record, NUMBER, STRUCTURE, PUT_TIME_MS), record_body(record)
 
     expected = replace(md)
     if md.msg_id == NULL_ID:
@@ -170,8 +171,8 @@ def test_scripts_find_the_parts_where_the_keyspace_document_puts_them() -> None:
 def test_backout_count_is_the_byte_that_scripts_raise() -> None:
     record = encode_record(MQMD(priority=0, persistence=0, backout_count=9), b"", b"EWR", PUT_TIME_MS)
 
-    assert decode_record(record, 1, 1, NOW_MS)[0].backout_count == 0
-    assert decode_record(record[:2] + b"\xff" + record[3:], 1, 1, NOW_MS)[0].backout_count == 255
+    assert decode_descriptor(record, 1, 1, NOW_MS).backout_count == 0
+    assert decode_descriptor(record[:2] + b"\xff" + record[3:], 1, 1, NOW_MS).backout_count == 255
 
 
 @pytest.mark.parametrize(
@@ -180,7 +181,7 @@ def test_backout_count_is_the_byte_that_scripts_raise() -> None:
 def test_expiry_is_the_time_that_is_left_in_tenths_begun(passed_ms: int, left: int) -> None:
     record = stored(encode_record(MQMD(priority=0, persistence=0, expiry=50), b"", b"EWR", PUT_TIME_MS))
 
-    assert decode_record(record, 1, 1, PUT_TIME_MS + passed_ms)[0].expiry == left
+    assert decode_descriptor(record, 1, 1, PUT_TIME_MS + passed_ms).expiry == left
 
 
 def test_put_time_is_rendered_in_utc_to_the_hundredth() -> None:
@@ -188,14 +189,14 @@ def test_put_time_is_rendered_in_utc_to_the_hundredth() -> None:
     for step_ms, expected in ((0, (b"20121231", b"23595999")), (10, (b"20130101", b"00000000"))):
         moment = start + timedelta(milliseconds=step_ms)
         put_time_ms = round(moment.timestamp() * 1000)
-        md, _ = decode_record(
+        md = decode_descriptor(
             encode_record(MQMD(priority=0, persistence=0), b"", b"EWR", put_time_ms), 1, 1, NOW_MS
         )
         assert (md.put_date, md.put_time) == expected
 
 
 def test_no_put_time_leaves_date_and_time_blank() -> None:
-    md, _ = decode_record(encode_record(MQMD(priority=0, persistence=0), b"", b"EWR", 0), 1, 1, NOW_MS)
+    md = decode_descriptor(encode_record(MQMD(priority=0, persistence=0), b"", b"EWR", 0), 1, 1, NOW_MS)
 
     assert (md.put_date, md.put_time) == (b"", b"")
 
@@ -203,11 +204,11 @@ def test_no_put_time_leaves_date_and_time_blank() -> None:
 def test_messages_with_equal_descriptors_do_not_share_theirs() -> None:
     record = encode_record(MQMD(priority=0, persistence=0, format=b"MQSTR"), b"", b"EWR", PUT_TIME_MS)
 
-    first, _ = decode_record(record, 1, 1, NOW_MS)
+    first = decode_descriptor(record, 1, 1, NOW_MS)
     first.format, first.reply_to_q = b"CHANGED", b"CHANGED"
 
-    assert decode_record(record, 1, 1, NOW_MS)[0].format == b"MQSTR"
-    assert decode_record(record, 1, 1, NOW_MS)[0].reply_to_q == b""
+    assert decode_descriptor(record, 1, 1, NOW_MS).format == b"MQSTR"
+    assert decode_descriptor(record, 1, 1, NOW_MS).reply_to_q == b""
 
 
 def test_identifiers_that_are_short_are_filled_with_nulls() -> None:
@@ -220,13 +221,13 @@ def test_identifiers_that_are_short_are_filled_with_nulls() -> None:
     )
 
     assert record_flags(record) == RECORD_CORREL_ID
-    assert decode_record(record, 1, 1, NOW_MS)[0].correl_id == b"ORDER 1".ljust(24, b"\0")
+    assert decode_descriptor(record, 1, 1, NOW_MS).correl_id == b"ORDER 1".ljust(24, b"\0")
 
 
 def test_masks_with_the_top_bit_set_are_kept_as_ibms_32_bits() -> None:
     record = encode_record(MQMD(priority=0, persistence=0, report=0x8000_0001), b"", b"EWR", PUT_TIME_MS)
 
-    assert decode_record(record, 1, 1, NOW_MS)[0].report == 0x8000_0001 - 2**32
+    assert decode_descriptor(record, 1, 1, NOW_MS).report == 0x8000_0001 - 2**32
 
 
 @pytest.mark.parametrize(
@@ -267,7 +268,7 @@ def test_generated_identifiers_tell_the_message_number(msg_id: bytes, expected: 
 def test_names_longer_than_a_message_identifier_has_room_for_are_cut_as_ibm_cuts_them() -> None:
     record = encode_record(MQMD(priority=0, persistence=0), b"", b"QUEUE.MANAGER.1", PUT_TIME_MS)
 
-    assert decode_record(record, 1, 1, NOW_MS)[0].msg_id[:16] == b"CSQ QUEUE.MANAGE"
+    assert decode_descriptor(record, 1, 1, NOW_MS).msg_id[:16] == b"CSQ QUEUE.MANAGE"
 
 
 def test_a_plain_persistent_message_costs_few_bytes_beside_its_data() -> None:
