@@ -180,7 +180,13 @@ class Queue:
         """MQCMIT and the next MQGET in one round trip."""
         gmo = MQGMO(options=int(options), wait_interval=wait_ms)
         with self.connection.lock:
-            return getting.commit_and_get(self.connection, self._open_handle(), gmo)
+            return getting.commit_and_get(self.connection, self._open_handle(), gmo)[0]
+
+    def commit_and_get_many(self, count: int, options: GetOption | int = 0, *, wait_ms: int = 0) -> list[Message]:
+        """MQCMIT and the next up to *count* (1..100) messages in one round trip; 2033: committed, none there."""
+        gmo = MQGMO(options=int(options), wait_interval=wait_ms)
+        with self.connection.lock:
+            return getting.commit_and_get(self.connection, self._open_handle(), gmo, count)
 
     def inquire(self, *selectors: IntSelector | CharSelector) -> dict[int, int | bytes]:
         """MQINQ: values by selector; character attributes are padded to their length."""

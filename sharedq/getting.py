@@ -75,18 +75,21 @@ class Message:
         body: the data, cut when ``reason`` is 2079 or 2080.
         data_length: length of the whole data, bytes.
         reason: ``NONE``, or the reason of a warning.
-        is_persistent: as the descriptor's Persistence says.
     """
 
-    __slots__ = ("_got", "_md", "body", "data_length", "is_persistent", "reason")
+    __slots__ = ("_got", "_md", "body", "data_length", "reason")
 
     def __init__(self, record: bytes, message_id: bytes, structure_number: int, now_ms: int) -> None:
         self._got = (record, message_id, structure_number, now_ms)
         self._md: MQMD | None = None
-        self.is_persistent = bool(record[0] & RECORD_PERSISTENT)
-        self.body = record_body(record)
-        self.data_length = len(self.body)
+        self.body = body = record_body(record)
+        self.data_length = len(body)
         self.reason = MQRC.NONE
+
+    @property
+    def is_persistent(self) -> bool:
+        """As the descriptor's Persistence says."""
+        return bool(record_flags(self._got[0]) & RECORD_PERSISTENT)
 
     @property
     def md(self) -> MQMD:
@@ -141,8 +144,7 @@ def get_many(
     """
     options = int(gmo.options)
     _check(connection, handle, gmo, options)
-    if options & (_BROWSE | _UNDER_CURSOR) or not 1 <= count <= BATCH_MESSAGES:
-        raise error_for(MQRC.OPTIONS_ERROR, "MQGET", handle.object_name, "a batch takes 1 to 100 messages")
+    _check_batch(handle, options, count)
     if options & _IN_UNIT:
         check_unit_room(connection, count)
     flush_pending(connection)
@@ -150,23 +152,33 @@ def get_many(
     return _take(connection, handle, ANY, options, count, max_length, wait_ms)
 
 
-def commit_and_get(connection: Connection, handle: Handle, gmo: MQGMO, *, max_length: int = LENGTH_MAX) -> Message:
-    """MQCMIT and the next MQGET of any message, in one round trip where everything lives in one structure.
+def commit_and_get(
+    connection: Connection, handle: Handle, gmo: MQGMO, count: int = 1, *, max_length: int = LENGTH_MAX
+) -> list[Message]:
+    """MQCMIT and the next MQGET of any *count* (1..100) messages, in one round trip where all lives in one structure.
 
     Raises:
         MQIError: 2003 the commit failed and was backed out (nothing was taken); 2033 committed, nothing to get.
     """
     options = int(gmo.options)
     _check(connection, handle, gmo, options)
+    _check_batch(handle, options, count)
+    if options & _IN_UNIT and count > connection.max_uncommitted:
+        raise error_for(MQRC.SYNCPOINT_LIMIT_REACHED, "MQGET", handle.object_name)
     wait_ms = gmo.wait_interval if options & _WAIT else 0
     if not options & _SYNCPOINT or handle.facts.is_get_inhibited:
         connection.commit()
-        return _take(connection, handle, ANY, options, 1, max_length, wait_ms)[0]
+        return _take(connection, handle, ANY, options, count, max_length, wait_ms)
     # The get belongs to the next unit of work, whose id follows from this one's.
     unit_id = connection.next_unit_id
-    call = _get_call(connection, handle, ANY, options, 1, max_length, _BEHIND_COMMIT, unit_id)
+    call = _get_call(connection, handle, ANY, options, count, max_length, _BEHIND_COMMIT, unit_id)
     reply = connection.commit(and_then=call, of=handle)
-    return _take(connection, handle, ANY, options, 1, max_length, wait_ms, first_reply=reply)[0]
+    return _take(connection, handle, ANY, options, count, max_length, wait_ms, first_reply=reply)
+
+
+def _check_batch(handle: Handle, options: int, count: int) -> None:
+    if options & (_BROWSE | _UNDER_CURSOR) or not 1 <= count <= BATCH_MESSAGES:
+        raise error_for(MQRC.OPTIONS_ERROR, "MQGET", handle.object_name, "a batch takes 1 to 100 messages")
 
 
 def _check(connection: Connection, handle: Handle, gmo: MQGMO, options: int) -> None:

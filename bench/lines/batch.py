@@ -50,10 +50,11 @@ def measure_get(site: Site) -> list[Row]:
     queue = site.open_new(connection)
 
     def run(count: int) -> None:
+        # A commit travels with the next batch, as in a consumer that goes on.
         for _ in range(count):
-            if len(queue.get_many(BATCH, _GET)) != BATCH:
+            if len(queue.commit_and_get_many(BATCH, _GET)) != BATCH:
                 raise RuntimeError("a batch came short")
-            connection.commit()
+        connection.commit()
 
     def stream(streams: Streams) -> Contender:
         def run_stream(count: int) -> None:

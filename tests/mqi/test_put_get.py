@@ -142,6 +142,34 @@ def test_commit_and_get_belong_to_two_units_of_work(group: TestGroup) -> None:
     assert queue.get().body == b"two"
 
 
+def test_a_batch_is_taken_behind_the_commit_of_the_one_before(group: TestGroup) -> None:
+    group.define_shared("ORDERS")
+    connection = group.connect()
+    queue = connection.open("ORDERS", BOTH)
+    queue.put_many([(MQMD(), b"%d" % number) for number in range(5)])
+    assert [message.body for message in queue.commit_and_get_many(2, GetOption.SYNCPOINT)] == [b"0", b"1"]
+    assert [message.body for message in queue.commit_and_get_many(2, GetOption.SYNCPOINT)] == [b"2", b"3"]
+    connection.backout()
+    assert [message.body for message in queue.get_many(100)] == [b"2", b"3", b"4"]
+
+
+@pytest.mark.parametrize(("count", "options"), [(0, 0), (101, 0), (1, GetOption.BROWSE_FIRST)])
+def test_a_batch_of_a_wrong_size_or_kind_is_refused_and_commits_nothing(
+    group: TestGroup, count: int, options: int
+) -> None:
+    group.define_shared("ORDERS")
+    connection = group.connect()
+    queue = connection.open("ORDERS", BOTH | OpenOption.BROWSE)
+    queue.put(b"one", options=PutOption.SYNCPOINT)
+    with pytest.raises(MQIError) as caught:
+        queue.commit_and_get_many(count, options)
+    assert reason_of(caught) == MQRC.OPTIONS_ERROR
+    connection.backout()
+    with pytest.raises(MQIError) as caught:
+        queue.get()
+    assert reason_of(caught) == MQRC.NO_MSG_AVAILABLE
+
+
 def test_get_by_correl_id_and_by_generated_and_given_msg_id(group: TestGroup) -> None:
     group.define_shared("ORDERS")
     queue = group.connect().open("ORDERS", BOTH)

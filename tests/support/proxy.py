@@ -26,7 +26,7 @@ class Proxy:
         self._path = where / "p"
         self.url = f"unix://{self._path}"
         self.calls = 0
-        self._sha, self._is_reply, self._is_armed = b"", False, False
+        self._call, self._is_reply, self._is_armed = b"", False, False
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(str(self._path))
         self._listener.listen()
@@ -43,7 +43,9 @@ class Proxy:
         self._arm(script, is_reply=False)
 
     def _arm(self, script: str, *, is_reply: bool) -> None:
-        self._sha, self._is_reply, self.calls = load_script(script).sha.encode(), is_reply, 0
+        # As a call has it: whether the server knows a script is asked by its name, too.
+        self._call = b"EVALSHA\r\n$40\r\n" + load_script(script).sha.encode()
+        self._is_reply, self.calls = is_reply, 0
         self._is_armed = True
 
     def close(self) -> None:
@@ -76,8 +78,7 @@ class Proxy:
                 readable, _, _ = select.select([client, server], [], [])
                 if client in readable:
                     data = client.recv(_CHUNK)
-                    # Scripts are called by their names' SHA-1; the load of a script does not carry it.
-                    if self._sha and self._sha in data:
+                    if self._call and self._call in data:
                         self.calls += 1
                         if self._is_armed:
                             self._is_armed, is_losing = False, True
