@@ -22,6 +22,7 @@ from igq.load.run_settings import settings_of_run
 from igq.load.scene import Scene
 from igq.load.sources import Source
 from igq.load.view import working_agent
+from igq.load.waits import wait_for_agent, wait_for_puts, wait_until_delivered, wait_until_recovered
 
 DEFAULT_MESSAGES = 30_000
 DEFAULT_KILL = "LGA"
@@ -29,10 +30,6 @@ DEFAULT_KILL = "LGA"
 INTERRUPTED = 130
 #: Rows of the whole table.
 _ALL_ROWS = 336_776
-#: Generous: a slow machine may take its time, and what is lost shows in the audit.
-_LOAD_TIMEOUT_S = 3_600.0
-_RECOVERY_TIMEOUT_S = 120.0
-_HOLD_TIMEOUT_S = 5.0
 
 
 def demo(
@@ -76,7 +73,7 @@ class _Demo:
         self._settings, self._directory = settings, directory
         self._departures = min(source.count or _ALL_ROWS, _ALL_ROWS)
         self._kill_at = random.Random(seed).uniform(0.45, 0.55)
-        self._scene = Scene(settings, directory, source, look=self._show_progress)
+        self._scene = Scene(settings, source, look=self._show_progress)
 
     def run(self) -> int:
         with self._scene as scene:
@@ -86,7 +83,7 @@ class _Demo:
             scene.start_load()
             with ExpectedWriter(self._source, self._directory) as expected:
                 self._kill_in_the_middle()
-                scene.wait_until_drained(_LOAD_TIMEOUT_S)
+                wait_until_delivered(scene)
                 scene.finish_load()
                 expected.count()
             self._show_progress()
@@ -110,11 +107,10 @@ class _Demo:
 
     def _kill_in_the_middle(self) -> None:
         scene, victim, say = self._scene, self._victim, self._story.say
-        scene.wait(lambda: self._put() >= 2 * self._departures * self._kill_at, "half of the messages", _LOAD_TIMEOUT_S)
+        wait_for_puts(scene, int(2 * self._departures * self._kill_at))
         incarnation, agent_pid = scene.incarnation(victim), working_agent(scene.group, victim)
         programs = scene.programs_of(victim)
-        scene.hold(programs, _HOLD_TIMEOUT_S)
-        puts, gets = (sum(held[kind] for held in scene.holding.values()) for kind in ("puts", "gets"))
+        puts, gets = scene.hold(programs)
         killed_s = time.monotonic()
         scene.timeline.add("killed", victim, by="demo", detail=f"{puts} uncommitted puts, {gets} uncommitted gets")
         # The agent goes with its manager: the kernel ends it when its parent ends.
@@ -130,7 +126,7 @@ class _Demo:
     def _recover(self, incarnation: str, killed_s: float) -> None:
         scene, victim = self._scene, self._victim
         killed_ms = time.time() * 1000 - (time.monotonic() - killed_s) * 1000
-        recovery = scene.wait_until_recovered(incarnation, _RECOVERY_TIMEOUT_S)
+        recovery = wait_until_recovered(scene, incarnation)
         moments = dict(recovery.moments)
         detected_s = (moments["detected"] - killed_ms) / 1000
         took_ms = moments["resolved"] - moments["detected"]
@@ -147,7 +143,7 @@ class _Demo:
         scene.start_managers([victim])
         scene.timeline.add("restarted", victim, by="demo")
         scene.start_programs(victim)
-        pid = scene.wait_for_agent(victim, old_agent_pid, _RECOVERY_TIMEOUT_S)
+        pid = wait_for_agent(scene, victim, old_agent_pid)
         scene.timeline.add("serialized", victim, detail=f"IGQ agent, pid {pid}")
         self._story.say(
             f"{victim} was started again; its new agent has taken its connection tag (serialized) and goes on with "

@@ -87,7 +87,7 @@ def run_once(
         console.print(Text(f"{time.monotonic() - begun_s:6.1f} s  {victim}  {text}"))
 
     messages = write_expected(source.days(), directory / EXPECTED)
-    with Scene(settings, directory, source, is_history_kept=True) as scene:
+    with Scene(settings, source, is_history_kept=True) as scene:
         stage = Stage(scene, victim, messages, say)
         for step in scenario.steps:
             try:

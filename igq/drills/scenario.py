@@ -65,7 +65,7 @@ class Resume:
 
 @dataclass(frozen=True, slots=True)
 class WaitForBacklog:
-    """Wait until *messages* are on the transmit queue."""
+    """Wait until *messages*, or all that the load has for it, are on the transmit queue."""
 
     messages: int
 

@@ -64,9 +64,10 @@ _ALL = (
         "message may be lost, doubled or overtaken.",
         (
             StartGroup(),
-            StartLoad(),
-            WaitForPuts(0.3),
+            # Paused before there is anything to deliver: the backlog builds up, however small the load.
+            WaitForAgent(),
             Pause(Who.AGENT),
+            StartLoad(),
             WaitForBacklog(200),
             Resume(Who.AGENT),
             Kill(Who.AGENT),

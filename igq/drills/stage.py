@@ -9,14 +9,11 @@ from functools import singledispatchmethod
 from igq.drills import scenario as steps
 from igq.drills.scenario import Step, Who
 from igq.errors import CommandError
-from igq.load.children import PUTTER, Child
+from igq.load.children import Child
 from igq.load.departures import QMGRS
 from igq.load.scene import Scene
 from igq.load.view import working_agent
-
-_LOAD_TIMEOUT_S = 300.0
-_RECOVERY_TIMEOUT_S = 120.0
-_HOLD_TIMEOUT_S = 5.0
+from igq.load.waits import wait_for_agent, wait_for_backlog, wait_for_puts, wait_until_delivered, wait_until_recovered
 
 
 class Stage:
@@ -59,16 +56,12 @@ class Stage:
 
     @do.register
     def _(self, step: steps.WaitForPuts) -> None:
-        wanted = int(self._messages * step.part)
-        self._scene.wait(
-            lambda: self._scene.count(PUTTER, "put") >= wanted, f"{wanted} messages to be put", _LOAD_TIMEOUT_S
-        )
+        wait_for_puts(self._scene, int(self._messages * step.part))
 
     @do.register
     def _(self, _step: steps.Hold) -> None:
         scene = self._scene
-        scene.hold(scene.programs_of(self._victim), _HOLD_TIMEOUT_S)
-        puts, gets = (sum(held[kind] for held in scene.holding.values()) for kind in ("puts", "gets"))
+        puts, gets = scene.hold(scene.programs_of(self._victim))
         self._tell("held", f"{puts} uncommitted puts, {gets} uncommitted gets")
 
     @do.register
@@ -101,15 +94,13 @@ class Stage:
 
     @do.register
     def _(self, step: steps.WaitForBacklog) -> None:
-        self._scene.wait(
-            lambda: self._scene.backlog().transmit >= step.messages, "messages on the transmit queue", _LOAD_TIMEOUT_S
-        )
+        self._tell("backlog", f"{wait_for_backlog(self._scene, step.messages)} messages on the transmit queue")
 
     @do.register
     def _(self, step: steps.WaitUntilRecovered) -> None:
         owners = self._owners if step.who is Who.PROGRAMS else [self._incarnation]
         for owner in owners:
-            self._scene.wait_until_recovered(owner, _RECOVERY_TIMEOUT_S)
+            wait_until_recovered(self._scene, owner)
 
     @do.register
     def _(self, _step: steps.WaitUntilReady) -> None:
@@ -126,7 +117,7 @@ class Stage:
 
     @do.register
     def _(self, _step: steps.WaitForAgent) -> None:
-        pid = self._scene.wait_for_agent(self._victim, self._agent_pid, _RECOVERY_TIMEOUT_S)
+        pid = wait_for_agent(self._scene, self._victim, self._agent_pid)
         self._tell("serialized", f"IGQ agent, pid {pid}")
 
     @do.register
@@ -138,7 +129,7 @@ class Stage:
     @do.register
     def _(self, _step: steps.Drain) -> None:
         scene = self._scene
-        scene.wait_until_drained(_LOAD_TIMEOUT_S)
+        wait_until_delivered(scene)
         scene.finish_load()
         self._tell("drained")
         scene.stop_managers()
@@ -148,7 +139,7 @@ class Stage:
         scene = self._scene
         self._incarnation = scene.incarnation(self._victim)
         # What a held program holds is recovered under the token of its process.
-        programs = [program for program in scene.programs_of(self._victim) if program.name in scene.holding]
+        programs = [program for program in scene.programs_of(self._victim) if program.name in scene.watch.holding]
         self._owners = [program.owner.rpartition(".")[0] for program in programs]
         self._agent_pid = working_agent(scene.group, self._victim) or self._agent_pid
 

@@ -15,11 +15,13 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from igq.load.forked import ForkedProcess, ProgramStarter
 from igq.load.program import Options
 
 PUTTER, CONSUMER = "putter", "consumer"
@@ -37,6 +39,7 @@ class Event:
 
 
 Events = queue.SimpleQueue[Event]
+Process = subprocess.Popen[str] | ForkedProcess
 
 
 class Child:
@@ -46,37 +49,25 @@ class Child:
         is_expected_to_end: the runner has ended it, or asked it to end; otherwise its end is a failure.
     """
 
-    def __init__(
-        self, name: str, command: Sequence[str], env: Mapping[str, str], directory: Path, events: Events
-    ) -> None:
+    def __init__(self, name: str, start: Callable[[int], Process], directory: Path, events: Events) -> None:
         self.name = name
         self.is_expected_to_end = False
         self._events = events
         self._errors = directory / f"{name}.err"
         with self._errors.open("ab") as errors:
-            self._popen = subprocess.Popen(
-                [sys.executable, "-m", *command, "--parent", str(os.getpid())],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                env=dict(env),
-                text=True,
-                encoding="utf-8",
-                errors="replace",
-                start_new_session=True,
-            )
+            self._process = start(errors.fileno())
         self._thread = threading.Thread(target=self._listen, name=f"output {name}", daemon=True)
         self._thread.start()
 
     @property
     def pid(self) -> int:
         """Its process id."""
-        return self._popen.pid
+        return self._process.pid
 
     @property
     def is_running(self) -> bool:
         """Whether it has not ended."""
-        return self._popen.poll() is None
+        return self._process.poll() is None
 
     @property
     def last_error(self) -> str:
@@ -87,7 +78,7 @@ class Child:
     def signal(self, number: int) -> None:
         """Send a signal to it, and to nobody else."""
         with contextlib.suppress(ProcessLookupError):
-            self._popen.send_signal(number)
+            self._process.send_signal(number)
 
     def kill(self) -> None:
         """SIGKILL; returns without waiting."""
@@ -100,24 +91,24 @@ class Child:
         Raises:
             subprocess.TimeoutExpired: it runs on.
         """
-        status = self._popen.wait(timeout_s)
-        if self._popen.stdin is not None:
+        status = self._process.wait(timeout_s)
+        if self._process.stdin is not None:
             with contextlib.suppress(OSError):
-                self._popen.stdin.close()
+                self._process.stdin.close()
         return status
 
     def send(self, line: str) -> None:
         """Write a line to its standard input; one that has ended does not mind."""
-        assert self._popen.stdin is not None
+        assert self._process.stdin is not None
         with contextlib.suppress(OSError, ValueError):
-            self._popen.stdin.write(line + "\n")
-            self._popen.stdin.flush()
+            self._process.stdin.write(line + "\n")
+            self._process.stdin.flush()
 
     def _listen(self) -> None:
-        assert self._popen.stdout is not None
-        for line in self._popen.stdout:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
             self._hear(line.rstrip("\n"))
-        self._events.put(Event(self, "ended", {"status": self._popen.wait()}))
+        self._events.put(Event(self, "ended", {"status": self._process.wait()}))
 
     def _hear(self, line: str) -> None:
         raise NotImplementedError
@@ -127,7 +118,20 @@ class Manager(Child):
     """A queue manager, started as its command line starts it."""
 
     def __init__(self, name: str, env: Mapping[str, str], directory: Path, events: Events) -> None:
-        super().__init__(name, ["igq", "qmgr", "start", name], env, directory, events)
+        def start(stderr: int) -> Process:
+            return subprocess.Popen(
+                [sys.executable, "-m", "igq", "qmgr", "start", name, "--parent", str(os.getpid())],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                env=dict(env),
+                text=True,
+                encoding="utf-8",
+                errors="replace",
+                start_new_session=True,
+            )
+
+        super().__init__(name, start, directory, events)
 
     def _hear(self, line: str) -> None:
         if _READY_ID in line:
@@ -143,12 +147,12 @@ class Program(Child):
         progress: what it reported last.
     """
 
-    def __init__(self, kind: str, options: Options, env: Mapping[str, str], events: Events) -> None:
+    def __init__(self, kind: str, options: Options, starter: ProgramStarter, events: Events) -> None:
         self.kind, self.options = kind, options
         self.owner = ""
         self.progress: Mapping[str, int] = {}
-        command = [f"igq.load.{kind}", *options.arguments()]
-        super().__init__(options.name, command, env, options.directory, events)
+        start = partial(starter.start, kind, options.arguments())
+        super().__init__(options.name, start, options.directory, events)
 
     @property
     def qmgr(self) -> str:

@@ -7,13 +7,12 @@ on every manager at the same time; each takes groups whole (`igq.load.whole_grou
 from __future__ import annotations
 
 import random
-import sys
 import time
 
 from igq.load.attachment import attached, is_passing
 from igq.load.control import Control
 from igq.load.plan import IGQ, PRIVATE_QUEUE, SHARED, UNIT_DEPARTURES, correl_id
-from igq.load.program import Options, run_program
+from igq.load.program import Options
 from igq.load.records import LineFile, last_row, now_ms
 from igq.load.whole_groups import is_last, wholeness
 from sharedq import MQIError
@@ -177,7 +176,3 @@ def main(options: Options) -> None:
     control = Control()
     control.tell("ready")
     Consumer(options, control).run()
-
-
-if __name__ == "__main__":
-    sys.exit(run_program(main))

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import structlog
 
-from igq.child import die_with_parent
 from igq.errors import CommandError
 from igq.load.history import History
 from igq.load.sources import Source
@@ -44,20 +42,18 @@ class Options:
         return History(path, self.name)
 
     def arguments(self) -> list[str]:
-        """The command line that `parse` reads."""
+        """The command line that `run_program` reads."""
         given = ["--name", self.name, "--qmgr", self.qmgr, "--run", str(self.directory), "--source", str(self.source)]
         return [*given, "--queue", self.queue, *(["--history"] if self.is_history_kept else [])]
 
 
-def run_program(main: Callable[[Options], None]) -> int:
+def run_program(main: Callable[[Options], None], arguments: Sequence[str]) -> int:
     """Parse the command line, run, say in one line what went wrong; the exit status."""
     parser = argparse.ArgumentParser(description="A program of igq's demo and drills; they start it themselves.")
     for option in ("--name", "--qmgr", "--run", "--source", "--queue"):
         parser.add_argument(option, default="")
-    parser.add_argument("--parent", type=int, required=True)
     parser.add_argument("--history", action="store_true")
-    given = parser.parse_args()
-    die_with_parent(given.parent)
+    given = parser.parse_args(arguments)
     # Standard output belongs to the control line.
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     # Ctrl-C is for the runner, which ends its programs in order.
@@ -69,6 +65,4 @@ def run_program(main: Callable[[Options], None]) -> int:
     except (MQIError, DeploymentError, CommandError) as error:
         print(f"{options.name}: {error}", file=sys.stderr, flush=True)
         return 1
-    sys.stdout.flush()
-    # Interpreter shutdown would join the control thread's read of standard input.
-    os._exit(0)
+    return 0

@@ -9,7 +9,6 @@ committed together or not at all. IBM MQ's documentation restarts a program that
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from igq.load.attachment import attached, is_passing
 from igq.load.control import Control
 from igq.load.departures import NEXT_QMGR
 from igq.load.plan import IGQ, PRIVATE_QUEUE, SHARED, SHARED_QUEUE, Copy, units_of_work
-from igq.load.program import Options, run_program
+from igq.load.program import Options
 from igq.load.records import LineFile, last_row, now_ms
 from sharedq import MQIError
 from sharedq.api import Queue, QueueManagerConnection
@@ -156,7 +155,3 @@ def main(options: Options) -> None:
     control = Control()
     control.tell("ready")
     Putter(options, control).run()
-
-
-if __name__ == "__main__":
-    sys.exit(run_program(main))

@@ -1,0 +1,42 @@
+"""The queues of a run, defined by MQSC as an administrator would."""
+
+from __future__ import annotations
+
+import io
+
+from igq.errors import CommandError
+from igq.load.departures import QMGRS
+from igq.load.plan import PRIVATE_QUEUE, SHARED_QUEUE
+from igq.load.putter import STATUS_QUEUE
+from igq.mqsc.executor import run as run_mqsc
+from sharedq.group import Group
+from sharedq.objects.repository import Repository
+
+_SHARED_MQSC = f"""
+DEFINE QLOCAL({SHARED_QUEUE}) QSGDISP(SHARED) CFSTRUCT({{structure}}) DEFPSIST(YES) MSGDLVSQ(FIFO) +
+       DESCR('Departures, drained by all managers together') REPLACE
+DEFINE QLOCAL({STATUS_QUEUE}) QSGDISP(SHARED) CFSTRUCT({{structure}}) DEFPSIST(YES) +
+       DESCR('How far each putting program has come') REPLACE
+"""
+_PRIVATE_MQSC = f"""
+DEFINE QLOCAL({PRIVATE_QUEUE}) QSGDISP(QMGR) DEFPSIST(YES) MSGDLVSQ(FIFO) +
+       DESCR('Departures sent here by intra-group queuing') REPLACE
+"""
+
+
+def define_queues(group: Group, structure: str) -> None:
+    """Define the shared queues once for the group, the private ones at every manager.
+
+    Raises:
+        CommandError: a definition was refused.
+        MQIError: 2009, Redis cannot be reached.
+    """
+    _run(group, QMGRS[0], _SHARED_MQSC.format(structure=structure))
+    for name in QMGRS:
+        _run(group, name, _PRIVATE_MQSC)
+
+
+def _run(group: Group, qmgr: str, text: str) -> None:
+    out = io.StringIO()
+    if run_mqsc(text.splitlines(), Repository(group, qmgr), out):
+        raise CommandError(f"the queues of {qmgr} cannot be defined: {' '.join(out.getvalue().split())}")
