@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from typing import Any, Literal
 
 from pydantic import BaseModel
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -169,44 +171,61 @@ def _queues(group: Group, members: list[Member]) -> list[QueueStatus]:
     return sorted(found.values(), key=lambda queue: (queue.name, queue.owner or "", queue.structure or ""))
 
 
-def print_tables(status: GroupStatus) -> None:
-    """Show the status to a person."""
-    console = Console()
+def print_tables(status: GroupStatus, console: Console | None = None) -> None:
+    """Show the status to a person; everything fits, folded if need be, into 80 columns."""
+    console = console or Console()
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        # Read by a program: one line a row, with the longest names there are.
+        console.width = max(console.width, 120)
     console.print(f"Group [bold]{status.group}[/bold] on {status.redis.version}")
     console.print(f"Durability {status.redis.durability}")
     if not status.managers:
         console.print("No queue manager has joined yet: start some with igq group start -m QM1 -m QM2")
         return
     console.print(_managers_table(status))
+    for manager in status.managers:
+        for text in _agent_troubles(manager.agent):
+            console.print(f"Agent of {manager.name}: {text}", style="yellow", highlight=False, markup=False)
     if status.recoveries:
         console.print(_recoveries_table(status))
     console.print(_queues_table(status))
 
 
 def _managers_table(status: GroupStatus) -> Table:
-    columns = ("Name", "State", "Pid", "Start", "IGQ", "Agent", "Delivered", "Restarts", "Last error")
-    table = Table(*columns, title="Managers")
+    table = _table("Managers", "Name", "State", "Pid", "Start", "IGQ agent", "Delivered", "Restarts")
     for manager in status.managers:
         agent = manager.agent
-        retry = f", next in {agent.next_retry_s:g} s" if agent.next_retry_s is not None else ""
-        style = {"RUNNING": "green", "FAILED": "red"}.get(manager.state, "")
         table.add_row(
             manager.name,
             manager.state,
             str(manager.pid),
             str(manager.incarnation),
-            manager.igq,
-            agent.state + retry,
+            agent.state if manager.igq == "ENABLED" else manager.igq,
             str(agent.delivered),
             str(agent.restarts),
-            agent.last_error,
-            style=style,
+            style={"RUNNING": "green", "FAILED": "red"}.get(manager.state, ""),
         )
     return table
 
 
+def _agent_troubles(agent: AgentStatus) -> list[str]:
+    troubles = [agent.last_error] if agent.last_error else []
+    if agent.next_retry_s is not None:
+        tries = f"{agent.short_retries} short and {agent.long_retries} long retries so far"
+        troubles.append(f"next try in {agent.next_retry_s:g} s, {tries}")
+    return troubles
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        # Folded, never cut: half a name is another name.
+        table.add_column(column, overflow="fold")
+    return table
+
+
 def _recoveries_table(status: GroupStatus) -> Table:
-    table = Table("Failed", "By", "State", "Units of work", "Messages", "Seconds", title="Recoveries")
+    table = _table("Recoveries", "Failed", "By", "State", "Units of work", "Messages", "Seconds")
     for each in status.recoveries:
         table.add_row(
             each.failed, each.by, each.state, str(each.units_of_work), str(each.messages), f"{each.seconds:.2f}"
@@ -215,7 +234,7 @@ def _recoveries_table(status: GroupStatus) -> Table:
 
 
 def _queues_table(status: GroupStatus) -> Table:
-    table = Table("Queue", "Disposition", "Where", "Depth", "Uncommitted", title="Local queues")
+    table = _table("Local queues", "Queue", "Disposition", "Where", "Depth", "Uncommitted")
     for queue in status.queues:
         # System queues only when something is on them.
         if not queue.name.startswith("SYSTEM.") or queue.depth:

@@ -1,0 +1,73 @@
+"""`igq status` for people: nothing is cut, whatever the width."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from igq.status import AgentStatus, GroupStatus, ManagerStatus, QueueStatus, RecoveryStatus, RedisStatus, print_tables
+
+LONGEST_NAME = "A" * 24 + "B" * 24
+
+
+@pytest.fixture
+def status() -> GroupStatus:
+    agent = AgentStatus(
+        state="RETRY",
+        pid=4_194_304,
+        short_retries=3,
+        long_retries=0,
+        next_retry_s=59.3,
+        restarts=2,
+        delivered=1_234_567,
+        last_error="2053 MQRC_Q_FULL: DEPARTURES",
+    )
+    manager = ManagerStatus(
+        name="EWR1", state="QUIESCING", pid=4_194_304, host="h", incarnation=12, igq="ENABLED", agent=agent
+    )
+    return GroupStatus(
+        group="QSG1",
+        redis=RedisStatus(version="valkey 8.1", durability="always"),
+        managers=[manager, manager.model_copy(update={"name": "JFK1", "igq": "DISABLED"})],
+        recoveries=[
+            RecoveryStatus(failed="EWR1", by="JFK1", state="resolved", units_of_work=100, messages=12_345, seconds=0.5)
+        ],
+        queues=[
+            QueueStatus(
+                name=LONGEST_NAME,
+                disposition="SHARED",
+                owner=None,
+                structure="APPLICATION1",
+                depth=1_000_000,
+                uncommitted=5,
+            )
+        ],
+    )
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_everything_is_there_at_any_width(status: GroupStatus, width: int) -> None:
+    shown = io.StringIO()
+    print_tables(status, Console(file=shown, width=width, force_terminal=True, color_system=None))
+
+    lines = shown.getvalue().splitlines()
+    assert max(map(len, lines)) <= width
+    text = " ".join(shown.getvalue().split())
+    for word in ("QUIESCING", "4194304", "RETRY", "DISABLED", "1234567", "APPLICATION1", "1000000", "0.50"):
+        assert word in text
+    assert "next try in 59.3 s, 3 short and 0 long retries so far" in text
+    assert "…" not in text
+    first_column = "".join(
+        line.split()[0] for line in lines if line.strip().startswith(("A", "B")) and "Agent" not in line
+    )
+    assert LONGEST_NAME in first_column
+
+
+def test_a_program_that_reads_it_finds_a_row_on_one_line(status: GroupStatus, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    shown = io.StringIO()
+    print_tables(status, Console(file=shown, color_system=None))
+
+    assert any(LONGEST_NAME in line and "1000000" in line for line in shown.getvalue().splitlines())
