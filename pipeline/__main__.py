@@ -13,6 +13,7 @@ from rich.console import Console
 
 from config import ConfigError, load_settings, prepare_data_dir
 from pipeline.errors import PipelineError
+from pipeline.runs import check_run, has_own_server
 from pipeline.session import LOCAL_MASTER, spark_session
 from sharedq.deployment import DeploymentError
 from sharedq.embedded import EmbeddedRedis, EmbeddedRedisError
@@ -92,8 +93,15 @@ def _audit(
     settings = load_settings()
     data_dir = prepare_data_dir(settings)
     places = _positions(start, end)
+    if run:
+        check_run(run)
     with ExitStack() as stack:
         step = stack.enter_context(_progress(errors))
+        url = url or settings.redis_url
+        if url is None:
+            # A run with an embedded server of its own has its journal there.
+            server_dir = run if run and has_own_server(run) else data_dir
+            url = stack.enter_context(EmbeddedRedis.start_or_join(server_dir)).url
         step("starting Spark")
         session = stack.enter_context(
             spark_session(data_dir, master=master, app_name="igq audit", spark_log=spark_log, make_archive=make_archive)
@@ -104,12 +112,10 @@ def _audit(
         from pipeline.records import read_run
         from pipeline.report import print_summary, write_report
 
-        if url is None and settings.redis_url is None:
-            url = stack.enter_context(EmbeddedRedis.start_or_join(data_dir)).url
         records = read_run(session, run) if run else None
         if start is None and records and records.timeline:
             places = (str(max(0, int(records.timeline[0]["t_ms"]) - RUN_MARGIN_MS)), places[1])
-        part = JournalPart(group or settings.group, url or settings.redis_url or "", *places)
+        part = JournalPart(group or settings.group, url, *places)
         with _spark_errors_named():
             verdict, series = judge(session, part, records, step)
         step("writing the report")

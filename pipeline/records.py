@@ -5,7 +5,6 @@ A line that a killed program did not finish is skipped; it can only be the last 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from pyspark.sql.types import StructType
 
-from pipeline.errors import PipelineError
+from pipeline.runs import check_run, read_timeline
 from pipeline.schemas import EXPECTED, RECEIVED, SENT
 
 
@@ -35,31 +34,13 @@ def read_run(spark: SparkSession, directory: Path) -> RunRecords:
     Raises:
         PipelineError: it is no directory, or has no expected.jsonl.
     """
-    if not directory.is_dir():
-        raise PipelineError(f"run directory {directory}: no such directory")
-    if not (directory / "expected.jsonl").is_file():
-        raise PipelineError(f"run directory {directory}: has no expected.jsonl, the list of what must arrive")
+    check_run(directory)
     return RunRecords(
         expected=_read(spark, directory, "expected.jsonl", EXPECTED),
         sent=_read(spark, directory, "sent-*.jsonl", SENT),
         received=_read(spark, directory, "received-*.jsonl", RECEIVED),
         timeline=read_timeline(directory / "timeline.jsonl"),
     )
-
-
-def read_timeline(path: Path) -> list[Mapping[str, Any]]:
-    """What happened to the managers, in order of time: some dozens of events; empty without the file."""
-    if not path.is_file():
-        return []
-    events: list[Mapping[str, Any]] = []
-    for line in path.read_text(encoding="utf-8").splitlines():
-        try:
-            event = json.loads(line)
-        except json.JSONDecodeError:
-            continue
-        if isinstance(event, dict) and "t_ms" in event and "event" in event:
-            events.append(event)
-    return sorted(events, key=lambda event: int(event["t_ms"]))
 
 
 def _read(spark: SparkSession, directory: Path, pattern: str, schema: StructType) -> DataFrame:

@@ -107,6 +107,8 @@ def test_help_teaches_the_job_and_its_exit_status() -> None:
         (["--from", "yesterday"], {}, "'yesterday' is no place in the journal"),
         ([], {"IGQ_GROUP": "toolong"}, "IGQ_GROUP=toolong"),
         ([], {"JAVA_HOME": "/nowhere"}, "JAVA_HOME=/nowhere: no Java that runs"),
+        (["--run", "/nowhere"], {"JAVA_HOME": "/nowhere"}, "run directory /nowhere: no such directory"),
+        (["--run", "/"], {"JAVA_HOME": "/nowhere"}, "run directory /: has no expected.jsonl"),
     ],
 )
 def test_what_cannot_be_done_is_one_line_and_status_2(

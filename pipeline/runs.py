@@ -1,0 +1,42 @@
+"""A run directory, as far as it can be looked at without Spark."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pipeline.errors import PipelineError
+
+
+def check_run(directory: Path) -> None:
+    """Whether *directory* holds a run.
+
+    Raises:
+        PipelineError: it is no directory, or has no expected.jsonl.
+    """
+    if not directory.is_dir():
+        raise PipelineError(f"run directory {directory}: no such directory")
+    if not (directory / "expected.jsonl").is_file():
+        raise PipelineError(f"run directory {directory}: has no expected.jsonl, the list of what must arrive")
+
+
+def has_own_server(directory: Path) -> bool:
+    """Whether the run used an embedded server of its own, which then has its journal."""
+    return (directory / "redis").is_dir()
+
+
+def read_timeline(path: Path) -> list[Mapping[str, Any]]:
+    """What happened to the managers, in order of time: some dozens of events; empty without the file."""
+    if not path.is_file():
+        return []
+    events: list[Mapping[str, Any]] = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        try:
+            event = json.loads(line)
+        except json.JSONDecodeError:
+            continue
+        if isinstance(event, dict) and "t_ms" in event and "event" in event:
+            events.append(event)
+    return sorted(events, key=lambda event: int(event["t_ms"]))
