@@ -135,7 +135,10 @@ class Worker:
                 target = connection.access(structure).keys.queue(queue_name)
                 _, count = connection.checked_call(
                     "structure/expire",
-                    [keys.owners, keys.messages, keys.expiry, target.available, target.index, keys.journal],
+                    [
+                        *(keys.owners, keys.messages, keys.expiry, target.available, target.index, keys.journal),
+                        *(target.queue, target.groups, target.members),
+                    ],
                     [connection.token, queue_name, self._group.journal_max, *ids],
                 )
                 discarded += int(count)

@@ -20,6 +20,7 @@ from sharedq.group import Group
 from sharedq.handle import Handle
 from sharedq.inquiry import inquire, set_attributes
 from sharedq.mqi.constants import (
+    MQRC,
     CharSelector,
     CloseOption,
     ConnectOption,
@@ -29,6 +30,7 @@ from sharedq.mqi.constants import (
     OpenOption,
     PutOption,
 )
+from sharedq.mqi.limits import NULL_MSG_TOKEN
 from sharedq.mqi.structures import MQGMO, MQMD, MQOD, MQPMO
 
 _groups: dict[Settings, Group] = {}
@@ -153,6 +155,7 @@ class Queue:
         wait_ms: int = 0,
         match: MQMD | None = None,
         match_options: MatchOption | int | None = None,
+        msg_token: bytes = NULL_MSG_TOKEN,
         max_length: int = getting.LENGTH_MAX,
     ) -> Message:
         """MQGET one message, taking or browsing it.
@@ -160,31 +163,33 @@ class Queue:
         Args:
             wait_ms: with ``GetOption.WAIT``; -1 waits for ever.
             match: descriptor whose fields *match_options* name (default: MsgId and CorrelId, nulls match anything).
+            msg_token: of an earlier message, for ``MatchOption.MATCH_MSG_TOKEN``.
 
         Raises:
             MQIError: 2033 nothing fits, ...
         """
-        gmo = MQGMO(options=int(options), wait_interval=wait_ms)
+        gmo = MQGMO(version=2, options=int(options), wait_interval=wait_ms, msg_token=msg_token)
         if match_options is not None:
             gmo.match_options = int(match_options)
+        md = MQMD(version=2) if match is None else match
         with self.connection.lock:
-            return getting.get(self.connection, self._open_handle(), match or MQMD(), gmo, max_length=max_length)
+            return getting.get(self.connection, self._open_handle(), md, gmo, max_length=max_length)
 
     def get_many(self, count: int, options: GetOption | int = 0, *, wait_ms: int = 0) -> list[Message]:
         """Take up to *count* (1..100) messages in one round trip; at least one, else 2033."""
-        gmo = MQGMO(options=int(options), wait_interval=wait_ms)
+        gmo = MQGMO(version=2, options=int(options), wait_interval=wait_ms)
         with self.connection.lock:
             return getting.get_many(self.connection, self._open_handle(), gmo, count)
 
     def commit_and_get(self, options: GetOption | int = 0, *, wait_ms: int = 0) -> Message:
         """MQCMIT and the next MQGET in one round trip."""
-        gmo = MQGMO(options=int(options), wait_interval=wait_ms)
+        gmo = MQGMO(version=2, options=int(options), wait_interval=wait_ms)
         with self.connection.lock:
             return getting.commit_and_get(self.connection, self._open_handle(), gmo)[0]
 
     def commit_and_get_many(self, count: int, options: GetOption | int = 0, *, wait_ms: int = 0) -> list[Message]:
         """MQCMIT and the next up to *count* (1..100) messages in one round trip; 2033: committed, none there."""
-        gmo = MQGMO(options=int(options), wait_interval=wait_ms)
+        gmo = MQGMO(version=2, options=int(options), wait_interval=wait_ms)
         with self.connection.lock:
             return getting.commit_and_get(self.connection, self._open_handle(), gmo, count)
 
@@ -198,10 +203,14 @@ class Queue:
         with self.connection.lock:
             set_attributes(self.connection, self._open_handle(), values)
 
-    def close(self, options: CloseOption | int = 0) -> None:
-        """MQCLOSE."""
+    def close(self, options: CloseOption | int = 0) -> MQRC:
+        """MQCLOSE.
+
+        Returns:
+            ``NONE``, or what was left unfinished in logical order (2241, 2242).
+        """
         with self.connection.lock:
-            opening.close_handle(self.connection, self.handle, options)
+            return opening.close_handle(self.connection, self.handle, options)
 
     def _open_handle(self) -> Handle:
         self.connection.check()

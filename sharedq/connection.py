@@ -296,6 +296,7 @@ class Connection:
         self.put_failure = None
         for structure in self.unit.parts:
             self._end_part("backout", structure, None)
+        self.unit.restore_order()
         self.unit.begin_next()
 
     def _end_part(self, how: str, structure: str, reply: Reply) -> None:
@@ -305,9 +306,17 @@ class Connection:
             reply = self.checked_call(name, keys, args)
 
     def _end_call(self, how: str, structure: str, *, expected: int) -> ScriptCall:
-        access, queues = self._accesses[structure], self.unit.parts[structure].queues
+        access, part = self._accesses[structure], self.unit.parts[structure]
         return end_unit_call(
-            access, how, self.token, self.token, self.unit.id, list(queues), expected, self.group.journal_max
+            access,
+            how,
+            self.token,
+            self.token,
+            self.unit.id,
+            list(part.queues),
+            expected,
+            self.group.journal_max,
+            has_members=part.has_members,
         )
 
     # -- life ----------------------------------------------------------------------------------------------------
@@ -419,8 +428,14 @@ def end_unit_call(
     queues: Sequence[str],
     expected: int,
     journal_max: str,
+    *,
+    has_members: bool = True,
 ) -> ScriptCall:
-    """The script call that commits or backs out (*how*) the next chunk of *owner*'s unit of work."""
+    """The script call that commits or backs out (*how*) the next chunk of *owner*'s unit of work.
+
+    Args:
+        has_members: members of groups, or segments, may be among its messages.
+    """
     keys = access.keys
     script_keys = [
         keys.owners,
@@ -434,6 +449,8 @@ def end_unit_call(
     for name in queues:
         queue = keys.queue(name)
         script_keys += [queue.queue, queue.available, queue.index, queue.waiters]
+        if has_members:
+            script_keys += [queue.groups, queue.members]
     condition = [expected] if how == "commit" else []
     return (
         f"structure/{how}",

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 from sharedq.facts import QueueFacts
 from sharedq.keys import QueueKeys, StructureKeys
+from sharedq.logical import UNUSED, HandleOrder
+from sharedq.mqi.structures import MQMD
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,14 +20,17 @@ class StructureAccess:
 
 @dataclass(slots=True)
 class BrowseCursor:
-    """Where a browse stands: the place (score) and the message that was there."""
+    """Where a browse stands: the place (score) and the message that was there.
+
+    Attributes:
+        begins_at: the place in logical order: that of what begins the group or logical message browsed.
+        md: of the message, as it was browsed; None before the first.
+    """
 
     score: int = 0
     message_id: str = ""
-
-    def reset(self) -> None:
-        """Back to before the first message."""
-        self.score, self.message_id = 0, ""
+    begins_at: int = 0
+    md: MQMD | None = None
 
 
 @dataclass(slots=True)
@@ -60,6 +65,10 @@ class Handle:
     is_registered: bool = False
     is_closed: bool = False
     cursor: BrowseCursor = field(default_factory=BrowseCursor)
+    #: What is retained of groups and segments; replaced, never changed.
+    order: HandleOrder = UNUSED
+    #: Members of groups, or segments, were seen on the queue: gets go where those count (structure/get_grouped).
+    has_members: bool = False
     #: Keys of this handle's script calls, made at the first one.
     put_keys: tuple[str, ...] = ()
     get_keys: tuple[str, ...] = ()

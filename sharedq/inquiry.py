@@ -25,6 +25,8 @@ SETTABLE: Mapping[int, MQRC] = {
     CharSelector.TRIGGER_DATA: MQRC.CHAR_ATTR_LENGTH_ERROR,
 }
 
+#: What counts for CURDEPTH beside the available set: uncommitted puts, locked messages, members of groups.
+_NOT_IN_AVAILABLE = ("pu", "lk", "gm")
 _ANY_QUEUE = QueueLocal(name="ANY")
 
 
@@ -37,7 +39,9 @@ def inquire(connection: Connection, handle: Handle, selectors: Sequence[int]) ->
     if not handle.options & int(OpenOption.INQUIRE):
         raise error_for(MQRC.NOT_OPEN_FOR_INQUIRE, "MQINQ", handle.object_name)
     key = handle.queue.queue
-    text, uncommitted, locked, inputs, outputs = connection.command(key, "HMGET", key, "def", "pu", "lk", "ip", "op")
+    text, inputs, outputs, *elsewhere = connection.command(
+        key, "HMGET", key, "def", "ip", "op", *_NOT_IN_AVAILABLE
+    )
     if text is None:
         raise error_for(MQRC.Q_DELETED, "MQINQ", handle.object_name)
     available = connection.command(key, "ZCARD", handle.queue.available)
@@ -47,7 +51,7 @@ def inquire(connection: Connection, handle: Handle, selectors: Sequence[int]) ->
         for selector, attribute in by_selector(QueueLocal).items()
     }
     known[int(IntSelector.Q_TYPE)] = 1
-    known[int(IntSelector.CURRENT_Q_DEPTH)] = int(available) + int(uncommitted or 0) + int(locked or 0)
+    known[int(IntSelector.CURRENT_Q_DEPTH)] = int(available) + sum(int(count or 0) for count in elsewhere)
     known[int(IntSelector.OPEN_INPUT_COUNT)] = int(inputs or 0)
     known[int(IntSelector.OPEN_OUTPUT_COUNT)] = int(outputs or 0)
     try:

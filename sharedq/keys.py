@@ -23,6 +23,7 @@ class QueueKeys:
     available: str
     index: str
     groups: str
+    members: str
     waiters: str
     handles: str
 
@@ -107,6 +108,7 @@ def _queue_keys(tag: str, name: str) -> QueueKeys:
         available=f"{tag}:a:{name}",
         index=f"{tag}:i:{name}",
         groups=f"{tag}:g:{name}",
+        members=f"{tag}:r:{name}",
         waiters=f"{tag}:w:{name}",
         handles=f"{tag}:h:{name}",
     )

@@ -8,6 +8,7 @@ import os
 from sharedq.connection import Connection
 from sharedq.facts import QueueFacts
 from sharedq.handle import Handle, QMgrHandle
+from sharedq.logical import check_close
 from sharedq.mqi.constants import MQRC, CloseOption, ObjectType, OpenOption
 from sharedq.mqi.errors import error_for
 from sharedq.mqi.options import check_open_options
@@ -144,8 +145,12 @@ def _create_dynamic(connection: Connection, od: MQOD, route: Route) -> Route:
     return Route(created.structure, created.name)
 
 
-def close_handle(connection: Connection, handle: Handle, options: CloseOption | int = 0) -> None:
+def close_handle(connection: Connection, handle: Handle, options: CloseOption | int = 0) -> MQRC:
     """MQCLOSE.
+
+    Returns:
+        ``NONE``, or the reason of a warning: a group (2241) or logical message (2242) that was being put or got in
+        logical order is not finished.
 
     Raises:
         MQIError: 2019 the handle is closed already, 2045/2055/2042 where MQCO_DELETE cannot be done.
@@ -164,6 +169,7 @@ def close_handle(connection: Connection, handle: Handle, options: CloseOption | 
         Repository(connection.group, connection.qmgr_name).delete_dynamic(
             handle.name, purge=bool(CloseOption(options) & CloseOption.DELETE_PURGE)
         )
+    return check_close(handle.order).reason
 
 
 def _text(name: bytes | str) -> str:

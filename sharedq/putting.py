@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 from sharedq.connection import Connection, ScriptCall
 from sharedq.context import generated_msg_id, new_identifier, set_default_context
 from sharedq.handle import Handle
+from sharedq.logical import NOTHING, HandleOrder, PutPosition, after_put, put_position, split
 from sharedq.mqi.constants import (
     MQRC,
-    MsgFlag,
     MsgType,
     OpenOption,
     Persistence,
@@ -19,10 +19,10 @@ from sharedq.mqi.constants import (
     Report,
 )
 from sharedq.mqi.errors import MQIError, error_for
-from sharedq.mqi.limits import MAX_PRIORITY, NULL_ID, PRIORITY_AS_Q_DEF, UNLIMITED_EXPIRY
+from sharedq.mqi.limits import MAX_PRIORITY, NULL_ID, PRIORITY_AS_Q_DEF, UNDEFINED_ORIGINAL_LENGTH, UNLIMITED_EXPIRY
 from sharedq.mqi.options import check_put_options
 from sharedq.mqi.structures import MQMD, MQPMO
-from sharedq.record import RECORD_NEEDS_LOOK, encode_record, record_flags
+from sharedq.record import RECORD_GROUP, RECORD_NEEDS_LOOK, encode_record, record_flags
 from sharedq.refresh import refresh_definition, take_definition
 from sharedq.transmission import as_transmitted
 from sharedq.unit_of_work import CHUNK_MESSAGES
@@ -33,6 +33,8 @@ PRIORITY_STEP = 1 << 48
 BATCH_MESSAGES = 100
 #: Bytes of bodies one script call stores before the batch is split.
 BATCH_BYTES = 1 << 20
+#: Segments that one call stores where all must be stored or none.
+WHOLE_MESSAGES = 1000
 #: Messages buffered for MQPMO_ASYNC_RESPONSE, at most.
 PENDING_MESSAGES = BATCH_MESSAGES
 
@@ -46,7 +48,8 @@ _KEEP_CONTEXT = int(PutOption.SET_ALL_CONTEXT | PutOption.PASS_ALL_CONTEXT)
 _OUTPUT = int(OpenOption.OUTPUT)
 _AS_Q_DEF = int(Persistence.AS_Q_DEF)
 _REQUEST = int(MsgType.REQUEST)
-_GROUP_FLAGS = int(MsgFlag.MSG_IN_GROUP | MsgFlag.LAST_MSG_IN_GROUP | MsgFlag.SEGMENT | MsgFlag.LAST_SEGMENT)
+_LOGICAL_ORDER = int(PutOption.LOGICAL_ORDER)
+_NEW_IDS = _NEW_MSG_ID | _NEW_CORREL_ID
 _REPORTS_WANTED = int(
     Report.EXCEPTION | Report.EXPIRATION | Report.COA | Report.COD | Report.PAN | Report.NAN | Report.ACTIVITY
 )
@@ -78,6 +81,8 @@ def put(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body: byte
     if in_unit and options & _ASYNC_RESPONSE:
         return _put_later(connection, handle, [(md, body)], options)
     flush_pending(connection)
+    if _is_grouped(handle, md, options):
+        return _put_grouped(connection, handle, [(md, body)], pmo, in_unit)
     priority, persistence = md.priority, md.persistence
     while True:
         # The round before may have filled them in from a stale definition.
@@ -113,6 +118,8 @@ def put_many(connection: Connection, handle: Handle, messages: Sequence[tuple[MQ
     if in_unit and options & _ASYNC_RESPONSE:
         return _put_later(connection, handle, messages, options)
     flush_pending(connection)
+    if any(_is_grouped(handle, md, options) for md, _ in messages):
+        return _put_grouped(connection, handle, messages, pmo, in_unit)
     return _put_now(connection, handle, messages, pmo, in_unit)
 
 
@@ -159,11 +166,14 @@ def _put_batches(
     pmo: MQPMO,
     in_unit: bool,
     numbers: list[int],
+    *,
+    is_whole: bool = False,
 ) -> MQRC:
     """Encode by the cached definition, store; begin anew when another version is in force.
 
     Args:
         numbers: of the messages stored so far, filled in here.
+        is_whole: all in one call, however many bytes they have.
     """
     asked = [(md.priority, md.persistence) for md, _ in messages]
     warning, options = MQRC.NONE, int(pmo.options)
@@ -181,7 +191,7 @@ def _put_batches(
                 continue
             raise
         warning = max(warning, warned)
-        _store(connection, handle, arguments, details, in_unit, numbers)
+        _store(connection, handle, arguments, details, in_unit, numbers, is_whole=is_whole)
     return warning
 
 
@@ -221,6 +231,9 @@ def _conventional_record(connection: Connection, handle: Handle, md: MQMD, body:
     """A message for a conventional transmission queue: what takes it from there knows IBM's headers only."""
     outer = replace(md)
     data = as_transmitted(outer, body, handle.destination, handle.target_qmgr)
+    # The group and segment stand in the header with the message: what travels is one message by itself.
+    outer.group_id, outer.msg_seq_number, outer.offset, outer.msg_flags = NULL_ID, 1, 0, 0
+    outer.original_length = UNDEFINED_ORIGINAL_LENGTH
     return encode_record(outer, data, connection.origin, put_time_ms)
 
 
@@ -250,8 +263,6 @@ def _complete_descriptor(connection: Connection, handle: Handle, md: MQMD, optio
         md.msg_id = NULL_ID
     if options & _NEW_CORREL_ID:
         md.correl_id = new_identifier(connection.origin)
-    if md.msg_flags & _GROUP_FLAGS and md.group_id == NULL_ID:
-        md.group_id = new_identifier(connection.origin)
     if not options & _KEEP_CONTEXT:
         set_default_context(md, connection.appl_name_bytes)
     return is_too_high
@@ -264,10 +275,12 @@ def _store(
     details: list[str],
     in_unit: bool,
     numbers: list[int],
+    *,
+    is_whole: bool = False,
 ) -> None:
     """Store batches up to the end, or to where the definition turns out to be stale; add their messages' numbers."""
     first = 0
-    for end in _batch_ends(arguments):
+    for end in [len(arguments)] if is_whole else _batch_ends(arguments):
         call = put_call(connection, handle, arguments[first:end], details[first:end], in_unit)
         reply = connection.call(*call)
         if reply[0] == _STALE:
@@ -276,7 +289,13 @@ def _store(
         if reply[0]:
             raise connection.error(reply[0], "MQPUT", handle.object_name)
         if in_unit:
-            connection.unit.add(handle.structure.keys.name, handle.name, end - first, is_put=True)
+            connection.unit.add(
+                handle.structure.keys.name,
+                handle.name,
+                end - first,
+                is_put=True,
+                has_members=_has_members(arguments[first:end]),
+            )
         numbers.extend(range(reply[1], reply[1] + end - first))
         first = end
 
@@ -323,6 +342,7 @@ def put_call(
             keys.expiry,
             keys.journal,
             keys.wake,
+            *((queue.groups, queue.members) if _has_members(arguments) else ()),
         ),
         (
             connection.token,
@@ -342,6 +362,10 @@ def put_call(
 
 def _has_look(arguments: Sequence[tuple[int, str, bytes]]) -> bool:
     return bool(arguments[0][1]) if len(arguments) == 1 else any(look for _, look, _ in arguments)
+
+
+def _has_members(arguments: Sequence[tuple[int, str, bytes]]) -> bool:
+    return any(look and record_flags(record) & RECORD_GROUP for _, look, record in arguments)
 
 
 def _put_plain_call(
@@ -395,22 +419,188 @@ def journal_detail(md: MQMD, length: int) -> str:
     return f"{msg_id},{correl_id},{group_id},{md.msg_seq_number},{length},{int(md.persistence)},{md.priority}"
 
 
+# -- groups and segments -------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Pieces:
+    """Messages as they are stored: each as one physical message, or in segments.
+
+    Attributes:
+        first: for each message the place of its first piece.
+        order: what the handle retains once they are stored.
+        is_segmented: a message had to be split; ``is_persistent`` says whether one of those is persistent.
+    """
+
+    messages: list[tuple[MQMD, bytes]]
+    first: list[int]
+    order: HandleOrder
+    warning: MQRC = MQRC.NONE
+    is_segmented: bool = False
+    is_persistent: bool = False
+
+
+def _is_grouped(handle: Handle, md: MQMD, options: int) -> bool:
+    """Whether more is to be said of a message's group and segment than that it has neither."""
+    return bool(
+        md.msg_flags
+        or options & _LOGICAL_ORDER
+        or handle.order.puts is not NOTHING
+        or md.group_id != NULL_ID
+        or md.msg_seq_number != 1
+        or md.offset
+        or md.original_length != UNDEFINED_ORIGINAL_LENGTH
+    )
+
+
+def _put_grouped(
+    connection: Connection, handle: Handle, messages: Sequence[tuple[MQMD, bytes]], pmo: MQPMO, in_unit: bool
+) -> MQRC:
+    """Put messages of which groups or segments are to be kept; what the queue cannot hold whole goes in segments."""
+    options, asked = int(pmo.options), [replace(md) for md, _ in messages]
+    while True:
+        version, numbers = handle.version, list[int]()
+        try:
+            pieces = _split_up(connection, handle, messages, options)
+            stored = _store_pieces(connection, handle, pieces, pmo, in_unit, numbers)
+        except MQIError as failure:
+            if numbers and in_unit:
+                # All or none: the unit of work holds a part of this call now, so it must not be committed.
+                connection.put_failure = failure
+            elif not numbers and failure.reason != MQRC.CONNECTION_BROKEN:
+                for (md, _), was in zip(messages, asked, strict=True):
+                    _copy(md, was)
+                if handle.version != version or refresh_definition(connection, handle):
+                    continue
+            raise
+        break
+    if in_unit:
+        connection.unit.remember(handle, "puts")
+    handle.order = pieces.order
+    _return_identifiers(connection, handle, messages, [numbers[at] for at in pieces.first], pmo)
+    return pieces.warning or stored
+
+
+def _store_pieces(
+    connection: Connection, handle: Handle, pieces: _Pieces, pmo: MQPMO, in_unit: bool, numbers: list[int]
+) -> MQRC:
+    """Store what belongs together in one moment: in one call, or in a unit of work, the program's or one for this."""
+    stored_as = replace(pmo, options=int(pmo.options) & ~_NEW_IDS)
+    has_unit = connection.unit.is_active
+    if in_unit or not pieces.is_segmented:
+        return _put_batches(connection, handle, pieces.messages, stored_as, in_unit, numbers)
+    if has_unit and (pieces.is_persistent or len(pieces.messages) > WHOLE_MESSAGES):
+        raise error_for(MQRC.UOW_NOT_AVAILABLE, "MQPUT", handle.object_name)
+    if len(pieces.messages) <= WHOLE_MESSAGES:
+        return _put_batches(connection, handle, pieces.messages, stored_as, False, numbers, is_whole=True)
+    check_unit_room(connection, len(pieces.messages))
+    try:
+        warning = _put_batches(connection, handle, pieces.messages, stored_as, True, numbers)
+    except MQIError as failure:
+        if failure.reason != MQRC.CONNECTION_BROKEN:
+            connection.backout()
+            numbers.clear()
+        raise
+    connection.commit()
+    return warning
+
+
+def _split_up(
+    connection: Connection, handle: Handle, messages: Sequence[tuple[MQMD, bytes]], options: int
+) -> _Pieces:
+    """The physical messages to store, by the handle's definition; *messages* get the fields they are put with.
+
+    Raises:
+        MQIError: what ``sharedq.logical`` refuses, and everything that is wrong with a descriptor.
+    """
+    result = _Pieces([], [], handle.order)
+    facts = handle.facts
+    for md, body in messages:
+        if _complete_descriptor(connection, handle, md, options):
+            result.warning = MQRC.PRIORITY_EXCEEDS_MAXIMUM
+        is_remote = facts.is_transmission or bool(handle.destination)
+        position = put_position(result.order.puts, options, md, len(body), for_transmission=is_remote)
+        if not isinstance(position, PutPosition):
+            raise error_for(position, "MQPUT", handle.object_name)
+        group_id = new_identifier(connection.origin) if position.group_id is None else position.group_id
+        segments = split(body, position.msg_flags, facts.max_msg_length, offset=position.offset)
+        if not isinstance(segments, list):
+            detail = f"{len(body)} bytes, MAXMSGL({facts.max_msg_length})"
+            raise error_for(segments, "MQPUT", handle.object_name, detail)
+        result.first.append(len(result.messages))
+        stored = replace(
+            md,
+            group_id=group_id,
+            msg_seq_number=position.msg_seq_number,
+            offset=position.offset,
+            msg_flags=position.msg_flags,
+            original_length=position.original_length,
+        )
+        if len(segments) > 1:
+            result.is_segmented = True
+            result.is_persistent |= bool(md.persistence)
+            result.messages += [
+                (replace(stored, offset=at, msg_flags=flags, original_length=len(part)), part)
+                for at, flags, part in segments
+            ]
+        else:
+            result.messages.append((stored, body))
+        result.warning = result.warning or position.warning
+        result.order = after_put(result.order, options, position, group_id=group_id, persistence=md.persistence)
+        if md.version > 1:
+            md.group_id, md.msg_seq_number, md.offset = group_id, position.msg_seq_number, position.offset
+    return result
+
+
+def _copy(md: MQMD, source: MQMD) -> None:
+    for each in fields(MQMD):
+        setattr(md, each.name, getattr(source, each.name))
+
+
 # -- asynchronous puts ---------------------------------------------------------------------------------------------
 
 
 def _put_later(connection: Connection, handle: Handle, messages: Sequence[tuple[MQMD, bytes]], options: int) -> MQRC:
     """MQPMO_ASYNC_RESPONSE: buffer; the messages leave with the commit, the next get, or a full buffer."""
+    if any(_is_grouped(handle, md, options) for md, _ in messages):
+        return _put_grouped_later(connection, handle, messages, options)
     try:
         warning, arguments, details = _prepare(connection, handle, messages, options)
     except MQIError:
         if not refresh_definition(connection, handle):
             raise
         warning, arguments, details = _prepare(connection, handle, messages, options)
+    _buffer(connection, handle, arguments, details)
+    return warning
+
+
+def _put_grouped_later(
+    connection: Connection, handle: Handle, messages: Sequence[tuple[MQMD, bytes]], options: int
+) -> MQRC:
+    asked = [replace(md) for md, _ in messages]
+    try:
+        pieces = _split_up(connection, handle, messages, options)
+        stored, arguments, details = _prepare(connection, handle, pieces.messages, options & ~_NEW_IDS)
+    except MQIError:
+        for (md, _), was in zip(messages, asked, strict=True):
+            _copy(md, was)
+        if not refresh_definition(connection, handle):
+            raise
+        pieces = _split_up(connection, handle, messages, options)
+        stored, arguments, details = _prepare(connection, handle, pieces.messages, options & ~_NEW_IDS)
+    connection.unit.remember(handle, "puts")
+    handle.order = pieces.order
+    _buffer(connection, handle, arguments, details)
+    return pieces.warning or stored
+
+
+def _buffer(
+    connection: Connection, handle: Handle, arguments: Sequence[tuple[int, str, bytes]], details: Sequence[str]
+) -> None:
     for position, argument in enumerate(arguments):
         connection.pending.append(PendingPut(handle, argument, details[position] if details else ""))
     if len(connection.pending) >= PENDING_MESSAGES:
         flush_pending(connection)
-    return warning
 
 
 def flush_pending(connection: Connection) -> None:
@@ -441,7 +631,8 @@ def pending_calls(connection: Connection) -> dict[str, list[ScriptCall]]:
         for end in _batch_ends(arguments):
             details = [item.detail for item in run[first:end]] if connection.group.settings.journal else []
             calls.setdefault(structure, []).append(put_call(connection, handle, arguments[first:end], details, True))
-            connection.unit.add(structure, handle.name, end - first, is_put=True)
+            members = _has_members(arguments[first:end])
+            connection.unit.add(structure, handle.name, end - first, is_put=True, has_members=members)
             first = end
         start = position
     return calls

@@ -33,6 +33,7 @@ from sharedq.mqi.limits import (
     PUT_TIME_LENGTH,
     Q_MGR_NAME_LENGTH,
     Q_NAME_LENGTH,
+    UNDEFINED_ORIGINAL_LENGTH,
     UNLIMITED_EXPIRY,
     USER_ID_LENGTH,
 )
@@ -55,7 +56,7 @@ _FRONT: Final = struct.Struct(">BBBH")
 _PUT_TIME: Final = struct.Struct(">HI")
 _PLAIN_FRONT: Final = struct.Struct(">BBBHHI")
 _EXPIRY: Final = struct.Struct(">Q")
-_GROUP: Final = struct.Struct(">24siii")
+_GROUP: Final = struct.Struct(">24siiii")
 _GENERATED: Final = struct.Struct(">HHI")
 _MASK: Final = struct.Struct(">I")
 _NUMBER: Final = struct.Struct(">i")
@@ -152,7 +153,11 @@ def _encode(md: MQMD, body: bytes, origin: bytes, put_time_ms: int, destination:
     rare = _NO_RARE
     if md.put_date or md.put_time or md.msg_seq_number != 1 or md.offset or md.msg_flags:
         put_time_ms, rare = _rare_fields(md, flags, put_time_ms)
-    tail = _encoded_tail(origin, _always_of(md), rare)
+    always = _always_of(md)
+    if flags & RECORD_GROUP:
+        # It stands with the other fields of the segment; in the tail it would make every segment's another one.
+        always = (*always[:-1], UNDEFINED_ORIGINAL_LENGTH)
+    tail = _encoded_tail(origin, always, rare)
     if flags <= RECORD_PERSISTENT and not destination:
         length = _PLAIN_FRONT.size + len(tail)
         front = _PLAIN_FRONT.pack(flags, md.priority, 0, length, put_time_ms >> 32, put_time_ms & 0xFFFF_FFFF)
@@ -165,7 +170,9 @@ def _encode(md: MQMD, body: bytes, origin: bytes, put_time_ms: int, destination:
     if flags & RECORD_MSG_ID:
         parts += _identifier(md.msg_id)
     if flags & RECORD_GROUP:
-        parts += _GROUP.pack(_identifier(md.group_id), md.msg_seq_number, md.offset, md.msg_flags)
+        parts += _GROUP.pack(
+            _identifier(md.group_id), md.msg_seq_number, md.offset, md.msg_flags, md.original_length
+        )
     if destination:
         flags |= RECORD_DESTINATION
         parts += bytes((len(destination),)) + destination
@@ -250,7 +257,7 @@ def decode_descriptor(record: bytes, number: int, structure_number: int, now_ms:
     at = _FRONT.size
     expiry = UNLIMITED_EXPIRY
     correl_id = msg_id = group_id = NULL_ID
-    sequence: tuple[int, int, int] | None = None
+    sequence: tuple[int, int, int, int] | None = None
     if flags > RECORD_PERSISTENT:
         if flags & RECORD_EXPIRY:
             expiry = max(1, -((now_ms - _EXPIRY.unpack_from(record, at)[0]) // 100))
@@ -263,7 +270,7 @@ def decode_descriptor(record: bytes, number: int, structure_number: int, now_ms:
             at += 24
         if flags & RECORD_GROUP:
             group_id, *numbers = _GROUP.unpack_from(record, at)
-            sequence = (numbers[0], numbers[1], numbers[2])
+            sequence = (numbers[0], numbers[1], numbers[2], numbers[3])
             at += _GROUP.size
         if flags & RECORD_DESTINATION:
             at += 1 + record[at]
@@ -298,7 +305,7 @@ def decode_descriptor(record: bytes, number: int, structure_number: int, now_ms:
     if put_time_ms:
         put_date, put_time = _rendered(put_time_ms)
     if sequence:
-        msg_seq_number, offset, msg_flags = sequence
+        msg_seq_number, offset, msg_flags, original_length = sequence
     return MQMD(
         version,
         report,

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
+
+from sharedq.handle import Handle
+from sharedq.logical import Retained
 
 #: Messages that one script call commits or backs out, at most: a large unit of work is applied in chunks.
 CHUNK_MESSAGES = 500
@@ -10,10 +14,14 @@ CHUNK_MESSAGES = 500
 
 @dataclass(slots=True)
 class Part:
-    """What a unit of work did in one structure: operations recorded there, and the queues they touch."""
+    """What a unit of work did in one structure: operations recorded there, and the queues they touch.
+
+    ``has_members``: it put or got members of groups there, or segments.
+    """
 
     operations: int = 0
     has_puts: bool = False
+    has_members: bool = False
     queues: dict[str, None] = field(default_factory=dict)
 
 
@@ -24,13 +32,14 @@ class UnitOfWork:
         messages: messages put and got in it so far (limited by MAXUMSGS).
     """
 
-    __slots__ = ("_owner", "_serial", "id", "messages", "parts")
+    __slots__ = ("_before", "_owner", "_serial", "id", "messages", "parts")
 
     def __init__(self, owner: str) -> None:
         self._owner = owner
         self._serial = 0
         self.parts: dict[str, Part] = {}
         self.messages = 0
+        self._before: dict[tuple[int, str], tuple[Handle, Retained]] = {}
         self.id = f"{owner}/0"
 
     @property
@@ -43,19 +52,42 @@ class UnitOfWork:
         """Whether anything was put or got under syncpoint since the last commit or back-out."""
         return bool(self.parts)
 
-    def add(self, structure: str, queue: str, messages: int, *, is_put: bool = False) -> None:
-        """One operation batch of *messages* was recorded in *structure* for *queue*."""
+    def add(
+        self,
+        structure: str,
+        queue: str,
+        messages: int,
+        *,
+        is_put: bool = False,
+        operations: int = 1,
+        has_members: bool = False,
+    ) -> None:
+        """Operation batches of *messages* in all were recorded in *structure* for *queue*."""
         part = self.parts.get(structure)
         if part is None:
             part = self.parts[structure] = Part()
-        part.operations += 1
+        part.operations += operations
         part.has_puts |= is_put
+        part.has_members |= has_members
         part.queues[queue] = None
         self.messages += messages
+
+    def remember(self, handle: Handle, use: Literal["gets", "puts"]) -> None:
+        """A call of this unit of work is about to change what *handle* retains of groups and segments."""
+        self._before.setdefault((handle.number, use), (handle, getattr(handle.order, use)))
+
+    def restore_order(self) -> None:
+        """Backed out: every handle retains again what it did before this unit of work."""
+        for (_, use), (handle, retained) in self._before.items():
+            if use == "gets":
+                handle.order = handle.order._replace(gets=retained)
+            else:
+                handle.order = handle.order._replace(puts=retained)
 
     def begin_next(self) -> None:
         """The unit of work has ended; the next one has a new id."""
         self._serial += 1
         self.parts = {}
         self.messages = 0
+        self._before = {}
         self.id = f"{self._owner}/{self._serial}"

@@ -17,6 +17,7 @@ from sharedq.group import Group
 from sharedq.handle import Handle, QMgrHandle
 from sharedq.mqi.constants import MQCC, MQRC, ObjectType, OpenOption
 from sharedq.mqi.errors import MQIError, error_for
+from sharedq.mqi.options import check_put_options
 from sharedq.mqi.structures import MQCNO, MQGMO, MQMD, MQOD, MQPMO, MQSTS
 
 T = TypeVar("T")
@@ -61,15 +62,17 @@ def mqopen(connection: Connection, od: MQOD, options: int) -> tuple[Handle | QMg
 def mqclose(connection: Connection, handle: Handle | QMgrHandle, options: int = 0) -> Outcome:
     """MQCLOSE."""
 
-    def call() -> None:
+    def call() -> MQRC:
         if isinstance(handle, Handle):
-            opening.close_handle(connection, handle, options)
-            return
+            return opening.close_handle(connection, handle, options)
         if handle.is_closed:
             raise error_for(MQRC.HOBJ_ERROR, "MQCLOSE", handle.object_name)
         handle.is_closed = True
+        return MQRC.NONE
 
-    return _locked(connection, call)
+    with connection.lock:
+        warning, comp_code, reason = _outcome(call)
+    return _with_warning(warning, comp_code, reason)
 
 
 def mqput(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body: bytes) -> Outcome:
@@ -81,6 +84,9 @@ def mqput(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body: by
 
 def mqput1(connection: Connection, od: MQOD, md: MQMD, pmo: MQPMO, body: bytes) -> Outcome:
     """MQPUT1: open, put one message, close."""
+    refused = check_put_options(int(pmo.options), is_put1=True)
+    if refused:
+        return MQCC.FAILED, refused
     handle, comp_code, reason = mqopen(connection, od, int(OpenOption.OUTPUT))
     if not isinstance(handle, Handle):
         return (MQCC.FAILED, MQRC.OBJECT_TYPE_ERROR) if handle else (comp_code, reason)

@@ -142,7 +142,7 @@ class TransmitQueue:
         ]
         for destination in self.destinations:
             target = destination.queue
-            script_keys += [target.queue, target.available, target.index, target.waiters]
+            script_keys += [target.queue, target.available, target.index, target.waiters, target.groups, target.members]
             arguments += destination.arguments(facts.max_msg_length)
         return "structure/transfer", script_keys, arguments
 

@@ -136,17 +136,17 @@ class LocalQueues:
         """
         keys = self._group.structure(structure)
         queue = keys.queue(name)
-        reason, number = self._group.call(
+        reason, *numbers = self._group.call(
             "structure/delete_queue",
             [
                 *(keys.sequence, queue.queue, queue.available, queue.index, queue.groups, queue.waiters),
-                *(queue.handles, keys.trash, keys.set_aside),
+                *(queue.handles, keys.trash, keys.set_aside, queue.members),
             ],
             [name, mode, version],
         )
         if reason:
             raise _refusal(reason, name)
-        if number:
+        for number in numbers:
             self._discard(keys, str(number))
 
     def finish_discards(self, structure: str) -> None:

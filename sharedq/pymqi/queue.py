@@ -177,8 +177,10 @@ class Queue:
         if self.__handle is None:
             raise PYIFError("not open")
         hconn, handle = self.__opened(CMQC.MQOO_INQUIRE)
-        check(*hconn.call(verbs.mqclose, handle, options))
-        self.__hconn = self.__handle = self.__od = None
+        comp, reason = hconn.call(verbs.mqclose, handle, options)
+        if comp != MQCC.FAILED:
+            self.__hconn = self.__handle = self.__od = None
+        check(comp, reason)
 
     def inquire(self, attribute: int) -> int | bytes:
         """MQINQ of one MQIA_ or MQCA_ attribute; characters are padded with blanks to their length."""

@@ -163,8 +163,8 @@ def test_scripts_find_the_parts_where_the_keyspace_document_puts_them() -> None:
     assert record[length:] == b"body"
     assert struct.unpack_from(">Q", record, 5) == (3_000,)
     assert record[13:61] == b"c" * 24 + b"m" * 24
-    assert record[61:97] == b"g" * 24 + struct.pack(">III", 2, 5, 8)
-    assert record[97:108] == b"\x0aDEPARTURES"
+    assert record[61:101] == b"g" * 24 + struct.pack(">IIIi", 2, 5, 8, -1)
+    assert record[101:112] == b"\x0aDEPARTURES"
     assert record_flags(record) & RECORD_DESTINATION
 
 

@@ -1,19 +1,32 @@
 --[[
 Entering and leaving the sets that say what is available on a queue, and waking those who wait for it.
-A queue is given as a table: name, q, a, i, w (keys).
-USES record
+A queue is given as a table: name, q, a, i, w (keys); also g and r wherever members of groups can come or go.
+USES record, groups
 ]]
--- Index entries and expiry of one message that needs a look; `change` is "add" or "remove".
-local function look_after(queue, expiry, change, id, score, record)
-    local members = {}
-    index_members(members, record, score, id)
-    if change == "add" then
-        for _, member in ipairs(members) do redis.call("ZADD", queue.i, 0, member) end
-        if has(record, EXPIRY) then redis.call("ZADD", expiry, expiry_ms(record), queue.name .. " " .. id) end
+-- What is known of one message that needs a look, beside its place among the available ones: index entries, expiry,
+-- and for a member everything (prelude/groups). `step` is 1 when it comes, -1 when it goes. Returns for a member the
+-- level at which first items are new, or -1.
+local function look_after(queue, messages, expiry, step, id, score, record)
+    local level = nil
+    if queue.r and is_member(queue, record) then
+        level = groups_of(queue, messages).change(step, id, score, record)
     else
-        if #members > 0 then redis.call("ZREM", queue.i, unpack(members)) end
-        if has(record, EXPIRY) then redis.call("ZREM", expiry, queue.name .. " " .. id) end
+        local entries = {}
+        index_members(entries, record, score, id)
+        if step == 1 then
+            for _, entry in ipairs(entries) do redis.call("ZADD", queue.i, 0, entry) end
+        elseif #entries > 0 then
+            redis.call("ZREM", queue.i, unpack(entries))
+        end
     end
+    if has(record, EXPIRY) then
+        if step == 1 then
+            redis.call("ZADD", expiry, expiry_ms(record), queue.name .. " " .. id)
+        else
+            redis.call("ZREM", expiry, queue.name .. " " .. id)
+        end
+    end
+    return level
 end
 
 local function wake(queue, own, wake_base, member, token)
@@ -30,15 +43,16 @@ local function first_waiter(queue, prefix)
 end
 
 -- Members are a selection and the token behind it; how long the selection is follows from its first byte.
-local SELECTION_BYTES = { A = 1, B = 1, C = 25, M = 25, X = 49 }
+local SELECTION_BYTES = { A = 1, B = 1, C = 25, D = 2, G = 33, M = 25, V = 1, X = 49 }
 local function waiter_token(member)
     local length = SELECTION_BYTES[string.sub(member, 1, 1)] or string.find(member, " ", 1, true)
     return string.sub(member, length + 1)
 end
 
 -- IBM: one waiting get is activated, specific ones before general ones; waiting browses are all activated.
+-- A member of a group tells the level at which first items are new (look_after); -1: none is.
 local WOKEN_BROWSES_MAX = 256
-local function wake_for(queue, own, wake_base, id, record)
+local function wake_for(queue, own, wake_base, id, record, level)
     -- Most often one get waits for any message, and nobody else; "A" sorts first.
     local waiters = redis.call("ZRANGE", queue.w, 0, 1)
     if #waiters == 1 and string.byte(waiters[1]) == 65 then
@@ -63,7 +77,20 @@ local function wake_for(queue, own, wake_base, id, record)
         -- A wait for a MsgId that igq generated names the message number.
         member, token = first_waiter(queue, "N" .. string.match(id, "^%d+") .. " ")
     end
+    if not member and level then
+        -- Who goes on with a group names what comes next; who wants a whole logical message names its beginning.
+        local _, _, group = identifier_offsets(record)
+        member, token = first_waiter(queue, "G" .. string.sub(record, group, group + 31))
+        if not member then
+            member, token = first_waiter(queue, "G" .. string.sub(record, group, group + 27) .. "\0\0\0\0")
+        end
+    end
+    if not member then member, token = first_waiter(queue, "V") end
     if not member then member, token = first_waiter(queue, "A") end
+    if not member and level ~= -1 then
+        local found = redis.call("ZRANGEBYLEX", queue.w, "[D", "(D" .. (level or 2) + 1, "LIMIT", 0, 1)
+        member, token = found[1], found[1] and string.sub(found[1], 3)
+    end
     if member then
         wake(queue, own, wake_base, member, token)
         woken = 1
@@ -73,14 +100,50 @@ local function wake_for(queue, own, wake_base, id, record)
     return woken + #browses
 end
 
+local function is_anything_on(queue)
+    return redis.call("ZCARD", queue.a) > 0 or tonumber(redis.call("HGET", queue.q, "gm") or 0) > 0
+end
+
+-- Woken by something that does not fit after all: whoever else may have waited for that looks next. `mine` is the
+-- entry that the caller waited under; "" unless others under such an entry could want what it did not.
+local function pass_on(queue, own, wake_base, mine)
+    local kind, member, token = string.sub(mine, 1, 1), nil, nil
+    if kind == "V" or kind == "G" then
+        local prefix = string.sub(mine, 1, SELECTION_BYTES[kind])
+        local found = redis.call("ZRANGEBYLEX", queue.w, "(" .. mine, "(" .. prefix .. "\255", "LIMIT", 0, 1)
+        member, token = found[1], found[1] and string.sub(found[1], #prefix + 1)
+    end
+    if not member and kind ~= "V" then member, token = first_waiter(queue, "V") end
+    if not member then member, token = first_waiter(queue, "A") end
+    if not member then
+        local found = redis.call("ZRANGEBYLEX", queue.w, "[D", "(E", "LIMIT", 0, 1)
+        member, token = found[1], found[1] and string.sub(found[1], 3)
+    end
+    if member then wake(queue, own, wake_base, member, token) end
+end
+
 -- Puts messages where gets can find them: `added` lists score, id, score, id; `records` may lack plain ones.
-local function make_available(queue, own, wake_base, expiry, waiting, added, records)
-    redis.call("ZADD", queue.a, unpack(added))
+local function make_available(queue, messages, own, wake_base, expiry, waiting, added, records)
+    local plain = added
+    -- Members stand elsewhere; without the keys for that, there is none among these.
+    if queue.r then
+        plain = {}
+        for position = 1, #added / 2 do
+            local id = added[2 * position]
+            if not (needs_look(id) and is_member(queue, records[position])) then
+                plain[#plain + 1] = added[2 * position - 1]
+                plain[#plain + 1] = id
+            end
+        end
+    end
+    if #plain > 0 then redis.call("ZADD", queue.a, unpack(plain)) end
     for position = 1, #added / 2 do
-        local score, id = added[2 * position - 1], added[2 * position]
-        if needs_look(id) then look_after(queue, expiry, "add", id, score, records[position]) end
+        local score, id, level = added[2 * position - 1], added[2 * position], nil
+        if needs_look(id) then
+            level = look_after(queue, messages, expiry, 1, id, score, records[position])
+        end
         if waiting > 0 then
-            waiting = waiting - wake_for(queue, own, wake_base, id, records[position])
+            waiting = waiting - wake_for(queue, own, wake_base, id, records[position], level)
         end
     end
 end

@@ -1,7 +1,7 @@
 --[[
 What scripts read of a message record; the layout is in docs/keyspace.md, "A record".
 ]]
-local PERSISTENT, EXPIRY, CORREL, MSGID, GROUP = 1, 2, 4, 8, 16
+local PERSISTENT, EXPIRY, CORREL, MSGID, GROUP, DESTINATION = 1, 2, 4, 8, 16, 64
 -- An order key is a score in seven bytes, so that index entries sort in delivery order.
 local ORDER_BYTES = 7
 
@@ -47,12 +47,20 @@ local function usual_id(score)
     return string.format("%.0fx", score % 2 ^ 48)
 end
 
--- Appends the index members of a message to the list `into`. The usual id is left out: sixteen bytes a message.
-local function index_members(into, record, score, id)
+-- What follows a prefix in an index entry: the place, and the id unless it is the usual one (sixteen bytes a message).
+local function place_text(score, id)
+    local order = struct.pack(">I7", score)
+    return id == usual_id(score) and order or order .. id
+end
+
+-- Appends the index entries of a message to the list `into`. Members of groups have their CorrelIds apart ("c").
+local function index_members(into, record, score, id, correl_kind)
     local correl, msgid, group = identifier_offsets(record)
-    local tail = struct.pack(">I7", score)
-    if id ~= usual_id(score) then tail = tail .. id end
-    if correl then into[#into + 1] = "C" .. string.sub(record, correl, correl + 23) .. tail end
+    local tail = place_text(score, id)
+    if correl then into[#into + 1] = (correl_kind or "C") .. string.sub(record, correl, correl + 23) .. tail end
     if msgid then into[#into + 1] = "M" .. string.sub(record, msgid, msgid + 23) .. tail end
-    if group then into[#into + 1] = "G" .. string.sub(record, group, group + 31) .. tail end
+    if group then
+        into[#into + 1] = "G" .. string.sub(record, group, group + 31) .. tail
+        into[#into + 1] = "H" .. string.sub(record, group, group + 23) .. tail
+    end
 end

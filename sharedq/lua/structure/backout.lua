@@ -11,7 +11,8 @@ KEYS
   5  expiry     zset  expiry times
   6  wake_base  base  keys that waiting connections block on
   7  journal    stream
-  8.. for each queue of the unit of work: queue, available, index, waiters
+  8.. for each queue of the unit of work: queue, available, index, waiters; where messages got are members of groups,
+      for each of them also groups, members
 ARGV
   1  caller       owner token of the caller
   2  owner        owner token of the unit of work
@@ -30,11 +31,12 @@ local caller, owner, unit_id = ARGV[1], ARGV[2], ARGV[3]
 local BACKOUT_COUNT_MAX = 255
 if may_not_end(own, KEYS[2], caller, owner) then return { MQRC.CONNECTION_BROKEN } end
 
-local queues = {}
+local queues, keys_per_queue = {}, (#KEYS - 7) / (#ARGV - 5)
 for position = 6, #ARGV do
-    local key = 8 + (position - 6) * 4
-    queues[ARGV[position]] =
-        { name = ARGV[position], q = KEYS[key], a = KEYS[key + 1], i = KEYS[key + 2], w = KEYS[key + 3] }
+    local key = 8 + (position - 6) * keys_per_queue
+    local queue = { name = ARGV[position], q = KEYS[key], a = KEYS[key + 1], i = KEYS[key + 2], w = KEYS[key + 3] }
+    if keys_per_queue > 4 then queue.g, queue.r = KEYS[key + 4], KEYS[key + 5] end
+    queues[ARGV[position]] = queue
 end
 
 local state, operations, count = next_chunk(unit, tonumber(ARGV[4]))
@@ -68,7 +70,7 @@ for _, operation in ipairs(operations) do
         local waiting = tonumber(redis.call("HGET", queue.q, "nw") or 0)
         redis.call("HINCRBY", queue.q, "gu", -operation.count)
         redis.call("HSET", messages, unpack(stored))
-        make_available(queue, own, wake_base, expiry, waiting, added, records)
+        make_available(queue, messages, own, wake_base, expiry, waiting, added, records)
     end
 end
 

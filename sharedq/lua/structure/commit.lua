@@ -12,7 +12,8 @@ KEYS
   5  expiry     zset  expiry times
   6  wake_base  base  keys that waiting connections block on
   7  journal    stream
-  8.. for each queue of the unit of work: queue, available, index, waiters
+  8.. for each queue of the unit of work: queue, available, index, waiters; where messages put are members of groups,
+      for each of them also groups, members
 ARGV
   1  caller       owner token of the caller
   2  owner        owner token of the unit of work
@@ -31,6 +32,7 @@ local own, unit, messages, expiry, wake_base = KEYS[1], KEYS[3], KEYS[4], KEYS[5
 local caller, owner, unit_id, expected = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 
 -- The common case first, before any function is made: the owner's own, of gets only, and all in this call.
+local KEYS_PER_QUEUE = (#KEYS - 7) / (#ARGV - 6)
 local is_small = expected <= tonumber(ARGV[5]) and redis.call("LLEN", unit) == expected + 1
 if caller == owner and is_small and redis.call("HEXISTS", own, caller) == 1 then
     local elements, taken = redis.call("LRANGE", unit, 0, -1), {}
@@ -45,7 +47,7 @@ if caller == owner and is_small and redis.call("HEXISTS", own, caller) == 1 then
     end
     if of_gets and count <= tonumber(ARGV[5]) then
         local keys = {}
-        for position = 7, #ARGV do keys[ARGV[position]] = KEYS[8 + (position - 7) * 4] end
+        for position = 7, #ARGV do keys[ARGV[position]] = KEYS[8 + (position - 7) * KEYS_PER_QUEUE] end
         for _, operation in ipairs(taken) do
             local ids = {}
             for id in string.gmatch(operation[3], "([^: ]+):%d+") do ids[#ids + 1] = id end
@@ -65,9 +67,10 @@ if may_not_end(own, KEYS[2], caller, owner) then return { MQRC.CONNECTION_BROKEN
 
 local queues = {}
 for position = 7, #ARGV do
-    local key = 8 + (position - 7) * 4
-    queues[ARGV[position]] =
-        { name = ARGV[position], q = KEYS[key], a = KEYS[key + 1], i = KEYS[key + 2], w = KEYS[key + 3] }
+    local key = 8 + (position - 7) * KEYS_PER_QUEUE
+    local queue = { name = ARGV[position], q = KEYS[key], a = KEYS[key + 1], i = KEYS[key + 2], w = KEYS[key + 3] }
+    if KEYS_PER_QUEUE > 4 then queue.g, queue.r = KEYS[key + 4], KEYS[key + 5] end
+    queues[ARGV[position]] = queue
 end
 
 local state, operations, count = next_chunk(unit, tonumber(ARGV[5]))
@@ -97,7 +100,7 @@ for _, operation in ipairs(operations) do
             if needs_look(id) then records[position] = redis.call("HGET", messages, id) end
         end
         redis.call("HINCRBY", queue.q, "pu", -operation.count)
-        make_available(queue, own, wake_base, expiry, waiting, added, records)
+        make_available(queue, messages, own, wake_base, expiry, waiting, added, records)
     else
         redis.call("HINCRBY", queue.q, "gu", -operation.count)
         redis.call("HDEL", messages, unpack(ids))

@@ -38,10 +38,10 @@ USES        place
 local messages, owner, unit_id = KEYS[3], ARGV[1], ARGV[5]
 local count, FIRST = tonumber(ARGV[9]), 10
 if redis.call("HEXISTS", KEYS[1], owner) == 0 then return { MQRC.CONNECTION_BROKEN } end
-local state = redis.call("HMGET", KEYS[4], "ver", "nw", "pu", "lk")
+local state = redis.call("HMGET", KEYS[4], "ver", "nw", "pu", "lk", "gm")
 if state[1] ~= ARGV[3] then return { MQRC.BACKED_OUT } end
 if ARGV[4] ~= "999999999" then
-    local depth = redis.call("ZCARD", KEYS[5]) + (state[3] or 0) + (state[4] or 0)
+    local depth = redis.call("ZCARD", KEYS[5]) + (state[3] or 0) + (state[4] or 0) + (state[5] or 0)
     if depth + count > tonumber(ARGV[4]) then return { MQRC.BACKED_OUT } end
 end
 local elements = redis.call("LRANGE", KEYS[8], 0, -1)

@@ -1,7 +1,7 @@
 --[[
 structure/delete_queue.lua - delete or clear a local queue: in one moment it is gone, or empty.
 
-The messages leave the queue together, by renaming its set; their bodies go afterwards, in chunks
+The messages leave the queue together, by renaming its sets; their bodies go afterwards, in chunks
 (structure/discard.lua). What is set aside is noted, so that a crash in between loses track of nothing.
 
 KEYS
@@ -14,11 +14,12 @@ KEYS
   7  handles    hash    open handles
   8  trash      hash    what is set aside -> the queue it was on
   9  set_aside  base    sets of what is set aside
+  10 members    zset    members of groups, by score
 ARGV
   1  queue_name
   2  mode      delete: refused unless empty | purge: delete with what is on it | clear: empty it
   3  version   "" or the only version that may be deleted
-REPLY       { 0, number of what was set aside or 0 } | { reason, 0 }
+REPLY       { 0, numbers of what was set aside } | { reason }
 REASONS     2042 OBJECT_IN_USE | 2055 Q_NOT_EMPTY (also: uncommitted) | 2085 UNKNOWN_OBJECT_NAME (clear)
             | 2041 OBJECT_CHANGED (another version)
 INVARIANTS  1 one state, 4 bounded
@@ -30,20 +31,23 @@ local trash, mode = KEYS[8], ARGV[2]
 local version = redis.call("HGET", queue.q, "ver")
 if not version then
     -- Deleted before, by a command that did not come to its end.
-    return { mode == "clear" and MQRC.UNKNOWN_OBJECT_NAME or 0, 0 }
+    return { mode == "clear" and MQRC.UNKNOWN_OBJECT_NAME or 0 }
 end
-if ARGV[3] ~= "" and version ~= ARGV[3] then return { MQRC.OBJECT_CHANGED, 0 } end
-if redis.call("HLEN", queue.h) > 0 then return { MQRC.OBJECT_IN_USE, 0 } end
-if uncommitted(queue) > 0 then return { MQRC.Q_NOT_EMPTY, 0 } end
-local is_empty = redis.call("ZCARD", queue.a) == 0
-if mode == "delete" and not is_empty then return { MQRC.Q_NOT_EMPTY, 0 } end
+if ARGV[3] ~= "" and version ~= ARGV[3] then return { MQRC.OBJECT_CHANGED } end
+if redis.call("HLEN", queue.h) > 0 then return { MQRC.OBJECT_IN_USE } end
+if uncommitted(queue) > 0 then return { MQRC.Q_NOT_EMPTY } end
+if mode == "delete" and not is_empty(queue) then return { MQRC.Q_NOT_EMPTY } end
 
-local number = 0
-if not is_empty then
-    number = redis.call("INCR", KEYS[1])
-    redis.call("RENAME", queue.a, KEYS[9] .. number)
-    redis.call("HSET", trash, number, ARGV[1])
+local reply = { 0 }
+for _, set in ipairs({ queue.a, KEYS[10] }) do
+    if redis.call("ZCARD", set) > 0 then
+        local number = redis.call("INCR", KEYS[1])
+        redis.call("RENAME", set, KEYS[9] .. number)
+        redis.call("HSET", trash, number, ARGV[1])
+        reply[#reply + 1] = number
+    end
 end
+redis.call("HDEL", queue.q, "gm")
 redis.call("UNLINK", KEYS[4], KEYS[5])
 if mode ~= "clear" then redis.call("UNLINK", queue.q, KEYS[6]) end
-return { 0, number }
+return reply

@@ -9,6 +9,9 @@ KEYS
   4  available zset    of the one queue this call is for
   5  index     zset    selection index of that queue
   6  journal   stream
+  7  queue     hash    counters
+  8  groups    hash    what is there of groups on that queue
+  9  members   zset    its members of groups, by score
 ARGV
   1  caller
   2  queue_name
@@ -21,15 +24,16 @@ COST        O(ids * log depth)
 USES        fence, place, journal
 ]]
 local own, messages, expiry = KEYS[1], KEYS[2], KEYS[3]
-local queue = { name = ARGV[2], a = KEYS[4], i = KEYS[5] }
+local queue = { name = ARGV[2], q = KEYS[7], a = KEYS[4], i = KEYS[5], g = KEYS[8], r = KEYS[9] }
 if is_fenced(own, ARGV[1]) then return { MQRC.CONNECTION_BROKEN } end
 local gone = {}
 for position = 4, #ARGV do
     local id = ARGV[position]
     local score, record = redis.call("ZSCORE", queue.a, id), redis.call("HGET", messages, id)
+    if record and is_member(queue, record) then score = redis.call("ZSCORE", queue.r, id) end
     if score and record and is_expired(record) then
         redis.call("ZREM", queue.a, id)
-        look_after(queue, expiry, "remove", id, tonumber(score), record)
+        look_after(queue, messages, expiry, -1, id, tonumber(score), record)
         gone[#gone + 1] = id
     elseif not record then
         redis.call("ZREM", expiry, queue.name .. " " .. id)

@@ -31,7 +31,8 @@ ARGV
   11 journal_max
   12 id, 13 number, 14 prefix, 15 msgid, 16 correl   the selection; absent for any message
 REPLY       { 0 | 2079 | 2080, length of the first body, id, record, ... } | { 1, version, definition } stale
-            | { 2, "" } look again: only expired messages were found | { reason }
+            | { 2, "" } look again: only expired messages were found
+            | { 3 } members of groups are there: structure/get_grouped knows of them | { reason }
 REASONS     2009 CONNECTION_BROKEN | 2052 Q_DELETED | 2033 NO_MSG_AVAILABLE | 2034 NO_MSG_UNDER_CURSOR
             | 2219 CALL_IN_PROGRESS | 2003 BACKED_OUT ("=" only) | 2079 TRUNCATED_MSG_ACCEPTED | 2080 TRUNCATED_MSG_FAILED
 INVARIANTS  1 one state, 2 fencing, 5 position, 8 once
@@ -40,12 +41,14 @@ USES        place, select, waiting, unit_of_work, journal
 ]]
 local own, messages, unit = KEYS[1], KEYS[2], KEYS[7]
 local owner, unit_id, mode, length_max = ARGV[1], ARGV[5], ARGV[6], tonumber(ARGV[7])
-local STALE, LOOK_AGAIN = 1, 2
+local STALE, LOOK_AGAIN, GROUPED = 1, 2, 3
 
-local waiting, version = redis.call("HGET", own, owner), redis.call("HGET", KEYS[3], "ver")
+local waiting, state = redis.call("HGET", own, owner), redis.call("HMGET", KEYS[3], "ver", "gm")
+local version = state[1]
 if not waiting then return { MQRC.CONNECTION_BROKEN } end
 -- Sent in one write behind a commit, which failed or has chunks left: its unit of work is still there.
 if ARGV[10] == "=" and redis.call("EXISTS", unit) == 1 then return { MQRC.BACKED_OUT } end
+if version == ARGV[3] and (state[2] or "0") ~= "0" then return { GROUPED } end
 
 -- The common case first, before any function is made: plain messages that fit, from the front of the queue.
 local popped
@@ -121,8 +124,7 @@ if #ids == 0 then
     if selection.id ~= "" then return { MQRC.NO_MSG_UNDER_CURSOR } end
     -- Woken by a message that does not fit after all (a MsgId names it, its CorrelId is another one).
     if string.sub(waiting, 1, 1) == "K" and selection.prefix ~= "" and redis.call("ZCARD", queue.a) > 0 then
-        local member, token = first_waiter(queue, "A")
-        if member then wake(queue, own, KEYS[11], member, token) end
+        pass_on(queue, own, KEYS[11], "")
     end
     if ARGV[10] ~= "" and ARGV[10] ~= "=" then start_waiting(queue, own, owner, ARGV[10]) end
     return { MQRC.NO_MSG_AVAILABLE }
@@ -134,7 +136,7 @@ for position, id in ipairs(ids) do
     local record, score = records[position], scores[position]
     local length = #record - body_offset(record)
     if needs_look(id) and is_expired(record) then
-        look_after(queue, expiry, "remove", id, score, record)
+        look_after(queue, messages, expiry, -1, id, score, record)
         expired[#expired + 1] = id
     elseif #reply > 2 and (length > length_max or bytes + length > bytes_max) then
         stop_at = position
@@ -151,7 +153,7 @@ for position, id in ipairs(ids) do
             break
         end
         bytes = bytes + length
-        if needs_look(id) then look_after(queue, expiry, "remove", id, score, record) end
+        if needs_look(id) then look_after(queue, messages, expiry, -1, id, score, record) end
         if mode == "1" or (mode == "2" and has(record, PERSISTENT)) then
             kept[#kept + 1] = id
             kept_pairs[#kept_pairs + 1] = string.format("%s:%.0f", id, score)

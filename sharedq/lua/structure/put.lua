@@ -18,6 +18,8 @@ KEYS
   11 expiry        zset    expiry times
   12 journal       stream
   13 wake          base    keys that waiting connections block on
+  14 groups        hash    what is there of groups; this and the next only where members of groups are put
+  15 members       zset    members of groups, by score
 ARGV
   1  owner         owner token of the caller
   2  queue_name
@@ -37,14 +39,14 @@ COST        O(messages * log depth)
 USES        fence, place, unit_of_work, journal
 ]]
 local own, sequence, messages, versions = KEYS[1], KEYS[2], KEYS[3], KEYS[9]
-local queue = { name = ARGV[2], q = KEYS[4], a = KEYS[5], i = KEYS[6], w = KEYS[7] }
+local queue = { name = ARGV[2], q = KEYS[4], a = KEYS[5], i = KEYS[6], w = KEYS[7], g = KEYS[14], r = KEYS[15] }
 local unit, destinations, expiry, wake_base = KEYS[8], KEYS[10], KEYS[11], KEYS[13]
 local owner, version, depth_max, unit_id = ARGV[1], ARGV[3], tonumber(ARGV[4]), ARGV[5]
 local destination, checks = ARGV[8], tonumber(ARGV[9])
 local STALE, NO_DEPTH_LIMIT = 1, 999999999
 
 if is_fenced(own, owner) then return { MQRC.CONNECTION_BROKEN } end
-local state = redis.call("HMGET", queue.q, "ver", "pu", "lk", "nw")
+local state = redis.call("HMGET", queue.q, "ver", "pu", "lk", "nw", "gm")
 if not state[1] then return { MQRC.Q_DELETED } end
 local at = 10
 for _ = 1, checks do
@@ -55,7 +57,7 @@ if state[1] ~= version then return { STALE, state[1], redis.call("HGET", queue.q
 
 local count = (#ARGV - at + 1) / 3
 if depth_max < NO_DEPTH_LIMIT then
-    local depth = redis.call("ZCARD", queue.a) + (state[2] or 0) + (state[3] or 0)
+    local depth = redis.call("ZCARD", queue.a) + (state[2] or 0) + (state[3] or 0) + (state[5] or 0)
     if depth + count > depth_max then return { MQRC.Q_FULL } end
 end
 
@@ -89,7 +91,7 @@ redis.call("HSET", messages, unpack(stored))
 if unit_id == "" then
     local added = {}
     for position, id in ipairs(ids) do added[2 * position - 1], added[2 * position] = scores[position], id end
-    make_available(queue, own, wake_base, expiry, tonumber(state[4] or 0), added, records)
+    make_available(queue, messages, own, wake_base, expiry, tonumber(state[4] or 0), added, records)
 else
     local pairs_text = {}
     for position, id in ipairs(ids) do pairs_text[position] = string.format("%s:%.0f", id, scores[position]) end

@@ -29,7 +29,7 @@ COST        O(messages * log depth)
 USES        place
 ]]
 if redis.call("HEXISTS", KEYS[1], ARGV[1]) == 0 then return { MQRC.CONNECTION_BROKEN } end
-local state = redis.call("HMGET", KEYS[4], "ver", "nw", "pu", "lk")
+local state = redis.call("HMGET", KEYS[4], "ver", "nw", "pu", "lk", "gm")
 if state[1] ~= ARGV[3] then
     if not state[1] then return { MQRC.Q_DELETED } end
     return { 1, state[1], redis.call("HGET", KEYS[4], "def") }
@@ -38,7 +38,7 @@ local journal = KEYS[8]
 local at = journal and 7 or 5
 local count = (#ARGV - at + 1) / 2
 if ARGV[4] ~= "999999999" then
-    local depth = redis.call("ZCARD", KEYS[5]) + (state[3] or 0) + (state[4] or 0)
+    local depth = redis.call("ZCARD", KEYS[5]) + (state[3] or 0) + (state[4] or 0) + (state[5] or 0)
     if depth + count > tonumber(ARGV[4]) then return { MQRC.Q_FULL } end
 end
 

@@ -42,7 +42,7 @@ end
 
 -- Nobody remembers which message it was woken for, so whoever waits here looks again; in vain costs a call.
 local woken_for = string.sub(state, 1, 1) == "K" and queues[string.sub(state, 2)]
-if woken_for and redis.call("ZCARD", woken_for.a) > 0 then
+if woken_for and is_anything_on(woken_for) then
     for _, member in ipairs(redis.call("ZRANGE", woken_for.w, 0, WOKEN_MAX - 1)) do
         wake(woken_for, own, KEYS[6], member, waiter_token(member))
     end

@@ -15,7 +15,7 @@ KEYS
   7  expiry     zset    expiry times
   8  wake_base  base    keys that waiting connections block on
   9  journal    stream
-  10.. for each destination: queue, available, index, waiters
+  10.. for each destination: queue, available, index, waiters, groups, members
 ARGV
   1  caller       owner token of the agent
   2  queue_name   of the transmit queue
@@ -45,21 +45,22 @@ if version ~= ARGV[3] then return { CHANGED } end
 
 local targets, stale = {}, {}
 for position = 7, #ARGV, 6 do
-    local key = 10 + (position - 7) / 6 * 4
+    local key = 10 + (position - 7)
     local target = {
         name = ARGV[position], q = KEYS[key], a = KEYS[key + 1], i = KEYS[key + 2], w = KEYS[key + 3],
+        g = KEYS[key + 4], r = KEYS[key + 5],
         base = ARGV[position + 4] ~= "" and tonumber(ARGV[position + 4]),
         length_max = tonumber(ARGV[position + 5]),
         ids = {}, priorities = {}, records = {},
     }
-    local state = redis.call("HMGET", target.q, "ver", "pu", "lk", "nw", "code")
+    local state = redis.call("HMGET", target.q, "ver", "pu", "lk", "nw", "code", "gm")
     if state[1] ~= ARGV[position + 2] then
         stale[#stale + 1] = target.name
     else
         local depth_max = tonumber(ARGV[position + 3])
         target.room = depth_max
         if depth_max < 999999999 then
-            target.room = depth_max - redis.call("ZCARD", target.a) - (state[2] or 0) - (state[3] or 0)
+            target.room = depth_max - redis.call("ZCARD", target.a) - (state[2] or 0) - (state[3] or 0) - (state[6] or 0)
         end
         target.waiting = tonumber(state[4] or 0)
         target.new_code = ARGV[position + 1] ~= "0" and state[5] ~= ARGV[position + 1] and ARGV[position + 1]
@@ -80,7 +81,7 @@ for position = 1, #entries, 2 do
     elseif not is_blocked[code] then
         if needs_look(id) or is_fifo then record = redis.call("HGET", messages, id) end
         if needs_look(id) and is_expired(record) then
-            look_after(source, expiry, "remove", id, score, record)
+            look_after(source, messages, expiry, -1, id, score, record)
             expired[#expired + 1] = id
             leaving[#leaving + 1] = id
         else
@@ -102,7 +103,7 @@ for position = 1, #entries, 2 do
                 else
                     target.priorities[at] = math.floor(score / PRIORITY_STEP) * PRIORITY_STEP
                 end
-                if needs_look(id) then look_after(source, expiry, "remove", id, score, record) end
+                if needs_look(id) then look_after(source, messages, expiry, -1, id, score, record) end
                 leaving[#leaving + 1] = id
                 moved = moved + 1
             end
@@ -121,7 +122,7 @@ for _, target in pairs(targets) do
         end
         -- A get by MsgId finds messages that came this way by the code in their ids.
         if target.new_code then redis.call("HSET", target.q, "code", target.new_code) end
-        make_available(target, own, wake_base, expiry, target.waiting, added, target.records)
+        make_available(target, messages, own, wake_base, expiry, target.waiting, added, target.records)
         journal(KEYS[9], ARGV[5], "e", "transfer", "o", caller, "q", source.name, "t", target.name,
             "i", table.concat(target.ids, " "))
     end

@@ -27,7 +27,7 @@ if not state then return { MQRC.CONNECTION_BROKEN } end
 if state == "" then return { 0 } end
 stop_waiting(queue, own, owner, state, KEYS[5])
 -- Nobody remembers which message it was woken for, so whoever waits here looks again; in vain costs a call.
-if string.sub(state, 1, 1) == "K" and redis.call("ZCARD", queue.a) > 0 then
+if string.sub(state, 1, 1) == "K" and is_anything_on(queue) then
     for _, member in ipairs(redis.call("ZRANGE", queue.w, 0, WOKEN_MAX - 1)) do
         wake(queue, own, KEYS[6], member, waiter_token(member))
     end

@@ -1,0 +1,200 @@
+--[[
+Members: messages in a group, and segments. What is available of them, so that completeness is known without looking
+at them all.
+
+Available members are not in `a`. They stand in `r`, by score, and in the index, each kind behind a letter:
+  c CorrelId + place                  as `C` has it for other messages
+  L GroupId + MsgSeqNumber + place    segments of a logical message
+  S MsgSeqNumber + place
+  F level + place, f level + CorrelId + place   first items (MsgSeqNumber 1, Offset 0): level 2 where the whole group
+                                      is there, 1 where the logical message is, else 0
+  h place                             items at Offset 0 whose logical message is there
+  w place                             the first segment, by place, of a segmented logical message that is there
+  K place of its first member + GroupId   complete groups
+The hash `g` counts, for a GroupId, how many of its logical messages are complete, and has the number of the last (0:
+it is not there); for GroupId + MsgSeqNumber of segments the bytes there, and the bytes in all (-1: the last segment
+is not there). Of members with the same GroupId, MsgSeqNumber and Offset the first by place counts.
+USES record
+]]
+local SEGMENT, LAST_SEGMENT, IN_GROUP, LAST_IN_GROUP = 2, 4, 8, 16
+-- The agent takes messages from there by their place alone, whatever they belong to.
+local NOT_GROUPED = "SYSTEM.QSG.TRANSMIT.QUEUE"
+
+local function is_member(queue, record)
+    if not has(record, GROUP) or queue.name == NOT_GROUPED then return false end
+    local _, _, at = identifier_offsets(record)
+    local flags = struct.unpack(">I4", record, at + 32)
+    return bit.band(flags, SEGMENT + LAST_SEGMENT + IN_GROUP + LAST_IN_GROUP) ~= 0
+end
+
+local function member_of(record)
+    local _, _, at = identifier_offsets(record)
+    local seq, offset, flags, length = struct.unpack(">I4I4I4i4", record, at + 24)
+    local is_segment = bit.band(flags, SEGMENT + LAST_SEGMENT) ~= 0
+    return {
+        group = string.sub(record, at, at + 23),
+        message = string.sub(record, at, at + 27),
+        position = string.sub(record, at, at + 31),
+        seq = seq,
+        offset = offset,
+        -- A report about a segment takes up the place of that segment, whatever it carries of it.
+        length = length >= 0 and length or #record - body_offset(record),
+        is_segment = is_segment,
+        is_last_segment = bit.band(flags, LAST_SEGMENT) ~= 0,
+        -- A segmented message that is in no group is a group of one.
+        is_last = bit.band(flags, LAST_IN_GROUP) ~= 0 or bit.band(flags, IN_GROUP) == 0,
+        is_first = seq == 1 and offset == 0,
+    }
+end
+
+-- One function where plain messages pay for one; those in it are made where members are met.
+local function groups_of(queue, messages)
+    local FIRST_NUMBER, FIRST = struct.pack(">I4", 1), struct.pack(">I4I4", 1, 0)
+    -- Members of one GroupId that say all of them that they begin it: more than one is somebody's mistake.
+    local EQUALS_MAX = 100
+
+    local function two_numbers(text, first, second)
+        if not text then return first, second end
+        local one, other = string.match(text, "^(%S+) (%S+)$")
+        return tonumber(one), tonumber(other)
+    end
+
+    local function standing(member)
+        local texts = redis.call("HMGET", queue.g, member.group, member.message, member.group .. FIRST_NUMBER)
+        local now = {}
+        now.complete, now.last = two_numbers(texts[1], 0, 0)
+        now.there, now.all = two_numbers(texts[2], 0, -1)
+        now.is_group = now.last > 0 and now.complete == now.last
+        now.is_message = not member.is_segment or (now.all >= 0 and now.there == now.all)
+        local first_there, first_all = two_numbers(texts[3], 0, 0)
+        now.level = now.is_group and 2 or first_there == first_all and 1 or 0
+        return now
+    end
+
+    local function keep(field, first, second, none)
+        if first == 0 and second == none then
+            redis.call("HDEL", queue.g, field)
+        else
+            redis.call("HSET", queue.g, field, first .. " " .. second)
+        end
+    end
+
+    local function count(member, step)
+        local now = standing(member)
+        local complete, last = now.complete, now.last
+        if member.is_segment then
+            local there, all = now.there + step * member.length, now.all
+            if member.is_last_segment then all = step == 1 and member.offset + member.length or -1 end
+            keep(member.message, there, all, -1)
+            local is_message = all >= 0 and there == all
+            if is_message and not now.is_message then complete = complete + 1 end
+            if now.is_message and not is_message then complete = complete - 1 end
+        else
+            complete = complete + step
+        end
+        if member.is_last then last = step == 1 and member.seq or 0 end
+        keep(member.group, complete, last, 0)
+    end
+
+    -- Entries behind a prefix, in order: places as texts, scores and ids.
+    local function entries(prefix, limit)
+        local found = redis.call("ZRANGEBYLEX", queue.i, "[" .. prefix, "(" .. prefix .. "\255", "LIMIT", 0, limit)
+        for at, entry in ipairs(found) do
+            local place = string.sub(entry, #prefix + 1)
+            local score, id = struct.unpack(">I7", place), string.sub(place, 1 + ORDER_BYTES)
+            found[at] = { place = place, score = score, id = id ~= "" and id or usual_id(score) }
+        end
+        return found
+    end
+
+    local function list(step, entry)
+        if step == 1 then redis.call("ZADD", queue.i, 0, entry) else redis.call("ZREM", queue.i, entry) end
+    end
+
+    local function list_group(step, member)
+        local first = entries("H" .. member.group, 1)[1]
+        list(step, "K" .. struct.pack(">I7", first.score) .. member.group)
+    end
+
+    local function list_message(step, member)
+        local heads = entries("G" .. member.message .. struct.pack(">I4", 0), EQUALS_MAX)
+        for _, head in ipairs(heads) do list(step, "h" .. head.place) end
+        list(step, "w" .. entries("L" .. member.message, 1)[1].place)
+    end
+
+    local function list_first(step, level, place, record)
+        list(step, "F" .. level .. place)
+        local correl = identifier_offsets(record)
+        if correl then list(step, "f" .. level .. string.sub(record, correl, correl + 23) .. place) end
+    end
+
+    local function move_firsts(member, from, to, but)
+        for _, first in ipairs(entries("G" .. member.group .. FIRST, EQUALS_MAX)) do
+            if first.id ~= but then
+                local record = redis.call("HGET", messages, first.id)
+                list_first(-1, from, first.place, record)
+                list_first(1, to, first.place, record)
+            end
+        end
+    end
+
+    local function index(step, member, id, score, record)
+        local found, place = {}, place_text(score, id)
+        index_members(found, record, score, id, "c")
+        found[#found + 1] = "S" .. struct.pack(">I4", member.seq) .. place
+        if member.is_segment then
+            found[#found + 1] = "L" .. member.message .. place
+        elseif member.offset == 0 then
+            found[#found + 1] = "h" .. place
+        end
+        if step == 1 then
+            local added = {}
+            for at, entry in ipairs(found) do added[2 * at - 1], added[2 * at] = 0, entry end
+            redis.call("ZADD", queue.i, unpack(added))
+            redis.call("ZADD", queue.r, score, id)
+        else
+            redis.call("ZREM", queue.i, unpack(found))
+            redis.call("ZREM", queue.r, id)
+        end
+        redis.call("HINCRBY", queue.q, "gm", step)
+    end
+
+    -- Of those at one position the first counts: whoever takes its place, or leaves it, changes places with another.
+    local function recount(step, member, id, score)
+        local equals = entries("G" .. member.position, 2)
+        if step == -1 then
+            if equals[1].id ~= id then return end
+            count(member, -1)
+            if equals[2] then count(member_of(redis.call("HGET", messages, equals[2].id)), 1) end
+        elseif not equals[1] or score < equals[1].score then
+            if equals[1] then count(member_of(redis.call("HGET", messages, equals[1].id)), -1) end
+            count(member, 1)
+        end
+    end
+
+    -- A member comes (step 1) or goes (step -1). Returns the level at which first items of its group are new, or -1.
+    local function change(step, id, score, record)
+        local member = member_of(record)
+        local before = standing(member)
+        local place = place_text(score, id)
+        if before.is_group then list_group(-1, member) end
+        if member.is_segment and before.is_message then list_message(-1, member) end
+        if step == -1 and member.is_first then list_first(-1, before.level, place, record) end
+        recount(step, member, id, score)
+        index(step, member, id, score, record)
+        local after = standing(member)
+        if after.is_group then list_group(1, member) end
+        if member.is_segment and after.is_message then list_message(1, member) end
+        if after.level ~= before.level then move_firsts(member, before.level, after.level, id) end
+        if step == 1 and member.is_first then list_first(1, after.level, place, record) end
+        return (member.is_first or after.level > before.level) and after.level or -1
+    end
+
+    -- What is there of what a member belongs to: 2 the whole group, 1 its logical message, 0 neither.
+    local function level(member)
+        local now = standing(member)
+        return now.is_group and 2 or now.is_message and 1 or 0
+    end
+
+    return { change = change, level = level, entries = entries }
+end

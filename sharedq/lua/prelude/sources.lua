@@ -1,0 +1,184 @@
+--[[
+Finding the first message that an MQGET asks for, whatever it asks for, among members of groups and others.
+
+What is wanted is a table; "" asks nothing, and all that is asked must hold:
+  id       exactly this message              number  of a MsgId that igq generated
+  msgid, correl, group                       seq, offset
+  level    2 the whole group must be there, 1 the logical message, 0 neither
+  firsts   true: only what begins something: MsgSeqNumber 1, Offset 0
+  whole    true: what is found begins a logical message to be put together (Offset 0)
+Every search has its sources: sets or stretches of the index, by place, that hold all that can fit and little else.
+From each the first that fits is taken, and of these the first by place. A source is looked at up to LOOKED_MAX
+messages that do not fit; where that was not enough, the place is told from which on to look again.
+USES record, groups
+]]
+local LOOKED_MAX = 256
+-- Most often the first one fits.
+local PAGES = { 1, 15, LOOKED_MAX - 16 }
+
+local function field(record, at, length)
+    return at and string.sub(record, at, at + length - 1) or ""
+end
+
+local function fits(queue, messages, want, id, record)
+    local correl, msgid, group = identifier_offsets(record)
+    if want.msgid ~= "" then
+        if msgid then
+            if field(record, msgid, 24) ~= want.msgid then return false end
+        elseif want.number == "" or string.match(id, "^%d+") ~= want.number then
+            return false
+        end
+    end
+    if want.correl ~= "" and field(record, correl, 24) ~= want.correl then return false end
+    if want.group ~= "" and field(record, group, 24) ~= want.group then return false end
+    local seq, offset = 1, 0
+    if group then seq, offset = struct.unpack(">I4I4", record, group + 24) end
+    if want.seq ~= "" and seq ~= tonumber(want.seq) then return false end
+    if want.offset ~= "" and offset ~= tonumber(want.offset) then return false end
+    if want.firsts and (seq ~= 1 or offset ~= 0) then return false end
+    if want.level == 0 or not is_member(queue, record) then return true end
+    return groups_of(queue, messages).level(member_of(record)) >= want.level
+end
+
+local function score_of(queue, id)
+    local score = redis.call("ZSCORE", queue.a, id) or redis.call("ZSCORE", queue.r, id)
+    return score and tonumber(score)
+end
+
+local function find_wanted(queue, messages, want, after)
+    local best, horizon
+    local function offer(id, score)
+        local record = redis.call("HGET", messages, id)
+        if not fits(queue, messages, want, id, record) then return false end
+        if not best or score < best.score then best = { id = id, score = score, record = record } end
+        return true
+    end
+    local function stop_at(score)
+        if not horizon or score < horizon then horizon = score end
+    end
+
+    local function look_in_set(key)
+        local from = after
+        for _, count in ipairs(PAGES) do
+            local found = redis.call(
+                "ZRANGEBYSCORE", key, "(" .. string.format("%.0f", from), "+inf", "WITHSCORES", "LIMIT", 0, count
+            )
+            for at = 1, #found, 2 do
+                from = tonumber(found[at + 1])
+                if offer(found[at], from) then return end
+            end
+            if #found < 2 * count then return end
+        end
+        stop_at(from)
+    end
+
+    -- Of members with this prefix in the index.
+    local function look_behind(prefix)
+        local from = after > 0 and "(" .. prefix .. struct.pack(">I7", after) .. "\255" or "[" .. prefix
+        for _, count in ipairs(PAGES) do
+            local found = redis.call("ZRANGEBYLEX", queue.i, from, "(" .. prefix .. "\255", "LIMIT", 0, count)
+            for _, entry in ipairs(found) do
+                local score = struct.unpack(">I7", entry, #prefix + 1)
+                local id = string.sub(entry, #prefix + 1 + ORDER_BYTES)
+                if offer(id ~= "" and id or usual_id(score), score) then return end
+                from = "(" .. entry
+            end
+            if #found < count then return end
+        end
+        stop_at(struct.unpack(">I7", from, #prefix + 2))
+    end
+
+    local function look_for_number()
+        local n, code = want.number, redis.call("HGET", queue.q, "code")
+        local ids = { n, n .. "x" }
+        if code then ids[3], ids[4] = n .. "." .. code, n .. "." .. code .. "x" end
+        for _, id in ipairs(ids) do
+            local score = score_of(queue, id)
+            if score and score > after then offer(id, score) end
+        end
+    end
+
+    local function look_at_first_of_complete_groups()
+        local found = redis.call("ZRANGEBYLEX", queue.i, "[K", "(L", "LIMIT", 0, 1)[1]
+        if not found then return end
+        local prefix = "H" .. string.sub(found, 2 + ORDER_BYTES)
+        local first = groups_of(queue, messages).entries(prefix, 1)[1]
+        offer(first.id, first.score)
+    end
+
+    local begins = want.firsts or (want.seq == "1" and want.offset == "0")
+    if want.id ~= "" then
+        local score = score_of(queue, want.id)
+        if score and score > after then offer(want.id, score) end
+    elseif want.msgid ~= "" then
+        look_behind("M" .. want.msgid)
+        if want.number ~= "" then look_for_number() end
+    elseif want.group ~= "" then
+        if begins then
+            look_behind("G" .. want.group .. struct.pack(">I4I4", 1, 0))
+        elseif want.seq ~= "" and want.offset ~= "" then
+            look_behind("G" .. want.group .. struct.pack(">I4I4", want.seq, want.offset))
+        elseif want.seq ~= "" then
+            look_behind("L" .. want.group .. struct.pack(">I4", want.seq))
+            look_behind("G" .. want.group .. struct.pack(">I4I4", want.seq, 0))
+        else
+            look_behind("H" .. want.group)
+        end
+    elseif want.correl ~= "" then
+        look_behind("C" .. want.correl)
+        if begins then
+            for level = want.level, 2 do look_behind("f" .. level .. want.correl) end
+        else
+            look_behind("c" .. want.correl)
+        end
+    else
+        -- What is no member has MsgSeqNumber 1 and Offset 0.
+        local takes_others = (want.seq == "" or want.seq == "1") and (want.offset == "" or want.offset == "0")
+        if takes_others then look_in_set(queue.a) end
+        if begins then
+            for level = want.level, 2 do look_behind("F" .. level) end
+        elseif want.seq ~= "" then
+            look_behind("S" .. struct.pack(">I4", want.seq))
+        elseif want.whole then
+            look_behind("h")
+        elseif want.level == 0 or want.offset ~= "" or after > 0 then
+            look_in_set(queue.r)
+        elseif want.level == 2 then
+            look_at_first_of_complete_groups()
+        else
+            look_behind("h")
+            look_behind("w")
+        end
+    end
+    if horizon and not (best and best.score <= horizon) then return nil, horizon end
+    return best
+end
+
+-- All segments of the logical message that `head` begins, in order; nil when there is a hole in it.
+local function segments_of(queue, messages, head)
+    local PAGE = 500
+    local first = member_of(head.record)
+    head.length = first.length
+    if first.is_last_segment then return { head } end
+    -- Of several at one offset the first by place; but it is this head that was found.
+    local prefix = "G" .. first.message
+    local found, offset, from = { head }, first.length, "(" .. prefix .. "\0\0\0\0\255"
+    repeat
+        local entries = redis.call("ZRANGEBYLEX", queue.i, from, "(" .. prefix .. "\255", "LIMIT", 0, PAGE)
+        for _, entry in ipairs(entries) do
+            from = "(" .. entry
+            local at = struct.unpack(">I4", entry, #prefix + 1)
+            if at == offset then
+                local score = struct.unpack(">I7", entry, #prefix + 5)
+                local id = string.sub(entry, #prefix + 5 + ORDER_BYTES)
+                if id == "" then id = usual_id(score) end
+                local record = redis.call("HGET", messages, id)
+                local member = member_of(record)
+                found[#found + 1] = { id = id, score = score, record = record, length = member.length }
+                offset = offset + member.length
+                if member.is_last_segment then return found end
+            end
+        end
+    until #entries < PAGE
+    return nil
+end

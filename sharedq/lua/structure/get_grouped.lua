@@ -1,0 +1,270 @@
+--[[
+structure/get_grouped.lua - MQGET where groups and segments count: they are asked for, or members of groups are there.
+
+Takes or browses. What structure/get and structure/browse do for queues without members, this does for all: plain
+messages and members stand in two sets, and completeness is known by what prelude/groups counts. A logical message
+that is to be put together is taken whole: its segments leave in this one call.
+
+KEYS
+  1  own        hash    registered owners (the fence); value: the owner's waiting state
+  2  messages   hash    message id -> record
+  3  queue      hash    version, definition, counters
+  4  available  zset    ids by score
+  5  index      zset    selection index
+  6  waiters    zset    waiting gets
+  7  unit       list    the caller's unit of work
+  8  expiry     zset    expiry times
+  9  wake       list    the caller's own wake key
+  10 journal    stream
+  11 wake_base  base    keys that waiting connections block on
+  12 groups     hash    what is there of groups
+  13 members    zset    members of groups, by score
+ARGV
+  1  owner        owner token of the caller
+  2  queue_name
+  3  version      of the definition the caller decided by
+  4  count        messages wanted, 1..100; 1 with everything but a selection of any message
+  5  unit_id      id of the unit of work, or ""
+  6  mode         0 outside, 1 inside the unit of work, 2 inside if persistent, b browse
+  7  length_max   longest body the caller takes, bytes
+  8  truncate     1: a longer body is accepted (2079); 0: the message stays (2080)
+  9  bytes_max    stop filling a batch behind this many bytes
+  10 wait         "" or the waiter's text: wait when nothing fits; "=": sent behind a commit in the same write, do
+                  nothing unless that has ended its unit of work
+  11 journal_max
+  12 cursor       score behind which to look; 0 from the start
+  13 horizon      score up to which an earlier call of this search has looked; 0 none
+  14 id, 15 number, 16 msgid, 17 correl, 18 group, 19 seq, 20 offset   the selection; "" asks nothing
+  21 level        2: the whole group must be there; 1: the logical message; 0: neither
+  22 firsts       1: only what begins something
+  23 fixed        1: group, seq and offset say which message; it must have the other fields of the selection (2247)
+  24 persistence  "" or what the message's must be (2245)
+  25 whole        1: put logical messages together
+  26 under_cursor 1: the id is of the message under the browse cursor
+  27 unit_is_open 1: the connection has a unit of work under way (2255)
+REPLY       { 0 | 2079 | 2080, length of the first message, { score of the first, members left on the queue, segments
+            used of those returned, or 0 }, id, record, ... } | { 1, version, definition } stale
+            | { 2, horizon } look again | { reason }
+REASONS     2009 CONNECTION_BROKEN | 2052 Q_DELETED | 2033 NO_MSG_AVAILABLE | 2034 NO_MSG_UNDER_CURSOR
+            | 2219 CALL_IN_PROGRESS | 2003 BACKED_OUT ("=" only) | 2079 TRUNCATED_MSG_ACCEPTED | 2080 TRUNCATED_MSG_FAILED
+            | 2245 INCONSISTENT_UOW | 2247 MATCH_OPTIONS_ERROR | 2255 UOW_NOT_AVAILABLE
+INVARIANTS  1 one state, 2 fencing, 5 position, 8 once
+COST        O(count * log depth); segments of the logical message that is put together
+USES        place, sources, waiting, unit_of_work, journal
+]]
+local own, messages, unit, expiry = KEYS[1], KEYS[2], KEYS[7], KEYS[8]
+local queue = { name = ARGV[2], q = KEYS[3], a = KEYS[4], i = KEYS[5], w = KEYS[6], g = KEYS[12], r = KEYS[13] }
+local owner, count, unit_id, mode, length_max = ARGV[1], tonumber(ARGV[4]), ARGV[5], ARGV[6], tonumber(ARGV[7])
+local truncate, bytes_max, wait_text = ARGV[8] == "1", tonumber(ARGV[9]), ARGV[10]
+local is_fixed, is_under_cursor = ARGV[23] == "1", ARGV[26] == "1"
+local want = {
+    id = ARGV[14], number = ARGV[15], msgid = ARGV[16], correl = ARGV[17], group = ARGV[18], seq = ARGV[19],
+    offset = ARGV[20], level = tonumber(ARGV[21]), firsts = ARGV[22] == "1", whole = ARGV[25] == "1",
+}
+local STALE, LOOK_AGAIN, EXPIRED_MAX, OPERATION_MAX = 1, 2, 100, 100
+
+local waiting = redis.call("HGET", own, owner)
+if not waiting then return { MQRC.CONNECTION_BROKEN } end
+if wait_text == "=" and redis.call("EXISTS", unit) == 1 then return { MQRC.BACKED_OUT } end
+local version, left = unpack(redis.call("HMGET", queue.q, "ver", "gm"))
+-- Who was woken owes the queue a look, and stays noted until it has looked: its recovery passes the wake-up on.
+if version and version ~= ARGV[3] then return { STALE, version, redis.call("HGET", queue.q, "def") } end
+if waiting ~= "" and stop_waiting(queue, own, owner, waiting, KEYS[9]) then return { MQRC.CALL_IN_PROGRESS } end
+if not version then return { MQRC.Q_DELETED } end
+
+local is_woken = string.sub(waiting, 1, 1) == "K"
+local after = tonumber(ARGV[12])
+-- Something came since this search began: it may be where the search has been already.
+if not is_woken then after = math.max(after, tonumber(ARGV[13])) end
+
+local expired = {}
+local function take_out(item)
+    redis.call("ZREM", queue.a, item.id)
+    if needs_look(item.id) then look_after(queue, messages, expiry, -1, item.id, item.score, item.record) end
+end
+
+local function discard(item)
+    take_out(item)
+    redis.call("HDEL", messages, item.id)
+    expired[#expired + 1] = item.id
+end
+
+local function look()
+    if not is_fixed then return find_wanted(queue, messages, want, after) end
+    -- The place is known, wherever the queue stands; what else is asked of the message is judged when it is there.
+    local there = { id = "", number = "", msgid = "", correl = "", level = want.level }
+    there.group, there.seq, there.offset = want.group, want.seq, want.offset
+    return find_wanted(queue, messages, there, 0)
+end
+
+-- The first that is not expired, with the segments to be put together; nil and a horizon.
+local function find_living()
+    while #expired < EXPIRED_MAX do
+        local found, horizon = look()
+        if not found then return nil, horizon end
+        if needs_look(found.id) and is_expired(found.record) then
+            discard(found)
+        elseif not (want.whole and is_member(queue, found.record)) then
+            return { found }
+        else
+            local items = { found }
+            if member_of(found.record).is_segment then items = segments_of(queue, messages, found) end
+            -- Bytes enough, but not those that are missing: overlapping segments are no logical message.
+            if not items then return nil, not (is_fixed or is_under_cursor) and found.score or nil end
+            local gone = #expired
+            for _, item in ipairs(items) do
+                if is_expired(item.record) then discard(item) end
+            end
+            if #expired == gone then return items end
+        end
+    end
+    return nil, after
+end
+
+-- CodedCharSetId and Encoding, as they are written in the record; see sharedq/record.py for what stands before them.
+local function character_set(record)
+    local correl, msgid, group = identifier_offsets(record)
+    local at = 6
+    if has(record, EXPIRY) then at = at + 8 end
+    if correl then at = at + 24 end
+    if msgid then at = at + 24 end
+    if group then at = at + 40 end
+    if has(record, DESTINATION) then at = at + 1 + string.byte(record, at) end
+    at = at + 6
+    at = at + 1 + string.byte(record, at)
+    local mask = struct.unpack(">I4", record, at)
+    at = at + 4
+    local texts = {}
+    for position = 0, 5 do
+        texts[position] = ""
+        if bit.band(mask, 2 ^ position) ~= 0 then
+            texts[position] = string.sub(record, at, at + 3)
+            at = at + 4
+        end
+    end
+    return texts[4] .. "/" .. texts[5]
+end
+
+-- It was woken and takes nothing.
+local function leave_to_others()
+    if not (is_woken and is_anything_on(queue)) then return end
+    local kind = string.sub(wait_text, 1, 1)
+    -- Whoever wants any message, or any that begins something, found nothing that others could want.
+    if kind ~= "A" and kind ~= "B" and kind ~= "D" then
+        pass_on(queue, own, KEYS[11], wait_text ~= "" and wait_text .. owner or "")
+    end
+end
+
+local function finish(reply)
+    if #expired > 0 then
+        journal(KEYS[10], ARGV[11], "e", "expire", "o", owner, "q", queue.name, "i", table.concat(expired, " "))
+    end
+    return reply
+end
+
+local items, horizon = find_living()
+if not items then
+    leave_to_others()
+    -- Also where it has to look again: whatever comes from now on wakes it, and its search begins anew.
+    if wait_text ~= "" and wait_text ~= "=" then start_waiting(queue, own, owner, wait_text) end
+    if horizon then return finish({ LOOK_AGAIN, string.format("%.0f", horizon) }) end
+    return finish({ is_under_cursor and MQRC.NO_MSG_UNDER_CURSOR or MQRC.NO_MSG_AVAILABLE })
+end
+
+local function refuse(reason)
+    leave_to_others()
+    return finish({ reason })
+end
+
+local first = items[1]
+if is_fixed then
+    want.level, want.group, want.seq, want.offset = 0, "", "", ""
+    local is_other = want.id ~= "" and want.id ~= first.id
+    if is_other or not fits(queue, messages, want, first.id, first.record) then
+        return refuse(MQRC.MATCH_OPTIONS_ERROR)
+    end
+end
+local is_persistent = has(first.record, PERSISTENT)
+if ARGV[24] ~= "" and is_persistent ~= (ARGV[24] == "1") then return refuse(MQRC.INCONSISTENT_UOW) end
+if #items > 1 and mode == "0" and is_persistent and ARGV[27] == "1" then
+    return refuse(MQRC.UOW_NOT_AVAILABLE)
+end
+
+-- What the caller gets: one message, one logical message in its segments, or a batch of messages one by one.
+local function length_of(item)
+    return item.length or #item.record - body_offset(item.record)
+end
+
+local used = #items
+if #items > 1 then
+    local set = character_set(first.record)
+    for position, item in ipairs(items) do
+        if character_set(item.record) ~= set then
+            used = position - 1
+            break
+        end
+    end
+end
+local total = 0
+for position = 1, used do total = total + length_of(items[position]) end
+local reply = { 0, total, { string.format("%.0f", first.score), left, #items > 1 and used or 0 } }
+if total > length_max then reply[1] = truncate and MQRC.TRUNCATED_MSG_ACCEPTED or MQRC.TRUNCATED_MSG_FAILED end
+
+local function give(item)
+    reply[#reply + 1] = item.id
+    -- A single one is cut here; segments by who puts them together.
+    local cut = #items == 1 and length_of(item) > length_max
+    reply[#reply + 1] = cut and string.sub(item.record, 1, body_offset(item.record) + length_max) or item.record
+end
+
+for _, item in ipairs(items) do give(item) end
+if mode == "b" then return finish(reply) end
+if reply[1] == MQRC.TRUNCATED_MSG_FAILED then
+    -- A woken getter whose buffer is too small leaves the message to whoever else waits.
+    if is_woken and tonumber(redis.call("HGET", queue.q, "nw") or 0) > 0 then
+        wake_for(queue, own, KEYS[11], first.id, first.record, is_member(queue, first.record) and 2 or nil)
+    end
+    return finish(reply)
+end
+
+local taken, bytes = {}, total
+for position = 1, used do
+    take_out(items[position])
+    taken[position] = items[position]
+end
+while #taken < count do
+    local more = find_living()
+    local length = more and length_of(more[1])
+    if not more or length > length_max or bytes + length > bytes_max then break end
+    bytes = bytes + length
+    give(more[1])
+    take_out(more[1])
+    taken[#taken + 1] = more[1]
+end
+
+local gone, kept, pairs_text = {}, {}, {}
+for _, item in ipairs(taken) do
+    if mode == "1" or (mode == "2" and has(item.record, PERSISTENT)) then
+        kept[#kept + 1] = item.id
+        pairs_text[#kept] = string.format("%s:%.0f", item.id, item.score)
+    else
+        gone[#gone + 1] = item.id
+    end
+end
+-- In pieces: neither Lua nor a chunk of a commit takes any number at once.
+for from = 1, #gone, OPERATION_MAX do
+    redis.call("HDEL", messages, unpack(gone, from, math.min(from + OPERATION_MAX - 1, #gone)))
+end
+for from = 1, #kept, OPERATION_MAX do
+    local to = math.min(from + OPERATION_MAX - 1, #kept)
+    record_operation(unit, unit_id, "G", queue.name, to - from + 1, table.concat(pairs_text, " ", from, to))
+end
+if #gone > 0 then
+    journal(KEYS[10], ARGV[11], "e", "get", "o", owner, "q", queue.name, "i", table.concat(gone, " "))
+end
+if #kept > 0 then
+    redis.call("HINCRBY", queue.q, "gu", #kept)
+    journal(KEYS[10], ARGV[11], "e", "get", "o", owner, "q", queue.name, "u", unit_id, "i", table.concat(kept, " "))
+end
+reply[3][2] = redis.call("HGET", queue.q, "gm") or "0"
+return finish(reply)

@@ -1,0 +1,276 @@
+"""A model of groups and segments: the seeds' sentences about MQGET, by looking at all messages each time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from sharedq.mqi.constants import MQRC
+
+SEGMENT, LAST_SEGMENT, IN_GROUP, LAST_IN_GROUP = 2, 4, 8, 16
+ANY_SEGMENT, ANY_IN_GROUP = SEGMENT | LAST_SEGMENT, IN_GROUP | LAST_IN_GROUP
+BEFORE_ALL = (-1, -1)
+
+Place = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Message:
+    """A physical message and its place: highest priority first, then by arrival, for ever."""
+
+    body: bytes
+    priority: int = 0
+    persistence: int = 0
+    correl_id: bytes = b""
+    group_id: bytes = b""
+    seq: int = 1
+    offset: int = 0
+    flags: int = 0
+    arrival: int = 0
+    backout_count: int = 0
+
+    @property
+    def place(self) -> Place:
+        """The smallest is got first."""
+        return (9 - self.priority, self.arrival)
+
+    @property
+    def is_segment(self) -> bool:
+        return bool(self.flags & ANY_SEGMENT)
+
+    @property
+    def is_member(self) -> bool:
+        return bool(self.flags & (ANY_SEGMENT | ANY_IN_GROUP))
+
+
+@dataclass(frozen=True)
+class Open:
+    """What a handle retains: the group or logical message that its last message left unfinished."""
+
+    group_id: bytes
+    seq: int
+    offset: int
+    in_message: bool
+    in_unit: bool
+    was_logical: bool
+
+    @property
+    def reason(self) -> MQRC:
+        return MQRC.INCOMPLETE_MSG if self.in_message else MQRC.INCOMPLETE_GROUP
+
+    @property
+    def next(self) -> tuple[int, int]:
+        """MsgSeqNumber and Offset of what comes next."""
+        return (self.seq, self.offset) if self.in_message else (self.seq + 1, 0)
+
+
+@dataclass(frozen=True)
+class Ask:
+    """An MQGET. ``level``: "" | "segments" | "messages" | "complete"; ``browse``: "" | "first" | "next"."""
+
+    logical: bool = False
+    level: str = ""
+    in_unit: bool = False
+    browse: str = ""
+    correl_id: bytes = b""
+    group_id: bytes = b""
+    seq: int | None = None
+    offset: int | None = None
+
+
+@dataclass(frozen=True)
+class Got:
+    """What an MQGET answered: the reason, and unless it failed the message."""
+
+    reason: MQRC
+    message: Message | None = None
+
+
+@dataclass
+class Program:
+    """A connection with one handle: its unit of work, what the handle retains, its browse cursor."""
+
+    put: list[Message] = field(default_factory=list)
+    got: list[Message] = field(default_factory=list)
+    gets: Open | None = None
+    browses: Open | None = None
+    gets_before: list[Open | None] = field(default_factory=list)
+    browse_is_logical: bool | None = None
+    cursor: Place = BEFORE_ALL
+    begins_at: Place = BEFORE_ALL
+
+    @property
+    def has_unit(self) -> bool:
+        return bool(self.put or self.got)
+
+
+class GroupedModel:
+    """One queue."""
+
+    def __init__(self, programs: int) -> None:
+        self.available: list[Message] = []
+        self.programs = [Program() for _ in range(programs)]
+        self._arrivals = 0
+
+    def in_order(self) -> list[Message]:
+        """What can be got, in physical order."""
+        return sorted(self.available, key=lambda message: message.place)
+
+    def put(self, number: int, message: Message, *, in_unit: bool) -> None:
+        """MQPUT."""
+        self._arrivals += 1
+        arrived = replace(message, arrival=self._arrivals)
+        (self.programs[number].put if in_unit else self.available).append(arrived)
+
+    def commit(self, number: int) -> None:
+        """MQCMIT."""
+        program = self.programs[number]
+        self.available += program.put
+        program.put, program.got, program.gets_before = [], [], []
+
+    def backout(self, number: int) -> None:
+        """MQBACK: also what the handle retains is what it was."""
+        program = self.programs[number]
+        self.available += [replace(message, backout_count=message.backout_count + 1) for message in program.got]
+        if program.gets_before:
+            program.gets = program.gets_before[0]
+        program.put, program.got, program.gets_before = [], [], []
+
+    def replace_program(self, number: int) -> None:
+        """It died, and its unit of work was backed out."""
+        self.backout(number)
+        self.programs[number] = Program()
+
+    # -- what is complete ------------------------------------------------------------------------------------------
+
+    def is_message_complete(self, message: Message) -> bool:
+        """All segments of its logical message are there."""
+        return not message.is_segment or self._segments(message.group_id, message.seq, 0) is not None
+
+    def is_group_complete(self, message: Message) -> bool:
+        """All messages of its group are there."""
+        if not message.is_member:
+            return True
+        if not message.flags & ANY_IN_GROUP:
+            return self.is_message_complete(message)
+        members = [each for each in self.available if each.group_id == message.group_id and each.is_member]
+        last = [each.seq for each in members if each.flags & LAST_IN_GROUP]
+        whole = {each.seq for each in members if self.is_message_complete(each)}
+        return bool(last) and set(range(1, last[0] + 1)) <= whole
+
+    def _segments(self, group_id: bytes, seq: int, offset: int) -> list[Message] | None:
+        """The segments from *offset* to the last; None when one is missing."""
+        for each in self.in_order():
+            if each.is_segment and (each.group_id, each.seq, each.offset) == (group_id, seq, offset):
+                if each.flags & LAST_SEGMENT:
+                    return [each]
+                rest = self._segments(group_id, seq, offset + len(each.body))
+                return None if rest is None else [each, *rest]
+        return None
+
+    # -- MQGET -----------------------------------------------------------------------------------------------------
+
+    def get(self, number: int, ask: Ask) -> Got:
+        """MQGET with SYNCPOINT or without, or a browse."""
+        if ask.level == "complete" and ask.offset is not None:
+            return Got(MQRC.OPTIONS_ERROR)
+        program = self.programs[number]
+        current = program.browses if ask.browse else program.gets
+        if ask.browse == "first":
+            current = None
+        reason = self._refused(program, ask, current)
+        if reason:
+            return Got(reason)
+        found = next(iter(self._candidates(program, ask, current)), None)
+        if found is None:
+            return Got(MQRC.NO_MSG_AVAILABLE)
+        if ask.logical and current and ask.correl_id and found.correl_id != ask.correl_id:
+            return Got(MQRC.MATCH_OPTIONS_ERROR)
+        items = [found]
+        if ask.level == "complete" and found.is_segment and not found.flags & LAST_SEGMENT:
+            rest = self._segments(found.group_id, found.seq, len(found.body))
+            assert rest is not None
+            items += rest
+        if len(items) > 1 and found.persistence and not (ask.browse or ask.in_unit) and program.has_unit:
+            return Got(MQRC.UOW_NOT_AVAILABLE)
+        whole = replace(found, body=b"".join(item.body for item in items))
+        if ask.level == "complete" and found.is_segment:
+            whole = replace(whole, flags=found.flags | ANY_SEGMENT)
+        if ask.browse:
+            self._browsed(program, ask, whole)
+            return Got(MQRC.NONE, whole)
+        for item in items:
+            self.available.remove(item)
+        if ask.in_unit:
+            program.got += items
+        return Got(self._taken(program, ask, whole), whole)
+
+    def _refused(self, program: Program, ask: Ask, current: Open | None) -> MQRC:
+        if ask.browse == "next" and program.browse_is_logical not in (None, ask.logical):
+            return MQRC.INCONSISTENT_BROWSE
+        if not ask.logical:
+            return MQRC.NONE
+        seq, offset = current.next if current else (1, 0)
+        if ask.seq not in (None, seq) or ask.offset not in (None, offset):
+            return MQRC.MATCH_OPTIONS_ERROR
+        if current is None:
+            return MQRC.NONE
+        if ask.group_id not in (b"", current.group_id):
+            return MQRC.MATCH_OPTIONS_ERROR
+        if not ask.browse and ask.in_unit != current.in_unit:
+            return MQRC.INCONSISTENT_UOW
+        return MQRC.NO_MSG_AVAILABLE if offset and ask.level == "complete" else MQRC.NONE
+
+    def _candidates(self, program: Program, ask: Ask, current: Open | None) -> Iterable[Message]:
+        if ask.logical and current:
+            there = [
+                each
+                for each in self.in_order()
+                if (each.group_id, each.seq, each.offset) == (current.group_id, *current.next) and each.is_member
+            ]
+            is_enough = not ask.level or current.in_message or (there and self.is_message_complete(there[0]))
+            return there if is_enough else []
+        behind = BEFORE_ALL
+        if ask.browse == "next":
+            behind = program.begins_at if ask.logical else program.cursor
+        return [each for each in self.in_order() if each.place > behind and self._fits(each, ask)]
+
+    def _fits(self, message: Message, ask: Ask) -> bool:
+        seq, offset = (1, 0) if ask.logical else (ask.seq, 0 if ask.level == "complete" else ask.offset)
+        return (
+            ask.correl_id in (b"", message.correl_id)
+            and ask.group_id in (b"", message.group_id)
+            and seq in (None, message.seq)
+            and offset in (None, message.offset)
+            and (not ask.level or self.is_message_complete(message) or ask.level == "messages")
+            and (ask.level != "messages" or self.is_group_complete(message))
+        )
+
+    def _taken(self, program: Program, ask: Ask, message: Message) -> MQRC:
+        current, warning = program.gets, MQRC.NONE
+        if current and not ask.logical and current.was_logical:
+            if (message.group_id, message.seq, message.offset) != (current.group_id, *current.next):
+                warning = current.reason
+            elif ask.in_unit != current.in_unit:
+                warning = MQRC.INCONSISTENT_UOW
+        program.gets = self._left_open(ask, message)
+        if ask.in_unit and program.gets != current:
+            program.gets_before.append(current)
+        return warning
+
+    def _browsed(self, program: Program, ask: Ask, message: Message) -> None:
+        if ask.browse == "first" or program.browses is None:
+            program.begins_at = message.place
+        if ask.browse == "first" or program.browse_is_logical is None:
+            program.browse_is_logical = ask.logical
+        program.cursor = message.place
+        program.browses = self._left_open(ask, message)
+
+    @staticmethod
+    def _left_open(ask: Ask, message: Message) -> Open | None:
+        in_message = bool(message.flags & SEGMENT) and not message.flags & LAST_SEGMENT
+        in_group = bool(message.flags & IN_GROUP) and (in_message or not message.flags & LAST_IN_GROUP)
+        if not (in_message or in_group):
+            return None
+        offset = message.offset + len(message.body) if in_message else 0
+        return Open(message.group_id, message.seq, offset, in_message, ask.in_unit, ask.logical)

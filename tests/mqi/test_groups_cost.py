@@ -1,0 +1,139 @@
+"""A get costs the same whatever incomplete groups stand in front of what it finds: commands are counted, not time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+
+from sharedq import Queue
+from sharedq.mqi.constants import GetOption
+from sharedq.mqi.structures import MQMD
+from tests.support.groups import BOTH, LMIG, LOGICAL, LSEG, MIG, SEG, WHOLE_GROUP, matching, put_member
+from tests.support.members import TestGroup
+from tests.support.server import Server
+
+FEW, MANY = 10, 5_000
+CORREL = b"C" * 24
+
+#: Commands that every server counts for itself, whoever calls.
+_ALWAYS = ("cmdstat_info", "cmdstat_config")
+
+
+@pytest.fixture(scope="module")
+def scenes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[int, TestGroup]]:
+    """Queues with few and with many incomplete groups in front; on a server that nobody else calls."""
+    server = Server()
+    filled = {}
+    for count in (FEW, MANY):
+        group = filled[count] = TestGroup(server.url, tmp_path_factory.mktemp("data"))
+        group.add_member("QM1")
+        group.define_structure("APPL1")
+        group.define_shared("Q")
+        queue = group.connect().open("Q", BOTH)
+        queue.put_many(messages_in_front(count))
+        for each in (b"a", b"b"):
+            queue.put_many(complete(each))
+    yield filled
+    for group in filled.values():
+        group.close()
+    server.close()
+
+
+def messages_in_front(count: int) -> list[tuple[MQMD, bytes]]:
+    """Groups that lack their last message, and logical messages that lack their last segment, by turns."""
+    return [
+        (
+            MQMD(
+                version=2,
+                group_id=b"%024d" % number,
+                msg_flags=MIG if number % 2 else SEG,
+                correl_id=CORREL if number % 3 else bytes(24),
+            ),
+            b"incomplete",
+        )
+        for number in range(count)
+    ]
+
+
+def complete(name: bytes) -> list[tuple[MQMD, bytes]]:
+    """A group of two messages, the second one in two segments."""
+    fields: dict[str, Any] = {"version": 2, "group_id": name.ljust(24, b"."), "correl_id": CORREL}
+    return [
+        (MQMD(**fields, msg_seq_number=2, offset=2, msg_flags=LMIG | LSEG), b"2b"),
+        (MQMD(**fields, msg_seq_number=1, msg_flags=MIG), b"1"),
+        (MQMD(**fields, msg_seq_number=2, msg_flags=LMIG | SEG), b"2a"),
+    ]
+
+
+SYNCPOINT = int(GetOption.SYNCPOINT)
+
+
+def walk(queue: Queue) -> list[bytes]:
+    return [queue.get(WHOLE_GROUP | SYNCPOINT).body for _ in range(3)]
+
+
+def whole(queue: Queue) -> list[bytes]:
+    return [queue.get(WHOLE_GROUP | GetOption.COMPLETE_MSG | SYNCPOINT).body for _ in range(2)]
+
+
+def browsed(queue: Queue) -> list[bytes]:
+    bodies = [queue.get(WHOLE_GROUP | GetOption.BROWSE_FIRST).body]
+    return bodies + [queue.get(WHOLE_GROUP | GetOption.BROWSE_NEXT).body for _ in range(2)]
+
+
+def one(options: int = 0, **asked: Any) -> Callable[[Queue], list[bytes]]:
+    """One get, to be backed out."""
+    return lambda queue: [queue.get(options | SYNCPOINT, **asked).body]
+
+
+CASES: dict[str, Callable[[Queue], list[bytes]]] = {
+    "a group in logical order": walk,
+    "a group of whole messages": whole,
+    "a group browsed in logical order": browsed,
+    "by CorrelId": one(WHOLE_GROUP, **matching(correl_id=CORREL)),
+    "by GroupId": one(LOGICAL, **matching(b"a")),
+    "by place": one(**matching(b"a", 2, 2)),
+    "by number": one(**matching(seq=2)),
+    "the first of a complete group in physical order": one(GetOption.ALL_MSGS_AVAILABLE),
+    "the first segment of a complete message": one(GetOption.ALL_SEGMENTS_AVAILABLE, **matching(seq=2)),
+    "the first complete message": one(GetOption.COMPLETE_MSG, **matching(seq=2)),
+    "any message": one(),
+}
+
+
+def commands(group: TestGroup, call: Callable[[], list[bytes]]) -> tuple[list[bytes], dict[str, int]]:
+    """What *call* found, and how often the server ran each command meanwhile."""
+    client = group.group.client()
+    client.config_resetstat()
+    found = call()
+    stats: dict[str, Any] = client.info("commandstats")
+    return found, {name: int(each["calls"]) for name, each in stats.items() if not name.startswith(_ALWAYS)}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_get_issues_the_same_commands_whatever_is_in_front(scenes: dict[int, TestGroup], name: str) -> None:
+    outcomes = []
+    for group in scenes.values():
+        connection = group.connect()
+        queue = connection.open("Q", BOTH)
+        queue.get(GetOption.BROWSE_FIRST)
+        outcomes.append(commands(group, partial(CASES[name], queue)))
+        connection.backout()
+    assert outcomes[0] == outcomes[1]
+
+
+def test_a_put_that_completes_a_group_issues_the_same_commands_too(scenes: dict[int, TestGroup]) -> None:
+    counted = []
+    for group in scenes.values():
+        queue = group.connect().open("Q", BOTH)
+        counted.append(commands(group, partial(complete_one, queue))[1])
+    assert counted[0] == counted[1]
+
+
+def complete_one(queue: Queue) -> list[bytes]:
+    """Put the last message of the second group in front, and get that group."""
+    put_member(queue, b"%024d" % 1, 2, b"last", LMIG)
+    return [queue.get(LOGICAL | GetOption.ALL_MSGS_AVAILABLE).body for _ in range(2)]

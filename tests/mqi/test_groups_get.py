@@ -1,0 +1,558 @@
+"""MQGET and groups: logical order, selection by place, what must be complete, and what the handle retains."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sharedq import MQIError, Queue, verbs
+from sharedq.mqi.constants import MQCC, MQRC, GetOption, MatchOption, OpenOption, PutOption
+from sharedq.mqi.structures import MQGMO, MQMD
+from tests.support.groups import (
+    BOTH,
+    LMIG,
+    LOGICAL,
+    LSEG,
+    MAY_SEGMENT,
+    MIG,
+    SEG,
+    WHOLE_GROUP,
+    browse_all,
+    drain,
+    matching,
+    put_member,
+    reason_of,
+    take,
+)
+from tests.support.members import TestGroup
+
+SYNCPOINT = int(GetOption.SYNCPOINT)
+SEGMENTS = int(GetOption.ALL_SEGMENTS_AVAILABLE)
+MESSAGES = int(GetOption.ALL_MSGS_AVAILABLE)
+COMPLETE = int(GetOption.COMPLETE_MSG)
+
+
+def figure_11(queue: Queue) -> None:
+    """Seed 000: the physical order on a queue that its figure 10 shows in logical order."""
+    queue.put(b"A")
+    put_member(queue, b"Y", 1, b"Y1")
+    put_member(queue, b"Z", 2, b"Z2", LMIG)
+    put_member(queue, b"Y", 2, b"Y2")
+    put_member(queue, b"Y", 3, b"Y3a", LMIG | SEG)
+    put_member(queue, b"Y", 3, b"Y3b", LMIG | LSEG, offset=3)
+    put_member(queue, b"Z", 1, b"Z1")
+    queue.put(b"B")
+
+
+IN_LOGICAL_ORDER = [b"A", b"Y1", b"Y2", b"Y3a", b"Y3b", b"Z1", b"Z2", b"B"]
+
+
+@pytest.fixture(params=["shared", "private"])
+def queue(group: TestGroup, request: pytest.FixtureRequest) -> Queue:
+    group.define_shared("Q") if request.param == "shared" else group.define_private("QM1", "Q")
+    return group.connect().open("Q", BOTH)
+
+
+# -- order -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [0, SEGMENTS, MESSAGES, SYNCPOINT, SYNCPOINT | MESSAGES])
+def test_logical_order_is_that_of_figure_10(queue: Queue, options: int) -> None:
+    figure_11(queue)
+    assert browse_all(queue, LOGICAL | options & ~SYNCPOINT) == IN_LOGICAL_ORDER
+    assert drain(queue, LOGICAL | options) == IN_LOGICAL_ORDER
+
+
+def test_physical_order_is_that_of_figure_11(queue: Queue) -> None:
+    figure_11(queue)
+    physical = [b"A", b"Y1", b"Z2", b"Y2", b"Y3a", b"Y3b", b"Z1", b"B"]
+    assert browse_all(queue) == physical
+    assert [message.body for message in queue.get_many(100)] == physical
+
+
+def test_groups_stand_where_what_begins_them_stands(queue: Queue) -> None:
+    """Priority counts there and nowhere else."""
+    put_member(queue, b"L", 1, b"L1", priority=0)
+    put_member(queue, b"L", 2, b"L2", LMIG, priority=9)
+    put_member(queue, b"H", 2, b"H2", LMIG, priority=0)
+    put_member(queue, b"H", 1, b"H1", priority=5)
+    queue.put(b"plain", MQMD(priority=3))
+    assert browse_all(queue, LOGICAL) == [b"H1", b"H2", b"plain", b"L1", b"L2"]
+    assert drain(queue, LOGICAL) == [b"H1", b"H2", b"plain", b"L1", b"L2"]
+
+
+def test_a_group_whose_first_item_is_not_there_is_not_entered_but_can_be_gone_on_with(queue: Queue) -> None:
+    put_member(queue, b"g", 1, b"1")
+    put_member(queue, b"g", 2, b"2")
+    put_member(queue, b"g", 3, b"3", LMIG)
+    assert take(queue, LOGICAL | GetOption.BROWSE_FIRST) == b"1"
+    assert take(queue, GetOption.MSG_UNDER_CURSOR) == b"1"
+    assert take(queue, LOGICAL | GetOption.BROWSE_NEXT) == b"2"
+    assert take(queue, LOGICAL | GetOption.BROWSE_NEXT) == b"3"
+    assert take(queue, LOGICAL | GetOption.BROWSE_FIRST) == b""
+
+
+def test_browsing_comes_to_groups_that_begin_within_another_one(queue: Queue) -> None:
+    put_member(queue, b"Y", 1, b"Y1")
+    put_member(queue, b"Z", 1, b"Z1")
+    put_member(queue, b"Y", 2, b"Y2", LMIG)
+    put_member(queue, b"Z", 2, b"Z2", LMIG)
+    assert browse_all(queue, LOGICAL) == [b"Y1", b"Y2", b"Z1", b"Z2"]
+
+
+def test_gets_browses_and_handles_retain_what_is_theirs_alone(group: TestGroup) -> None:
+    group.define_shared("Q")
+    connection = group.connect()
+    one, two = connection.open("Q", BOTH), connection.open("Q", BOTH)
+    for name in (b"g", b"h"):
+        put_member(one, name, 1, name + b"1")
+        put_member(one, name, 2, name + b"2", LMIG)
+    assert take(one, LOGICAL) == b"g1"
+    assert take(two, LOGICAL) == b"h1"
+    assert take(one, LOGICAL | GetOption.BROWSE_FIRST) == b""
+    assert take(two, LOGICAL) == b"h2"
+    assert take(one, LOGICAL) == b"g2"
+
+
+# -- what must be complete -------------------------------------------------------------------------------------------
+
+
+def test_members_of_incomplete_groups_are_passed_over(queue: Queue) -> None:
+    put_member(queue, b"g", 1, b"g1")
+    put_member(queue, b"g", 3, b"g3", LMIG)
+    put_member(queue, b"h", 2, b"h2", LMIG)
+    put_member(queue, b"h", 1, b"h1")
+    assert take(queue, MESSAGES | GetOption.BROWSE_FIRST) == b"h2"
+    assert drain(queue, WHOLE_GROUP) == [b"h1", b"h2"]
+    put_member(queue, b"g", 2, b"g2")
+    assert drain(queue, WHOLE_GROUP) == [b"g1", b"g2", b"g3"]
+
+
+def test_all_messages_without_logical_order_counts_for_every_message(queue: Queue) -> None:
+    put_member(queue, b"g", 1, b"g1")
+    put_member(queue, b"g", 2, b"g2", LMIG)
+    assert take(queue, MESSAGES) == b"g1"
+    assert take(queue, MESSAGES) == b""
+    assert take(queue) == b"g2"
+
+
+def test_segments_of_incomplete_messages_are_passed_over(queue: Queue) -> None:
+    put_member(queue, b"g", 1, b"ab", SEG)
+    put_member(queue, b"h", 1, b"cd", LSEG, offset=2)
+    queue.put(b"plain")
+    put_member(queue, b"i", 1, b"not first", MIG)
+    assert take(queue, SEGMENTS | GetOption.BROWSE_FIRST) == b"plain"
+    put_member(queue, b"h", 1, b"xy", SEG)
+    assert take(queue, SEGMENTS | GetOption.BROWSE_FIRST) == b"cd"
+    assert drain(queue, COMPLETE | LOGICAL) == [b"plain", b"not first"]
+    assert drain(queue, COMPLETE) == [b"xycd"]
+    assert drain(queue) == [b"ab"]
+
+
+def test_inside_a_group_only_the_logical_message_must_be_complete(queue: Queue) -> None:
+    put_member(queue, b"g", 1, b"1")
+    put_member(queue, b"g", 2, b"2a", LMIG | SEG)
+    put_member(queue, b"g", 2, b"2b", LMIG | LSEG, offset=2)
+    assert take(queue, WHOLE_GROUP) == b"1"
+    assert queue.get(**matching(b"g", 2, 2)).body == b"2b"
+    assert take(queue, **matching(b"g", 1)) == b""
+
+
+def test_what_another_unit_of_work_has_is_not_there(group: TestGroup) -> None:
+    group.define_shared("Q")
+    connection = group.connect()
+    other, queue = connection.open("Q", BOTH), group.connect().open("Q", BOTH)
+    put_member(queue, b"g", 1, b"1")
+    put_member(other, b"g", 2, b"2", LMIG, options=PutOption.SYNCPOINT)
+    assert take(queue, WHOLE_GROUP) == b""
+    connection.commit()
+    assert other.get(SYNCPOINT, **matching(b"g", 2)).body == b"2"
+    assert take(queue, WHOLE_GROUP) == b""
+    connection.backout()
+    assert drain(queue, WHOLE_GROUP) == [b"1", b"2"]
+
+
+def test_a_member_that_came_twice_completes_nothing(queue: Queue) -> None:
+    put_member(queue, b"g", 1, b"1")
+    put_member(queue, b"g", 1, b"1 again")
+    put_member(queue, b"g", 3, b"3", LMIG)
+    assert take(queue, WHOLE_GROUP) == b""
+    put_member(queue, b"g", 2, b"2")
+    assert drain(queue, WHOLE_GROUP) == [b"1", b"2", b"3"]
+    assert drain(queue) == [b"1 again"]
+
+
+# -- selection -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        (matching(b"Z"), b"Z2"),
+        (matching(b"Y", 2), b"Y2"),
+        (matching(b"Y", 3), b"Y3a"),
+        (matching(b"Y", 3, 3), b"Y3b"),
+        (matching(b"Y", offset=3), b"Y3b"),
+        (matching(seq=2), b"Z2"),
+        (matching(seq=1), b"A"),
+        (matching(seq=3, offset=3), b"Y3b"),
+        (matching(offset=3), b"Y3b"),
+        (matching(offset=0), b"A"),
+        (matching(b"Y", 4), b""),
+        (matching(b"X"), b""),
+    ],
+)
+def test_messages_are_found_by_their_place(queue: Queue, asked: dict[str, Any], found: bytes) -> None:
+    figure_11(queue)
+    assert take(queue, GetOption.BROWSE_FIRST, **asked) == found
+    assert take(queue, **asked) == found
+
+
+def test_a_group_is_chosen_by_what_its_first_message_has(queue: Queue) -> None:
+    for name, correl in ((b"g", b"1" * 24), (b"h", b"2" * 24)):
+        put_member(queue, name, 1, name + b"1", correl_id=correl, msg_id=correl[::-1])
+        put_member(queue, name, 2, name + b"2", LMIG, correl_id=correl)
+    by_correl = matching(correl_id=b"2" * 24)
+    assert take(queue, WHOLE_GROUP | GetOption.BROWSE_FIRST, **by_correl) == b"h1"
+    assert take(queue, WHOLE_GROUP | GetOption.BROWSE_FIRST, **matching(msg_id=b"2" * 24)) == b"h1"
+    assert take(queue, WHOLE_GROUP | GetOption.BROWSE_FIRST, **matching(b"h")) == b"h1"
+    assert take(queue, WHOLE_GROUP, **by_correl) == b"h1"
+    assert take(queue, WHOLE_GROUP) == b"h2"
+
+
+def test_a_message_that_may_be_segmented_has_a_group_id(queue: Queue) -> None:
+    md = queue.put(b"x", MQMD(version=2, msg_flags=MAY_SEGMENT))
+    assert any(md.group_id)
+    assert take(queue, WHOLE_GROUP | GetOption.BROWSE_FIRST) == b"x"
+    got = queue.get(match=MQMD(version=2, group_id=md.group_id), match_options=MatchOption.MATCH_GROUP_ID)
+    assert (got.body, got.group_status, got.segment_status, got.segmentation) == (b"x", b" ", b" ", b"A")
+
+
+def test_a_token_names_one_message(group: TestGroup) -> None:
+    group.define_shared("Q")
+    connection = group.connect()
+    queue = connection.open("Q", BOTH)
+    for body in (b"a", b"b"):
+        queue.put(body)
+    put_member(queue, b"g", 1, b"c")
+    md, gmo = MQMD(version=2), MQGMO(version=3, options=int(GetOption.BROWSE_FIRST))
+    tokens = {}
+    while True:
+        body, _, comp, _ = verbs.mqget(connection.connection, queue.handle, md, gmo, 100)
+        if comp == MQCC.FAILED:
+            break
+        tokens[body] = gmo.msg_token
+        assert gmo.returned_length == 1
+        gmo.options = int(GetOption.BROWSE_NEXT)
+        md = MQMD(version=2)
+    by_token = MatchOption.MATCH_MSG_TOKEN
+    for body in (b"c", b"b"):
+        gmo = MQGMO(version=3, match_options=int(by_token), msg_token=tokens[body])
+        assert verbs.mqget(connection.connection, queue.handle, MQMD(version=2), gmo, 100)[0] == body
+        outcome = verbs.mqget(connection.connection, queue.handle, MQMD(version=2), gmo, 100)[2:]
+        assert outcome == (MQCC.FAILED, MQRC.NO_MSG_AVAILABLE)
+    assert reason_of(queue, match_options=by_token, msg_token=b"\xff" * 16) == MQRC.NO_MSG_AVAILABLE
+
+
+# -- what the structures return --------------------------------------------------------------------------------------
+
+
+def test_the_status_of_group_and_segment(group: TestGroup) -> None:
+    group.define_shared("Q")
+    connection = group.connect()
+    queue = connection.open("Q", BOTH)
+    figure_11(queue)
+    told = []
+    gmo = MQGMO(version=2, options=int(LOGICAL))
+    for _ in IN_LOGICAL_ORDER:
+        verbs.mqget(connection.connection, queue.handle, MQMD(version=2), gmo, 100)
+        told.append(gmo.group_status + gmo.segment_status)
+    assert told == [b"  ", b"G ", b"G ", b"LS", b"LL", b"G ", b"L ", b"  "]
+
+
+@pytest.mark.parametrize(
+    ("gmo_version", "md_version", "reason"), [(1, 2, MQRC.WRONG_GMO_VERSION), (2, 1, MQRC.WRONG_MD_VERSION)]
+)
+def test_logical_order_needs_the_structures_that_know_it(
+    group: TestGroup, gmo_version: int, md_version: int, reason: MQRC
+) -> None:
+    group.define_shared("Q")
+    connection = group.connect()
+    queue = connection.open("Q", BOTH)
+    queue.put(b"x")
+    gmo, md = MQGMO(version=gmo_version, options=int(LOGICAL)), MQMD(version=md_version)
+    assert verbs.mqget(connection.connection, queue.handle, md, gmo, 9)[2:] == (MQCC.FAILED, reason)
+    assert take(queue) == b"x"
+
+
+# -- tables 16 and 17 ------------------------------------------------------------------------------------------------
+
+
+def test_inside_a_group_match_options_cannot_choose(queue: Queue) -> None:
+    put_member(queue, b"g", 1, b"1", correl_id=b"c" * 24)
+    put_member(queue, b"g", 2, b"2", LMIG, correl_id=b"d" * 24)
+    assert reason_of(queue, LOGICAL, **matching(seq=2)) == MQRC.MATCH_OPTIONS_ERROR
+    assert take(queue, LOGICAL, **matching(correl_id=b"c" * 24)) == b"1"
+    for asked in (matching(correl_id=b"c" * 24), matching(b"h"), matching(seq=3), matching(offset=1)):
+        assert reason_of(queue, LOGICAL, **asked) == MQRC.MATCH_OPTIONS_ERROR
+    assert take(queue, LOGICAL, **matching(b"g", 2, 0, correl_id=b"d" * 24)) == b"2"
+
+
+@pytest.mark.parametrize("begun", [0, SYNCPOINT])
+def test_a_group_is_got_inside_units_of_work_or_outside(group: TestGroup, begun: int) -> None:
+    group.define_shared("Q")
+    connection = group.connect()
+    queue = connection.open("Q", BOTH)
+    put_member(queue, b"g", 1, b"1")
+    put_member(queue, b"g", 2, b"2", LMIG)
+    assert take(queue, LOGICAL | begun) == b"1"
+    assert reason_of(queue, LOGICAL | SYNCPOINT - begun) == MQRC.INCONSISTENT_UOW
+    connection.commit()
+    assert take(queue, LOGICAL | begun) == b"2"
+
+
+@pytest.mark.parametrize(("persistence", "in_unit"), [(1, True), (0, False)])
+def test_syncpoint_if_persistent_must_fit_too(group: TestGroup, persistence: int, in_unit: bool) -> None:
+    group.define_shared("Q")
+    queue = group.connect().open("Q", BOTH)
+    put_member(queue, b"g", 1, b"1", persistence=persistence)
+    put_member(queue, b"g", 2, b"2", LMIG, persistence=1 - persistence)
+    if_persistent = int(GetOption.SYNCPOINT_IF_PERSISTENT)
+    assert take(queue, LOGICAL | if_persistent) == b"1"
+    assert reason_of(queue, LOGICAL | if_persistent) == MQRC.INCONSISTENT_UOW
+    assert take(queue, LOGICAL | (SYNCPOINT if in_unit else 0)) == b"2"
+
+
+def test_leaving_a_group_without_logical_order_is_a_warning(queue: Queue) -> None:
+    queue.put(b"x", MQMD(priority=0))
+    put_member(queue, b"g", 1, b"1", priority=1)
+    put_member(queue, b"g", 2, b"2a", SEG | LMIG, priority=0)
+    put_member(queue, b"g", 2, b"2b", LSEG | LMIG, priority=0, offset=2)
+    assert take(queue, LOGICAL) == b"1"
+    left = queue.get()
+    assert (left.body, left.reason) == (b"x", MQRC.INCOMPLETE_GROUP)
+    # The one before had no logical order, and what it got is nothing unfinished.
+    assert reason_of(queue, **matching(b"g", 2, 0)) == MQRC.NONE
+    # It named its place, and logical order goes on from there.
+    assert take(queue, LOGICAL) == b"2b"
+
+
+def test_another_unit_of_work_without_logical_order_is_a_warning(queue: Queue) -> None:
+    put_member(queue, b"g", 1, b"1")
+    put_member(queue, b"g", 2, b"2", LMIG)
+    assert take(queue, LOGICAL) == b"1"
+    got = queue.get(SYNCPOINT, **matching(b"g", 2))
+    assert (got.body, got.reason) == (b"2", MQRC.INCONSISTENT_UOW)
+
+
+def test_a_group_is_entered_in_the_middle_by_naming_the_place(queue: Queue) -> None:
+    """Seed 000: restart from a status message."""
+    for seq in (1, 2, 3, 4):
+        put_member(queue, b"g", seq, b"%d" % seq, LMIG if seq == 4 else MIG)
+    assert take(queue, **matching(b"g", 2)) == b"2"
+    assert take(queue, LOGICAL) == b"3"
+    assert take(queue, LOGICAL) == b"4"
+    assert take(queue, LOGICAL) == b"1"
+
+
+def test_backing_out_restores_what_the_handle_retained(group: TestGroup) -> None:
+    group.define_shared("Q")
+    connection = group.connect()
+    queue = connection.open("Q", BOTH)
+    for seq in (1, 2, 3):
+        put_member(queue, b"g", seq, b"%d" % seq, LMIG if seq == 3 else MIG)
+    assert take(queue, LOGICAL | SYNCPOINT) == b"1"
+    connection.commit()
+    assert take(queue, LOGICAL | SYNCPOINT) == b"2"
+    assert take(queue, LOGICAL | SYNCPOINT) == b"3"
+    connection.backout()
+    got = [queue.get(LOGICAL | SYNCPOINT) for _ in range(2)]
+    assert [(message.body, message.md.backout_count) for message in got] == [(b"2", 1), (b"3", 1)]
+    connection.commit()
+    assert take(queue, LOGICAL | SYNCPOINT) == b""
+
+
+def test_browse_next_keeps_to_the_order_of_browse_first(queue: Queue) -> None:
+    figure_11(queue)
+    first, following = int(GetOption.BROWSE_FIRST), int(GetOption.BROWSE_NEXT)
+    assert take(queue, first) == b"A"
+    assert reason_of(queue, following | LOGICAL) == MQRC.INCONSISTENT_BROWSE
+    assert take(queue, following) == b"Y1"
+    assert take(queue, first | LOGICAL) == b"A"
+    assert reason_of(queue, following) == MQRC.INCONSISTENT_BROWSE
+    assert take(queue, following | LOGICAL) == b"Y1"
+
+
+def test_the_message_under_the_cursor_must_be_the_next_one_in_logical_order(queue: Queue) -> None:
+    figure_11(queue)
+    assert take(queue, LOGICAL, **matching(b"Y")) == b"Y1"
+    assert take(queue, GetOption.BROWSE_FIRST) == b"A"
+    assert reason_of(queue, GetOption.MSG_UNDER_CURSOR | LOGICAL) == MQRC.INCOMPLETE_GROUP
+    assert take(queue, GetOption.BROWSE_FIRST, **matching(b"Y", 2)) == b"Y2"
+    assert reason_of(queue, GetOption.MSG_UNDER_CURSOR | LOGICAL | SYNCPOINT) == MQRC.INCONSISTENT_UOW
+    assert take(queue, GetOption.MSG_UNDER_CURSOR | LOGICAL) == b"Y2"
+    assert take(queue, LOGICAL) == b"Y3a"
+
+
+def test_close_tells_what_logical_order_left_unfinished(group: TestGroup) -> None:
+    group.define_shared("Q")
+    connection = group.connect()
+    queue = connection.open("Q", BOTH)
+    figure_11(queue)
+    for options, wanted in ((0, MQRC.NONE), (int(LOGICAL), MQRC.INCOMPLETE_GROUP)):
+        handle = connection.open("Q", BOTH)
+        assert handle.get(options, **matching(b"Y" if not options else b"Z", 1 if options else 2)).body[1:] in b"12"
+        assert handle.close() == wanted
+    queue.close()
+
+
+def test_close_of_what_was_only_browsed_tells_nothing(group: TestGroup) -> None:
+    group.define_shared("Q")
+    connection = group.connect()
+    figure_11(connection.open("Q", BOTH))
+    browser = connection.open("Q", OpenOption.BROWSE)
+    assert take(browser, GetOption.BROWSE_FIRST | LOGICAL, **matching(b"Y")) == b"Y1"
+    assert browser.close() == MQRC.NONE
+
+
+# -- reassembly --------------------------------------------------------------------------------------------------------
+
+
+def put_segments(queue: Queue, *bodies: bytes, group: bytes = b"s", **fields: Any) -> None:
+    """One logical message, its last segment first."""
+    ends = [sum(map(len, bodies[: at + 1])) for at in range(len(bodies))]
+    for at in reversed(range(len(bodies))):
+        flags = LSEG if at == len(bodies) - 1 else SEG
+        put_member(queue, group, 1, bodies[at], flags, offset=ends[at] - len(bodies[at]), **fields)
+
+
+@pytest.mark.parametrize("persistence", [0, 1])
+def test_a_logical_message_is_put_together(queue: Queue, persistence: int) -> None:
+    put_segments(queue, b"abc", b"de", b"f", persistence=persistence)
+    browsed = queue.get(COMPLETE | GetOption.BROWSE_FIRST)
+    got = queue.get(COMPLETE)
+    for message in (browsed, got):
+        assert (message.body, message.md.offset, message.segment_status) == (b"abcdef", 0, b"L")
+        assert message.md.msg_flags == SEG | LSEG
+    assert take(queue) == b""
+
+
+def test_segments_leave_and_return_together(group: TestGroup) -> None:
+    group.define_shared("Q")
+    connection = group.connect()
+    queue, other = connection.open("Q", BOTH), group.connect().open("Q", BOTH)
+    put_segments(queue, b"abc", b"de", b"f", persistence=1)
+    assert take(queue, COMPLETE | SYNCPOINT) == b"abcdef"
+    assert take(other) == b""
+    connection.backout()
+    assert other.get(COMPLETE).md.backout_count == 1
+    assert take(other) == b""
+
+
+def test_persistent_segments_need_the_unit_of_work_that_is_under_way(group: TestGroup) -> None:
+    group.define_shared("Q")
+    connection = group.connect()
+    queue = connection.open("Q", BOTH)
+    queue.put(b"plain", MQMD(persistence=1))
+    put_segments(queue, b"abc", b"de", persistence=1)
+    put_segments(queue, b"ghi", b"jk", persistence=0, group=b"n")
+    queue.put(b"other", options=PutOption.SYNCPOINT)
+    assert take(queue, COMPLETE) == b"plain"
+    assert reason_of(queue, COMPLETE) == MQRC.UOW_NOT_AVAILABLE
+    assert take(queue, COMPLETE, **matching(b"n")) == b"ghijk"
+    assert take(queue, COMPLETE | SYNCPOINT) == b"abcde"
+    connection.commit()
+    assert take(queue) == b"other"
+
+
+def test_a_buffer_that_is_too_small(queue: Queue) -> None:
+    put_segments(queue, b"abc", b"de", b"f")
+    kept = queue.get(COMPLETE, max_length=4)
+    assert (kept.body, kept.data_length, kept.reason) == (b"abcd", 6, MQRC.TRUNCATED_MSG_FAILED)
+    gone = queue.get(COMPLETE | GetOption.ACCEPT_TRUNCATED_MSG, max_length=4)
+    assert (gone.body, gone.data_length, gone.reason) == (b"abcd", 6, MQRC.TRUNCATED_MSG_ACCEPTED)
+    assert take(queue) == b""
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [({"coded_char_set_id": 819}, MQRC.INCONSISTENT_CCSIDS), ({"encoding": 785}, MQRC.INCONSISTENT_ENCODINGS)],
+)
+def test_segments_that_do_not_agree_are_put_together_as_far_as_they_do(
+    queue: Queue, fields: dict[str, int], reason: MQRC
+) -> None:
+    common: dict[str, Any] = {"correl_id": b"c" * 24, "msg_id": b"m" * 24, "report": 64, "expiry": 6000}
+    for offset, flags, more in ((0, SEG, {}), (2, SEG, {}), (4, SEG, fields), (6, LSEG, {})):
+        put_member(queue, b"g", 1, b"%02d" % offset, flags, offset=offset, **common, **more)
+    got = queue.get(COMPLETE | LOGICAL)
+    assert (got.body, got.reason, got.segment_status) == (b"0002", reason, b"S")
+    assert [take(queue, LOGICAL), take(queue, LOGICAL), take(queue)] == [b"04", b"06", b""]
+
+
+def test_only_what_begins_a_logical_message_can_be_completed_under_the_cursor(queue: Queue) -> None:
+    put_segments(queue, b"abc", b"de")
+    assert take(queue, GetOption.BROWSE_FIRST) == b"de"
+    for option in (GetOption.MSG_UNDER_CURSOR, GetOption.BROWSE_MSG_UNDER_CURSOR):
+        assert reason_of(queue, COMPLETE | option) == MQRC.INVALID_MSG_UNDER_CURSOR
+    assert take(queue, GetOption.BROWSE_NEXT) == b"abc"
+    assert take(queue, COMPLETE | GetOption.BROWSE_MSG_UNDER_CURSOR) == b"abcde"
+    assert take(queue, COMPLETE | GetOption.MSG_UNDER_CURSOR) == b"abcde"
+    assert take(queue) == b""
+
+
+def test_the_message_under_the_cursor_may_have_lost_its_segments(queue: Queue) -> None:
+    put_segments(queue, b"abc", b"de")
+    assert take(queue, COMPLETE | GetOption.BROWSE_FIRST) == b"abcde"
+    assert take(queue, **matching(b"s", 1, 3)) == b"de"
+    assert reason_of(queue, COMPLETE | GetOption.MSG_UNDER_CURSOR) == MQRC.NO_MSG_UNDER_CURSOR
+    assert take(queue, GetOption.MSG_UNDER_CURSOR) == b"abc"
+
+
+def test_in_the_middle_of_a_logical_message_nothing_can_be_completed(queue: Queue) -> None:
+    put_segments(queue, b"abc", b"de", b"f")
+    assert take(queue, LOGICAL) == b"abc"
+    assert take(queue, LOGICAL | COMPLETE) == b""
+    assert [take(queue, LOGICAL), take(queue, LOGICAL)] == [b"de", b"f"]
+
+
+def test_a_status_in_segments_is_read_and_cleared(queue: Queue) -> None:
+    """Seed 000: intermediate status puts are segments of one message, cleared with one get."""
+    offset = 0
+    for text, flags in ((b"4;", SEG), (b"8;", SEG), (b"11;", SEG), (b"end", LSEG)):
+        put_member(queue, b"status", 1, text, flags, offset=offset)
+        offset += len(text)
+        if flags == SEG:
+            assert browse_all(queue, LOGICAL)[-1] == text
+            assert take(queue, COMPLETE) == b""
+    assert take(queue, COMPLETE) == b"4;8;11;end"
+    assert take(queue) == b""
+
+
+def test_a_match_for_an_offset_cannot_be_asked_of_whole_messages(queue: Queue) -> None:
+    with pytest.raises(MQIError) as caught:
+        queue.get(COMPLETE, **matching(offset=0))
+    assert caught.value.reason == MQRC.OPTIONS_ERROR
+
+
+def test_a_batch_takes_members_in_physical_order_and_asks_for_nothing(queue: Queue) -> None:
+    figure_11(queue)
+    with pytest.raises(MQIError) as caught:
+        queue.get_many(5, LOGICAL)
+    assert caught.value.reason == MQRC.OPTIONS_ERROR
+    got = queue.get_many(5, SYNCPOINT)
+    assert [message.body for message in got] == [b"A", b"Y1", b"Z2", b"Y2", b"Y3a"]
+    more = queue.commit_and_get_many(5, SYNCPOINT)
+    assert [message.body for message in more] == [b"Y3b", b"Z1", b"B"]
+
+
+def test_commit_and_the_next_in_logical_order(group: TestGroup) -> None:
+    group.define_shared("Q")
+    connection = group.connect()
+    queue = connection.open("Q", BOTH)
+    figure_11(queue)
+    got = [queue.get(LOGICAL | SYNCPOINT).body]
+    got += [queue.commit_and_get(LOGICAL | SYNCPOINT).body for _ in range(4)]
+    connection.backout()
+    got += [queue.commit_and_get(LOGICAL | SYNCPOINT).body for _ in range(4)]
+    assert got == [*IN_LOGICAL_ORDER[:5], *IN_LOGICAL_ORDER[4:]]
