@@ -11,6 +11,7 @@ Available members are not in `a`. They stand in `r`, by score, and in the index,
   h place                             items at Offset 0 whose logical message is there
   w place                             the first segment, by place, of a segmented logical message that is there
   K place of its first member + GroupId   complete groups
+  E GroupId + expiry time + place     members that expire
 The hash `g` counts, for a GroupId, how many of its logical messages are complete, and has the number of the last (0:
 it is not there); for GroupId + MsgSeqNumber of segments the bytes there, and the bytes in all (-1: the last segment
 is not there). Of members with the same GroupId, MsgSeqNumber and Offset the first by place counts.
@@ -147,6 +148,9 @@ local function groups_of(queue, messages)
         elseif member.offset == 0 then
             found[#found + 1] = "h" .. place
         end
+        if has(record, EXPIRY) then
+            found[#found + 1] = "E" .. member.group .. struct.pack(">I8", expiry_ms(record)) .. place
+        end
         if step == 1 then
             local added = {}
             for at, entry in ipairs(found) do added[2 * at - 1], added[2 * at] = 0, entry end
@@ -196,5 +200,15 @@ local function groups_of(queue, messages)
         return now.is_group and 2 or now.is_message and 1 or 0
     end
 
-    return { change = change, level = level, entries = entries }
+    -- A member of this group that has expired, or nil: it still counts for completeness, and must go first.
+    local function expired_one(group)
+        local prefix = "E" .. group
+        local entry = redis.call("ZRANGEBYLEX", queue.i, "[" .. prefix, "(" .. prefix .. "\255", "LIMIT", 0, 1)[1]
+        if not entry or struct.unpack(">I8", entry, #prefix + 1) > now_ms() then return nil end
+        local score, id = struct.unpack(">I7", entry, #prefix + 9), string.sub(entry, #prefix + 9 + ORDER_BYTES)
+        if id == "" then id = usual_id(score) end
+        return { id = id, score = score, record = redis.call("HGET", messages, id) }
+    end
+
+    return { change = change, level = level, entries = entries, expired_one = expired_one }
 end

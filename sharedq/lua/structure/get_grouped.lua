@@ -102,20 +102,19 @@ local function find_living()
     while #expired < EXPIRED_MAX do
         local found, horizon = look()
         if not found then return nil, horizon end
-        if needs_look(found.id) and is_expired(found.record) then
+        local member = needs_look(found.id) and is_member(queue, found.record) and member_of(found.record)
+        local dead = member and want.level > 0 and groups_of(queue, messages).expired_one(member.group)
+        if dead then
+            discard(dead)
+        elseif needs_look(found.id) and is_expired(found.record) then
             discard(found)
-        elseif not (want.whole and is_member(queue, found.record)) then
-            return { found }
-        else
-            local items = { found }
-            if member_of(found.record).is_segment then items = segments_of(queue, messages, found) end
+        elseif want.whole and member and member.is_segment then
+            local items = segments_of(queue, messages, found)
+            if items then return items end
             -- Bytes enough, but not those that are missing: overlapping segments are no logical message.
-            if not items then return nil, not (is_fixed or is_under_cursor) and found.score or nil end
-            local gone = #expired
-            for _, item in ipairs(items) do
-                if is_expired(item.record) then discard(item) end
-            end
-            if #expired == gone then return items end
+            return nil, not (is_fixed or is_under_cursor) and found.score or nil
+        else
+            return { found }
         end
     end
     return nil, after

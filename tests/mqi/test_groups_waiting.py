@@ -1,0 +1,211 @@
+"""Waiting for groups: whoever can take something is woken when that is there, and no wake-up is lost on the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from sharedq import Message, MQIError, Queue
+from sharedq.mqi.constants import MQRC, GetOption, PutOption
+from tests.mqi.test_waiting import LONG_MS, until_waiting
+from tests.support.groups import BOTH, LMIG, LOGICAL, LSEG, SEG, WHOLE_GROUP, matching, put_member, take
+from tests.support.members import TestGroup
+
+CORREL = b"C" * 24
+
+
+@pytest.fixture
+def pool() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(4) as executor:
+        yield executor
+
+
+@pytest.fixture
+def putter(group: TestGroup) -> Queue:
+    group.define_shared("Q")
+    return group.connect().open("Q", BOTH)
+
+
+def waits(pool: ThreadPoolExecutor, group: TestGroup, options: int, **asked: Any) -> Future[Message]:
+    """A get that waits, of a program of its own, when this returns."""
+    key = group.group.structure("APPL1").queue("Q").waiters
+    before = group.group.client().zcard(key)
+    queue = group.connect().open("Q", BOTH)
+    future = pool.submit(queue.get, options | GetOption.WAIT, wait_ms=LONG_MS, **asked)
+    until_waiting(group, "Q", before + 1)
+    return future
+
+
+def test_a_get_of_whole_groups_is_woken_when_one_is_complete(
+    group: TestGroup, pool: ThreadPoolExecutor, putter: Queue
+) -> None:
+    future = waits(pool, group, WHOLE_GROUP)
+    put_member(putter, b"g", 2, b"2", LMIG)
+    put_member(putter, b"h", 1, b"h1")
+    until_waiting(group, "Q", 1)
+    put_member(putter, b"g", 1, b"1")
+    assert future.result(20).body == b"1"
+
+
+def test_a_get_in_logical_order_is_woken_by_what_begins_something(
+    group: TestGroup, pool: ThreadPoolExecutor, putter: Queue
+) -> None:
+    future = waits(pool, group, LOGICAL)
+    put_member(putter, b"g", 2, b"2", LMIG)
+    until_waiting(group, "Q", 1)
+    put_member(putter, b"g", 1, b"1")
+    assert future.result(20).body == b"1"
+    plain = waits(pool, group, WHOLE_GROUP)
+    putter.put(b"plain")
+    assert plain.result(20).body == b"plain"
+
+
+def test_inside_a_group_the_next_message_wakes_whoever_is_in_that_group(
+    group: TestGroup, pool: ThreadPoolExecutor, putter: Queue
+) -> None:
+    futures = {}
+    for name in (b"g", b"h"):
+        queue = group.connect().open("Q", BOTH)
+        put_member(putter, name, 1, name + b"1")
+        assert take(queue, LOGICAL) == name + b"1"
+        futures[name] = pool.submit(queue.get, LOGICAL | GetOption.WAIT, wait_ms=LONG_MS)
+        until_waiting(group, "Q", len(futures))
+    put_member(putter, b"g", 3, b"g3", LMIG)
+    until_waiting(group, "Q", 2)
+    for name in (b"h", b"g"):
+        put_member(putter, name, 2, name + b"2")
+        assert futures[name].result(20).body == name + b"2"
+
+
+def test_a_get_of_whole_messages_is_woken_by_the_last_segment(
+    group: TestGroup, pool: ThreadPoolExecutor, putter: Queue
+) -> None:
+    future = waits(pool, group, int(GetOption.COMPLETE_MSG))
+    put_member(putter, b"s", 1, b"def", LSEG, offset=3)
+    put_member(putter, b"s", 1, b"abc", SEG)
+    assert future.result(20).body == b"abcdef"
+
+
+def test_inside_a_group_a_whole_message_is_waited_for(
+    group: TestGroup, pool: ThreadPoolExecutor, putter: Queue
+) -> None:
+    queue = group.connect().open("Q", BOTH)
+    put_member(putter, b"g", 1, b"1")
+    assert take(queue, LOGICAL) == b"1"
+    future = pool.submit(queue.get, LOGICAL | GetOption.COMPLETE_MSG | GetOption.WAIT, wait_ms=LONG_MS)
+    until_waiting(group, "Q", 1)
+    put_member(putter, b"g", 2, b"a", LMIG | SEG)
+    put_member(putter, b"g", 2, b"b", LMIG | LSEG, offset=1)
+    assert future.result(20).body == b"ab"
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
+def test_a_wake_up_in_vain_goes_to_the_one_that_can_take_it(
+    group: TestGroup, pool: ThreadPoolExecutor, putter: Queue, order: tuple[int, ...]
+) -> None:
+    """A group that becomes complete by a message without the CorrelId that is waited for."""
+    asked: list[tuple[int, dict[str, Any]]] = [
+        (WHOLE_GROUP, matching(correl_id=b"other".ljust(24))),
+        (WHOLE_GROUP, matching(correl_id=CORREL)),
+        (int(GetOption.ALL_MSGS_AVAILABLE), matching(b"nobody")),
+    ]
+    futures: dict[int, Future[Message]] = {}
+    for which in order:
+        options, kwargs = asked[which]
+        futures[which] = waits(pool, group, options, **kwargs)
+    put_member(putter, b"g", 1, b"1", correl_id=CORREL)
+    put_member(putter, b"g", 2, b"2", LMIG)
+    assert futures[1].result(20).body == b"1"
+    until_waiting(group, "Q", 2)
+    group.repository("QM1").alter("QLOCAL", "Q", {"get": "DISABLED"})
+    for which in (0, 2):
+        with pytest.raises(MQIError) as caught:
+            futures[which].result(20)
+        assert caught.value.reason == MQRC.GET_INHIBITED
+
+
+def test_a_general_get_takes_what_the_particular_ones_do_not_want(
+    group: TestGroup, pool: ThreadPoolExecutor, putter: Queue
+) -> None:
+    particular = [waits(pool, group, WHOLE_GROUP, **matching(b"g")) for _ in range(2)]
+    general = waits(pool, group, 0)
+    put_member(putter, b"h", 2, b"h2")
+    assert general.result(20).body == b"h2"
+    until_waiting(group, "Q", 2)
+    put_member(putter, b"g", 1, b"g1", LMIG)
+    put_member(putter, b"g", 1, b"g1 too", LMIG)
+    assert sorted(future.result(20).body for future in particular) == [b"g1", b"g1 too"]
+
+
+@pytest.mark.parametrize("is_committed", [True, False])
+def test_a_commit_or_a_back_out_that_completes_a_group_wakes(
+    group: TestGroup, pool: ThreadPoolExecutor, is_committed: bool
+) -> None:
+    group.define_shared("Q")
+    connection = group.connect()
+    queue = connection.open("Q", BOTH)
+    put_member(queue, b"g", 1, b"1")
+    if is_committed:
+        put_member(queue, b"g", 2, b"2", LMIG, options=PutOption.SYNCPOINT)
+    else:
+        put_member(queue, b"g", 2, b"2", LMIG)
+        assert queue.get(GetOption.SYNCPOINT, **matching(b"g", 2)).body == b"2"
+    future = waits(pool, group, WHOLE_GROUP)
+    if is_committed:
+        connection.commit()
+    else:
+        connection.backout()
+    assert future.result(20).body == b"1"
+
+
+def test_many_consumers_of_groups_lose_no_wake_up(group: TestGroup, pool: ThreadPoolExecutor, putter: Queue) -> None:
+    groups, size = 12, 3
+
+    def consume() -> list[list[bytes]]:
+        connection = group.connect()
+        queue, got = connection.open("Q", BOTH), list[list[bytes]]()
+        while True:
+            whole = list[bytes]()
+            while len(whole) < size:
+                options = WHOLE_GROUP | GetOption.WAIT | GetOption.SYNCPOINT
+                body = queue.get(options, wait_ms=LONG_MS).body
+                if body == b"stop":
+                    connection.commit()
+                    return got
+                whole.append(body)
+            connection.commit()
+            got.append(whole)
+
+    consumers = [pool.submit(consume) for _ in range(3)]
+    for seq in (2, 3, 1):
+        for number in range(groups):
+            put_member(putter, b"%d" % number, seq, b"%d/%d" % (number, seq), LMIG if seq == size else 8)
+    for _ in consumers:
+        putter.put(b"stop")
+    got = [whole for consumer in consumers for whole in consumer.result(60)]
+    assert sorted(got) == sorted([b"%d/%d" % (number, seq) for seq in (1, 2, 3)] for number in range(groups))
+
+
+def test_an_interval_that_passes_leaves_no_waiter(group: TestGroup, putter: Queue) -> None:
+    put_member(putter, b"g", 2, b"2", LMIG)
+    with pytest.raises(MQIError) as caught:
+        putter.get(WHOLE_GROUP | GetOption.WAIT, wait_ms=30)
+    assert caught.value.reason == MQRC.NO_MSG_AVAILABLE
+    until_waiting(group, "Q", 0)
+
+
+def test_a_search_past_many_that_do_not_fit_ends_and_waits(
+    group: TestGroup, pool: ThreadPoolExecutor, putter: Queue
+) -> None:
+    """No index knows an Offset alone: the search goes on over several calls, and what comes meanwhile counts."""
+    for number in range(600):
+        put_member(putter, b"%d" % number, 1, b"x", SEG)
+    put_member(putter, b"far", 1, b"behind all", LSEG, offset=5)
+    assert take(putter, **matching(offset=5)) == b"behind all"
+    assert take(putter, GetOption.BROWSE_FIRST, **matching(offset=5)) == b""
+    future = waits(pool, group, 0, **matching(offset=5))
+    put_member(putter, b"near", 1, b"before all", LSEG, offset=5, priority=9)
+    assert future.result(20).body == b"before all"
