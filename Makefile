@@ -40,7 +40,7 @@ $(STAMP): requirements.lock pyproject.toml
 	@# uv is several times as fast, but knows nothing of pip's configuration (mirrors, certificates): then pip does it.
 	@awk '/^uv==/ { on = 1 } on { print } on && !/\\$$/ { exit }' requirements.lock > $(VENV)/uv.lock; \
 	if $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(VENV)/uv.lock \
-	    && $(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock; then :; \
+	    && $(BIN)/uv pip sync --quiet --compile-bytecode --python $(BIN)/python --require-hashes requirements.lock; then :; \
 	else \
 	    echo "uv could not be used; going on with pip."; \
 	    $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock; \
@@ -48,6 +48,8 @@ $(STAMP): requirements.lock pyproject.toml
 	@# With what is installed now: no network, no index. A tool that synchronizes may take pip for a leftover.
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(BIN)/python -m ensurepip >/dev/null
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@# Once here rather than at the start of each process, where PYTHONDONTWRITEBYTECODE forbids keeping it.
+	@$(BIN)/python -m compileall -q config sharedq recovery igq pipeline
 	@touch $(STAMP)
 
 demo: setup
