@@ -230,12 +230,14 @@ class Connection:
         self, structure: str, calls: list[ScriptCall], and_then: ScriptCall | None, of: Handle | None
     ) -> Reply:
         """Commit by *calls*, the last of which decides, in the one structure that the unit of work touches."""
+        part = self.unit.parts.get(structure)
+        chunk = CHUNK_MESSAGES if part is None else part.chunk
         # Behind the first chunk of a large unit of work, a get would be taken for a part of it.
         rides = (
             and_then is not None
             and of is not None
             and of.structure.keys.name == structure
-            and self.unit.messages <= CHUNK_MESSAGES
+            and self.unit.messages <= chunk
         )
         replies = self.call_many([*calls, and_then] if rides and and_then is not None else calls)
         # Not before: a commit that Redis refused as a whole (2192) can be tried again.
@@ -317,6 +319,7 @@ class Connection:
             expected,
             self.group.journal_max,
             has_members=part.has_members,
+            chunk=part.chunk,
         )
 
     # -- life ----------------------------------------------------------------------------------------------------
@@ -430,11 +433,13 @@ def end_unit_call(
     journal_max: str,
     *,
     has_members: bool = True,
+    chunk: int = CHUNK_MESSAGES,
 ) -> ScriptCall:
     """The script call that commits or backs out (*how*) the next chunk of *owner*'s unit of work.
 
     Args:
         has_members: members of groups, or segments, may be among its messages.
+        chunk: messages, at most.
     """
     keys = access.keys
     script_keys = [
@@ -455,7 +460,7 @@ def end_unit_call(
     return (
         f"structure/{how}",
         script_keys,
-        [caller, owner, unit_id, *condition, CHUNK_MESSAGES, journal_max, *queues],
+        [caller, owner, unit_id, *condition, chunk, journal_max, *queues],
     )
 
 

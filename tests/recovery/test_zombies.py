@@ -93,6 +93,8 @@ CALLS: dict[str, Callable[[Zombie], object]] = {
     "get": lambda zombie: zombie.orders.get(),
     "get under syncpoint": lambda zombie: zombie.orders.get(GetOption.SYNCPOINT),
     "get with wait": lambda zombie: zombie.orders.get(GetOption.WAIT, wait_ms=1000),
+    "get in logical order": lambda zombie: zombie.orders.get(GetOption.LOGICAL_ORDER | GetOption.SYNCPOINT),
+    "put of a group": lambda zombie: zombie.orders.put(b"zombie", MQMD(version=2, msg_flags=24)),
     "browse": lambda zombie: zombie.orders.get(GetOption.BROWSE_FIRST),
     "open": lambda zombie: zombie.connection.open("ORDERS", BOTH),
     "open in a structure not entered before": lambda zombie: zombie.one.open("BILLS", BOTH),
