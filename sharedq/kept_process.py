@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sharedq.group import Group
-from sharedq.owner import SAFETY_PART, Process
+from sharedq.owner import Process
 
 
 class KeptProcess(Process):
@@ -20,7 +20,7 @@ class KeptProcess(Process):
 
     def renewed(self, sent_at_s: float) -> None:
         """Its lease was renewed by a call sent at *sent_at_s* (monotonic)."""
-        self._safe_until_s = sent_at_s + self._lease_s * (1 - SAFETY_PART)
+        self._hold(sent_at_s)
 
     def quiesce(self) -> None:
         """Have calls fail that asked to when the manager quiesces."""
@@ -37,4 +37,4 @@ class KeptProcess(Process):
 
     def end(self) -> None:
         """No connection is left; the manager gives the registration back."""
-        self._ended.set()
+        self._end_now()

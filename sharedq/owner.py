@@ -2,7 +2,8 @@
 
 A process is registered under one incarnation of one manager and renews a lease. It counts the lease on its own
 monotonic clock from *before* each renewal was sent, so it stops before its peers may think it dead; the fence in
-every script is the safety net behind that.
+every script is the safety net behind that. Stopped, a call waits for the answer to a renewal: Redis may only have
+been slow, and then the lease is held still, and nothing has to be given up.
 """
 
 from __future__ import annotations
@@ -67,6 +68,8 @@ class Process:
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._nudged = threading.Event()
+        #: Told when the lease was renewed or lost.
+        self._settled = threading.Condition()
         after_fork(self._lose_in_child)
         self._thread = threading.Thread(target=self._keep, name=f"lease {self.token}", daemon=True)
 
@@ -97,12 +100,31 @@ class Process:
         return not self._ended.is_set() and time.monotonic() < self._safe_until_s and os.getpid() == self.pid
 
     def check(self) -> None:
-        """Raise 2009 when the lease is, or may be, lost."""
-        if time.monotonic() >= self._safe_until_s or self._ended.is_set():
+        """Return while the lease is surely held; where it may have ended, wait until that is known.
+
+        Raises:
+            MQIError: 2009, the lease is lost, or nothing was heard of it for the length of another.
+        """
+        if self._ended.is_set() or (time.monotonic() >= self._safe_until_s and not self._is_renewed_late()):
             why = "the lease of this process ran out"
             if os.getpid() != self.pid:
                 why = "the connection belongs to the process that forked this one; connect anew here"
             raise error_for(MQRC.CONNECTION_BROKEN, "", self.qmgr, why)
+
+    def _is_renewed_late(self) -> bool:
+        """Wait for the answer to a renewal; false when the lease is lost."""
+        self._nudged.set()
+        with self._settled:
+            self._settled.wait_for(
+                lambda: self._ended.is_set() or time.monotonic() < self._safe_until_s, timeout=self._lease_s
+            )
+        return self.is_alive
+
+    def _hold(self, sent_at_s: float) -> None:
+        """The lease was renewed by a call sent at *sent_at_s* (monotonic)."""
+        self._safe_until_s = sent_at_s + self._lease_s * (1 - SAFETY_PART)
+        with self._settled:
+            self._settled.notify_all()
 
     def add(self, connection: Interruptible) -> int:
         """Take a connection in; returns its number, never used before under this process."""
@@ -153,8 +175,13 @@ class Process:
         self._stop_thread()
 
     def _stop_thread(self) -> None:
-        self._ended.set()
+        self._end_now()
         self._nudged.set()
+
+    def _end_now(self) -> None:
+        self._ended.set()
+        with self._settled:
+            self._settled.notify_all()
 
     def _keep(self) -> None:
         period_s = self._lease_s / RENEWALS_PER_LEASE
@@ -164,11 +191,17 @@ class Process:
             self._nudged.clear()
             if self._ended.is_set():
                 return
-            self._renew()
-            if time.monotonic() >= self._safe_until_s:
+            is_held = self._renew()
+            if self.is_alive:
+                continue
+            if is_held:
+                # The answer took too long to count on it, but it says that nobody has taken the lease: ask anew.
+                self._nudged.set()
+            elif not self._ended.is_set():
                 self._lose("the lease ran out")
 
-    def _renew(self) -> None:
+    def _renew(self) -> bool:
+        """Ask Redis for another lease; true when it was granted."""
         keys = self.group.keys
         sent_at_s = time.monotonic()
         try:
@@ -178,15 +211,16 @@ class Process:
             )
         except MQIError as error:
             log.debug("lease_not_renewed", process=self.token, error=str(error))
-            return
+            return False
         if not held:
             self._lose("the manager or a peer has fenced this process")
-            return
-        self._safe_until_s = sent_at_s + self._lease_s * (1 - SAFETY_PART)
+            return False
+        self._hold(sent_at_s)
         info = json.loads(member) if member else {}
         if info.get("state") == "QUIESCING" and not self.is_quiescing:
             self.is_quiescing = True
             self._for_each(lambda connection: connection.notice_quiescing())
+        return True
 
     def _tell_abandoned(self) -> None:
         with self._lock:
@@ -199,7 +233,7 @@ class Process:
 
     def _lose(self, why: str) -> None:
         log.warning("lease_lost", process=self.token, why=why)
-        self._ended.set()
+        self._end_now()
         self._for_each(lambda connection: connection.interrupt())
 
     def _for_each(self, act: Callable[[Interruptible], None]) -> None:
@@ -215,6 +249,7 @@ class Process:
     def _lose_in_child(self) -> None:
         # New locks: the thread that held the old ones was not forked.
         self._lock, self._ended, self._nudged = threading.Lock(), threading.Event(), threading.Event()
+        self._settled = threading.Condition()
         self._safe_until_s = float("-inf")
         self._ended.set()
 

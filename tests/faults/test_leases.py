@@ -63,8 +63,8 @@ def test_calls_are_refused_before_the_lease_can_have_ended(
 ) -> None:
     group.define_shared("Q")
     process = group.process()
-    # A call that is refused asks for a renewal at once, which would make the process live again.
-    monkeypatch.setattr(process, "_renew", lambda: None)
+    # A call asks for a renewal first, which would make the process live again.
+    monkeypatch.setattr(process, "_renew", lambda: False)
     connection = group.connect(process=process)
     queue = connection.open("Q", BOTH)
     clock.now_s += SAFE_S - 0.001
@@ -96,6 +96,24 @@ def test_time_counts_from_before_the_renewal_was_sent(
     assert process.is_alive
     clock.now_s += 0.001
     assert not process.is_alive
+
+
+def test_a_renewal_answered_too_late_is_asked_for_anew(
+    group: TestGroup, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Redis stood still for longer than the lease is safe, and then for no more: the process goes on."""
+    process = group.process()
+    answers: list[float] = [SAFE_S, SAFE_S + 1, 0.0]
+
+    def reply_takes_long() -> None:
+        clock.now_s += answers.pop(0)
+
+    while_renewing(monkeypatch, reply_takes_long)
+    clock.now_s += SAFE_S
+    assert not process.is_alive
+    process.check()
+    assert process.is_alive
+    assert answers == []
 
 
 def test_a_renewal_that_fails_prolongs_nothing(group: TestGroup, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:

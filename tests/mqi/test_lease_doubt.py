@@ -2,20 +2,43 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from sharedq import MQIError
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption
 from tests.support.members import TestGroup
 
+BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT
 
-def test_a_call_refused_for_a_late_renewal_gives_its_connection_up_for_recovery(group: TestGroup) -> None:
+
+def test_a_call_in_doubt_waits_for_the_renewal_and_goes_on(group: TestGroup) -> None:
+    """Redis was slow, not the lease lost: nothing is given up, the unit of work least of all."""
     group.define_shared("ORDERS")
     process = group.process()
     connection = group.connect(process=process)
-    queue = connection.open("ORDERS", OpenOption.INPUT_SHARED | OpenOption.OUTPUT)
+    queue = connection.open("ORDERS", BOTH)
     queue.put(b"first")
     queue.get(GetOption.SYNCPOINT)
+    process._safe_until_s = 0.0
+
+    connection.commit()
+    assert process.is_alive
+    assert not connection.connection.is_ended
+
+
+def test_a_call_that_hears_nothing_of_the_lease_gives_its_connection_up_for_recovery(
+    group: TestGroup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group.define_shared("ORDERS")
+    process = group.process()
+    connection = group.connect(process=process)
+    queue = connection.open("ORDERS", BOTH)
+    queue.put(b"first")
+    queue.get(GetOption.SYNCPOINT)
+    answered = threading.Event()
+    monkeypatch.setattr(process, "_renew", answered.wait)
     held_until_s, process._safe_until_s = process._safe_until_s, 0.0
 
     with pytest.raises(MQIError) as caught:
@@ -23,7 +46,8 @@ def test_a_call_refused_for_a_late_renewal_gives_its_connection_up_for_recovery(
     assert caught.value.reason == MQRC.CONNECTION_BROKEN
 
     # The renewal arrives after all; what the lost connection holds must not stay with a process that lives.
-    process._safe_until_s = held_until_s
+    process._safe_until_s = held_until_s + 3600
+    answered.set()
     assert process.is_alive
     assert connection.connection.is_ended
     process._tell_abandoned()
