@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from igq.agent.reporting import AgentState, write_agent_state
 from igq.agent_child import AgentChild
@@ -28,6 +28,8 @@ _RENEWAL_MIN_S = 0.05
 #: An agent that ended within this time was started too soon, seconds.
 _AGENT_SETTLED_S = 10.0
 _AGENT_DELAY_MAX_S = 5.0
+
+T = TypeVar("T")
 
 Event = Callable[[], None]
 Inbox = queue.SimpleQueue[Event]
@@ -70,9 +72,15 @@ class Incarnation:
         self._look_at_s = 0.0
         self._next_s = 0.0
 
-    def run(self) -> Ending:
-        """Work until stopped, or until the lease is lost; nothing of this incarnation runs afterwards."""
-        self._start_agent()
+    def run(self, prepare: Callable[[], T], open_for_business: Callable[[T], None]) -> Ending:
+        """Work until stopped, or until the lease is lost; nothing of this incarnation runs afterwards.
+
+        Args:
+            prepare: what has to be done before anything else, in the worker's thread while the lease is renewed here:
+                it takes many calls, each as slow as Redis is just now.
+            open_for_business: takes what *prepare* returned, in this thread; the agent starts behind it.
+        """
+        self.worker.submit(partial(self._prepare, prepare, open_for_business))
         while (ending := self._ending) is None:
             self._wait_for_event()
             self._do_what_is_due()
@@ -82,6 +90,30 @@ class Incarnation:
         if self._agent is not None:
             self._agent.kill()
         return ending
+
+    def _prepare(self, prepare: Callable[[], T], open_for_business: Callable[[T], None]) -> None:
+        """In the worker's thread; its outcome is an event."""
+        try:
+            prepared = prepare()
+        except Exception as error:  # noqa: BLE001 - raised again in the thread that can end
+            self._inbox.put(partial(self._could_not_open, error))
+            return
+        self._inbox.put(lambda: self._open(lambda: open_for_business(prepared)))
+
+    def _open(self, open_for_business: Callable[[], None]) -> None:
+        if self._stop is not None or self._ending is not None:
+            return
+        try:
+            open_for_business()
+        except MQIError as error:
+            self._could_not_open(error)
+            return
+        self._start_agent()
+
+    def _could_not_open(self, error: Exception) -> None:
+        if not isinstance(error, MQIError):
+            raise error
+        self._lose(str(error))
 
     def request_stop(self, *, is_immediate: bool, timeout_s: float = STOP_TIMEOUT_S) -> None:
         """Begin to stop, or hasten it. To be called from an event."""

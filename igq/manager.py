@@ -25,6 +25,7 @@ from recovery.target import valid_qmgr_name
 from sharedq.durability import read_durability
 from sharedq.group import Group
 from sharedq.mqi.errors import MQIError
+from sharedq.objects.managers import QueueManagerAttributes
 from sharedq.objects.repository import Repository
 from sharedq.objects.system import SYSTEM_DEAD_LETTER_QUEUE, define_system_objects
 
@@ -66,7 +67,7 @@ class QueueManager:
             self._tell_deployment()
             membership = Membership.join(self._group, self.name, self._info(), self._wait_for_predecessor)
             while self._serve(membership) is Ending.LEASE_LOST:
-                membership = self._rejoin()
+                membership = self._rejoin(membership.incarnation)
         except _Interrupted:
             pass
         finally:
@@ -79,8 +80,9 @@ class QueueManager:
         scheduler = BackgroundScheduler(timezone="UTC")
         try:
             incarnation = self._incarnation = Incarnation(membership, self._inbox, self._say)
-            self._open_for_business(membership, scheduler, incarnation)
-            ending = incarnation.run()
+            ending = incarnation.run(
+                partial(self._prepare, membership), partial(self._open_for_business, membership, scheduler, incarnation)
+            )
             why = incarnation.lost_why
         except MQIError as error:
             ending, why = Ending.LEASE_LOST, str(error)
@@ -94,9 +96,8 @@ class QueueManager:
             self._say("CSQY333E", why=why)
         return ending
 
-    def _open_for_business(
-        self, membership: Membership, scheduler: BackgroundScheduler, incarnation: Incarnation
-    ) -> None:
+    def _prepare(self, membership: Membership) -> QueueManagerAttributes:
+        """See to it that the manager has what it needs; the lease is renewed meanwhile."""
         repository = Repository(self._group, self.name)
         repository.prepare_manager(self.name)
         define_system_objects(repository, self._settings.default_structure)
@@ -105,7 +106,15 @@ class QueueManager:
             repository.alter_qmgr(self.name, {"dead_letter_queue": SYSTEM_DEAD_LETTER_QUEUE})
         for structure in self._group.structure_names():
             self._say("CSQE005I", structure=structure)
-        attributes = repository.qmgr_attributes(self.name)
+        return repository.qmgr_attributes(self.name)
+
+    def _open_for_business(
+        self,
+        membership: Membership,
+        scheduler: BackgroundScheduler,
+        incarnation: Incarnation,
+        attributes: QueueManagerAttributes,
+    ) -> None:
         interval_s = attributes.expiry_interval_s or EXPIRY_SCAN_S
         scan = partial(incarnation.worker.discard_expired, interval_s * 1000)
         scheduler.add_job(incarnation.worker.submit, "interval", (scan,), seconds=interval_s, max_instances=1)
@@ -127,8 +136,8 @@ class QueueManager:
     def _info(self) -> dict[str, Any]:
         return {"pid": os.getpid(), "host": host_name(), "igq": "DISABLED"}
 
-    def _rejoin(self) -> Membership:
-        """Join as a new incarnation as soon as Redis answers."""
+    def _rejoin(self, lost: int) -> Membership:
+        """Join as a new incarnation, behind the *lost* one, as soon as Redis answers."""
 
         def before_sleep(state: RetryCallState) -> None:
             assert state.outcome is not None
@@ -141,7 +150,8 @@ class QueueManager:
             sleep=self._wait,
             before_sleep=before_sleep,
         )
-        return retrying(Membership.join, self._group, self.name, self._info(), self._wait_for_predecessor)
+        join = partial(Membership.join, own_incarnation=lost)
+        return retrying(join, self._group, self.name, self._info(), self._wait_for_predecessor)
 
     def _wait_for_predecessor(self, seconds: float) -> None:
         self._say("CSQY334I", wait_s=seconds)

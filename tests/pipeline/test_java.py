@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,22 @@ def test_the_launcher_drops_one_argument_and_keeps_the_others_as_they_are(tmp_pa
 
     assert done.stdout.splitlines() == ["<-cp>", "<a b:*>", "<>", "<-Dx='y'>"]
     assert make_java_home(java, tmp_path / "data") == home
+
+
+def test_java_ends_with_the_python_that_started_it(tmp_path: Path) -> None:
+    """Killed at any moment, also before Java could say where it listens."""
+    java = tmp_path / "java" / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    # Its end closes the pipe; nothing else would within the test.
+    java.write_text("#!/bin/sh\necho $$\nexec sleep 3600\n", encoding="utf-8")
+    java.chmod(0o755)
+    launcher = make_java_home(java, tmp_path / "data") / "bin" / "java"
+    program = "import subprocess, sys; subprocess.run(sys.argv[1:])"
+    with subprocess.Popen([sys.executable, "-c", program, launcher], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        assert int(parent.stdout.readline()) != parent.pid
+        parent.kill()
+        assert parent.stdout.read() == ""
 
 
 def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
