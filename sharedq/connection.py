@@ -171,6 +171,7 @@ class Connection:
     def check(self) -> None:
         """Raise 2009 when this connection has ended, or its process no longer surely holds its lease."""
         if self._is_ended or self._link.is_broken:
+            self.break_off()
             raise error_for(MQRC.CONNECTION_BROKEN, "", self.qmgr_name)
         try:
             self.process.check()

@@ -64,7 +64,8 @@ class EmbeddedRedis:
             files.redis_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
             users_fd = open_lock(files.users_lock)
         except OSError as error:
-            raise EmbeddedRedisError(f"data directory {data_dir}: {error.strerror}") from None
+            allowed = "allowed: a directory that can be written, or created"
+            raise EmbeddedRedisError(f"IGQ_DATA_DIR={data_dir}: {error.strerror}; {allowed}") from None
         try:
             with _start_lock(files):
                 # Not free while a guardian that found nobody is stopping its server: then a new one follows.

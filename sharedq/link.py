@@ -283,6 +283,9 @@ class Link:
         word = next((known for kind, known in _WORDS if isinstance(error, kind)), text.partition(" ")[0])
         if word in _REFUSALS:
             raise error_for(_REFUSALS[word], "", "", text) from error
+        if "unauthenticated" in text:
+            # What it says of a long command before it asks who we are.
+            raise error_for(MQRC.NOT_AUTHORIZED, "", "", text) from error
         if word in _WRONG_SERVER or isinstance(error, redis.exceptions.ClusterError):
             self._break(error)
         raise MQIError("", "", f"Redis: {text}") from error

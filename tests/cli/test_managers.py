@@ -96,14 +96,16 @@ def test_a_program_that_does_not_end_is_ended_and_backed_out(
     shell.out("mqsc", "QM1", "-c", "DEFINE QLOCAL(WORK)")
     shell.out("put", "QM1", "WORK", "--persistent", "unfinished")
     monkeypatch.setenv("IGQ_DATA_DIR", shell.environment["IGQ_DATA_DIR"])
-    connection = sharedq.connect("QM1", settings=load_settings())
-    queue = connection.open("WORK", OpenOption.INPUT_SHARED)
-    assert queue.get(GetOption.SYNCPOINT).body == b"unfinished"
+    with sharedq.connect("QM1", settings=load_settings()) as connection:
+        queue = connection.open("WORK", OpenOption.INPUT_SHARED)
+        assert queue.get(GetOption.SYNCPOINT).body == b"unfinished"
 
-    shell.out("qmgr", "stop", "QM1", how)
+        shell.out("qmgr", "stop", "QM1", how)
 
-    with pytest.raises(sharedq.MQIError) as caught:
-        connection.commit()
+        with pytest.raises(sharedq.MQIError) as caught:
+            connection.commit()
+    # The test's process would keep the embedded server running.
+    connection.connection.group.leave()
     assert caught.value.reason == MQRC.CONNECTION_BROKEN
     shell.start_manager("QM1")
     shown = shell.out("browse", "QM1", "WORK")
@@ -200,7 +202,9 @@ def test_an_idle_manager_and_its_agent_cost_at_most_five_commands_a_second(tmp_p
             while not client.zcard(keys.waiters):
                 client.blpop(["nobody"], timeout=0.1)
         before, started_s = calls(), now_s()
-        client.blpop(["nobody"], timeout=15)
+        for _ in range(5):
+            # Shorter than the client waits for any reply.
+            client.blpop(["nobody"], timeout=3)
         assert (calls() - before) / (now_s() - started_s) <= 3 * 5
         group.leave()
     finally:
@@ -211,7 +215,7 @@ def test_an_idle_manager_and_its_agent_cost_at_most_five_commands_a_second(tmp_p
 def test_redis_that_goes_away_and_comes_back_is_found_again(shell: Shell) -> None:
     server = Server(fsync="always")
     try:
-        shell.environment |= {"IGQ_REDIS_URL": server.url, "IGQ_LEASE_MS": "1000"}
+        shell.environment |= {"IGQ_REDIS_URL": server.url, "IGQ_LEASE_MS": "3000"}
         manager = shell.start_manager("QM1")
         shell.out("mqsc", "QM1", "-c", "DEFINE QLOCAL(KEPT)")
         shell.out("put", "QM1", "KEPT", "--persistent", "kept")

@@ -49,6 +49,9 @@ class Server:
             try:
                 self.client().ping()
                 return
+            except redis.AuthenticationError:
+                # It answers, as it was told to.
+                return
             except redis.RedisError:
                 if time.monotonic() > deadline:
                     raise
