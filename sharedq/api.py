@@ -15,10 +15,10 @@ from config.loading import load_settings
 from config.settings import Settings
 from sharedq import getting, opening, putting
 from sharedq.connection import Connection, connect_to
-from sharedq.getting import Message
 from sharedq.group import Group
 from sharedq.handle import Handle
 from sharedq.inquiry import inquire, set_attributes
+from sharedq.message import Message
 from sharedq.mqi.constants import (
     MQRC,
     CharSelector,

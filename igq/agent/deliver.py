@@ -19,8 +19,8 @@ from igq.agent.core import (
 from igq.agent.retry import Trouble
 from sharedq import opening, putting
 from sharedq.connection import Connection
-from sharedq.getting import Message
 from sharedq.handle import Handle
+from sharedq.message import Message
 from sharedq.mqi.constants import MQRC, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD, MQOD, MQPMO

@@ -17,7 +17,7 @@ from igq.load.records import LineFile, last_row, now_ms
 from igq.load.whole_groups import is_last, wholeness
 from sharedq import MQIError
 from sharedq.api import Queue, QueueManagerConnection
-from sharedq.getting import Message
+from sharedq.message import Message
 from sharedq.mqi.constants import MQRC, GetOption, MatchOption, OpenOption
 from sharedq.mqi.limits import NULL_ID
 from sharedq.mqi.structures import MQMD

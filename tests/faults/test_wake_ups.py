@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from sharedq import MQIError, Queue
-from sharedq.getting import _stop_waiting
 from sharedq.mqi.constants import MQRC, GetOption, MatchOption, OpenOption, PutOption
 from sharedq.mqi.structures import MQMD
+from sharedq.waiting import stop_waiting
 from tests.recovery.scene import register_wait
 from tests.support.members import TestGroup
 from tests.support.scenes import on_queue, until
@@ -38,7 +38,7 @@ def test_one_that_gives_up_passes_its_wake_up_on(group: TestGroup, waiter: bytes
     woken, other = sorted(both, key=lambda queue: state_of(group, queue) != b"KQ")
     assert waiters(group) == 1
 
-    _stop_waiting(woken.connection, woken.handle)
+    stop_waiting(woken.connection, woken.handle)
 
     assert (state_of(group, woken), state_of(group, other)) == (b"", b"KQ")
     assert waiters(group) == 0
@@ -50,7 +50,7 @@ def test_one_that_gives_up_unwoken_wakes_nobody(group: TestGroup) -> None:
     first, second = (group.connect().open("Q", BOTH) for _ in range(2))
     register_wait(first, b"A")
     register_wait(second, b"A")
-    _stop_waiting(first.connection, first.handle)
+    stop_waiting(first.connection, first.handle)
     assert state_of(group, first) == b""
     assert waiters(group) == 1
 

@@ -10,7 +10,7 @@ from igq.agent.deliver import Deliverer
 from igq.agent.retry import Trouble
 from igq.agent.transmit_queue import Moved, TransmitQueue
 from sharedq.api import QueueManagerConnection
-from sharedq.getting import Message
+from sharedq.message import Message
 from sharedq.mqi import wire
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption, Report
 from sharedq.mqi.errors import NoMsgAvailable

@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 from recovery.resolve import recover
 from sharedq.api import Queue, QueueManagerConnection
-from sharedq.getting import Message as Got
+from sharedq.message import Message as Got
 from sharedq.mqi.constants import GetOption, MatchOption, OpenOption, PutOption
 from sharedq.mqi.errors import NoMsgAvailable
 from sharedq.mqi.structures import MQMD

@@ -14,7 +14,7 @@ import structlog
 
 from config.settings import Settings
 from sharedq.api import QueueManagerConnection, connect
-from sharedq.getting import Message
+from sharedq.message import Message
 from sharedq.mqi.constants import GetOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD

@@ -1,0 +1,76 @@
+"""MQGET that leaves the message where it is: browsing, with and without a lock."""
+
+from __future__ import annotations
+
+from sharedq.connection import Connection, ScriptCall
+from sharedq.get_calls import grouped_call
+from sharedq.handle import Handle
+from sharedq.message import Message, decode
+from sharedq.mqi.constants import MQRC, GetOption
+from sharedq.mqi.structures import MQMD
+from sharedq.ordering import retain_browsed
+from sharedq.selection import Selection
+from sharedq.waiting import call_or_wait
+
+#: What stands for the descriptor of a message without GroupId, by its Persistence.
+_NO_GROUP = (MQMD(persistence=0), MQMD(persistence=1))
+_BROWSE_NEXT = int(GetOption.BROWSE_NEXT)
+_BROWSE_UNDER_CURSOR = int(GetOption.BROWSE_MSG_UNDER_CURSOR)
+_ACCEPT_TRUNCATED = int(GetOption.ACCEPT_TRUNCATED_MSG)
+
+
+def browse(
+    connection: Connection, handle: Handle, selection: Selection, options: int, max_length: int, wait_ms: int
+) -> Message:
+    keys, queue, token = handle.structure.keys, handle.queue, connection.token
+    cursor = 0
+    if options & _BROWSE_NEXT:
+        # In logical order a group stands where it begins, wherever its members are.
+        cursor = handle.cursor.begins_at if selection.firsts else handle.cursor.score
+
+    def call(waiter: bytes, horizon: int) -> ScriptCall:
+        if handle.has_members or selection.is_grouped:
+            return grouped_call(
+                connection, handle, selection, options, 1, max_length, waiter, "", "b", cursor, horizon
+            )
+        return (
+            "structure/browse",
+            (
+                keys.owners,
+                keys.messages,
+                queue.queue,
+                queue.available,
+                queue.index,
+                queue.waiters,
+                keys.expiry,
+                keys.wake + token,
+                keys.journal,
+            ),
+            (
+                token,
+                handle.name,
+                handle.version,
+                cursor,
+                max_length,
+                waiter,
+                connection.group.journal_max,
+                *selection.arguments,
+            ),
+        )
+
+    reply = call_or_wait(connection, handle, options, call, selection.waiter_text(is_browse=True), wait_ms, None)
+    if type(reply[2]) is list:
+        score, message_id = int(reply[2][0]), reply[3]
+    else:
+        score, message_id, reply = int(reply[4]), reply[2], reply[:4]
+    (message,) = decode(handle, reply, max_length)
+    message.data_length = int(reply[1])
+    if message.data_length > max_length:
+        is_accepted = options & _ACCEPT_TRUNCATED
+        message.reason = MQRC.TRUNCATED_MSG_ACCEPTED if is_accepted else MQRC.TRUNCATED_MSG_FAILED
+    if message.reason != MQRC.TRUNCATED_MSG_FAILED:
+        if not options & _BROWSE_UNDER_CURSOR:
+            handle.cursor.message_id, handle.cursor.score = message_id.decode(), score
+        md = message.md if message.has_group else _NO_GROUP[message.is_persistent]
+        retain_browsed(handle, options, md, message.data_length, score)
+    return message

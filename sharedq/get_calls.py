@@ -1,0 +1,107 @@
+"""The script calls of an MQGET: which script, its keys, its arguments."""
+
+from __future__ import annotations
+
+from sharedq.connection import Connection, ScriptCall
+from sharedq.handle import Handle
+from sharedq.mqi.constants import GetOption
+from sharedq.selection import ANY, Selection
+
+#: Bytes of bodies one script call returns before the batch ends.
+BATCH_BYTES = 1 << 20
+# Plain integers: an operation on IntFlag members costs about a microsecond, and these are tested on every call.
+_SYNCPOINT = int(GetOption.SYNCPOINT)
+_SYNCPOINT_IF_PERSISTENT = int(GetOption.SYNCPOINT_IF_PERSISTENT)
+_ACCEPT_TRUNCATED = int(GetOption.ACCEPT_TRUNCATED_MSG)
+
+
+def get_call(
+    connection: Connection,
+    handle: Handle,
+    selection: Selection,
+    options: int,
+    count: int,
+    max_length: int,
+    waiter: bytes,
+    unit_id: str,
+    horizon: int = 0,
+) -> ScriptCall:
+    mode = 1 if options & _SYNCPOINT else 2 if options & _SYNCPOINT_IF_PERSISTENT else 0
+    token = connection.token
+    if handle.has_members or selection.is_grouped:
+        return grouped_call(
+            connection, handle, selection, options, count, max_length, waiter, unit_id, str(mode), 0, horizon
+        )
+    return (
+        "structure/get",
+        handle.get_keys or _get_keys(handle, token),
+        (
+            token,
+            handle.name,
+            handle.version,
+            count,
+            unit_id,
+            mode,
+            max_length,
+            1 if options & _ACCEPT_TRUNCATED else 0,
+            BATCH_BYTES,
+            waiter,
+            connection.journal_max,
+            *(() if selection is ANY else selection.arguments),
+        ),
+    )
+
+
+def grouped_call(
+    connection: Connection,
+    handle: Handle,
+    selection: Selection,
+    options: int,
+    count: int,
+    max_length: int,
+    waiter: bytes,
+    unit_id: str,
+    mode: str,
+    cursor: int,
+    horizon: int,
+) -> ScriptCall:
+    token, queue = connection.token, handle.queue
+    return (
+        "structure/get_grouped",
+        (*(handle.get_keys or _get_keys(handle, token)), queue.groups, queue.members),
+        (
+            token,
+            handle.name,
+            handle.version,
+            count,
+            unit_id,
+            mode,
+            max_length,
+            1 if options & _ACCEPT_TRUNCATED else 0,
+            BATCH_BYTES,
+            waiter,
+            connection.journal_max,
+            cursor,
+            horizon,
+            *selection.grouped_arguments,
+            1 if connection.unit.is_active or connection.pending else 0,
+        ),
+    )
+
+
+def _get_keys(handle: Handle, token: str) -> tuple[str, ...]:
+    keys, queue = handle.structure.keys, handle.queue
+    handle.get_keys = (
+        keys.owners,
+        keys.messages,
+        queue.queue,
+        queue.available,
+        queue.index,
+        queue.waiters,
+        keys.unit_of_work + token,
+        keys.expiry,
+        keys.wake + token,
+        keys.journal,
+        keys.wake,
+    )
+    return handle.get_keys

@@ -1,0 +1,141 @@
+"""What an MQGET returns, made from the reply of the script that found it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from sharedq.handle import Handle
+from sharedq.link import Reply
+from sharedq.logical import group_status, reassembled, segment_status, segmentation
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.structures import MQMD
+from sharedq.record import (
+    RECORD_DESTINATION,
+    RECORD_GROUP,
+    RECORD_PERSISTENT,
+    decode_descriptor,
+    record_body,
+    record_destination,
+    record_flags,
+)
+from sharedq.selection import message_token
+from sharedq.transmission import as_transmitted
+
+
+class Message:
+    """What an MQGET returned: one message, or a logical message put together from its segments.
+
+    Attributes:
+        body: the data, cut when ``reason`` is 2079 or 2080.
+        data_length: length of the whole data, bytes.
+        reason: ``NONE``, or the reason of a warning.
+    """
+
+    __slots__ = ("_got", "_md", "body", "data_length", "reason")
+
+    def __init__(self, record: bytes, message_id: bytes, structure_number: int, now_ms: int) -> None:
+        self._got = (record, message_id, structure_number, now_ms)
+        self._md: MQMD | None = None
+        self.body = body = record_body(record)
+        self.data_length = len(body)
+        self.reason = MQRC.NONE
+
+    @property
+    def is_persistent(self) -> bool:
+        """As the descriptor's Persistence says."""
+        return bool(record_flags(self._got[0]) & RECORD_PERSISTENT)
+
+    @property
+    def has_group(self) -> bool:
+        """Whether it has a GroupId: it is in a group, a segment, or may be segmented."""
+        return bool(record_flags(self._got[0]) & RECORD_GROUP)
+
+    @property
+    def msg_token(self) -> bytes:
+        """MsgToken: with MQMO_MATCH_MSG_TOKEN it names this message for as long as that is on the queue."""
+        _, message_id, structure_number, _ = self._got
+        return message_token(message_id, structure_number)
+
+    @property
+    def group_status(self) -> bytes:
+        """GroupStatus: b"G" in a group, b"L" the last message of one, b" " in none."""
+        return group_status(self._msg_flags)
+
+    @property
+    def segment_status(self) -> bytes:
+        """SegmentStatus: b"S" a segment, b"L" the last or only one, b" " none."""
+        return segment_status(self._msg_flags)
+
+    @property
+    def segmentation(self) -> bytes:
+        """Segmentation: b"A" the message may be segmented further, b" " it may not."""
+        return segmentation(self._msg_flags)
+
+    @property
+    def _msg_flags(self) -> int:
+        return self.md.msg_flags if self.has_group else 0
+
+    @property
+    def md(self) -> MQMD:
+        """The message's descriptor, as it was when the message was got."""
+        # Made when somebody looks: its 28 fields cost more than all the rest of a get in a batch.
+        if self._md is None:
+            record, message_id, structure_number, now_ms = self._got
+            self._md = decode_descriptor(record, message_number(message_id), structure_number, now_ms)
+        return self._md
+
+    def put_together(self, segments: Sequence[Message]) -> None:
+        """Make it the logical message that it is the first segment of."""
+        whole = reassembled([(segment.md, segment.body) for segment in segments])
+        self._md, self.body, self.reason = whole.md, whole.body, whole.reason
+        self.data_length = len(whole.body)
+
+    def wrap(self, destination: bytes, remote_qmgr: bytes) -> None:
+        """Give it the header of a transmission queue, as whoever gets messages from one expects."""
+        self.body = as_transmitted(self.md, self.body, destination, remote_qmgr)
+        self.data_length = len(self.body)
+
+
+def message_number(message_id: bytes) -> int:
+    """The number in a message id such as ``124.5x``."""
+    return int(message_id.rstrip(b"x").partition(b".")[0])
+
+
+def decode(handle: Handle, reply: Reply, max_length: int) -> list[Message]:
+    if type(reply[2]) is list:
+        return _decode_grouped(handle, reply, max_length)
+    messages = _decode_records(handle, reply)
+    if reply[0]:
+        messages[0].reason = MQRC(int(reply[0]))
+        messages[0].data_length = int(reply[1])
+    return messages
+
+
+def _decode_grouped(handle: Handle, reply: Reply, max_length: int) -> list[Message]:
+    """Of structure/get_grouped; segments that belong together are put together."""
+    reason, length, (_, left, segments), *records = reply
+    handle.has_members = left not in (None, b"0")
+    messages = _decode_records(handle, [b"", b"", *records])
+    first = messages[0]
+    if int(segments):
+        first.put_together(messages)
+        messages = [first]
+    first.data_length = int(length)
+    if first.data_length > max_length:
+        first.body = first.body[:max_length]
+        first.reason = MQRC(reason)
+    return messages
+
+
+def _decode_records(handle: Handle, reply: Sequence[bytes]) -> list[Message]:
+    now_ms = int(time.time() * 1000)
+    structure_number = handle.structure.number
+    messages = [Message(reply[at + 1], reply[at], structure_number, now_ms) for at in range(2, len(reply), 2)]
+    if handle.facts.is_transmission:
+        # A part of the shared transmission queue holds what is addressed to the manager of its structure.
+        remote_qmgr = handle.structure.keys.name.removeprefix("@").encode()
+        for message, record in zip(messages, reply[3::2], strict=True):
+            if record_flags(record) & RECORD_DESTINATION:
+                message.wrap(record_destination(record), remote_qmgr)
+    return messages

@@ -1,0 +1,92 @@
+"""MQGMO_WAIT: a call is made again and again until something fits, the interval ends or the wait is canceled."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from sharedq.connection import Connection, ScriptCall
+from sharedq.handle import Handle
+from sharedq.link import Reply
+from sharedq.mqi.constants import MQRC, GetOption
+from sharedq.mqi.errors import error_for
+from sharedq.mqi.limits import UNLIMITED_WAIT
+from sharedq.refresh import refresh_definition, take_definition
+
+#: Longest time a connection blocks in Redis before it looks again, seconds.
+BLOCK_MAX_S = 30.0
+
+_STALE, _LOOK_AGAIN, _GROUPED = 1, 2, 3
+_FAIL_IF_QUIESCING = int(GetOption.FAIL_IF_QUIESCING)
+
+
+def call_or_wait(
+    connection: Connection,
+    handle: Handle,
+    options: int,
+    make_call: Callable[[bytes, int], ScriptCall],
+    waiter: bytes,
+    wait_ms: int,
+    reply: Reply,
+) -> Reply:
+    """Call until something fits or the wait interval ends; the reply of the call that succeeded.
+
+    Args:
+        make_call: makes the script call, registering the given waiter text ("" registers none); the number is the
+            place up to which this search has looked.
+        reply: of a call made already without registering, or None.
+
+    Raises:
+        MQIError: 2033, 2016 (also while waiting), 2161, ...
+    """
+    wake_key = handle.structure.keys.wake + connection.token
+    deadline_s = None if wait_ms == UNLIMITED_WAIT else time.monotonic() + wait_ms / 1000
+    is_waiting, horizon = False, 0
+    while True:
+        left_s = BLOCK_MAX_S if deadline_s is None else min(BLOCK_MAX_S, deadline_s - time.monotonic())
+        if reply is None:
+            if handle.facts.is_get_inhibited and not refresh_definition(connection, handle):
+                if is_waiting:
+                    stop_waiting(connection, handle)
+                raise error_for(MQRC.GET_INHIBITED, "MQGET", handle.object_name)
+            is_waiting = wait_ms != 0 and left_s > 0
+            reply = connection.call(*make_call(waiter if is_waiting else b"", horizon))
+        if not reply[0] or reply[0] in (MQRC.TRUNCATED_MSG_ACCEPTED, MQRC.TRUNCATED_MSG_FAILED):
+            return reply
+        if reply[0] == _STALE:
+            take_definition(handle, reply)
+        elif reply[0] == _GROUPED:
+            handle.has_members = True
+        elif reply[0] == _LOOK_AGAIN:
+            horizon = int(reply[1] or 0)
+        elif reply[0] == MQRC.NO_MSG_AVAILABLE and is_waiting:
+            if connection.is_quiescing and options & _FAIL_IF_QUIESCING:
+                stop_waiting(connection, handle)
+                raise error_for(MQRC.Q_MGR_QUIESCING, "MQGET", handle.object_name)
+            if left_s <= 0:
+                stop_waiting(connection, handle)
+                raise error_for(MQRC.NO_MSG_AVAILABLE, "MQGET", handle.object_name, f"waited {wait_ms} ms")
+            horizon = 0
+            connection.waits_on(wake_key)
+            try:
+                # The wake-up and the next look are one write: see Link.block_then_call.
+                _, reply = connection.block_then_call(wake_key, max(left_s, 0.001), *make_call(waiter, 0))
+            finally:
+                connection.waits_on(None)
+            continue
+        elif reply[0] != MQRC.NO_MSG_AVAILABLE:
+            raise connection.error(reply[0], "MQGET", handle.object_name)
+        elif wait_ms == 0 or left_s <= 0:
+            raise error_for(MQRC.NO_MSG_AVAILABLE, "MQGET", handle.object_name)
+        else:
+            horizon = 0
+        reply = None
+
+
+def stop_waiting(connection: Connection, handle: Handle) -> None:
+    keys, queue = handle.structure.keys, handle.queue
+    connection.checked_call(
+        "structure/unwait",
+        [keys.owners, queue.queue, queue.available, queue.waiters, keys.wake + connection.token, keys.wake],
+        [connection.token, handle.name],
+    )
