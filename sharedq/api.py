@@ -13,7 +13,7 @@ from types import TracebackType
 
 from config.loading import load_settings
 from config.settings import Settings
-from sharedq import getting, opening, putting
+from sharedq import getting, locking, opening, putting
 from sharedq.connection import Connection, connect_to
 from sharedq.group import Group
 from sharedq.handle import Handle
@@ -174,6 +174,12 @@ class Queue:
         md = MQMD(version=2) if match is None else match
         with self.connection.lock:
             return getting.get(self.connection, self._open_handle(), md, gmo, max_length=max_length)
+
+    def unlock(self) -> bool:
+        """MQGET with MQGMO_UNLOCK: give up what this handle has locked; whether there was anything (else 2209)."""
+        gmo = MQGMO(version=2, options=int(GetOption.UNLOCK))
+        with self.connection.lock:
+            return locking.unlock(self.connection, self._open_handle(), gmo) == MQRC.NONE
 
     def get_many(self, count: int, options: GetOption | int = 0, *, wait_ms: int = 0) -> list[Message]:
         """Take up to *count* (1..100) messages in one round trip; at least one, else 2033."""

@@ -7,6 +7,7 @@ from sharedq.get_calls import grouped_call
 from sharedq.handle import Handle
 from sharedq.message import Message, decode
 from sharedq.mqi.constants import MQRC, GetOption
+from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
 from sharedq.ordering import retain_browsed
 from sharedq.selection import Selection
@@ -16,20 +17,27 @@ from sharedq.waiting import call_or_wait
 _NO_GROUP = (MQMD(persistence=0), MQMD(persistence=1))
 _BROWSE_NEXT = int(GetOption.BROWSE_NEXT)
 _BROWSE_UNDER_CURSOR = int(GetOption.BROWSE_MSG_UNDER_CURSOR)
+_LOCK = int(GetOption.LOCK)
 _ACCEPT_TRUNCATED = int(GetOption.ACCEPT_TRUNCATED_MSG)
 
 
 def browse(
     connection: Connection, handle: Handle, selection: Selection, options: int, max_length: int, wait_ms: int
 ) -> Message:
+    """MQGET with a browse option; with MQGMO_LOCK it is a get where waiters are chosen.
+
+    Raises:
+        MQIError: as for ``sharedq.getting.get``.
+    """
     keys, queue, token = handle.structure.keys, handle.queue, connection.token
+    locks = handle.may_hold_lock or options & _LOCK
     cursor = 0
     if options & _BROWSE_NEXT:
         # In logical order a group stands where it begins, wherever its members are.
         cursor = handle.cursor.begins_at if selection.firsts else handle.cursor.score
 
     def call(waiter: bytes, horizon: int) -> ScriptCall:
-        if handle.has_members or selection.is_grouped:
+        if handle.has_members or selection.is_grouped or locks:
             return grouped_call(
                 connection, handle, selection, options, 1, max_length, waiter, "", "b", cursor, horizon
             )
@@ -58,7 +66,13 @@ def browse(
             ),
         )
 
-    reply = call_or_wait(connection, handle, options, call, selection.waiter_text(is_browse=True), wait_ms, None)
+    waiter = selection.waiter_text(is_browse=not options & _LOCK)
+    try:
+        reply = call_or_wait(connection, handle, options, call, waiter, wait_ms, None)
+    except MQIError as error:
+        if error.reason == MQRC.NO_MSG_AVAILABLE:
+            handle.may_hold_lock = False
+        raise
     if type(reply[2]) is list:
         score, message_id = int(reply[2][0]), reply[3]
     else:

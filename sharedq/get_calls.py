@@ -13,6 +13,7 @@ BATCH_BYTES = 1 << 20
 _SYNCPOINT = int(GetOption.SYNCPOINT)
 _SYNCPOINT_IF_PERSISTENT = int(GetOption.SYNCPOINT_IF_PERSISTENT)
 _ACCEPT_TRUNCATED = int(GetOption.ACCEPT_TRUNCATED_MSG)
+_LOCK = int(GetOption.LOCK)
 
 
 def get_call(
@@ -28,7 +29,7 @@ def get_call(
 ) -> ScriptCall:
     mode = 1 if options & _SYNCPOINT else 2 if options & _SYNCPOINT_IF_PERSISTENT else 0
     token = connection.token
-    if handle.has_members or selection.is_grouped:
+    if handle.has_members or handle.may_hold_lock or selection.is_grouped:
         return grouped_call(
             connection, handle, selection, options, count, max_length, waiter, unit_id, str(mode), 0, horizon
         )
@@ -66,9 +67,15 @@ def grouped_call(
     horizon: int,
 ) -> ScriptCall:
     token, queue = connection.token, handle.queue
+    locks = handle.may_hold_lock or options & _LOCK
     return (
         "structure/get_grouped",
-        (*(handle.get_keys or _get_keys(handle, token)), queue.groups, queue.members),
+        (
+            *(handle.get_keys or _get_keys(handle, token)),
+            queue.groups,
+            queue.members,
+            *((queue.locks,) if locks else ()),
+        ),
         (
             token,
             handle.name,
@@ -85,6 +92,7 @@ def grouped_call(
             horizon,
             *selection.grouped_arguments,
             1 if connection.unit.is_active or connection.pending else 0,
+            *((handle.number, 1 if options & _LOCK else 0) if locks else ()),
         ),
     )
 

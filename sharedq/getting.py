@@ -9,10 +9,11 @@ from sharedq.connection import Connection, ScriptCall
 from sharedq.get_calls import get_call
 from sharedq.handle import Handle
 from sharedq.link import Reply
+from sharedq.locking import unlock_after_nothing
 from sharedq.logical import NOTHING, UNUSED
 from sharedq.message import Message, decode
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption
-from sharedq.mqi.errors import error_for
+from sharedq.mqi.errors import NoMsgAvailable, error_for
 from sharedq.mqi.limits import UNLIMITED_WAIT
 from sharedq.mqi.options import check_get_options
 from sharedq.mqi.structures import MQGMO, MQMD
@@ -78,7 +79,11 @@ def get(connection: Connection, handle: Handle, md: MQMD, gmo: MQGMO, *, max_len
     if options & _IN_UNIT:
         check_unit_room(connection, 1)
     flush_pending(connection)
-    selection = _selection(handle, md, gmo, options)
+    try:
+        selection = _selection(handle, md, gmo, options)
+    except NoMsgAvailable:
+        unlock_after_nothing(connection, handle, options)
+        raise
     may_wait = bool(options & _WAIT) and not selection.message_id
     wait_ms = gmo.wait_interval if may_wait else 0
     if options & _BROWSE:

@@ -69,6 +69,8 @@ class Handle:
     order: HandleOrder = UNUSED
     #: Members of groups, or segments, were seen on the queue: gets go where those count (structure/get_grouped).
     has_members: bool = False
+    #: A message was locked through this handle (MQGMO_LOCK), and nothing has surely ended that: locks count for it.
+    may_hold_lock: bool = False
     #: Keys of this handle's script calls, made at the first one.
     put_keys: tuple[str, ...] = ()
     get_keys: tuple[str, ...] = ()

@@ -26,6 +26,7 @@ class QueueKeys:
     members: str
     waiters: str
     handles: str
+    locks: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +112,7 @@ def _queue_keys(tag: str, name: str) -> QueueKeys:
         members=f"{tag}:r:{name}",
         waiters=f"{tag}:w:{name}",
         handles=f"{tag}:h:{name}",
+        locks=f"{tag}:l:{name}",
     )
 
 

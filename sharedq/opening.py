@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 
-from sharedq.connection import Connection
+from sharedq.connection import Connection, ScriptCall
 from sharedq.facts import QueueFacts
 from sharedq.handle import Handle, QMgrHandle
+from sharedq.locking import unlock_call
 from sharedq.logical import check_close
 from sharedq.mqi.constants import MQRC, CloseOption, ObjectType, OpenOption
 from sharedq.mqi.errors import error_for
@@ -160,11 +161,16 @@ def close_handle(connection: Connection, handle: Handle, options: CloseOption | 
     handle.is_closed = True
     connection.handles.pop(handle.number, None)
     keys = handle.structure.keys
-    connection.checked_call(
+    close_call: ScriptCall = (
         "structure/close",
         [keys.owners, handle.queue.queue, handle.queue.handles, keys.holdings + connection.token],
         [connection.token, handle.name, handle.number],
     )
+    # In one write; what dies between the two has its lock and its handle given back by its recovery.
+    before = [unlock_call(connection, handle)] if handle.may_hold_lock else []
+    reply = connection.call_many([*before, close_call])[-1]
+    if reply[0]:
+        raise connection.error(reply[0], "MQCLOSE", handle.object_name)
     if CloseOption(options) & (CloseOption.DELETE | CloseOption.DELETE_PURGE):
         Repository(connection.group, connection.qmgr_name).delete_dynamic(
             handle.name, purge=bool(CloseOption(options) & CloseOption.DELETE_PURGE)

@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import TypeVar
 
-from sharedq import getting, inquiry, opening, putting
+from sharedq import getting, inquiry, locking, opening, putting
 from sharedq.connection import Connection, connect_to
 from sharedq.deployment import DeploymentError
 from sharedq.group import Group
 from sharedq.handle import Handle, QMgrHandle
-from sharedq.mqi.constants import MQCC, MQRC, ObjectType, OpenOption
+from sharedq.mqi.constants import MQCC, MQRC, GetOption, ObjectType, OpenOption
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.options import check_put_options
 from sharedq.mqi.structures import MQCNO, MQGMO, MQMD, MQOD, MQPMO, MQSTS
@@ -23,6 +23,7 @@ from sharedq.mqi.structures import MQCNO, MQGMO, MQMD, MQOD, MQPMO, MQSTS
 T = TypeVar("T")
 Outcome = tuple[MQCC, MQRC]
 
+_UNLOCK = int(GetOption.UNLOCK)
 _MD_FIELDS = tuple(field.name for field in fields(MQMD) if field.name != "version")
 
 
@@ -100,9 +101,15 @@ def mqget(
 ) -> tuple[bytes, int, MQCC, MQRC]:
     """MQGET into a buffer of *buffer_length* bytes.
 
+    With MQGMO_UNLOCK there is no message, and *md* stays as it is.
+
     Returns:
         The data (cut when the reason is 2079 or 2080), the length of the whole message, and the codes.
     """
+    if int(gmo.options) & _UNLOCK:
+        with connection.lock:
+            warning, comp_code, reason = _outcome(lambda: locking.unlock(connection, _usable(handle), gmo))
+        return b"", 0, *_with_warning(warning, comp_code, reason)
     with connection.lock:
         message, comp_code, reason = _outcome(
             lambda: getting.get(connection, _usable(handle), md, gmo, max_length=buffer_length)

@@ -59,6 +59,7 @@ def call_or_wait(
             handle.has_members = True
         elif reply[0] == _LOOK_AGAIN:
             horizon = int(reply[1] or 0)
+            waiter = _next_waiter(reply, 2, waiter)
         elif reply[0] == MQRC.NO_MSG_AVAILABLE and is_waiting:
             if connection.is_quiescing and options & _FAIL_IF_QUIESCING:
                 stop_waiting(connection, handle)
@@ -67,6 +68,7 @@ def call_or_wait(
                 stop_waiting(connection, handle)
                 raise error_for(MQRC.NO_MSG_AVAILABLE, "MQGET", handle.object_name, f"waited {wait_ms} ms")
             horizon = 0
+            waiter = _next_waiter(reply, 1, waiter)
             connection.waits_on(wake_key)
             try:
                 # The wake-up and the next look are one write: see Link.block_then_call.
@@ -81,6 +83,11 @@ def call_or_wait(
         else:
             horizon = 0
         reply = None
+
+
+def _next_waiter(reply: Reply, position: int, waiter: bytes) -> bytes:
+    """How to wait from now on: a browse that locks may have been told to wait as any other browse."""
+    return reply[position] if len(reply) > position else waiter
 
 
 def stop_waiting(connection: Connection, handle: Handle) -> None:

@@ -11,6 +11,7 @@ from sharedq.connection import Connection, ScriptCall
 from sharedq.facts import QueueFacts
 from sharedq.handle import Handle
 from sharedq.keys import private_structure
+from sharedq.message import Message
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.limits import UNLIMITED_WAIT
@@ -154,7 +155,7 @@ class TransmitQueue:
         handle.version, handle.facts = version.decode(), QueueFacts.of(definition)
         _check_usable(handle.facts)
 
-    def take(self) -> list[getting.Message]:
+    def take(self) -> list[Message]:
         """Get a batch under syncpoint, to be delivered by puts; empty when there is nothing."""
         gmo = MQGMO(options=int(GetOption.SYNCPOINT))
         try:

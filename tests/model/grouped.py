@@ -66,7 +66,10 @@ class Open:
 
 @dataclass(frozen=True)
 class Ask:
-    """An MQGET. ``level``: "" | "segments" | "messages" | "complete"; ``browse``: "" | "first" | "next"."""
+    """An MQGET. ``level``: "" | "segments" | "messages" | "complete"; ``browse``: "" | "first" | "next" | "under".
+
+    Under the cursor nothing is matched. ``lock`` goes with a browse.
+    """
 
     logical: bool = False
     level: str = ""
@@ -76,6 +79,7 @@ class Ask:
     group_id: bytes = b""
     seq: int | None = None
     offset: int | None = None
+    lock: bool = False
 
 
 @dataclass(frozen=True)
@@ -98,6 +102,9 @@ class Program:
     browse_is_logical: bool | None = None
     cursor: Place = BEFORE_ALL
     begins_at: Place = BEFORE_ALL
+    under_cursor: Message | None = None
+    #: Arrival numbers of what the handle has locked.
+    locked: set[int] = field(default_factory=set)
 
     @property
     def has_unit(self) -> bool:
@@ -111,10 +118,15 @@ class GroupedModel:
         self.available: list[Message] = []
         self.programs = [Program() for _ in range(programs)]
         self._arrivals = 0
+        self._looking: Program | None = None
 
     def in_order(self) -> list[Message]:
-        """What can be got, in physical order."""
-        return sorted(self.available, key=lambda message: message.place)
+        """What can be got by whoever looks (by default, by those who have nothing locked), in physical order."""
+        hidden = {arrival for program in self.programs if program is not self._looking for arrival in program.locked}
+        return sorted(
+            (message for message in self.available if message.arrival not in hidden),
+            key=lambda message: message.place,
+        )
 
     def put(self, number: int, message: Message, *, in_unit: bool) -> None:
         """MQPUT."""
@@ -141,6 +153,11 @@ class GroupedModel:
         self.backout(number)
         self.programs[number] = Program()
 
+    def reopen(self, number: int) -> None:
+        """MQCLOSE and MQOPEN: the unit of work goes on, without anything to restore for the handle."""
+        program = self.programs[number]
+        self.programs[number] = Program(put=program.put, got=program.got)
+
     # -- what is complete ------------------------------------------------------------------------------------------
 
     def is_message_complete(self, message: Message) -> bool:
@@ -153,7 +170,7 @@ class GroupedModel:
             return True
         if not message.flags & ANY_IN_GROUP:
             return self.is_message_complete(message)
-        members = [each for each in self.available if each.group_id == message.group_id and each.is_member]
+        members = [each for each in self.in_order() if each.group_id == message.group_id and each.is_member]
         last = [each.seq for each in members if each.flags & LAST_IN_GROUP]
         whole = {each.seq for each in members if self.is_message_complete(each)}
         return bool(last) and set(range(1, last[0] + 1)) <= whole
@@ -170,40 +187,81 @@ class GroupedModel:
 
     # -- MQGET -----------------------------------------------------------------------------------------------------
 
+    def unlock(self, number: int) -> MQRC:
+        """MQGET with UNLOCK."""
+        had = bool(self.programs[number].locked)
+        self.programs[number].locked = set()
+        return MQRC.NONE if had else MQRC.NO_MSG_LOCKED
+
     def get(self, number: int, ask: Ask) -> Got:
-        """MQGET with SYNCPOINT or without, or a browse."""
+        """MQGET with SYNCPOINT or without, or a browse with LOCK or without."""
+        program = self._looking = self.programs[number]
+        got, items = self._get(program, ask)
+        self._looking = None
+        if not ask.browse:
+            program.locked -= {item.arrival for item in items}
+        elif got.message is not None:
+            # What is browsed next ends the lock on what was browsed before; under the cursor it is the same message.
+            if not (ask.browse == "under" and ask.lock):
+                program.locked = set()
+            if ask.lock:
+                program.locked |= {item.arrival for item in items}
+        elif got.reason == MQRC.NO_MSG_AVAILABLE:
+            program.locked = set()
+        return got
+
+    def _get(self, program: Program, ask: Ask) -> tuple[Got, list[Message]]:
+        """The answer, and the physical messages it is about."""
+        if ask.browse == "under":
+            return self._get_under_cursor(program, ask)
         if ask.level == "complete" and ask.offset is not None:
-            return Got(MQRC.OPTIONS_ERROR)
-        program = self.programs[number]
+            return Got(MQRC.OPTIONS_ERROR), []
         current = program.browses if ask.browse else program.gets
         if ask.browse == "first":
             current = None
         reason = self._refused(program, ask, current)
         if reason:
-            return Got(reason)
+            return Got(reason), []
         found = next(iter(self._candidates(program, ask, current)), None)
         if found is None:
-            return Got(MQRC.NO_MSG_AVAILABLE)
+            return Got(MQRC.NO_MSG_AVAILABLE), []
         if ask.logical and current and ask.correl_id and found.correl_id != ask.correl_id:
-            return Got(MQRC.MATCH_OPTIONS_ERROR)
+            return Got(MQRC.MATCH_OPTIONS_ERROR), []
+        items, whole = self._put_together(found, ask)
+        if len(items) > 1 and found.persistence and not (ask.browse or ask.in_unit) and program.has_unit:
+            return Got(MQRC.UOW_NOT_AVAILABLE), []
+        if ask.browse:
+            self._browsed(program, ask, whole)
+            return Got(MQRC.NONE, whole), items
+        for item in items:
+            self.available.remove(item)
+        if ask.in_unit:
+            program.got += items
+        return Got(self._taken(program, ask, whole), whole), items
+
+    def _put_together(self, found: Message, ask: Ask) -> tuple[list[Message], Message]:
         items = [found]
         if ask.level == "complete" and found.is_segment and not found.flags & LAST_SEGMENT:
             rest = self._segments(found.group_id, found.seq, len(found.body))
             assert rest is not None
             items += rest
-        if len(items) > 1 and found.persistence and not (ask.browse or ask.in_unit) and program.has_unit:
-            return Got(MQRC.UOW_NOT_AVAILABLE)
         whole = replace(found, body=b"".join(item.body for item in items))
         if ask.level == "complete" and found.is_segment:
             whole = replace(whole, flags=found.flags | ANY_SEGMENT)
-        if ask.browse:
-            self._browsed(program, ask, whole)
-            return Got(MQRC.NONE, whole)
-        for item in items:
-            self.available.remove(item)
-        if ask.in_unit:
-            program.got += items
-        return Got(self._taken(program, ask, whole), whole)
+        return items, whole
+
+    def _get_under_cursor(self, program: Program, ask: Ask) -> tuple[Got, list[Message]]:
+        under = program.under_cursor
+        if under is None:
+            return Got(MQRC.NO_MSG_UNDER_CURSOR), []
+        if ask.level == "complete" and under.offset:
+            return Got(MQRC.INVALID_MSG_UNDER_CURSOR), []
+        found = next((each for each in self.in_order() if each.arrival == under.arrival), None)
+        if found is None or (ask.level == "complete" and not self.is_message_complete(found)):
+            return Got(MQRC.NO_MSG_UNDER_CURSOR), []
+        items, whole = self._put_together(found, ask)
+        program.browses = self._left_open(ask, whole)
+        return Got(MQRC.NONE, whole), items
 
     def _refused(self, program: Program, ask: Ask, current: Open | None) -> MQRC:
         if ask.browse == "next" and program.browse_is_logical not in (None, ask.logical):
@@ -264,6 +322,7 @@ class GroupedModel:
         if ask.browse == "first" or program.browse_is_logical is None:
             program.browse_is_logical = ask.logical
         program.cursor = message.place
+        program.under_cursor = message
         program.browses = self._left_open(ask, message)
 
     @staticmethod

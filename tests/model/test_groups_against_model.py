@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 from recovery.resolve import recover
 from sharedq.api import Queue, QueueManagerConnection
-from sharedq.mqi.constants import GetOption, MatchOption, OpenOption, PutOption
+from sharedq.mqi.constants import MQRC, GetOption, MatchOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
 from tests.model.grouped import Ask, Got, GroupedModel, Message
@@ -30,7 +31,12 @@ LEVELS = {
     "messages": int(GetOption.ALL_MSGS_AVAILABLE),
     "complete": int(GetOption.COMPLETE_MSG),
 }
-BROWSES = {"": 0, "first": int(GetOption.BROWSE_FIRST), "next": int(GetOption.BROWSE_NEXT)}
+BROWSES = {
+    "": 0,
+    "first": int(GetOption.BROWSE_FIRST),
+    "next": int(GetOption.BROWSE_NEXT),
+    "under": int(GetOption.BROWSE_MSG_UNDER_CURSOR),
+}
 #: Members that may come in any order and more than once: GroupId, MsgSeqNumber, Offset, MsgFlags, bytes, Persistence.
 MEMBERS = [
     *[(b"A" * 24, 1, 0, MIG, 6, 0), (b"A" * 24, 2, 0, MIG, 6, 0), (b"A" * 24, 3, 0, LMIG, 6, 0)],
@@ -55,9 +61,17 @@ asks = st.builds(
     offset=st.sampled_from([None, None, None, 0, 6]),
 )
 browses = st.builds(
-    lambda ask, how: Ask(ask.logical, ask.level, False, how, ask.correl_id, ask.group_id, ask.seq, ask.offset),
+    lambda ask, how, lock: replace(ask, in_unit=False, browse=how, lock=lock),
     asks,
     st.sampled_from(["first", "next", "next"]),
+    st.booleans(),
+)
+under_cursor = st.builds(
+    Ask,
+    logical=st.booleans(),
+    level=st.sampled_from(["", "", "complete"]),
+    browse=st.just("under"),
+    lock=st.booleans(),
 )
 
 
@@ -139,13 +153,30 @@ class Grouped(RuleBasedStateMachine):
         for _ in range(times):
             self.get(number, Ask(logical=True, level=level, in_unit=in_unit))
 
-    @rule(number=programs, level=st.sampled_from(sorted(LEVELS)), times=st.integers(2, 8))
-    def walk_browsing(self, number: int, level: str, times: int) -> None:
+    @rule(number=programs, level=st.sampled_from(sorted(LEVELS)), times=st.integers(2, 8), lock=st.booleans())
+    def walk_browsing(self, number: int, level: str, times: int, lock: bool) -> None:
         for at in range(times):
-            self.browse(number, Ask(logical=True, level=level, browse="next" if at else "first"))
+            self.browse(number, Ask(logical=True, level=level, browse="next" if at else "first", lock=lock))
+
+    @rule(number=programs, ask=under_cursor)
+    def browse_under_cursor(self, number: int, ask: Ask) -> None:
+        self.browse(number, ask)
+
+    @rule(number=programs)
+    def unlock(self, number: int) -> None:
+        had = self.queues[number].unlock()
+        assert self.model.unlock(number) == (MQRC.NONE if had else MQRC.NO_MSG_LOCKED)
+
+    @rule(number=programs)
+    def close_and_open(self, number: int) -> None:
+        """MQCLOSE ends a lock, and forgets what was retained."""
+        self.queues[number].close()
+        self.queues[number] = self.connections[number].open("Q", BOTH)
+        self.model.reopen(number)
 
     def _get(self, number: int, ask: Ask) -> Got:
         options = LEVELS[ask.level] | BROWSES[ask.browse] | (GetOption.SYNCPOINT if ask.in_unit else 0)
+        options |= GetOption.LOCK if ask.lock else 0
         if ask.logical:
             options |= GetOption.LOGICAL_ORDER
         match, by = MQMD(version=2), 0
@@ -220,7 +251,10 @@ class Grouped(RuleBasedStateMachine):
         bodies = [record[int.from_bytes(record[3:5]) :] for record in records]
         assert bodies == [message.body for message in self.model.in_order()]
         assert int(client.hget(queue.queue, "gm") or 0) == len(members)
-        held = sum(len(program.put) + len(program.got) for program in self.model.programs)
+        locked = [len(program.locked) for program in self.model.programs]
+        held = sum(len(program.put) + len(program.got) for program in self.model.programs) + sum(locked)
+        assert int(client.hget(queue.queue, "lk") or 0) == sum(locked)
+        assert client.hlen(queue.locks) == sum(map(bool, locked))
         assert client.hlen(keys.messages) == len(ids) + held
         if not members:
             assert not client.exists(queue.groups)

@@ -85,7 +85,7 @@ class Scene:
         test.add_member("QM2")
         test.add_member("QM3")
         test.define_structure("APPL2")
-        for name in ("ORDERS", "BULK", "LATE"):
+        for name in ("ORDERS", "BULK", "LATE", "HELD"):
             test.define_shared(name)
         test.define_shared("BILLS", "APPL2")
         test.define_private("QM1", "LOCAL")
@@ -106,11 +106,13 @@ class Scene:
         self.leave_half_committed()
         self.leave_half_backed_out()
         self.leave_waiting()
+        self.leave_locked()
 
     def fill(self) -> None:
         """Messages that everybody can see before the trouble."""
         with self.test.connect("QM1") as connection:
-            for queue, body in (("ORDERS", b"1"), ("ORDERS", b"2"), ("ORDERS", b"3"), ("LOCAL", b"p1")):
+            there = [("ORDERS", b"1"), ("ORDERS", b"2"), ("ORDERS", b"3"), ("LOCAL", b"p1"), ("HELD", b"held")]
+            for queue, body in there:
                 connection.put1(queue, body, MQMD(persistence=1))
 
     def victim(self, name: str, *, tag: str = "") -> QueueManagerConnection:
@@ -164,6 +166,11 @@ class Scene:
         register_wait(self.waiter, b"A")
         self.test.connect("QM3").put1("LATE", b"late")
 
+    def leave_locked(self) -> None:
+        """A message that was browsed with a lock."""
+        browser = self.victim("locking").open("HELD", BOTH)
+        assert browser.get(GetOption.BROWSE_FIRST | GetOption.LOCK).body == b"held"
+
     # -- faults ----------------------------------------------------------------------------------------------------
 
     def expire(self, lease: str) -> None:
@@ -204,8 +211,9 @@ class Scene:
     def counters(self, structure: str, queue: str) -> dict[str, int]:
         """Uncommitted puts and gets, open handles and waiters of a queue, where there are any."""
         client = self.test.group.client()
-        values: Any = client.hmget(self.structure(structure).queue(queue).queue, ["pu", "gu", "ip", "op", "nw"])
-        return {name: int(value) for name, value in zip(("pu", "gu", "ip", "op", "nw"), values, strict=True) if value}
+        values: Any = client.hmget(self.structure(structure).queue(queue).queue, ["pu", "gu", "ip", "op", "nw", "lk"])
+        names = ("pu", "gu", "ip", "op", "nw", "lk")
+        return {name: int(value) for name, value in zip(names, values, strict=True) if value}
 
     def left_of(self, token: str = DEAD) -> list[str]:
         """Every key and entry that still names an owner under *token*, but for fences and the recoveries."""
@@ -218,7 +226,7 @@ class Scene:
             entries: Any = []
             if kind in ("leases", "w"):
                 entries = client.zrange(key, 0, -1)
-            elif kind in ("procs", "own", "dead", "tags", "decisions", "h"):
+            elif kind in ("procs", "own", "dead", "tags", "decisions", "h", "l"):
                 fields: Any = client.hgetall(key)
                 entries = [*fields, *fields.values()]
             found += [f"{key.decode()} {entry!r}" for entry in entries if f"{token}.".encode() in entry + b"."]
@@ -252,6 +260,7 @@ class Scene:
             "LOCAL": self.messages("@QM1", "LOCAL"),
             "BULK": self.messages("APPL1", "BULK"),
             "LATE": self.messages("APPL1", "LATE"),
+            "HELD": self.messages("APPL1", "HELD"),
             "counters": {
                 name: {key: value for key, value in self.counters(structure, name).items() if value}
                 for structure, name in (
@@ -260,6 +269,7 @@ class Scene:
                     ("@QM1", "LOCAL"),
                     ("APPL1", "BULK"),
                     ("APPL1", "LATE"),
+                    ("APPL1", "HELD"),
                 )
             },
             "stored": self.test.group.client().hlen(self.structure("APPL1").messages),
@@ -274,8 +284,9 @@ RESOLVED: dict[str, Any] = {
     "LOCAL": [(b"p1", 0), (b"p2", 0)],
     "BULK": [(b"%d" % n, 1) for n in range(CHUNK_MESSAGES)] + [(b"%d" % n, 0) for n in range(CHUNK_MESSAGES, LARGE)],
     "LATE": [(b"late", 0)],
-    "counters": {"ORDERS": {}, "BILLS": {}, "LOCAL": {}, "BULK": {}, "LATE": {"ip": 1, "op": 1}},
-    "stored": 2 + LARGE + 1,
+    "HELD": [(b"held", 0)],
+    "counters": {"ORDERS": {}, "BILLS": {}, "LOCAL": {}, "BULK": {}, "LATE": {"ip": 1, "op": 1}, "HELD": {}},
+    "stored": 2 + LARGE + 1 + 1,
     "left": [],
 }
 

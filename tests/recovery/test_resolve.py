@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -11,7 +12,9 @@ from recovery.report import recoveries, status_rows
 from recovery.resolve import Outcome, Phase, RecoveryReport
 from sharedq.mqi.constants import MQRC, GetOption, PutOption
 from sharedq.mqi.errors import MQIError
+from tests.mqi.test_waiting import until_waiting
 from tests.recovery.scene import BOTH, DEAD, LARGE, RESOLVED, TAG, Scene
+from tests.support.groups import LSEG, SEG, drain, matching, put_member
 
 
 def test_everything_a_dead_manager_left_is_completed_or_backed_out(scene: Scene) -> None:
@@ -28,6 +31,38 @@ def test_the_wake_up_of_a_dead_waiter_goes_to_one_that_lives(scene: Scene) -> No
     wake_key = scene.structure("APPL1").wake + scene.waiter.connection.token
     assert scene.test.group.client().llen(wake_key) == 1
     assert scene.waiter.get(GetOption.WAIT, wait_ms=1).body == b"late"
+
+
+def test_what_a_dead_program_had_locked_stays_so_until_it_is_recovered_and_then_serves_who_waits(
+    scene: Scene,
+) -> None:
+    scene.fill()
+    scene.leave_locked()
+    waiter = scene.test.connect("QM2").open("HELD", BOTH)
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(waiter.get, GetOption.WAIT, wait_ms=60_000)
+        until_waiting(scene.test, "HELD", 1)
+        scene.expire(DEAD)
+        assert scene.messages("APPL1", "HELD") == []
+        assert not future.done()
+        scene.recover()
+        message = future.result(20)
+    assert (message.body, message.md.backout_count) == (b"held", 0)
+    assert scene.left_of() == []
+
+
+def test_all_segments_that_a_dead_program_had_locked_come_back_together(scene: Scene) -> None:
+    queue = scene.victim("locking").open("HELD", BOTH)
+    for offset, flags in ((0, SEG), (1, SEG), (2, LSEG)):
+        put_member(queue, b"s", 1, b"%d" % offset, flags, offset=offset, correl_id=b"C" * 24, expiry=10_000)
+    assert queue.get(GetOption.BROWSE_FIRST | GetOption.LOCK | GetOption.COMPLETE_MSG).body == b"012"
+    scene.expire(DEAD)
+    living = scene.test.connect("QM2").open("HELD", BOTH)
+    assert drain(living) == []
+    scene.recover()
+    assert living.get(GetOption.COMPLETE_MSG, **matching(correl_id=b"C" * 24)).body == b"012"
+    keys, client = scene.structure("APPL1"), scene.test.group.client()
+    assert client.exists(keys.queue("HELD").locks, keys.queue("HELD").index, keys.expiry) == 0
 
 
 def test_the_tag_is_refused_until_every_unit_of_work_of_its_dead_holder_is_resolved(scene: Scene) -> None:

@@ -96,6 +96,8 @@ CALLS: dict[str, Callable[[Zombie], object]] = {
     "get in logical order": lambda zombie: zombie.orders.get(GetOption.LOGICAL_ORDER | GetOption.SYNCPOINT),
     "put of a group": lambda zombie: zombie.orders.put(b"zombie", MQMD(version=2, msg_flags=24)),
     "browse": lambda zombie: zombie.orders.get(GetOption.BROWSE_FIRST),
+    "browse with lock": lambda zombie: zombie.orders.get(GetOption.BROWSE_FIRST | GetOption.LOCK),
+    "unlock": lambda zombie: zombie.orders.unlock(),
     "open": lambda zombie: zombie.connection.open("ORDERS", BOTH),
     "open in a structure not entered before": lambda zombie: zombie.one.open("BILLS", BOTH),
     "close": lambda zombie: zombie.orders.close(),

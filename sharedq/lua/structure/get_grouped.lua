@@ -1,5 +1,6 @@
 --[[
-structure/get_grouped.lua - MQGET where groups and segments count: they are asked for, or members of groups are there.
+structure/get_grouped.lua - MQGET where groups, segments or locks count: they are asked for, members of groups are
+there, or the handle has something locked.
 
 Takes or browses. What structure/get and structure/browse do for queues without members, this does for all: plain
 messages and members stand in two sets, and completeness is known by what prelude/groups counts. A logical message
@@ -19,6 +20,7 @@ KEYS
   11 wake_base  base    keys that waiting connections block on
   12 groups     hash    what is there of groups
   13 members    zset    members of groups, by score
+  14 locks      hash    what handles have locked; only with ARGV 28
 ARGV
   1  owner        owner token of the caller
   2  queue_name
@@ -42,18 +44,20 @@ ARGV
   25 whole        1: put logical messages together
   26 under_cursor 1: the id is of the message under the browse cursor
   27 unit_is_open 1: the connection has a unit of work under way (2255)
+  28 handle       number of a handle that has something locked, or asks for it; absent where locks do not count
+  29 lock         1: lock what is browsed
 REPLY       { 0 | 2079 | 2080, length of the first message, { score of the first, members left on the queue, segments
-            used of those returned, or 0 }, id, record, ... } | { 1, version, definition } stale
-            | { 2, horizon } look again | { reason }
+            used of those returned, or 0 [, messages locked now] }, id, record, ... } | { 1, version, definition } stale
+            | { 2, horizon [, "B"] } look again | { 2033 [, "B"] } wait as a browse from now on | { reason }
 REASONS     2009 CONNECTION_BROKEN | 2052 Q_DELETED | 2033 NO_MSG_AVAILABLE | 2034 NO_MSG_UNDER_CURSOR
             | 2219 CALL_IN_PROGRESS | 2003 BACKED_OUT ("=" only) | 2079 TRUNCATED_MSG_ACCEPTED | 2080 TRUNCATED_MSG_FAILED
             | 2245 INCONSISTENT_UOW | 2247 MATCH_OPTIONS_ERROR | 2255 UOW_NOT_AVAILABLE
 INVARIANTS  1 one state, 2 fencing, 5 position, 8 once
-COST        O(count * log depth); segments of the logical message that is put together
-USES        place, sources, waiting, unit_of_work, journal
+COST        O(count * log depth); segments of the logical message that is put together, or is locked
+USES        place, sources, waiting, unit_of_work, journal, locks
 ]]
 local own, messages, unit, expiry = KEYS[1], KEYS[2], KEYS[7], KEYS[8]
-local queue = { name = ARGV[2], q = KEYS[3], a = KEYS[4], i = KEYS[5], w = KEYS[6], g = KEYS[12], r = KEYS[13] }
+local queue = { name = ARGV[2], q = KEYS[3], a = KEYS[4], i = KEYS[5], w = KEYS[6], g = KEYS[12], r = KEYS[13], l = KEYS[14] }
 local owner, count, unit_id, mode, length_max = ARGV[1], tonumber(ARGV[4]), ARGV[5], ARGV[6], tonumber(ARGV[7])
 local truncate, bytes_max, wait_text = ARGV[8] == "1", tonumber(ARGV[9]), ARGV[10]
 local is_fixed, is_under_cursor = ARGV[23] == "1", ARGV[26] == "1"
@@ -61,6 +65,7 @@ local want = {
     id = ARGV[14], number = ARGV[15], msgid = ARGV[16], correl = ARGV[17], group = ARGV[18], seq = ARGV[19],
     offset = ARGV[20], level = tonumber(ARGV[21]), firsts = ARGV[22] == "1", whole = ARGV[25] == "1",
 }
+local handle, asks_lock = ARGV[28] and owner .. "#" .. ARGV[28], ARGV[29] == "1"
 local STALE, LOOK_AGAIN, EXPIRED_MAX, OPERATION_MAX = 1, 2, 100, 100
 
 local waiting = redis.call("HGET", own, owner)
@@ -72,6 +77,8 @@ if version and version ~= ARGV[3] then return { STALE, version, redis.call("HGET
 if waiting ~= "" and stop_waiting(queue, own, owner, waiting, KEYS[9]) then return { MQRC.CALL_IN_PROGRESS } end
 if not version then return { MQRC.Q_DELETED } end
 
+-- From here to `settle` what the handle has locked is on the queue, for this call to find.
+local mine = handle and take_lock_off(queue, messages, expiry, handle) or {}
 local is_woken = string.sub(waiting, 1, 1) == "K"
 local after = tonumber(ARGV[12])
 -- Something came since this search began: it may be where the search has been already.
@@ -148,13 +155,42 @@ end
 local function leave_to_others()
     if not (is_woken and is_anything_on(queue)) then return end
     local kind = string.sub(wait_text, 1, 1)
+    if asks_lock and ARGV[12] ~= "0" and kind ~= "B" then
+        -- It counts as a get when waiters are chosen, but has looked behind its cursor only. From now on it waits as a
+        -- browse, so that two of this kind do not wake each other for ever.
+        wake_everyone(queue, own, KEYS[11])
+        if wait_text ~= "" then wait_text = "B" end
+        return
+    end
     -- Whoever wants any message, or any that begins something, found nothing that others could want.
     if kind ~= "A" and kind ~= "B" and kind ~= "D" then
         pass_on(queue, own, KEYS[11], wait_text ~= "" and wait_text .. owner or "")
     end
 end
 
-local function finish(reply)
+-- What becomes of the lock, by how the call ends; `items` is what it returns, nil where it returns nothing.
+local function settle(reply, items)
+    local is_done = items and reply[1] ~= MQRC.TRUNCATED_MSG_FAILED
+    local found_nothing = reply[1] == MQRC.NO_MSG_AVAILABLE and not is_under_cursor
+    local keeps = mode ~= "b" or not (is_done or found_nothing) or (is_under_cursor and asks_lock)
+    local to_lock, to_free, is_taken = {}, {}, {}
+    if asks_lock and is_done then
+        for position, item in ipairs(items) do to_lock[position], is_taken[item.id] = item, true end
+    end
+    for _, item in ipairs(mine) do
+        -- This call may have got it, or found it expired.
+        if not is_taken[item.id] and score_of(queue, item.id) then
+            local into = keeps and to_lock or to_free
+            into[#into + 1] = item
+        end
+    end
+    lock(queue, messages, expiry, handle, to_lock)
+    tell_waiters(queue, own, KEYS[11], to_free)
+    if items then reply[3][2], reply[3][4] = redis.call("HGET", queue.q, "gm") or "0", #to_lock end
+end
+
+local function finish(reply, items)
+    if handle then settle(reply, items) end
     if #expired > 0 then
         journal(KEYS[10], ARGV[11], "e", "expire", "o", owner, "q", queue.name, "i", table.concat(expired, " "))
     end
@@ -164,10 +200,14 @@ end
 local items, horizon = find_living()
 if not items then
     leave_to_others()
+    local reply = { is_under_cursor and MQRC.NO_MSG_UNDER_CURSOR or MQRC.NO_MSG_AVAILABLE }
+    if horizon then reply = { LOOK_AGAIN, string.format("%.0f", horizon) } end
+    -- A lock ends before the wait begins: what was locked must not wake the one who had it.
+    reply = finish(reply)
     -- Also where it has to look again: whatever comes from now on wakes it, and its search begins anew.
     if wait_text ~= "" and wait_text ~= "=" then start_waiting(queue, own, owner, wait_text) end
-    if horizon then return finish({ LOOK_AGAIN, string.format("%.0f", horizon) }) end
-    return finish({ is_under_cursor and MQRC.NO_MSG_UNDER_CURSOR or MQRC.NO_MSG_AVAILABLE })
+    if wait_text == "B" and ARGV[10] ~= "B" then reply[#reply + 1] = wait_text end
+    return reply
 end
 
 local function refuse(reason)
@@ -217,13 +257,13 @@ local function give(item)
 end
 
 for _, item in ipairs(items) do give(item) end
-if mode == "b" then return finish(reply) end
+if mode == "b" and not (asks_lock and reply[1] == MQRC.TRUNCATED_MSG_FAILED) then return finish(reply, items) end
 if reply[1] == MQRC.TRUNCATED_MSG_FAILED then
     -- A woken getter whose buffer is too small leaves the message to whoever else waits.
     if is_woken and tonumber(redis.call("HGET", queue.q, "nw") or 0) > 0 then
         wake_for(queue, own, KEYS[11], first.id, first.record, is_member(queue, first.record) and 2 or nil)
     end
-    return finish(reply)
+    return finish(reply, items)
 end
 
 local taken, bytes = {}, total
@@ -266,4 +306,4 @@ if #kept > 0 then
     journal(KEYS[10], ARGV[11], "e", "get", "o", owner, "q", queue.name, "u", unit_id, "i", table.concat(kept, " "))
 end
 reply[3][2] = redis.call("HGET", queue.q, "gm") or "0"
-return finish(reply)
+return finish(reply, taken)

@@ -1,5 +1,5 @@
 --[[
-structure/release.lua - a dead owner's unit of work is resolved: give back its handles, forget it.
+structure/release.lua - a dead owner's unit of work is resolved: give back its handles and their locks, forget it.
 
 A wake-up that it got and never used is passed on to those who wait on that queue.
 
@@ -10,20 +10,22 @@ KEYS
   4  holdings   set   its handles
   5  wake       list  its wake key
   6  wake_base  base
-  7.. for each queue it holds something of: queue, available, waiters, handles
+  7  messages   hash  message id -> record
+  8  expiry     zset  expiry times
+  9.. for each queue it holds something of: queue, available, index, waiters, handles, groups, members, locks
 ARGV
   1  caller     owner token of the recoverer
   2  owner      the dead owner
   3.. names of the queues
 REPLY       { 0 } | { 1 } its unit of work is not resolved yet | { reason }
 REASONS     2009 CONNECTION_BROKEN
-INVARIANTS  2 fencing, 6 sequence under failure
-COST        O(handles of the owner + waiters, at most 256)
-USES        fence, place, handles
+INVARIANTS  1 one state, 2 fencing, 5 position, 6 sequence under failure
+COST        O(handles of the owner, and what they have locked, * log depth + waiters, at most 256)
+USES        fence, place, waiting, handles, locks
 ]]
 local own, dead, holdings = KEYS[1], KEYS[2], KEYS[4]
 local caller, owner = ARGV[1], ARGV[2]
-local NOT_RESOLVED, WOKEN_MAX = 1, 256
+local NOT_RESOLVED = 1
 if is_fenced(own, caller) then return { MQRC.CONNECTION_BROKEN } end
 local state = redis.call("HGET", dead, owner)
 if not state then return { 0 } end
@@ -31,22 +33,24 @@ if redis.call("EXISTS", KEYS[3]) == 1 then return { NOT_RESOLVED } end
 
 local queues = {}
 for position = 3, #ARGV do
-    local key = 7 + (position - 3) * 4
-    queues[ARGV[position]] =
-        { name = ARGV[position], q = KEYS[key], a = KEYS[key + 1], w = KEYS[key + 2], h = KEYS[key + 3] }
+    local key = 9 + (position - 3) * 8
+    queues[ARGV[position]] = {
+        name = ARGV[position], q = KEYS[key], a = KEYS[key + 1], i = KEYS[key + 2], w = KEYS[key + 3],
+        h = KEYS[key + 4], g = KEYS[key + 5], r = KEYS[key + 6], l = KEYS[key + 7],
+    }
 end
 for _, holding in ipairs(redis.call("SMEMBERS", holdings)) do
     local queue_name, handle = string.match(holding, "^(.*)\n([^\n]*)$")
-    if queues[queue_name] then give_back_handle(queues[queue_name], owner .. "#" .. handle) end
+    local queue = queues[queue_name]
+    if queue then
+        unlock(queue, KEYS[7], own, KEYS[8], KEYS[6], owner .. "#" .. handle)
+        give_back_handle(queue, owner .. "#" .. handle)
+    end
 end
 
 -- Nobody remembers which message it was woken for, so whoever waits here looks again; in vain costs a call.
 local woken_for = string.sub(state, 1, 1) == "K" and queues[string.sub(state, 2)]
-if woken_for and is_anything_on(woken_for) then
-    for _, member in ipairs(redis.call("ZRANGE", woken_for.w, 0, WOKEN_MAX - 1)) do
-        wake(woken_for, own, KEYS[6], member, waiter_token(member))
-    end
-end
+if woken_for and is_anything_on(woken_for) then wake_everyone(woken_for, own, KEYS[6]) end
 redis.call("DEL", holdings, KEYS[5])
 redis.call("HDEL", dead, owner)
 return { 0 }

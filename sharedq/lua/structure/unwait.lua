@@ -21,15 +21,12 @@ USES        place, waiting
 ]]
 local queue = { name = ARGV[2], q = KEYS[2], a = KEYS[3], w = KEYS[4] }
 local own, owner = KEYS[1], ARGV[1]
-local WOKEN_MAX = 256
 local state = redis.call("HGET", own, owner)
 if not state then return { MQRC.CONNECTION_BROKEN } end
 if state == "" then return { 0 } end
 stop_waiting(queue, own, owner, state, KEYS[5])
 -- Nobody remembers which message it was woken for, so whoever waits here looks again; in vain costs a call.
 if string.sub(state, 1, 1) == "K" and is_anything_on(queue) then
-    for _, member in ipairs(redis.call("ZRANGE", queue.w, 0, WOKEN_MAX - 1)) do
-        wake(queue, own, KEYS[6], member, waiter_token(member))
-    end
+    wake_everyone(queue, own, KEYS[6])
 end
 return { 0 }

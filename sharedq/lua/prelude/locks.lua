@@ -1,0 +1,52 @@
+--[[
+Locks of browsing handles (MQGMO_LOCK). What is locked is in none of the sets that say what is available, as though it
+were got, so nobody meets it or passes over it; the hash `l` of the queue has for the handle (token#number) the ids
+and scores, and `lk` in the queue's hash counts the messages.
+For its own handle it is on the queue: a call of that handle takes the lock off first, looks, and locks again what must
+stay locked. Between the two nobody else looks, because that is one script.
+A queue is given as a table: name, q, a, i, w, g, r, l (keys).
+USES place
+]]
+-- What the handle had locked stands where it stood; nobody is told of it. Returns it, in its order.
+local function take_lock_off(queue, messages, expiry, handle)
+    local text = redis.call("HGET", queue.l, handle)
+    if not text then return {} end
+    redis.call("HDEL", queue.l, handle)
+    local items = {}
+    for id, score in string.gmatch(text, "(%S+):(%d+)") do
+        local item = { id = id, score = tonumber(score), record = redis.call("HGET", messages, id) }
+        if not (needs_look(id) and is_member(queue, item.record)) then redis.call("ZADD", queue.a, score, id) end
+        if needs_look(id) then item.level = look_after(queue, messages, expiry, 1, id, item.score, item.record) end
+        items[#items + 1] = item
+    end
+    redis.call("HINCRBY", queue.q, "lk", -#items)
+    return items
+end
+
+local function lock(queue, messages, expiry, handle, items)
+    if #items == 0 then return end
+    local pairs_text = {}
+    for position, item in ipairs(items) do
+        redis.call("ZREM", queue.a, item.id)
+        if needs_look(item.id) then look_after(queue, messages, expiry, -1, item.id, item.score, item.record) end
+        pairs_text[position] = string.format("%s:%.0f", item.id, item.score)
+    end
+    redis.call("HSET", queue.l, handle, table.concat(pairs_text, " "))
+    redis.call("HINCRBY", queue.q, "lk", #items)
+end
+
+-- To those who wait it is as if these had just arrived.
+local function tell_waiters(queue, own, wake_base, items)
+    local waiting = #items > 0 and tonumber(redis.call("HGET", queue.q, "nw") or 0) or 0
+    for _, item in ipairs(items) do
+        if waiting <= 0 then return end
+        waiting = waiting - wake_for(queue, own, wake_base, item.id, item.record, item.level)
+    end
+end
+
+-- The end of a lock for good; returns how many messages it held.
+local function unlock(queue, messages, own, expiry, wake_base, handle)
+    local items = take_lock_off(queue, messages, expiry, handle)
+    tell_waiters(queue, own, wake_base, items)
+    return #items
+end

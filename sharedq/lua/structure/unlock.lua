@@ -1,0 +1,32 @@
+--[[
+structure/unlock.lua - MQGET with MQGMO_UNLOCK, or the part of an MQCLOSE that gives up the handle's lock.
+
+KEYS
+  1  own        hash  registered owners (the fence)
+  2  messages   hash  message id -> record
+  3  queue      hash  counters
+  4  available  zset  ids by score
+  5  index      zset  selection index
+  6  waiters    zset  waiting gets
+  7  expiry     zset  expiry times
+  8  wake_base  base  keys that waiting connections block on
+  9  groups     hash  what is there of groups
+  10 members    zset  members of groups, by score
+  11 locks      hash  what handles have locked
+ARGV
+  1  owner
+  2  queue_name
+  3  handle
+REPLY       { 0 } | { reason }
+REASONS     2009 CONNECTION_BROKEN | 2209 NO_MSG_LOCKED
+INVARIANTS  1 one state, 2 fencing, 5 position
+COST        O(messages locked, which is 1 or the segments of a logical message, * log depth)
+USES        fence, locks
+]]
+local own, messages, expiry, owner = KEYS[1], KEYS[2], KEYS[7], ARGV[1]
+local queue = {
+    name = ARGV[2], q = KEYS[3], a = KEYS[4], i = KEYS[5], w = KEYS[6], g = KEYS[9], r = KEYS[10], l = KEYS[11],
+}
+if is_fenced(own, owner) then return { MQRC.CONNECTION_BROKEN } end
+if unlock(queue, messages, own, expiry, KEYS[8], owner .. "#" .. ARGV[3]) == 0 then return { MQRC.NO_MSG_LOCKED } end
+return { 0 }
