@@ -35,17 +35,23 @@ RPG = {
     "GMAMSA": GetOption.ALL_MSGS_AVAILABLE,
     "GMASGA": GetOption.ALL_SEGMENTS_AVAILABLE,
 }
-#: "This option is not valid with any of the following options".
+#: What the text lists for each option as that which it does not go with.
 NOT_VALID_WITH = {
+    # Nothing that leaves the message on the queue, or only unlocks it, is in a unit of work; nor half in one.
     "GMSYP": "GMBRWF GMBRWC GMBRWN GMLK GMNSYP GMPSYP GMUNLK",
+    # The same on the condition of persistence, and the segments of one message may differ in that.
     "GMPSYP": "GMBRWF GMBRWC GMBRWN GMCMPM GMNSYP GMSYP GMUNLK",
+    # Outside a unit of work is not inside.
     "GMNSYP": "GMSYP GMPSYP",
+    # One position to browse from, and nothing removed, in a unit of work or from under the cursor.
     "GMBRWF": "GMBRWC GMBRWN GMMUC GMSYP GMPSYP GMUNLK",
     "GMBRWN": "GMBRWF GMBRWC GMMUC GMSYP GMPSYP GMUNLK",
     "GMBRWC": "GMBRWF GMBRWN GMMUC GMSYP GMPSYP GMUNLK",
+    # Removing what is under the cursor is no browse.
     "GMMUC": "GMBRWF GMBRWC GMBRWN GMUNLK",
+    # A lock is no part of a unit of work, and not asked for and given up at once.
     "GMLK": "GMSYP GMPSYP GMUNLK",
-    # "Not valid with any options except": GMNWT and GMNSYP.
+    # Unlocking goes only with what it implies: GMNWT and GMNSYP.
     "GMUNLK": " ".join(sorted(RPG.keys() - {"GMUNLK", "GMNWT", "GMNSYP"})),
 }
 REFUSED = {
