@@ -137,7 +137,7 @@ class Worker:
                     "structure/expire",
                     [
                         *(keys.owners, keys.messages, keys.expiry, target.available, target.index, keys.journal),
-                        *(target.queue, target.groups, target.members),
+                        *(target.queue, target.groups, target.members, target.marks, target.marks_of),
                     ],
                     [connection.token, queue_name, self._group.journal_max, *ids],
                 )

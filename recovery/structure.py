@@ -93,7 +93,7 @@ def end_unit_of_work(
 
 
 def _release(connection: Connection, access: StructureAccess, owner: str, state: bytes) -> None:
-    """Give back a dead owner's handles, what they have locked, and a wake-up that it never used."""
+    """Give back a dead owner's handles with their locks and marks, and a wake-up that it never used."""
     keys = access.keys
     holdings = connection.command(keys.holdings, "SMEMBERS", keys.holdings + owner)
     names = dict.fromkeys(holding.rpartition(b"\n")[0].decode() for holding in holdings)
@@ -111,5 +111,5 @@ def _release(connection: Connection, access: StructureAccess, owner: str, state:
     ]
     for queue in map(keys.queue, names):
         script_keys += [queue.queue, queue.available, queue.index, queue.waiters, queue.handles]
-        script_keys += [queue.groups, queue.members, queue.locks]
+        script_keys += [queue.groups, queue.members, queue.locks, queue.marks, queue.marks_of]
     connection.checked_call("structure/release", script_keys, [connection.token, owner, *names])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sharedq.connection import Connection, ScriptCall
-from sharedq.get_calls import grouped_call
+from sharedq.get_calls import MARKS, grouped_call
 from sharedq.handle import Handle
 from sharedq.message import Message, decode
 from sharedq.mqi.constants import MQRC, GetOption
@@ -18,6 +18,7 @@ _NO_GROUP = (MQMD(persistence=0), MQMD(persistence=1))
 _BROWSE_NEXT = int(GetOption.BROWSE_NEXT)
 _BROWSE_UNDER_CURSOR = int(GetOption.BROWSE_MSG_UNDER_CURSOR)
 _LOCK = int(GetOption.LOCK)
+_MARK_FOR_HANDLE = int(GetOption.MARK_BROWSE_HANDLE)
 _ACCEPT_TRUNCATED = int(GetOption.ACCEPT_TRUNCATED_MSG)
 
 
@@ -30,14 +31,14 @@ def browse(
         MQIError: as for ``sharedq.getting.get``.
     """
     keys, queue, token = handle.structure.keys, handle.queue, connection.token
-    locks = handle.may_hold_lock or options & _LOCK
+    is_for_handle = handle.may_hold_lock or options & (_LOCK | MARKS)
     cursor = 0
     if options & _BROWSE_NEXT:
         # In logical order a group stands where it begins, wherever its members are.
         cursor = handle.cursor.begins_at if selection.firsts else handle.cursor.score
 
     def call(waiter: bytes, horizon: int) -> ScriptCall:
-        if handle.has_members or selection.is_grouped or locks:
+        if handle.has_members or selection.is_grouped or is_for_handle or handle.may_meet_marks:
             return grouped_call(
                 connection, handle, selection, options, 1, max_length, waiter, "", "b", cursor, horizon
             )
@@ -83,6 +84,8 @@ def browse(
         is_accepted = options & _ACCEPT_TRUNCATED
         message.reason = MQRC.TRUNCATED_MSG_ACCEPTED if is_accepted else MQRC.TRUNCATED_MSG_FAILED
     if message.reason != MQRC.TRUNCATED_MSG_FAILED:
+        if options & _MARK_FOR_HANDLE:
+            handle.may_hold_marks = True
         if not options & _BROWSE_UNDER_CURSOR:
             handle.cursor.message_id, handle.cursor.score = message_id.decode(), score
         md = message.md if message.has_group else _NO_GROUP[message.is_persistent]

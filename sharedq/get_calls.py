@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sharedq.connection import Connection, ScriptCall
 from sharedq.handle import Handle
-from sharedq.mqi.constants import GetOption
+from sharedq.mqi.constants import GetOption, OpenOption
 from sharedq.selection import ANY, Selection
 
 #: Bytes of bodies one script call returns before the batch ends.
@@ -14,6 +14,17 @@ _SYNCPOINT = int(GetOption.SYNCPOINT)
 _SYNCPOINT_IF_PERSISTENT = int(GetOption.SYNCPOINT_IF_PERSISTENT)
 _ACCEPT_TRUNCATED = int(GetOption.ACCEPT_TRUNCATED_MSG)
 _LOCK = int(GetOption.LOCK)
+_CO_OP = int(OpenOption.CO_OP)
+#: Letters of structure/get_grouped.
+_MARKING = (
+    (int(GetOption.MARK_BROWSE_HANDLE), "h"),
+    (int(GetOption.MARK_BROWSE_CO_OP), "c"),
+    (int(GetOption.UNMARK_BROWSE_HANDLE), "H"),
+    (int(GetOption.UNMARK_BROWSE_CO_OP), "C"),
+    (int(GetOption.UNMARKED_BROWSE_MSG), "s"),
+)
+#: Options that marks count for.
+MARKS = sum(option for option, _ in _MARKING)
 
 
 def get_call(
@@ -29,7 +40,7 @@ def get_call(
 ) -> ScriptCall:
     mode = 1 if options & _SYNCPOINT else 2 if options & _SYNCPOINT_IF_PERSISTENT else 0
     token = connection.token
-    if handle.has_members or handle.may_hold_lock or selection.is_grouped:
+    if handle.has_members or handle.may_hold_lock or handle.may_meet_marks or selection.is_grouped:
         return grouped_call(
             connection, handle, selection, options, count, max_length, waiter, unit_id, str(mode), 0, horizon
         )
@@ -67,14 +78,14 @@ def grouped_call(
     horizon: int,
 ) -> ScriptCall:
     token, queue = connection.token, handle.queue
-    locks = handle.may_hold_lock or options & _LOCK
+    is_for_handle = handle.may_hold_lock or handle.may_meet_marks or options & (_LOCK | MARKS)
     return (
         "structure/get_grouped",
         (
             *(handle.get_keys or _get_keys(handle, token)),
             queue.groups,
             queue.members,
-            *((queue.locks,) if locks else ()),
+            *((queue.locks, queue.marks, queue.marks_of, queue.handles) if is_for_handle else ()),
         ),
         (
             token,
@@ -92,9 +103,16 @@ def grouped_call(
             horizon,
             *selection.grouped_arguments,
             1 if connection.unit.is_active or connection.pending else 0,
-            *((handle.number, 1 if options & _LOCK else 0) if locks else ()),
+            *(_handle_arguments(handle, options) if is_for_handle else ()),
         ),
     )
+
+
+def _handle_arguments(handle: Handle, options: int) -> tuple[int | str, ...]:
+    marking = "".join(letter for option, letter in _MARKING if options & option)
+    if options & MARKS and handle.options & _CO_OP:
+        marking += "t"
+    return handle.number, 1 if options & _LOCK else 0, marking, handle.mark_ms
 
 
 def _get_keys(handle: Handle, token: str) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sharedq.browsing import browse
 from sharedq.connection import Connection, ScriptCall
-from sharedq.get_calls import get_call
+from sharedq.get_calls import MARKS, get_call
 from sharedq.handle import Handle
 from sharedq.link import Reply
 from sharedq.locking import unlock_after_nothing
@@ -49,6 +49,7 @@ _SUPPORTED = (
     | _UNDER_CURSOR
     | _FAIL_IF_QUIESCING
     | GROUPING
+    | MARKS
     | int(
         GetOption.NO_SYNCPOINT
         | GetOption.LOCK
@@ -61,6 +62,8 @@ _SUPPORTED = (
 )
 _INPUT = int(OpenOption.INPUT_AS_Q_DEF | OpenOption.INPUT_SHARED | OpenOption.INPUT_EXCLUSIVE)
 _OPEN_BROWSE = int(OpenOption.BROWSE)
+_OPEN_CO_OP = int(OpenOption.CO_OP)
+_CO_OP_MARKS = int(GetOption.MARK_BROWSE_CO_OP | GetOption.UNMARK_BROWSE_CO_OP)
 
 
 def get(connection: Connection, handle: Handle, md: MQMD, gmo: MQGMO, *, max_length: int = LENGTH_MAX) -> Message:
@@ -171,6 +174,10 @@ def _check(connection: Connection, handle: Handle, gmo: MQGMO, options: int) -> 
         raise error_for(MQRC.NOT_OPEN_FOR_BROWSE, "MQGET", handle.object_name)
     if not is_browse and not handle.options & _INPUT:
         raise error_for(MQRC.NOT_OPEN_FOR_INPUT, "MQGET", handle.object_name)
+    if options & _CO_OP_MARKS and not handle.options & _OPEN_CO_OP:
+        raise error_for(MQRC.OPTIONS_ERROR, "MQGET", handle.object_name, "its handle is not of the co-operating set")
+    if options & MARKS and handle.facts.is_transmission:
+        raise error_for(MQRC.OPTIONS_ERROR, "MQGET", handle.object_name, "nothing is marked on a transmission queue")
     if options & _WAIT and gmo.wait_interval < UNLIMITED_WAIT:
         raise error_for(MQRC.WAIT_INTERVAL_ERROR, "MQGET", handle.object_name)
     if connection.is_quiescing and options & _FAIL_IF_QUIESCING:

@@ -71,6 +71,12 @@ class Handle:
     has_members: bool = False
     #: A message was locked through this handle (MQGMO_LOCK), and nothing has surely ended that: locks count for it.
     may_hold_lock: bool = False
+    #: Marked messages were seen on the queue, by whomever: who takes one out must know of marks.
+    may_meet_marks: bool = False
+    #: Something was marked through this handle, or it is of the co-operating set: its close ends marks.
+    may_hold_marks: bool = False
+    #: MARKINT of its manager when it was opened: how long a mark of the co-operating set lasts, ms.
+    mark_ms: int = -1
     #: Keys of this handle's script calls, made at the first one.
     put_keys: tuple[str, ...] = ()
     get_keys: tuple[str, ...] = ()

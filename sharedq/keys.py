@@ -27,6 +27,9 @@ class QueueKeys:
     waiters: str
     handles: str
     locks: str
+    marks: str
+    #: Base: a holder of marks is appended.
+    marks_of: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +116,8 @@ def _queue_keys(tag: str, name: str) -> QueueKeys:
         waiters=f"{tag}:w:{name}",
         handles=f"{tag}:h:{name}",
         locks=f"{tag}:l:{name}",
+        marks=f"{tag}:k:{name}",
+        marks_of=f"{tag}:k:{name}\n",
     )
 
 

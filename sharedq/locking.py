@@ -64,6 +64,9 @@ def unlock_call(connection: Connection, handle: Handle) -> ScriptCall:
             queue.groups,
             queue.members,
             queue.locks,
+            queue.marks,
+            queue.marks_of,
+            queue.handles,
         ),
         (connection.token, handle.name, handle.number),
     )

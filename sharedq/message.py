@@ -114,9 +114,10 @@ def decode(handle: Handle, reply: Reply, max_length: int) -> list[Message]:
 
 def _decode_grouped(handle: Handle, reply: Reply, max_length: int) -> list[Message]:
     """Of structure/get_grouped; segments that belong together are put together."""
-    reason, length, (_, left, segments, *locked), *records = reply
+    reason, length, (_, left, segments, *for_handle), *records = reply
     handle.has_members = left not in (None, b"0")
-    handle.may_hold_lock = locked not in ([], [0])
+    if for_handle:
+        handle.may_hold_lock, handle.may_meet_marks = map(bool, for_handle)
     messages = _decode_records(handle, [b"", b"", *records])
     first = messages[0]
     if int(segments):

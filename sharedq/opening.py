@@ -23,6 +23,7 @@ _MODES = (
     (OpenOption.INPUT_SHARED, "I"),
     (OpenOption.INPUT_EXCLUSIVE, "X"),
     (OpenOption.BROWSE, "B"),
+    (OpenOption.CO_OP, "C"),
     (OpenOption.OUTPUT, "O"),
     (OpenOption.INQUIRE, "Q"),
     (OpenOption.SET, "S"),
@@ -134,7 +135,13 @@ def _open_route(connection: Connection, name: str, route: Route, checks: tuple[s
         default_priority=None if first is None else first.def_priority,
         default_persistence=None if first is None else int(first.def_persistence == "YES"),
         is_registered=True,
+        may_hold_marks=bool(options & OpenOption.CO_OP),
+        mark_ms=_mark_interval_ms(connection) if options & OpenOption.CO_OP else -1,
     )
+
+
+def _mark_interval_ms(connection: Connection) -> int:
+    return Repository(connection.group, connection.qmgr_name).qmgr_attributes(connection.qmgr_name).mark_interval_ms
 
 
 def _create_dynamic(connection: Connection, od: MQOD, route: Route) -> Route:
@@ -160,10 +167,16 @@ def close_handle(connection: Connection, handle: Handle, options: CloseOption | 
         raise error_for(MQRC.HOBJ_ERROR, "MQCLOSE", handle.object_name)
     handle.is_closed = True
     connection.handles.pop(handle.number, None)
-    keys = handle.structure.keys
+    keys, queue = handle.structure.keys, handle.queue
     close_call: ScriptCall = (
         "structure/close",
-        [keys.owners, handle.queue.queue, handle.queue.handles, keys.holdings + connection.token],
+        [
+            keys.owners,
+            queue.queue,
+            queue.handles,
+            keys.holdings + connection.token,
+            *((queue.available, queue.marks, queue.marks_of) if handle.may_hold_marks else ()),
+        ],
         [connection.token, handle.name, handle.number],
     )
     # In one write; what dies between the two has its lock and its handle given back by its recovery.

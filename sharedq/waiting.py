@@ -16,7 +16,9 @@ from sharedq.refresh import refresh_definition, take_definition
 #: Longest time a connection blocks in Redis before it looks again, seconds.
 BLOCK_MAX_S = 30.0
 
-_STALE, _LOOK_AGAIN, _GROUPED = 1, 2, 3
+_STALE, _LOOK_AGAIN, _GROUPED, _MARKED = 1, 2, 3, 4
+#: Where a reply without a message tells when the next mark ends, ms from now.
+_MARK_ENDS = 2
 _FAIL_IF_QUIESCING = int(GetOption.FAIL_IF_QUIESCING)
 
 
@@ -55,24 +57,22 @@ def call_or_wait(
             return reply
         if reply[0] == _STALE:
             take_definition(handle, reply)
-        elif reply[0] == _GROUPED:
-            handle.has_members = True
+        elif reply[0] in (_GROUPED, _MARKED):
+            handle.has_members = handle.has_members or reply[0] == _GROUPED
+            handle.may_meet_marks = handle.may_meet_marks or reply[0] == _MARKED
         elif reply[0] == _LOOK_AGAIN:
             horizon = int(reply[1] or 0)
             waiter = _next_waiter(reply, 2, waiter)
         elif reply[0] == MQRC.NO_MSG_AVAILABLE and is_waiting:
-            if connection.is_quiescing and options & _FAIL_IF_QUIESCING:
-                stop_waiting(connection, handle)
-                raise error_for(MQRC.Q_MGR_QUIESCING, "MQGET", handle.object_name)
-            if left_s <= 0:
-                stop_waiting(connection, handle)
-                raise error_for(MQRC.NO_MSG_AVAILABLE, "MQGET", handle.object_name, f"waited {wait_ms} ms")
             horizon = 0
             waiter = _next_waiter(reply, 1, waiter)
+            block_s = _until_mark_ends(reply, left_s)
+            # Known before it is asked whether the manager quiesces: who notices that later finds it blocking here.
             connection.waits_on(wake_key)
             try:
+                _check_wait(connection, handle, options, wait_ms, left_s)
                 # The wake-up and the next look are one write: see Link.block_then_call.
-                _, reply = connection.block_then_call(wake_key, max(left_s, 0.001), *make_call(waiter, 0))
+                _, reply = connection.block_then_call(wake_key, max(block_s, 0.001), *make_call(waiter, 0))
             finally:
                 connection.waits_on(None)
             continue
@@ -85,12 +85,28 @@ def call_or_wait(
         reply = None
 
 
+def _check_wait(connection: Connection, handle: Handle, options: int, wait_ms: int, left_s: float) -> None:
+    """Raise when the wait is canceled (2161), or its interval has ended (2033); it is no waiter then."""
+    if connection.is_quiescing and options & _FAIL_IF_QUIESCING:
+        stop_waiting(connection, handle)
+        raise error_for(MQRC.Q_MGR_QUIESCING, "MQGET", handle.object_name)
+    if left_s <= 0:
+        stop_waiting(connection, handle)
+        raise error_for(MQRC.NO_MSG_AVAILABLE, "MQGET", handle.object_name, f"waited {wait_ms} ms")
+
+
 def _next_waiter(reply: Reply, position: int, waiter: bytes) -> bytes:
     """How to wait from now on: a browse that locks may have been told to wait as any other browse."""
-    return reply[position] if len(reply) > position else waiter
+    return reply[position] or waiter if len(reply) > position else waiter
+
+
+def _until_mark_ends(reply: Reply, left_s: float) -> float:
+    """How long to block: what is passed over because it is marked may become eligible before anything arrives."""
+    return min(left_s, int(reply[_MARK_ENDS]) / 1000) if len(reply) > _MARK_ENDS else left_s
 
 
 def stop_waiting(connection: Connection, handle: Handle) -> None:
+    """Take the connection off the waiters; a wake-up that it got meanwhile goes to another."""
     keys, queue = handle.structure.keys, handle.queue
     connection.checked_call(
         "structure/unwait",

@@ -39,13 +39,15 @@ GET_EXCLUSIONS: Final[Pairs] = (
     (_G.WAIT, _G.SET_SIGNAL),
     # Marks are kept for single messages: neither for what is locked nor for a place in a logical order.
     (_MARKS, _G.LOCK | _GROUPINGS),
-    (_G.MARK_BROWSE_HANDLE, _G.UNMARK_BROWSE_HANDLE),
-    (_G.MARK_BROWSE_CO_OP, _G.UNMARK_BROWSE_CO_OP),
+    # What was passed over cannot be unmarked, and nothing is marked and unmarked at once.
+    (_G.UNMARK_BROWSE_HANDLE, _G.MARK_BROWSE_HANDLE | _G.UNMARKED_BROWSE_MSG),
+    (_G.UNMARK_BROWSE_CO_OP, _G.MARK_BROWSE_CO_OP | _G.UNMARKED_BROWSE_MSG),
 )
 
 #: An option, and the options of which it needs at least one.
 GET_NEEDS: Final[Pairs] = (
     (_G.LOCK, _BROWSES),
+    (_MARKS, _BROWSES),
     (_G.MARK_SKIP_BACKOUT, _G.SYNCPOINT),
 )
 

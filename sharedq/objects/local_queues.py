@@ -140,7 +140,7 @@ class LocalQueues:
             "structure/delete_queue",
             [
                 *(keys.sequence, queue.queue, queue.available, queue.index, queue.groups, queue.waiters),
-                *(queue.handles, keys.trash, keys.set_aside, queue.members),
+                *(queue.handles, keys.trash, keys.set_aside, queue.members, queue.marks),
             ],
             [name, mode, version],
         )

@@ -20,7 +20,7 @@ ALL_SECTIONS = (*SECTIONS, "MEMORY", "USES", "SOURCE")
 WRITES = {"DEL", "UNLINK", "RENAME", "INCR", "INCRBY", "HSET", "HSETNX", "HDEL", "HINCRBY"}
 WRITES |= {"ZADD", "ZREM", "ZPOPMIN", "SADD", "SREM", "RPUSH", "LPUSH", "LTRIM", "XADD"}
 READS = {"EXISTS", "HGET", "HMGET", "HEXISTS", "HLEN", "HSTRLEN", "HKEYS", "LLEN", "LRANGE", "SMEMBERS", "TIME"}
-READS |= {"ZCARD", "ZRANGE", "ZRANGEBYLEX", "ZRANGEBYSCORE", "ZSCORE"}
+READS |= {"ZCARD", "ZCOUNT", "ZRANGE", "ZRANGEBYLEX", "ZRANGEBYSCORE", "ZSCORE"}
 #: How a script makes sure, itself or by a piece of the prelude, that its caller may still change anything.
 FENCES = (
     r"\bis_fenced\(",

@@ -125,7 +125,7 @@ def test_the_expiry_job_discards_members(group: TestGroup) -> None:
     listed: Any = group.group.client().zrange(keys.expiry, 0, -1)
     ids = [entry.rpartition(b" ")[2] for entry in listed]
     script_keys = [keys.owners, keys.messages, keys.expiry, names.available, names.index, keys.journal]
-    script_keys += [names.queue, names.groups, names.members]
+    script_keys += [names.queue, names.groups, names.members, names.marks, names.marks_of]
     reply = connection.connection.checked_call(
         "structure/expire", script_keys, [connection.connection.token, "Q", "0", *ids]
     )

@@ -1,7 +1,8 @@
 --[[
 Open handles of a queue: `h` maps token#handle to a mode text of the letters I (input), X (exclusive input),
-B (browse), O (output), Q (inquire), S (set); counters stand in the queue's hash.
+B (browse), C (browse, co-operating), O (output), Q (inquire), S (set); counters stand in the queue's hash.
 ]]
+-- True when it was the last of those that co-operate.
 local function give_back_handle(queue, handle)
     local mode = redis.call("HGET", queue.h, handle)
     if not mode then return end
@@ -10,4 +11,5 @@ local function give_back_handle(queue, handle)
     if string.find(mode, "[IX]") then redis.call("HINCRBY", queue.q, "ip", -1) end
     if string.find(mode, "X", 1, true) then redis.call("HDEL", queue.q, "xo") end
     if string.find(mode, "O", 1, true) then redis.call("HINCRBY", queue.q, "op", -1) end
+    return string.find(mode, "C", 1, true) and redis.call("HINCRBY", queue.q, "co", -1) <= 0
 end

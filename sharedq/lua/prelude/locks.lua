@@ -4,11 +4,12 @@ were got, so nobody meets it or passes over it; the hash `l` of the queue has fo
 and scores, and `lk` in the queue's hash counts the messages.
 For its own handle it is on the queue: a call of that handle takes the lock off first, looks, and locks again what must
 stay locked. Between the two nobody else looks, because that is one script.
-A queue is given as a table: name, q, a, i, w, g, r, l (keys).
+A queue is given as a table: name, q, a, i, w, g, r, l (keys). `marks` is what prelude/marks made for it; nil where
+nothing is marked.
 USES place
 ]]
 -- What the handle had locked stands where it stood; nobody is told of it. Returns it, in its order.
-local function take_lock_off(queue, messages, expiry, handle)
+local function take_lock_off(queue, messages, expiry, handle, marks)
     local text = redis.call("HGET", queue.l, handle)
     if not text then return {} end
     redis.call("HDEL", queue.l, handle)
@@ -17,18 +18,20 @@ local function take_lock_off(queue, messages, expiry, handle)
         local item = { id = id, score = tonumber(score), record = redis.call("HGET", messages, id) }
         if not (needs_look(id) and is_member(queue, item.record)) then redis.call("ZADD", queue.a, score, id) end
         if needs_look(id) then item.level = look_after(queue, messages, expiry, 1, id, item.score, item.record) end
+        if marks then marks.show(item) end
         items[#items + 1] = item
     end
     redis.call("HINCRBY", queue.q, "lk", -#items)
     return items
 end
 
-local function lock(queue, messages, expiry, handle, items)
+local function lock(queue, messages, expiry, handle, items, marks)
     if #items == 0 then return end
     local pairs_text = {}
     for position, item in ipairs(items) do
         redis.call("ZREM", queue.a, item.id)
         if needs_look(item.id) then look_after(queue, messages, expiry, -1, item.id, item.score, item.record) end
+        if marks then marks.hide(item.id) end
         pairs_text[position] = string.format("%s:%.0f", item.id, item.score)
     end
     redis.call("HSET", queue.l, handle, table.concat(pairs_text, " "))
@@ -45,8 +48,8 @@ local function tell_waiters(queue, own, wake_base, items)
 end
 
 -- The end of a lock for good; returns how many messages it held.
-local function unlock(queue, messages, own, expiry, wake_base, handle)
-    local items = take_lock_off(queue, messages, expiry, handle)
+local function unlock(queue, messages, own, expiry, wake_base, handle, marks)
+    local items = take_lock_off(queue, messages, expiry, handle, marks)
     tell_waiters(queue, own, wake_base, items)
     return #items
 end

@@ -7,6 +7,8 @@ What is wanted is a table; "" asks nothing, and all that is asked must hold:
   level    2 the whole group must be there, 1 the logical message, 0 neither
   firsts   true: only what begins something: MsgSeqNumber 1, Offset 0
   whole    true: what is found begins a logical message to be put together (Offset 0)
+  skips    nil, or a function: messages whose id it says true to are passed over
+  leap     nil, or a function: of a set's key and a place, a place up to which all is passed over
 Every search has its sources: sets or stretches of the index, by place, that hold all that can fit and little else.
 From each the first that fits is taken, and of these the first by place. A source is looked at up to LOOKED_MAX
 messages that do not fit; where that was not enough, the place is told from which on to look again.
@@ -48,6 +50,7 @@ end
 local function find_wanted(queue, messages, want, after)
     local best, horizon
     local function offer(id, score)
+        if want.skips and want.skips(id) then return false end
         local record = redis.call("HGET", messages, id)
         if not fits(queue, messages, want, id, record) then return false end
         if not best or score < best.score then best = { id = id, score = score, record = record } end
@@ -58,7 +61,7 @@ local function find_wanted(queue, messages, want, after)
     end
 
     local function look_in_set(key)
-        local from = after
+        local from = want.leap and want.leap(key, after) or after
         for _, count in ipairs(PAGES) do
             local found = redis.call(
                 "ZRANGEBYSCORE", key, "(" .. string.format("%.0f", from), "+inf", "WITHSCORES", "LIMIT", 0, count

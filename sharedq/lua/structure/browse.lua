@@ -21,7 +21,7 @@ ARGV
   7  journal_max
   8  id, 9 number, 10 prefix, 11 msgid, 12 correl   the selection
 REPLY       { 0, length of the body, id, record, score } | { 1, version, definition } stale
-            | { 3 } members of groups are there: structure/get_grouped knows of them | { reason }
+            | { 3 } members of groups are there, { 4 } marked messages: structure/get_grouped knows of them | { reason }
 REASONS     2009 CONNECTION_BROKEN | 2052 Q_DELETED | 2033 NO_MSG_AVAILABLE | 2034 NO_MSG_UNDER_CURSOR
             | 2219 CALL_IN_PROGRESS
 INVARIANTS  1 one state, 2 fencing
@@ -32,14 +32,14 @@ local own, messages, expiry = KEYS[1], KEYS[2], KEYS[7]
 local queue = { name = ARGV[2], q = KEYS[3], a = KEYS[4], i = KEYS[5], w = KEYS[6] }
 local owner, cursor, length_max = ARGV[1], tonumber(ARGV[4]), tonumber(ARGV[5])
 local selection = { id = ARGV[8], number = ARGV[9], prefix = ARGV[10], msgid = ARGV[11], correl = ARGV[12] }
-local STALE, GROUPED, EXPIRED_MAX = 1, 3, 100
+local STALE, GROUPED, MARKED, EXPIRED_MAX = 1, 3, 4, 100
 
 local waiting = redis.call("HGET", own, owner)
 if not waiting then return { MQRC.CONNECTION_BROKEN } end
-local version, members = unpack(redis.call("HMGET", queue.q, "ver", "gm"))
+local version, members, marked = unpack(redis.call("HMGET", queue.q, "ver", "gm", "mk"))
 -- Who was woken owes the queue a look, and stays noted until it has looked: its recovery passes the wake-up on.
 if version and version ~= ARGV[3] then return { STALE, version, redis.call("HGET", queue.q, "def") } end
-if version and (members or "0") ~= "0" then return { GROUPED } end
+if version and ((members or "0") ~= "0" or marked) then return { marked and MARKED or GROUPED } end
 if waiting ~= "" and stop_waiting(queue, own, owner, waiting, KEYS[8]) then return { MQRC.CALL_IN_PROGRESS } end
 if not version then return { MQRC.Q_DELETED } end
 

@@ -15,6 +15,7 @@ KEYS
   8  trash      hash    what is set aside -> the queue it was on
   9  set_aside  base    sets of what is set aside
   10 members    zset    members of groups, by score
+  11 marks      hash    what is left of marks
 ARGV
   1  queue_name
   2  mode      delete: refused unless empty | purge: delete with what is on it | clear: empty it
@@ -47,7 +48,7 @@ for _, set in ipairs({ queue.a, KEYS[10] }) do
         reply[#reply + 1] = number
     end
 end
-redis.call("HDEL", queue.q, "gm")
-redis.call("UNLINK", KEYS[4], KEYS[5])
+redis.call("HDEL", queue.q, "gm", "mk")
+redis.call("UNLINK", KEYS[4], KEYS[5], KEYS[11])
 if mode ~= "clear" then redis.call("UNLINK", queue.q, KEYS[6]) end
 return reply

@@ -12,6 +12,8 @@ KEYS
   7  queue     hash    counters
   8  groups    hash    what is there of groups on that queue
   9  members   zset    its members of groups, by score
+  10 marks     hash    message id -> holders of marks
+  11 marks_base base   marks by holder
 ARGV
   1  caller
   2  queue_name
@@ -21,12 +23,12 @@ REPLY       { 0, discarded } | { reason }
 REASONS     2009 CONNECTION_BROKEN
 INVARIANTS  1 one state, 2 fencing, 4 bounded
 COST        O(ids * log depth)
-USES        fence, place, journal
+USES        fence, place, marks, journal
 ]]
 local own, messages, expiry = KEYS[1], KEYS[2], KEYS[3]
-local queue = { name = ARGV[2], q = KEYS[7], a = KEYS[4], i = KEYS[5], g = KEYS[8], r = KEYS[9] }
+local queue = { name = ARGV[2], q = KEYS[7], a = KEYS[4], i = KEYS[5], g = KEYS[8], r = KEYS[9], k = KEYS[10] }
 if is_fenced(own, ARGV[1]) then return { MQRC.CONNECTION_BROKEN } end
-local gone = {}
+local gone, marks = {}, marks_of(queue, KEYS[11])
 for position = 4, #ARGV do
     local id = ARGV[position]
     local score, record = redis.call("ZSCORE", queue.a, id), redis.call("HGET", messages, id)
@@ -34,6 +36,7 @@ for position = 4, #ARGV do
     if score and record and is_expired(record) then
         redis.call("ZREM", queue.a, id)
         look_after(queue, messages, expiry, -1, id, tonumber(score), record)
+        marks.drop(id)
         gone[#gone + 1] = id
     elseif not record then
         redis.call("ZREM", expiry, queue.name .. " " .. id)

@@ -32,7 +32,7 @@ ARGV
   12 id, 13 number, 14 prefix, 15 msgid, 16 correl   the selection; absent for any message
 REPLY       { 0 | 2079 | 2080, length of the first body, id, record, ... } | { 1, version, definition } stale
             | { 2, "" } look again: only expired messages were found
-            | { 3 } members of groups are there: structure/get_grouped knows of them | { reason }
+            | { 3 } members of groups are there, { 4 } marked messages: structure/get_grouped knows of them | { reason }
 REASONS     2009 CONNECTION_BROKEN | 2052 Q_DELETED | 2033 NO_MSG_AVAILABLE | 2034 NO_MSG_UNDER_CURSOR
             | 2219 CALL_IN_PROGRESS | 2003 BACKED_OUT ("=" only) | 2079 TRUNCATED_MSG_ACCEPTED | 2080 TRUNCATED_MSG_FAILED
 INVARIANTS  1 one state, 2 fencing, 5 position, 8 once
@@ -41,14 +41,14 @@ USES        place, select, waiting, unit_of_work, journal
 ]]
 local own, messages, unit = KEYS[1], KEYS[2], KEYS[7]
 local owner, unit_id, mode, length_max = ARGV[1], ARGV[5], ARGV[6], tonumber(ARGV[7])
-local STALE, LOOK_AGAIN, GROUPED = 1, 2, 3
+local STALE, LOOK_AGAIN, GROUPED, MARKED = 1, 2, 3, 4
 
-local waiting, state = redis.call("HGET", own, owner), redis.call("HMGET", KEYS[3], "ver", "gm")
+local waiting, state = redis.call("HGET", own, owner), redis.call("HMGET", KEYS[3], "ver", "gm", "mk")
 local version = state[1]
 if not waiting then return { MQRC.CONNECTION_BROKEN } end
 -- Sent in one write behind a commit, which failed or has chunks left: its unit of work is still there.
 if ARGV[10] == "=" and redis.call("EXISTS", unit) == 1 then return { MQRC.BACKED_OUT } end
-if version == ARGV[3] and (state[2] or "0") ~= "0" then return { GROUPED } end
+if version == ARGV[3] and ((state[2] or "0") ~= "0" or state[3]) then return { state[3] and MARKED or GROUPED } end
 
 -- The common case first, before any function is made: plain messages that fit, from the front of the queue.
 local popped

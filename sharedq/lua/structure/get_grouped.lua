@@ -1,6 +1,6 @@
 --[[
-structure/get_grouped.lua - MQGET where groups, segments or locks count: they are asked for, members of groups are
-there, or the handle has something locked.
+structure/get_grouped.lua - MQGET where groups, segments, locks or marks count: they are asked for, members of groups or
+marked messages are there, or the handle has something locked.
 
 Takes or browses. What structure/get and structure/browse do for queues without members, this does for all: plain
 messages and members stand in two sets, and completeness is known by what prelude/groups counts. A logical message
@@ -20,7 +20,10 @@ KEYS
   11 wake_base  base    keys that waiting connections block on
   12 groups     hash    what is there of groups
   13 members    zset    members of groups, by score
-  14 locks      hash    what handles have locked; only with ARGV 28
+  14 locks      hash    what handles have locked; this and what follows only with ARGV 28
+  15 marks      hash    message id -> holders of marks
+  16 marks_base base    marks by holder
+  17 handles    hash    open handles
 ARGV
   1  owner        owner token of the caller
   2  queue_name
@@ -44,20 +47,26 @@ ARGV
   25 whole        1: put logical messages together
   26 under_cursor 1: the id is of the message under the browse cursor
   27 unit_is_open 1: the connection has a unit of work under way (2255)
-  28 handle       number of a handle that has something locked, or asks for it; absent where locks do not count
+  28 handle       number of the handle; absent where neither locks nor marks count
   29 lock         1: lock what is browsed
+  30 marking      letters: h mark for the handle, c for the co-operating set; H, C: unmark; s pass over what is marked;
+                  t the handle is of the co-operating set
+  31 mark_ms      how long a mark of the co-operating set lasts; -1 without an end
 REPLY       { 0 | 2079 | 2080, length of the first message, { score of the first, members left on the queue, segments
-            used of those returned, or 0 [, messages locked now] }, id, record, ... } | { 1, version, definition } stale
-            | { 2, horizon [, "B"] } look again | { 2033 [, "B"] } wait as a browse from now on | { reason }
+            used of those returned, or 0 [, messages locked now, 1 while anything is marked] }, id, record, ... }
+            | { 1, version, definition } stale | { 2, horizon [, "B"] } look again
+            | { 2033 [, "B" wait as a browse from now on, or ""] [, ms until a mark ends] }
+            | { 4 } messages are marked: say the handle | { reason }
 REASONS     2009 CONNECTION_BROKEN | 2052 Q_DELETED | 2033 NO_MSG_AVAILABLE | 2034 NO_MSG_UNDER_CURSOR
             | 2219 CALL_IN_PROGRESS | 2003 BACKED_OUT ("=" only) | 2079 TRUNCATED_MSG_ACCEPTED | 2080 TRUNCATED_MSG_FAILED
-            | 2245 INCONSISTENT_UOW | 2247 MATCH_OPTIONS_ERROR | 2255 UOW_NOT_AVAILABLE
+            | 2200 MSG_MARKED_BROWSE_CO_OP | 2245 INCONSISTENT_UOW | 2247 MATCH_OPTIONS_ERROR | 2255 UOW_NOT_AVAILABLE
 INVARIANTS  1 one state, 2 fencing, 5 position, 8 once
 COST        O(count * log depth); segments of the logical message that is put together, or is locked
-USES        place, sources, waiting, unit_of_work, journal, locks
+USES        place, sources, waiting, unit_of_work, journal, locks, marks
 ]]
 local own, messages, unit, expiry = KEYS[1], KEYS[2], KEYS[7], KEYS[8]
 local queue = { name = ARGV[2], q = KEYS[3], a = KEYS[4], i = KEYS[5], w = KEYS[6], g = KEYS[12], r = KEYS[13], l = KEYS[14] }
+queue.k, queue.h = KEYS[15], KEYS[17]
 local owner, count, unit_id, mode, length_max = ARGV[1], tonumber(ARGV[4]), ARGV[5], ARGV[6], tonumber(ARGV[7])
 local truncate, bytes_max, wait_text = ARGV[8] == "1", tonumber(ARGV[9]), ARGV[10]
 local is_fixed, is_under_cursor = ARGV[23] == "1", ARGV[26] == "1"
@@ -66,19 +75,38 @@ local want = {
     offset = ARGV[20], level = tonumber(ARGV[21]), firsts = ARGV[22] == "1", whole = ARGV[25] == "1",
 }
 local handle, asks_lock = ARGV[28] and owner .. "#" .. ARGV[28], ARGV[29] == "1"
-local STALE, LOOK_AGAIN, EXPIRED_MAX, OPERATION_MAX = 1, 2, 100, 100
+local marking = ARGV[30] or ""
+local STALE, LOOK_AGAIN, MARKED, EXPIRED_MAX, OPERATION_MAX = 1, 2, 4, 100, 100
 
 local waiting = redis.call("HGET", own, owner)
 if not waiting then return { MQRC.CONNECTION_BROKEN } end
 if wait_text == "=" and redis.call("EXISTS", unit) == 1 then return { MQRC.BACKED_OUT } end
-local version, left = unpack(redis.call("HMGET", queue.q, "ver", "gm"))
+local version, left, marked = unpack(redis.call("HMGET", queue.q, "ver", "gm", "mk"))
 -- Who was woken owes the queue a look, and stays noted until it has looked: its recovery passes the wake-up on.
 if version and version ~= ARGV[3] then return { STALE, version, redis.call("HGET", queue.q, "def") } end
+if version and marked and not handle then return { MARKED } end
 if waiting ~= "" and stop_waiting(queue, own, owner, waiting, KEYS[9]) then return { MQRC.CALL_IN_PROGRESS } end
 if not version then return { MQRC.Q_DELETED } end
 
 -- From here to `settle` what the handle has locked is on the queue, for this call to find.
-local mine = handle and take_lock_off(queue, messages, expiry, handle) or {}
+local marks = (marked or marking ~= "") and marks_of(queue, KEYS[16]) or nil
+local mine = handle and take_lock_off(queue, messages, expiry, handle, marks) or {}
+
+local function asks(letter)
+    return string.find(marking, letter, 1, true) ~= nil
+end
+
+local mark_ends_in = marks and marks.end_overdue()
+if marks and asks("s") then
+    local holders = asks("t") and { handle, "C" } or { handle }
+    want.skips = function(id)
+        for _, holder in ipairs(holders) do
+            if marks.is_marked(id, holder) then return true end
+        end
+        return false
+    end
+    want.leap = function(key, from) return marks.skip(key, key == queue.r, from, holders) end
+end
 local is_woken = string.sub(waiting, 1, 1) == "K"
 local after = tonumber(ARGV[12])
 -- Something came since this search began: it may be where the search has been already.
@@ -87,6 +115,7 @@ if not is_woken then after = math.max(after, tonumber(ARGV[13])) end
 local expired = {}
 local function take_out(item)
     redis.call("ZREM", queue.a, item.id)
+    if marks then marks.drop(item.id) end
     if needs_look(item.id) then look_after(queue, messages, expiry, -1, item.id, item.score, item.record) end
 end
 
@@ -184,9 +213,12 @@ local function settle(reply, items)
             into[#into + 1] = item
         end
     end
-    lock(queue, messages, expiry, handle, to_lock)
+    lock(queue, messages, expiry, handle, to_lock, marks)
     tell_waiters(queue, own, KEYS[11], to_free)
-    if items then reply[3][2], reply[3][4] = redis.call("HGET", queue.q, "gm") or "0", #to_lock end
+    if items then
+        local state = redis.call("HMGET", queue.q, "gm", "mk")
+        reply[3][2], reply[3][4], reply[3][5] = state[1] or "0", #to_lock, state[2] and 1 or 0
+    end
 end
 
 local function finish(reply, items)
@@ -207,6 +239,10 @@ if not items then
     -- Also where it has to look again: whatever comes from now on wakes it, and its search begins anew.
     if wait_text ~= "" and wait_text ~= "=" then start_waiting(queue, own, owner, wait_text) end
     if wait_text == "B" and ARGV[10] ~= "B" then reply[#reply + 1] = wait_text end
+    -- What is passed over because it is marked becomes eligible then.
+    if not horizon and asks("s") and asks("t") and mark_ends_in then
+        reply[2], reply[3] = reply[2] or "", mark_ends_in
+    end
     return reply
 end
 
@@ -257,6 +293,16 @@ local function give(item)
 end
 
 for _, item in ipairs(items) do give(item) end
+if marking ~= "" and reply[1] ~= MQRC.TRUNCATED_MSG_FAILED then
+    if asks("c") and marks.is_marked(first.id, "C") then return refuse(MQRC.MSG_MARKED_BROWSE_CO_OP) end
+    if asks("h") then marks.mark(first, handle) end
+    if asks("c") then marks.mark(first, "C", ARGV[31] == "-1" and "inf" or now_ms() + tonumber(ARGV[31])) end
+    if asks("H") then marks.unmark(first.id, handle) end
+    if asks("C") and marks.is_marked(first.id, "C") then
+        marks.unmark(first.id, "C")
+        wake_everyone(queue, own, KEYS[11])
+    end
+end
 if mode == "b" and not (asks_lock and reply[1] == MQRC.TRUNCATED_MSG_FAILED) then return finish(reply, items) end
 if reply[1] == MQRC.TRUNCATED_MSG_FAILED then
     -- A woken getter whose buffer is too small leaves the message to whoever else waits.

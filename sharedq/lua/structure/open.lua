@@ -36,6 +36,7 @@ elseif string.find(mode, "I", 1, true) and state[4] then
 end
 if string.find(mode, "[IX]") then redis.call("HINCRBY", queue, "ip", 1) end
 if string.find(mode, "O", 1, true) then redis.call("HINCRBY", queue, "op", 1) end
+if string.find(mode, "C", 1, true) then redis.call("HINCRBY", queue, "co", 1) end
 redis.call("HSET", handles, owner .. "#" .. ARGV[3], mode .. " " .. ARGV[5])
 redis.call("SADD", holdings, ARGV[2] .. "\n" .. ARGV[3])
 return { 0, state[1], state[2] }

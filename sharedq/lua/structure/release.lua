@@ -1,5 +1,5 @@
 --[[
-structure/release.lua - a dead owner's unit of work is resolved: give back its handles and their locks, forget it.
+structure/release.lua - a dead owner's unit of work is resolved: give back its handles, their locks and marks, forget it.
 
 A wake-up that it got and never used is passed on to those who wait on that queue.
 
@@ -12,7 +12,8 @@ KEYS
   6  wake_base  base
   7  messages   hash  message id -> record
   8  expiry     zset  expiry times
-  9.. for each queue it holds something of: queue, available, index, waiters, handles, groups, members, locks
+  9.. for each queue it holds something of: queue, available, index, waiters, handles, groups, members, locks, marks,
+      and the base of its marks by holder
 ARGV
   1  caller     owner token of the recoverer
   2  owner      the dead owner
@@ -21,7 +22,7 @@ REPLY       { 0 } | { 1 } its unit of work is not resolved yet | { reason }
 REASONS     2009 CONNECTION_BROKEN
 INVARIANTS  1 one state, 2 fencing, 5 position, 6 sequence under failure
 COST        O(handles of the owner, and what they have locked, * log depth + waiters, at most 256)
-USES        fence, place, waiting, handles, locks
+USES        fence, place, waiting, handles, locks, marks
 ]]
 local own, dead, holdings = KEYS[1], KEYS[2], KEYS[4]
 local caller, owner = ARGV[1], ARGV[2]
@@ -33,18 +34,21 @@ if redis.call("EXISTS", KEYS[3]) == 1 then return { NOT_RESOLVED } end
 
 local queues = {}
 for position = 3, #ARGV do
-    local key = 9 + (position - 3) * 8
+    local key = 9 + (position - 3) * 10
     queues[ARGV[position]] = {
         name = ARGV[position], q = KEYS[key], a = KEYS[key + 1], i = KEYS[key + 2], w = KEYS[key + 3],
         h = KEYS[key + 4], g = KEYS[key + 5], r = KEYS[key + 6], l = KEYS[key + 7],
+        k = KEYS[key + 8], marks_base = KEYS[key + 9],
     }
 end
 for _, holding in ipairs(redis.call("SMEMBERS", holdings)) do
     local queue_name, handle = string.match(holding, "^(.*)\n([^\n]*)$")
     local queue = queues[queue_name]
     if queue then
-        unlock(queue, KEYS[7], own, KEYS[8], KEYS[6], owner .. "#" .. handle)
-        give_back_handle(queue, owner .. "#" .. handle)
+        local marks = marks_of(queue, queue.marks_base)
+        unlock(queue, KEYS[7], own, KEYS[8], KEYS[6], owner .. "#" .. handle, marks)
+        marks.end_holder(owner .. "#" .. handle)
+        if give_back_handle(queue, owner .. "#" .. handle) then marks.end_holder("C") end
     end
 end
 

@@ -57,6 +57,14 @@ NOT_VALID_WITH = {
 REFUSED = {
     frozenset((option, other)) for option, others in NOT_VALID_WITH.items() for other in others.split()
 }
+#: Not in the text; IBM's reference has them with browsing only.
+MARKS = (
+    GetOption.MARK_BROWSE_HANDLE,
+    GetOption.MARK_BROWSE_CO_OP,
+    GetOption.UNMARK_BROWSE_HANDLE,
+    GetOption.UNMARK_BROWSE_CO_OP,
+    GetOption.UNMARKED_BROWSE_MSG,
+)
 BROWSES = ("GMBRWF", "GMBRWN", "GMBRWC")
 DEFAULT_MATCH = MatchOption.MATCH_MSG_ID | MatchOption.MATCH_CORREL_ID
 
@@ -118,7 +126,7 @@ def test_get_refuses_bits_without_a_name() -> None:
         bit = 1 << position
         is_known = any(int(option) == bit for option in GetOption)
         alone = check_get_options(bit, 0) == MQRC.NONE
-        needs_company = bit in (GetOption.LOCK, GetOption.MARK_SKIP_BACKOUT)
+        needs_company = bit in (GetOption.LOCK, GetOption.MARK_SKIP_BACKOUT, *MARKS)
         assert alone == (is_known and not needs_company), hex(bit)
     assert check_get_options(-1, 0) == MQRC.OPTIONS_ERROR
 
