@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 ScriptCall = tuple[str, Sequence[str], Sequence[Argument]]
 
-#: MAXUMSGS until the manager's attributes say otherwise.
+#: MAXUMSGS of a manager whose attributes nobody has written yet.
 DEFAULT_MAX_UNCOMMITTED = 10_000
 
 # Looked up as a member, it costs each call a tenth of a microsecond a reply.
@@ -84,12 +84,14 @@ class Connection:
         info = json.dumps({"appl": self.appl_name, "pid": os.getpid(), "tag": self.tag[1:]})
         reply = self._link.call(
             "admin/connect",
-            [keys.owners, keys.fence, keys.tags, keys.members, keys.leases],
+            [keys.owners, keys.fence, keys.tags, keys.members, keys.leases, keys.qmgr],
             (*self._owner_arguments(), info, self.tag, int(self._is_internal)),
         )
         if reply[0]:
             detail = f"held by {reply[1].decode()}" if reply[1] else ""
             raise error_for(MQRC(reply[0]), "MQCONNX", self.qmgr_name, detail)
+        if reply[2]:
+            self.max_uncommitted = int(reply[2])
 
     # -- calls ---------------------------------------------------------------------------------------------------
 

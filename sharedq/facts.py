@@ -11,12 +11,14 @@ from functools import lru_cache
 class QueueFacts:
     """Attributes that decide a put or a get; those of one version of a definition.
 
-    ``max_msg_length`` is in bytes, ``default_persistence`` 0 or 1.
+    ``max_msg_length`` is in bytes, ``default_persistence`` 0 or 1. ``is_group_indexed``: what begins a group is never
+    placed with the priorities 0 and 1, which the queue manager keeps for itself.
     """
 
     is_put_inhibited: bool
     is_get_inhibited: bool
     is_fifo: bool
+    is_group_indexed: bool
     is_transmission: bool
     default_priority: int
     default_persistence: int
@@ -32,6 +34,7 @@ class QueueFacts:
             is_put_inhibited=fields["put"] == "DISABLED",
             is_get_inhibited=fields["get"] == "DISABLED",
             is_fifo=fields["msg_delivery_sequence"] == "FIFO",
+            is_group_indexed=fields["index_type"] == "GROUPID" and fields["msg_delivery_sequence"] == "PRIORITY",
             is_transmission=fields["usage"] == "XMITQ",
             default_priority=fields["def_priority"],
             default_persistence=int(fields["def_persistence"] == "YES"),

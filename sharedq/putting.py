@@ -12,6 +12,7 @@ from sharedq.handle import Handle
 from sharedq.logical import NOTHING, HandleOrder, PutPosition, after_put, put_position, split
 from sharedq.mqi.constants import (
     MQRC,
+    MsgFlag,
     MsgType,
     OpenOption,
     Persistence,
@@ -29,6 +30,8 @@ from sharedq.unit_of_work import CHUNK_MESSAGES
 
 #: One priority's share of the scores of a queue: room for 2^48 arrivals.
 PRIORITY_STEP = 1 << 48
+#: In a queue that is indexed by GroupId what begins a group is placed with this priority at least.
+GROUP_PRIORITY_MIN = 2
 #: Messages one script call stores, at most.
 BATCH_MESSAGES = 100
 #: Bytes of bodies one script call stores before the batch is split.
@@ -40,6 +43,7 @@ PENDING_MESSAGES = BATCH_MESSAGES
 
 # Plain integers: an operation on IntFlag members costs about a microsecond, and these are tested on every call.
 _SYNCPOINT = int(PutOption.SYNCPOINT)
+_IN_GROUP = int(MsgFlag.MSG_IN_GROUP | MsgFlag.LAST_MSG_IN_GROUP)
 _ASYNC_RESPONSE = int(PutOption.ASYNC_RESPONSE)
 _FAIL_IF_QUIESCING = int(PutOption.FAIL_IF_QUIESCING)
 _NEW_MSG_ID = int(PutOption.NEW_MSG_ID)
@@ -220,11 +224,17 @@ def _prepare(
         else:
             record = encode_record(md, body, connection.origin, put_time_ms, handle.destination or None)
         place = facts.default_priority if facts.is_fifo else md.priority
+        if facts.is_group_indexed and place < GROUP_PRIORITY_MIN and _begins_group(md):
+            place = GROUP_PRIORITY_MIN
         look = "x" if record_flags(record) & RECORD_NEEDS_LOOK else ""
         arguments.append(((MAX_PRIORITY - place) * PRIORITY_STEP, look, record))
         if is_journaled:
             details.append(journal_detail(md, len(body)))
     return warning, arguments, details
+
+
+def _begins_group(md: MQMD) -> bool:
+    return md.msg_seq_number == 1 and md.offset == 0 and bool(md.msg_flags & _IN_GROUP)
 
 
 def _conventional_record(connection: Connection, handle: Handle, md: MQMD, body: bytes, put_time_ms: int) -> bytes:

@@ -31,6 +31,8 @@ class Destination:
         """This destination in a transfer call."""
         facts = self.facts
         base = str((MAX_PRIORITY - facts.default_priority) * PRIORITY_STEP) if facts.is_fifo else ""
+        if facts.is_group_indexed:
+            base = "G"
         # What fits the transmission queue fits here: no need to measure each message.
         length_max = facts.max_msg_length if facts.max_msg_length < length_max_at_source else 0
         return (self.name, self.code, self.version, facts.max_depth, base, length_max)

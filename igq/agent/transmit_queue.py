@@ -28,6 +28,7 @@ _NOT_READ = QueueFacts(
     is_put_inhibited=False,
     is_get_inhibited=False,
     is_fifo=False,
+    is_group_indexed=False,
     is_transmission=False,
     default_priority=0,
     default_persistence=0,

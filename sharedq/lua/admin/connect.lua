@@ -10,6 +10,7 @@ KEYS
   3  tags     hash  scope + tag -> owner token
   4  members  hash  manager -> JSON
   5  leases   zset  incarnation or process -> deadline
+  6  qmgr     hash  manager -> JSON with its attributes
 ARGV
   1  owner
   2  qmgr
@@ -18,7 +19,7 @@ ARGV
   5  info     JSON, for DISPLAY CONN
   6  tag      "" or scope and tag
   7  internal 1: the manager's own connection, in any state
-REPLY       { 0 } | { reason, owner token in the way }
+REPLY       { 0, "", MAXUMSGS } | { reason, owner token in the way }
 REASONS     2009 CONNECTION_BROKEN | 2271 CONN_TAG_IN_USE | 2161 Q_MGR_QUIESCING
 INVARIANTS  2 fencing, 6 sequence under failure
 COST        O(log members)
@@ -39,4 +40,5 @@ if tag ~= "" then
     redis.call("HSET", tags, tag, owner)
 end
 redis.call("HSET", own, owner, ARGV[5])
-return { 0, "" }
+local attributes = redis.call("HGET", KEYS[6], ARGV[2])
+return { 0, "", attributes and cjson.decode(attributes).attributes.max_uncommitted_msgs or "" }

@@ -23,7 +23,8 @@ ARGV
   4  count        messages to move, at most
   5  journal_max
   6  is_fifo      1 when the transmit queue does not order by priority
-  7.. for each destination: name, code, version, MAXDEPTH, score base or "" for priority order, longest body or 0
+  7.. for each destination: name, code, version, MAXDEPTH, score base; "" for priority order, "G" for that of
+     a queue indexed by GroupId; longest body or 0
 REPLY       { 0, moved, left, [codes of unknown destinations], [stale names], [blocked ids], [their reasons] }
             | { 1 } the transmit queue changed | { reason }
 REASONS     2009 CONNECTION_BROKEN | 2085 UNKNOWN_OBJECT_NAME | in the list: 2053 Q_FULL | 2030 MSG_TOO_BIG_FOR_Q
@@ -49,7 +50,7 @@ for position = 7, #ARGV, 6 do
     local target = {
         name = ARGV[position], q = KEYS[key], a = KEYS[key + 1], i = KEYS[key + 2], w = KEYS[key + 3],
         g = KEYS[key + 4], r = KEYS[key + 5],
-        base = ARGV[position + 4] ~= "" and tonumber(ARGV[position + 4]),
+        base = tonumber(ARGV[position + 4]), lifts_groups = ARGV[position + 4] == "G",
         length_max = tonumber(ARGV[position + 5]),
         ids = {}, priorities = {}, records = {},
     }
@@ -66,6 +67,15 @@ for position = 7, #ARGV, 6 do
         target.new_code = ARGV[position + 1] ~= "0" and state[5] ~= ARGV[position + 1] and ARGV[position + 1]
         targets[ARGV[position + 1]] = target
     end
+end
+
+-- Priorities 0 and 1 are not for what begins a group.
+local LOWEST_OF_GROUPS = 7 * PRIORITY_STEP
+local function begins_group(record)
+    if not has(record, GROUP) then return false end
+    local _, _, at = identifier_offsets(record)
+    local seq, offset, flags = struct.unpack(">I4I4I4", record, at + 24)
+    return seq == 1 and offset == 0 and bit.band(flags, IN_GROUP + LAST_IN_GROUP) ~= 0
 end
 
 local unknown, blocked, reasons, is_blocked, expired = {}, {}, {}, {}, {}
@@ -102,6 +112,10 @@ for position = 1, #entries, 2 do
                     target.priorities[at] = (9 - string.byte(record, 2)) * PRIORITY_STEP
                 else
                     target.priorities[at] = math.floor(score / PRIORITY_STEP) * PRIORITY_STEP
+                end
+                if target.lifts_groups and target.priorities[at] > LOWEST_OF_GROUPS and needs_look(id)
+                    and begins_group(record) then
+                    target.priorities[at] = LOWEST_OF_GROUPS
                 end
                 if needs_look(id) then look_after(source, messages, expiry, -1, id, score, record) end
                 leaving[#leaving + 1] = id
