@@ -109,7 +109,12 @@ class Group:
         return self.deployment().client(key or self.keys.group)
 
     def _own_link(self) -> Link:
-        if self._link is None or self._link.is_broken:
+        # A server that has been away is found out before a call is risked on it, whose outcome would be unknown.
+        if self._link is not None and self._link.has_lost_server():
+            self._link.close()
+            self._link = None
+            self.deployment().forget()
+        if self._link is None:
             # Administrative calls never block, so silence means that Redis hangs or is paused.
             self._link = self.new_link(timeout_s=max(1.0, self.settings.lease_ms / 1000))
         return self._link

@@ -6,6 +6,7 @@ unknown, the link is broken for good, and its owner says so (MQRC_CONNECTION_BRO
 
 from __future__ import annotations
 
+import select
 import socket
 from collections.abc import Sequence
 from functools import lru_cache
@@ -14,6 +15,8 @@ from typing import Any, NoReturn
 import hiredis
 import redis
 from redis.connection import AbstractConnection
+from redis.exceptions import AskError, MovedError, NoScriptError, TryAgainError
+from tenacity import Retrying, retry_if_result, stop_after_delay, wait_random_exponential
 
 from sharedq.deployment import Deployment, Endpoint
 from sharedq.mqi.constants import MQRC
@@ -35,19 +38,18 @@ _WORDS: tuple[tuple[type[redis.ResponseError], str], ...] = (
     (redis.exceptions.OutOfMemoryError, "OOM"),
     (redis.exceptions.ReadOnlyError, "READONLY"),
     (redis.exceptions.NoPermissionError, "NOPERM"),
+    (redis.exceptions.MasterDownError, "MASTERDOWN"),
+    (redis.exceptions.ClusterDownError, "CLUSTERDOWN"),
 )
 #: What Redis answers when the server is no longer (or not yet) the right one to ask.
-_WRONG_SERVER = (
-    "READONLY",
-    "LOADING",
-    "MASTERDOWN",
-    "CLUSTERDOWN",
-    "MOVED",
-    "ASK",
-    "TRYAGAIN",
-    "UNBLOCKED",
-    "NOREPLICAS",
-)
+_WRONG_SERVER = ("READONLY", "LOADING", "MASTERDOWN", "CLUSTERDOWN", "UNBLOCKED", "NOREPLICAS")
+#: What Redis answers where it has done nothing of a call, for a reason that passes: it does not know the script,
+#: or a slot of the Cluster has moved (the first) or is about to.
+_UNDONE = (NoScriptError, MovedError, AskError, TryAgainError)
+#: How long a call waits for a slot to arrive at its new node, seconds. The keys of a structure are never apart: its
+#: scripts can run on the old node until the first key leaves, and on the new one when the last has come.
+_MOVE_LIMIT_S = 10.0
+_MOVE_PAUSE_MAX_S = 0.1
 
 
 def _pack(*words: Argument) -> bytes:
@@ -71,6 +73,14 @@ def _pack_call(name: str, keys: Sequence[str], args: Sequence[Argument]) -> byte
     # The keys are half of what is sent and the same at every call of a handle: packed once.
     count, head = _packed_head(name, tuple(keys))
     return b"*%d\r\n%b%b" % (count + len(args), head, _behind_count(_pack(*args)) if args else b"")
+
+
+def _pack_calls(calls: Sequence[tuple[str, Sequence[str], Sequence[Argument]]]) -> bytes:
+    return _pack_call(*calls[0]) if len(calls) == 1 else b"".join([_pack_call(*call) for call in calls])
+
+
+def _is_undone(replies: Sequence[Reply]) -> bool:
+    return isinstance(replies[0], _UNDONE)
 
 
 class Link:
@@ -101,8 +111,8 @@ class Link:
         """Run script *name* atomically and return its reply.
 
         Raises:
-            MQIError: 2009 when the outcome is unknown (the link is then broken); 2192 when Redis is full;
-                2035 when it refuses us.
+            MQIError: 2009 when the outcome is unknown (the link is then broken); nothing was done: 2192 when Redis
+                is full, 2035 when it refuses us, 2346 when the structure is being moved to another node for long.
         """
         return self.call_many(((name, keys, args),))[0]
 
@@ -112,16 +122,11 @@ class Link:
         A later call runs whatever an earlier one answered: conditions must travel in the calls. What Redis refuses
         among several calls is answered by its reason, in its place, because the others have run.
         """
-        packed = _pack_call(*calls[0]) if len(calls) == 1 else b"".join([_pack_call(*call) for call in calls])
-        if self._wait is not None:
-            packed += _pack("WAIT", *self._wait)
-        connection = self._connection(calls[0][1][0])
-        replies = self._exchange(connection, packed, len(calls) + (self._wait is not None))
-        if self._wait is not None:
-            self._check_replicas(replies.pop())
+        key = calls[0][1][0]
+        replies = self._send(key, _pack_calls(calls), len(calls))
         for position, reply in enumerate(replies):
             if isinstance(reply, redis.ResponseError):
-                replies[position:] = self._mend(connection, calls[position:], replies[position:])
+                replies[position:] = self._mend(key, _pack_calls(calls[position:]), replies[position:])
                 return [self._as_answer(reply) if len(calls) > 1 else self._checked(reply) for reply in replies]
         return replies
 
@@ -136,22 +141,30 @@ class Link:
         Returns:
             Whether we were woken (false: *timeout_s* passed), and the script's reply.
         """
-        packed = _pack("BLPOP", wake_key, timeout_s) + _pack_call(name, keys, args)
-        if self._wait is not None:
-            packed += _pack("WAIT", *self._wait)
-        connection = self._connection(keys[0])
-        woken, reply, *acknowledged = self._exchange(connection, packed, 2 + (self._wait is not None))
-        self._checked(woken)
-        if acknowledged:
-            self._check_replicas(acknowledged[0])
+        call = _pack_call(name, keys, args)
+        woken, reply = self._send(keys[0], _pack("BLPOP", wake_key, timeout_s) + call, 2)
+        if not isinstance(woken, _UNDONE):
+            # A slot that moves away wakes who is blocked on it; the look at the queue follows it to its new node.
+            self._checked(woken)
         if isinstance(reply, redis.ResponseError):
-            reply = self._checked(self._mend(connection, [(name, keys, args)], [reply])[0])
+            reply = self._checked(self._mend(keys[0], call, [reply])[0])
         return woken is not None, reply
 
     def command(self, key: str, *args: Argument) -> Reply:
         """Run one plain read command on the server that holds *key*."""
-        (reply,) = self._exchange(self._connection(key), _pack(*args), 1)
-        return self._checked(reply)
+        packed = _pack(*args)
+        replies = self._exchange(self._connection(key), packed, 1)
+        return self._checked(self._mend(key, packed, replies)[0])
+
+    def has_lost_server(self) -> bool:
+        """Whether a server has closed its connection while nothing was asked of it; also where the link is broken."""
+        poll = select.poll()
+        for connection in self._by_endpoint.values():
+            sock: socket.socket | None = getattr(connection, "_sock", None)
+            if sock is not None:
+                # Nothing is outstanding, so what can be read is the end.
+                poll.register(sock, select.POLLIN)
+        return self.is_broken or bool(poll.poll(0))
 
     def close(self) -> None:
         """Close every connection; a blocked call of another thread ends with 2009."""
@@ -228,30 +241,43 @@ class Link:
             self.close()
             raise
 
-    def _mend(
-        self,
-        connection: AbstractConnection,
-        calls: Sequence[tuple[str, Sequence[str], Sequence[Argument]]],
-        replies: Sequence[Reply],
-    ) -> list[Reply]:
-        """Where the first reply says so, load the scripts that the server forgot, and call anew."""
-        first = replies[0]
-        if not isinstance(first, redis.exceptions.NoScriptError):
-            return list(replies)
-        if not all(isinstance(reply, redis.exceptions.NoScriptError) for reply in replies):
-            # Some later call ran without an earlier one: nobody can say what that left.
-            self._break(first)
-        self._load_scripts(connection)
-        packed = b"".join([_pack_call(*call) for call in calls])
-        if self._wait is not None:
-            packed += _pack("WAIT", *self._wait)
-        again = self._exchange(connection, packed, len(calls) + (self._wait is not None))
-        if self._wait is not None:
-            self._check_replicas(again.pop())
-        if any(isinstance(reply, redis.exceptions.NoScriptError) for reply in again):
-            # Forgotten again in between. Some of the calls may have run.
-            self._break(first)
-        return again
+    def _send(self, key: str, packed: bytes, count: int) -> list[Reply]:
+        """Send calls of the structure of *key* in one write and read *count* replies, replicas' consent included."""
+        if self._wait is None:
+            return self._exchange(self._connection(key), packed, count)
+        replies = self._exchange(self._connection(key), packed + _pack("WAIT", *self._wait), count + 1)
+        self._check_replicas(replies.pop())
+        return replies
+
+    def _mend(self, key: str, packed: bytes, replies: list[Reply]) -> list[Reply]:
+        """Where nothing was done, for a reason that passes, send anew."""
+        if not _is_undone(replies):
+            return replies
+
+        def send_anew() -> list[Reply]:
+            nonlocal replies
+            if not all(isinstance(reply, _UNDONE) for reply in replies):
+                # Some later call ran without an earlier one: nobody can say what that left.
+                self._break(replies[0])
+            if isinstance(replies[0], NoScriptError):
+                self._load_scripts(self._connection(key))
+            elif isinstance(replies[0], MovedError):
+                self._deployment.forget()
+                self._by_key.clear()
+            replies = self._send(key, packed, len(replies))
+            return replies
+
+        # At once, and after that at growing intervals: what has moved is there; what moves needs time.
+        mended: list[Reply] = Retrying(
+            retry=retry_if_result(_is_undone),
+            wait=wait_random_exponential(multiplier=0.005, max=_MOVE_PAUSE_MAX_S),
+            stop=stop_after_delay(_MOVE_LIMIT_S),
+            retry_error_callback=lambda _: replies,
+        )(send_anew)
+        if any(isinstance(reply, NoScriptError) for reply in mended):
+            # Forgotten again and again. Some of the calls may have run.
+            self._break(mended[0])
+        return mended
 
     def _checked(self, reply: Reply) -> Reply:
         if isinstance(reply, redis.ResponseError):
@@ -265,7 +291,7 @@ class Link:
         try:
             self._refuse(reply)
         except MQIError as refusal:
-            if self.is_broken or refusal.reason not in _REFUSALS.values():
+            if self.is_broken or refusal.reason not in (*_REFUSALS.values(), MQRC.CF_STRUC_IN_USE):
                 raise
             return [int(refusal.reason)]
 
@@ -286,6 +312,8 @@ class Link:
         if "unauthenticated" in text:
             # What it says of a long command before it asks who we are.
             raise error_for(MQRC.NOT_AUTHORIZED, "", "", text) from error
+        if isinstance(error, _UNDONE):
+            raise error_for(MQRC.CF_STRUC_IN_USE, "", "", f"its slot of the Cluster is being moved: {text}") from error
         if word in _WRONG_SERVER or isinstance(error, redis.exceptions.ClusterError):
             self._break(error)
         raise MQIError("", "", f"Redis: {text}") from error

@@ -1,0 +1,239 @@
+"""Redis on several servers for tests: a Cluster, and a primary with a replica that Sentinels watch over."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import redis
+from redis.backoff import NoBackoff
+from redis.crc import key_slot
+from redis.retry import Retry
+
+from igq.child import die_with_parent
+from sharedq.embedded_server import find_server
+
+HOST = "127.0.0.1"
+SLOTS = 16384
+SERVICE = "igq"
+#: A server counts as failed after this long without an answer, ms. These machines freeze for seconds.
+NODE_TIMEOUT_MS = 5_000
+
+
+class Node:
+    """One server on a port of its own; it can be killed and started again on the same data."""
+
+    def __init__(self, directory: Path, port: int, *options: str) -> None:
+        self.port = port
+        self._directory = directory
+        self._options = options
+        directory.mkdir()
+        self.start()
+
+    @property
+    def address(self) -> str:
+        """Host and port, as URLs have them."""
+        return f"{HOST}:{self.port}"
+
+    def start(self) -> None:
+        """Start it on the data that is there; returns when it answers."""
+        self._process = subprocess.Popen(
+            [str(find_server()), *self._options, *self._place()],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            # A run that is itself killed leaves nothing behind.
+            preexec_fn=partial(die_with_parent, os.getpid()),  # noqa: PLW1509 - it does one system call
+        )
+        until(lambda: self.ask("PING"), "the server answers")
+
+    def _place(self) -> list[str]:
+        return ["--bind", HOST, "--port", str(self.port), "--dir", str(self._directory)]
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it has not ended."""
+        return self._process.poll() is None
+
+    def client(self) -> redis.Redis:
+        """A plain client that retries nothing."""
+        return redis.Redis(host=HOST, port=self.port, retry=Retry(NoBackoff(), 0), protocol=2, decode_responses=True)
+
+    def ask(self, *command: str | int) -> Any:
+        """The answer to one command."""
+        with self.client() as client:
+            return client.execute_command(*command)
+
+    def knows(self, count: int) -> bool:
+        """Whether it knows so many nodes of the Cluster, itself included."""
+        return len(self.ask("CLUSTER", "NODES").splitlines()) == count
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        self._process.kill()
+        self._process.wait()
+
+
+class Cluster:
+    """A Redis Cluster: *primaries* that share the slots, and a replica for each if wanted."""
+
+    def __init__(self, primaries: int = 3, *, has_replicas: bool = False) -> None:
+        self._directory = tempfile.TemporaryDirectory(prefix="igq")
+        count = primaries * (2 if has_replicas else 1)
+        ports = free_ports(2 * count)
+        self.nodes = [
+            Node(Path(self._directory.name) / str(port), port, *_DATA_OPTIONS, *_cluster_options(bus_port))
+            for port, bus_port in zip(ports[:count], ports[count:], strict=True)
+        ]
+        self.primaries, self.replicas = self.nodes[:primaries], self.nodes[primaries:]
+        self._share_slots()
+        self._meet(ports[count:])
+        until(lambda: all(node.knows(count) for node in self.nodes), "all know each other")
+        for primary, replica in zip(self.primaries, self.replicas, strict=False):
+            replica.ask("CLUSTER", "REPLICATE", primary.ask("CLUSTER", "MYID"))
+        until(lambda: all("cluster_state:ok" in node.ask("CLUSTER", "INFO") for node in self.nodes), "it is up")
+
+    @property
+    def url(self) -> str:
+        """Where it is; two nodes suffice to find the rest."""
+        return "redis+cluster://" + ",".join(node.address for node in self.nodes[:2])
+
+    def owner(self, key: str) -> Node:
+        """The node that has *key* now."""
+        living = next(node for node in self.nodes if node.is_running)
+        slot = key_slot(key.encode())
+        ports = [found[2][1] for found in living.ask("CLUSTER", "SLOTS") if found[0] <= slot <= found[1]]
+        return next(node for node in self.nodes if node.port in ports)
+
+    def move(self, key: str, target: Node) -> None:
+        """Move the slot of *key*, with all that is in it, to *target*, step by step as a rebalancing tool does."""
+        with self.moving(key, target):
+            pass
+
+    @contextmanager
+    def moving(self, key: str, target: Node) -> Iterator[None]:
+        """In between, half the keys of the slot of *key* are on their old node and half are on *target*."""
+        slot, source = key_slot(key.encode()), self.owner(key)
+        to, of = target.ask("CLUSTER", "MYID"), source.ask("CLUSTER", "MYID")
+        target.ask("CLUSTER", "SETSLOT", slot, "IMPORTING", of)
+        source.ask("CLUSTER", "SETSLOT", slot, "MIGRATING", to)
+        names = source.ask("CLUSTER", "GETKEYSINSLOT", slot, 1000)
+        halves = names[: len(names) // 2], names[len(names) // 2 :]
+        source.ask("MIGRATE", HOST, target.port, "", 0, 10_000, "KEYS", *halves[0])
+        try:
+            yield
+        finally:
+            source.ask("MIGRATE", HOST, target.port, "", 0, 10_000, "KEYS", *halves[1])
+            for node in (target, source, *self.primaries):
+                node.ask("CLUSTER", "SETSLOT", slot, "NODE", to)
+
+    def refusals(self) -> int:
+        """How many calls the nodes have refused because a slot was on its way."""
+        texts = [node.ask("INFO", "errorstats") for node in self.primaries]
+        return sum(int(count) for text in texts for count in re.findall(r"errorstat_TRYAGAIN:count=(\d+)", text))
+
+    def close(self) -> None:
+        """Stop it and remove its data."""
+        for node in self.nodes:
+            node.kill()
+        self._directory.cleanup()
+
+    def _share_slots(self) -> None:
+        count = len(self.primaries)
+        for at, node in enumerate(self.primaries):
+            node.ask("CLUSTER", "ADDSLOTSRANGE", at * SLOTS // count, (at + 1) * SLOTS // count - 1)
+
+    def _meet(self, bus_ports: Sequence[int]) -> None:
+        first = self.nodes[0]
+        for node, bus_port in zip(self.nodes[1:], bus_ports[1:], strict=True):
+            first.ask("CLUSTER", "MEET", HOST, node.port, bus_port)
+
+
+class SentinelPair:
+    """A primary and a replica, and three Sentinels that promote the replica when the primary is gone."""
+
+    def __init__(self, *, down_after_ms: int = NODE_TIMEOUT_MS) -> None:
+        self._directory = tempfile.TemporaryDirectory(prefix="igq")
+        root = Path(self._directory.name)
+        ports = free_ports(5)
+        self.primary = Node(root / "primary", ports[0], *_DATA_OPTIONS)
+        self.replica = Node(root / "replica", ports[1], *_DATA_OPTIONS, "--replicaof", f"{HOST} {ports[0]}")
+        until(lambda: self.replica.ask("INFO", "replication")["master_link_status"] == "up", "the replica follows")
+        self.sentinels = [self._start_sentinel(root / f"sentinel{port}", port, down_after_ms) for port in ports[2:]]
+        until(lambda: all(self._knows_all(sentinel) for sentinel in self.sentinels), "the Sentinels know each other")
+
+    @property
+    def url(self) -> str:
+        """Where it is."""
+        return "redis+sentinel://" + ",".join(node.address for node in self.sentinels) + f"/{SERVICE}"
+
+    def fail_over(self) -> None:
+        """Kill the primary; returns when the replica takes writes."""
+        self.primary.kill()
+        until(lambda: self.replica.ask("ROLE")[0] == "master", "the replica is promoted", limit_s=120)
+
+    def close(self) -> None:
+        """Stop all and remove their data."""
+        for node in (*self.sentinels, self.primary, self.replica):
+            node.kill()
+        self._directory.cleanup()
+
+    def _start_sentinel(self, directory: Path, port: int, down_after_ms: int) -> Node:
+        settings = directory.with_suffix(".conf")
+        settings.write_text(
+            f"sentinel monitor {SERVICE} {HOST} {self.primary.port} 2\n"
+            f"sentinel down-after-milliseconds {SERVICE} {down_after_ms}\n"
+            f"sentinel failover-timeout {SERVICE} 30000\n"
+        )
+        sentinel = Node(directory, port, str(settings), "--sentinel")
+        # A Sentinel does nothing for half a minute after it was itself not run for two seconds; some machines do that.
+        sentinel.ask("SENTINEL", "DEBUG", "tilt-trigger", 120_000)
+        return sentinel
+
+    def _knows_all(self, sentinel: Node) -> bool:
+        answer = sentinel.ask("SENTINEL", "MASTER", SERVICE)
+        found = dict(zip(answer[::2], answer[1::2], strict=True))
+        return found["num-other-sentinels"] == "2" and found["num-slaves"] == "1"
+
+
+def until(is_true: Callable[[], object], what: str, limit_s: float = 60.0) -> None:
+    """Return when *is_true* is; another process brings it about."""
+    deadline = time.monotonic() + limit_s
+    while True:
+        try:
+            if is_true():
+                return
+        except redis.RedisError:
+            pass
+        assert time.monotonic() < deadline, f"never: {what}"
+        time.sleep(0.02)
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody listens on."""
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for each in sockets:
+            each.bind((HOST, 0))
+        return [int(each.getsockname()[1]) for each in sockets]
+    finally:
+        for each in sockets:
+            each.close()
+
+
+_DATA_OPTIONS = ("--appendonly", "yes", "--appendfsync", "no", "--save", "")
+
+
+def _cluster_options(bus_port: int) -> tuple[str, ...]:
+    return (
+        *("--cluster-enabled", "yes", "--cluster-node-timeout", str(NODE_TIMEOUT_MS)),
+        *("--cluster-port", str(bus_port), "--repl-diskless-sync-delay", "0"),
+    )
