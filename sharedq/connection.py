@@ -207,12 +207,9 @@ class Connection:
         Raises:
             MQIError: 2003 an asynchronous put of it had failed, everything is backed out; 2009 unknown.
         """
-        from sharedq.putting import commit_at_once_call, pending_calls
+        from sharedq.putting import commit_at_once_call, pending_calls, send_pending
 
-        if self.put_failure is not None:
-            failure, self.put_failure = self.put_failure, None
-            self.backout()
-            raise error_for(MQRC.BACKED_OUT, "MQCMIT", self.qmgr_name, str(failure)) from failure
+        self._back_out_failed_puts()
         at_once = commit_at_once_call(self, is_followed=and_then is not None) if self.pending else None
         if at_once is not None:
             structure = self.pending[0].handle.structure.keys.name
@@ -223,8 +220,8 @@ class Connection:
             (structure,) = parts
             end = self._end_call("commit", structure, expected=parts[structure].operations)
             return self._commit_one(structure, [*by_structure.get(structure, ()), end], and_then, of)
-        for structure, calls in by_structure.items():
-            self._check_flushed(self.call_many(calls), structure)
+        send_pending(self, by_structure)
+        self._back_out_failed_puts()
         if parts:
             self._commit_everywhere()
         return None if and_then is None else self.call(*and_then)
@@ -256,11 +253,11 @@ class Connection:
             return replies[-1]
         return None if and_then is None else self.call(*and_then)
 
-    def _check_flushed(self, replies: Sequence[Reply], structure: str) -> None:
-        for reply in replies:
-            if reply[0]:
-                self.backout()
-                raise error_for(MQRC.BACKED_OUT, "MQCMIT", structure, f"an asynchronous put failed: {reply[0]}")
+    def _back_out_failed_puts(self) -> None:
+        if self.put_failure is not None:
+            failure, self.put_failure = self.put_failure, None
+            self.backout()
+            raise error_for(MQRC.BACKED_OUT, "MQCMIT", self.qmgr_name, str(failure)) from failure
 
     def _commit_everywhere(self) -> None:
         """Several structures: one decision in the administration structure, then each applies it."""

@@ -614,11 +614,31 @@ def _buffer(
 
 
 def flush_pending(connection: Connection) -> None:
-    """Send buffered asynchronous puts. A failure is kept: the commit will report it (2003), MQSTAT too."""
-    if not connection.pending:
-        return
-    for structure, calls in pending_calls(connection).items():
-        for reply in connection.call_many(calls):
+    """Send buffered asynchronous puts. A failure is kept: the commit will report it (2003), MQSTAT too.
+
+    Raises:
+        MQIError: 2009, their fate is unknown.
+    """
+    if connection.pending:
+        send_pending(connection, pending_calls(connection))
+
+
+def send_pending(connection: Connection, by_structure: dict[str, list[ScriptCall]]) -> None:
+    """Make the calls of `pending_calls`. They count as operations of the unit of work, so any failure must be kept.
+
+    Raises:
+        MQIError: 2009, their fate is unknown.
+    """
+    for structure, calls in by_structure.items():
+        try:
+            replies = connection.call_many(calls)
+        except MQIError as error:
+            # Refused by Redis as a whole: it is full, or does not permit it.
+            if connection.is_ended:
+                raise
+            connection.put_failure = connection.put_failure or error
+            continue
+        for reply in replies:
             if not reply[0]:
                 connection.async_sent += 1
             elif connection.put_failure is None:

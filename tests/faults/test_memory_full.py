@@ -148,6 +148,22 @@ def test_units_of_work_with_puts_can_be_ended(full: Full) -> None:
     assert on_queue(full.group, "Q") == [(b"2", 0), (b"3", 0)]
 
 
+@pytest.mark.parametrize("sent_by", ["MQCMIT", "MQGET"])
+def test_a_unit_of_work_with_an_asynchronous_put_that_was_refused_never_commits(full: Full, sent_by: str) -> None:
+    """One put of two, in two structures, is not there: neither may be."""
+    full.other.put(b"other", options=PutOption.SYNCPOINT)
+    full.queue.put(LARGE, options=PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE)
+    full.fill()
+    if sent_by == "MQGET":
+        assert full.queue.get(GetOption.SYNCPOINT).body == b"1"
+    with pytest.raises(MQIError) as caught:
+        full.connection.commit()
+    assert caught.value.reason == MQRC.BACKED_OUT
+    full.connection.commit()
+    assert [body for body, _ in on_queue(full.group, "Q")] == [b"1", b"2", b"3"]
+    assert on_queue(full.group, "OTHER", "APPL2") == []
+
+
 def test_programs_come_leases_are_renewed_and_the_dead_are_recovered(full: Full) -> None:
     dead = full.group.process()
     full.group.connect(process=dead).open("Q", BOTH).get(GetOption.SYNCPOINT)
@@ -172,9 +188,10 @@ def reason_of_put(full: Full) -> MQRC:
 def test_getting_makes_room_for_puts(full: Full) -> None:
     full.limit(full.used() + 8 * len(LARGE))
     reasons = [reason_of_put(full) for _ in range(20)]
-    put = reasons.index(MQRC.STORAGE_MEDIUM_FULL)
+    # Redis counts its buffers as well, and gives them back by and by: a put may fit that comes behind a refused one.
+    assert set(reasons) == {MQRC.NONE, MQRC.STORAGE_MEDIUM_FULL}
+    put = reasons.count(MQRC.NONE)
     assert put > 1
-    assert reasons == [MQRC.NONE] * put + [MQRC.STORAGE_MEDIUM_FULL] * (20 - put)
     assert len(on_queue(full.group, "Q")) == 3 + put
     for _ in range(3 + put // 2):
         full.queue.get(GetOption.SYNCPOINT)
