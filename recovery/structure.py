@@ -18,6 +18,9 @@ from sharedq.unit_of_work import CHUNK_MESSAGES
 
 #: Owners that one script call shuts out.
 CHUNK_OWNERS = 100
+#: Handles that one script call gives back.
+CHUNK_HANDLES = 100
+_MORE_HANDLES = 2
 _WOKEN = b"K"
 _COMMITTING = b"C"
 
@@ -95,21 +98,26 @@ def end_unit_of_work(
 def _release(connection: Connection, access: StructureAccess, owner: str, state: bytes) -> None:
     """Give back a dead owner's handles with their locks and marks, and a wake-up that it never used."""
     keys = access.keys
-    holdings = connection.command(keys.holdings, "SMEMBERS", keys.holdings + owner)
-    names = dict.fromkeys(holding.rpartition(b"\n")[0].decode() for holding in holdings)
-    if state[:1] == _WOKEN:
-        names[state[1:].decode()] = None
-    script_keys = [
-        keys.owners,
-        keys.dead,
-        keys.unit_of_work + owner,
-        keys.holdings + owner,
-        keys.wake + owner,
-        keys.wake,
-        keys.messages,
-        keys.expiry,
-    ]
-    for queue in map(keys.queue, names):
-        script_keys += [queue.queue, queue.available, queue.index, queue.waiters, queue.handles]
-        script_keys += [queue.groups, queue.members, queue.locks, queue.marks, queue.marks_of]
-    connection.checked_call("structure/release", script_keys, [connection.token, owner, *names])
+    reply = [_MORE_HANDLES]
+    while reply[0] == _MORE_HANDLES:
+        holdings = connection.command(keys.holdings, "SRANDMEMBER", keys.holdings + owner, CHUNK_HANDLES)
+        names = dict.fromkeys(holding.rpartition(b"\n")[0].decode() for holding in holdings)
+        if state[:1] == _WOKEN:
+            names[state[1:].decode()] = None
+        script_keys = [
+            keys.owners,
+            keys.dead,
+            keys.unit_of_work + owner,
+            keys.holdings + owner,
+            keys.wake + owner,
+            keys.wake,
+            keys.messages,
+            keys.expiry,
+        ]
+        for queue in map(keys.queue, names):
+            script_keys += [queue.queue, queue.available, queue.index, queue.waiters, queue.handles]
+            script_keys += [queue.groups, queue.members, queue.locks, queue.marks, queue.marks_of]
+        arguments = [connection.token, owner, len(names), *names, *holdings]
+        reply = connection.call("structure/release", script_keys, arguments)
+    if reply[0]:
+        raise connection.error(reply[0])

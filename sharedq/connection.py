@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 ScriptCall = tuple[str, Sequence[str], Sequence[Argument]]
 
-#: MAXUMSGS of a manager whose attributes nobody has written yet.
-DEFAULT_MAX_UNCOMMITTED = 10_000
+#: MAXUMSGS and MAXHANDS of a manager whose attributes nobody has written yet.
+DEFAULT_MAX_UNCOMMITTED, DEFAULT_MAX_HANDLES = 10_000, 256
 
 # Looked up as a member, it costs each call a tenth of a microsecond a reply.
 _CONNECTION_BROKEN = int(MQRC.CONNECTION_BROKEN)
@@ -60,7 +60,7 @@ class Connection:
         self.put_failure: MQIError | None = None
         self.async_sent = 0
         self.is_quiescing = process.is_quiescing
-        self.max_uncommitted = DEFAULT_MAX_UNCOMMITTED
+        self.max_uncommitted, self.max_handles = DEFAULT_MAX_UNCOMMITTED, DEFAULT_MAX_HANDLES
         #: As scripts take them: what the journal keeps, "0" where it is off.
         self.journal_max = group.journal_max
         self._is_internal = is_internal
@@ -92,6 +92,8 @@ class Connection:
             raise error_for(MQRC(reply[0]), "MQCONNX", self.qmgr_name, detail)
         if reply[2]:
             self.max_uncommitted = int(reply[2])
+        if reply[3]:
+            self.max_handles = int(reply[3])
 
     # -- calls ---------------------------------------------------------------------------------------------------
 

@@ -42,8 +42,8 @@ def open_queue(connection: Connection, od: MQOD, options: OpenOption | int) -> H
     """MQOPEN of a queue; ``od`` returns what the name resolved to.
 
     Raises:
-        MQIError: 2085 and its kin when the name does not resolve, 2042 in use, 2045 an option that its type
-            does not allow, 2046 bad options, 2161 quiescing.
+        MQIError: 2085 and its kin when the name does not resolve, 2017 MAXHANDS are open, 2042 in use, 2045 an option
+            that its type does not allow, 2046 bad options, 2161 quiescing.
     """
     options = int(options)
     name, qmgr_name = _text(od.object_name), _text(od.object_q_mgr_name)
@@ -54,6 +54,8 @@ def open_queue(connection: Connection, od: MQOD, options: OpenOption | int) -> H
         raise error_for(MQRC.OBJECT_TYPE_ERROR, "MQOPEN", name)
     if connection.is_quiescing and options & OpenOption.FAIL_IF_QUIESCING:
         raise error_for(MQRC.Q_MGR_QUIESCING, "MQOPEN", name)
+    if len(connection.handles) >= connection.max_handles:
+        raise error_for(MQRC.HANDLE_NOT_AVAILABLE, "MQOPEN", name, f"MAXHANDS({connection.max_handles}) are open")
     route, checks = _resolve_with_checks(connection, name, qmgr_name)
     if route.model is not None:
         route = _create_dynamic(connection, od, route)

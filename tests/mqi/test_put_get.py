@@ -278,6 +278,18 @@ def test_expired_messages_are_never_returned(group: TestGroup) -> None:
     assert 0 < got.md.expiry <= 600
 
 
+def test_a_connection_opens_maxhands_and_no_more(group: TestGroup) -> None:
+    group.define_shared("ORDERS")
+    group.repository("QM1").alter_qmgr("QM1", {"max_handles": 2})
+    connection = group.connect()
+    first, _ = (connection.open("ORDERS", BOTH) for _ in range(2))
+    with pytest.raises(MQIError) as caught:
+        connection.open("ORDERS", BOTH)
+    assert reason_of(caught) == MQRC.HANDLE_NOT_AVAILABLE
+    first.close()
+    connection.open("ORDERS", BOTH).put(b"there is room again")
+
+
 def test_a_unit_of_work_holds_maxumsgs_and_no_more(group: TestGroup) -> None:
     group.define_shared("ORDERS")
     group.repository("QM1").alter_qmgr("QM1", {"max_uncommitted_msgs": 3})

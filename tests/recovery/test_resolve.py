@@ -10,6 +10,7 @@ import pytest
 from recovery.remains import RECOVERIES_KEPT
 from recovery.report import recoveries, status_rows
 from recovery.resolve import Outcome, Phase, RecoveryReport
+from recovery.structure import CHUNK_HANDLES
 from sharedq.mqi.constants import MQRC, GetOption, PutOption
 from sharedq.mqi.errors import MQIError
 from tests.mqi.test_waiting import until_waiting
@@ -31,6 +32,17 @@ def test_the_wake_up_of_a_dead_waiter_goes_to_one_that_lives(scene: Scene) -> No
     wake_key = scene.structure("APPL1").wake + scene.waiter.connection.token
     assert scene.test.group.client().llen(wake_key) == 1
     assert scene.waiter.get(GetOption.WAIT, wait_ms=1).body == b"late"
+
+
+def test_more_handles_than_a_call_gives_back_are_all_given_back(scene: Scene) -> None:
+    victim = scene.victim("opening")
+    queues = [victim.open("HELD", BOTH) for _ in range(CHUNK_HANDLES + 1)]
+    scene.expire(DEAD)
+    handles = scene.structure("APPL1").queue("HELD").handles
+    assert scene.test.group.client().hlen(handles) == len(queues)
+    assert scene.recover().is_resolved
+    assert scene.test.group.client().hlen(handles) == 0
+    assert scene.left_of() == []
 
 
 def test_what_a_dead_program_had_locked_stays_so_until_it_is_recovered_and_then_serves_who_waits(

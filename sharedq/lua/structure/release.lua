@@ -17,44 +17,47 @@ KEYS
 ARGV
   1  caller     owner token of the recoverer
   2  owner      the dead owner
-  3.. names of the queues
-REPLY       { 0 } | { 1 } its unit of work is not resolved yet | { reason }
+  3  queues     how many
+  4.. their names, in the order of their keys; behind them handles to give back, as `holdings` has them
+REPLY       { 0 } | { 1 } its unit of work is not resolved yet | { 2 } it has more handles | { reason }
 REASONS     2009 CONNECTION_BROKEN
-INVARIANTS  1 one state, 2 fencing, 5 position, 6 sequence under failure
-COST        O(handles of the owner, and what they have locked, * log depth + waiters, at most 256)
+INVARIANTS  1 one state, 2 fencing, 4 bounded, 5 position, 6 sequence under failure
+COST        O(handles named, and what they have locked, * log depth + waiters, at most 256)
 USES        fence, place, waiting, handles, locks, marks
 ]]
 local own, dead, holdings = KEYS[1], KEYS[2], KEYS[4]
 local caller, owner = ARGV[1], ARGV[2]
-local NOT_RESOLVED = 1
+local NOT_RESOLVED, MORE = 1, 2
+local names_end = 3 + (tonumber(ARGV[3]) or 0)
 if is_fenced(own, caller) then return { MQRC.CONNECTION_BROKEN } end
 local state = redis.call("HGET", dead, owner)
 if not state then return { 0 } end
 if redis.call("EXISTS", KEYS[3]) == 1 then return { NOT_RESOLVED } end
 
 local queues = {}
-for position = 3, #ARGV do
-    local key = 9 + (position - 3) * 10
+for position = 4, names_end do
+    local key = 9 + (position - 4) * 10
     queues[ARGV[position]] = {
         name = ARGV[position], q = KEYS[key], a = KEYS[key + 1], i = KEYS[key + 2], w = KEYS[key + 3],
         h = KEYS[key + 4], g = KEYS[key + 5], r = KEYS[key + 6], l = KEYS[key + 7],
         k = KEYS[key + 8], marks_base = KEYS[key + 9],
     }
 end
-for _, holding in ipairs(redis.call("SMEMBERS", holdings)) do
-    local queue_name, handle = string.match(holding, "^(.*)\n([^\n]*)$")
+for position = names_end + 1, #ARGV do
+    local queue_name, handle = string.match(ARGV[position], "^(.*)\n([^\n]*)$")
     local queue = queues[queue_name]
-    if queue then
+    if queue and redis.call("SREM", holdings, ARGV[position]) == 1 then
         local marks = marks_of(queue, queue.marks_base)
         unlock(queue, KEYS[7], own, KEYS[8], KEYS[6], owner .. "#" .. handle, marks)
         marks.end_holder(owner .. "#" .. handle)
         if give_back_handle(queue, owner .. "#" .. handle) then marks.end_holder("C") end
     end
 end
+if redis.call("EXISTS", holdings) == 1 then return { MORE } end
 
 -- Nobody remembers which message it was woken for, so whoever waits here looks again; in vain costs a call.
 local woken_for = string.sub(state, 1, 1) == "K" and queues[string.sub(state, 2)]
 if woken_for and is_anything_on(woken_for) then wake_everyone(woken_for, own, KEYS[6]) end
-redis.call("DEL", holdings, KEYS[5])
+redis.call("DEL", KEYS[5])
 redis.call("HDEL", dead, owner)
 return { 0 }
