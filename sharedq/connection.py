@@ -15,6 +15,7 @@ from sharedq.keys import structure_keys
 from sharedq.link import Argument, Link, Reply
 from sharedq.mqi.constants import MQCC, MQRC, ConnectOption
 from sharedq.mqi.errors import MQIError, error_for
+from sharedq.mqi.limits import DEFAULT_CCSID
 from sharedq.owner import Process, process_for, release_process
 from sharedq.turns import Turns
 from sharedq.unit_of_work import CHUNK_MESSAGES, UnitOfWork
@@ -60,7 +61,7 @@ class Connection:
         self.put_failure: MQIError | None = None
         self.async_sent = 0
         self.is_quiescing = process.is_quiescing
-        self.max_uncommitted = DEFAULT_MAX_UNCOMMITTED
+        self.max_uncommitted, self.ccsid = DEFAULT_MAX_UNCOMMITTED, DEFAULT_CCSID
         #: As scripts take them: what the journal keeps, "0" where it is off.
         self.journal_max = group.journal_max
         self._is_internal = is_internal
@@ -91,7 +92,7 @@ class Connection:
             detail = f"held by {reply[1].decode()}" if reply[1] else ""
             raise error_for(MQRC(reply[0]), "MQCONNX", self.qmgr_name, detail)
         if reply[2]:
-            self.max_uncommitted = int(reply[2])
+            self.max_uncommitted, self.ccsid = int(reply[2]), int(reply[3])
 
     # -- calls ---------------------------------------------------------------------------------------------------
 

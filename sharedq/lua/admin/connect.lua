@@ -19,7 +19,7 @@ ARGV
   5  info     JSON, for DISPLAY CONN
   6  tag      "" or scope and tag
   7  internal 1: the manager's own connection, in any state
-REPLY       { 0, "", MAXUMSGS } | { reason, owner token in the way }
+REPLY       { 0, "", MAXUMSGS, CCSID } | { reason, owner token in the way }
 REASONS     2009 CONNECTION_BROKEN | 2271 CONN_TAG_IN_USE | 2161 Q_MGR_QUIESCING
 INVARIANTS  2 fencing, 6 sequence under failure
 COST        O(log members)
@@ -40,5 +40,6 @@ if tag ~= "" then
     redis.call("HSET", tags, tag, owner)
 end
 redis.call("HSET", own, owner, ARGV[5])
-local attributes = redis.call("HGET", KEYS[6], ARGV[2])
-return { 0, "", attributes and cjson.decode(attributes).attributes.max_uncommitted_msgs or "" }
+local definition = redis.call("HGET", KEYS[6], ARGV[2])
+local attributes = definition and cjson.decode(definition).attributes or {}
+return { 0, "", attributes.max_uncommitted_msgs or "", attributes.ccsid or "" }
