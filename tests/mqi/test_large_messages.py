@@ -1,4 +1,4 @@
-"""The largest message that IBM MQ knows, 100 MB, through a shared queue; and one byte more."""
+"""Large messages: the largest that IBM MQ knows, 100 MB, and one byte more; many bytes in a unit of work."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import hashlib
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,6 +38,34 @@ def large_group(tmp_path: Path) -> Iterator[TestGroup]:
     yield group
     group.close()
     server.close()
+
+
+def test_a_backout_holds_redis_for_a_mebibyte_of_messages_at_once(large_group: TestGroup) -> None:
+    """Each message got is written again, with its BackoutCount raised."""
+    large_group.define_shared("Q", max_msg_length=MAX_MSG_LENGTH)
+    connection = large_group.connect()
+    queue = connection.open("Q", BOTH)
+    bodies = [b"%d" % number * 300_000 for number in range(8)]
+    for body in bodies:
+        queue.put(body)
+    for body in bodies:
+        assert queue.get(GetOption.SYNCPOINT).body == body
+
+    before = scripts_run(large_group)
+    connection.backout()
+
+    # Four of them are more than a mebibyte.
+    assert scripts_run(large_group) - before == 2
+    assert [queue.get(GetOption.SYNCPOINT).body for _ in bodies] == bodies
+    connection.backout()
+    assert [queue.get().md.backout_count for _ in bodies] == [2] * 8
+
+
+def scripts_run(group: TestGroup) -> int:
+    """Scripts that the server has run since it started."""
+    stats: Any = group.group.client().info("commandstats")
+    calls: int = stats["cmdstat_evalsha"]["calls"]
+    return calls
 
 
 @pytest.mark.slow
