@@ -60,11 +60,13 @@ class Site:
         """A connection of its own, as a program has one."""
         return (group or self.group).connect(QMGR)
 
-    def open_new(self, connection: QueueManagerConnection, group: TestGroup | None = None) -> Queue:
-        """A new shared queue, open for input and output."""
+    def open_new(
+        self, connection: QueueManagerConnection, group: TestGroup | None = None, *, options: OpenOption = _OPEN
+    ) -> Queue:
+        """A new shared queue, open for input and output, or with *options*."""
         name = f"BENCH.{next(_names)}"
         (group or self.group).define_shared(name)
-        return connection.open(name, _OPEN)
+        return connection.open(name, options)
 
     def close(self) -> None:
         """Stop everything; the data are removed."""

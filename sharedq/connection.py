@@ -15,6 +15,7 @@ from sharedq.keys import structure_keys
 from sharedq.link import Argument, Link, Reply
 from sharedq.mqi.constants import MQCC, MQRC, ConnectOption
 from sharedq.mqi.errors import MQIError, error_for
+from sharedq.mqi.limits import DEFAULT_CCSID
 from sharedq.owner import Process, process_for, release_process
 from sharedq.turns import Turns
 from sharedq.unit_of_work import CHUNK_MESSAGES, UnitOfWork
@@ -61,6 +62,7 @@ class Connection:
         self.async_sent = 0
         self.is_quiescing = process.is_quiescing
         self.max_uncommitted, self.max_handles = DEFAULT_MAX_UNCOMMITTED, DEFAULT_MAX_HANDLES
+        self.ccsid = DEFAULT_CCSID
         #: As scripts take them: what the journal keeps, "0" where it is off.
         self.journal_max = group.journal_max
         self._is_internal = is_internal
@@ -90,10 +92,8 @@ class Connection:
         if reply[0]:
             detail = f"held by {reply[1].decode()}" if reply[1] else ""
             raise error_for(MQRC(reply[0]), "MQCONNX", self.qmgr_name, detail)
-        if reply[2]:
-            self.max_uncommitted = int(reply[2])
-        if reply[3]:
-            self.max_handles = int(reply[3])
+        if reply[2:]:
+            self.max_uncommitted, self.max_handles, self.ccsid = map(int, reply[2:])
 
     # -- calls ---------------------------------------------------------------------------------------------------
 

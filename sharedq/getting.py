@@ -13,6 +13,7 @@ from sharedq.locking import unlock_after_nothing
 from sharedq.logical import NOTHING, UNUSED
 from sharedq.message import Message, decode
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption
+from sharedq.mqi.data_conversion import Representation
 from sharedq.mqi.errors import NoMsgAvailable, error_for
 from sharedq.mqi.limits import UNLIMITED_WAIT
 from sharedq.mqi.options import check_get_options
@@ -42,6 +43,8 @@ _BROWSE_UNDER_CURSOR = int(GetOption.BROWSE_MSG_UNDER_CURSOR)
 _BROWSE = int(GetOption.BROWSE_FIRST) | int(GetOption.BROWSE_NEXT) | _BROWSE_UNDER_CURSOR
 _UNDER_CURSOR = int(GetOption.MSG_UNDER_CURSOR)
 _FAIL_IF_QUIESCING = int(GetOption.FAIL_IF_QUIESCING)
+_CONVERT = int(GetOption.CONVERT)
+_ACCEPT_TRUNCATED = int(GetOption.ACCEPT_TRUNCATED_MSG)
 _SUPPORTED = (
     _BROWSE
     | _WAIT
@@ -50,11 +53,11 @@ _SUPPORTED = (
     | _FAIL_IF_QUIESCING
     | GROUPING
     | MARKS
+    | _CONVERT
+    | _ACCEPT_TRUNCATED
     | int(
         GetOption.NO_SYNCPOINT
         | GetOption.LOCK
-        | GetOption.ACCEPT_TRUNCATED_MSG
-        | GetOption.CONVERT
         | GetOption.PROPERTIES_FORCE_MQRFH2
         | GetOption.NO_PROPERTIES
         | GetOption.PROPERTIES_COMPATIBILITY
@@ -70,7 +73,8 @@ def get(connection: Connection, handle: Handle, md: MQMD, gmo: MQGMO, *, max_len
     """Take or browse one message.
 
     Args:
-        md: what to match, where ``gmo.match_options`` asks for it.
+        md: what to match, where ``gmo.match_options`` asks for it; with MQGMO_CONVERT, the CodedCharSetId (0: the
+            manager's) and Encoding to which data are converted.
         gmo: options; ``wait_interval`` in milliseconds, -1 for ever.
         max_length: longest body accepted, bytes.
 
@@ -93,6 +97,7 @@ def get(connection: Connection, handle: Handle, md: MQMD, gmo: MQGMO, *, max_len
         message = browse(connection, handle, selection, options, max_length, wait_ms)
     else:
         message = _take(connection, handle, selection, options, 1, max_length, wait_ms)[0]
+    _convert(connection, md, options, [message], max_length)
     gmo.resolved_q_name = handle.name.encode()
     if message.has_group:
         gmo.group_status, gmo.segment_status = message.group_status, message.segment_status
@@ -121,7 +126,8 @@ def get_many(
         check_unit_room(connection, count)
     flush_pending(connection)
     wait_ms = gmo.wait_interval if options & _WAIT else 0
-    return _take(connection, handle, ANY, options, count, max_length, wait_ms)
+    messages = _take(connection, handle, ANY, options, count, max_length, wait_ms)
+    return _convert(connection, None, options, messages, max_length)
 
 
 def commit_and_get(
@@ -146,12 +152,14 @@ def commit_and_get(
         return [get(connection, handle, MQMD(version=2), gmo, max_length=max_length)]
     if not options & _SYNCPOINT or handle.facts.is_get_inhibited:
         connection.commit()
-        return _take(connection, handle, ANY, options, count, max_length, wait_ms)
+        messages = _take(connection, handle, ANY, options, count, max_length, wait_ms)
+        return _convert(connection, None, options, messages, max_length)
     # The get belongs to the next unit of work, whose id follows from this one's.
     unit_id = connection.next_unit_id
     call = get_call(connection, handle, ANY, options, count, max_length, _BEHIND_COMMIT, unit_id)
     reply = connection.commit(and_then=call, of=handle)
-    return _take(connection, handle, ANY, options, count, max_length, wait_ms, first_reply=reply)
+    messages = _take(connection, handle, ANY, options, count, max_length, wait_ms, first_reply=reply)
+    return _convert(connection, None, options, messages, max_length)
 
 
 def _check_batch(handle: Handle, options: int, count: int, match_options: int) -> None:
@@ -182,6 +190,21 @@ def _check(connection: Connection, handle: Handle, gmo: MQGMO, options: int) -> 
         raise error_for(MQRC.WAIT_INTERVAL_ERROR, "MQGET", handle.object_name)
     if connection.is_quiescing and options & _FAIL_IF_QUIESCING:
         raise error_for(MQRC.Q_MGR_QUIESCING, "MQGET", handle.object_name)
+
+
+def _convert(
+    connection: Connection, md: MQMD | None, options: int, messages: list[Message], max_length: int
+) -> list[Message]:
+    """Convert what was got, where the call says so; without *md* to what a new one says.
+
+    Called last: what is retained of groups knows the lengths that data had on the queue.
+    """
+    if options & _CONVERT:
+        md = md or MQMD()
+        target = Representation(md.coded_char_set_id or connection.ccsid, md.encoding)
+        for message in messages:
+            message.convert(target, max_length, may_cut=bool(options & _ACCEPT_TRUNCATED))
+    return messages
 
 
 def _selection(handle: Handle, md: MQMD, gmo: MQGMO, options: int) -> Selection:

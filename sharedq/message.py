@@ -9,6 +9,7 @@ from sharedq.handle import Handle
 from sharedq.link import Reply
 from sharedq.logical import group_status, reassembled, segment_status, segmentation
 from sharedq.mqi.constants import MQRC
+from sharedq.mqi.data_conversion import Converted, Representation, convert
 from sharedq.mqi.structures import MQMD
 from sharedq.record import (
     RECORD_DESTINATION,
@@ -21,6 +22,9 @@ from sharedq.record import (
 )
 from sharedq.selection import message_token
 from sharedq.transmission import as_transmitted
+
+#: Not all of the message was returned, or its parts differ in what would be converted.
+_NEVER_CONVERTED = (MQRC.TRUNCATED_MSG_FAILED, MQRC.INCONSISTENT_CCSIDS, MQRC.INCONSISTENT_ENCODINGS)
 
 
 class Message:
@@ -90,6 +94,33 @@ class Message:
         whole = reassembled([(segment.md, segment.body) for segment in segments])
         self._md, self.body, self.reason = whole.md, whole.body, whole.reason
         self.data_length = len(whole.body)
+
+    def convert(self, target: Representation, room: int, *, may_cut: bool) -> None:
+        """MQGMO_CONVERT: make the data those of another character set and encoding, and the descriptor say so.
+
+        Where that cannot be done ``reason`` says why, and data and descriptor are left as they are. A warning that
+        says something else of the message stays.
+
+        Args:
+            room: length of the buffer, bytes.
+            may_cut: data that do not fit it when they are converted are cut (2079).
+        """
+        md = self.md
+        source = Representation(md.coded_char_set_id, md.encoding)
+        if source == target or self.reason in _NEVER_CONVERTED or not (self.body and room):
+            return
+        is_cut = len(self.body) < self.data_length
+        converted = convert(self.body, md.format, source, target, room, may_cut=may_cut, is_cut=is_cut)
+        if not isinstance(converted, Converted):
+            if self.reason in (MQRC.NONE, MQRC.TRUNCATED_MSG_ACCEPTED):
+                self.reason = converted
+            return
+        self.body, md.coded_char_set_id, md.encoding = converted.data, target.ccsid, target.encoding
+        # The length of data that were cut, whenever that was, is what they had on the queue.
+        if converted.is_cut:
+            self.reason = self.reason or MQRC.TRUNCATED_MSG_ACCEPTED
+        elif not is_cut:
+            self.data_length = len(self.body)
 
     def wrap(self, destination: bytes, remote_qmgr: bytes) -> None:
         """Give it the header of a transmission queue, as whoever gets messages from one expects."""

@@ -20,7 +20,14 @@ from sharedq.mqi.constants import (
     Report,
 )
 from sharedq.mqi.errors import MQIError, error_for
-from sharedq.mqi.limits import MAX_PRIORITY, NULL_ID, PRIORITY_AS_Q_DEF, UNDEFINED_ORIGINAL_LENGTH, UNLIMITED_EXPIRY
+from sharedq.mqi.limits import (
+    DEFAULT_CCSID,
+    MAX_PRIORITY,
+    NULL_ID,
+    PRIORITY_AS_Q_DEF,
+    UNDEFINED_ORIGINAL_LENGTH,
+    UNLIMITED_EXPIRY,
+)
 from sharedq.mqi.options import check_put_options
 from sharedq.mqi.structures import MQMD, MQPMO
 from sharedq.record import RECORD_GROUP, RECORD_NEEDS_LOOK, encode_record, record_flags
@@ -219,10 +226,14 @@ def _prepare(
             )
         if _complete_descriptor(connection, handle, md, options):
             warning = MQRC.PRIORITY_EXCEEDS_MAXIMUM
-        if handle.destination and not handle.is_intra_group:
-            record = _conventional_record(connection, handle, md, body, put_time_ms)
+        # MQCCSI_Q_MGR means the manager that it is put at, and its number goes with the message, not into ``md``.
+        said, is_conventional = md, handle.destination and not handle.is_intra_group
+        if not md.coded_char_set_id and (is_conventional or connection.ccsid != DEFAULT_CCSID):
+            said = replace(md, coded_char_set_id=connection.ccsid)
+        if is_conventional:
+            record = _conventional_record(connection, handle, said, body, put_time_ms)
         else:
-            record = encode_record(md, body, connection.origin, put_time_ms, handle.destination or None)
+            record = encode_record(said, body, connection.origin, put_time_ms, handle.destination or None)
         place = facts.default_priority if facts.is_fifo else md.priority
         if facts.is_group_indexed and place < GROUP_PRIORITY_MIN and _begins_group(md):
             place = GROUP_PRIORITY_MIN

@@ -26,6 +26,7 @@ from sharedq.mqi.limits import (
     ACCOUNTING_TOKEN_LENGTH,
     APPL_IDENTITY_DATA_LENGTH,
     APPL_ORIGIN_DATA_LENGTH,
+    DEFAULT_CCSID,
     FORMAT_LENGTH,
     NULL_ID,
     PUT_APPL_NAME_LENGTH,
@@ -91,7 +92,8 @@ _TAIL: Final = {
     "offset": 0,
     "msg_flags": 0,
 }
-_INITIAL: Final = {field.name: field.default for field in fields(MQMD)}
+#: What is not in the tail. MQCCSI_Q_MGR is never kept: most managers have the same CCSID, which costs no byte so.
+_INITIAL: Final = {field.name: field.default for field in fields(MQMD)} | {"coded_char_set_id": DEFAULT_CCSID}
 _LAST_ALWAYS: Final = "original_length"
 _ALWAYS: Final = tuple(_TAIL)[: tuple(_TAIL).index(_LAST_ALWAYS) + 1]
 _RARELY: Final = tuple(_TAIL)[len(_ALWAYS) :]
@@ -109,9 +111,10 @@ def encode_record(md: MQMD, body: bytes, origin: bytes, put_time_ms: int, destin
     """The record of a message that is put now.
 
     Args:
-        md: with persistence (0, 1) and priority (0..9) decided. BackoutCount is not read: nobody has backed
-            the message out yet. A null MsgId is generated, from the number that the message gets. A put date
-            and time that are given stand, so clear them unless the program sets all context.
+        md: with persistence (0, 1) and priority (0..9) decided. CodedCharSetId 0 is kept as ``DEFAULT_CCSID``.
+            BackoutCount is not read: nobody has backed the message out yet. A null MsgId is generated, from the
+            number that the message gets. A put date and time that are given stand, so clear them unless the program
+            sets all context.
         origin: name of the queue manager it is put at.
         put_time_ms: since 1970; 0 leaves put date and time blank.
         destination: name of the queue it must go to in the end, when it is put on a transmission queue.
@@ -230,7 +233,7 @@ def _encoded_tail(origin: bytes, always: tuple[Any, ...], rare: tuple[Any, ...])
     for bit, (name, value) in enumerate(zip(_TAIL, always + rare, strict=True)):
         size = _TAIL[name]
         stripped = value.rstrip(b" \0" if name != "accounting_token" else b"\0") if size else value
-        if stripped == (b"" if size else _INITIAL[name]):
+        if stripped == (b"" if size else _INITIAL[name]) or (name == "coded_char_set_id" and not value):
             continue
         mask |= 1 << bit
         if not size:

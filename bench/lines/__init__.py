@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bench.lines import batch, depth, hop, idle, memory, single, wakeup
+from bench.lines import batch, depth, hop, idle, large_unit, memory, order, single, wakeup
 from bench.rows import Row
 from bench.site import Site
 
@@ -30,6 +30,8 @@ LINES = {
     "get50": Line(batch.measure_get),
     "hop": Line(hop.measure),
     "depth": Line(depth.measure, ONE),
+    "order": Line(order.measure, ONE),
+    "large-unit": Line(large_unit.measure, ONE),
     "wakeup": Line(wakeup.measure, ONE),
     "memory": Line(memory.measure, ONE),
     "idle": Line(idle.measure, ONE),

@@ -32,11 +32,12 @@ def measure(site: Site) -> list[Row]:
     )
     for what, contender in kinds:
         contenders = {name: contender(queue, depths[name]) for name, queue in queues.items()}
-        rows.append(_row(what, depths["deep"], compare(contenders, site.client, site.effort)))
+        rows.append(depth_row(what, depths["deep"], compare(contenders, site.client, site.effort)))
     return rows
 
 
-def _row(what: str, depth: int, costs: Mapping[str, Cost]) -> Row:
+def depth_row(what: str, depth: int, costs: Mapping[str, Cost]) -> Row:
+    """How much more a call costs on the deep queue than on the shallow one."""
     return Row(
         f"{what} at depth {depth:,} : {SHALLOW:,}",
         costs["deep"].us / costs["shallow"].us,
@@ -44,6 +45,7 @@ def _row(what: str, depth: int, costs: Mapping[str, Cost]) -> Row:
         is_limit=True,
         ours=f"{costs['deep'].us:.1f} us",
         theirs=f"{costs['shallow'].us:.1f} us",
+        commands=(costs["deep"].commands, costs["shallow"].commands),
     )
 
 

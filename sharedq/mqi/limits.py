@@ -18,6 +18,8 @@ UNDEFINED_ORIGINAL_LENGTH: Final = -1
 UNDEFINED_RETURNED_LENGTH: Final = -1
 #: MQHC_UNUSABLE_HCONN, MQHO_UNUSABLE_HOBJ
 UNUSABLE_HANDLE: Final = -1
+#: CCSID of a queue manager where nobody has said otherwise (UTF-8); not IBM's for z/OS.
+DEFAULT_CCSID: Final = 1208
 #: MQMI_NONE, MQCI_NONE, MQGI_NONE: an identifier that is not given; it matches anything.
 NULL_ID: Final = bytes(24)
 #: MQACT_NONE

@@ -9,6 +9,7 @@ Source: IBM MQ reference, "Data types used in the MQI"; lengths as in cmqc.h.
 from __future__ import annotations
 
 import struct
+from collections.abc import Collection, Iterator
 from typing import Any, Final, Generic, TypeVar
 
 from sharedq.mqi.constants.reasons import MQRC
@@ -22,6 +23,7 @@ T = TypeVar("T")
 #: ``c48`` MQCHAR48, ``b24`` MQBYTE24.
 Fields = tuple[tuple[str, str], ...]
 
+_HEAD: Final[Fields] = (("struc_id", "c4"), ("version", "i"))
 _VERSION_OFFSET: Final = 4
 _LONG: Final = struct.Struct("<i")
 
@@ -39,7 +41,7 @@ class Layout(Generic[T]):
     def __init__(
         self, structure: type[T], identifier: bytes, error: MQRC, versions: dict[int, tuple[int, Fields]]
     ) -> None:
-        self._structure, self._identifier, self._error = structure, identifier, error
+        self._structure, self.identifier, self._error = structure, identifier, error
         self._packers: dict[int, tuple[struct.Struct, Fields]] = {}
         fields: Fields = ()
         for version, (length, added) in versions.items():
@@ -47,6 +49,19 @@ class Layout(Generic[T]):
             text = "<4si" + "".join(_format(kind) for _, kind in fields)
             # C pads a structure at its end only: no field of these lies off its natural boundary.
             self._packers[version] = struct.Struct(text + f"{length - struct.calcsize(text)}x"), fields
+
+    @property
+    def versions(self) -> Collection[int]:
+        """The versions it has."""
+        return self._packers.keys()
+
+    def places(self, version: int) -> Iterator[tuple[str, str, int, int]]:
+        """Name, kind, offset and length (bytes) of each field, from StrucId on."""
+        at = 0
+        for name, kind in (*_HEAD, *self._packer(version)[1]):
+            size = struct.calcsize(f"<{_format(kind)}")
+            yield name, kind, at, size
+            at += size
 
     def length(self, version: int) -> int:
         """Length of a version, bytes."""
@@ -61,7 +76,7 @@ class Layout(Generic[T]):
         number = version or int(getattr(value, "version"))  # noqa: B009 - every structure has one, T cannot say it
         packer, fields = self._packer(number)
         return packer.pack(
-            self._identifier,
+            self.identifier,
             number,
             *(self._written(name, kind, getattr(value, name) if name else None) for name, kind in fields),
         )
@@ -72,7 +87,7 @@ class Layout(Generic[T]):
         Raises:
             MQIError: *data* is too short, or is something else.
         """
-        if len(data) < _VERSION_OFFSET + _LONG.size or data[:_VERSION_OFFSET] != self._identifier:
+        if len(data) < _VERSION_OFFSET + _LONG.size or data[:_VERSION_OFFSET] != self.identifier:
             raise self._failure("no such structure here")
         packer, fields = self._packer(_LONG.unpack_from(data, _VERSION_OFFSET)[0])
         if len(data) < packer.size:

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, Field
 
 from sharedq.mqi.constants import CharSelector as Char
 from sharedq.mqi.constants import IntSelector as Int
+from sharedq.mqi.limits import DEFAULT_CCSID
 from sharedq.objects import words
 from sharedq.objects.attributes import Mqsc
 from sharedq.objects.base import Description, ObjectDefinition
@@ -94,7 +95,7 @@ class QueueManagerAttributes(ObjectDefinition):
     ] = "OFF"
     statistics: Annotated[Literal["NONE", "OFF", "ON"], Mqsc("STATQ", Int.STATISTICS_Q, words.STATISTICS)] = "OFF"
     accounting: Annotated[Literal["NONE", "OFF", "ON"], Mqsc("ACCTQ", Int.ACCOUNTING_Q, words.STATISTICS)] = "OFF"
-    ccsid: Annotated[int, Field(ge=1, le=65_535), Mqsc("CCSID", Int.CODED_CHAR_SET_ID)] = 1208
+    ccsid: Annotated[int, Field(ge=1, le=65_535), Mqsc("CCSID", Int.CODED_CHAR_SET_ID)] = DEFAULT_CCSID
     command_level: Annotated[int, Mqsc("CMDLEVEL", Int.COMMAND_LEVEL, is_output=True)] = 930
     platform: Annotated[Literal["MVS"], Mqsc("PLATFORM", Int.PLATFORM, words.PLATFORM, is_output=True)] = "MVS"
     syncpoint: Annotated[

@@ -68,7 +68,9 @@ class Open:
 class Ask:
     """An MQGET. ``level``: "" | "segments" | "messages" | "complete"; ``browse``: "" | "first" | "next" | "under".
 
-    Under the cursor nothing is matched. ``lock`` goes with a browse.
+    Under the cursor nothing is matched. ``lock`` goes with a browse, and so do ``marks``: letters for marking (h, c)
+    and unmarking (H, C) for the handle and for the co-operating set, s for passing over what is marked. ``room`` is
+    the length of the buffer; ``cuts`` accepts a message that is longer.
     """
 
     logical: bool = False
@@ -80,6 +82,9 @@ class Ask:
     seq: int | None = None
     offset: int | None = None
     lock: bool = False
+    marks: str = ""
+    room: int = 1000
+    cuts: bool = False
 
 
 @dataclass(frozen=True)
@@ -105,6 +110,8 @@ class Program:
     under_cursor: Message | None = None
     #: Arrival numbers of what the handle has locked.
     locked: set[int] = field(default_factory=set)
+    #: Arrival numbers of what it has marked for itself.
+    marked: set[int] = field(default_factory=set)
 
     @property
     def has_unit(self) -> bool:
@@ -114,7 +121,9 @@ class Program:
 class GroupedModel:
     """One queue."""
 
-    def __init__(self, programs: int) -> None:
+    def __init__(self, programs: int, together: Iterable[int] = ()) -> None:
+        #: Programs whose handles co-operate, and the arrival numbers of what is marked for all of them.
+        self.together, self.marked_together = set(together), set[int]()
         self.available: list[Message] = []
         self.programs = [Program() for _ in range(programs)]
         self._arrivals = 0
@@ -158,6 +167,12 @@ class GroupedModel:
         program = self.programs[number]
         self.programs[number] = Program(put=program.put, got=program.got)
 
+    def reopen_all(self) -> None:
+        """All are closed before the first is opened again: also the marks of the co-operating set are gone."""
+        for number in range(len(self.programs)):
+            self.reopen(number)
+        self.marked_together = set()
+
     # -- what is complete ------------------------------------------------------------------------------------------
 
     def is_message_complete(self, message: Message) -> bool:
@@ -196,11 +211,13 @@ class GroupedModel:
     def get(self, number: int, ask: Ask) -> Got:
         """MQGET with SYNCPOINT or without, or a browse with LOCK or without."""
         program = self._looking = self.programs[number]
+        if number not in self.together and set(ask.marks) & set("cC"):
+            return Got(MQRC.OPTIONS_ERROR)
         got, items = self._get(program, ask)
         self._looking = None
         if not ask.browse:
             program.locked -= {item.arrival for item in items}
-        elif got.message is not None:
+        elif got.message is not None and got.reason != MQRC.TRUNCATED_MSG_FAILED:
             # What is browsed next ends the lock on what was browsed before; under the cursor it is the same message.
             if not (ask.browse == "under" and ask.lock):
                 program.locked = set()
@@ -230,14 +247,46 @@ class GroupedModel:
         items, whole = self._put_together(found, ask)
         if len(items) > 1 and found.persistence and not (ask.browse or ask.in_unit) and program.has_unit:
             return Got(MQRC.UOW_NOT_AVAILABLE), []
+        returned = self._returned(whole, ask)
+        if returned.reason == MQRC.TRUNCATED_MSG_FAILED:
+            return returned, []
         if ask.browse:
+            if not self._mark(program, ask, found):
+                return Got(MQRC.MSG_MARKED_BROWSE_CO_OP), []
             self._browsed(program, ask, whole)
-            return Got(MQRC.NONE, whole), items
+            return returned, items
         for item in items:
             self.available.remove(item)
+            for marked in (self.marked_together, *(each.marked for each in self.programs)):
+                marked.discard(item.arrival)
         if ask.in_unit:
             program.got += items
-        return Got(self._taken(program, ask, whole), whole), items
+        return replace(returned, reason=self._taken(program, ask, whole) or returned.reason), items
+
+    @staticmethod
+    def _returned(whole: Message, ask: Ask) -> Got:
+        """What fits the buffer."""
+        if len(whole.body) <= ask.room:
+            return Got(MQRC.NONE, whole)
+        reason = MQRC.TRUNCATED_MSG_ACCEPTED if ask.cuts else MQRC.TRUNCATED_MSG_FAILED
+        return Got(reason, replace(whole, body=whole.body[: ask.room]))
+
+    def _mark(self, program: Program, ask: Ask, found: Message) -> bool:
+        """Mark and unmark what is browsed; false when the set has marked it already."""
+        if "c" in ask.marks and found.arrival in self.marked_together:
+            return False
+        for letter, marked in (("h", program.marked), ("c", self.marked_together)):
+            if letter in ask.marks:
+                marked.add(found.arrival)
+            if letter.upper() in ask.marks:
+                marked.discard(found.arrival)
+        return True
+
+    def _is_passed_over(self, program: Program, ask: Ask, message: Message) -> bool:
+        is_of_set = any(program is self.programs[number] for number in self.together)
+        return "s" in ask.marks and (
+            message.arrival in program.marked or (is_of_set and message.arrival in self.marked_together)
+        )
 
     def _put_together(self, found: Message, ask: Ask) -> tuple[list[Message], Message]:
         items = [found]
@@ -259,9 +308,16 @@ class GroupedModel:
         found = next((each for each in self.in_order() if each.arrival == under.arrival), None)
         if found is None or (ask.level == "complete" and not self.is_message_complete(found)):
             return Got(MQRC.NO_MSG_UNDER_CURSOR), []
+        if self._is_passed_over(program, ask, found):
+            return Got(MQRC.NO_MSG_UNDER_CURSOR), []
         items, whole = self._put_together(found, ask)
+        returned = self._returned(whole, ask)
+        if returned.reason == MQRC.TRUNCATED_MSG_FAILED:
+            return returned, []
+        if not self._mark(program, ask, found):
+            return Got(MQRC.MSG_MARKED_BROWSE_CO_OP), []
         program.browses = self._left_open(ask, whole)
-        return Got(MQRC.NONE, whole), items
+        return returned, items
 
     def _refused(self, program: Program, ask: Ask, current: Open | None) -> MQRC:
         if ask.browse == "next" and program.browse_is_logical not in (None, ask.logical):
@@ -291,7 +347,11 @@ class GroupedModel:
         behind = BEFORE_ALL
         if ask.browse == "next":
             behind = program.begins_at if ask.logical else program.cursor
-        return [each for each in self.in_order() if each.place > behind and self._fits(each, ask)]
+        return [
+            each
+            for each in self.in_order()
+            if each.place > behind and self._fits(each, ask) and not self._is_passed_over(program, ask, each)
+        ]
 
     def _fits(self, message: Message, ask: Ask) -> bool:
         seq, offset = (1, 0) if ask.logical else (ask.seq, 0 if ask.level == "complete" else ask.offset)

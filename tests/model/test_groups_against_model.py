@@ -1,4 +1,7 @@
-"""Random programs with groups and segments, on a real queue and on the model. MODEL_EXAMPLES says how many."""
+"""Random programs with groups, segments, locks and marks, on a real queue and on the model.
+
+MODEL_EXAMPLES says how many.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +26,8 @@ from tests.support.server import Server
 
 BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE
 PROGRAMS = 3
+#: Those whose handles co-operate in browsing.
+TOGETHER = (0, 1)
 STEPS = 50
 MIG, LMIG, SEG, LSEG = 8, 24, 2, 6
 LEVELS = {
@@ -37,6 +42,13 @@ BROWSES = {
     "next": int(GetOption.BROWSE_NEXT),
     "under": int(GetOption.BROWSE_MSG_UNDER_CURSOR),
 }
+MARKS = {
+    "h": int(GetOption.MARK_BROWSE_HANDLE),
+    "c": int(GetOption.MARK_BROWSE_CO_OP),
+    "H": int(GetOption.UNMARK_BROWSE_HANDLE),
+    "C": int(GetOption.UNMARK_BROWSE_CO_OP),
+    "s": int(GetOption.UNMARKED_BROWSE_MSG),
+}
 #: Members that may come in any order and more than once: GroupId, MsgSeqNumber, Offset, MsgFlags, bytes, Persistence.
 MEMBERS = [
     *[(b"A" * 24, 1, 0, MIG, 6, 0), (b"A" * 24, 2, 0, MIG, 6, 0), (b"A" * 24, 3, 0, LMIG, 6, 0)],
@@ -49,6 +61,8 @@ MEMBERS = [
 CORREL_IDS = [b"", b"", b"X" * 24, b"Y" * 24]
 
 programs = st.integers(0, PROGRAMS - 1)
+#: Most buffers are long enough; bodies have six bytes, or more where segments are put together.
+rooms = st.sampled_from([1000, 1000, 1000, 1000, 8, 5, 0])
 asks = st.builds(
     Ask,
     logical=st.booleans(),
@@ -59,6 +73,8 @@ asks = st.builds(
     group_id=st.sampled_from([b"", b"", b"", b"A" * 24, b"B" * 24, b"C" * 24, b"D" * 24, b"F" * 24]),
     seq=st.sampled_from([None, None, None, 1, 2]),
     offset=st.sampled_from([None, None, None, 0, 6]),
+    room=rooms,
+    cuts=st.booleans(),
 )
 browses = st.builds(
     lambda ask, how, lock: replace(ask, in_unit=False, browse=how, lock=lock),
@@ -72,6 +88,17 @@ under_cursor = st.builds(
     level=st.sampled_from(["", "", "complete"]),
     browse=st.just("under"),
     lock=st.booleans(),
+    room=rooms,
+    cuts=st.booleans(),
+)
+marking = st.builds(
+    Ask,
+    browse=st.sampled_from(["first", "first", "next", "next", "under"]),
+    correl_id=st.sampled_from([b"", b"", *CORREL_IDS]),
+    group_id=st.sampled_from([b"", b"", b"A" * 24]),
+    marks=st.sampled_from(["h", "c", "s", "hs", "hs", "cs", "cs", "hc", "hcs", "H", "C", "HC", "hC", "Hc"]),
+    room=rooms,
+    cuts=st.booleans(),
 )
 
 
@@ -87,10 +114,15 @@ class Grouped(RuleBasedStateMachine):
         self.group.add_member("QM1")
         self.group.define_structure("APPL1")
         self.group.define_shared("Q")
-        self.model = GroupedModel(PROGRAMS)
+        # Marks of the set last until somebody ends them: the model knows no time.
+        self.group.repository("QM1").alter_qmgr("QM1", {"mark_interval_ms": -1})
+        self.model = GroupedModel(PROGRAMS, TOGETHER)
         self.connections: list[QueueManagerConnection] = [self.group.connect() for _ in range(PROGRAMS)]
-        self.queues: list[Queue] = [connection.open("Q", BOTH) for connection in self.connections]
+        self.queues: list[Queue] = [self._open(number) for number in range(PROGRAMS)]
         self.count = 0
+
+    def _open(self, number: int) -> Queue:
+        return self.connections[number].open("Q", BOTH | (OpenOption.CO_OP if number in TOGETHER else 0))
 
     # -- calls -----------------------------------------------------------------------------------------------------
 
@@ -162,6 +194,16 @@ class Grouped(RuleBasedStateMachine):
     def browse_under_cursor(self, number: int, ask: Ask) -> None:
         self.browse(number, ask)
 
+    @rule(number=programs, ask=marking)
+    def browse_marking(self, number: int, ask: Ask) -> None:
+        self.browse(number, ask)
+
+    @rule(number=programs, marks=st.sampled_from(["hs", "cs"]), times=st.integers(2, 6))
+    def sweep(self, number: int, marks: str, times: int) -> None:
+        """What marks are for: always from the start, each message once."""
+        for _ in range(times):
+            self.browse(number, Ask(browse="first", marks=marks))
+
     @rule(number=programs)
     def unlock(self, number: int) -> None:
         had = self.queues[number].unlock()
@@ -171,12 +213,22 @@ class Grouped(RuleBasedStateMachine):
     def close_and_open(self, number: int) -> None:
         """MQCLOSE ends a lock, and forgets what was retained."""
         self.queues[number].close()
-        self.queues[number] = self.connections[number].open("Q", BOTH)
+        self.queues[number] = self._open(number)
         self.model.reopen(number)
+
+    @rule()
+    def close_and_open_all(self) -> None:
+        """With the last handle that co-operates, the marks of the set are gone."""
+        for queue in self.queues:
+            queue.close()
+        self.queues = [self._open(number) for number in range(PROGRAMS)]
+        self.model.reopen_all()
 
     def _get(self, number: int, ask: Ask) -> Got:
         options = LEVELS[ask.level] | BROWSES[ask.browse] | (GetOption.SYNCPOINT if ask.in_unit else 0)
         options |= GetOption.LOCK if ask.lock else 0
+        options |= GetOption.ACCEPT_TRUNCATED_MSG if ask.cuts else 0
+        options |= sum(MARKS[letter] for letter in ask.marks)
         if ask.logical:
             options |= GetOption.LOGICAL_ORDER
         match, by = MQMD(version=2), 0
@@ -189,7 +241,7 @@ class Grouped(RuleBasedStateMachine):
         if ask.offset is not None:
             match.offset, by = ask.offset, by | MatchOption.MATCH_OFFSET
         try:
-            got = self.queues[number].get(options, match=match, match_options=by)
+            got = self.queues[number].get(options, match=match, match_options=by, max_length=ask.room)
         except MQIError as error:
             return Got(error.reason)
         md = got.md
@@ -228,7 +280,7 @@ class Grouped(RuleBasedStateMachine):
         assert recover(self.group.group, recoverer.connection, process.token, force=True).is_resolved
         recoverer.disconnect()
         self.connections[number] = self.group.connect()
-        self.queues[number] = self.connections[number].open("Q", BOTH)
+        self.queues[number] = self._open(number)
         self.model.replace_program(number)
 
     # -- what must agree -------------------------------------------------------------------------------------------
@@ -260,6 +312,11 @@ class Grouped(RuleBasedStateMachine):
             assert not client.exists(queue.groups)
         if not ids:
             assert not client.exists(queue.index)
+        marked = set.union(self.model.marked_together, *(program.marked for program in self.model.programs))
+        assert client.hlen(queue.marks) >= len(marked)
+        if not (ids or any(locked)):
+            assert not client.exists(queue.marks)
+            assert not client.hexists(queue.queue, "mk")
 
     def teardown(self) -> None:
         self.group.close()

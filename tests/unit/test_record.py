@@ -67,7 +67,7 @@ def descriptors(draw: st.DrawFn) -> MQMD:
         expiry=draw(st.just(-1) | st.integers(1, 999_999_999)),
         feedback=draw(longs),
         encoding=draw(st.just(0x222) | longs),
-        coded_char_set_id=draw(longs),
+        coded_char_set_id=draw(st.sampled_from([0, 1208]) | longs),
         format=draw(characters(8)),
         priority=draw(st.integers(0, 9)),
         persistence=draw(st.integers(0, 1)),
@@ -118,6 +118,8 @@ def test_everything_but_the_backout_count_comes_back(
         expected.msg_id = found.msg_id
         assert found.msg_id[:16] == b"CSQ " + origin.ljust(12)
         assert generated_number(found.msg_id, STRUCTURE) == NUMBER
+    if not md.coded_char_set_id:
+        expected.coded_char_set_id = 1208
     if not md.put_date and not md.put_time:
         expected.put_date, expected.put_time = b"20130101", b"05150067"
     assert found == expected

@@ -19,7 +19,8 @@ ARGV
   5  info     JSON, for DISPLAY CONN
   6  tag      "" or scope and tag
   7  internal 1: the manager's own connection, in any state
-REPLY       { 0, "", MAXUMSGS, MAXHANDS } | { reason, owner token in the way }
+REPLY       { 0, "", MAXUMSGS, MAXHANDS, CCSID } | { 0, "" } the manager has no attributes yet
+            | { reason, owner token in the way }
 REASONS     2009 CONNECTION_BROKEN | 2271 CONN_TAG_IN_USE | 2161 Q_MGR_QUIESCING
 INVARIANTS  2 fencing, 6 sequence under failure
 COST        O(log members)
@@ -41,6 +42,6 @@ if tag ~= "" then
 end
 redis.call("HSET", own, owner, ARGV[5])
 local qmgr = redis.call("HGET", KEYS[6], ARGV[2])
-if not qmgr then return { 0, "", "", "" } end
+if not qmgr then return { 0, "" } end
 local attributes = cjson.decode(qmgr).attributes
-return { 0, "", attributes.max_uncommitted_msgs or "", attributes.max_handles or "" }
+return { 0, "", attributes.max_uncommitted_msgs, attributes.max_handles, attributes.ccsid }

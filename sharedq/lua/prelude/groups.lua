@@ -12,9 +12,12 @@ Available members are not in `a`. They stand in `r`, by score, and in the index,
   w place                             the first segment, by place, of a segmented logical message that is there
   K place of its first member + GroupId   complete groups
   E GroupId + expiry time + place     members that expire
+  T GroupId + MsgSeqNumber + type + Offset + place   reports about segments
 The hash `g` counts, for a GroupId, how many of its logical messages are complete, and has the number of the last (0:
 it is not there); for GroupId + MsgSeqNumber of segments the bytes there, and the bytes in all (-1: the last segment
-is not there). Of members with the same GroupId, MsgSeqNumber and Offset the first by place counts.
+is not there), and the same for GroupId + MsgSeqNumber + type of reports about segments: those are there together when
+one of any type is there for each segment, but put together by type. Of members with the same GroupId, MsgSeqNumber and
+Offset (and type, for reports) the first by place counts.
 USES record
 ]]
 local SEGMENT, LAST_SEGMENT, IN_GROUP, LAST_IN_GROUP = 2, 4, 8, 16
@@ -28,11 +31,50 @@ local function is_member(queue, record)
     return bit.band(flags, SEGMENT + LAST_SEGMENT + IN_GROUP + LAST_IN_GROUP) ~= 0
 end
 
+-- What a record's tail begins with (see sharedq/record.py), each in four bytes, "" where it is the usual value:
+-- version, report options, MsgType, Feedback, Encoding, CodedCharSetId.
+local function tail_numbers(record)
+    local correl, msgid, group = identifier_offsets(record)
+    local at = 6
+    if has(record, EXPIRY) then at = at + 8 end
+    if correl then at = at + 24 end
+    if msgid then at = at + 24 end
+    if group then at = at + 40 end
+    if has(record, DESTINATION) then at = at + 1 + string.byte(record, at) end
+    at = at + 6
+    at = at + 1 + string.byte(record, at)
+    local mask, texts = struct.unpack(">I4", record, at), {}
+    at = at + 4
+    for position = 1, 6 do
+        texts[position] = ""
+        if bit.band(mask, 2 ^ (position - 1)) ~= 0 then
+            texts[position] = string.sub(record, at, at + 3)
+            at = at + 4
+        end
+    end
+    return texts
+end
+
+-- Type of a report, in four bytes; nil for any other message. Exceptions tell their reason in Feedback, and are one type.
+local function report_type(record)
+    local REPORT, APPLICATION_FIRST = 4, 65536
+    -- MQFB_EXPIRATION, COA, COD, ACTIVITY, PAN, NAN
+    local TYPES = { [258] = true, [259] = true, [260] = true, [269] = true, [275] = true, [276] = true }
+    local numbers = tail_numbers(record)
+    if numbers[3] == "" or struct.unpack(">i4", numbers[3]) ~= REPORT then return nil end
+    local feedback = numbers[4] ~= "" and struct.unpack(">i4", numbers[4]) or 0
+    if not (TYPES[feedback] or feedback >= APPLICATION_FIRST) then feedback = 0 end
+    return struct.pack(">i4", feedback)
+end
+
 local function member_of(record)
     local _, _, at = identifier_offsets(record)
     local seq, offset, flags, length = struct.unpack(">I4I4I4i4", record, at + 24)
     local is_segment = bit.band(flags, SEGMENT + LAST_SEGMENT) ~= 0
+    local of_type = is_segment and report_type(record)
     return {
+        -- Of a report about a segment: its logical message, and its type.
+        of_type = of_type and string.sub(record, at, at + 27) .. of_type or nil,
         group = string.sub(record, at, at + 23),
         message = string.sub(record, at, at + 27),
         position = string.sub(record, at, at + 31),
@@ -97,6 +139,17 @@ local function groups_of(queue, messages)
         keep(member.group, complete, last, 0)
     end
 
+    local function is_type_there(member)
+        local there, all = two_numbers(redis.call("HGET", queue.g, member.of_type), 0, -1)
+        return all >= 0 and there == all
+    end
+
+    local function count_of_type(member, step)
+        local there, all = two_numbers(redis.call("HGET", queue.g, member.of_type), 0, -1)
+        if member.is_last_segment then all = step == 1 and member.offset + member.length or -1 end
+        keep(member.of_type, there + step * member.length, all, -1)
+    end
+
     -- Entries behind a prefix, in order: places as texts, scores and ids.
     local function entries(prefix, limit)
         local found = redis.call("ZRANGEBYLEX", queue.i, "[" .. prefix, "(" .. prefix .. "\255", "LIMIT", 0, limit)
@@ -145,6 +198,9 @@ local function groups_of(queue, messages)
         found[#found + 1] = "S" .. struct.pack(">I4", member.seq) .. place
         if member.is_segment then
             found[#found + 1] = "L" .. member.message .. place
+            if member.of_type then
+                found[#found + 1] = "T" .. member.of_type .. struct.pack(">I4", member.offset) .. place
+            end
         elseif member.offset == 0 then
             found[#found + 1] = "h" .. place
         end
@@ -164,15 +220,15 @@ local function groups_of(queue, messages)
     end
 
     -- Of those at one position the first counts: whoever takes its place, or leaves it, changes places with another.
-    local function recount(step, member, id, score)
-        local equals = entries("G" .. member.position, 2)
+    local function recount(step, member, id, score, position, add)
+        local equals = entries(position, 2)
         if step == -1 then
             if equals[1].id ~= id then return end
-            count(member, -1)
-            if equals[2] then count(member_of(redis.call("HGET", messages, equals[2].id)), 1) end
+            add(member, -1)
+            if equals[2] then add(member_of(redis.call("HGET", messages, equals[2].id)), 1) end
         elseif not equals[1] or score < equals[1].score then
-            if equals[1] then count(member_of(redis.call("HGET", messages, equals[1].id)), -1) end
-            count(member, 1)
+            if equals[1] then add(member_of(redis.call("HGET", messages, equals[1].id)), -1) end
+            add(member, 1)
         end
     end
 
@@ -184,14 +240,25 @@ local function groups_of(queue, messages)
         if before.is_group then list_group(-1, member) end
         if member.is_segment and before.is_message then list_message(-1, member) end
         if step == -1 and member.is_first then list_first(-1, before.level, place, record) end
-        recount(step, member, id, score)
+        recount(step, member, id, score, "G" .. member.position, count)
+        local is_new_of_type = false
+        if member.of_type then
+            local was_there = is_type_there(member)
+            recount(step, member, id, score, "T" .. member.of_type .. struct.pack(">I4", member.offset), count_of_type)
+            is_new_of_type = not was_there and is_type_there(member)
+        end
         index(step, member, id, score, record)
         local after = standing(member)
         if after.is_group then list_group(1, member) end
         if member.is_segment and after.is_message then list_message(1, member) end
         if after.level ~= before.level then move_firsts(member, before.level, after.level, id) end
         if step == 1 and member.is_first then list_first(1, after.level, place, record) end
-        return (member.is_first or after.level > before.level) and after.level or -1
+        return (member.is_first or after.level > before.level or is_new_of_type) and after.level or -1
+    end
+
+    -- Whether the logical message of a member can be put together: of reports all of its type must be there.
+    local function is_whole(member)
+        return not member.of_type or is_type_there(member)
     end
 
     -- What is there of what a member belongs to: 2 the whole group, 1 its logical message, 0 neither.
@@ -210,5 +277,5 @@ local function groups_of(queue, messages)
         return { id = id, score = score, record = redis.call("HGET", messages, id) }
     end
 
-    return { change = change, level = level, entries = entries, expired_one = expired_one }
+    return { change = change, level = level, is_whole = is_whole, entries = entries, expired_one = expired_one }
 end

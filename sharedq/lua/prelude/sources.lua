@@ -6,7 +6,7 @@ What is wanted is a table; "" asks nothing, and all that is asked must hold:
   msgid, correl, group                       seq, offset
   level    2 the whole group must be there, 1 the logical message, 0 neither
   firsts   true: only what begins something: MsgSeqNumber 1, Offset 0
-  whole    true: what is found begins a logical message to be put together (Offset 0)
+  whole    true: what is found begins a logical message to be put together (Offset 0; reports of one type)
   skips    nil, or a function: messages whose id it says true to are passed over
   leap     nil, or a function: of a set's key and a place, a place up to which all is passed over
 Every search has its sources: sets or stretches of the index, by place, that hold all that can fit and little else.
@@ -39,7 +39,8 @@ local function fits(queue, messages, want, id, record)
     if want.offset ~= "" and offset ~= tonumber(want.offset) then return false end
     if want.firsts and (seq ~= 1 or offset ~= 0) then return false end
     if want.level == 0 or not is_member(queue, record) then return true end
-    return groups_of(queue, messages).level(member_of(record)) >= want.level
+    local groups, member = groups_of(queue, messages), member_of(record)
+    return groups.level(member) >= want.level and (not want.whole or groups.is_whole(member))
 end
 
 local function score_of(queue, id)
@@ -164,7 +165,7 @@ local function segments_of(queue, messages, head)
     head.length = first.length
     if first.is_last_segment then return { head } end
     -- Of several at one offset the first by place; but it is this head that was found.
-    local prefix = "G" .. first.message
+    local prefix = first.of_type and "T" .. first.of_type or "G" .. first.message
     local found, offset, from = { head }, first.length, "(" .. prefix .. "\0\0\0\0\255"
     repeat
         local entries = redis.call("ZRANGEBYLEX", queue.i, from, "(" .. prefix .. "\255", "LIMIT", 0, PAGE)
@@ -177,9 +178,11 @@ local function segments_of(queue, messages, head)
                 if id == "" then id = usual_id(score) end
                 local record = redis.call("HGET", messages, id)
                 local member = member_of(record)
-                found[#found + 1] = { id = id, score = score, record = record, length = member.length }
-                offset = offset + member.length
-                if member.is_last_segment then return found end
+                if member.of_type == first.of_type then
+                    found[#found + 1] = { id = id, score = score, record = record, length = member.length }
+                    offset = offset + member.length
+                    if member.is_last_segment then return found end
+                end
             end
         end
     until #entries < PAGE

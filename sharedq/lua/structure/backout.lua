@@ -1,7 +1,8 @@
 --[[
 structure/backout.lua - MQBACK in one structure: undo what the unit of work recorded there, a chunk at a time.
 
-Puts vanish; gets return to the place they had, with BackoutCount raised. A peer does the same for a dead owner.
+Puts vanish; gets return to the place they had, with BackoutCount raised. A peer does the same for a dead owner. To raise
+the count is to write the message again, so a chunk ends by bytes too.
 
 KEYS
   1  own        hash  registered owners (the fence)
@@ -23,12 +24,12 @@ ARGV
 REPLY       { 0, operations left, messages undone } | { reason }
 REASONS     2009 CONNECTION_BROKEN
 INVARIANTS  1 one state, 2 fencing, 3 one decision, 4 bounded, 5 position
-COST        O(budget * log depth)
+COST        O(budget * log depth), and a mebibyte of messages, or one operation
 USES        place, unit_of_work, journal
 ]]
 local own, unit, messages, expiry, wake_base = KEYS[1], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local caller, owner, unit_id = ARGV[1], ARGV[2], ARGV[3]
-local BACKOUT_COUNT_MAX = 255
+local BACKOUT_COUNT_MAX, BYTES_MAX = 255, 2 ^ 20
 if may_not_end(own, KEYS[2], caller, owner) then return { MQRC.CONNECTION_BROKEN } end
 
 local queues, keys_per_queue = {}, (#KEYS - 7) / (#ARGV - 5)
@@ -39,7 +40,7 @@ for position = 6, #ARGV do
     queues[ARGV[position]] = queue
 end
 
-local state, operations, count = next_chunk(unit, tonumber(ARGV[4]))
+local state, operations = next_chunk(unit, tonumber(ARGV[4]))
 if not state then return { 0, 0, 0 } end
 -- "C": its commit was decided and has begun; nobody can back it out any more.
 if string.sub(state, 1, 1) == "C" or string.sub(state, 2) ~= unit_id then return { 0, 0, 0 } end
@@ -49,7 +50,10 @@ local function with_backout_counted(record)
     return string.sub(record, 1, 2) .. string.char(backouts) .. string.sub(record, 4)
 end
 
+local undone, count, bytes = {}, 0, 0
 for _, operation in ipairs(operations) do
+    if bytes >= BYTES_MAX then break end
+    undone[#undone + 1], count = operation, count + operation.count
     local queue = queues[operation.queue]
     local ids, added = {}, {}
     for id, score in string.gmatch(operation.pairs, "(%S+):(%d+)") do
@@ -64,6 +68,7 @@ for _, operation in ipairs(operations) do
         local records = redis.call("HMGET", messages, unpack(ids))
         local stored = {}
         for position, id in ipairs(ids) do
+            bytes = bytes + #records[position]
             records[position] = with_backout_counted(records[position])
             stored[2 * position - 1], stored[2 * position] = id, records[position]
         end
@@ -74,6 +79,6 @@ for _, operation in ipairs(operations) do
     end
 end
 
-local left = drop_chunk(unit, operations, "B" .. unit_id)
+local left = drop_chunk(unit, undone, "B" .. unit_id)
 journal(KEYS[7], ARGV[5], "e", "backout", "o", caller, "u", unit_id, "n", count, "r", caller == owner and "" or "1")
 return { 0, left, count }

@@ -128,7 +128,7 @@ end
 local function look()
     if not is_fixed then return find_wanted(queue, messages, want, after) end
     -- The place is known, wherever the queue stands; what else is asked of the message is judged when it is there.
-    local there = { id = "", number = "", msgid = "", correl = "", level = want.level }
+    local there = { id = "", number = "", msgid = "", correl = "", level = want.level, whole = want.whole }
     there.group, there.seq, there.offset = want.group, want.seq, want.offset
     return find_wanted(queue, messages, there, 0)
 end
@@ -156,28 +156,9 @@ local function find_living()
     return nil, after
 end
 
--- CodedCharSetId and Encoding, as they are written in the record; see sharedq/record.py for what stands before them.
 local function character_set(record)
-    local correl, msgid, group = identifier_offsets(record)
-    local at = 6
-    if has(record, EXPIRY) then at = at + 8 end
-    if correl then at = at + 24 end
-    if msgid then at = at + 24 end
-    if group then at = at + 40 end
-    if has(record, DESTINATION) then at = at + 1 + string.byte(record, at) end
-    at = at + 6
-    at = at + 1 + string.byte(record, at)
-    local mask = struct.unpack(">I4", record, at)
-    at = at + 4
-    local texts = {}
-    for position = 0, 5 do
-        texts[position] = ""
-        if bit.band(mask, 2 ^ position) ~= 0 then
-            texts[position] = string.sub(record, at, at + 3)
-            at = at + 4
-        end
-    end
-    return texts[4] .. "/" .. texts[5]
+    local numbers = tail_numbers(record)
+    return numbers[5] .. "/" .. numbers[6]
 end
 
 -- It was woken and takes nothing.

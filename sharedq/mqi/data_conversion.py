@@ -1,0 +1,192 @@
+"""Conversion of a message's data to another character set and encoding, for the formats that are built in.
+
+Strings are converted as one text. Headers (MQDLH, MQMDE) and trigger messages are converted field by field; what
+follows a header is converted by the Format that the header names, and the header then says what it has become. A
+message is converted as a whole or not at all.
+
+Source: IBM MQ reference, "Conversion processing" and "Processing conventions" of data conversion; seed 003,
+MQGMO_CONVERT.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, NamedTuple, TypeVar
+
+from sharedq.mqi import wire
+from sharedq.mqi.character_sets import CharacterSet, character_set, integer_order
+from sharedq.mqi.constants.descriptor import CharSet, Format
+from sharedq.mqi.constants.reasons import MQRC
+
+T = TypeVar("T")
+
+_VERSION_AT: Final = 4
+_LONG_LENGTH: Final = 4
+#: CodedCharSetIds of what follows a header that mean that of the header.
+_AS_HEADER: Final = (CharSet.INHERIT, CharSet.UNDEFINED)
+
+
+class Representation(NamedTuple):
+    """How data are written: CodedCharSetId and Encoding, none of them a special value."""
+
+    ccsid: int
+    encoding: int
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """Data as they were asked for; ``is_cut``: converted they did not fit, and were cut behind a whole character."""
+
+    data: bytes
+    is_cut: bool = False
+
+
+class _NotConverted(Exception):
+    def __init__(self, reason: MQRC) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@dataclass(slots=True)
+class _Job:
+    """What is the same for all parts of a message, and whether one of them was cut when it had been converted."""
+
+    target: Representation
+    may_cut: bool
+    is_cut: bool
+    was_cut: bool = False
+
+
+def convert(
+    data: bytes,
+    format_: bytes,
+    source: Representation,
+    target: Representation,
+    room: int,
+    *,
+    may_cut: bool,
+    is_cut: bool,
+) -> Converted | MQRC:
+    """Convert *data* of the Format *format_* (without the blanks at its end).
+
+    Args:
+        room: length of the buffer, bytes; *data* fit it.
+        may_cut: a string that does not fit it when it is converted is cut (MQGMO_ACCEPT_TRUNCATED_MSG).
+        is_cut: the data were cut to the buffer already; an incomplete character at their end is left out.
+
+    Returns:
+        The converted data, or why there are none: 2110 the format is not known, or the data are not of it; 2111, 2112,
+        2115, 2116 see ``character_set``; 2119 the data are no text of their character set, or have characters that
+        the other does not have; 2120 they do not fit; 2190 a field of a header does not.
+    """
+    if source == target:
+        return Converted(data)
+    job = _Job(target, may_cut, is_cut)
+    try:
+        converted = _part(data, format_, source, job, room)
+    except _NotConverted as failure:
+        return failure.reason
+    except UnicodeError:
+        return MQRC.NOT_CONVERTED
+    return Converted(converted, job.was_cut)
+
+
+def _part(data: bytes, format_: bytes, source: Representation, job: _Job, room: int) -> bytes:
+    converter = _BUILT_IN.get(format_)
+    if converter is None:
+        raise _NotConverted(MQRC.FORMAT_ERROR)
+    return converter(data, source, job, room)
+
+
+def _string(data: bytes, source: Representation, job: _Job, room: int) -> bytes:
+    written, wanted = _sets(source, job.target)
+    converted = data if written == wanted else wanted.data(written.text(data, is_cut=job.is_cut))
+    if len(converted) <= room:
+        return converted
+    if not job.may_cut:
+        raise _NotConverted(MQRC.CONVERTED_MSG_TOO_BIG)
+    job.was_cut = True
+    return wanted.cut(converted, room)
+
+
+def _structure(layout: wire.Layout[Any], data: bytes, source: Representation, job: _Job, room: int) -> bytes:
+    """A structure, and what follows it where it is a header."""
+    written, wanted = _sets(source, job.target)
+    if not written.is_for_names:
+        raise _NotConverted(MQRC.SOURCE_CCSID_ERROR)
+    if not wanted.is_for_names:
+        raise _NotConverted(MQRC.TARGET_CCSID_ERROR)
+    from_order = _known(integer_order(source.encoding, is_source=True))
+    to_order = _known(integer_order(job.target.encoding, is_source=False))
+    front = bytearray(_front(layout, data, written, from_order))
+    numbers: dict[str, int] = {}
+    texts: dict[str, bytes] = {}
+    places: dict[str, int] = {}
+    for name, kind, at, size in layout.places(_version(front, from_order)):
+        places[name], field = at, bytes(front[at : at + size])
+        if kind == "i":
+            (numbers[name],) = struct.unpack(f"{from_order}i", field)
+            front[at : at + size] = struct.pack(f"{to_order}i", numbers[name])
+        elif kind[0] == "c":
+            text = written.text(field)
+            texts[name] = text.partition("\0")[0].rstrip(" ").encode("ascii", "replace")
+            front[at : at + size] = _field(text, size, wanted)
+    rest = data[len(front) :]
+    if "format" not in texts:
+        if rest:
+            raise _NotConverted(MQRC.FORMAT_ERROR)
+        return bytes(front)
+    ccsid = numbers["coded_char_set_id"]
+    inner = Representation(source.ccsid if ccsid in _AS_HEADER else ccsid, numbers["encoding"])
+    if rest and texts["format"] and inner != job.target:
+        rest = _part(rest, texts["format"], inner, job, room - len(front))
+        inner = job.target
+    struct.pack_into(f"{to_order}i", front, places["coded_char_set_id"], inner.ccsid)
+    struct.pack_into(f"{to_order}i", front, places["encoding"], inner.encoding)
+    return bytes(front) + rest
+
+
+def _front(layout: wire.Layout[Any], data: bytes, written: CharacterSet, order: str) -> bytes:
+    """The structure at the front of *data*, which must be there, and all of it."""
+    identifier = written.text(data[:_VERSION_AT], is_cut=True).encode("ascii", "replace")
+    if identifier == layout.identifier and len(data) >= _VERSION_AT + _LONG_LENGTH:
+        version = _version(data, order)
+        if version in layout.versions and len(data) >= layout.length(version):
+            return data[: layout.length(version)]
+    raise _NotConverted(MQRC.FORMAT_ERROR)
+
+
+def _version(data: bytes | bytearray, order: str) -> int:
+    version: int = struct.unpack_from(f"{order}i", data, _VERSION_AT)[0]
+    return version
+
+
+def _field(text: str, size: int, wanted: CharacterSet) -> bytes:
+    """A field of fixed length: where it grew, blanks at its end and what follows a null may go."""
+    field = wanted.data(text)
+    if len(field) > size:
+        field = wanted.data(text.partition("\0")[0].rstrip(" "))
+        if len(field) > size:
+            raise _NotConverted(MQRC.CONVERTED_STRING_TOO_BIG)
+    return field + wanted.data(" ") * (size - len(field))
+
+
+def _sets(source: Representation, target: Representation) -> tuple[CharacterSet, CharacterSet]:
+    return _known(character_set(*source, is_source=True)), _known(character_set(*target, is_source=False))
+
+
+def _known(found: T | MQRC) -> T:
+    if isinstance(found, MQRC):
+        raise _NotConverted(found)
+    return found
+
+
+_BUILT_IN: Final[dict[bytes, Callable[[bytes, Representation, _Job, int], bytes]]] = {
+    Format.STRING: _string,
+    Format.DEAD_LETTER_HEADER: partial(_structure, wire.DLH),
+    Format.MD_EXTENSION: partial(_structure, wire.MDE),
+    Format.TRIGGER: partial(_structure, wire.TM),
+}

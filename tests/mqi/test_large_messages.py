@@ -1,0 +1,91 @@
+"""Large messages: the largest that IBM MQ knows, 100 MB, and one byte more; many bytes in a unit of work."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sharedq import MQIError
+from sharedq.mqi.constants import MQRC, GetOption, PutOption
+from sharedq.mqi.limits import MAX_MSG_LENGTH
+from tests.support.groups import BOTH
+from tests.support.members import TestGroup
+from tests.support.server import Server
+
+#: Redis holds it, its reply and a script's copies at once, the program the same again.
+NEEDED_KIB = 3 * 1024 * 1024
+
+
+def _available_kib() -> int:
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1])
+    return 0
+
+
+@pytest.fixture
+def large_group(tmp_path: Path) -> Iterator[TestGroup]:
+    """A group on a server of its own, whose data do not go to a disk."""
+    server = Server("--appendonly", "no")
+    group = TestGroup(server.url, tmp_path)
+    group.add_member("QM1")
+    group.define_structure("APPL1")
+    yield group
+    group.close()
+    server.close()
+
+
+def test_a_backout_holds_redis_for_a_mebibyte_of_messages_at_once(large_group: TestGroup) -> None:
+    """Each message got is written again, with its BackoutCount raised."""
+    large_group.define_shared("Q", max_msg_length=MAX_MSG_LENGTH)
+    connection = large_group.connect()
+    queue = connection.open("Q", BOTH)
+    bodies = [b"%d" % number * 300_000 for number in range(8)]
+    for body in bodies:
+        queue.put(body)
+    for body in bodies:
+        assert queue.get(GetOption.SYNCPOINT).body == body
+
+    before = scripts_run(large_group)
+    connection.backout()
+
+    # Four of them are more than a mebibyte.
+    assert scripts_run(large_group) - before == 2
+    assert [queue.get(GetOption.SYNCPOINT).body for _ in bodies] == bodies
+    connection.backout()
+    assert [queue.get().md.backout_count for _ in bodies] == [2] * 8
+
+
+def scripts_run(group: TestGroup) -> int:
+    """Scripts that the server has run since it started."""
+    stats: Any = group.group.client().info("commandstats")
+    calls: int = stats["cmdstat_evalsha"]["calls"]
+    return calls
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(_available_kib() < NEEDED_KIB, reason="needs three gigabytes of memory")
+def test_a_message_of_a_hundred_megabytes(large_group: TestGroup) -> None:
+    large_group.define_shared("Q", max_msg_length=MAX_MSG_LENGTH)
+    connection = large_group.connect()
+    queue = connection.open("Q", BOTH)
+    body = random.Random(1).randbytes(MAX_MSG_LENGTH)
+
+    queue.put(body, options=PutOption.SYNCPOINT)
+    connection.commit()
+    assert len(queue.get(GetOption.BROWSE_FIRST | GetOption.ACCEPT_TRUNCATED_MSG, max_length=10).body) == 10
+    assert queue.get(GetOption.SYNCPOINT).body == body
+    connection.backout()
+    message = queue.get(GetOption.SYNCPOINT)
+    connection.commit()
+
+    assert (message.data_length, message.md.backout_count) == (MAX_MSG_LENGTH, 1)
+    assert hashlib.sha256(message.body).digest() == hashlib.sha256(body).digest()
+    with pytest.raises(MQIError) as caught:
+        queue.put(body + b"x")
+    assert caught.value.reason == MQRC.MSG_TOO_BIG_FOR_Q

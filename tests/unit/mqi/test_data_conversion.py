@@ -1,0 +1,261 @@
+"""Conversion of data by character set, encoding and format. Expected bytes are IBM's, written out."""
+
+from __future__ import annotations
+
+import codecs
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sharedq.mqi.character_sets import CODECS, CharacterSet, character_set
+from sharedq.mqi.constants import MQRC, Encoding, Format
+from sharedq.mqi.data_conversion import Converted, Representation, convert
+from sharedq.mqi.headers import MQDLH, MQMDE, MQTM
+from sharedq.mqi.wire import DLH, MDE, TM
+
+NORMAL, REVERSED = int(Encoding.NORMAL), int(Encoding.REVERSED)
+UTF8 = Representation(1208, REVERSED)
+LATIN1 = Representation(819, REVERSED)
+HOST = Representation(500, int(Encoding.S390))
+
+
+def converted(
+    data: bytes,
+    source: Representation,
+    target: Representation,
+    format_: bytes = Format.STRING,
+    *,
+    room: int = 1000,
+    may_cut: bool = False,
+    is_cut: bool = False,
+) -> Converted | MQRC:
+    return convert(data, format_, source, target, room, may_cut=may_cut, is_cut=is_cut)
+
+
+@pytest.mark.parametrize(
+    ("ccsid", "encoding", "data", "text"),
+    [
+        (1208, REVERSED, b"Z\xc3\xbcrich", "Zürich"),
+        (1200, NORMAL, b"\0Z\0\xfc", "Zü"),
+        (1200, REVERSED, b"Z\0\xfc\0", "Zü"),
+        (13488, NORMAL, b"\x20\xac", "€"),
+        (17584, REVERSED, b"\xac\x20", "€"),
+        (819, REVERSED, b"Z\xfcrich", "Zürich"),
+        (437, REVERSED, b"Z\x81rich", "Zürich"),
+        (850, REVERSED, b"\x9d\x81", "Øü"),
+        (858, REVERSED, b"\xd5", "€"),
+        (1252, REVERSED, b"\x80", "€"),
+        (5348, REVERSED, b"\x80", "€"),
+        (923, REVERSED, b"\xa4", "€"),
+        (37, NORMAL, b"\xc8\xc5\xd3\xd3\xd6\xba\xbb", "HELLO[]"),
+        (500, NORMAL, b"\xc8\xc5\xd3\xd3\xd6\x4a\x5a", "HELLO[]"),
+        (1047, NORMAL, b"\xc8\xc5\xd3\xd3\xd6\xad\xbd\x5f\xb0\xba\xbb", "HELLO[]^¬Ý¨"),
+        (1140, NORMAL, b"\x9f", "€"),
+        (273, NORMAL, b"\xc0\xd0\x9f", "äü¤"),
+        (1141, NORMAL, b"\xc0\xd0\x9f", "äü€"),
+        (1148, NORMAL, b"\x9f", "€"),
+        (943, REVERSED, b"\x93\xfa", "日"),
+        (932, REVERSED, b"\x93\xfa", "日"),
+        (954, REVERSED, b"\xc6\xfc", "日"),
+        (1386, REVERSED, b"\xd6\xd0", "中"),
+        (5488, REVERSED, b"\xd6\xd0\x81\x30\x84\x36", "中¥"),
+        (950, REVERSED, b"\xa4\xa4", "中"),
+        (970, REVERSED, b"\xb0\xa1", "가"),
+    ],
+)
+def test_character_sets_are_ibms(ccsid: int, encoding: int, data: bytes, text: str) -> None:
+    found = Representation(ccsid, encoding)
+    expected = text.encode()
+    assert converted(data, found, UTF8) == Converted(expected)
+    assert converted(expected, UTF8, found) == Converted(data)
+
+
+def test_python_has_a_codec_for_every_ccsid() -> None:
+    for ccsid in CODECS:
+        found = character_set(ccsid, REVERSED, is_source=True)
+        assert isinstance(found, CharacterSet)
+        codecs.lookup(found.codec)
+        assert found.text(found.data("AZ09./_%")) == "AZ09./_%"
+
+
+@settings(deadline=None)
+@given(st.binary(max_size=40), st.sampled_from([37, 500, 1047, 1140, 1141, 1148, 819, 437]))
+def test_what_every_byte_is_goes_there_and_back(data: bytes, ccsid: int) -> None:
+    there = converted(data, Representation(ccsid, NORMAL), UTF8)
+    assert isinstance(there, Converted)
+    assert converted(there.data, UTF8, Representation(ccsid, NORMAL)) == Converted(data)
+
+
+@pytest.mark.parametrize(
+    ("data", "source", "target", "format_", "reason"),
+    [
+        (b"x", UTF8, LATIN1, Format.NONE, MQRC.FORMAT_ERROR),
+        (b"x", UTF8, LATIN1, b"MYOWN", MQRC.FORMAT_ERROR),
+        (b"x", UTF8, LATIN1, Format.RF_HEADER_2, MQRC.FORMAT_ERROR),
+        (b"x", Representation(1, NORMAL), LATIN1, Format.STRING, MQRC.SOURCE_CCSID_ERROR),
+        (b"x", Representation(-3, NORMAL), LATIN1, Format.STRING, MQRC.SOURCE_CCSID_ERROR),
+        (b"x", UTF8, Representation(65_000, NORMAL), Format.STRING, MQRC.TARGET_CCSID_ERROR),
+        (b"\0x", Representation(1200, 0), LATIN1, Format.STRING, MQRC.SOURCE_INTEGER_ENC_ERROR),
+        (b"x", LATIN1, Representation(1200, 0x110), Format.STRING, MQRC.TARGET_INTEGER_ENC_ERROR),
+        (b"\xff", UTF8, LATIN1, Format.STRING, MQRC.NOT_CONVERTED),
+        (b"Z\xc3", UTF8, LATIN1, Format.STRING, MQRC.NOT_CONVERTED),
+        ("日".encode(), UTF8, LATIN1, Format.STRING, MQRC.NOT_CONVERTED),
+    ],
+)
+def test_what_cannot_be_converted(
+    data: bytes, source: Representation, target: Representation, format_: bytes, reason: MQRC
+) -> None:
+    assert converted(data, source, target, format_) == reason
+
+
+def test_what_is_as_it_is_asked_for_needs_no_conversion() -> None:
+    for format_ in (Format.NONE, b"MYOWN", Format.STRING, Format.DEAD_LETTER_HEADER):
+        assert converted(b"\xff", UTF8, UTF8, format_) == Converted(b"\xff")
+    # Another encoding means nothing to characters of one byte, and says it all about those of two.
+    assert converted(b"x", LATIN1, Representation(819, NORMAL)) == Converted(b"x")
+    assert converted(b"x\0", Representation(1200, REVERSED), Representation(1200, NORMAL)) == Converted(b"\0x")
+
+
+def test_data_that_grow_out_of_the_buffer() -> None:
+    data = b"Z\xfcrich"
+    assert converted(data, LATIN1, UTF8, room=7) == Converted(b"Z\xc3\xbcrich")
+    assert converted(data, LATIN1, UTF8, room=6) == MQRC.CONVERTED_MSG_TOO_BIG
+    assert converted(data, LATIN1, UTF8, room=6, may_cut=True) == Converted(b"Z\xc3\xbcric", is_cut=True)
+    # No half of a character is returned.
+    assert converted(b"\xfc\xfc\xfc", LATIN1, UTF8, room=3, may_cut=True) == Converted(b"\xc3\xbc", is_cut=True)
+
+
+def test_data_that_were_cut_within_a_character() -> None:
+    assert converted(b"Z\xc3", UTF8, LATIN1, is_cut=True) == Converted(b"Z")
+    assert converted(b"\0Z\0", Representation(1200, NORMAL), LATIN1, is_cut=True) == Converted(b"Z")
+
+
+# -- headers ---------------------------------------------------------------------------------------------------
+
+
+def dead_letter(data: bytes, **fields: Any) -> bytes:
+    """A dead-letter header in ISO 8859-1 and little-endian numbers, and data."""
+    header = MQDLH(
+        reason=2053,
+        dest_q_name=b"ORDERS",
+        dest_q_mgr_name=b"EWR",
+        put_appl_type=28,
+        put_appl_name=b"shop",
+        put_date=b"20130101",
+        put_time=b"05150067",
+        **fields,
+    )
+    return DLH.pack(header) + data
+
+
+def test_a_dead_letter_header_and_the_string_behind_it() -> None:
+    data = dead_letter(b"Z\xc3\xbcrich", encoding=REVERSED, coded_char_set_id=1208, format=Format.STRING)
+
+    there = converted(data, LATIN1, HOST, Format.DEAD_LETTER_HEADER)
+
+    # "DLH ", 1, 2053, "ORDERS" and blanks; then, behind two names, encoding, CCSID and "MQSTR   ".
+    assert isinstance(there, Converted)
+    assert there.data[:4] == b"\xc4\xd3\xc8\x40"
+    assert there.data[4:12] == b"\0\0\0\1\0\0\x08\x05"
+    assert there.data[12:60] == b"\xd6\xd9\xc4\xc5\xd9\xe2".ljust(48, b"\x40")
+    assert there.data[108:116] == b"\0\0\x03\x11\0\0\x01\xf4"
+    assert there.data[116:124] == b"\xd4\xd8\xe2\xe3\xd9\x40\x40\x40"
+    assert there.data[124:128] == b"\0\0\0\x1c"
+    assert there.data[172:] == b"\xe9\xdc\x99\x89\x83\x88"
+    back = converted(there.data, HOST, LATIN1, Format.DEAD_LETTER_HEADER)
+    assert back == Converted(dead_letter(b"Z\xfcrich", encoding=REVERSED, coded_char_set_id=819, format=Format.STRING))
+
+
+def test_data_of_no_format_behind_a_header_stay_as_they_are_and_are_described() -> None:
+    for says, means in ((1208, 1208), (-2, 819), (0, 819)):
+        data = dead_letter(b"\xff\0", encoding=REVERSED, coded_char_set_id=says)
+        there = converted(data, LATIN1, HOST, Format.DEAD_LETTER_HEADER)
+        assert isinstance(there, Converted)
+        assert there.data[108:116] == REVERSED.to_bytes(4) + means.to_bytes(4)
+        assert there.data[172:] == b"\xff\0"
+
+
+def test_data_that_inherit_the_character_set_of_their_header() -> None:
+    data = dead_letter(b"\xfc", encoding=REVERSED, coded_char_set_id=-2, format=Format.STRING)
+    there = converted(data, LATIN1, UTF8, Format.DEAD_LETTER_HEADER)
+    assert there == Converted(
+        dead_letter("ü".encode(), encoding=REVERSED, coded_char_set_id=1208, format=Format.STRING)
+    )
+
+
+def test_data_behind_a_header_may_be_as_asked_for_already() -> None:
+    data = dead_letter(b"\xff", encoding=REVERSED, coded_char_set_id=1208, format=b"MYOWN")
+    assert converted(data, LATIN1, UTF8, Format.DEAD_LETTER_HEADER) == Converted(data)
+
+
+def test_a_header_behind_a_header() -> None:
+    extension = MQMDE(
+        encoding=REVERSED, coded_char_set_id=819, format=Format.STRING, group_id=b"\xff" * 24, msg_seq_number=7
+    )
+    inner = MDE.pack(extension) + b"\xfc"
+    data = dead_letter(inner, encoding=REVERSED, coded_char_set_id=819, format=Format.MD_EXTENSION)
+
+    there = converted(data, LATIN1, HOST, Format.DEAD_LETTER_HEADER)
+
+    assert isinstance(there, Converted)
+    assert there.data[172:180] == b"\xd4\xc4\xc5\x40\0\0\0\2"
+    # Identifiers are no text.
+    assert there.data[204:228] == b"\xff" * 24
+    assert there.data[228:232] == b"\0\0\0\7"
+    assert there.data[244:] == b"\xdc"
+    assert converted(there.data, HOST, LATIN1, Format.DEAD_LETTER_HEADER) == Converted(data)
+
+
+def test_a_trigger_message() -> None:
+    data = TM.pack(MQTM(q_name=b"ORDERS", appl_type=28, user_data=b"x"))
+    there = converted(data, LATIN1, HOST, Format.TRIGGER)
+    assert isinstance(there, Converted)
+    assert there.data[:14] == b"\xe3\xd4\x40\x40\0\0\0\1\xd6\xd9\xc4\xc5\xd9\xe2"
+    assert converted(there.data, HOST, LATIN1, Format.TRIGGER) == Converted(data)
+    assert converted(data + b"x", LATIN1, HOST, Format.TRIGGER) == MQRC.FORMAT_ERROR
+
+
+def test_a_field_that_grows_loses_blanks_but_no_characters() -> None:
+    blanks = dead_letter(b"")
+    name = b"\xfc" * 24
+    fits = blanks[:12] + name.ljust(48) + blanks[60:]
+    there = converted(fits, LATIN1, UTF8, Format.DEAD_LETTER_HEADER)
+    assert isinstance(there, Converted)
+    assert there.data[12:60] == ("ü" * 24).encode()
+    after_null = blanks[:12] + (name + b"\0").ljust(48, b"x") + blanks[60:]
+    assert converted(after_null, LATIN1, UTF8, Format.DEAD_LETTER_HEADER) == there
+    too_long = blanks[:12] + (name + b"x").ljust(48) + blanks[60:]
+    assert converted(too_long, LATIN1, UTF8, Format.DEAD_LETTER_HEADER, may_cut=True) == MQRC.CONVERTED_STRING_TOO_BIG
+
+
+@pytest.mark.parametrize(
+    ("data", "source", "target", "reason"),
+    [
+        (b"", LATIN1, HOST, MQRC.FORMAT_ERROR),
+        (dead_letter(b"")[:171], LATIN1, HOST, MQRC.FORMAT_ERROR),
+        (b"XLH " + dead_letter(b"")[4:], LATIN1, HOST, MQRC.FORMAT_ERROR),
+        (dead_letter(b""), HOST, LATIN1, MQRC.FORMAT_ERROR),
+        (dead_letter(b""), Representation(819, NORMAL), LATIN1, MQRC.FORMAT_ERROR),
+        (dead_letter(b""), Representation(819, 0), LATIN1, MQRC.SOURCE_INTEGER_ENC_ERROR),
+        (dead_letter(b""), LATIN1, Representation(819, 0), MQRC.TARGET_INTEGER_ENC_ERROR),
+        (dead_letter(b""), Representation(1200, REVERSED), LATIN1, MQRC.SOURCE_CCSID_ERROR),
+        (dead_letter(b""), LATIN1, Representation(1200, REVERSED), MQRC.TARGET_CCSID_ERROR),
+        (dead_letter(b"x", format=b"MYOWN", coded_char_set_id=819), LATIN1, HOST, MQRC.FORMAT_ERROR),
+        (dead_letter(b"x", format=b"MQSTR", coded_char_set_id=9), LATIN1, HOST, MQRC.SOURCE_CCSID_ERROR),
+    ],
+)
+def test_headers_that_cannot_be_converted(
+    data: bytes, source: Representation, target: Representation, reason: MQRC
+) -> None:
+    assert converted(data, source, target, Format.DEAD_LETTER_HEADER) == reason
+
+
+def test_a_string_behind_a_header_is_cut_at_the_end_of_the_buffer() -> None:
+    data = dead_letter(b"\xfc\xfc", encoding=REVERSED, coded_char_set_id=819, format=Format.STRING)
+    for room, may_cut, length in ((176, False, 176), (175, True, 174), (174, True, 174)):
+        there = converted(data, LATIN1, UTF8, Format.DEAD_LETTER_HEADER, room=room, may_cut=may_cut)
+        assert isinstance(there, Converted)
+        assert (len(there.data), there.is_cut) == (length, length < 176)
+    assert converted(data, LATIN1, UTF8, Format.DEAD_LETTER_HEADER, room=175) == MQRC.CONVERTED_MSG_TOO_BIG
