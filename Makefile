@@ -59,11 +59,12 @@ test: setup
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest tests/unit tests/tidy tests/lua tests/mqi tests/pymqi tests/recovery
+	$(BIN)/pytest -m "not slow" tests/unit tests/tidy tests/lua tests/mqi tests/pymqi tests/recovery
 
-# Also what starts managers, kills servers and runs Spark; takes long on a busy machine.
+# Also what starts managers, kills servers, runs Spark or moves much; takes long on a busy machine.
 test-all: test
 	$(BIN)/pytest tests/igq tests/cli tests/faults tests/model tests/pipeline
+	$(BIN)/pytest -m slow tests/mqi
 
 bench: setup
 	$(BIN)/python -m bench
