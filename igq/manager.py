@@ -53,7 +53,8 @@ class QueueManager:
         """Join, work and stop. Returns when the manager has stopped.
 
         Raises:
-            CommandError: it runs already; durability is strict and not there; the log cannot be written.
+            CommandError: it runs already; durability is strict and not there; the log cannot be written; what it
+                needs cannot be defined.
             DeploymentError, MQIError: Redis cannot be used.
         """
         prepare_data_dir(self._settings)
@@ -84,6 +85,8 @@ class QueueManager:
                 partial(self._prepare, membership), partial(self._open_for_business, membership, scheduler, incarnation)
             )
             why = incarnation.lost_why
+            if incarnation.failure is not None:
+                raise CommandError(f"{self.name} does not start: {incarnation.failure}")
         except MQIError as error:
             ending, why = Ending.LEASE_LOST, str(error)
         finally:

@@ -242,7 +242,7 @@ class Process:
         for connection in connections:
             try:
                 act(connection)
-            except redis.RedisError as error:
+            except (MQIError, redis.RedisError) as error:
                 # The lease must go on being renewed, whatever one connection meets.
                 log.warning("connection_not_told", process=self.token, error=str(error))
 

@@ -43,7 +43,10 @@ class Structures:
 
     def ensure_own(self, structure: str) -> None:
         """See to it that a manager's own structure has a number."""
-        self._group.call("admin/define_structure", self._keys, [structure, "keep", "", ""])
+        structures = self._group.keys.structures
+        # Looked at first: a full Redis refuses the script also where there is nothing to do, at every later start.
+        if not self._group.command(structures, "HEXISTS", structures, structure):
+            self._group.call("admin/define_structure", self._keys, [structure, "keep", "", ""])
 
     def define(self, structure: CFStruct, *, replace: bool) -> None:
         """Define a structure. Raises MQIError: 2100 it exists, 2349 the name is reserved."""

@@ -110,6 +110,25 @@ def test_the_lease_is_renewed_while_a_slow_start_goes_on(empty: Group) -> None:
     assert incarnation.lost_why.endswith("enough")
 
 
+def test_a_start_that_cannot_succeed_ends_in_good_order(group: TestGroup) -> None:
+    membership = Membership.join(group.group, "QM2", INFO, refuse_to_wait)
+    full = error_for(MQRC.STORAGE_MEDIUM_FULL, "", "QM2", "no memory")
+
+    def prepare() -> None:
+        raise full
+
+    def never(_prepared: None) -> None:
+        raise AssertionError("it opened")
+
+    incarnation = Incarnation(membership, queue.SimpleQueue(), lambda *_, **__: None)
+    assert incarnation.run(prepare, never) is Ending.STOPPED
+    assert incarnation.failure is full
+    member = group.group.member("QM2")
+    assert member is not None
+    assert member.state == "STOPPED"
+    assert group.group.client().zscore(group.group.keys.leases, "QM2.1") is None
+
+
 def test_one_call_renews_the_manager_and_its_processes(group: TestGroup) -> None:
     membership = Membership.join(group.group, "QM2", INFO, refuse_to_wait)
     process, _ = membership.new_process("IGQ agent")

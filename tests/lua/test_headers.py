@@ -18,7 +18,7 @@ SECTIONS = ("KEYS", "ARGV", "REPLY", "REASONS", "INVARIANTS", "COST")
 ALL_SECTIONS = (*SECTIONS, "MEMORY", "USES", "SOURCE")
 
 WRITES = {"DEL", "UNLINK", "RENAME", "INCR", "INCRBY", "HSET", "HSETNX", "HDEL", "HINCRBY"}
-WRITES |= {"ZADD", "ZREM", "ZPOPMIN", "SADD", "SREM", "RPUSH", "LPUSH", "LTRIM", "XADD"}
+WRITES |= {"ZADD", "ZREM", "ZPOPMIN", "SADD", "SREM", "RPUSH", "LPUSH", "LTRIM", "XADD", "EXPIRE"}
 READS = {"EXISTS", "HGET", "HMGET", "HEXISTS", "HLEN", "HSTRLEN", "HKEYS", "LLEN", "LRANGE", "SMEMBERS", "TIME"}
 READS |= {"ZCARD", "ZCOUNT", "ZRANGE", "ZRANGEBYLEX", "ZRANGEBYSCORE", "ZSCORE"}
 #: How a script makes sure, itself or by a piece of the prelude, that its caller may still change anything.
@@ -40,6 +40,7 @@ FENCES = (
 #: Scripts that write without looking their caller up, and why they may.
 UNFENCED = {
     "admin/abandon": "it makes a lease run out, of a connection that its own process gave up",
+    "admin/agent_state": "what is shown to people; nothing is decided by it",
     "admin/alter_qmgr": "a definition, by compare and set: an operator's, not an owner's",
     "admin/claim_job": "whose turn it is; doing a job twice is harmless",
     "admin/define_object": "a definition: an operator's, not an owner's",
@@ -58,6 +59,7 @@ UNFENCED = {
     "structure/discard": "messages that were set aside, which no owner can reach",
     "structure/set_partition": "a definition; an older version changes nothing",
     "structure/set_versions": "versions; an older one changes nothing",
+    "structure/wake": "a wake-up in vain costs a call",
     "structure/wake_all": "a wake-up in vain costs a call",
 }
 #: Commands whose work nothing in the script limits, and what does.
