@@ -11,11 +11,13 @@ import pytest
 from igq.errors import CommandError
 from igq.incarnation import Ending, Incarnation
 from igq.membership import Membership
+from recovery.resolve import recover
+from recovery.watch import due
 from sharedq.group import Group
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.owner import Process
-from tests.support.members import TestGroup
+from tests.support.members import LEASE_MS, TestGroup
 from tests.support.server import Server
 
 INFO = {"pid": 1, "host": "here"}
@@ -127,6 +129,27 @@ def test_a_start_that_cannot_succeed_ends_in_good_order(group: TestGroup) -> Non
     assert member is not None
     assert member.state == "STOPPED"
     assert group.group.client().zscore(group.group.keys.leases, "QM2.1") is None
+
+
+def test_an_incarnation_that_another_one_replaced_is_never_renewed_but_recovered(group: TestGroup) -> None:
+    """It was paused past its lease, and nobody had claimed it when the next start took the name."""
+    keys = group.group.keys
+    first = Membership.join(group.group, "QM2", INFO, refuse_to_wait)
+    process, _ = first.new_process("manager")
+    first.tell(state="RUNNING")
+    program = group.process("QM2")
+    group.group.client().zadd(keys.leases, {first.token: 1})
+    second = Membership.join(group.group, "QM2", INFO, refuse_to_wait)
+
+    renewal = first.renew([process.token], look=False)
+    assert not renewal.is_held
+    assert renewal.lost == [process.token]
+    arguments = [program.token, LEASE_MS, "QM2", 0]
+    assert group.group.call("admin/renew", [keys.leases, keys.members], arguments)[0] == 0
+    renewal = second.renew((), look=True)
+    assert renewal.is_held
+    assert [target.token for target in due(renewal.leases, renewal.now_ms, second.token)] == [first.token]
+    assert recover(group.group, group.connect("QM1").connection, first.token).is_resolved
 
 
 def test_one_call_renews_the_manager_and_its_processes(group: TestGroup) -> None:

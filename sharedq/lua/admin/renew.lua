@@ -2,7 +2,8 @@
 admin/renew.lua - renew a lease; look at the earliest leases of the group in the same call.
 
 A manager renews the leases of its own processes (its agent) with its own. A lease that a recoverer has claimed is
-gone from the set and cannot be renewed.
+gone from the set and cannot be renewed. Nor can that of an incarnation whose name a later one has taken: its lease
+had run out, and stays so until it is recovered. Two managers of one name would be alive otherwise.
 
 KEYS
   1  leases   zset  incarnation or process -> deadline
@@ -21,13 +22,16 @@ USES        membership
 ]]
 local leases = KEYS[1]
 local now = now_ms()
+local known = redis.call("HGET", KEYS[2], ARGV[3])
+local is_held, lost = true, {}
 local deadline, tokens, pairs_given = now + tonumber(ARGV[2]), { ARGV[1] }, {}
 for position = 5, #ARGV do tokens[#tokens + 1] = ARGV[position] end
 for position, token in ipairs(tokens) do pairs_given[2 * position - 1], pairs_given[2 * position] = deadline, token end
+local is_replaced = known and tonumber(string.match(ARGV[1], "^[^.]+%.(%d+)")) < cjson.decode(known).incarnation
+if is_replaced then
+    is_held, lost = false, { unpack(tokens, 2) }
 -- CH counts changes: two renewals within one millisecond change nothing, though the lease is held.
-local changed = redis.call("ZADD", leases, "XX", "CH", unpack(pairs_given))
-local is_held, lost = true, {}
-if changed < #tokens then
+elseif redis.call("ZADD", leases, "XX", "CH", unpack(pairs_given)) < #tokens then
     for position, token in ipairs(tokens) do
         if not redis.call("ZSCORE", leases, token) then
             if position == 1 then is_held = false else lost[#lost + 1] = token end
@@ -36,6 +40,6 @@ if changed < #tokens then
 end
 local look = tonumber(ARGV[4])
 local earliest = look > 0 and redis.call("ZRANGE", leases, 0, look - 1, "WITHSCORES") or {}
-local reply = { is_held and 1 or 0, now, redis.call("HGET", KEYS[2], ARGV[3]), earliest }
+local reply = { is_held and 1 or 0, now, known, earliest }
 if #tokens > 1 then reply[5] = lost end
 return reply
