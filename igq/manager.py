@@ -82,7 +82,7 @@ class QueueManager:
         try:
             incarnation = self._incarnation = Incarnation(membership, self._inbox, self._say)
             ending = incarnation.run(
-                partial(self._prepare, membership), partial(self._open_for_business, membership, scheduler, incarnation)
+                self._prepare, partial(self._open_for_business, membership, scheduler, incarnation)
             )
             why = incarnation.lost_why
             if incarnation.failure is not None:
@@ -99,14 +99,12 @@ class QueueManager:
             self._say("CSQY333E", why=why)
         return ending
 
-    def _prepare(self, membership: Membership) -> QueueManagerAttributes:
+    def _prepare(self) -> QueueManagerAttributes:
         """See to it that the manager has what it needs; the lease is renewed meanwhile."""
         repository = Repository(self._group, self.name)
-        repository.prepare_manager(self.name)
+        # Later starts leave it as the administrator wants it.
+        repository.prepare_manager(self.name, at_first={"dead_letter_queue": SYSTEM_DEAD_LETTER_QUEUE})
         define_system_objects(repository, self._settings.default_structure)
-        if membership.incarnation == 1:
-            # Later starts leave it as the administrator wants it.
-            repository.alter_qmgr(self.name, {"dead_letter_queue": SYSTEM_DEAD_LETTER_QUEUE})
         for structure in self._group.structure_names():
             self._say("CSQE005I", structure=structure)
         return repository.qmgr_attributes(self.name)
