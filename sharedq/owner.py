@@ -226,7 +226,8 @@ class Process:
         with self._lock:
             abandoned = list(self._abandoned)
         for owner in abandoned:
-            self.group.call("admin/abandon", [self.group.keys.leases, self.group.keys.owners], [owner])
+            keys = self.group.keys
+            self.group.call("admin/abandon", [keys.leases, keys.owners, keys.fence], [owner])
             with self._lock:
                 # The script may be repeated, so two threads may tell the same.
                 self._abandoned.discard(owner)
