@@ -10,7 +10,7 @@ import pytest
 
 from igq.errors import CommandError
 from igq.incarnation import Ending, Incarnation
-from igq.membership import Membership
+from igq.membership import LOOK, Membership
 from recovery.resolve import recover
 from recovery.watch import due
 from sharedq.group import Group
@@ -18,6 +18,7 @@ from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.owner import Process
 from tests.support.members import LEASE_MS, TestGroup
+from tests.support.scenes import until
 from tests.support.server import Server
 
 INFO = {"pid": 1, "host": "here"}
@@ -165,6 +166,33 @@ def test_one_call_renews_the_manager_and_its_processes(group: TestGroup) -> None
     assert renewal.member["incarnation"] == 1
     leases = dict(renewal.leases)
     assert leases[membership.token] == leases[process.token] == renewal.now_ms + group.settings.lease_ms
+
+
+def watched(membership: Membership) -> list[str]:
+    """What the watch of a manager would recover now."""
+    renewal = membership.renew((), look=True)
+    assert [at for _, at in renewal.leases if at > renewal.now_ms], "nothing to plan the next look by"
+    return [target.token for target in due(renewal.leases, renewal.now_ms, membership.token)]
+
+
+def test_programs_of_a_living_peer_do_not_hide_a_dead_one(group: TestGroup) -> None:
+    membership = Membership.join(group.group, "QM2", INFO, refuse_to_wait)
+    group.add_member("QM3")
+    client, key = group.group.client(), group.group.keys.leases
+    client.zadd(key, {f"QM1.1.{900 + n}": 1 for n in range(2 * LOOK)})
+    client.zadd(key, {f"!QM1.1.{800 + n}": 1 for n in range(LOOK)})
+    assert watched(membership) == []
+    client.zadd(key, {"QM3.1": 2} | {f"QM2.1.{900 + n}": 1 for n in range(LOOK)})
+    assert watched(membership) == ["QM3.1", *(f"QM2.1.{900 + n}" for n in range(LOOK - 1))]
+    client.zadd(key, {f"QM3.1.{900 + n}": 1 for n in range(LOOK)})
+    assert watched(membership)[0] == "QM3.1"
+
+
+def test_a_dead_peer_behind_any_number_of_leases_is_found_by_some_look(group: TestGroup) -> None:
+    membership = Membership.join(group.group, "QM2", INFO, refuse_to_wait)
+    group.add_member("QM3")
+    group.group.client().zadd(group.group.keys.leases, {"QM3.1": 2} | {f"QM1.1.{900 + n}": 1 for n in range(600)})
+    until(lambda: watched(membership) == ["QM3.1"], "the dead manager is found")
 
 
 def test_a_lease_that_a_peer_has_claimed_cannot_be_renewed(group: TestGroup) -> None:
