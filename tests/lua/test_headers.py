@@ -52,7 +52,7 @@ UNFENCED = {
     "admin/register_process": "it makes a new process, under a lease that it checks",
     "admin/remove_object": "a definition, by compare and set",
     "admin/remove_structure": "a definition: an operator's, not an owner's",
-    "admin/renew": "only leases that are there, of no replaced incarnation: the claim on a dead one took its lease away",
+    "admin/renew": "only leases that are there, of no replaced incarnation: a claim takes them away",
     "structure/alter_queue": "a definition, by compare and set",
     "structure/define_queue": "a definition: an operator's, not an owner's",
     "structure/delete_queue": "refused while anybody has the queue open",
