@@ -22,7 +22,7 @@ from igq.incarnation import Ending, Inbox, Incarnation
 from igq.log import start_log
 from igq.membership import Membership, host_name
 from recovery.target import valid_qmgr_name
-from sharedq.durability import read_durability
+from sharedq.durability import read_weakest
 from sharedq.group import Group
 from sharedq.mqi.errors import MQIError
 from sharedq.objects.managers import QueueManagerAttributes
@@ -128,7 +128,7 @@ class QueueManager:
         settings, group = self._settings, self._group
         # Through a link first: its errors are told apart better than a client's.
         group.members()
-        durability = read_durability(group.client(), wait_replicas=settings.wait_replicas)
+        durability = read_weakest(group.clients(), wait_replicas=settings.wait_replicas)
         self._say("CSQY000I", version=__version__, group=group.name, redis=settings.redis_url_masked)
         self._say("CSQJ001I", statement=durability.statement)
         if not durability.meets(strict=settings.durability == "strict"):
