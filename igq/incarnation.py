@@ -19,6 +19,7 @@ from igq.stopping import STOP_TIMEOUT_S
 from igq.worker import Worker
 from recovery.target import Target
 from recovery.watch import due, next_look_ms
+from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
 
 #: While it quiesces, how often it looks whether programs have ended, seconds.
@@ -28,6 +29,8 @@ _RENEWAL_MIN_S = 0.05
 #: An agent that ended within this time was started too soon, seconds.
 _AGENT_SETTLED_S = 10.0
 _AGENT_DELAY_MAX_S = 5.0
+#: Why a start that fails is tried again: Redis went away, the lease was lost, a slot of the Cluster moves.
+_PASSING = (MQRC.CONNECTION_BROKEN, MQRC.Q_MGR_NOT_AVAILABLE, MQRC.CF_STRUC_IN_USE)
 
 T = TypeVar("T")
 
@@ -55,6 +58,13 @@ class Incarnation:
 
     Args:
         say: takes a message id of `igq.messages` and its fields.
+
+    Attributes:
+        lost_why: with ``LEASE_LOST``, why.
+        failure: why it stopped without having opened; another incarnation would fare no better.
+
+    Raises:
+        MQIError: 2059 the lease is lost, 2009 Redis cannot be reached.
     """
 
     def __init__(self, membership: Membership, inbox: Inbox, say: Callable[..., None]) -> None:
@@ -69,6 +79,7 @@ class Incarnation:
         self._stop: _Stop | None = None
         self._ending: Ending | None = None
         self.lost_why = ""
+        self.failure: MQIError | None = None
         self._look_at_s = 0.0
         self._next_s = 0.0
 
@@ -113,7 +124,12 @@ class Incarnation:
     def _could_not_open(self, error: Exception) -> None:
         if not isinstance(error, MQIError):
             raise error
-        self._lose(str(error))
+        if error.reason in _PASSING:
+            self._lose(str(error))
+        elif self._stop is None:
+            # In good order: what it recovers meanwhile is not broken off.
+            self.failure = error
+            self._stop = _Stop(is_immediate=True, until_s=time.monotonic())
 
     def request_stop(self, *, is_immediate: bool, timeout_s: float = STOP_TIMEOUT_S) -> None:
         """Begin to stop, or hasten it. To be called from an event."""

@@ -22,7 +22,7 @@ from igq.incarnation import Ending, Inbox, Incarnation
 from igq.log import start_log
 from igq.membership import Membership, host_name
 from recovery.target import valid_qmgr_name
-from sharedq.durability import read_durability
+from sharedq.durability import read_weakest
 from sharedq.group import Group
 from sharedq.mqi.errors import MQIError
 from sharedq.objects.managers import QueueManagerAttributes
@@ -53,7 +53,8 @@ class QueueManager:
         """Join, work and stop. Returns when the manager has stopped.
 
         Raises:
-            CommandError: it runs already; durability is strict and not there; the log cannot be written.
+            CommandError: it runs already; durability is strict and not there; the log cannot be written; what it
+                needs cannot be defined.
             DeploymentError, MQIError: Redis cannot be used.
         """
         prepare_data_dir(self._settings)
@@ -81,9 +82,11 @@ class QueueManager:
         try:
             incarnation = self._incarnation = Incarnation(membership, self._inbox, self._say)
             ending = incarnation.run(
-                partial(self._prepare, membership), partial(self._open_for_business, membership, scheduler, incarnation)
+                self._prepare, partial(self._open_for_business, membership, scheduler, incarnation)
             )
             why = incarnation.lost_why
+            if incarnation.failure is not None:
+                raise CommandError(f"{self.name} does not start: {incarnation.failure}")
         except MQIError as error:
             ending, why = Ending.LEASE_LOST, str(error)
         finally:
@@ -96,14 +99,12 @@ class QueueManager:
             self._say("CSQY333E", why=why)
         return ending
 
-    def _prepare(self, membership: Membership) -> QueueManagerAttributes:
+    def _prepare(self) -> QueueManagerAttributes:
         """See to it that the manager has what it needs; the lease is renewed meanwhile."""
         repository = Repository(self._group, self.name)
-        repository.prepare_manager(self.name)
+        # Later starts leave it as the administrator wants it.
+        repository.prepare_manager(self.name, at_first={"dead_letter_queue": SYSTEM_DEAD_LETTER_QUEUE})
         define_system_objects(repository, self._settings.default_structure)
-        if membership.incarnation == 1:
-            # Later starts leave it as the administrator wants it.
-            repository.alter_qmgr(self.name, {"dead_letter_queue": SYSTEM_DEAD_LETTER_QUEUE})
         for structure in self._group.structure_names():
             self._say("CSQE005I", structure=structure)
         return repository.qmgr_attributes(self.name)
@@ -127,7 +128,7 @@ class QueueManager:
         settings, group = self._settings, self._group
         # Through a link first: its errors are told apart better than a client's.
         group.members()
-        durability = read_durability(group.client(), wait_replicas=settings.wait_replicas)
+        durability = read_weakest(group.clients(), wait_replicas=settings.wait_replicas)
         self._say("CSQY000I", version=__version__, group=group.name, redis=settings.redis_url_masked)
         self._say("CSQJ001I", statement=durability.statement)
         if not durability.meets(strict=settings.durability == "strict"):

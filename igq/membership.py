@@ -17,7 +17,7 @@ from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
 from sharedq.owner import RENEWALS_PER_LEASE, SAFETY_PART
 
-#: Leases of others that a renewal looks at, the earliest first.
+#: Leases of the group that a renewal returns where it looks at them.
 LOOK = 5
 
 
@@ -29,7 +29,7 @@ class Renewal:
         is_held: the lease is ours; false: a peer has taken it for dead.
         now_ms: Redis' time.
         member: what the group knows of this manager.
-        leases: the earliest leases of the group, if looked at.
+        leases: if looked at, some that have run out and may be this manager's to recover, and the next to run out.
         lost: processes of ours that were not renewed.
     """
 
@@ -122,13 +122,15 @@ class Membership:
         """Change what the group knows of this manager.
 
         Raises:
-            MQIError: 2009, another incarnation holds the name, or Redis cannot be reached.
+            MQIError: 2009, another incarnation holds the name, a peer recovers this one, or Redis cannot be reached.
         """
+        keys = self.group.keys
         reply = self.group.call(
-            "admin/member_state", [self.group.keys.members], [self.qmgr, self.incarnation, json.dumps(changes)]
+            "admin/member_state", [keys.members, keys.fence], [self.qmgr, self.incarnation, json.dumps(changes)]
         )
         if reply[0]:
-            raise error_for(MQRC(reply[0]), "", self.qmgr, "another incarnation holds the name")
+            why = "another incarnation holds the name, or a peer recovers this one"
+            raise error_for(MQRC(reply[0]), "", self.qmgr, why)
 
     def new_process(self, appl: str) -> tuple[KeptProcess, float]:
         """Register a process of the manager itself; returns it and the monotonic time of its registration.

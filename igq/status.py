@@ -15,7 +15,7 @@ from rich.table import Table
 from config.settings import Settings
 from igq.stopping import UP, has_lease
 from recovery.report import status_rows
-from sharedq.durability import read_durability
+from sharedq.durability import read_weakest
 from sharedq.group import Group, Member
 from sharedq.objects.repository import Repository
 
@@ -100,7 +100,7 @@ def read_status(settings: Settings) -> GroupStatus:
         info = client.info("server")
         # Valkey also tells which version of Redis it stands for.
         version = f"valkey {info['valkey_version']}" if "valkey_version" in info else f"redis {info['redis_version']}"
-        durability = read_durability(client, wait_replicas=settings.wait_replicas)
+        durability = read_weakest(group.clients(), wait_replicas=settings.wait_replicas)
         return GroupStatus(
             group=group.name,
             redis=RedisStatus(version=version, durability=durability.statement),

@@ -65,10 +65,12 @@ def has_lease(group: Group, member: Member) -> bool:
 def _ask(group: Group, member: Member, *, is_immediate: bool, timeout_s: float) -> None:
     changes = {"stop": "immediate" if is_immediate else "quiesce", "stop_timeout_s": timeout_s}
     reply = group.call(
-        "admin/member_state", [group.keys.members], [member.name, member.incarnation, json.dumps(changes)]
+        "admin/member_state",
+        [group.keys.members, group.keys.fence],
+        [member.name, member.incarnation, json.dumps(changes)],
     )
     if reply[0] == MQRC.CONNECTION_BROKEN:
-        raise CommandError(f"queue manager {member.name} was restarted meanwhile")
+        raise CommandError(f"queue manager {member.name} has ended or was restarted meanwhile")
 
 
 def _wait(group: Group, asked: Member, until_s: float) -> None:

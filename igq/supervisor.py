@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 import signal
@@ -77,7 +78,7 @@ class Supervisor:
         width = max(map(len, self._names))
         assert child.stdout is not None
         for line in child.stdout:
-            self._console.print(Text.assemble((f"{name:<{width}} | ", colour), line.rstrip("\n")))
+            self._print(Text.assemble((f"{name:<{width}} | ", colour), line.rstrip("\n")))
         child.wait()
         self._events.put(name)
 
@@ -120,4 +121,10 @@ class Supervisor:
         self._events.put("")
 
     def _say(self, text: str) -> None:
-        self._console.print(Text(text, style="bold"))
+        self._print(Text(text, style="bold"))
+
+    def _print(self, text: Text) -> None:
+        # Nobody may read any more (`| head`), for which rich asks for an exit. The managers are to be drained and
+        # stopped in good order all the same: one whose pipe is full stands still.
+        with contextlib.suppress(OSError, SystemExit):
+            self._console.print(text)

@@ -342,11 +342,15 @@ class Connection:
         self._waiting_on = wake_key
 
     def notice_quiescing(self) -> None:
-        """The manager quiesces: wake a waiting get, so that it can fail if it asked to."""
+        """The manager quiesces: wake a waiting get, so that it can fail if it asked to.
+
+        Raises:
+            MQIError: Redis cannot be reached.
+        """
         self.is_quiescing = True
         wake_key = self._waiting_on
         if wake_key is not None:
-            self.group.client(wake_key).rpush(wake_key, b"quiesce")
+            self.group.call("structure/wake", [wake_key], ["quiesce", 0])
 
     def interrupt(self) -> None:
         """End a running call with 2009: the process lost its lease."""

@@ -95,7 +95,18 @@ class Deployment:
 
     def client(self, key: str = "") -> redis.Redis:
         """An ordinary client of the server that holds *key*: for reports and streams, not for the hot paths."""
-        endpoint = self.locate(key)
+        return self._client(self.locate(key))
+
+    def clients(self) -> list[redis.Redis]:
+        """An ordinary client of each server that holds keys: every primary of a Cluster, else the one there is."""
+        if not self.is_cluster:
+            return [self.client()]
+        return [
+            self._client(Endpoint(host=str(node.host), port=int(node.port)))
+            for node in self._find_cluster().get_primaries()
+        ]
+
+    def _client(self, endpoint: Endpoint) -> redis.Redis:
         where: dict[str, Any] = (
             {"unix_socket_path": endpoint.path}
             if endpoint.path

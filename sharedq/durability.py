@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import redis
 
 Level = Literal["always", "everysec", "replicated", "none"]
+#: The weakest first.
+_LEVELS: tuple[Level, ...] = ("none", "everysec", "replicated", "always")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,8 @@ class Facts:
     has_aof: bool
     #: always, everysec or no; None where the server does not let us ask.
     appendfsync: str | None
+    #: It syncs nothing for as long as it rewrites its append-only file (no-appendfsync-on-rewrite yes).
+    is_unsynced_in_rewrite: bool
     #: The last write of the append-only file went well.
     is_aof_healthy: bool
     #: It drops keys when its memory is full.
@@ -39,6 +44,22 @@ class Facts:
     replicas_online: int
     #: Replicas that every acknowledged change is waited for; 0 if none.
     wait_replicas: int
+
+
+def read_weakest(clients: Iterable[redis.Redis], *, wait_replicas: int = 0) -> Durability:
+    """How durable a group is whose keys lie on several servers: as the weakest of them. Closes the clients.
+
+    Args:
+        clients: one of each server, as for `read_durability`.
+
+    Raises:
+        redis.RedisError: a server does not answer, or not to us.
+    """
+    found = []
+    for client in clients:
+        with client:
+            found.append(read_durability(client, wait_replicas=wait_replicas))
+    return min(found, key=lambda durability: _LEVELS.index(durability.level))
 
 
 def read_durability(client: redis.Redis, *, wait_replicas: int = 0) -> Durability:
@@ -62,7 +83,7 @@ def judge(facts: Facts) -> Durability:
         )
     if facts.has_aof and not facts.is_aof_healthy:
         return Durability("none", "none: the server cannot write its append-only file at present")
-    if facts.has_aof and facts.appendfsync == "always":
+    if facts.has_aof and facts.appendfsync == "always" and not facts.is_unsynced_in_rewrite:
         return Durability(
             "always", "always: a message is synced to the server's disk before it is acknowledged"
         )
@@ -88,6 +109,10 @@ def _judge_lossy(facts: Facts) -> Durability:
         return Durability(
             "none", "none: the server leaves it to its host when messages reach the disk (appendfsync no)"
         )
+    if facts.is_unsynced_in_rewrite:
+        return Durability(
+            "none", "none: while it rewrites its file, the server syncs nothing (set no-appendfsync-on-rewrite no)"
+        )
     if facts.appendfsync is None:
         # Redis' own default, and no more than that can be promised to a stranger.
         return Durability(
@@ -106,15 +131,16 @@ def _read_facts(client: redis.Redis, wait_replicas: int) -> Facts:
     info: dict[str, Any] = {}
     for section in ("persistence", "replication", "memory"):
         info |= client.info(section)
-    appendfsync = None
+    config: dict[str, Any] = {}
     # Managed services and careful ACLs refuse CONFIG: it is an unknown command, or not permitted.
     with contextlib.suppress(redis.ResponseError):
-        appendfsync = client.config_get("appendfsync").get("appendfsync")
+        config = client.config_get("*appendfsync*")
     replicas = [info.get(f"slave{n}") for n in range(int(info.get("connected_slaves", 0)))]
     policy = str(info.get("maxmemory_policy", "noeviction"))
     return Facts(
         has_aof=bool(int(info.get("aof_enabled", 0))),
-        appendfsync=appendfsync,
+        appendfsync=config.get("appendfsync"),
+        is_unsynced_in_rewrite=config.get("no-appendfsync-on-rewrite") == "yes",
         is_aof_healthy=info.get("aof_last_write_status", "ok") == "ok",
         # The volatile policies drop keys with a time to live only, and no message has one.
         is_evicting=int(info.get("maxmemory", 0)) > 0 and policy.startswith("allkeys"),

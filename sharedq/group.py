@@ -108,6 +108,10 @@ class Group:
         """An ordinary client of the server that holds *key* (default: the administration structure)."""
         return self.deployment().client(key or self.keys.group)
 
+    def clients(self) -> list[redis.Redis]:
+        """An ordinary client of each server that may hold keys of the group."""
+        return self.deployment().clients()
+
     def _own_link(self) -> Link:
         # A server that has been away is found out before a call is risked on it, whose outcome would be unknown.
         if self._link is not None and self._link.has_lost_server():

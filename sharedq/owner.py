@@ -226,7 +226,8 @@ class Process:
         with self._lock:
             abandoned = list(self._abandoned)
         for owner in abandoned:
-            self.group.call("admin/abandon", [self.group.keys.leases, self.group.keys.owners], [owner])
+            keys = self.group.keys
+            self.group.call("admin/abandon", [keys.leases, keys.owners, keys.fence], [owner])
             with self._lock:
                 # The script may be repeated, so two threads may tell the same.
                 self._abandoned.discard(owner)
@@ -242,7 +243,7 @@ class Process:
         for connection in connections:
             try:
                 act(connection)
-            except redis.RedisError as error:
+            except (MQIError, redis.RedisError) as error:
                 # The lease must go on being renewed, whatever one connection meets.
                 log.warning("connection_not_told", process=self.token, error=str(error))
 

@@ -80,5 +80,4 @@ class Reporter:
 
 def write_agent_state(group: Group, qmgr: str, state: AgentState) -> None:
     """Make *state* the one that others see. Raises MQIError: Redis cannot be reached."""
-    key = group.keys.agents
-    group.command(key, "HSET", key, qmgr, json.dumps(asdict(state)))
+    group.call("admin/agent_state", [group.keys.agents], [qmgr, json.dumps(asdict(state))])

@@ -21,5 +21,4 @@ def wake_agent(group: Group, qmgr: str) -> None:
         MQIError: Redis cannot be reached.
     """
     key = wake_key(group, qmgr)
-    group.command(key, "RPUSH", key, "1")
-    group.command(key, "EXPIRE", key, _KEPT_S)
+    group.call("structure/wake", [key], ["retry", _KEPT_S])

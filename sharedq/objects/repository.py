@@ -193,15 +193,18 @@ class Repository:
 
     # -- managers and structures ----------------------------------------------------------------------------
 
-    def prepare_manager(self, qmgr: str) -> None:
+    def prepare_manager(self, qmgr: str, *, at_first: Mapping[str, Any] | None = None) -> None:
         """What a starting manager needs before it opens for business; repeating it is harmless.
 
         Its own structure, its attributes, its part of SYSTEM.QSG.TRANSMIT.QUEUE, its copies of group objects;
         and the end of what interrupted clears began.
+
+        Args:
+            at_first: attributes that it gets at its first start, where they are not the defaults.
         """
         own = private_structure(qmgr)
         self._structures.ensure_own(own)
-        self._managers.ensure(qmgr)
+        self._managers.ensure(qmgr, at_first or {})
         # Read after the structure is listed: a definition that is altered from now on reaches it anyway.
         master = self._finder.directory.read("S", SYSTEM_QSG_TRANSMIT_QUEUE)
         if master is not None:

@@ -43,7 +43,10 @@ class Structures:
 
     def ensure_own(self, structure: str) -> None:
         """See to it that a manager's own structure has a number."""
-        self._group.call("admin/define_structure", self._keys, [structure, "keep", "", ""])
+        structures = self._group.keys.structures
+        # Looked at first: a full Redis refuses the script also where there is nothing to do, at every later start.
+        if not self._group.command(structures, "HEXISTS", structures, structure):
+            self._group.call("admin/define_structure", self._keys, [structure, "keep", "", ""])
 
     def define(self, structure: CFStruct, *, replace: bool) -> None:
         """Define a structure. Raises MQIError: 2100 it exists, 2349 the name is reserved."""
@@ -96,11 +99,17 @@ class ManagerAttributes:
         """The attributes in force; defaults for a manager that never started."""
         return self._parsed(qmgr, self._text(qmgr))
 
-    def ensure(self, qmgr: str) -> None:
-        """See to it that a manager has attributes, and that every structure has heard of its IGQ."""
+    def ensure(self, qmgr: str, at_first: Mapping[str, Any]) -> None:
+        """See to it that a manager has attributes, and that every structure has heard of its IGQ.
+
+        Args:
+            at_first: attributes of one that has none yet, where they are not the defaults. They are written with
+                the others, so a start that is cut off leaves all or none; what is there stays.
+        """
         text = self._text(qmgr)
         if not text:
-            _, text = self._write(qmgr, b"", self._parsed(qmgr, b"").altered_at(self._clock()), is_igq=True)
+            attributes = self._parsed(qmgr, b"").with_changes(at_first).altered_at(self._clock())
+            _, text = self._write(qmgr, b"", attributes, is_igq=True)
         announce(self._group, f"IGQ {qmgr}", self._parsed(qmgr, text).igq_state)
 
     def alter(self, qmgr: str, changes: Mapping[str, Any]) -> QueueManagerAttributes:

@@ -23,11 +23,10 @@ def define_system_objects(repository: Repository, structure: str) -> None:
     Run it after `Repository.prepare_manager`; nothing that exists is changed. Templates for DEFINE and the
     dead-letter queue are private to each manager, so every manager runs this at its start.
     """
-    _unless_there(
-        lambda: repository.define_structure(
-            CFStruct(name=structure, recover="YES", description="Default application structure")
-        )
-    )
+    # What is there is not defined: a full Redis refuses that, and must not keep a manager from starting.
+    if structure not in [known.name for known in repository.structures()]:
+        default = CFStruct(name=structure, recover="YES", description="Default application structure")
+        _unless_there(partial(repository.define_structure, default))
     transmit = QueueLocal(
         name=SYSTEM_QSG_TRANSMIT_QUEUE,
         disposition="SHARED",

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from sharedq import MQIError, Queue
+from sharedq.durability import read_weakest
 from sharedq.keys import admin_keys, structure_keys
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
 from tests.support.members import TestGroup, new_group_name
@@ -105,6 +106,18 @@ def test_waiting_get_is_woken(group: TestGroup) -> None:
     putting.open("SHARED", BOTH).put(b"here")
     thread.join()
     assert got == [b"here"]
+
+
+def test_a_cluster_is_as_durable_as_its_weakest_primary(cluster: Cluster, group: TestGroup) -> None:
+    admin = cluster.owner(group.group.keys.group)
+    other = next(node for node in cluster.primaries if node is not admin)
+    for node in cluster.primaries:
+        node.ask("CONFIG", "SET", "appendfsync", "always")
+    assert read_weakest(group.group.clients()).level == "always"
+    other.ask("CONFIG", "SET", "appendfsync", "everysec")
+    assert read_weakest(group.group.clients()).level == "everysec"
+    for node in cluster.primaries:
+        node.ask("CONFIG", "SET", "appendfsync", "no")
 
 
 def test_slot_moves_between_calls(cluster: Cluster, group: TestGroup) -> None:

@@ -39,6 +39,7 @@ def test_embedded_server_meets_strict(client: redis.Redis) -> None:
         ({"appendfsync": "everysec"}, "everysec"),
         ({"appendfsync": "no"}, "none"),
         ({"appendonly": "no"}, "none"),
+        ({"no-appendfsync-on-rewrite": "yes"}, "none"),
         ({"maxmemory": "100mb", "maxmemory-policy": "allkeys-lru"}, "none"),
         ({"maxmemory": "100mb", "maxmemory-policy": "noeviction"}, "always"),
     ],

@@ -8,11 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from igq.agent.reporting import AgentState, write_agent_state
+from igq.agent.wake import wake_agent, wake_key
 from recovery.resolve import recover
 from sharedq.api import Queue, QueueManagerConnection
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
+from sharedq.objects.system import define_system_objects
 from tests.support.members import TestGroup
 from tests.support.scenes import dump, on_queue
 from tests.support.server import Server
@@ -174,6 +177,32 @@ def test_programs_come_leases_are_renewed_and_the_dead_are_recovered(full: Full)
     dead.stop_renewing()
     assert recover(full.group.group, full.group.connect().connection, dead.token, force=True).is_resolved
     assert full.group.connect().open("Q", BOTH).get().body == b"1"
+
+
+def test_a_start_that_defines_nothing_new_goes_on(full: Full) -> None:
+    full.fill()
+    repository = full.group.repository("QM1")
+    repository.prepare_manager("QM1")
+    define_system_objects(repository, full.group.settings.default_structure)
+
+
+def test_agents_report_and_are_woken(full: Full) -> None:
+    full.fill()
+    wake_agent(full.group.group, "QM1")
+    write_agent_state(full.group.group, "QM1", AgentState("RETRY", pid=1, restarts=0))
+    with full.server.client() as client:
+        assert client.lrange(wake_key(full.group.group, "QM1"), 0, -1) == [b"retry"]
+        assert 0 < client.ttl(wake_key(full.group.group, "QM1")) <= 60
+        assert b"RETRY" in client.hget(full.group.group.keys.agents, "QM1")
+
+
+def test_a_waiting_get_hears_of_quiescing(full: Full) -> None:
+    wake_key = full.group.group.structure("APPL1").wake + full.connection.connection.token
+    full.connection.connection.waits_on(wake_key)
+    full.fill()
+    full.connection.connection.notice_quiescing()
+    with full.server.client() as client:
+        assert client.lrange(wake_key, 0, -1) == [b"quiesce"]
 
 
 def reason_of_put(full: Full) -> MQRC:

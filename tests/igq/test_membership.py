@@ -10,12 +10,15 @@ import pytest
 
 from igq.errors import CommandError
 from igq.incarnation import Ending, Incarnation
-from igq.membership import Membership
+from igq.membership import LOOK, Membership
+from recovery.resolve import recover
+from recovery.watch import due
 from sharedq.group import Group
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.owner import Process
-from tests.support.members import TestGroup
+from tests.support.members import LEASE_MS, TestGroup
+from tests.support.scenes import until
 from tests.support.server import Server
 
 INFO = {"pid": 1, "host": "here"}
@@ -110,6 +113,46 @@ def test_the_lease_is_renewed_while_a_slow_start_goes_on(empty: Group) -> None:
     assert incarnation.lost_why.endswith("enough")
 
 
+def test_a_start_that_cannot_succeed_ends_in_good_order(group: TestGroup) -> None:
+    membership = Membership.join(group.group, "QM2", INFO, refuse_to_wait)
+    full = error_for(MQRC.STORAGE_MEDIUM_FULL, "", "QM2", "no memory")
+
+    def prepare() -> None:
+        raise full
+
+    def never(_prepared: None) -> None:
+        raise AssertionError("it opened")
+
+    incarnation = Incarnation(membership, queue.SimpleQueue(), lambda *_, **__: None)
+    assert incarnation.run(prepare, never) is Ending.STOPPED
+    assert incarnation.failure is full
+    member = group.group.member("QM2")
+    assert member is not None
+    assert member.state == "STOPPED"
+    assert group.group.client().zscore(group.group.keys.leases, "QM2.1") is None
+
+
+def test_an_incarnation_that_another_one_replaced_is_never_renewed_but_recovered(group: TestGroup) -> None:
+    """It was paused past its lease, and nobody had claimed it when the next start took the name."""
+    keys = group.group.keys
+    first = Membership.join(group.group, "QM2", INFO, refuse_to_wait)
+    process, _ = first.new_process("manager")
+    first.tell(state="RUNNING")
+    program = group.process("QM2")
+    group.group.client().zadd(keys.leases, {first.token: 1})
+    second = Membership.join(group.group, "QM2", INFO, refuse_to_wait)
+
+    renewal = first.renew([process.token], look=False)
+    assert not renewal.is_held
+    assert renewal.lost == [process.token]
+    arguments = [program.token, LEASE_MS, "QM2", 0]
+    assert group.group.call("admin/renew", [keys.leases, keys.members], arguments)[0] == 0
+    renewal = second.renew((), look=True)
+    assert renewal.is_held
+    assert [target.token for target in due(renewal.leases, renewal.now_ms, second.token)] == [first.token]
+    assert recover(group.group, group.connect("QM1").connection, first.token).is_resolved
+
+
 def test_one_call_renews_the_manager_and_its_processes(group: TestGroup) -> None:
     membership = Membership.join(group.group, "QM2", INFO, refuse_to_wait)
     process, _ = membership.new_process("IGQ agent")
@@ -123,6 +166,33 @@ def test_one_call_renews_the_manager_and_its_processes(group: TestGroup) -> None
     assert renewal.member["incarnation"] == 1
     leases = dict(renewal.leases)
     assert leases[membership.token] == leases[process.token] == renewal.now_ms + group.settings.lease_ms
+
+
+def watched(membership: Membership) -> list[str]:
+    """What the watch of a manager would recover now."""
+    renewal = membership.renew((), look=True)
+    assert [at for _, at in renewal.leases if at > renewal.now_ms], "nothing to plan the next look by"
+    return [target.token for target in due(renewal.leases, renewal.now_ms, membership.token)]
+
+
+def test_programs_of_a_living_peer_do_not_hide_a_dead_one(group: TestGroup) -> None:
+    membership = Membership.join(group.group, "QM2", INFO, refuse_to_wait)
+    group.add_member("QM3")
+    client, key = group.group.client(), group.group.keys.leases
+    client.zadd(key, {f"QM1.1.{900 + n}": 1 for n in range(2 * LOOK)})
+    client.zadd(key, {f"!QM1.1.{800 + n}": 1 for n in range(LOOK)})
+    assert watched(membership) == []
+    client.zadd(key, {"QM3.1": 2} | {f"QM2.1.{900 + n}": 1 for n in range(LOOK)})
+    assert watched(membership) == ["QM3.1", *(f"QM2.1.{900 + n}" for n in range(LOOK - 1))]
+    client.zadd(key, {f"QM3.1.{900 + n}": 1 for n in range(LOOK)})
+    assert watched(membership)[0] == "QM3.1"
+
+
+def test_a_dead_peer_behind_any_number_of_leases_is_found_by_some_look(group: TestGroup) -> None:
+    membership = Membership.join(group.group, "QM2", INFO, refuse_to_wait)
+    group.add_member("QM3")
+    group.group.client().zadd(group.group.keys.leases, {"QM3.1": 2} | {f"QM1.1.{900 + n}": 1 for n in range(600)})
+    until(lambda: watched(membership) == ["QM3.1"], "the dead manager is found")
 
 
 def test_a_lease_that_a_peer_has_claimed_cannot_be_renewed(group: TestGroup) -> None:

@@ -18,7 +18,7 @@ SECTIONS = ("KEYS", "ARGV", "REPLY", "REASONS", "INVARIANTS", "COST")
 ALL_SECTIONS = (*SECTIONS, "MEMORY", "USES", "SOURCE")
 
 WRITES = {"DEL", "UNLINK", "RENAME", "INCR", "INCRBY", "HSET", "HSETNX", "HDEL", "HINCRBY"}
-WRITES |= {"ZADD", "ZREM", "ZPOPMIN", "SADD", "SREM", "RPUSH", "LPUSH", "LTRIM", "XADD"}
+WRITES |= {"ZADD", "ZREM", "ZPOPMIN", "SADD", "SREM", "RPUSH", "LPUSH", "LTRIM", "XADD", "EXPIRE"}
 READS = {"EXISTS", "HGET", "HMGET", "HEXISTS", "HLEN", "HSTRLEN", "HKEYS", "LLEN", "LRANGE", "SMEMBERS", "TIME"}
 READS |= {"ZCARD", "ZCOUNT", "ZRANGE", "ZRANGEBYLEX", "ZRANGEBYSCORE", "ZSCORE"}
 #: How a script makes sure, itself or by a piece of the prelude, that its caller may still change anything.
@@ -39,7 +39,8 @@ FENCES = (
 )
 #: Scripts that write without looking their caller up, and why they may.
 UNFENCED = {
-    "admin/abandon": "it makes a lease run out, of a connection that its own process gave up",
+    "admin/abandon": "it shuts out a connection that its own process gave up, and makes its lease run out",
+    "admin/agent_state": "what is shown to people; nothing is decided by it",
     "admin/alter_qmgr": "a definition, by compare and set: an operator's, not an owner's",
     "admin/claim_job": "whose turn it is; doing a job twice is harmless",
     "admin/define_object": "a definition: an operator's, not an owner's",
@@ -51,13 +52,14 @@ UNFENCED = {
     "admin/register_process": "it makes a new process, under a lease that it checks",
     "admin/remove_object": "a definition, by compare and set",
     "admin/remove_structure": "a definition: an operator's, not an owner's",
-    "admin/renew": "only leases that are there: the claim on a dead one took its lease away",
+    "admin/renew": "only leases that are there, of no replaced incarnation: a claim takes them away",
     "structure/alter_queue": "a definition, by compare and set",
     "structure/define_queue": "a definition: an operator's, not an owner's",
     "structure/delete_queue": "refused while anybody has the queue open",
     "structure/discard": "messages that were set aside, which no owner can reach",
     "structure/set_partition": "a definition; an older version changes nothing",
     "structure/set_versions": "versions; an older one changes nothing",
+    "structure/wake": "a wake-up in vain costs a call",
     "structure/wake_all": "a wake-up in vain costs a call",
 }
 #: Commands whose work nothing in the script limits, and what does.

@@ -176,7 +176,7 @@ def test_a_lost_connection_is_recovered_and_its_process_goes_on(scene: Scene) ->
     kept = other.open("ORDERS", BOTH)
     assert kept.get(GetOption.SYNCPOINT).body == b"2"
     group, keys = scene.test.group, scene.test.group.keys
-    group.call("admin/abandon", [keys.leases, keys.owners], [lost.connection.token])
+    group.call("admin/abandon", [keys.leases, keys.owners, keys.fence], [lost.connection.token])
 
     assert scene.recover("QM1", lost.connection.token).is_resolved
 
@@ -195,7 +195,7 @@ def test_a_connection_of_a_claimed_process_gets_no_lease_of_its_own(scene: Scene
 
     def abandon(phase: Phase, _report: RecoveryReport) -> None:
         if phase is Phase.FENCED:
-            group.call("admin/abandon", [keys.leases, keys.owners], [victim.token])
+            group.call("admin/abandon", [keys.leases, keys.owners, keys.fence], [victim.token])
 
     scene.recover(on_phase=abandon)
     assert scene.left_of() == []
@@ -205,7 +205,7 @@ def test_the_tag_of_a_lost_connection_may_have_a_new_holder_when_its_process_is_
     process = scene.test.process("QM1")
     lost = scene.test.connect("QM1", process, tag=TAG).connection
     group, keys = scene.test.group, scene.test.group.keys
-    group.call("admin/abandon", [keys.leases, keys.owners], [lost.token])
+    group.call("admin/abandon", [keys.leases, keys.owners, keys.fence], [lost.token])
     scene.expire(process.token)
 
     def meanwhile(phase: Phase, _report: RecoveryReport) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -13,7 +14,7 @@ from sharedq.link import Argument
 from sharedq.mqi.constants import MQRC, GetOption, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
-from tests.recovery.scene import BOTH, DEAD, Scene, after_call, register_wait
+from tests.recovery.scene import BOTH, DEAD, TAG, Scene, after_call, register_wait
 
 
 @dataclass
@@ -173,3 +174,28 @@ def test_a_put_does_not_wake_it_back_to_life(scene: Scene) -> None:
     with pytest.raises(MQIError) as caught:
         waiting.get()
     assert caught.value.reason == MQRC.CONNECTION_BROKEN
+
+
+def test_a_manager_that_was_recovered_cannot_say_that_it_runs(scene: Scene) -> None:
+    scene.expire(DEAD)
+    assert scene.recover().is_resolved
+    group = scene.test.group
+    changes = json.dumps({"state": "RUNNING"})
+    reply = group.call("admin/member_state", [group.keys.members, group.keys.fence], ["QM1", 1, changes])
+    assert reply == [MQRC.CONNECTION_BROKEN]
+    member = group.member("QM1")
+    assert member is not None
+    assert member.state == "FAILED"
+
+
+def test_a_connection_given_up_before_its_mqconn_arrived_never_gets_its_tag(scene: Scene) -> None:
+    """Its link broke, and its process gave it up, while the call was still on its way."""
+    process = scene.test.process("QM1")
+    token = f"{process.token}.77"
+    group, keys = scene.test.group, scene.test.group.keys
+    assert group.call("admin/abandon", [keys.leases, keys.owners, keys.fence], [token]) == [0]
+    script_keys = [keys.owners, keys.fence, keys.tags, keys.members, keys.leases, keys.qmgr]
+    late = group.call("admin/connect", script_keys, [token, "QM1", 1, process.token, "{}", TAG, 0])
+    assert late[0] == MQRC.CONNECTION_BROKEN
+    assert scene.left_of(token) == []
+    scene.test.connect("QM2", tag=TAG)

@@ -56,7 +56,8 @@ class TestGroup:
         repository = self.repository(name)
         repository.prepare_manager(name)
         define_system_objects(repository, self.settings.default_structure)
-        self.group.call("admin/member_state", [keys.members], [name, incarnation, json.dumps({"state": "RUNNING"})])
+        running = [name, incarnation, json.dumps({"state": "RUNNING"})]
+        self.group.call("admin/member_state", [keys.members, keys.fence], running)
 
     def repository(self, qmgr: str) -> Repository:
         """The object definitions as *qmgr* sees them."""

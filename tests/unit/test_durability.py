@@ -11,6 +11,7 @@ from sharedq.durability import Facts, judge
 SYNCED = Facts(
     has_aof=True,
     appendfsync="always",
+    is_unsynced_in_rewrite=False,
     is_aof_healthy=True,
     is_evicting=False,
     replicas_online=0,
@@ -27,6 +28,13 @@ SYNCED = Facts(
         (replace(SYNCED, appendfsync=None), "everysec", "assumed"),
         (replace(SYNCED, has_aof=False), "none", "in memory only"),
         (replace(SYNCED, is_aof_healthy=False), "none", "cannot write its append-only file"),
+        (replace(SYNCED, is_unsynced_in_rewrite=True), "none", "no-appendfsync-on-rewrite"),
+        (replace(SYNCED, appendfsync="everysec", is_unsynced_in_rewrite=True), "none", "no-appendfsync-on-rewrite"),
+        (
+            replace(SYNCED, is_unsynced_in_rewrite=True, wait_replicas=1, replicas_online=1),
+            "replicated",
+            "on 1 replica before",
+        ),
         (replace(SYNCED, is_evicting=True), "none", "noeviction"),
         (
             replace(SYNCED, has_aof=False, wait_replicas=1, replicas_online=1),

@@ -1,23 +1,26 @@
 --[[
 admin/abandon.lua - a living process lost a connection in the middle of a call: its work is to be backed out.
 
-The connection gets a lease that has run out, so that a manager's watch finds and recovers it like a dead process.
-One whose process was claimed already gets none: the recovery of the process covers it.
+It is shut out first: a call of it may still arrive, its MQCONN too, which would register it, and take its tag, with
+nobody left to give them back. Registered, it gets a lease that has run out, so that a manager's watch finds and
+recovers it like a dead process. One whose process was claimed already gets neither: the recovery of that covers it.
 
 KEYS
   1  leases  zset  incarnation, process or connection -> deadline
   2  own     hash  registered connections
+  3  fence   hash  dead incarnations, processes and connections
 ARGV
   1  owner   owner token of the lost connection
 REPLY       { 0 }
 REASONS     none
-INVARIANTS  3 one decision
+INVARIANTS  2 fencing, 3 one decision
 COST        O(log members)
 USES        membership
 ]]
-local leases, own, owner = KEYS[1], KEYS[2], ARGV[1]
+local leases, owner, now = KEYS[1], ARGV[1], now_ms()
 local process = string.match(owner, "^(.*)%.%d+$")
-if redis.call("HEXISTS", own, owner) == 1 and redis.call("ZSCORE", leases, process) then
-    redis.call("ZADD", leases, now_ms(), owner)
+if redis.call("ZSCORE", leases, process) then
+    redis.call("HSET", KEYS[3], owner, now)
+    if redis.call("HEXISTS", KEYS[2], owner) == 1 then redis.call("ZADD", leases, now, owner) end
 end
 return { 0 }

@@ -1,6 +1,9 @@
 --[[
 admin/join.lua - a queue manager takes its name: a new incarnation and a lease.
 
+The lease of the incarnation before it, which has run out, stays until that is recovered: by its entry the watch finds
+it. Renewed it cannot be any more (admin/renew), however late its manager wakes up.
+
 KEYS
   1  group    hash  counters
   2  members  hash  manager -> JSON

@@ -1,8 +1,9 @@
 --[[
-admin/renew.lua - renew a lease; look at the earliest leases of the group in the same call.
+admin/renew.lua - renew a lease; look at leases of the group that have run out, or will next, in the same call.
 
 A manager renews the leases of its own processes (its agent) with its own. A lease that a recoverer has claimed is
-gone from the set and cannot be renewed.
+gone from the set and cannot be renewed. Nor can that of an incarnation whose name a later one has taken: its lease
+had run out, and stays so until it is recovered. Two managers of one name would be alive otherwise.
 
 KEYS
   1  leases   zset  incarnation or process -> deadline
@@ -11,31 +12,70 @@ ARGV
   1  token     incarnation or process
   2  lease_ms
   3  qmgr      its manager
-  4  look      how many of the earliest leases to return; 0 none
+  4  look      how many leases to return at most (one more where all of these have run out); 0 none
   5.. tokens of processes to renew as well
 REPLY       { 1 renewed or 0 lost, now in ms, JSON of the manager, [lease, deadline, ...], [other tokens lost] } the last with tokens only
 REASONS     none
 INVARIANTS  2 fencing
-COST        O(tokens * log members)
+COST        O(tokens * log members), with a look as much for at most 256 leases that have run out
 USES        membership
 ]]
-local leases = KEYS[1]
+local leases, PAGE = KEYS[1], 256
 local now = now_ms()
+local known = redis.call("HGET", KEYS[2], ARGV[3])
+local is_held, lost = true, {}
 local deadline, tokens, pairs_given = now + tonumber(ARGV[2]), { ARGV[1] }, {}
 for position = 5, #ARGV do tokens[#tokens + 1] = ARGV[position] end
 for position, token in ipairs(tokens) do pairs_given[2 * position - 1], pairs_given[2 * position] = deadline, token end
+local is_replaced = known and tonumber(string.match(ARGV[1], "^[^.]+%.(%d+)")) < cjson.decode(known).incarnation
+if is_replaced then
+    is_held, lost = false, { unpack(tokens, 2) }
 -- CH counts changes: two renewals within one millisecond change nothing, though the lease is held.
-local changed = redis.call("ZADD", leases, "XX", "CH", unpack(pairs_given))
-local is_held, lost = true, {}
-if changed < #tokens then
+elseif redis.call("ZADD", leases, "XX", "CH", unpack(pairs_given)) < #tokens then
     for position, token in ipairs(tokens) do
         if not redis.call("ZSCORE", leases, token) then
             if position == 1 then is_held = false else lost[#lost + 1] = token end
         end
     end
 end
+
+-- What the watch is to see: leases that have run out and may be this manager's business, managers' first, then those
+-- that will run out next.
+local function seen(limit)
+    local managers, programs, stands = {}, {}, {}
+    local own, lapsed = string.match(ARGV[1], "^[^.]+%.%d+"), redis.call("ZCOUNT", leases, "-inf", now)
+    if lapsed > 0 then
+        -- Where more have run out than one look goes through, any look may go through any of them.
+        local first = now % math.ceil(lapsed / PAGE) * PAGE
+        local page = redis.call("ZRANGE", leases, first, math.min(first + PAGE, lapsed) - 1, "WITHSCORES")
+        for position = 1, #page, 2 do
+            local target = string.match(page[position], "[^!]+")
+            local incarnation = string.match(target, "^[^.]+%.%d+")
+            -- Another manager's programs are its own business, or that of its recovery, while it stands here itself.
+            if stands[incarnation] == nil then
+                stands[incarnation] = incarnation ~= own
+                    and (redis.call("ZSCORE", leases, incarnation) or redis.call("ZSCORE", leases, "!" .. incarnation))
+            end
+            local list = target == incarnation and managers or not stands[incarnation] and programs or {}
+            list[#list + 1] = { page[position], page[position + 1] }
+        end
+    end
+    local leases_seen = {}
+    for _, list in ipairs({ managers, programs }) do
+        for _, lease in ipairs(list) do
+            if #leases_seen < 2 * limit then
+                leases_seen[#leases_seen + 1], leases_seen[#leases_seen + 2] = lease[1], lease[2]
+            end
+        end
+    end
+    local more = math.max(1, limit - #leases_seen / 2)
+    for _, part in ipairs(redis.call("ZRANGE", leases, lapsed, lapsed + more - 1, "WITHSCORES")) do
+        leases_seen[#leases_seen + 1] = part
+    end
+    return leases_seen
+end
+
 local look = tonumber(ARGV[4])
-local earliest = look > 0 and redis.call("ZRANGE", leases, 0, look - 1, "WITHSCORES") or {}
-local reply = { is_held and 1 or 0, now, redis.call("HGET", KEYS[2], ARGV[3]), earliest }
+local reply = { is_held and 1 or 0, now, known, look > 0 and seen(look) or {} }
 if #tokens > 1 then reply[5] = lost end
 return reply

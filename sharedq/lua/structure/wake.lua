@@ -1,0 +1,17 @@
+--[[
+structure/wake.lua - wake one that blocks on a key, for a reason that is no message: an agent in its state of
+retry, a waiting get whose manager quiesces.
+
+KEYS
+  1  wake  list  what it blocks on
+ARGV
+  1  why      pushed
+  2  kept_s   seconds after which a wake-up that nobody waits for is forgotten; 0 it ends with its connection
+REPLY       { 0 }
+REASONS     none
+INVARIANTS  none
+COST        O(1)
+]]
+redis.call("RPUSH", KEYS[1], ARGV[1])
+if ARGV[2] ~= "0" then redis.call("EXPIRE", KEYS[1], ARGV[2]) end
+return { 0 }

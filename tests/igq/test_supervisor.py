@@ -1,0 +1,36 @@
+"""A supervisor and the output of its managers."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+#: A supervisor whose manager says more than a pipe holds, and ends.
+PROGRAM = """
+import subprocess, sys, threading
+from config.settings import Settings
+from igq.supervisor import Supervisor
+
+supervisor = Supervisor(Settings(data_dir=sys.argv[1]), ["QM1"])
+talks = [sys.executable, "-c", "for n in range(20_000): print('line', n)"]
+child = supervisor._children["QM1"] = subprocess.Popen(talks, stdout=subprocess.PIPE, text=True)
+threading.Thread(target=supervisor._show, args=("QM1", child), daemon=True).start()
+sys.exit(supervisor._wait())
+"""
+
+
+def test_a_manager_is_drained_and_its_end_noticed_when_nobody_reads_any_more(tmp_path: Path) -> None:
+    supervisor = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, str(tmp_path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert supervisor.stdout is not None
+        assert supervisor.stdout.readline() == "QM1 | line 0\n"
+        supervisor.stdout.close()
+        assert supervisor.wait(timeout=120) == 0
+        assert supervisor.stderr is not None
+        assert supervisor.stderr.read() == ""
+    finally:
+        supervisor.kill()
+        supervisor.wait()
