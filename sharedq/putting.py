@@ -54,7 +54,8 @@ _AS_Q_DEF = int(Persistence.AS_Q_DEF)
 _REQUEST = int(MsgType.REQUEST)
 _LOGICAL_ORDER = int(PutOption.LOGICAL_ORDER)
 _NEW_IDS = _NEW_MSG_ID | _NEW_CORREL_ID
-_REPORTS_WANTED = int(
+#: Reports that need a ReplyToQ.
+REPORTS_WANTED = int(
     Report.EXCEPTION | Report.EXPIRATION | Report.COA | Report.COD | Report.PAN | Report.NAN | Report.ACTIVITY
 )
 _STALE = 1
@@ -265,7 +266,7 @@ def _complete_descriptor(connection: Connection, handle: Handle, md: MQMD, optio
         raise error_for(MQRC.PRIORITY_ERROR, "MQPUT", handle.object_name)
     if md.expiry != UNLIMITED_EXPIRY and md.expiry <= 0:
         raise error_for(MQRC.EXPIRY_ERROR, "MQPUT", handle.object_name)
-    if (md.msg_type == _REQUEST or md.report & _REPORTS_WANTED) and not md.reply_to_q.strip(b" \0"):
+    if (md.msg_type == _REQUEST or md.report & REPORTS_WANTED) and not md.reply_to_q.strip(b" \0"):
         raise error_for(MQRC.MISSING_REPLY_TO_Q, "MQPUT", handle.object_name)
     if md.reply_to_q.strip(b" \0") and not md.reply_to_q_mgr.strip(b" \0"):
         md.reply_to_q_mgr = connection.origin

@@ -91,6 +91,7 @@ class TransmitQueue:
             queue=keys.queue(SYSTEM_QSG_TRANSMIT_QUEUE),
             facts=_NOT_READ,
             version="",
+            shows_headers=False,
         )
         self._reload(handle)
         return handle
