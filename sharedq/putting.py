@@ -110,10 +110,22 @@ def put(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body: byte
     return warning
 
 
-def put_many(connection: Connection, handle: Handle, messages: Sequence[tuple[MQMD, bytes]], pmo: MQPMO) -> MQRC:
+def put_many(
+    connection: Connection,
+    handle: Handle,
+    messages: Sequence[tuple[MQMD, bytes]],
+    pmo: MQPMO,
+    *,
+    is_whole: bool = False,
+) -> MQRC:
     """Put messages on one queue: each script call's batch is stored whole or not at all.
 
-    Under syncpoint, or when they fit one call (100 messages, 1 MiB), all of them are put or none.
+    Under syncpoint, or when they fit one call (100 messages, 1 MiB), all of them are put or none. A unit of work
+    that holds a part of them, because a later call was refused, can only be backed out.
+
+    Args:
+        is_whole: one call for all of them, up to 1000 messages and segments and however many bytes: a refusal
+            leaves the unit of work as it was.
 
     Raises:
         MQIError: as for ``put``.
@@ -124,8 +136,8 @@ def put_many(connection: Connection, handle: Handle, messages: Sequence[tuple[MQ
         return _put_later(connection, handle, messages, options)
     flush_pending(connection)
     if any(_is_grouped(handle, md, options) for md, _ in messages):
-        return _put_grouped(connection, handle, messages, pmo, in_unit)
-    return _put_now(connection, handle, messages, pmo, in_unit)
+        return _put_grouped(connection, handle, messages, pmo, in_unit, is_whole=is_whole)
+    return _put_now(connection, handle, messages, pmo, in_unit, is_whole=is_whole)
 
 
 def _check(connection: Connection, handle: Handle, options: int, count: int) -> bool:
@@ -150,11 +162,17 @@ def check_unit_room(connection: Connection, count: int) -> None:
 
 
 def _put_now(
-    connection: Connection, handle: Handle, messages: Sequence[tuple[MQMD, bytes]], pmo: MQPMO, in_unit: bool
+    connection: Connection,
+    handle: Handle,
+    messages: Sequence[tuple[MQMD, bytes]],
+    pmo: MQPMO,
+    in_unit: bool,
+    *,
+    is_whole: bool,
 ) -> MQRC:
     numbers: list[int] = []
     try:
-        warning = _put_batches(connection, handle, messages, pmo, in_unit, numbers)
+        warning = _put_batches(connection, handle, messages, pmo, in_unit, numbers, is_whole=is_whole)
     except MQIError as failure:
         if in_unit and numbers:
             # All or none: the unit of work holds a part of this call now, so it must not be committed.
@@ -465,7 +483,13 @@ def _is_grouped(handle: Handle, md: MQMD, options: int) -> bool:
 
 
 def _put_grouped(
-    connection: Connection, handle: Handle, messages: Sequence[tuple[MQMD, bytes]], pmo: MQPMO, in_unit: bool
+    connection: Connection,
+    handle: Handle,
+    messages: Sequence[tuple[MQMD, bytes]],
+    pmo: MQPMO,
+    in_unit: bool,
+    *,
+    is_whole: bool = False,
 ) -> MQRC:
     """Put messages of which groups or segments are to be kept; what the queue cannot hold whole goes in segments."""
     options, asked = int(pmo.options), [replace(md) for md, _ in messages]
@@ -473,7 +497,7 @@ def _put_grouped(
         version, numbers = handle.version, list[int]()
         try:
             pieces = _split_up(connection, handle, messages, options)
-            stored = _store_pieces(connection, handle, pieces, pmo, in_unit, numbers)
+            stored = _store_pieces(connection, handle, pieces, pmo, in_unit, numbers, is_whole=is_whole)
         except MQIError as failure:
             if numbers and in_unit:
                 # All or none: the unit of work holds a part of this call now, so it must not be committed.
@@ -493,13 +517,21 @@ def _put_grouped(
 
 
 def _store_pieces(
-    connection: Connection, handle: Handle, pieces: _Pieces, pmo: MQPMO, in_unit: bool, numbers: list[int]
+    connection: Connection,
+    handle: Handle,
+    pieces: _Pieces,
+    pmo: MQPMO,
+    in_unit: bool,
+    numbers: list[int],
+    *,
+    is_whole: bool,
 ) -> MQRC:
     """Store what belongs together in one moment: in one call, or in a unit of work, the program's or one for this."""
     stored_as = replace(pmo, options=int(pmo.options) & ~_NEW_IDS)
     has_unit = connection.unit.is_active
     if in_unit or not pieces.is_segmented:
-        return _put_batches(connection, handle, pieces.messages, stored_as, in_unit, numbers)
+        is_whole = is_whole and len(pieces.messages) <= WHOLE_MESSAGES
+        return _put_batches(connection, handle, pieces.messages, stored_as, in_unit, numbers, is_whole=is_whole)
     if has_unit and (pieces.is_persistent or len(pieces.messages) > WHOLE_MESSAGES):
         raise error_for(MQRC.UOW_NOT_AVAILABLE, "MQPUT", handle.object_name)
     if len(pieces.messages) <= WHOLE_MESSAGES:

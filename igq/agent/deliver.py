@@ -105,16 +105,20 @@ class Deliverer:
         return sum(self._deliver_run(queue, qmgr, [each]) for each in run)
 
     def _put(self, queue: bytes, qmgr: bytes, messages: list[tuple[MQMD, bytes]]) -> None:
-        # Copies: a put fills in its descriptors, also when it fails.
-        copies = [(replace(md), body) for md, body in messages]
         try:
-            putting.put_many(self._connection, self._handle(queue, qmgr), copies, MQPMO(options=_PUT))
+            self._put_once(queue, qmgr, messages)
         except MQIError as error:
             if error.reason not in (MQRC.OBJECT_CHANGED, MQRC.Q_DELETED):
                 raise
             self._forget(queue, qmgr)
-            copies = [(replace(md), body) for md, body in messages]
-            putting.put_many(self._connection, self._handle(queue, qmgr), copies, MQPMO(options=_PUT))
+            self._put_once(queue, qmgr, messages)
+
+    def _put_once(self, queue: bytes, qmgr: bytes, messages: list[tuple[MQMD, bytes]]) -> None:
+        # Copies: a put fills in its descriptors, also when it fails. Whole: what is refused is put elsewhere, in
+        # the same unit of work.
+        copies = [(replace(md), body) for md, body in messages]
+        handle = self._handle(queue, qmgr)
+        putting.put_many(self._connection, handle, copies, MQPMO(options=_PUT), is_whole=True)
 
     def _handle(self, queue: bytes, qmgr: bytes) -> Handle:
         handle = self._handles.get((queue, qmgr))

@@ -165,6 +165,22 @@ def test_one_undeliverable_message_does_not_hold_up_those_behind_it(
     assert [letter[-1:] for letter in letters] == [b"2", b"3"]
 
 
+def test_a_refused_run_of_more_than_a_call_s_bytes_is_put_up_to_where_the_queue_is_full(
+    group: TestGroup, agent: AgentOfQM2, put: Put
+) -> None:
+    group.define_shared("SMALL", max_depth=1)
+    sent = [bytes([65 + n]) * (512 * 1024) for n in range(2)]
+    for body in sent:
+        put("SMALL", body)
+
+    assert agent.deliver() == 1
+
+    assert bodies(group, "SMALL") == sent[:1]
+    (letter,) = bodies(group, SYSTEM_DEAD_LETTER_QUEUE)
+    assert wire.DLH.unpack(letter).reason == MQRC.Q_FULL
+    assert letter.endswith(sent[1])
+
+
 def put_by_a_program(group: TestGroup, body: bytes, persistence: int = 1) -> None:
     """On the transmission queue of QM2 itself."""
     group.connect("QM2").put1(SYSTEM_QSG_TRANSMIT_QUEUE, body, MQMD(persistence=persistence))
