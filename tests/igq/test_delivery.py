@@ -181,6 +181,18 @@ def test_a_refused_run_of_more_than_a_call_s_bytes_is_put_up_to_where_the_queue_
     assert letter.endswith(sent[1])
 
 
+def test_a_batch_is_delivered_whatever_maxumsgs_allows_programs(group: TestGroup, put: Put) -> None:
+    group.repository("QM2").alter_qmgr("QM2", {"max_uncommitted_msgs": 1})
+    group.define_shared("FLIGHTS")
+    put("FLIGHTS", b"1")
+    put("FLIGHTS", b"2")
+    put("NOWHERE", b"3")
+
+    assert AgentOfQM2(group).deliver() == 2
+    assert bodies(group, "FLIGHTS") == [b"1", b"2"]
+    assert len(bodies(group, SYSTEM_DEAD_LETTER_QUEUE)) == 1
+
+
 def put_by_a_program(group: TestGroup, body: bytes, persistence: int = 1) -> None:
     """On the transmission queue of QM2 itself."""
     group.connect("QM2").put1(SYSTEM_QSG_TRANSMIT_QUEUE, body, MQMD(persistence=persistence))
