@@ -31,8 +31,6 @@ from sharedq.objects.repository import Repository
 APPL_NAME = b"IGQ agent"
 _OPEN = int(OpenOption.OUTPUT | OpenOption.SET_ALL_CONTEXT)
 _PUT = int(PutOption.SYNCPOINT | PutOption.SET_ALL_CONTEXT)
-#: Handles kept open.
-_HANDLES_MAX = 64
 
 Tell = Callable[[str, dict[str, object]], None]
 
@@ -77,6 +75,10 @@ class Deliverer:
             if error.reason != MQRC.BACKED_OUT:
                 self._connection.backout()
             raise Trouble(str(error)) from error
+        finally:
+            # None outlives its batch: a queue that the agent once delivered to can be cleared and deleted.
+            for destination in list(self._handles):
+                self._forget(*destination)
         for message_id, fields in self._news:
             self._tell(message_id, fields)
         return delivered
@@ -123,8 +125,6 @@ class Deliverer:
     def _handle(self, queue: bytes, qmgr: bytes) -> Handle:
         handle = self._handles.get((queue, qmgr))
         if handle is None:
-            if len(self._handles) >= _HANDLES_MAX:
-                self._forget(*next(iter(self._handles)))
             od = MQOD(object_name=queue, object_q_mgr_name=qmgr)
             handle = self._handles[queue, qmgr] = opening.open_queue(self._connection, od, _OPEN)
         return handle

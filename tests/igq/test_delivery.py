@@ -193,6 +193,28 @@ def test_a_batch_is_delivered_whatever_maxumsgs_allows_programs(group: TestGroup
     assert len(bodies(group, SYSTEM_DEAD_LETTER_QUEUE)) == 1
 
 
+def test_a_queue_that_was_delivered_to_is_not_in_use(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:
+    group.define_shared("FLIGHTS")
+    put("FLIGHTS", b"x")
+    put("NOWHERE", b"x")
+    assert agent.deliver() == 1
+
+    group.repository("QM2").clear(SYSTEM_DEAD_LETTER_QUEUE)
+    group.repository("QM1").delete("QLOCAL", "FLIGHTS", purge=True)
+
+
+def test_trouble_leaves_no_queue_open(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:
+    group.repository("QM2").alter_qmgr("QM2", {"dead_letter_queue": ""})
+    group.define_shared("FLIGHTS")
+    put("FLIGHTS", b"x")
+    put("NOWHERE", b"x")
+
+    with pytest.raises(Trouble):
+        agent.deliver()
+
+    group.repository("QM1").delete("QLOCAL", "FLIGHTS", purge=True)
+
+
 def put_by_a_program(group: TestGroup, body: bytes, persistence: int = 1) -> None:
     """On the transmission queue of QM2 itself."""
     group.connect("QM2").put1(SYSTEM_QSG_TRANSMIT_QUEUE, body, MQMD(persistence=persistence))
