@@ -12,7 +12,6 @@ from sharedq.mqi.constants import MQRC
 from sharedq.mqi.data_conversion import Converted, Representation, convert
 from sharedq.mqi.structures import MQMD
 from sharedq.record import (
-    RECORD_DESTINATION,
     RECORD_GROUP,
     RECORD_PERSISTENT,
     decode_descriptor,
@@ -122,6 +121,11 @@ class Message:
         elif not is_cut:
             self.data_length = len(self.body)
 
+    @property
+    def destination(self) -> bytes:
+        """The queue that a message stored through IGQ must go to; empty for any other."""
+        return record_destination(self._got[0])
+
     def wrap(self, destination: bytes, remote_qmgr: bytes) -> None:
         """Give it the header of a transmission queue, as whoever gets messages from one expects."""
         self.body = as_transmitted(self.md, self.body, destination, remote_qmgr)
@@ -165,10 +169,10 @@ def _decode_records(handle: Handle, reply: Sequence[bytes]) -> list[Message]:
     now_ms = int(time.time() * 1000)
     structure_number = handle.structure.number
     messages = [Message(reply[at + 1], reply[at], structure_number, now_ms) for at in range(2, len(reply), 2)]
-    if handle.facts.is_transmission:
+    if handle.facts.is_transmission and handle.shows_headers:
         # A part of the shared transmission queue holds what is addressed to the manager of its structure.
         remote_qmgr = handle.structure.keys.name.removeprefix("@").encode()
-        for message, record in zip(messages, reply[3::2], strict=True):
-            if record_flags(record) & RECORD_DESTINATION:
-                message.wrap(record_destination(record), remote_qmgr)
+        for message in messages:
+            if message.destination:
+                message.wrap(message.destination, remote_qmgr)
     return messages

@@ -14,6 +14,7 @@ from sharedq.mqi.constants import MQRC, CloseOption, ObjectType, OpenOption
 from sharedq.mqi.errors import error_for
 from sharedq.mqi.options import check_open_options
 from sharedq.mqi.structures import MQOD
+from sharedq.objects.names import check_object_name
 from sharedq.objects.repository import Repository
 from sharedq.resolution import Route, resolve
 
@@ -43,7 +44,8 @@ def open_queue(connection: Connection, od: MQOD, options: OpenOption | int) -> H
 
     Raises:
         MQIError: 2085 and its kin when the name does not resolve, 2017 MAXHANDS are open, 2042 in use, 2045 an option
-            that its type does not allow, 2046 bad options, 2161 quiescing.
+            that its type does not allow, 2046 bad options, 2152 no queue or manager can have such a name, 2161
+            quiescing.
     """
     options = int(options)
     name, qmgr_name = _text(od.object_name), _text(od.object_q_mgr_name)
@@ -54,6 +56,7 @@ def open_queue(connection: Connection, od: MQOD, options: OpenOption | int) -> H
         raise error_for(MQRC.OBJECT_TYPE_ERROR, "MQOPEN", name)
     if connection.is_quiescing and options & OpenOption.FAIL_IF_QUIESCING:
         raise error_for(MQRC.Q_MGR_QUIESCING, "MQOPEN", name)
+    _check_names(name, qmgr_name)
     if len(connection.handles) >= connection.max_handles:
         raise error_for(MQRC.HANDLE_NOT_AVAILABLE, "MQOPEN", name, f"MAXHANDS({connection.max_handles}) are open")
     route, checks = _resolve_with_checks(connection, name, qmgr_name)
@@ -66,6 +69,15 @@ def open_queue(connection: Connection, od: MQOD, options: OpenOption | int) -> H
     od.resolved_q_mgr_name = (route.target_qmgr or connection.qmgr_name).encode()
     connection.handles[handle.number] = handle
     return handle
+
+
+def _check_names(name: str, qmgr_name: str) -> None:
+    """Refuse names that no object can have: those of another manager's queues are looked up nowhere here."""
+    for each in filter(None, (name, qmgr_name)):
+        try:
+            check_object_name(each)
+        except ValueError as error:
+            raise error_for(MQRC.OBJECT_NAME_ERROR, "MQOPEN", "", str(error)) from error
 
 
 def _resolve_with_checks(connection: Connection, name: str, qmgr_name: str) -> tuple[Route, tuple[str, ...]]:

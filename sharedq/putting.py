@@ -61,7 +61,8 @@ _AS_Q_DEF = int(Persistence.AS_Q_DEF)
 _REQUEST = int(MsgType.REQUEST)
 _LOGICAL_ORDER = int(PutOption.LOGICAL_ORDER)
 _NEW_IDS = _NEW_MSG_ID | _NEW_CORREL_ID
-_REPORTS_WANTED = int(
+#: Reports that need a ReplyToQ.
+REPORTS_WANTED = int(
     Report.EXCEPTION | Report.EXPIRATION | Report.COA | Report.COD | Report.PAN | Report.NAN | Report.ACTIVITY
 )
 _STALE = 1
@@ -116,10 +117,22 @@ def put(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body: byte
     return warning
 
 
-def put_many(connection: Connection, handle: Handle, messages: Sequence[tuple[MQMD, bytes]], pmo: MQPMO) -> MQRC:
+def put_many(
+    connection: Connection,
+    handle: Handle,
+    messages: Sequence[tuple[MQMD, bytes]],
+    pmo: MQPMO,
+    *,
+    is_whole: bool = False,
+) -> MQRC:
     """Put messages on one queue: each script call's batch is stored whole or not at all.
 
-    Under syncpoint, or when they fit one call (100 messages, 1 MiB), all of them are put or none.
+    Under syncpoint, or when they fit one call (100 messages, 1 MiB), all of them are put or none. A unit of work
+    that holds a part of them, because a later call was refused, can only be backed out.
+
+    Args:
+        is_whole: one call for all of them, up to 1000 messages and segments and however many bytes: a refusal
+            leaves the unit of work as it was.
 
     Raises:
         MQIError: as for ``put``.
@@ -130,8 +143,8 @@ def put_many(connection: Connection, handle: Handle, messages: Sequence[tuple[MQ
         return _put_later(connection, handle, messages, options)
     flush_pending(connection)
     if any(_is_grouped(handle, md, options) for md, _ in messages):
-        return _put_grouped(connection, handle, messages, pmo, in_unit)
-    return _put_now(connection, handle, messages, pmo, in_unit)
+        return _put_grouped(connection, handle, messages, pmo, in_unit, is_whole=is_whole)
+    return _put_now(connection, handle, messages, pmo, in_unit, is_whole=is_whole)
 
 
 def _check(connection: Connection, handle: Handle, options: int, count: int) -> bool:
@@ -156,11 +169,17 @@ def check_unit_room(connection: Connection, count: int) -> None:
 
 
 def _put_now(
-    connection: Connection, handle: Handle, messages: Sequence[tuple[MQMD, bytes]], pmo: MQPMO, in_unit: bool
+    connection: Connection,
+    handle: Handle,
+    messages: Sequence[tuple[MQMD, bytes]],
+    pmo: MQPMO,
+    in_unit: bool,
+    *,
+    is_whole: bool,
 ) -> MQRC:
     numbers: list[int] = []
     try:
-        warning = _put_batches(connection, handle, messages, pmo, in_unit, numbers)
+        warning = _put_batches(connection, handle, messages, pmo, in_unit, numbers, is_whole=is_whole)
     except MQIError as failure:
         if in_unit and numbers:
             # All or none: the unit of work holds a part of this call now, so it must not be committed.
@@ -276,7 +295,7 @@ def _complete_descriptor(connection: Connection, handle: Handle, md: MQMD, optio
         raise error_for(MQRC.PRIORITY_ERROR, "MQPUT", handle.object_name)
     if md.expiry != UNLIMITED_EXPIRY and md.expiry <= 0:
         raise error_for(MQRC.EXPIRY_ERROR, "MQPUT", handle.object_name)
-    if (md.msg_type == _REQUEST or md.report & _REPORTS_WANTED) and not md.reply_to_q.strip(b" \0"):
+    if (md.msg_type == _REQUEST or md.report & REPORTS_WANTED) and not md.reply_to_q.strip(b" \0"):
         raise error_for(MQRC.MISSING_REPLY_TO_Q, "MQPUT", handle.object_name)
     if md.reply_to_q.strip(b" \0") and not md.reply_to_q_mgr.strip(b" \0"):
         md.reply_to_q_mgr = connection.origin
@@ -475,7 +494,13 @@ def _is_grouped(handle: Handle, md: MQMD, options: int) -> bool:
 
 
 def _put_grouped(
-    connection: Connection, handle: Handle, messages: Sequence[tuple[MQMD, bytes]], pmo: MQPMO, in_unit: bool
+    connection: Connection,
+    handle: Handle,
+    messages: Sequence[tuple[MQMD, bytes]],
+    pmo: MQPMO,
+    in_unit: bool,
+    *,
+    is_whole: bool = False,
 ) -> MQRC:
     """Put messages of which groups or segments are to be kept; what the queue cannot hold whole goes in segments."""
     options, asked = int(pmo.options), [replace(md) for md, _ in messages]
@@ -483,7 +508,7 @@ def _put_grouped(
         version, numbers = handle.version, list[int]()
         try:
             pieces = _split_up(connection, handle, messages, options)
-            stored = _store_pieces(connection, handle, pieces, pmo, in_unit, numbers)
+            stored = _store_pieces(connection, handle, pieces, pmo, in_unit, numbers, is_whole=is_whole)
         except MQIError as failure:
             if numbers and in_unit:
                 # All or none: the unit of work holds a part of this call now, so it must not be committed.
@@ -503,13 +528,21 @@ def _put_grouped(
 
 
 def _store_pieces(
-    connection: Connection, handle: Handle, pieces: _Pieces, pmo: MQPMO, in_unit: bool, numbers: list[int]
+    connection: Connection,
+    handle: Handle,
+    pieces: _Pieces,
+    pmo: MQPMO,
+    in_unit: bool,
+    numbers: list[int],
+    *,
+    is_whole: bool,
 ) -> MQRC:
     """Store what belongs together in one moment: in one call, or in a unit of work, the program's or one for this."""
     stored_as = replace(pmo, options=int(pmo.options) & ~_NEW_IDS)
     has_unit = connection.unit.is_active
     if in_unit or not pieces.is_segmented:
-        return _put_batches(connection, handle, pieces.messages, stored_as, in_unit, numbers)
+        is_whole = is_whole and len(pieces.messages) <= WHOLE_MESSAGES
+        return _put_batches(connection, handle, pieces.messages, stored_as, in_unit, numbers, is_whole=is_whole)
     if has_unit and (pieces.is_persistent or len(pieces.messages) > WHOLE_MESSAGES):
         raise error_for(MQRC.UOW_NOT_AVAILABLE, "MQPUT", handle.object_name)
     if len(pieces.messages) <= WHOLE_MESSAGES:

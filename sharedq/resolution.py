@@ -41,12 +41,15 @@ def resolve(connection: Connection, name: str, qmgr_name: str) -> Route:
 
     Raises:
         MQIError: 2085 no such queue, 2082 alias without its target, 2086/2087 no way to that manager,
-            2091/2092 the transmission queue is not one, 2343 private and shared queue of one name.
+            2091/2092 the transmission queue is not one, 2184 no name of a queue at that manager,
+            2343 private and shared queue of one name.
     """
     repository = Repository(connection.group, connection.qmgr_name)
     here = connection.qmgr_name
     if qmgr_name in ("", here, connection.group.name):
         return _resolve_here(repository, connection, name)
+    if not name:
+        raise error_for(MQRC.REMOTE_Q_NAME_ERROR, "MQOPEN", name, f"no name of a queue at {qmgr_name}")
     shared = _shared_here(repository, connection, name, qmgr_name)
     if shared is not None:
         return shared
@@ -82,6 +85,8 @@ def _remote(
 ) -> Route:
     definition = located.definition
     assert isinstance(definition, QueueRemote)
+    if not definition.remote_queue:
+        raise error_for(MQRC.REMOTE_Q_NAME_ERROR, "MQOPEN", definition.name, "its RNAME is blank")
     if definition.remote_qmgr == connection.qmgr_name:
         return _resolve_here(repository, connection, definition.remote_queue)
     shared = _shared_here(repository, connection, definition.remote_queue, definition.remote_qmgr)

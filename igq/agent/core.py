@@ -9,11 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 
+from sharedq.logical import NOTHING, PutPosition, put_position
 from sharedq.mqi import wire
-from sharedq.mqi.constants import MQRC, Format, MsgType, Report
+from sharedq.mqi.constants import MQRC, Feedback, Format, MsgType, Report
+from sharedq.mqi.errors import error_for
 from sharedq.mqi.headers import MQDLH
-from sharedq.mqi.limits import NULL_ID, UNLIMITED_EXPIRY
+from sharedq.mqi.limits import MAX_PRIORITY, NULL_ID, UNLIMITED_EXPIRY
 from sharedq.mqi.structures import MQMD
+from sharedq.objects.names import OBJECT_NAME_LENGTH
+from sharedq.putting import REPORTS_WANTED
 
 #: Bytes of data that MQRO_EXCEPTION_WITH_DATA carries.
 REPORT_DATA_LENGTH = 100
@@ -36,6 +40,8 @@ class Transmitted:
     body: bytes
     queue: bytes
     qmgr: bytes
+    #: Why it cannot be delivered whatever its destination is like; ``queue`` is then the transmission queue.
+    fault: Feedback = Feedback.NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +58,8 @@ def unwrap(outer: MQMD, data: bytes) -> Transmitted:
     """The message inside what a get from a transmission queue returned.
 
     Raises:
-        MQIError: 2260, it has no transmission-queue header.
+        MQIError: 2260 it has no transmission-queue header, 2026 no descriptor in that or one that no queue manager
+            can have put there, 2248 no extension where it says that it has one.
     """
     header = wire.unpack_xqh(data)
     md, body = header.msg_desc, data[wire.XQH_LENGTH :]
@@ -73,7 +80,25 @@ def unwrap(outer: MQMD, data: bytes) -> Transmitted:
         )
     # Time on the transmission queue counts, too.
     md.expiry = outer.expiry
+    if not _is_completed(md, len(body)):
+        raise error_for(MQRC.MD_ERROR, "MQGET", "", "the descriptor in the transmission-queue header")
     return Transmitted(md, body, header.remote_q_name, header.remote_q_mgr_name)
+
+
+def unreadable(outer: MQMD, data: bytes, queue: str, qmgr: str) -> Transmitted:
+    """What a get from the transmission queue *queue* of *qmgr* returned, when that is no transmission message."""
+    return Transmitted(outer, data, queue.encode(), qmgr.encode(), Feedback.XMIT_Q_MSG_ERROR)
+
+
+def _is_completed(md: MQMD, length: int) -> bool:
+    """Whether MQPUT takes a descriptor as it is: no queue, not even the dead-letter queue, takes another one."""
+    needs_reply_queue = md.msg_type == MsgType.REQUEST or md.report & REPORTS_WANTED
+    return (
+        md.persistence in (0, 1)
+        and 0 <= md.priority <= MAX_PRIORITY
+        and not (needs_reply_queue and not md.reply_to_q.strip(b" \0"))
+        and isinstance(put_position(NOTHING, 0, md, length), PutPosition)
+    )
 
 
 def dispose(md: MQMD, *, can_dead_letter: bool) -> Disposal:
@@ -98,8 +123,8 @@ def dead_letter(message: Transmitted, reason: int, appl_name: bytes, date: bytes
     md = message.md
     header = MQDLH(
         reason=int(reason),
-        dest_q_name=message.queue,
-        dest_q_mgr_name=message.qmgr,
+        dest_q_name=message.queue[:OBJECT_NAME_LENGTH],
+        dest_q_mgr_name=message.qmgr[:OBJECT_NAME_LENGTH],
         encoding=md.encoding,
         coded_char_set_id=md.coded_char_set_id,
         format=md.format,

@@ -14,6 +14,7 @@ from igq.agent.core import (
     dispose,
     exception_report,
     is_about_the_message,
+    unreadable,
     unwrap,
 )
 from igq.agent.retry import Trouble
@@ -21,16 +22,15 @@ from sharedq import opening, putting
 from sharedq.connection import Connection
 from sharedq.handle import Handle
 from sharedq.message import Message
-from sharedq.mqi.constants import MQRC, OpenOption, PutOption
+from sharedq.mqi.constants import MQRC, Feedback, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD, MQOD, MQPMO
+from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.repository import Repository
 
 APPL_NAME = b"IGQ agent"
 _OPEN = int(OpenOption.OUTPUT | OpenOption.SET_ALL_CONTEXT)
 _PUT = int(PutOption.SYNCPOINT | PutOption.SET_ALL_CONTEXT)
-#: Handles kept open.
-_HANDLES_MAX = 64
 
 Tell = Callable[[str, dict[str, object]], None]
 
@@ -58,9 +58,13 @@ class Deliverer:
         self._news.clear()
         delivered = 0
         try:
-            batch = [_opened(message) for message in messages]
-            for (queue, qmgr), run in groupby(batch, key=lambda each: (each.queue, each.qmgr)):
-                delivered += self._deliver_run(queue, qmgr, list(run))
+            batch = [self._opened(message) for message in messages]
+            for (fault, queue, qmgr), run in groupby(batch, key=lambda each: (each.fault, each.queue, each.qmgr)):
+                if not fault:
+                    delivered += self._deliver_run(queue, qmgr, list(run))
+                    continue
+                for each in run:
+                    self._dispose(each, fault)
             self._connection.commit()
         except Trouble:
             self._connection.backout()
@@ -71,9 +75,23 @@ class Deliverer:
             if error.reason != MQRC.BACKED_OUT:
                 self._connection.backout()
             raise Trouble(str(error)) from error
+        finally:
+            # None outlives its batch: a queue that the agent once delivered to can be cleared and deleted.
+            for destination in list(self._handles):
+                self._forget(*destination)
         for message_id, fields in self._news:
             self._tell(message_id, fields)
         return delivered
+
+    def _opened(self, message: Message) -> Transmitted:
+        here = self._connection.qmgr_name
+        if message.destination:
+            return Transmitted(message.md, message.body, message.destination, here.encode())
+        # Put there by a program, which has to bring the header itself.
+        try:
+            return unwrap(message.md, message.body)
+        except MQIError:
+            return unreadable(message.md, message.body, SYSTEM_QSG_TRANSMIT_QUEUE, here)
 
     def _deliver_run(self, queue: bytes, qmgr: bytes, run: list[Transmitted]) -> int:
         try:
@@ -89,22 +107,24 @@ class Deliverer:
         return sum(self._deliver_run(queue, qmgr, [each]) for each in run)
 
     def _put(self, queue: bytes, qmgr: bytes, messages: list[tuple[MQMD, bytes]]) -> None:
-        # Copies: a put fills in its descriptors, also when it fails.
-        copies = [(replace(md), body) for md, body in messages]
         try:
-            putting.put_many(self._connection, self._handle(queue, qmgr), copies, MQPMO(options=_PUT))
+            self._put_once(queue, qmgr, messages)
         except MQIError as error:
             if error.reason not in (MQRC.OBJECT_CHANGED, MQRC.Q_DELETED):
                 raise
             self._forget(queue, qmgr)
-            copies = [(replace(md), body) for md, body in messages]
-            putting.put_many(self._connection, self._handle(queue, qmgr), copies, MQPMO(options=_PUT))
+            self._put_once(queue, qmgr, messages)
+
+    def _put_once(self, queue: bytes, qmgr: bytes, messages: list[tuple[MQMD, bytes]]) -> None:
+        # Copies: a put fills in its descriptors, also when it fails. Whole: what is refused is put elsewhere, in
+        # the same unit of work.
+        copies = [(replace(md), body) for md, body in messages]
+        handle = self._handle(queue, qmgr)
+        putting.put_many(self._connection, handle, copies, MQPMO(options=_PUT), is_whole=True)
 
     def _handle(self, queue: bytes, qmgr: bytes) -> Handle:
         handle = self._handles.get((queue, qmgr))
         if handle is None:
-            if len(self._handles) >= _HANDLES_MAX:
-                self._forget(*next(iter(self._handles)))
             od = MQOD(object_name=queue, object_q_mgr_name=qmgr)
             handle = self._handles[queue, qmgr] = opening.open_queue(self._connection, od, _OPEN)
         return handle
@@ -114,7 +134,7 @@ class Deliverer:
         if not handle.is_closed:
             opening.close_handle(self._connection, handle)
 
-    def _dispose(self, message: Transmitted, reason: MQRC) -> None:
+    def _dispose(self, message: Transmitted, reason: MQRC | Feedback) -> None:
         self._report(message, reason)
         queue = self._dead_letter_queue()
         disposal = dispose(message.md, can_dead_letter=bool(queue))
@@ -136,7 +156,7 @@ class Deliverer:
         else:
             self._news.append(("CSQM068I", fields))
 
-    def _report(self, message: Transmitted, reason: MQRC) -> None:
+    def _report(self, message: Transmitted, reason: MQRC | Feedback) -> None:
         """Put the exception report that the message asks for, or dead-letter it.
 
         Where neither can be done, a nonpersistent message goes without; a persistent one stays, with its batch.
@@ -160,11 +180,3 @@ class Deliverer:
 
     def _dead_letter_queue(self) -> bytes:
         return self._repository.qmgr_attributes(self._connection.qmgr_name).dead_letter_queue.encode()
-
-
-def _opened(message: Message) -> Transmitted:
-    try:
-        return unwrap(message.md, message.body)
-    except MQIError as error:
-        # Put there by a program, not by a queue manager: it stays, and what is behind it waits.
-        raise Trouble(f"a message on the transmission queue says not where it goes: {error}") from error

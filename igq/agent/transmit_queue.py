@@ -22,6 +22,8 @@ from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
 BATCH_MESSAGES = 50
 #: Batches sent in one write while there is a backlog.
 BATCHES_PER_WRITE = 4
+#: The greatest MAXUMSGS there is.
+MAX_UNCOMMITTED = 999_999_999
 _OPTIONS = int(OpenOption.INPUT_SHARED | OpenOption.BROWSE)
 _CHANGED = 1
 _NOT_READ = QueueFacts(
@@ -74,6 +76,8 @@ class TransmitQueue:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        # MAXUMSGS is for programs: what the agent has uncommitted is one batch, of which IBM has fixed the size.
+        connection.max_uncommitted = MAX_UNCOMMITTED
         self._access = connection.access(private_structure(connection.qmgr_name))
         self.destinations = Destinations(connection, self._access)
         self.handle = self._open()
@@ -91,6 +95,7 @@ class TransmitQueue:
             queue=keys.queue(SYSTEM_QSG_TRANSMIT_QUEUE),
             facts=_NOT_READ,
             version="",
+            shows_headers=False,
         )
         self._reload(handle)
         return handle

@@ -12,8 +12,9 @@ from igq.agent.transmit_queue import Moved, TransmitQueue
 from sharedq.api import QueueManagerConnection
 from sharedq.message import Message
 from sharedq.mqi import wire
-from sharedq.mqi.constants import MQRC, GetOption, OpenOption, Report
+from sharedq.mqi.constants import MQRC, Feedback, Format, GetOption, MsgType, OpenOption, Report
 from sharedq.mqi.errors import NoMsgAvailable
+from sharedq.mqi.headers import MQXQH
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.definitions import QueueAlias, QueueRemote
 from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
@@ -162,6 +163,137 @@ def test_one_undeliverable_message_does_not_hold_up_those_behind_it(
     assert bodies(group, "ORDERS") == [b"0", b"1"]
     letters = bodies(group, SYSTEM_DEAD_LETTER_QUEUE)
     assert [letter[-1:] for letter in letters] == [b"2", b"3"]
+
+
+def test_a_refused_run_of_more_than_a_call_s_bytes_is_put_up_to_where_the_queue_is_full(
+    group: TestGroup, agent: AgentOfQM2, put: Put
+) -> None:
+    group.define_shared("SMALL", max_depth=1)
+    sent = [bytes([65 + n]) * (512 * 1024) for n in range(2)]
+    for body in sent:
+        put("SMALL", body)
+
+    assert agent.deliver() == 1
+
+    assert bodies(group, "SMALL") == sent[:1]
+    (letter,) = bodies(group, SYSTEM_DEAD_LETTER_QUEUE)
+    assert wire.DLH.unpack(letter).reason == MQRC.Q_FULL
+    assert letter.endswith(sent[1])
+
+
+def test_a_batch_is_delivered_whatever_maxumsgs_allows_programs(group: TestGroup, put: Put) -> None:
+    group.repository("QM2").alter_qmgr("QM2", {"max_uncommitted_msgs": 1})
+    group.define_shared("FLIGHTS")
+    put("FLIGHTS", b"1")
+    put("FLIGHTS", b"2")
+    put("NOWHERE", b"3")
+
+    assert AgentOfQM2(group).deliver() == 2
+    assert bodies(group, "FLIGHTS") == [b"1", b"2"]
+    assert len(bodies(group, SYSTEM_DEAD_LETTER_QUEUE)) == 1
+
+
+def test_a_queue_that_was_delivered_to_is_not_in_use(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:
+    group.define_shared("FLIGHTS")
+    put("FLIGHTS", b"x")
+    put("NOWHERE", b"x")
+    assert agent.deliver() == 1
+
+    group.repository("QM2").clear(SYSTEM_DEAD_LETTER_QUEUE)
+    group.repository("QM1").delete("QLOCAL", "FLIGHTS", purge=True)
+
+
+def test_trouble_leaves_no_queue_open(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:
+    group.repository("QM2").alter_qmgr("QM2", {"dead_letter_queue": ""})
+    group.define_shared("FLIGHTS")
+    put("FLIGHTS", b"x")
+    put("NOWHERE", b"x")
+
+    with pytest.raises(Trouble):
+        agent.deliver()
+
+    group.repository("QM1").delete("QLOCAL", "FLIGHTS", purge=True)
+
+
+def put_by_a_program(group: TestGroup, body: bytes, persistence: int = 1) -> None:
+    """On the transmission queue of QM2 itself."""
+    group.connect("QM2").put1(SYSTEM_QSG_TRANSMIT_QUEUE, body, MQMD(persistence=persistence))
+
+
+def header_with(**fields: object) -> bytes:
+    """A transmission-queue header whose descriptor no queue manager has completed."""
+    md = MQMD(**fields)  # type: ignore[arg-type]
+    return wire.pack_xqh(MQXQH(remote_q_name=b"FLIGHTS", remote_q_mgr_name=b"QM2", msg_desc=md))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"no header at all",
+        header_with(persistence=9, report=int(Report.EXCEPTION), reply_to_q=b"FLIGHTS"),
+        header_with(persistence=1, priority=-3),
+        header_with(persistence=1, priority=0, msg_type=int(MsgType.REQUEST)),
+        header_with(persistence=1, priority=0, format=Format.MD_EXTENSION),
+    ],
+)
+def test_what_is_no_transmission_message_goes_to_the_dead_letter_queue_and_holds_nothing_up(
+    group: TestGroup, agent: AgentOfQM2, put: Put, data: bytes
+) -> None:
+    group.define_shared("FLIGHTS")
+    put_by_a_program(group, data)
+    put("FLIGHTS", b"good")
+
+    assert agent.deliver() == 1
+
+    assert bodies(group, "FLIGHTS") == [b"good"]
+    (letter,) = drain(group.connect("QM2"), SYSTEM_DEAD_LETTER_QUEUE)
+    header = wire.DLH.unpack(letter.body)
+    assert (header.reason, header.dest_q_name, header.dest_q_mgr_name) == (
+        Feedback.XMIT_Q_MSG_ERROR,
+        SYSTEM_QSG_TRANSMIT_QUEUE.encode(),
+        b"QM2",
+    )
+    assert letter.body.endswith(data)
+    assert agent.said == ["CSQM064I"]
+
+
+def test_a_program_may_bring_the_header_itself(group: TestGroup, agent: AgentOfQM2) -> None:
+    group.define_shared("FLIGHTS")
+    put_by_a_program(group, header_with(persistence=1, priority=3) + b"mine")
+
+    assert agent.deliver() == 1
+
+    (got,) = drain(group.connect("QM1"), "FLIGHTS")
+    assert (got.body, got.md.priority) == (b"mine", 3)
+
+
+def test_a_destination_longer_than_any_name_is_dead_lettered(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:
+    group.define_shared("FLIGHTS")
+    with group.connect("QM1").open("NOWHERE", OpenOption.OUTPUT, qmgr_name="QM2") as queue:
+        # No open lets such a name in.
+        queue.handle.destination = b"X" * 60
+        queue.put(b"lost", MQMD(persistence=1))
+    put("FLIGHTS", b"good")
+
+    assert agent.queue.wait()
+    assert agent.deliver() == 1
+
+    (letter,) = drain(group.connect("QM2"), SYSTEM_DEAD_LETTER_QUEUE)
+    assert wire.DLH.unpack(letter.body).dest_q_name == b"X" * 48
+
+
+def test_without_a_dead_letter_queue_what_is_no_transmission_message_goes_by_its_persistence(
+    group: TestGroup, agent: AgentOfQM2
+) -> None:
+    group.repository("QM2").alter_qmgr("QM2", {"dead_letter_queue": ""})
+    put_by_a_program(group, b"dropped", persistence=0)
+    agent.deliver()
+    assert agent.said == ["CSQM068I"]
+
+    put_by_a_program(group, b"kept")
+    with pytest.raises(Trouble, match="XMIT_Q_MSG_ERROR"):
+        agent.deliver()
+    assert agent.queue.move().left == 1
 
 
 def test_the_discard_option_discards(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:

@@ -65,6 +65,18 @@ def test_an_alias_is_opened_for_input_as_its_target(group: TestGroup) -> None:
     ("name", "qmgr", "reason"),
     [
         ("NOWHERE", "", MQRC.UNKNOWN_OBJECT_NAME),
+        ("", "", MQRC.UNKNOWN_OBJECT_NAME),
+        ("  ", "QM2", MQRC.REMOTE_Q_NAME_ERROR),
+        ("NORNAME", "", MQRC.REMOTE_Q_NAME_ERROR),
+        ("X" * 49, "QM2", MQRC.OBJECT_NAME_ERROR),
+        ("X" * 300, "QM2", MQRC.OBJECT_NAME_ERROR),
+        ("\u00e4" * 30, "QM2", MQRC.OBJECT_NAME_ERROR),
+        ("A B", "QM2", MQRC.OBJECT_NAME_ERROR),
+        ("A\nB", "QM2", MQRC.OBJECT_NAME_ERROR),
+        ("\n", "QM2", MQRC.OBJECT_NAME_ERROR),
+        ("A*", "", MQRC.OBJECT_NAME_ERROR),
+        ("IN", "Q M", MQRC.OBJECT_NAME_ERROR),
+        ("IN", "Q" * 300, MQRC.OBJECT_NAME_ERROR),
         ("IN", "QM9", MQRC.UNKNOWN_REMOTE_Q_MGR),
         ("BROKEN", "", MQRC.UNKNOWN_ALIAS_BASE_Q),
         ("NOXMITQ", "", MQRC.UNKNOWN_XMIT_Q),
@@ -74,11 +86,13 @@ def test_an_alias_is_opened_for_input_as_its_target(group: TestGroup) -> None:
 def test_names_that_do_not_resolve(pair: TestGroup, name: str, qmgr: str, reason: MQRC) -> None:
     pair.define("QM1", QueueAlias(name="BROKEN", target="MISSING"))
     pair.define("QM1", QueueLocal(name="PLAIN"))
+    pair.define("QM1", QueueRemote(name="NORNAME", remote_qmgr="QM2"))
     pair.define("QM1", QueueRemote(name="NOXMITQ", remote_queue="IN", remote_qmgr="QM9", transmission_queue="MISSING"))
     pair.define("QM1", QueueRemote(name="BADXMITQ", remote_queue="IN", remote_qmgr="QM9", transmission_queue="PLAIN"))
     with pytest.raises(MQIError) as caught:
         pair.connect("QM1").open(name, OpenOption.OUTPUT, qmgr_name=qmgr)
     assert caught.value.reason == reason
+    assert "\n" not in str(caught.value)
 
 
 def test_a_remote_queue_cannot_be_opened_for_input(pair: TestGroup) -> None:
