@@ -8,11 +8,11 @@ from typing import TypeVar
 from sharedq.keys import private_structure
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
+from sharedq.objects.announcing import announce_definition
 from sharedq.objects.base import parse_definition
 from sharedq.objects.definitions import AnyQueue, Definition, QueueLocal, QueueModel
 from sharedq.objects.directory import Entry, Mode
 from sharedq.objects.finding import Finder
-from sharedq.objects.structures import announce
 
 _D = TypeVar("_D", bound=Definition)
 
@@ -83,7 +83,8 @@ def define_at(finder: Finder, definition: AnyQueue, qmgr: str, *, is_replace: bo
     if not isinstance(definition, QueueLocal):
         written = _write(finder, replace(entry, definition=definition), mode)
         if is_replace:
-            announce(finder.group, f"DEF {definition.name}", str(written.version))
+            former = known.definition if known is not None else None
+            announce_definition(finder, definition.name, written.version, former, qmgr)
         return
     entry = replace(entry, structure=private_structure(qmgr) if qmgr else definition.structure)
     _check_room(entry, private, shared)

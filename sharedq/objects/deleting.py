@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
+from sharedq.objects.announcing import announce_definition
 from sharedq.objects.definitions import QueueLocal
 from sharedq.objects.directory import Entry
 from sharedq.objects.finding import Finder
@@ -19,7 +20,7 @@ def delete_entry(finder: Finder, entry: Entry, *, purge: bool = False) -> None:
     """
     if entry.kind != QueueLocal.kind:
         _, version = finder.directory.remove(entry)
-        announce(finder.group, f"DEF {entry.name}", str(version))
+        announce_definition(finder, entry.name, version, entry.definition, entry.qmgr)
         return
     places = finder.places(entry)
     if entry.is_partitioned:

@@ -100,6 +100,16 @@ class LocalQueues:
             raise _refusal(reply[0], queue.name)
         return True
 
+    def renew_version(self, structure: str, name: str) -> None:
+        """Give the queue's definition a new version; gets that wait on it look at it again."""
+        while True:
+            stored = self.read(structure, [name]).get(name)
+            if stored is None:
+                return
+            if self.alter(structure, stored, stored.definition):
+                break
+        self.wake_waiters(structure, name)
+
     def set_partition(self, structure: str, version: int, queue: QueueLocal) -> None:
         """Bring a manager's part of a partitioned queue to *version*, unless it has a later one."""
         names = self._group.structure(structure).queue(queue.name)

@@ -2,7 +2,8 @@
 
 A local queue's definition is in its structure, which is written first; the directory entry makes it visible.
 A command that was cut off in between is completed by repeating it. Other definitions are in the directory;
-once one has changed, every structure is told, so that puts by way of it fail with MQRC_OBJECT_CHANGED.
+once one has changed, every structure is told, so that calls by way of it go by what it says now, or fail with
+MQRC_OBJECT_CHANGED where it leads elsewhere.
 When a command has returned, no put goes by the old definition.
 """
 
