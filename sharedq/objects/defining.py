@@ -99,7 +99,11 @@ def _define_partitioned(finder: Finder, entry: Entry, known: Entry | None, mode:
     if known is not None and mode == "new":
         # The command that defined it may have been cut off before every part had it.
         finder.set_partitions(known, finder.own_structures())
-    finder.set_partitions(_write(finder, entry, mode), finder.own_structures())
+    structures = finder.own_structures()
+    finder.set_partitions(_write(finder, entry, mode), structures)
+    if known is not None:
+        for structure in structures:
+            finder.queues.wake_waiters(structure, entry.name)
 
 
 def _define_local(finder: Finder, entry: Entry, queue: QueueLocal, mode: Mode, *, was_there: bool) -> None:
@@ -121,6 +125,9 @@ def _define_local(finder: Finder, entry: Entry, queue: QueueLocal, mode: Mode, *
         if is_created:
             finder.queues.remove(entry.structure, queue.name, "delete")
         raise
+    if not is_created:
+        # GET may be another now.
+        finder.queues.wake_waiters(entry.structure, queue.name)
 
 
 def _check_room(entry: Entry, private: Entry | None, shared: Entry | None) -> None:

@@ -150,7 +150,7 @@ class LocalQueues:
             "structure/delete_queue",
             [
                 *(keys.sequence, queue.queue, queue.available, queue.index, queue.groups, queue.waiters),
-                *(queue.handles, keys.trash, keys.set_aside, queue.members, queue.marks),
+                *(queue.handles, keys.trash, keys.set_aside, queue.members, queue.marks, keys.owners, keys.wake),
             ],
             [name, mode, version],
         )

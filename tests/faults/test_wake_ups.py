@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 
 import pytest
 
 from sharedq import MQIError, Queue
+from sharedq.getting import get
 from sharedq.mqi.constants import MQRC, GetOption, MatchOption, OpenOption, PutOption
-from sharedq.mqi.structures import MQMD
+from sharedq.mqi.structures import MQGMO, MQMD
 from sharedq.waiting import stop_waiting
 from tests.recovery.scene import register_wait
 from tests.support.members import TestGroup
-from tests.support.scenes import on_queue, until
+from tests.support.scenes import keys_of, on_queue, until
 
 BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE
 CORREL = b"C" * 24
@@ -92,3 +94,21 @@ def test_a_wait_that_an_alter_ends_leaves_no_waiter(group: TestGroup) -> None:
     other.put(b"1")
     assert other.get(GetOption.WAIT, wait_ms=1).body == b"1"
     assert on_queue(group, "Q") == []
+
+
+def test_a_queue_that_is_deleted_wakes_who_waits_there_without_a_handle(group: TestGroup) -> None:
+    """As the agent does: the shared transmit queue can be deleted under it."""
+    group.define_shared("Q")
+    queue = group.connect().open("Q", BOTH)
+    handle = copy(queue.handle)
+    queue.close()
+    with ThreadPoolExecutor(1) as pool:
+        gmo = MQGMO(options=GetOption.WAIT, wait_interval=60_000)
+        waiting = pool.submit(get, queue.connection, handle, MQMD(), gmo)
+        until(lambda: waiters(group) == 1, "it waits")
+        group.repository("QM1").delete("QLOCAL", "Q")
+        with pytest.raises(MQIError) as caught:
+            waiting.result(30)
+    assert caught.value.reason == MQRC.Q_DELETED
+    assert state_of(group, queue) == b""
+    assert keys_of(group, "?:Q") == []

@@ -16,6 +16,8 @@ KEYS
   9  set_aside  base    sets of what is set aside
   10 members    zset    members of groups, by score
   11 marks      hash    what is left of marks
+  12 own        hash    registered owners (the fence)
+  13 wake_base  base    keys that waiting connections block on
 ARGV
   1  queue_name
   2  mode      delete: refused unless empty | purge: delete with what is on it | clear: empty it
@@ -24,10 +26,10 @@ REPLY       { 0, numbers of what was set aside } | { reason }
 REASONS     2042 OBJECT_IN_USE | 2055 Q_NOT_EMPTY (also: uncommitted) | 2085 UNKNOWN_OBJECT_NAME (clear)
             | 2041 OBJECT_CHANGED (another version)
 INVARIANTS  1 one state, 4 bounded
-COST        O(1)
-USES        idle
+COST        O(1); waiters, where who waits has no handle
+USES        idle, waiting
 ]]
-local queue = { q = KEYS[2], a = KEYS[3], h = KEYS[7] }
+local queue = { name = ARGV[1], q = KEYS[2], a = KEYS[3], w = KEYS[6], h = KEYS[7] }
 local trash, mode = KEYS[8], ARGV[2]
 local version = redis.call("HGET", queue.q, "ver")
 if not version then
@@ -50,5 +52,9 @@ for _, set in ipairs({ queue.a, KEYS[10] }) do
 end
 redis.call("HDEL", queue.q, "gm", "mk")
 redis.call("UNLINK", KEYS[4], KEYS[5], KEYS[11])
-if mode ~= "clear" then redis.call("UNLINK", queue.q, KEYS[6]) end
+if mode ~= "clear" then
+    -- The agents of a manager wait without a handle; there is one, or two of which one is being recovered.
+    wake_everyone(queue, KEYS[12], KEYS[13])
+    redis.call("UNLINK", queue.q, queue.w)
+end
 return reply
