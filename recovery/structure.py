@@ -98,7 +98,7 @@ def _release(connection: Connection, access: StructureAccess, owner: str, state:
     holdings = connection.command(keys.holdings, "SMEMBERS", keys.holdings + owner)
     names = dict.fromkeys(holding.rpartition(b"\n")[0].decode() for holding in holdings)
     if state[:1] == _WOKEN:
-        names[state[1:].decode()] = None
+        names[state[1:].removesuffix(b"\n").decode()] = None
     script_keys = [
         keys.owners,
         keys.dead,
