@@ -11,6 +11,7 @@ from sharedq.mqi.errors import MQIError, error_for
 from sharedq.objects.announcing import announce_definition
 from sharedq.objects.base import parse_definition
 from sharedq.objects.definitions import AnyQueue, Definition, QueueLocal, QueueModel
+from sharedq.objects.deleting import drop_closed_parts
 from sharedq.objects.directory import Entry, Mode
 from sharedq.objects.finding import Finder
 
@@ -99,6 +100,9 @@ def _define_partitioned(finder: Finder, entry: Entry, known: Entry | None, mode:
     if known is not None and mode == "new":
         # The command that defined it may have been cut off before every part had it.
         finder.set_partitions(known, finder.own_structures())
+    if known is None:
+        # Deleted by a command that was cut off before the last messages went.
+        drop_closed_parts(finder, entry.name)
     structures = finder.own_structures()
     finder.set_partitions(_write(finder, entry, mode), structures)
     if known is not None:

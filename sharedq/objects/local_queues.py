@@ -110,10 +110,15 @@ class LocalQueues:
                 break
         self.wake_waiters(structure, name)
 
-    def set_partition(self, structure: str, version: int, queue: QueueLocal) -> None:
-        """Bring a manager's part of a partitioned queue to *version*, unless it has a later one."""
+    def set_partition(self, structure: str, version: int, queue: QueueLocal, *, is_back: bool = False) -> None:
+        """Bring a manager's part of a partitioned queue to *version*, unless it has a later one or was closed since.
+
+        Args:
+            is_back: also when it was closed at this version.
+        """
         names = self._group.structure(structure).queue(queue.name)
-        self._group.call("structure/set_partition", [names.queue], [version, queue.to_json()])
+        mode = ["back"] if is_back else []
+        self._group.call("structure/set_partition", [names.queue], [version, queue.to_json(), *mode])
 
     def read(self, structure: str, names: Iterable[str]) -> dict[str, StoredQueue]:
         """The queues of these names that the structure has."""
@@ -136,9 +141,19 @@ class LocalQueues:
         return found
 
     def remove(
-        self, structure: str, name: str, mode: Literal["delete", "purge", "clear"], *, version: str = ""
+        self,
+        structure: str,
+        name: str,
+        mode: Literal["delete", "purge", "clear", "rest"],
+        *,
+        version: str = "",
+        closed_at: int | None = None,
     ) -> None:
         """Delete the queue or empty it. Deleting what is not there is no error.
+
+        Args:
+            mode: ``rest`` deletes a part that was closed, with its messages.
+            closed_at: only close a part of a partitioned queue, for definitions up to this version.
 
         Raises:
             MQIError: 2042 it is open; 2055 it is not empty, or has uncommitted messages; 2041 it has
@@ -152,7 +167,7 @@ class LocalQueues:
                 *(keys.sequence, queue.queue, queue.available, queue.index, queue.groups, queue.waiters),
                 *(queue.handles, keys.trash, keys.set_aside, queue.members, queue.marks, keys.owners, keys.wake),
             ],
-            [name, mode, version],
+            [name, mode, version, "" if closed_at is None else closed_at],
         )
         if reason:
             raise _refusal(reason, name)
