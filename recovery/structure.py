@@ -103,7 +103,7 @@ def _release(connection: Connection, access: StructureAccess, owner: str, state:
         holdings = connection.command(keys.holdings, "SRANDMEMBER", keys.holdings + owner, CHUNK_HANDLES)
         names = dict.fromkeys(holding.rpartition(b"\n")[0].decode() for holding in holdings)
         if state[:1] == _WOKEN:
-            names[state[1:].decode()] = None
+            names[state[1:].removesuffix(b"\n").decode()] = None
         script_keys = [
             keys.owners,
             keys.dead,

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from sharedq.facts import QueueFacts
 from sharedq.keys import QueueKeys, StructureKeys
 from sharedq.logical import UNUSED, HandleOrder
 from sharedq.mqi.structures import MQMD
+
+if TYPE_CHECKING:
+    from sharedq.resolution import Route
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +43,15 @@ class Handle:
 
     Attributes:
         number: unique for the connection.
+        object_name, object_q_mgr_name: what the program named.
         name: the queue that calls work on (for a remote queue: the transmission queue).
         version: of the definition that ``facts`` are from; scripts compare it with the one in force.
+        facts: of that definition, and inhibited also where a definition in the resolution path is.
+        route: what the name resolved to.
         destination, target_qmgr: where a message put through this handle must go in the end; empty when local.
         is_intra_group: the route is SYSTEM.QSG.TRANSMIT.QUEUE.
-        checks: (field, value) pairs of the structure's ``ver`` hash that must stand unchanged at each put.
+        checks: (field, value) pairs of the structure's ``ver`` hash: how they stood when the route was followed. Each
+            put compares them; for gets whoever alters an alias gives its target a new version.
         default_priority, default_persistence: of the first definition in the resolution path, when that is not
             the queue itself.
     """
@@ -59,6 +67,8 @@ class Handle:
     destination: bytes = b""
     target_qmgr: bytes = b""
     is_intra_group: bool = False
+    object_q_mgr_name: str = ""
+    route: Route | None = None
     checks: tuple[str, ...] = ()
     default_priority: int | None = None
     default_persistence: int | None = None

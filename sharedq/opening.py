@@ -16,7 +16,8 @@ from sharedq.mqi.options import check_open_options
 from sharedq.mqi.structures import MQOD
 from sharedq.objects.names import check_object_name
 from sharedq.objects.repository import Repository
-from sharedq.resolution import Route, resolve
+from sharedq.refresh import follow_path, refresh_path, take_definition
+from sharedq.resolution import Route, resolve_checked
 
 #: Letters of ``prelude/handles.lua``; "i" asks for the queue's own DEFSOPT.
 _MODES = (
@@ -37,6 +38,7 @@ _NOT_FOR_REMOTE = (
     | OpenOption.INQUIRE
     | OpenOption.SET
 )
+_TAKES = OpenOption.INPUT_AS_Q_DEF | OpenOption.INPUT_SHARED | OpenOption.INPUT_EXCLUSIVE | OpenOption.BROWSE
 
 
 def open_queue(connection: Connection, od: MQOD, options: OpenOption | int) -> Handle:
@@ -59,12 +61,12 @@ def open_queue(connection: Connection, od: MQOD, options: OpenOption | int) -> H
     _check_names(name, qmgr_name)
     if len(connection.handles) >= connection.max_handles:
         raise error_for(MQRC.HANDLE_NOT_AVAILABLE, "MQOPEN", name, f"MAXHANDS({connection.max_handles}) are open")
-    route, checks = _resolve_with_checks(connection, name, qmgr_name)
+    route, checks = resolve_checked(connection, name, qmgr_name)
     if route.model is not None:
         route = _create_dynamic(connection, od, route)
     if route.destination and options & _NOT_FOR_REMOTE:
         raise error_for(MQRC.OPTION_NOT_VALID_FOR_TYPE, "MQOPEN", name)
-    handle = _open_route(connection, name, route, checks, options)
+    handle = _open_route(connection, name, qmgr_name, route, checks, options)
     od.resolved_q_name = (route.destination or route.queue).encode()
     od.resolved_q_mgr_name = (route.target_qmgr or connection.qmgr_name).encode()
     connection.handles[handle.number] = handle
@@ -78,24 +80,6 @@ def _check_names(name: str, qmgr_name: str) -> None:
             check_object_name(each)
         except ValueError as error:
             raise error_for(MQRC.OBJECT_NAME_ERROR, "MQOPEN", "", str(error)) from error
-
-
-def _resolve_with_checks(connection: Connection, name: str, qmgr_name: str) -> tuple[Route, tuple[str, ...]]:
-    """A route, and how the versions of what it went through stand while it is in force.
-
-    An ALTER changes the directory first and tells the structures afterwards, so a route that is the same before
-    and after its versions were read belongs to them: whatever comes later fails the put with 2041.
-    """
-    route = resolve(connection, name, qmgr_name)
-    while route.checked:
-        keys = connection.access(route.structure).keys
-        values = connection.command(keys.versions, "HMGET", keys.versions, *route.checked)
-        again = resolve(connection, name, qmgr_name)
-        if again == route:
-            pairs = zip(route.checked, ((value or b"").decode() for value in values), strict=True)
-            return route, tuple(part for pair in pairs for part in pair)
-        route = again
-    return route, ()
 
 
 def open_qmgr(connection: Connection, od: MQOD, options: OpenOption | int) -> QMgrHandle:
@@ -120,38 +104,43 @@ def open_qmgr(connection: Connection, od: MQOD, options: OpenOption | int) -> QM
     return QMgrHandle(name)
 
 
-def _open_route(connection: Connection, name: str, route: Route, checks: tuple[str, ...], options: int) -> Handle:
+def _open_route(
+    connection: Connection, name: str, qmgr_name: str, route: Route, checks: tuple[str, ...], options: int
+) -> Handle:
     access = connection.access(route.structure)
     keys = access.keys
     queue = keys.queue(route.queue)
     number = connection.next_handle_number()
     mode = "".join(letter for option, letter in _MODES if options & option)
     detail = json.dumps({"appl": connection.appl_name, "pid": os.getpid(), "object": name})
-    _, version, definition = connection.checked_call(
+    reply = connection.checked_call(
         "structure/open",
         [keys.owners, queue.queue, queue.handles, keys.holdings + connection.token],
         [connection.token, route.queue, number, mode, detail],
     )
-    first = route.first
-    return Handle(
+    handle = Handle(
         number=number,
         options=options,
         object_name=name,
+        object_q_mgr_name=qmgr_name,
         name=route.queue,
         structure=access,
         queue=queue,
-        facts=QueueFacts.of(definition),
-        version=version.decode(),
+        facts=QueueFacts.of(reply[2]),
+        version=reply[1].decode(),
         destination=route.destination.encode(),
         target_qmgr=route.target_qmgr.encode(),
         is_intra_group=route.is_intra_group,
-        checks=checks,
-        default_priority=None if first is None else first.def_priority,
-        default_persistence=None if first is None else int(first.def_persistence == "YES"),
         is_registered=True,
         may_hold_marks=bool(options & OpenOption.CO_OP),
         mark_ms=_mark_interval_ms(connection) if options & OpenOption.CO_OP else -1,
     )
+    follow_path(handle, route, checks)
+    if route.path and options & _TAKES:
+        # Gets learn of an alias that is altered by the version of its target, and this one may be later than that.
+        refresh_path(connection, handle)
+    take_definition(handle, reply)
+    return handle
 
 
 def _mark_interval_ms(connection: Connection) -> int:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields, replace
 from sharedq.connection import Connection, ScriptCall
 from sharedq.context import generated_msg_id, new_identifier, set_default_context
 from sharedq.handle import Handle
+from sharedq.link import Reply
 from sharedq.logical import NOTHING, HandleOrder, PutPosition, after_put, put_position, split
 from sharedq.mqi.constants import (
     MQRC,
@@ -108,9 +109,8 @@ def put(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body: byte
         reply = connection.call(*put_call(connection, handle, arguments, details, in_unit))
         if not reply[0]:
             break
-        if reply[0] != _STALE:
+        if not _has_learned(connection, handle, reply):
             raise connection.error(reply[0], "MQPUT", handle.object_name)
-        take_definition(handle, reply, for_put=True)
     if in_unit:
         connection.unit.add(handle.structure.keys.name, handle.name, 1, is_put=True)
     _return_identifiers(connection, handle, ((md, body),), (reply[1],), pmo)
@@ -323,10 +323,9 @@ def _store(
     for end in [len(arguments)] if is_whole else _batch_ends(arguments):
         call = put_call(connection, handle, arguments[first:end], details[first:end], in_unit)
         reply = connection.call(*call)
-        if reply[0] == _STALE:
-            take_definition(handle, reply, for_put=True)
-            return
         if reply[0]:
+            if _has_learned(connection, handle, reply):
+                return
             raise connection.error(reply[0], "MQPUT", handle.object_name)
         if in_unit:
             connection.unit.add(
@@ -338,6 +337,18 @@ def _store(
             )
         numbers.extend(range(reply[1], reply[1] + end - first))
         first = end
+
+
+def _has_learned(connection: Connection, handle: Handle, reply: Reply) -> bool:
+    """Whether a put was refused for definitions that the handle did not know, and it knows them now.
+
+    Raises:
+        MQIError: 2041 these definitions make the handle invalid.
+    """
+    if reply[0] == _STALE:
+        take_definition(handle, reply, for_put=True)
+        return True
+    return bool(reply[0] == MQRC.OBJECT_CHANGED) and refresh_definition(connection, handle)
 
 
 def _batch_ends(arguments: Sequence[tuple[int, str, bytes]]) -> list[int]:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from sharedq.connection import Connection
-from sharedq.keys import private_structure
+from sharedq.keys import StructureKeys, private_structure
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
-from sharedq.objects.definitions import AnyQueue, QueueAlias, QueueLocal, QueueModel, QueueRemote
+from sharedq.objects.definitions import QueueAlias, QueueLocal, QueueModel, QueueRemote
 from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.repository import Located, Repository
+
+#: What IGQ attributes are called among what handles check; the manager's name follows.
+IGQ_PREFIX = "IGQ "
+
+_Path = tuple[QueueAlias | QueueRemote, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +27,9 @@ class Route:
         structure, queue: the local queue that a put stores on and a get takes from.
         destination, target_qmgr: where a transmitted message goes in the end; empty for a local queue.
         is_intra_group: by way of SYSTEM.QSG.TRANSMIT.QUEUE.
-        checked: names whose version must stand unchanged at each put: ``IGQ QM``, ``DEF NAME``.
-        first: the first definition in the path, where defaults come from; None when it is the queue itself.
+        path: the definitions that the name led through before that queue. The first is where defaults come from, and
+            each of them may inhibit puts or gets.
+        igq_of: the manager whose IGQ attribute chose this route; empty where it does not matter.
         model: the model to create a dynamic queue from, when the name was a model queue's.
     """
 
@@ -31,9 +38,34 @@ class Route:
     destination: str = ""
     target_qmgr: str = ""
     is_intra_group: bool = False
-    checked: tuple[str, ...] = field(default=())
-    first: AnyQueue | None = None
+    path: _Path = ()
+    igq_of: str = ""
     model: QueueModel | None = None
+
+    @property
+    def checked(self) -> tuple[str, ...]:
+        """Names whose version must stand unchanged at each call: ``IGQ QM``, ``DEF NAME``."""
+        igq = (IGQ_PREFIX + self.igq_of,) if self.igq_of else ()
+        return (*igq, *(f"DEF {definition.name}" for definition in self.path))
+
+    @property
+    def is_put_inhibited(self) -> bool:
+        """Whether a definition on the way refuses puts."""
+        return any(definition.put == "DISABLED" for definition in self.path)
+
+    @property
+    def is_get_inhibited(self) -> bool:
+        """Whether an alias on the way refuses gets."""
+        return any(isinstance(definition, QueueAlias) and definition.get == "DISABLED" for definition in self.path)
+
+    def leads_where(self, other: Route) -> bool:
+        """Whether messages go where they go by the *other*, whatever else its definitions say."""
+        return self._ends == other._ends
+
+    @property
+    def _ends(self) -> tuple[str, ...]:
+        names = (definition.name for definition in self.path)
+        return (self.structure, self.queue, self.destination, self.target_qmgr, self.igq_of, *names)
 
 
 def resolve(connection: Connection, name: str, qmgr_name: str) -> Route:
@@ -41,69 +73,89 @@ def resolve(connection: Connection, name: str, qmgr_name: str) -> Route:
 
     Raises:
         MQIError: 2085 no such queue, 2082 alias without its target, 2086/2087 no way to that manager,
-            2091/2092 the transmission queue is not one, 2184 no name of a queue at that manager,
+            2091/2092 the transmission queue is not one, 2184 a remote definition leads back to itself, or names no
+            queue at that manager,
             2343 private and shared queue of one name.
     """
     repository = Repository(connection.group, connection.qmgr_name)
     here = connection.qmgr_name
     if qmgr_name in ("", here, connection.group.name):
-        return _resolve_here(repository, connection, name)
+        return _resolve_here(repository, connection, name, ())
     if not name:
         raise error_for(MQRC.REMOTE_Q_NAME_ERROR, "MQOPEN", name, f"no name of a queue at {qmgr_name}")
-    shared = _shared_here(repository, connection, name, qmgr_name)
+    shared = _shared_here(repository, connection, name, qmgr_name, ())
     if shared is not None:
         return shared
-    return _transmit(repository, connection, name, qmgr_name, "", checked=(), first=None)
+    return _transmit(repository, connection, name, qmgr_name, "", ())
 
 
-def _resolve_here(repository: Repository, connection: Connection, name: str) -> Route:
+def resolve_checked(connection: Connection, name: str, qmgr_name: str) -> tuple[Route, tuple[str, ...]]:
+    """A route, and how the versions of what it went through stand while it is in force.
+
+    An ALTER changes the directory first and tells the structures afterwards, so a route that is the same before
+    and after its versions were read belongs to them: whatever comes later changes them.
+    """
+    route = resolve(connection, name, qmgr_name)
+    while route.checked:
+        values = read_versions(connection, connection.access(route.structure).keys, route.checked)
+        again = resolve(connection, name, qmgr_name)
+        if again == route:
+            return route, tuple(part for pair in zip(route.checked, values, strict=True) for part in pair)
+        route = again
+    return route, ()
+
+
+def read_versions(connection: Connection, keys: StructureKeys, checked: Sequence[str]) -> tuple[str, ...]:
+    """The versions that a structure knows of what routes went through; empty for what never changed."""
+    values = connection.command(keys.versions, "HMGET", keys.versions, *checked)
+    return tuple((value or b"").decode() for value in values)
+
+
+def _resolve_here(repository: Repository, connection: Connection, name: str, path: _Path) -> Route:
     located = repository.lookup(name)
     if located is None:
         raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "MQOPEN", name)
     definition = located.definition
     if isinstance(definition, QueueLocal):
-        # Each manager's structure has its own part of the shared transmit queue: what is addressed to it.
-        is_part = name == SYSTEM_QSG_TRANSMIT_QUEUE
-        return Route(private_structure(connection.qmgr_name) if is_part else located.structure, name)
+        return _local(connection, located, path)
     if isinstance(definition, QueueModel):
         return Route("", name, model=definition)
-    checked = (f"DEF {name}",)
+    if any(known.name == name for known in path):
+        raise error_for(MQRC.REMOTE_Q_NAME_ERROR, "MQOPEN", name, "its definition leads back to itself")
     if isinstance(definition, QueueAlias):
         target = repository.lookup(definition.target)
         if target is None:
             raise error_for(MQRC.UNKNOWN_ALIAS_BASE_Q, "MQOPEN", name, f"its target is {definition.target!r}")
         if isinstance(target.definition, QueueRemote):
-            return _remote(repository, connection, target, (*checked, f"DEF {definition.target}"), definition)
+            return _remote(repository, connection, target.definition, (*path, definition))
         if not isinstance(target.definition, QueueLocal):
             raise error_for(MQRC.ALIAS_BASE_Q_TYPE_ERROR, "MQOPEN", name, f"its target is {definition.target!r}")
-        return Route(target.structure, definition.target, checked=checked, first=definition)
-    return _remote(repository, connection, located, checked, definition)
+        return _local(connection, target, (*path, definition))
+    return _remote(repository, connection, definition, path)
 
 
-def _remote(
-    repository: Repository, connection: Connection, located: Located, checked: tuple[str, ...], first: AnyQueue
-) -> Route:
-    definition = located.definition
-    assert isinstance(definition, QueueRemote)
-    if not definition.remote_queue:
+def _local(connection: Connection, located: Located, path: _Path) -> Route:
+    # Each manager's structure has its own part of the shared transmit queue: what is addressed to it.
+    is_part = located.name == SYSTEM_QSG_TRANSMIT_QUEUE
+    structure = private_structure(connection.qmgr_name) if is_part else located.structure
+    return Route(structure, located.name, path=path)
+
+
+def _remote(repository: Repository, connection: Connection, definition: QueueRemote, path: _Path) -> Route:
+    name, qmgr_name, path = definition.remote_queue, definition.remote_qmgr, (*path, definition)
+    if not name:
         raise error_for(MQRC.REMOTE_Q_NAME_ERROR, "MQOPEN", definition.name, "its RNAME is blank")
-    if definition.remote_qmgr == connection.qmgr_name:
-        return _resolve_here(repository, connection, definition.remote_queue)
-    shared = _shared_here(repository, connection, definition.remote_queue, definition.remote_qmgr)
+    if qmgr_name == connection.qmgr_name:
+        return _resolve_here(repository, connection, name, path)
+    shared = _shared_here(repository, connection, name, qmgr_name, path)
     if shared is not None:
         return shared
-    return _transmit(
-        repository,
-        connection,
-        definition.remote_queue,
-        definition.remote_qmgr,
-        definition.transmission_queue,
-        checked=checked,
-        first=first,
-    )
+    return _transmit(repository, connection, name, qmgr_name, definition.transmission_queue, path)
 
 
-def _shared_here(repository: Repository, connection: Connection, name: str, qmgr_name: str) -> Route | None:
+def _shared_here(
+    repository: Repository, connection: Connection, name: str, qmgr_name: str, path: _Path
+) -> Route | None:
     """SQQMNAME(IGNORE): a shared queue named through another member of the group is opened right here."""
     attributes = repository.qmgr_attributes(connection.qmgr_name)
     if attributes.shared_q_mgr_name != "IGNORE" or connection.group.member(qmgr_name) is None:
@@ -113,7 +165,7 @@ def _shared_here(repository: Repository, connection: Connection, name: str, qmgr
         return None
     if located.structure == private_structure(connection.qmgr_name):
         return None
-    return Route(located.structure, name)
+    return _local(connection, located, path)
 
 
 def _transmit(
@@ -122,17 +174,14 @@ def _transmit(
     name: str,
     qmgr_name: str,
     transmission_queue: str,
-    *,
-    checked: tuple[str, ...],
-    first: AnyQueue | None,
+    path: _Path,
 ) -> Route:
     """The route to another manager: intra-group queuing when it can be used, else a transmission queue."""
     here = connection.qmgr_name
-    checked = (f"IGQ {here}", *checked)
     attributes = repository.qmgr_attributes(here)
     is_member = connection.group.member(qmgr_name) is not None
     if is_member and attributes.igq == "ENABLED" and repository.has_transmit_queue(qmgr_name):
-        return Route(private_structure(qmgr_name), SYSTEM_QSG_TRANSMIT_QUEUE, name, qmgr_name, True, checked, first)
+        return Route(private_structure(qmgr_name), SYSTEM_QSG_TRANSMIT_QUEUE, name, qmgr_name, True, path, here)
     for candidate in (transmission_queue, qmgr_name, attributes.default_transmission_queue):
         if not candidate:
             continue
@@ -145,5 +194,5 @@ def _transmit(
             raise error_for(MQRC.XMIT_Q_TYPE_ERROR, "MQOPEN", name, f"{candidate} is not a local queue")
         if located.definition.usage != "XMITQ":
             raise error_for(MQRC.XMIT_Q_USAGE_ERROR, "MQOPEN", name, f"{candidate} has USAGE(NORMAL)")
-        return Route(located.structure, candidate, name, qmgr_name, False, checked, first)
+        return Route(located.structure, candidate, name, qmgr_name, False, path, here)
     raise error_for(MQRC.UNKNOWN_REMOTE_Q_MGR, "MQOPEN", name, f"no way to {qmgr_name!r}")

@@ -11,7 +11,7 @@ from sharedq.link import Reply
 from sharedq.mqi.constants import MQRC, GetOption
 from sharedq.mqi.errors import error_for
 from sharedq.mqi.limits import UNLIMITED_WAIT
-from sharedq.refresh import refresh_definition, take_definition
+from sharedq.refresh import refresh_definition, refresh_path, take_definition
 
 #: Longest time a connection blocks in Redis before it looks again, seconds.
 BLOCK_MAX_S = 30.0
@@ -56,6 +56,7 @@ def call_or_wait(
         if not reply[0] or reply[0] in (MQRC.TRUNCATED_MSG_ACCEPTED, MQRC.TRUNCATED_MSG_FAILED):
             return reply
         if reply[0] == _STALE:
+            refresh_path(connection, handle)
             take_definition(handle, reply)
         elif reply[0] in (_GROUPED, _MARKED):
             handle.has_members = handle.has_members or reply[0] == _GROUPED

@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
+from sharedq.objects.announcing import announce_definition
 from sharedq.objects.definitions import AnyQueue, Definition
 from sharedq.objects.directory import Entry
 from sharedq.objects.finding import Finder
-from sharedq.objects.structures import announce
 
 _Q = TypeVar("_Q", bound=Definition)
 
@@ -54,7 +54,7 @@ def alter_in_directory(finder: Finder, entry: Entry, changes: Mapping[str, Any],
         for structure in structures:
             finder.queues.wake_waiters(structure, entry.name)
     else:
-        announce(finder.group, f"DEF {entry.name}", str(written.version))
+        announce_definition(finder, entry.name, written.version, entry.definition, entry.qmgr)
     return True
 
 

@@ -8,11 +8,12 @@ from typing import TypeVar
 from sharedq.keys import private_structure
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
+from sharedq.objects.announcing import announce_definition
 from sharedq.objects.base import parse_definition
 from sharedq.objects.definitions import AnyQueue, Definition, QueueLocal, QueueModel
+from sharedq.objects.deleting import drop_closed_parts
 from sharedq.objects.directory import Entry, Mode
 from sharedq.objects.finding import Finder
-from sharedq.objects.structures import announce
 
 _D = TypeVar("_D", bound=Definition)
 
@@ -83,7 +84,8 @@ def define_at(finder: Finder, definition: AnyQueue, qmgr: str, *, is_replace: bo
     if not isinstance(definition, QueueLocal):
         written = _write(finder, replace(entry, definition=definition), mode)
         if is_replace:
-            announce(finder.group, f"DEF {definition.name}", str(written.version))
+            former = known.definition if known is not None else None
+            announce_definition(finder, definition.name, written.version, former, qmgr)
         return
     entry = replace(entry, structure=private_structure(qmgr) if qmgr else definition.structure)
     _check_room(entry, private, shared)
@@ -98,7 +100,14 @@ def _define_partitioned(finder: Finder, entry: Entry, known: Entry | None, mode:
     if known is not None and mode == "new":
         # The command that defined it may have been cut off before every part had it.
         finder.set_partitions(known, finder.own_structures())
-    finder.set_partitions(_write(finder, entry, mode), finder.own_structures())
+    if known is None:
+        # Deleted by a command that was cut off before the last messages went.
+        drop_closed_parts(finder, entry.name)
+    structures = finder.own_structures()
+    finder.set_partitions(_write(finder, entry, mode), structures)
+    if known is not None:
+        for structure in structures:
+            finder.queues.wake_waiters(structure, entry.name)
 
 
 def _define_local(finder: Finder, entry: Entry, queue: QueueLocal, mode: Mode, *, was_there: bool) -> None:
@@ -120,6 +129,9 @@ def _define_local(finder: Finder, entry: Entry, queue: QueueLocal, mode: Mode, *
         if is_created:
             finder.queues.remove(entry.structure, queue.name, "delete")
         raise
+    if not is_created:
+        # GET may be another now.
+        finder.queues.wake_waiters(entry.structure, queue.name)
 
 
 def _check_room(entry: Entry, private: Entry | None, shared: Entry | None) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
+from sharedq.objects.announcing import announce_definition
 from sharedq.objects.definitions import QueueLocal
 from sharedq.objects.directory import Entry
 from sharedq.objects.finding import Finder
@@ -19,20 +22,41 @@ def delete_entry(finder: Finder, entry: Entry, *, purge: bool = False) -> None:
     """
     if entry.kind != QueueLocal.kind:
         _, version = finder.directory.remove(entry)
-        announce(finder.group, f"DEF {entry.name}", str(version))
+        announce_definition(finder, entry.name, version, entry.definition, entry.qmgr)
         return
-    places = finder.places(entry)
     if entry.is_partitioned:
-        _check_idle(finder, entry, places, purge=purge)
-    try:
-        for structure in places:
-            finder.queues.remove(structure, entry.name, "purge" if purge else "delete")
-    except MQIError:
-        if entry.is_partitioned:
-            # A part was opened meanwhile: the parts that were deleted before it come back.
-            finder.set_partitions(entry, places)
-        raise
+        _delete_partitioned(finder, entry, purge=purge)
+        return
+    finder.queues.remove(entry.structure, entry.name, "purge" if purge else "delete")
     finder.directory.remove(entry)
+
+
+def drop_closed_parts(finder: Finder, name: str) -> None:
+    """Delete what is left of a partitioned queue that the directory does not have any more."""
+    for structure in finder.own_structures():
+        finder.queues.remove(structure, name, "rest")
+
+
+def _delete_partitioned(finder: Finder, entry: Entry, *, purge: bool) -> None:
+    """First every part is closed, so that nothing can refuse any more; then it is deleted, with its messages."""
+    current: Entry | None = entry
+    while current is not None:
+        places = finder.places(current)
+        _check_idle(finder, current, places, purge=purge)
+        try:
+            for structure in places:
+                mode: Literal["purge", "delete"] = "purge" if purge else "delete"
+                finder.queues.remove(structure, current.name, mode, closed_at=current.version)
+        except MQIError:
+            # A part was opened meanwhile: those that were closed before it come back, with what they hold.
+            finder.set_partitions(current, places, is_back=True)
+            raise
+        is_removed, _ = finder.directory.remove(current)
+        if is_removed:
+            break
+        # Altered meanwhile, and open by that definition perhaps; or deleted by another command.
+        current = finder.directory.read("S", entry.name)
+    drop_closed_parts(finder, entry.name)
 
 
 def announce_missing(finder: Finder, name: str) -> None:

@@ -100,8 +100,8 @@ class Finder:
         """The managers that are running."""
         return [member.name for member in self.group.members() if member.state in _ACTIVE]
 
-    def set_partitions(self, master: Entry, structures: list[str]) -> None:
-        """Bring parts of a partitioned queue to the definition that the directory has."""
+    def set_partitions(self, master: Entry, structures: list[str], *, is_back: bool = False) -> None:
+        """Bring parts of a partitioned queue to the definition that the directory has; also parts closed at it."""
         assert isinstance(master.definition, QueueLocal)
         for structure in structures:
-            self.queues.set_partition(structure, master.version, master.definition)
+            self.queues.set_partition(structure, master.version, master.definition, is_back=is_back)

@@ -100,10 +100,25 @@ class LocalQueues:
             raise _refusal(reply[0], queue.name)
         return True
 
-    def set_partition(self, structure: str, version: int, queue: QueueLocal) -> None:
-        """Bring a manager's part of a partitioned queue to *version*, unless it has a later one."""
+    def renew_version(self, structure: str, name: str) -> None:
+        """Give the queue's definition a new version; gets that wait on it look at it again."""
+        while True:
+            stored = self.read(structure, [name]).get(name)
+            if stored is None:
+                return
+            if self.alter(structure, stored, stored.definition):
+                break
+        self.wake_waiters(structure, name)
+
+    def set_partition(self, structure: str, version: int, queue: QueueLocal, *, is_back: bool = False) -> None:
+        """Bring a manager's part of a partitioned queue to *version*, unless it has a later one or was closed since.
+
+        Args:
+            is_back: also when it was closed at this version.
+        """
         names = self._group.structure(structure).queue(queue.name)
-        self._group.call("structure/set_partition", [names.queue], [version, queue.to_json()])
+        mode = ["back"] if is_back else []
+        self._group.call("structure/set_partition", [names.queue], [version, queue.to_json(), *mode])
 
     def read(self, structure: str, names: Iterable[str]) -> dict[str, StoredQueue]:
         """The queues of these names that the structure has."""
@@ -126,9 +141,19 @@ class LocalQueues:
         return found
 
     def remove(
-        self, structure: str, name: str, mode: Literal["delete", "purge", "clear"], *, version: str = ""
+        self,
+        structure: str,
+        name: str,
+        mode: Literal["delete", "purge", "clear", "rest"],
+        *,
+        version: str = "",
+        closed_at: int | None = None,
     ) -> None:
         """Delete the queue or empty it. Deleting what is not there is no error.
+
+        Args:
+            mode: ``rest`` deletes a part that was closed, with its messages.
+            closed_at: only close a part of a partitioned queue, for definitions up to this version.
 
         Raises:
             MQIError: 2042 it is open; 2055 it is not empty, or has uncommitted messages; 2041 it has
@@ -140,9 +165,9 @@ class LocalQueues:
             "structure/delete_queue",
             [
                 *(keys.sequence, queue.queue, queue.available, queue.index, queue.groups, queue.waiters),
-                *(queue.handles, keys.trash, keys.set_aside, queue.members, queue.marks),
+                *(queue.handles, keys.trash, keys.set_aside, queue.members, queue.marks, keys.owners, keys.wake),
             ],
-            [name, mode, version],
+            [name, mode, version, "" if closed_at is None else closed_at],
         )
         if reason:
             raise _refusal(reason, name)

@@ -2,7 +2,8 @@
 
 A local queue's definition is in its structure, which is written first; the directory entry makes it visible.
 A command that was cut off in between is completed by repeating it. Other definitions are in the directory;
-once one has changed, every structure is told, so that puts by way of it fail with MQRC_OBJECT_CHANGED.
+once one has changed, every structure is told, so that calls by way of it go by what it says now, or fail with
+MQRC_OBJECT_CHANGED where it leads elsewhere.
 When a command has returned, no put goes by the old definition.
 """
 
@@ -22,7 +23,7 @@ from sharedq.objects import copies
 from sharedq.objects.altering import alter_in_directory, alter_local
 from sharedq.objects.defining import complete, define_at
 from sharedq.objects.definitions import AnyQueue, QueueLocal, QueueModel
-from sharedq.objects.deleting import announce_missing, delete_entry, total_state
+from sharedq.objects.deleting import announce_missing, delete_entry, drop_closed_parts, total_state
 from sharedq.objects.directory import Entry
 from sharedq.objects.displaying import DisplayedQueue, OpenHandle, displayed_queues, open_handles
 from sharedq.objects.finding import Chosen, Finder, Located
@@ -130,6 +131,8 @@ class Repository:
                 copies.drop_copies(self._finder, name)
             elif kind != QueueLocal.kind:
                 announce_missing(self._finder, name)
+            elif name == SYSTEM_QSG_TRANSMIT_QUEUE:
+                drop_closed_parts(self._finder, name)
         entry = self._finder.chosen(kind, name, disposition)
         if entry.disposition == "GROUP":
             self._finder.directory.remove(entry)

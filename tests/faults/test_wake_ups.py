@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 
 import pytest
 
+from recovery.resolve import recover
 from sharedq import MQIError, Queue
+from sharedq.getting import get
+from sharedq.link import Argument
 from sharedq.mqi.constants import MQRC, GetOption, MatchOption, OpenOption, PutOption
-from sharedq.mqi.structures import MQMD
+from sharedq.mqi.structures import MQGMO, MQMD
 from sharedq.waiting import stop_waiting
 from tests.recovery.scene import register_wait
 from tests.support.members import TestGroup
-from tests.support.scenes import on_queue, until
+from tests.support.scenes import keys_of, on_queue, until
 
 BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE
 CORREL = b"C" * 24
@@ -91,4 +95,113 @@ def test_a_wait_that_an_alter_ends_leaves_no_waiter(group: TestGroup) -> None:
     # A wait left behind would have this one refused with 2219.
     other.put(b"1")
     assert other.get(GetOption.WAIT, wait_ms=1).body == b"1"
+    assert on_queue(group, "Q") == []
+
+
+def test_a_queue_that_is_deleted_wakes_who_waits_there_without_a_handle(group: TestGroup) -> None:
+    """As the agent does: the shared transmit queue can be deleted under it."""
+    group.define_shared("Q")
+    queue = group.connect().open("Q", BOTH)
+    handle = copy(queue.handle)
+    queue.close()
+    with ThreadPoolExecutor(1) as pool:
+        gmo = MQGMO(options=GetOption.WAIT, wait_interval=60_000)
+        waiting = pool.submit(get, queue.connection, handle, MQMD(), gmo)
+        until(lambda: waiters(group) == 1, "it waits")
+        group.repository("QM1").delete("QLOCAL", "Q")
+        with pytest.raises(MQIError) as caught:
+            waiting.result(30)
+    assert caught.value.reason == MQRC.Q_DELETED
+    assert state_of(group, queue) == b""
+    assert keys_of(group, "?:Q") == []
+
+
+def register_many(queue: Queue, first: int, count: int, waiter: bytes) -> list[str]:
+    """What so many connections leave that wait on the queue; their tokens, in the order of their entries."""
+    process = queue.connection.process.token
+    return [register_one(queue, f"{process}.{number}", waiter) for number in range(first, first + count)]
+
+
+def register_one(queue: Queue, token: str, waiter: bytes) -> str:
+    """One connection that waits: a browse for ``B``, a get for a CorrelId."""
+    connection, handle, keys, names = queue.connection, queue.handle, queue.handle.structure.keys, queue.handle.queue
+    process = connection.process
+    owner = [token, process.qmgr, process.incarnation, process.token]
+    connection.checked_call("structure/attach", [keys.owners, keys.fence], owner)
+    places = [names.queue, names.available, names.index, names.waiters]
+    own = keys.wake + token
+    if waiter == b"B":
+        script, script_keys = "structure/browse", [*places, keys.expiry, own, keys.journal]
+        arguments: list[Argument] = [0, 1000, waiter, "0", "", "", b"", b"", b""]
+    else:
+        script = "structure/get"
+        script_keys = [*places, keys.unit_of_work + token, keys.expiry, own, keys.journal, keys.wake]
+        arguments = [1, "", 0, 1000, 0, 1000, waiter, "0", "", "", waiter, b"", waiter[1:]]
+    reply = connection.call(
+        script, [keys.owners, keys.messages, *script_keys], [token, handle.name, handle.version, *arguments]
+    )
+    assert reply[0] in (0, MQRC.NO_MSG_AVAILABLE)
+    return token
+
+
+def states(group: TestGroup, tokens: list[str]) -> list[bytes]:
+    """The first letters of what the structure knows of their waiting."""
+    owners = group.group.structure("APPL1").owners
+    return [(state or b"")[:1] for state in group.group.client().hmget(owners, tokens)]
+
+
+def test_all_browses_are_woken_however_many(group: TestGroup) -> None:
+    """A script wakes 256; whoever comes back wakes the next, and waiting again takes no one's turn."""
+    group.define_shared("Q")
+    queue = group.connect().open("Q", BOTH)
+    tokens = register_many(queue, 1000, 600, b"B")
+    putter = group.connect().open("Q", BOTH)
+    putter.put(b"1")
+    assert states(group, tokens) == [b"K"] * 256 + [b"W"] * 344
+    putter.get()
+    for token in tokens[:2]:
+        register_one(queue, token, b"B")
+    assert states(group, tokens) == [b"W"] * 2 + [b"K"] * 598
+    # Who waits again, and whoever came meanwhile, are no part of that.
+    putter.put(b"2")
+    assert states(group, tokens) == [b"K"] * 600
+    assert group.group.client().hmget(group.group.structure("APPL1").queue("Q").queue, "nw", "wk") == [b"0", None]
+
+
+def test_a_put_while_browses_are_being_woken_wakes_all_of_them(group: TestGroup) -> None:
+    """Also those that were woken before it, and wait again."""
+    group.define_shared("Q")
+    queue = group.connect().open("Q", BOTH)
+    tokens = register_many(queue, 1000, 600, b"B")
+    putter = group.connect().open("Q", BOTH)
+    putter.put(b"1")
+    putter.get()
+    register_one(queue, tokens[0], b"B")
+    assert states(group, tokens) == [b"W"] + [b"K"] * 511 + [b"W"] * 88
+    late = register_many(queue, 5000, 200, b"B")
+    putter.put(b"2")
+    assert states(group, tokens + late) == [b"W"] + [b"K"] * (599 + 256 - 88) + [b"W"] * 32
+    putter.get()
+    register_one(queue, tokens[1], b"B")
+    assert states(group, tokens + late) == [b"W", b"W"] + [b"K"] * (598 + 200)
+    register_one(queue, tokens[2], b"B")
+    assert states(group, tokens[:3]) == [b"K", b"K", b"W"]
+
+
+def test_the_wake_up_of_a_dead_one_reaches_whoever_it_fits(group: TestGroup) -> None:
+    """Nobody knows what it was for, so everyone looks: those that are woken wake the rest."""
+    group.define_shared("Q")
+    queue = group.connect().open("Q", BOTH)
+    fitting = register_many(queue, 1000, 2, b"C" + b"z" * 24)
+    others = register_many(queue, 2000, 300, b"C" + b"a" * 24)
+    group.connect().put1("Q", b"1", MQMD(correl_id=b"z" * 24))
+    assert states(group, fitting) == [b"K", b"W"]
+
+    group.group.client().zadd(group.group.keys.leases, {fitting[0]: 1})
+    assert recover(group.group, group.connect().connection, fitting[0]).is_resolved
+
+    assert states(group, others) == [b"K"] * 256 + [b"W"] * 44
+    register_one(queue, others[7], b"C" + b"a" * 24)
+    assert states(group, fitting[1:]) == [b"K"]
+    register_one(queue, fitting[1], b"C" + b"z" * 24)
     assert on_queue(group, "Q") == []

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -11,9 +13,12 @@ import pytest
 from sharedq import MQIError
 from sharedq.mqi.constants import MQRC, OpenOption
 from sharedq.objects.definitions import QueueAlias, QueueLocal
+from sharedq.objects.directory import Directory, Entry
+from sharedq.objects.finding import Finder
 from sharedq.objects.managers import CFStruct
 from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from tests.support.members import TestGroup
+from tests.support.scenes import on_queue, stored
 
 
 def refused(reason: MQRC) -> Any:
@@ -171,6 +176,82 @@ def test_deleting_it_is_all_or_nothing(group: TestGroup) -> None:
 
     assert [partition(group, qmgr)[1] for qmgr in ("QM1", "QM2")] == [None, None]
     assert repository.locate(SYSTEM_QSG_TRANSMIT_QUEUE) is None
+
+
+def test_a_purge_that_is_refused_has_destroyed_nothing(group: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A part is opened behind the first look, when others have been closed already."""
+    group.add_member("QM2")
+    group.add_member("QM3")
+    connection = group.connect("QM1")
+    connection.put1("T", b"x", qmgr_name="QM2")
+    handles = []
+    monkeypatch.setattr(
+        "sharedq.objects.deleting._check_idle",
+        lambda *_, **__: handles.append(connection.open("Z", OpenOption.OUTPUT, qmgr_name="QM3")),
+    )
+    with refused(MQRC.OBJECT_IN_USE):
+        group.repository("QM1").delete("QLOCAL", SYSTEM_QSG_TRANSMIT_QUEUE, purge=True)
+    assert len(on_queue(group, SYSTEM_QSG_TRANSMIT_QUEUE, "@QM2")) == 1
+    connection.put1("T", b"y", qmgr_name="QM2")
+    assert len(on_queue(group, SYSTEM_QSG_TRANSMIT_QUEUE, "@QM2")) == 2
+
+    handles[0].close()
+    monkeypatch.undo()
+    group.repository("QM1").delete("QLOCAL", SYSTEM_QSG_TRANSMIT_QUEUE, purge=True)
+    assert stored(group, "@QM2") == 0
+
+
+@pytest.mark.parametrize("is_first", [True, False], ids=["written before the delete", "written in the middle of it"])
+def test_an_alter_that_a_delete_overtakes_brings_no_part_back(
+    group: TestGroup, is_first: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group.add_member("QM2")
+    repository, finder = group.repository("QM1"), Finder(group.group, "QM1", lambda: datetime.now(UTC))
+    entry = finder.directory.read("S", SYSTEM_QSG_TRANSMIT_QUEUE)
+    assert entry is not None
+    assert entry.definition is not None
+    altered = replace(entry, definition=entry.definition.with_changes({"max_depth": 5}))
+    written = [finder.directory.write(altered, "alter")] if is_first else []
+    if not is_first:
+        remove = Directory.remove
+
+        def altered_before(self: Directory, known: Entry) -> tuple[bool, int]:
+            if not written:
+                written.append(finder.directory.write(altered, "alter"))
+                assert written[0] is not None
+                finder.set_partitions(written[0], ["@QM1"])
+            return remove(self, known)
+
+        monkeypatch.setattr(Directory, "remove", altered_before)
+    repository.delete("QLOCAL", SYSTEM_QSG_TRANSMIT_QUEUE)
+
+    assert written[0] is not None
+    finder.set_partitions(written[0], ["@QM1", "@QM2"])
+
+    assert repository.locate(SYSTEM_QSG_TRANSMIT_QUEUE) is None
+    assert [partition(group, qmgr)[1] for qmgr in ("QM1", "QM2")] == [None, None]
+    repository.define(entry.definition)
+    assert repository.has_transmit_queue("QM2")
+
+
+@pytest.mark.parametrize("how", ["DELETE", "DEFINE"])
+def test_a_purge_that_was_cut_off_is_completed_by_repeating_it_or_by_a_define(group: TestGroup, how: str) -> None:
+    group.add_member("QM2")
+    repository, finder = group.repository("QM1"), Finder(group.group, "QM1", lambda: datetime.now(UTC))
+    entry = finder.directory.read("S", SYSTEM_QSG_TRANSMIT_QUEUE)
+    assert entry is not None
+    assert entry.definition is not None
+    group.connect("QM1").put1("T", b"x", qmgr_name="QM2")
+    for structure in ("@QM1", "@QM2"):
+        finder.queues.remove(structure, entry.name, "purge", closed_at=entry.version)
+    finder.directory.remove(entry)
+    assert stored(group, "@QM2") == 1
+    if how == "DELETE":
+        with refused(MQRC.UNKNOWN_OBJECT_NAME):
+            repository.delete("QLOCAL", entry.name, purge=True)
+    else:
+        repository.define(entry.definition)
+    assert stored(group, "@QM2") == 0
 
 
 def test_defined_again_it_is_newer_than_it_ever_was(group: TestGroup) -> None:

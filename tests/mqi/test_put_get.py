@@ -312,3 +312,15 @@ def test_a_unit_of_work_holds_maxumsgs_and_no_more(group: TestGroup) -> None:
     assert [queue.get().body for _ in range(2)] == [b"c", b"outside"]
     queue.put(b"another", options=PutOption.SYNCPOINT)
     connection.backout()
+
+
+@pytest.mark.parametrize("option", [OpenOption.INPUT_SHARED, OpenOption.INPUT_AS_Q_DEF, OpenOption.INPUT_EXCLUSIVE])
+def test_a_queue_that_is_not_shareable_is_open_for_input_once(group: TestGroup, option: OpenOption) -> None:
+    group.define_shared("ALONE", shareability="NOSHARE")
+    first = group.connect().open("ALONE", OpenOption.INPUT_SHARED)
+    group.connect().open("ALONE", OpenOption.BROWSE | OpenOption.OUTPUT)
+    with pytest.raises(MQIError) as caught:
+        group.connect().open("ALONE", option)
+    assert caught.value.reason == MQRC.OBJECT_IN_USE
+    first.close()
+    group.connect().open("ALONE", option)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Literal
 
 import pytest
 
 from sharedq import Message, MQIError, Queue
 from sharedq.mqi.constants import MQRC, GetOption, MatchOption, OpenOption
 from sharedq.mqi.structures import MQMD
+from sharedq.objects.definitions import QueueLocal
 from tests.support.members import TestGroup
 
 BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE
@@ -25,9 +27,9 @@ def start_wait(pool: ThreadPoolExecutor, queue: Queue, match: MQMD | None = None
     )
 
 
-def until_waiting(group: TestGroup, name: str, count: int) -> None:
+def until_waiting(group: TestGroup, name: str, count: int, structure: str = "APPL1") -> None:
     """Return when *count* gets wait on the queue."""
-    key = group.group.structure("APPL1").queue(name).waiters
+    key = group.group.structure(structure).queue(name).waiters
     deadline = time.monotonic() + 20
     while group.group.client().zcard(key) != count:
         assert time.monotonic() < deadline
@@ -102,6 +104,28 @@ def test_inhibiting_gets_ends_a_wait_with_2016(group: TestGroup) -> None:
         future = start_wait(pool, waiter)
         until_waiting(group, "Q", 1)
         group.repository("QM1").alter("QLOCAL", "Q", {"get": "DISABLED"})
+        with pytest.raises(MQIError) as caught:
+            future.result(20)
+    assert caught.value.reason == MQRC.GET_INHIBITED
+
+
+@pytest.mark.parametrize("disposition", ["SHARED", "QMGR", "GROUP"])
+@pytest.mark.parametrize("how", ["ALTER", "DEFINE REPLACE"])
+def test_whoever_inhibits_gets_ends_a_wait_at_once(
+    group: TestGroup, how: str, disposition: Literal["SHARED", "QMGR", "GROUP"]
+) -> None:
+    structure = "APPL1" if disposition == "SHARED" else ""
+    definition = QueueLocal(name="Q", disposition=disposition, structure=structure)
+    repository = group.repository("QM1")
+    repository.define(definition)
+    waiter = group.connect().open("Q", BOTH)
+    with ThreadPoolExecutor(1) as pool:
+        future = start_wait(pool, waiter)
+        until_waiting(group, "Q", 1, structure or "@QM1")
+        if how == "ALTER":
+            repository.alter("QLOCAL", "Q", {"get": "DISABLED"}, disposition)
+        else:
+            repository.define(definition.with_changes({"get": "DISABLED"}), replace=True)
         with pytest.raises(MQIError) as caught:
             future.result(20)
     assert caught.value.reason == MQRC.GET_INHIBITED

@@ -29,11 +29,11 @@ local function look_after(queue, messages, expiry, step, id, score, record)
     return level
 end
 
-local function wake(queue, own, wake_base, member, token)
+local function wake(queue, own, wake_base, member, token, more)
     redis.call("ZREM", queue.w, member)
     redis.call("HINCRBY", queue.q, "nw", -1)
     -- "K": woken, not yet back. If it never comes back, its recovery wakes another one.
-    redis.call("HSET", own, token, "K" .. queue.name)
+    redis.call("HSET", own, token, "K" .. queue.name .. (more or ""))
     redis.call("RPUSH", wake_base .. token, "1")
 end
 
@@ -49,9 +49,57 @@ local function waiter_token(member)
     return string.sub(member, length + 1)
 end
 
+-- One script wakes so many waiters; when there are more, each of those that come back wakes as many of the rest. The
+-- field "wk" says where they go on: "B" (browses) or "*" (everyone), "1" when they begin anew at the end because more
+-- has come meanwhile, and the last one woken. Members are in order, and whoever waits again behind that place only
+-- looks in vain: so all are woken, whatever comes meanwhile.
+local WOKEN_MAX = 256
+local function waiters_after(queue, kind, after, limit)
+    local low, high = "-", "+"
+    if kind == "B" then low, high = "[B", "(C" end
+    if after ~= "" then low = "(" .. after end
+    return redis.call("ZRANGEBYLEX", queue.w, low, high, "LIMIT", 0, limit)
+end
+
+local function wake_next(queue, own, wake_base, kind, again, after)
+    local found = waiters_after(queue, kind, after, WOKEN_MAX)
+    for _, member in ipairs(found) do wake(queue, own, wake_base, member, waiter_token(member), "\n") end
+    if #found == WOKEN_MAX then
+        after = found[#found]
+    elseif again == "0" then
+        redis.call("HDEL", queue.q, "wk")
+        return #found
+    elseif #found == 0 then
+        return wake_next(queue, own, wake_base, kind, "0", "")
+    else
+        again, after = "0", ""
+    end
+    redis.call("HSET", queue.q, "wk", kind .. again .. after)
+    return #found
+end
+
+local function go_on_waking(queue, own, wake_base)
+    local place = redis.call("HGET", queue.q, "wk")
+    if place then
+        wake_next(queue, own, wake_base, string.sub(place, 1, 1), string.sub(place, 2, 2), string.sub(place, 3))
+    end
+end
+
+local function wake_kind(queue, own, wake_base, kind)
+    local found = waiters_after(queue, kind, "", WOKEN_MAX + 1)
+    if #found <= WOKEN_MAX then
+        for _, member in ipairs(found) do wake(queue, own, wake_base, member, waiter_token(member)) end
+        return #found
+    end
+    local place = redis.call("HGET", queue.q, "wk")
+    local known = place and string.sub(place, 1, 1)
+    -- For everyone it begins at the front, which is also before the browses that are left.
+    if not place or (kind == "*" and known == "B") then return wake_next(queue, own, wake_base, kind, "0", "") end
+    return wake_next(queue, own, wake_base, known, "1", string.sub(place, 3))
+end
+
 -- IBM: one waiting get is activated, specific ones before general ones; waiting browses are all activated.
 -- A member of a group tells the level at which first items are new (look_after); -1: none is.
-local WOKEN_BROWSES_MAX = 256
 local function wake_for(queue, own, wake_base, id, record, level)
     -- Most often one get waits for any message, and nobody else; "A" sorts first.
     local waiters = redis.call("ZRANGE", queue.w, 0, 1)
@@ -95,9 +143,7 @@ local function wake_for(queue, own, wake_base, id, record, level)
         wake(queue, own, wake_base, member, token)
         woken = 1
     end
-    local browses = redis.call("ZRANGEBYLEX", queue.w, "[B", "(C", "LIMIT", 0, WOKEN_BROWSES_MAX)
-    for _, browse in ipairs(browses) do wake(queue, own, wake_base, browse, string.sub(browse, 2)) end
-    return woken + #browses
+    return woken + wake_kind(queue, own, wake_base, "B")
 end
 
 local function is_anything_on(queue)

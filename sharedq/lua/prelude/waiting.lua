@@ -1,23 +1,21 @@
 --[[
 A connection's own waiting: what stands in own[owner] is "" (none), "W"+queue+"\n"+member (waiting) or
-"K"+queue (woken, not yet back).
+"K"+queue (woken, not yet back); a newline behind that: others are still to be woken (prelude/place).
 USES place
 ]]
 -- Whoever waits on the queue looks again, where nobody knows for which message another one was woken in vain.
-local WOKEN_MAX = 256
 local function wake_everyone(queue, own, wake_base)
-    for _, member in ipairs(redis.call("ZRANGE", queue.w, 0, WOKEN_MAX - 1)) do
-        wake(queue, own, wake_base, member, waiter_token(member))
-    end
+    wake_kind(queue, own, wake_base, "*")
 end
 
 -- Which waiting entry this call left behind must go; returns the queue it belongs to when it is another one.
 local function stop_waiting(queue, own, owner, state, wake_key)
     local kind, rest = string.sub(state, 1, 1), string.sub(state, 2)
-    local name, member = rest, nil
-    if kind == "W" then name, member = string.match(rest, "^([^\n]*)\n(.*)$") end
+    local name, member = string.match(rest, "^([^\n]*)\n?(.*)$")
     if name ~= queue.name then return name end
-    if member and redis.call("ZREM", queue.w, member) == 1 then redis.call("HINCRBY", queue.q, "nw", -1) end
+    -- The owner's own key is the base of all of them, and the owner.
+    if kind == "K" and name ~= rest then go_on_waking(queue, own, string.sub(wake_key, 1, -#owner - 1)) end
+    if kind == "W" and redis.call("ZREM", queue.w, member) == 1 then redis.call("HINCRBY", queue.q, "nw", -1) end
     redis.call("DEL", wake_key)
     redis.call("HSET", own, owner, "")
     return nil

@@ -16,28 +16,43 @@ KEYS
   9  set_aside  base    sets of what is set aside
   10 members    zset    members of groups, by score
   11 marks      hash    what is left of marks
+  12 own        hash    registered owners (the fence)
+  13 wake_base  base    keys that waiting connections block on
 ARGV
   1  queue_name
   2  mode      delete: refused unless empty | purge: delete with what is on it | clear: empty it
+               | rest: what is left of a part that was closed
   3  version   "" or the only version that may be deleted
+  4  closed    of a part of a partitioned queue: delete or purge only close it, for definitions up to this version;
+               its messages stay, until all parts are closed and the rest goes. "" otherwise
 REPLY       { 0, numbers of what was set aside } | { reason }
 REASONS     2042 OBJECT_IN_USE | 2055 Q_NOT_EMPTY (also: uncommitted) | 2085 UNKNOWN_OBJECT_NAME (clear)
             | 2041 OBJECT_CHANGED (another version)
 INVARIANTS  1 one state, 4 bounded
-COST        O(1)
-USES        idle
+COST        O(1); waiters, where who waits has no handle
+USES        idle, waiting
 ]]
-local queue = { q = KEYS[2], a = KEYS[3], h = KEYS[7] }
+local queue = { name = ARGV[1], q = KEYS[2], a = KEYS[3], w = KEYS[6], h = KEYS[7] }
 local trash, mode = KEYS[8], ARGV[2]
-local version = redis.call("HGET", queue.q, "ver")
-if not version then
+local version, closed = redis.call("HGET", queue.q, "ver"), ARGV[4] or ""
+-- Defined again, with what it held.
+if mode == "rest" and version then return { 0 } end
+if version then
+    if ARGV[3] ~= "" and version ~= ARGV[3] then return { MQRC.OBJECT_CHANGED } end
+    if redis.call("HLEN", queue.h) > 0 then return { MQRC.OBJECT_IN_USE } end
+    if uncommitted(queue) > 0 then return { MQRC.Q_NOT_EMPTY } end
+    if mode == "delete" and not is_empty(queue) then return { MQRC.Q_NOT_EMPTY } end
+elseif closed == "" and mode ~= "rest" then
     -- Deleted before, by a command that did not come to its end.
     return { mode == "clear" and MQRC.UNKNOWN_OBJECT_NAME or 0 }
 end
-if ARGV[3] ~= "" and version ~= ARGV[3] then return { MQRC.OBJECT_CHANGED } end
-if redis.call("HLEN", queue.h) > 0 then return { MQRC.OBJECT_IN_USE } end
-if uncommitted(queue) > 0 then return { MQRC.Q_NOT_EMPTY } end
-if mode == "delete" and not is_empty(queue) then return { MQRC.Q_NOT_EMPTY } end
+-- The agents of a manager wait without a handle; there is one, or two of which one is being recovered.
+if mode ~= "clear" then wake_everyone(queue, KEYS[12], KEYS[13]) end
+if closed ~= "" then
+    redis.call("HDEL", queue.q, "ver", "def")
+    redis.call("HSET", queue.q, "gone", closed)
+    return { 0 }
+end
 
 local reply = { 0 }
 for _, set in ipairs({ queue.a, KEYS[10] }) do
@@ -50,5 +65,9 @@ for _, set in ipairs({ queue.a, KEYS[10] }) do
 end
 redis.call("HDEL", queue.q, "gm", "mk")
 redis.call("UNLINK", KEYS[4], KEYS[5], KEYS[11])
-if mode ~= "clear" then redis.call("UNLINK", queue.q, KEYS[6]) end
+if mode ~= "clear" then
+    local gone = redis.call("HGET", queue.q, "gone")
+    redis.call("UNLINK", queue.q, queue.w)
+    if gone then redis.call("HSET", queue.q, "gone", gone) end
+end
 return reply

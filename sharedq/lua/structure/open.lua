@@ -24,9 +24,11 @@ if is_fenced(own, owner) then return { MQRC.CONNECTION_BROKEN } end
 local state = redis.call("HMGET", queue, "ver", "def", "ip", "xo")
 if not state[1] then return { MQRC.UNKNOWN_OBJECT_NAME } end
 
-if string.find(mode, "i", 1, true) then
+if string.find(mode, "[iI]") then
     local definition = cjson.decode(state[2])
     mode = string.gsub(mode, "i", definition.def_input_open_option == "EXCL" and "X" or "I")
+    -- Whoever opens it for input has it alone, whatever the open asked for.
+    if definition.shareability == "NOSHARE" then mode = string.gsub(mode, "I", "X") end
 end
 if string.find(mode, "X", 1, true) then
     if tonumber(state[3] or 0) > 0 then return { MQRC.OBJECT_IN_USE } end

@@ -56,7 +56,7 @@ end
 if redis.call("EXISTS", holdings) == 1 then return { MORE } end
 
 -- Nobody remembers which message it was woken for, so whoever waits here looks again; in vain costs a call.
-local woken_for = string.sub(state, 1, 1) == "K" and queues[string.sub(state, 2)]
+local woken_for = queues[string.match(state, "^K([^\n]*)")]
 if woken_for and is_anything_on(woken_for) then wake_everyone(woken_for, own, KEYS[6]) end
 redis.call("DEL", KEYS[5])
 redis.call("HDEL", dead, owner)

@@ -1,19 +1,24 @@
 --[[
 structure/set_partition.lua - bring a manager's part of a partitioned queue to the definition of the group.
 
-Versions come from the group; an older one changes nothing, so repeating and overtaking are harmless.
+Versions come from the group; an older one changes nothing, so repeating and overtaking are harmless. Nor does one
+up to that at which the part was deleted: an alter that a delete has overtaken does not bring it back.
 
 KEYS
   1  queue  hash  version, definition, counters
 ARGV
   1  version
   2  definition  JSON
+  3  mode        back: also when it was closed at this version, for a delete that is not to be; absent otherwise
 REPLY       { 0, 1 changed or 0 had it already }
 REASONS     none
 INVARIANTS  5 position (what is on the queue keeps its place)
 COST        O(1)
 ]]
-local known = tonumber(redis.call("HGET", KEYS[1], "ver") or 0)
-if known >= tonumber(ARGV[1]) then return { 0, 0 } end
+local known, version = redis.call("HMGET", KEYS[1], "ver", "gone"), tonumber(ARGV[1])
+if tonumber(known[1] or 0) >= version then return { 0, 0 } end
+local gone = tonumber(known[2] or 0)
+if gone > version or (gone == version and ARGV[3] ~= "back") then return { 0, 0 } end
 redis.call("HSET", KEYS[1], "ver", ARGV[1], "def", ARGV[2])
+redis.call("HDEL", KEYS[1], "gone")
 return { 0, 1 }
