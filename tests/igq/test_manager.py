@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from igq.manager import QueueManager
 from igq.membership import Membership
+from sharedq.link import Argument, Reply
 from sharedq.objects.system import SYSTEM_DEAD_LETTER_QUEUE
 from tests.support.members import TestGroup
 
@@ -27,10 +30,10 @@ def test_what_a_manager_gets_at_its_first_start_is_written_with_the_rest(group: 
     writes = 0
     call = group.group.call
 
-    def counted(name: str, *others: object) -> object:
+    def counted(name: str, keys: Sequence[str], args: Sequence[Argument]) -> Reply:
         nonlocal writes
         writes += name == "admin/alter_qmgr"
-        return call(name, *others)  # type: ignore[arg-type]
+        return call(name, keys, args)
 
     group.group.call = counted  # type: ignore[method-assign]
     repository.prepare_manager("QM2", at_first={"dead_letter_queue": "DEAD"})

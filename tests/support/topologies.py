@@ -201,7 +201,7 @@ class SentinelPair:
     def _knows_all(self, sentinel: Node) -> bool:
         answer = sentinel.ask("SENTINEL", "MASTER", SERVICE)
         found = dict(zip(answer[::2], answer[1::2], strict=True))
-        return found["num-other-sentinels"] == "2" and found["num-slaves"] == "1"
+        return bool(found["num-other-sentinels"] == "2" and found["num-slaves"] == "1")
 
 
 def until(is_true: Callable[[], object], what: str, limit_s: float = 60.0) -> None:
