@@ -19,6 +19,8 @@ from sharedq.mqi.constants import MQRC, ConnectOption
 from sharedq.mqi.errors import MQIError
 
 APPL_NAME = "IGQ agent"
+#: Seconds until a sleeper that has lost its connection listens again.
+_LISTEN_AGAIN_S = 1.0
 
 
 class Agent:
@@ -119,21 +121,29 @@ class _WakeableSleep:
     def begin_attempt(self) -> None:
         """A wake-up from now on is about what this attempt could not know yet."""
         if self._link is not None:
-            self._link.command(self._key, "DEL", self._key)
+            try:
+                self._link.command(self._key, "DEL", self._key)
+            except MQIError:
+                # A wake-up that is left there ends the next sleep at once: one attempt more.
+                self._link = None
 
     def __call__(self, seconds: float) -> None:
         end_s = time.monotonic() + seconds
-        try:
+        while (left_s := end_s - time.monotonic()) > 0:
             if self._link is None:
                 # Opened at the first trouble, so that an agent without any pays nothing.
                 self._link = self._group.new_link()
-            if not self._ended.is_set():
-                self._link.command(self._key, "BLPOP", self._key, seconds)
+            # Looked at behind that: `end` interrupts the link that it finds.
+            if self._ended.is_set():
                 return
-        except MQIError:
-            # Redis is gone, or `end` cut the wait short.
-            self._link = None
-        self._ended.wait(max(0.0, end_s - time.monotonic()))
+            try:
+                # At least a hundredth: what is rounded down to 0 would wait for ever.
+                self._link.command(self._key, "BLPOP", self._key, max(0.01, left_s))
+                return
+            except MQIError:
+                # Redis is gone, for now, or `end` cut the wait short.
+                self._link = None
+                self._ended.wait(min(_LISTEN_AGAIN_S, left_s))
 
     def end(self) -> None:
         """No more waiting."""

@@ -1,0 +1,78 @@
+"""How the agent sleeps between retries, on a real server."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+from redis import Redis
+
+from igq.agent.runner import _WakeableSleep
+from igq.agent.wake import wake_agent
+from tests.support.members import TestGroup
+
+LONG_S = 600
+PATIENCE_S = 120
+
+
+class Sleeper:
+    """One long sleep of QM1's agent, in a thread of its own."""
+
+    def __init__(self, group: TestGroup) -> None:
+        self.client: Redis = group.group.client()
+        self.sleep = _WakeableSleep(group.group, "QM1")
+        self._thread = threading.Thread(target=self.sleep, args=(LONG_S,), daemon=True)
+        self._thread.start()
+
+    def listening(self) -> str:
+        """The id of its connection, once it listens."""
+        end_s = time.monotonic() + PATIENCE_S
+        while time.monotonic() < end_s:
+            for each in self.client.client_list():
+                if each["cmd"] == "blpop":
+                    return str(each["id"])
+            time.sleep(0.05)
+        raise AssertionError("it does not listen")
+
+    def cut(self) -> None:
+        """End the connection that it listens on."""
+        self.client.execute_command("CLIENT", "KILL", "ID", self.listening())
+
+    def has_ended(self) -> bool:
+        self._thread.join(PATIENCE_S)
+        return not self._thread.is_alive()
+
+
+@pytest.fixture
+def sleeper(group: TestGroup) -> Iterator[Sleeper]:
+    sleeper = Sleeper(group)
+    yield sleeper
+    sleeper.sleep.end()
+
+
+def test_a_wake_up_is_heard_after_connections_were_lost(group: TestGroup, sleeper: Sleeper) -> None:
+    for _ in range(2):
+        sleeper.cut()
+
+    wake_agent(group.group, "QM1")
+
+    assert sleeper.has_ended()
+
+
+def test_a_sleeper_that_has_lost_its_connection_is_ended_at_once(sleeper: Sleeper) -> None:
+    sleeper.cut()
+
+    sleeper.sleep.end()
+
+    assert sleeper.has_ended()
+
+
+def test_an_attempt_begins_though_the_sleeper_has_lost_its_connection(group: TestGroup, sleeper: Sleeper) -> None:
+    connection = sleeper.listening()
+    wake_agent(group.group, "QM1")
+    assert sleeper.has_ended()
+    sleeper.client.execute_command("CLIENT", "KILL", "ID", connection)
+
+    sleeper.sleep.begin_attempt()
