@@ -134,6 +134,22 @@ def display_connection(command: Command, repository: Repository) -> list[str]:
     return lines if is_generic(pattern) else _found(lines, pattern)
 
 
+def display_thread(command: Command, repository: Repository) -> list[str]:
+    """DISPLAY THREAD: the manager's connections, by the name of their application.
+
+    None is ever in doubt, or has regions: an operator has nothing to resolve, the group does it.
+    """
+    kind = read_choice(command, "TYPE", ("ACTIVE", "INDOUBT", "REGIONS", "*"), "ACTIVE")
+    for parameter in command.parameters:
+        if parameter.keyword not in ("TYPE", "CMDSCOPE"):
+            raise command.error(parameter, "TYPE or CMDSCOPE")
+    lines = []
+    for connection in connections_of(repository.group, repository.qmgr or ""):
+        if kind in ("ACTIVE", "*") and matches(command.name or "*", connection.appl_name):
+            lines += two_columns([shown("THREAD", connection.appl_name), *_connection_record(connection)])
+    return [messages.THREADS, *lines] if lines else [messages.NO_THREADS.format("active" if kind == "*" else kind)]
+
+
 def _found(lines: list[str], name: str) -> list[str]:
     if not lines:
         raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "", name)

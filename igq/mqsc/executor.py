@@ -215,6 +215,7 @@ _DISPLAYS: dict[str, Callable[[Command, Repository], list[str]]] = {
     "CFSTRUCT": displays.display_structure,
     "GROUP": displays.display_group,
     "CONN": displays.display_connection,
+    "THREAD": displays.display_thread,
 }
 
 

@@ -41,6 +41,7 @@ OBJECTS = (
     Word("CFSTRUCT", 5),
     Word("GROUP", 5, "none"),
     Word("CONN", 4, "optional"),
+    Word("THREAD", 3, "optional"),
 )
 
 #: Which objects a verb takes.
@@ -51,7 +52,7 @@ TAKES = {
     "DELETE": ("QLOCAL", "QREMOTE", "QALIAS", "QMODEL", "CFSTRUCT"),
     "DISPLAY": (
         *("QUEUE", "QLOCAL", "QREMOTE", "QALIAS", "QMODEL"),
-        *("QMGR", "QSTATUS", "CFSTRUCT", "GROUP", "CONN"),
+        *("QMGR", "QSTATUS", "CFSTRUCT", "GROUP", "CONN", "THREAD"),
     ),
     "START": ("QMGR",),
     "STOP": ("QMGR",),

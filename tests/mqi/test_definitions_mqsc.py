@@ -209,6 +209,19 @@ def test_connections_show_their_units_of_work(group: TestGroup) -> None:
     assert "UOWSTATE(NONE)" in done(group, f"DIS CONN({idle.connection.token})")
 
 
+def test_threads_are_the_connections_of_applications(group: TestGroup) -> None:
+    connection = group.connect()
+    name = connection.connection.appl_name
+
+    for command in (f"DISPLAY THREAD('{name}')", f"DIS THREAD('{name[:2]}*') TYPE(ACTIVE)", "DIS THR(*) TYPE(*)"):
+        output = done(group, command)
+        assert "CSQV401I" in output
+        assert f"CONN({connection.connection.token})" in output
+    assert "CSQV406I: No ACTIVE threads found." in done(group, "DISPLAY THREAD(OTHER)")
+    assert "CSQV406I: No INDOUBT threads found." in done(group, "DIS THREAD(*) TYPE(INDOUBT)")
+    assert "syntax error" in failed(group, "DIS THREAD(*) PID")
+
+
 def test_display_group_names_every_member_and_its_state(group: TestGroup) -> None:
     group.add_member("QM2")
 
