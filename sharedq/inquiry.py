@@ -92,7 +92,9 @@ def set_attributes(connection: Connection, handle: Handle, values: Mapping[int, 
         if attribute is None or int(selector) not in SETTABLE:
             raise error_for(MQRC.SELECTOR_ERROR, "MQSET", handle.object_name, f"selector {selector}")
         changes[attribute.field] = _checked(attribute, value, SETTABLE[int(selector)], handle.object_name)
-    Repository(connection.group, connection.qmgr_name).alter("QLOCAL", handle.name, changes)
+    connection.check()
+    repository = Repository(connection.group, connection.qmgr_name, caller=connection.token)
+    repository.alter("QLOCAL", handle.name, changes)
     refresh_definition(connection, handle)
 
 

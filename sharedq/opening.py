@@ -188,7 +188,8 @@ def close_handle(connection: Connection, handle: Handle, options: CloseOption | 
     if reply[0]:
         raise connection.error(reply[0], "MQCLOSE", handle.object_name)
     if CloseOption(options) & (CloseOption.DELETE | CloseOption.DELETE_PURGE):
-        Repository(connection.group, connection.qmgr_name).delete_dynamic(
+        # Who was shut out since the handle was closed deletes nothing.
+        Repository(connection.group, connection.qmgr_name, caller=connection.token).delete_dynamic(
             handle.name, purge=bool(CloseOption(options) & CloseOption.DELETE_PURGE)
         )
     return check_close(handle.order).reason

@@ -40,10 +40,10 @@ class Located:
 class Finder:
     """Finds objects for one manager; what the commands on objects have in common."""
 
-    def __init__(self, group: Group, qmgr: str | None, clock: Callable[[], datetime]) -> None:
+    def __init__(self, group: Group, qmgr: str | None, clock: Callable[[], datetime], caller: str = "") -> None:
         self.group, self.qmgr, self.clock = group, qmgr, clock
         self.directory = Directory(group)
-        self.queues = LocalQueues(group, f"{qmgr or group.name}.0.0.0")
+        self.queues = LocalQueues(group, qmgr, caller)
 
     def locate(self, name: str) -> Entry | None:
         """The entry that *name* stands for. Raises MQIError: 2343 it is private and shared."""

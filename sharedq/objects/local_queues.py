@@ -59,10 +59,12 @@ class StoredQueue:
 class LocalQueues:
     """Defines, alters, empties and reads queues in their structures; knows nothing of the directory."""
 
-    def __init__(self, group: Group, caller: str) -> None:
+    def __init__(self, group: Group, qmgr: str | None, caller: str) -> None:
         self._group = group
-        #: Named in the journal as who cleared a queue.
+        #: The connection whose call this is: it is looked up before anything is changed. "": a command.
         self._caller = caller
+        #: Named in the journal as who cleared a queue.
+        self._author = caller or f"{qmgr or group.name}.0.0.0"
 
     def define(self, structure: str, queue: QueueLocal, *, replace: bool) -> bool:
         """Create the queue, or replace its definition; whether it was created.
@@ -91,8 +93,8 @@ class LocalQueues:
         names = keys.queue(queue.name)
         reply = self._group.call(
             "structure/alter_queue",
-            [keys.sequence, names.queue, names.available, names.handles],
-            [stored.version, queue.to_json(), _IDLE_FIELD],
+            [keys.sequence, names.queue, names.available, names.handles, keys.owners],
+            [stored.version, queue.to_json(), _IDLE_FIELD, self._caller],
         )
         if reply[0] == _CHANGED:
             return False
@@ -167,7 +169,7 @@ class LocalQueues:
                 *(keys.sequence, queue.queue, queue.available, queue.index, queue.groups, queue.waiters),
                 *(queue.handles, keys.trash, keys.set_aside, queue.members, queue.marks, keys.owners, keys.wake),
             ],
-            [name, mode, version, "" if closed_at is None else closed_at],
+            [name, mode, version, "" if closed_at is None else closed_at, self._caller],
         )
         if reason:
             raise _refusal(reason, name)
@@ -206,7 +208,7 @@ class LocalQueues:
             left = self._group.call(
                 "structure/discard",
                 [keys.trash, keys.set_aside + number, keys.messages, keys.expiry, keys.journal],
-                [number, _DISCARDS_PER_CALL, self._group.journal_max, self._caller],
+                [number, _DISCARDS_PER_CALL, self._group.journal_max, self._author],
             )
 
 

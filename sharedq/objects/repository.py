@@ -48,11 +48,15 @@ class Repository:
         group: the queue-sharing group.
         qmgr: the manager that commands run at; None sees and changes only what belongs to no manager.
         clock: tells creation and alteration times.
+        caller: owner token of the connection whose MQSET or MQCLOSE this is; once that is shut out, it alters and
+            deletes nothing (2009). Empty for commands.
     """
 
-    def __init__(self, group: Group, qmgr: str | None, *, clock: Callable[[], datetime] = _now) -> None:
+    def __init__(
+        self, group: Group, qmgr: str | None, *, clock: Callable[[], datetime] = _now, caller: str = ""
+    ) -> None:
         self.group, self.qmgr = group, qmgr
-        self._finder = Finder(group, qmgr, clock)
+        self._finder = Finder(group, qmgr, clock, caller)
         self._structures = Structures(group, clock)
         self._managers = ManagerAttributes(group, clock)
 

@@ -14,6 +14,7 @@ from sharedq.link import Argument
 from sharedq.mqi.constants import MQRC, GetOption, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
+from sharedq.objects.repository import Repository
 from tests.recovery.scene import BOTH, DEAD, TAG, Scene, after_call, register_wait
 
 
@@ -86,6 +87,12 @@ def release_another(zombie: Zombie) -> None:
     call(zombie.orders, "structure/release", [*script_keys, keys.wake + token, keys.wake], token)
 
 
+def by_name(zombie: Zombie) -> Repository:
+    """How MQSET, and MQCLOSE with MQCO_DELETE, reach a queue once its handle has been looked at."""
+    connection = zombie.connection.connection
+    return Repository(connection.group, connection.qmgr_name, caller=connection.token)
+
+
 CALLS: dict[str, Callable[[Zombie], object]] = {
     "put": lambda zombie: zombie.orders.put(b"zombie"),
     "put under syncpoint": lambda zombie: zombie.orders.put(b"zombie", options=PutOption.SYNCPOINT),
@@ -102,6 +109,8 @@ CALLS: dict[str, Callable[[Zombie], object]] = {
     "open": lambda zombie: zombie.connection.open("ORDERS", BOTH),
     "open in a structure not entered before": lambda zombie: zombie.one.open("BILLS", BOTH),
     "close": lambda zombie: zombie.orders.close(),
+    "set": lambda zombie: by_name(zombie).alter("QLOCAL", "ORDERS", {"put": "DISABLED"}),
+    "delete": lambda zombie: by_name(zombie).delete("QLOCAL", "ORDERS", purge=True),
     "commit in two structures": lambda zombie: zombie.connection.commit(),
     "commit in one structure": lambda zombie: zombie.one.commit(),
     "commit and get": lambda zombie: zombie.one_orders.commit_and_get(),

@@ -6,19 +6,22 @@ KEYS
   2  queue      hash    version, definition, counters
   3  available  zset    ids by score
   4  handles    hash    open handles
+  5  own        hash    registered owners (the fence)
 ARGV
   1  expected    version the change was made from
   2  definition  JSON
   3  idle_field  "" or a field of the definition that changes only while the queue is empty and closed
+  4  caller      owner token of the connection whose MQSET this is; "" for a command
 REPLY       { 0, version } | { 1, version, definition } altered meanwhile | { reason }
-REASONS     2085 UNKNOWN_OBJECT_NAME | 2042 OBJECT_IN_USE | 2055 Q_NOT_EMPTY
-INVARIANTS  5 position (what is on the queue keeps its place)
+REASONS     2009 CONNECTION_BROKEN | 2085 UNKNOWN_OBJECT_NAME | 2042 OBJECT_IN_USE | 2055 Q_NOT_EMPTY
+INVARIANTS  2 fencing, 5 position (what is on the queue keeps its place)
 COST        O(1)
-USES        idle
+USES        fence, idle
 ]]
 local queue = { q = KEYS[2], a = KEYS[3], h = KEYS[4] }
 local definition, idle_field = ARGV[2], ARGV[3]
 local CHANGED = 1
+if ARGV[4] ~= "" and is_fenced(KEYS[5], ARGV[4]) then return { MQRC.CONNECTION_BROKEN } end
 local known = redis.call("HMGET", queue.q, "ver", "def")
 if not known[1] then return { MQRC.UNKNOWN_OBJECT_NAME } end
 if known[1] ~= ARGV[1] then return { CHANGED, known[1], known[2] } end

@@ -25,15 +25,17 @@ ARGV
   3  version   "" or the only version that may be deleted
   4  closed    of a part of a partitioned queue: delete or purge only close it, for definitions up to this version;
                its messages stay, until all parts are closed and the rest goes. "" otherwise
+  5  caller    owner token of the connection whose MQCLOSE this is; "" for a command
 REPLY       { 0, numbers of what was set aside } | { reason }
-REASONS     2042 OBJECT_IN_USE | 2055 Q_NOT_EMPTY (also: uncommitted) | 2085 UNKNOWN_OBJECT_NAME (clear)
+REASONS     2009 CONNECTION_BROKEN | 2042 OBJECT_IN_USE | 2055 Q_NOT_EMPTY (also: uncommitted) | 2085 UNKNOWN_OBJECT_NAME (clear)
             | 2041 OBJECT_CHANGED (another version)
-INVARIANTS  1 one state, 4 bounded
+INVARIANTS  1 one state, 2 fencing, 4 bounded
 COST        O(1); waiters, where who waits has no handle
-USES        idle, waiting
+USES        fence, idle, waiting
 ]]
 local queue = { name = ARGV[1], q = KEYS[2], a = KEYS[3], w = KEYS[6], h = KEYS[7] }
 local trash, mode = KEYS[8], ARGV[2]
+if ARGV[5] ~= "" and is_fenced(KEYS[12], ARGV[5]) then return { MQRC.CONNECTION_BROKEN } end
 local version, closed = redis.call("HGET", queue.q, "ver"), ARGV[4] or ""
 -- Defined again, with what it held.
 if mode == "rest" and version then return { 0 } end
