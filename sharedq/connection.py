@@ -59,6 +59,8 @@ class Connection:
         self.pending: list[PendingPut] = []
         self.put_failure: MQIError | None = None
         self.async_sent = 0
+        #: Temporary dynamic queues of closed handles that could not be deleted yet.
+        self.temporary_queues: list[str] = []
         self.is_quiescing = process.is_quiescing
         self.max_uncommitted = DEFAULT_MAX_UNCOMMITTED
         #: As scripts take them: what the journal keeps, "0" where it is off.
@@ -367,7 +369,7 @@ class Connection:
             MQIError: 2003 the unit of work was backed out instead, and the connection has ended nevertheless; 2009
                 when the outcome of the implied commit is unknown.
         """
-        from sharedq.opening import close_handle
+        from sharedq.opening import close_handle, delete_temporary_queues
 
         if self._is_ended:
             self._drop()
@@ -385,6 +387,7 @@ class Connection:
             except MQIError as error:
                 if error.comp_code == MQCC.FAILED and error.reason == MQRC.CONNECTION_BROKEN:
                     raise
+        delete_temporary_queues(self)
         for access in self._accesses.values():
             keys = access.keys
             self.call(

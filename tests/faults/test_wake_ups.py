@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
+from typing import Any
 
 import pytest
 
@@ -126,7 +127,7 @@ def register_one(queue: Queue, token: str, waiter: bytes) -> str:
     """One connection that waits: a browse for ``B``, a get for a CorrelId."""
     connection, handle, keys, names = queue.connection, queue.handle, queue.handle.structure.keys, queue.handle.queue
     process = connection.process
-    owner = [token, process.qmgr, process.incarnation, process.token]
+    owner: list[Argument] = [token, process.qmgr, process.incarnation, process.token]
     connection.checked_call("structure/attach", [keys.owners, keys.fence], owner)
     places = [names.queue, names.available, names.index, names.waiters]
     own = keys.wake + token
@@ -147,7 +148,8 @@ def register_one(queue: Queue, token: str, waiter: bytes) -> str:
 def states(group: TestGroup, tokens: list[str]) -> list[bytes]:
     """The first letters of what the structure knows of their waiting."""
     owners = group.group.structure("APPL1").owners
-    return [(state or b"")[:1] for state in group.group.client().hmget(owners, tokens)]
+    found: Any = group.group.client().hmget(owners, tokens)
+    return [(state or b"")[:1] for state in found]
 
 
 def test_all_browses_are_woken_however_many(group: TestGroup) -> None:
