@@ -5,6 +5,7 @@ Each step is one script that may be repeated, also by another recoverer, whereve
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
 from itertools import islice
 
@@ -12,9 +13,14 @@ from recovery.remains import fields_under, needless_fences
 from recovery.target import Target
 from sharedq.connection import Connection, end_unit_call
 from sharedq.handle import StructureAccess
+from sharedq.keys import StructureKeys, private_structure
+from sharedq.log import LibraryLogger
 from sharedq.mqi.constants import MQRC
-from sharedq.mqi.errors import error_for
+from sharedq.mqi.errors import MQIError, error_for
+from sharedq.objects.repository import Repository
 from sharedq.unit_of_work import CHUNK_MESSAGES
+
+log = LibraryLogger(__name__)
 
 #: Owners that one script call shuts out.
 CHUNK_OWNERS = 100
@@ -63,9 +69,13 @@ def resolve_dead(
     Raises:
         MQIError: 2009, the recoverer was shut out itself; 2195, a unit of work cannot be ended.
     """
+    temporary: list[str] = []
     for token, state in dict(fields_under(connection, access.keys.dead, target)).items():
         end_unit_of_work(connection, access, token, is_decided, on_chunk)
-        _release(connection, access, token, state)
+        temporary += _release(connection, access, token, state)
+    # Behind all of them: one may have had open what another one made.
+    for name in temporary:
+        _delete_temporary(connection, target.qmgr, name)
 
 
 def end_unit_of_work(
@@ -95,13 +105,23 @@ def end_unit_of_work(
         on_chunk(unit_id, int(messages))
 
 
-def _release(connection: Connection, access: StructureAccess, owner: str, state: bytes) -> None:
-    """Give back a dead owner's handles with their locks and marks, and a wake-up that it never used."""
+def _release(connection: Connection, access: StructureAccess, owner: str, state: bytes) -> list[str]:
+    """Give back a dead owner's handles with their locks and marks, and a wake-up that it never used.
+
+    Returns:
+        The temporary dynamic queues that it made.
+    """
     keys = access.keys
+    temporary: list[str] = []
     reply = [_MORE_HANDLES]
     while reply[0] == _MORE_HANDLES:
         holdings = connection.command(keys.holdings, "SRANDMEMBER", keys.holdings + owner, CHUNK_HANDLES)
         names = dict.fromkeys(holding.rpartition(b"\n")[0].decode() for holding in holdings)
+        temporary += [
+            holding.rpartition(b"\n")[0].decode()
+            for holding in (holdings if keys.name.startswith(private_structure("")) else ())
+            if _is_creator(connection, keys, owner, *holding.decode().rsplit("\n", 1))
+        ]
         if state[:1] == _WOKEN:
             names[state[1:].removesuffix(b"\n").decode()] = None
         script_keys = [
@@ -121,3 +141,21 @@ def _release(connection: Connection, access: StructureAccess, owner: str, state:
         reply = connection.call("structure/release", script_keys, arguments)
     if reply[0]:
         raise connection.error(reply[0])
+    return temporary
+
+
+def _is_creator(connection: Connection, keys: StructureKeys, owner: str, name: str, handle: str) -> bool:
+    """Whether the handle's open made the queue, a temporary one."""
+    handles = keys.queue(name).handles
+    text = connection.command(handles, "HGET", handles, f"{owner}#{handle}")
+    return text is not None and bool(json.loads(text.partition(b" ")[2]).get("temporary"))
+
+
+def _delete_temporary(connection: Connection, qmgr: str, name: str) -> None:
+    try:
+        Repository(connection.group, qmgr, caller=connection.token).delete_dynamic(name, purge=True)
+    except MQIError as error:
+        if error.reason == MQRC.CONNECTION_BROKEN:
+            raise
+        # Another program has it open, or something uncommitted on it.
+        log.warning("temporary_queue_not_deleted", queue=name, qmgr=qmgr, error=str(error))

@@ -60,6 +60,8 @@ class Connection:
         self.pending: list[PendingPut] = []
         self.put_failure: MQIError | None = None
         self.async_sent = 0
+        #: Temporary dynamic queues of closed handles that could not be deleted yet.
+        self.temporary_queues: list[str] = []
         self.is_quiescing = process.is_quiescing
         self.max_uncommitted, self.max_handles = DEFAULT_MAX_UNCOMMITTED, DEFAULT_MAX_HANDLES
         self.ccsid = DEFAULT_CCSID
@@ -370,7 +372,7 @@ class Connection:
             MQIError: 2003 the unit of work was backed out instead, and the connection has ended nevertheless; 2009
                 when the outcome of the implied commit is unknown.
         """
-        from sharedq.opening import close_handle
+        from sharedq.opening import close_handle, delete_temporary_queues
 
         if self._is_ended:
             self._drop()
@@ -388,6 +390,7 @@ class Connection:
             except MQIError as error:
                 if error.comp_code == MQCC.FAILED and error.reason == MQRC.CONNECTION_BROKEN:
                     raise
+        delete_temporary_queues(self)
         for access in self._accesses.values():
             keys = access.keys
             self.call(

@@ -74,6 +74,8 @@ class Handle:
     default_persistence: int | None = None
     is_registered: bool = False
     is_closed: bool = False
+    #: Its open made a temporary dynamic queue, which goes when it is closed.
+    is_temporary: bool = False
     cursor: BrowseCursor = field(default_factory=BrowseCursor)
     #: What is retained of groups and segments; replaced, never changed.
     order: HandleOrder = UNUSED

@@ -11,7 +11,7 @@ from sharedq.handle import Handle, QMgrHandle
 from sharedq.locking import unlock_call
 from sharedq.logical import check_close
 from sharedq.mqi.constants import MQRC, CloseOption, ObjectType, OpenOption
-from sharedq.mqi.errors import error_for
+from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.options import check_open_options
 from sharedq.mqi.structures import MQOD
 from sharedq.objects.names import check_object_name
@@ -112,7 +112,11 @@ def _open_route(
     queue = keys.queue(route.queue)
     number = connection.next_handle_number()
     mode = "".join(letter for option, letter in _MODES if options & option)
-    detail = json.dumps({"appl": connection.appl_name, "pid": os.getpid(), "object": name})
+    shown: dict[str, str | int | bool] = {"appl": connection.appl_name, "pid": os.getpid(), "object": name}
+    if route.is_temporary:
+        # For the recovery of its creator.
+        shown["temporary"] = True
+    detail = json.dumps(shown)
     reply = connection.checked_call(
         "structure/open",
         [keys.owners, queue.queue, queue.handles, keys.holdings + connection.token],
@@ -132,6 +136,7 @@ def _open_route(
         target_qmgr=route.target_qmgr.encode(),
         is_intra_group=route.is_intra_group,
         is_registered=True,
+        is_temporary=route.is_temporary,
         may_hold_marks=bool(options & OpenOption.CO_OP),
         mark_ms=_mark_interval_ms(connection) if options & OpenOption.CO_OP else -1,
     )
@@ -153,11 +158,12 @@ def _create_dynamic(connection: Connection, od: MQOD, route: Route) -> Route:
     repository = Repository(connection.group, connection.qmgr_name)
     created = repository.create_dynamic(route.model, _text(od.dynamic_q_name))
     od.object_name = created.name.encode()
-    return Route(created.structure, created.name)
+    is_temporary = route.model.definition_type == "TEMPDYN"
+    return Route(created.structure, created.name, is_temporary=is_temporary)
 
 
 def close_handle(connection: Connection, handle: Handle, options: CloseOption | int = 0) -> MQRC:
-    """MQCLOSE.
+    """MQCLOSE. A temporary dynamic queue goes with the handle that made it, and with it what is on it.
 
     Returns:
         ``NONE``, or the reason of a warning: a group (2241) or logical message (2242) that was being put or got in
@@ -187,12 +193,35 @@ def close_handle(connection: Connection, handle: Handle, options: CloseOption | 
     reply = connection.call_many([*before, close_call])[-1]
     if reply[0]:
         raise connection.error(reply[0], "MQCLOSE", handle.object_name)
-    if CloseOption(options) & (CloseOption.DELETE | CloseOption.DELETE_PURGE):
+    if handle.is_temporary:
+        connection.temporary_queues.append(handle.name)
+        delete_temporary_queues(connection)
+    elif CloseOption(options) & (CloseOption.DELETE | CloseOption.DELETE_PURGE):
         # Who was shut out since the handle was closed deletes nothing.
         Repository(connection.group, connection.qmgr_name, caller=connection.token).delete_dynamic(
             handle.name, purge=bool(CloseOption(options) & CloseOption.DELETE_PURGE)
         )
     return check_close(handle.order).reason
+
+
+def delete_temporary_queues(connection: Connection) -> None:
+    """Delete the temporary dynamic queues whose creating handles are closed.
+
+    One that has uncommitted messages, or that somebody else has open, stays until the next close, or the end of the
+    connection.
+    """
+    repository = Repository(connection.group, connection.qmgr_name, caller=connection.token)
+    left = []
+    for name in connection.temporary_queues:
+        try:
+            repository.delete_dynamic(name, purge=True)
+        except MQIError as error:
+            if error.reason in (MQRC.OBJECT_IN_USE, MQRC.Q_NOT_EMPTY):
+                left.append(name)
+            elif error.reason not in (MQRC.UNKNOWN_OBJECT_NAME, MQRC.OPTION_NOT_VALID_FOR_TYPE):
+                # Else it was deleted, and the name perhaps given to another queue.
+                raise
+    connection.temporary_queues = left
 
 
 def _text(name: bytes | str) -> str:

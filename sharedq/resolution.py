@@ -31,6 +31,7 @@ class Route:
             each of them may inhibit puts or gets.
         igq_of: the manager whose IGQ attribute chose this route; empty where it does not matter.
         model: the model to create a dynamic queue from, when the name was a model queue's.
+        is_temporary: it was made for this open, and goes with its close.
     """
 
     structure: str
@@ -41,6 +42,7 @@ class Route:
     path: _Path = ()
     igq_of: str = ""
     model: QueueModel | None = None
+    is_temporary: bool = False
 
     @property
     def checked(self) -> tuple[str, ...]:

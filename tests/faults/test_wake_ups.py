@@ -127,7 +127,7 @@ def register_one(queue: Queue, token: str, waiter: bytes) -> str:
     """One connection that waits: a browse for ``B``, a get for a CorrelId."""
     connection, handle, keys, names = queue.connection, queue.handle, queue.handle.structure.keys, queue.handle.queue
     process = connection.process
-    owner: list[str | int] = [token, process.qmgr, process.incarnation, process.token]
+    owner: list[Argument] = [token, process.qmgr, process.incarnation, process.token]
     connection.checked_call("structure/attach", [keys.owners, keys.fence], owner)
     places = [names.queue, names.available, names.index, names.waiters]
     own = keys.wake + token
