@@ -131,7 +131,7 @@ def _read_facts(client: redis.Redis, wait_replicas: int) -> Facts:
     info: dict[str, Any] = {}
     for section in ("persistence", "replication", "memory"):
         info |= client.info(section)
-    config: Any = {}
+    config: dict[Any, Any] = {}
     # Managed services and careful ACLs refuse CONFIG: it is an unknown command, or not permitted.
     with contextlib.suppress(redis.ResponseError):
         config = client.config_get("*appendfsync*")

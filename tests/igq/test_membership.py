@@ -145,8 +145,8 @@ def test_an_incarnation_that_another_one_replaced_is_never_renewed_but_recovered
     renewal = first.renew([process.token], look=False)
     assert not renewal.is_held
     assert renewal.lost == [process.token]
-    arguments: list[str | int] = [program.token, LEASE_MS, "QM2", 0]
-    assert group.group.call("admin/renew", [keys.leases, keys.members], arguments)[0] == 0
+    reply = group.group.call("admin/renew", [keys.leases, keys.members], [program.token, LEASE_MS, "QM2", 0])
+    assert reply[0] == 0
     renewal = second.renew((), look=True)
     assert renewal.is_held
     assert [target.token for target in due(renewal.leases, renewal.now_ms, second.token)] == [first.token]
