@@ -35,7 +35,7 @@ def test_what_a_manager_gets_at_its_first_start_is_written_with_the_rest(group: 
         writes += name == "admin/alter_qmgr"
         return call(name, keys, args)
 
-    group.group.call = counted  # type: ignore[method-assign, assignment]
+    group.group.call = counted  # type: ignore[method-assign]
     repository.prepare_manager("QM2", at_first={"dead_letter_queue": "DEAD"})
     assert writes == 1
     assert repository.qmgr_attributes("QM2").dead_letter_queue == "DEAD"
