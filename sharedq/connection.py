@@ -21,7 +21,7 @@ from sharedq.turns import Turns
 from sharedq.unit_of_work import CHUNK_MESSAGES, UnitOfWork
 
 if TYPE_CHECKING:
-    from sharedq.putting import PendingPut
+    from sharedq.put_later import PendingPut
 
 ScriptCall = tuple[str, Sequence[str], Sequence[Argument]]
 
@@ -211,7 +211,7 @@ class Connection:
         Raises:
             MQIError: 2003 an asynchronous put of it had failed, everything is backed out; 2009 unknown.
         """
-        from sharedq.putting import commit_at_once_call, pending_calls, send_pending
+        from sharedq.put_later import commit_at_once_call, pending_calls, send_pending
 
         self._back_out_failed_puts()
         at_once = commit_at_once_call(self, is_followed=and_then is not None) if self.pending else None

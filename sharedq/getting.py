@@ -19,7 +19,8 @@ from sharedq.mqi.limits import UNLIMITED_WAIT
 from sharedq.mqi.options import check_get_options
 from sharedq.mqi.structures import MQGMO, MQMD
 from sharedq.ordering import GROUP_MATCHES, GROUPING, ordered_selection, retain_got
-from sharedq.putting import check_unit_room, flush_pending
+from sharedq.put_later import flush_pending
+from sharedq.putting import check_unit_room
 from sharedq.selection import ANY, Selection, selection_for
 from sharedq.waiting import call_or_wait
 

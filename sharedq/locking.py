@@ -12,7 +12,7 @@ from sharedq.mqi.constants import MQRC, GetOption
 from sharedq.mqi.errors import error_for
 from sharedq.mqi.options import check_get_options
 from sharedq.mqi.structures import MQGMO
-from sharedq.putting import flush_pending
+from sharedq.put_later import flush_pending
 
 _BROWSE_FROM_PLACE = int(GetOption.BROWSE_FIRST | GetOption.BROWSE_NEXT)
 

@@ -19,6 +19,7 @@ from sharedq.mqi.constants import MQCC, MQRC, GetOption, ObjectType, OpenOption
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.options import check_put_options
 from sharedq.mqi.structures import MQCNO, MQGMO, MQMD, MQOD, MQPMO, MQSTS
+from sharedq.put_later import flush_pending
 
 T = TypeVar("T")
 Outcome = tuple[MQCC, MQRC]
@@ -179,7 +180,7 @@ def mqstat(connection: Connection, sts: MQSTS) -> Outcome:
     """MQSTAT of asynchronous puts since the last call."""
 
     def call() -> None:
-        putting.flush_pending(connection)
+        flush_pending(connection)
         failure, successes = connection.take_put_status()
         sts.put_success_count, sts.put_failure_count = successes, int(failure is not None)
         sts.comp_code = int(MQCC.FAILED if failure else MQCC.OK)

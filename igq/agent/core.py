@@ -17,7 +17,7 @@ from sharedq.mqi.headers import MQDLH
 from sharedq.mqi.limits import MAX_PRIORITY, NULL_ID, UNLIMITED_EXPIRY
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.names import OBJECT_NAME_LENGTH
-from sharedq.putting import REPORTS_WANTED
+from sharedq.put_messages import REPORTS_WANTED
 
 #: Bytes of data that MQRO_EXCEPTION_WITH_DATA carries.
 REPORT_DATA_LENGTH = 100

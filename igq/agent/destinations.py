@@ -11,7 +11,7 @@ from sharedq.facts import QueueFacts
 from sharedq.handle import StructureAccess
 from sharedq.keys import QueueKeys
 from sharedq.mqi.limits import MAX_PRIORITY
-from sharedq.putting import PRIORITY_STEP
+from sharedq.put_messages import PRIORITY_STEP
 
 #: Destinations that one transfer call names: each costs the call a look at its queue.
 ACTIVE_MAX = 16

@@ -1,0 +1,118 @@
+"""The script calls of an MQPUT: which script, its keys, its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sharedq.connection import Connection, ScriptCall
+from sharedq.handle import Handle
+from sharedq.record import RECORD_GROUP, record_flags
+
+#: What a put script is told of one message: its place among the priorities, whether it needs a look, its record.
+PutArguments = tuple[int, str, bytes]
+
+#: Messages one script call stores, at most.
+BATCH_MESSAGES = 100
+#: Bytes of bodies one script call stores before the batch is split.
+BATCH_BYTES = 1 << 20
+#: What a put script answers where another version of the definition is in force.
+STALE = 1
+#: Keys of structure/put_plain where the journal is off; one more where it is on.
+KEYS_WITHOUT_JOURNAL = 7
+
+
+def batch_ends(arguments: Sequence[PutArguments]) -> list[int]:
+    """Where batches end: by number of messages and by bytes."""
+    if len(arguments) == 1:
+        return [1]
+    ends: list[int] = []
+    start = size = 0
+    for position, (_, _, record) in enumerate(arguments):
+        if position > start and (position - start >= BATCH_MESSAGES or size + len(record) > BATCH_BYTES):
+            ends.append(position)
+            start, size = position, 0
+        size += len(record)
+    ends.append(len(arguments))
+    return ends
+
+
+def put_call(
+    connection: Connection,
+    handle: Handle,
+    arguments: Sequence[PutArguments],
+    details: Sequence[str],
+    in_unit: bool,
+) -> ScriptCall:
+    """The script call that stores one batch."""
+    if not in_unit and not handle.checks and not handle.is_intra_group and not _has_look(arguments):
+        return _put_plain_call(connection, handle, arguments, details)
+    keys, queue = handle.structure.keys, handle.queue
+    return (
+        "structure/put",
+        (
+            keys.owners,
+            keys.sequence,
+            keys.messages,
+            queue.queue,
+            queue.available,
+            queue.index,
+            queue.waiters,
+            keys.unit_of_work + connection.token,
+            keys.versions,
+            keys.destinations,
+            keys.expiry,
+            keys.journal,
+            keys.wake,
+            *((queue.groups, queue.members) if has_members(arguments) else ()),
+        ),
+        (
+            connection.token,
+            handle.name,
+            handle.version,
+            handle.facts.max_depth,
+            connection.unit.id if in_unit else "",
+            connection.group.journal_max,
+            "\n".join(details),
+            handle.destination if handle.is_intra_group else "",
+            len(handle.checks) // 2,
+            *handle.checks,
+            *(part for message in arguments for part in message),
+        ),
+    )
+
+
+def _has_look(arguments: Sequence[PutArguments]) -> bool:
+    return bool(arguments[0][1]) if len(arguments) == 1 else any(look for _, look, _ in arguments)
+
+
+def has_members(arguments: Sequence[PutArguments]) -> bool:
+    return any(look and record_flags(record) & RECORD_GROUP for _, look, record in arguments)
+
+
+def _put_plain_call(
+    connection: Connection, handle: Handle, arguments: Sequence[PutArguments], details: Sequence[str]
+) -> ScriptCall:
+    """The script call that stores a batch of plain messages."""
+    script_keys = handle.put_keys or put_plain_keys(connection, handle)
+    journal = (connection.journal_max, "\n".join(details)) if len(script_keys) > KEYS_WITHOUT_JOURNAL else ()
+    head = (connection.token, handle.name, handle.version, handle.facts.max_depth, *journal)
+    if len(arguments) == 1:
+        base, _, record = arguments[0]
+        return "structure/put_plain", script_keys, (*head, base, record)
+    messages = [part for base, _, record in arguments for part in (base, record)]
+    return "structure/put_plain", script_keys, (*head, *messages)
+
+
+def put_plain_keys(connection: Connection, handle: Handle) -> tuple[str, ...]:
+    keys, queue = handle.structure.keys, handle.queue
+    handle.put_keys = (
+        keys.owners,
+        keys.sequence,
+        keys.messages,
+        queue.queue,
+        queue.available,
+        queue.waiters,
+        keys.wake,
+        *((keys.journal,) if connection.group.settings.journal else ()),
+    )
+    return handle.put_keys

@@ -1,0 +1,188 @@
+"""Asynchronous puts (MQPMO_ASYNC_RESPONSE): kept until the commit, the next get or a full buffer sends them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from sharedq.connection import Connection, ScriptCall
+from sharedq.handle import Handle
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import MQIError, error_for
+from sharedq.mqi.structures import MQMD
+from sharedq.put_calls import (
+    BATCH_MESSAGES,
+    KEYS_WITHOUT_JOURNAL,
+    STALE,
+    PutArguments,
+    batch_ends,
+    has_members,
+    put_call,
+    put_plain_keys,
+)
+from sharedq.put_messages import NEW_IDS, prepare
+from sharedq.put_pieces import copy_fields, is_grouped, split_up
+from sharedq.refresh import refresh_definition
+from sharedq.unit_of_work import CHUNK_MESSAGES
+
+#: Messages buffered, at most.
+PENDING_MESSAGES = BATCH_MESSAGES
+
+
+@dataclass(slots=True)
+class PendingPut:
+    """A message of an asynchronous put that waits to be sent."""
+
+    handle: Handle
+    arguments: PutArguments
+    detail: str
+
+
+def put_later(connection: Connection, handle: Handle, messages: Sequence[tuple[MQMD, bytes]], options: int) -> MQRC:
+    """MQPMO_ASYNC_RESPONSE: buffer; the messages leave with the commit, the next get, or a full buffer."""
+    if any(is_grouped(handle, md, options) for md, _ in messages):
+        return _put_grouped_later(connection, handle, messages, options)
+    try:
+        warning, arguments, details = prepare(connection, handle, messages, options)
+    except MQIError:
+        if not refresh_definition(connection, handle):
+            raise
+        warning, arguments, details = prepare(connection, handle, messages, options)
+    _buffer(connection, handle, arguments, details)
+    return warning
+
+
+def _put_grouped_later(
+    connection: Connection, handle: Handle, messages: Sequence[tuple[MQMD, bytes]], options: int
+) -> MQRC:
+    asked = [replace(md) for md, _ in messages]
+    try:
+        pieces = split_up(connection, handle, messages, options)
+        stored, arguments, details = prepare(connection, handle, pieces.messages, options & ~NEW_IDS)
+    except MQIError:
+        for (md, _), was in zip(messages, asked, strict=True):
+            copy_fields(md, was)
+        if not refresh_definition(connection, handle):
+            raise
+        pieces = split_up(connection, handle, messages, options)
+        stored, arguments, details = prepare(connection, handle, pieces.messages, options & ~NEW_IDS)
+    connection.unit.remember(handle, "puts")
+    handle.order = pieces.order
+    _buffer(connection, handle, arguments, details)
+    return pieces.warning or stored
+
+
+def _buffer(
+    connection: Connection, handle: Handle, arguments: Sequence[PutArguments], details: Sequence[str]
+) -> None:
+    for position, argument in enumerate(arguments):
+        connection.pending.append(PendingPut(handle, argument, details[position] if details else ""))
+    if len(connection.pending) >= PENDING_MESSAGES:
+        flush_pending(connection)
+
+
+def flush_pending(connection: Connection) -> None:
+    """Send buffered asynchronous puts. A failure is kept: the commit will report it (2003), MQSTAT too.
+
+    Raises:
+        MQIError: 2009, their fate is unknown.
+    """
+    if connection.pending:
+        send_pending(connection, pending_calls(connection))
+
+
+def send_pending(connection: Connection, by_structure: dict[str, list[ScriptCall]]) -> None:
+    """Make the calls of `pending_calls`. They count as operations of the unit of work, so any failure must be kept.
+
+    Raises:
+        MQIError: 2009, their fate is unknown.
+    """
+    for structure, calls in by_structure.items():
+        try:
+            replies = connection.call_many(calls)
+        except MQIError as error:
+            # Refused by Redis as a whole: it is full, or does not permit it.
+            if connection.is_ended:
+                raise
+            connection.put_failure = connection.put_failure or error
+            continue
+        for reply in replies:
+            if not reply[0]:
+                connection.async_sent += 1
+            elif connection.put_failure is None:
+                reason = MQRC.OBJECT_CHANGED if reply[0] == STALE else MQRC(reply[0])
+                connection.put_failure = error_for(reason, "MQPUT", structure)
+
+
+def pending_calls(connection: Connection) -> dict[str, list[ScriptCall]]:
+    """The buffered puts as script calls by structure, counted into the unit of work; the buffer is empty then."""
+    calls: dict[str, list[ScriptCall]] = {}
+    pending, connection.pending = connection.pending, []
+    start = 0
+    for position in range(1, len(pending) + 1):
+        if position < len(pending) and pending[position].handle is pending[start].handle:
+            continue
+        run, handle = pending[start:position], pending[start].handle
+        structure = handle.structure.keys.name
+        arguments = [item.arguments for item in run]
+        first = 0
+        for end in batch_ends(arguments):
+            details = [item.detail for item in run[first:end]] if connection.group.settings.journal else []
+            calls.setdefault(structure, []).append(put_call(connection, handle, arguments[first:end], details, True))
+            members = has_members(arguments[first:end])
+            connection.unit.add(structure, handle.name, end - first, is_put=True, has_members=members)
+            first = end
+        start = position
+    return calls
+
+
+def commit_at_once_call(connection: Connection, *, is_followed: bool) -> ScriptCall | None:
+    """One call that puts the buffered messages and commits; None where that takes several.
+
+    The messages must be plain, for one queue and few enough for one call, and what the unit of work has recorded
+    must be gets in the same structure. Nothing recorded at all: then the put is the whole unit of work.
+
+    Args:
+        is_followed: a get leaves in the same write, and must be undone if this call fails: by its unit of work.
+    """
+    pending, parts = connection.pending, connection.unit.parts
+    handle = pending[0].handle
+    structure = handle.structure.keys.name
+    part = parts.get(structure)
+    if (
+        len(parts) > (part is not None)
+        or (part is None and is_followed)
+        or (part is not None and (part.has_puts or connection.unit.messages > CHUNK_MESSAGES))
+        or handle.checks
+        or handle.is_intra_group
+        or any(put.handle is not handle or put.arguments[1] for put in pending)
+    ):
+        return None
+    arguments = [put.arguments for put in pending]
+    if len(batch_ends(arguments)) > 1:
+        return None
+    details = [put.detail for put in pending] if connection.group.settings.journal else []
+    if part is None:
+        return put_call(connection, handle, arguments, details, False)
+    keys = handle.structure.keys
+    head = handle.put_keys or put_plain_keys(connection, handle)
+    script_keys = (
+        *head[:KEYS_WITHOUT_JOURNAL],
+        keys.unit_of_work + connection.token,
+        keys.journal,
+        *(keys.queue(name).queue for name in part.queues),
+    )
+    script_arguments = (
+        connection.token,
+        handle.name,
+        handle.version,
+        handle.facts.max_depth,
+        connection.unit.id,
+        part.operations,
+        connection.journal_max,
+        "\n".join(details),
+        len(arguments),
+        *(word for base, _, record in arguments for word in (base, record)),
+        *part.queues,
+    )
+    return "structure/commit_put", script_keys, script_arguments

@@ -1,0 +1,135 @@
+"""What a message is stored as: its descriptor completed by the queue's definition, its record, its priority."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sharedq.connection import Connection
+from sharedq.context import new_identifier, set_default_context
+from sharedq.handle import Handle
+from sharedq.mqi.constants import MQRC, MsgFlag, MsgType, Persistence, PutOption, Report
+from sharedq.mqi.errors import error_for
+from sharedq.mqi.limits import (
+    DEFAULT_CCSID,
+    MAX_PRIORITY,
+    NULL_ID,
+    PRIORITY_AS_Q_DEF,
+    UNDEFINED_ORIGINAL_LENGTH,
+    UNLIMITED_EXPIRY,
+)
+from sharedq.mqi.structures import MQMD
+from sharedq.put_calls import PutArguments
+from sharedq.record import RECORD_NEEDS_LOOK, encode_record, record_flags
+from sharedq.transmission import as_transmitted
+
+#: One priority's share of the scores of a queue: room for 2^48 arrivals.
+PRIORITY_STEP = 1 << 48
+#: In a queue that is indexed by GroupId what begins a group is placed with this priority at least.
+GROUP_PRIORITY_MIN = 2
+#: Reports that need a ReplyToQ.
+REPORTS_WANTED = int(
+    Report.EXCEPTION | Report.EXPIRATION | Report.COA | Report.COD | Report.PAN | Report.NAN | Report.ACTIVITY
+)
+
+# Plain integers: an operation on IntFlag members costs about a microsecond, and these are tested on every call.
+_IN_GROUP = int(MsgFlag.MSG_IN_GROUP | MsgFlag.LAST_MSG_IN_GROUP)
+_NEW_MSG_ID = int(PutOption.NEW_MSG_ID)
+_NEW_CORREL_ID = int(PutOption.NEW_CORREL_ID)
+#: Options that give a message new identifiers.
+NEW_IDS = _NEW_MSG_ID | _NEW_CORREL_ID
+_KEEP_CONTEXT = int(PutOption.SET_ALL_CONTEXT | PutOption.PASS_ALL_CONTEXT)
+_AS_Q_DEF = int(Persistence.AS_Q_DEF)
+_REQUEST = int(MsgType.REQUEST)
+
+
+def prepare(
+    connection: Connection, handle: Handle, messages: Sequence[tuple[MQMD, bytes]], options: int
+) -> tuple[MQRC, list[PutArguments], list[str]]:
+    """Arguments of the put script for each message, by the handle's definition."""
+    facts = handle.facts
+    if facts.is_put_inhibited:
+        raise error_for(MQRC.PUT_INHIBITED, "MQPUT", handle.object_name)
+    length_max = facts.max_msg_length
+    is_journaled = connection.journal_max != "0"
+    put_time_ms = int(time.time() * 1000)
+    warning = MQRC.NONE
+    arguments: list[PutArguments] = []
+    details: list[str] = []
+    for md, body in messages:
+        if len(body) > length_max:
+            raise error_for(
+                MQRC.MSG_TOO_BIG_FOR_Q, "MQPUT", handle.object_name, f"{len(body)} bytes, MAXMSGL({length_max})"
+            )
+        if complete_descriptor(connection, handle, md, options):
+            warning = MQRC.PRIORITY_EXCEEDS_MAXIMUM
+        # MQCCSI_Q_MGR means the manager that it is put at, and its number goes with the message, not into ``md``.
+        said, is_conventional = md, handle.destination and not handle.is_intra_group
+        if not md.coded_char_set_id and (is_conventional or connection.ccsid != DEFAULT_CCSID):
+            said = replace(md, coded_char_set_id=connection.ccsid)
+        if is_conventional:
+            record = _conventional_record(connection, handle, said, body, put_time_ms)
+        else:
+            record = encode_record(said, body, connection.origin, put_time_ms, handle.destination or None)
+        place = facts.default_priority if facts.is_fifo else md.priority
+        if facts.is_group_indexed and place < GROUP_PRIORITY_MIN and _begins_group(md):
+            place = GROUP_PRIORITY_MIN
+        look = "x" if record_flags(record) & RECORD_NEEDS_LOOK else ""
+        arguments.append(((MAX_PRIORITY - place) * PRIORITY_STEP, look, record))
+        if is_journaled:
+            details.append(journal_detail(md, len(body)))
+    return warning, arguments, details
+
+
+def _begins_group(md: MQMD) -> bool:
+    return md.msg_seq_number == 1 and md.offset == 0 and bool(md.msg_flags & _IN_GROUP)
+
+
+def _conventional_record(connection: Connection, handle: Handle, md: MQMD, body: bytes, put_time_ms: int) -> bytes:
+    """A message for a conventional transmission queue: what takes it from there knows IBM's headers only."""
+    outer = replace(md)
+    data = as_transmitted(outer, body, handle.destination, handle.target_qmgr)
+    # The group and segment stand in the header with the message: what travels is one message by itself.
+    outer.group_id, outer.msg_seq_number, outer.offset, outer.msg_flags = NULL_ID, 1, 0, 0
+    outer.original_length = UNDEFINED_ORIGINAL_LENGTH
+    return encode_record(outer, data, connection.origin, put_time_ms)
+
+
+def complete_descriptor(connection: Connection, handle: Handle, md: MQMD, options: int) -> bool:
+    """Check the descriptor, resolve what it leaves to the queue; true when its priority was too high (2049)."""
+    facts = handle.facts
+    is_too_high = False
+    if md.persistence == _AS_Q_DEF:
+        default = handle.default_persistence
+        md.persistence = facts.default_persistence if default is None else default
+    elif md.persistence not in (0, 1):
+        raise error_for(MQRC.PERSISTENCE_ERROR, "MQPUT", handle.object_name)
+    if md.priority == PRIORITY_AS_Q_DEF:
+        default = handle.default_priority
+        md.priority = facts.default_priority if default is None else default
+    elif md.priority > MAX_PRIORITY:
+        md.priority, is_too_high = MAX_PRIORITY, True
+    elif md.priority < 0:
+        raise error_for(MQRC.PRIORITY_ERROR, "MQPUT", handle.object_name)
+    if md.expiry != UNLIMITED_EXPIRY and md.expiry <= 0:
+        raise error_for(MQRC.EXPIRY_ERROR, "MQPUT", handle.object_name)
+    if (md.msg_type == _REQUEST or md.report & REPORTS_WANTED) and not md.reply_to_q.strip(b" \0"):
+        raise error_for(MQRC.MISSING_REPLY_TO_Q, "MQPUT", handle.object_name)
+    if md.reply_to_q.strip(b" \0") and not md.reply_to_q_mgr.strip(b" \0"):
+        md.reply_to_q_mgr = connection.origin
+    if options & _NEW_MSG_ID:
+        md.msg_id = NULL_ID
+    if options & _NEW_CORREL_ID:
+        md.correl_id = new_identifier(connection.origin)
+    if not options & _KEEP_CONTEXT:
+        set_default_context(md, connection.appl_name_bytes)
+    return is_too_high
+
+
+def journal_detail(md: MQMD, length: int) -> str:
+    """One line of the journal about a message put: the fields of ``docs/keyspace.md``, "The journal"."""
+    msg_id = "" if md.msg_id == NULL_ID else md.msg_id.hex()
+    correl_id = "" if md.correl_id == NULL_ID else md.correl_id.hex()
+    group_id = "" if md.group_id == NULL_ID else md.group_id.hex()
+    return f"{msg_id},{correl_id},{group_id},{md.msg_seq_number},{length},{int(md.persistence)},{md.priority}"
