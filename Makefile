@@ -12,7 +12,8 @@ PYTHON ?=
 
 help:
 	@echo "make demo    set up, then run the demo: flights through three queue managers, one of them killed"
-	@echo "make test    set up, then run every check and test"
+	@echo "make test    set up, then run the checks and the tests of the MQI, its scripts and recovery"
+	@echo "make test-all  make test, and the tests that start managers, kill servers, run Spark or move much"
 	@echo "make bench   set up, then measure against raw Redis Streams"
 	@echo "make setup   only set up $(VENV)"
 	@echo "make clean   remove $(VENV) and caches"
