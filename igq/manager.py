@@ -78,7 +78,8 @@ class QueueManager:
     def _serve(self, membership: Membership) -> Ending:
         """One incarnation, from joining to its end."""
         self._say("CSQY001I", incarnation=membership.incarnation, pid=os.getpid())
-        scheduler = BackgroundScheduler(timezone="UTC")
+        # A scan that is late, on a machine that stood still, is made late, and only once.
+        scheduler = BackgroundScheduler(timezone="UTC", job_defaults={"misfire_grace_time": None, "coalesce": True})
         try:
             incarnation = self._incarnation = Incarnation(membership, self._inbox, self._say)
             ending = incarnation.run(

@@ -175,6 +175,11 @@ class SentinelPair:
         """Where it is."""
         return "redis+sentinel://" + ",".join(node.address for node in self.sentinels) + f"/{SERVICE}"
 
+    def is_in_step(self) -> bool:
+        """Whether the replica has what the primary has."""
+        found = [node.ask("INFO", "replication") for node in (self.primary, self.replica)]
+        return bool(found[0]["master_repl_offset"] == found[1]["slave_repl_offset"])
+
     def fail_over(self) -> None:
         """Kill the primary; returns when the replica takes writes."""
         self.primary.kill()
