@@ -32,6 +32,7 @@ def scenes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[int, TestG
         group.add_member("QM1")
         group.define_structure("APPL1")
         group.define_shared("Q")
+        group.repository("QM1").alter_qmgr("QM1", {"max_handles": 2 * MANY})
         connection = group.connect()
         lockers = [connection.open("Q", BOTH) for _ in range(count)]
         lockers[0].put_many([(MQMD(correl_id=CORREL), b"%d" % number) for number in range(count + 3)])

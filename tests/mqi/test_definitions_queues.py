@@ -233,9 +233,9 @@ def test_a_clear_that_was_cut_off_is_finished_when_a_manager_starts(group: TestG
         [
             *(keys.sequence, queue_keys.queue, queue_keys.available, queue_keys.index, queue_keys.groups),
             *(queue_keys.waiters, queue_keys.handles, f"{keys.tag}:trash", f"{keys.tag}:trash:"),
-            *(queue_keys.members, queue_keys.marks),
+            *(queue_keys.members, queue_keys.marks, keys.owners, keys.wake),
         ],
-        ["ORDERS", "clear", ""],
+        ["ORDERS", "clear", "", "", ""],
     )
     assert reply[0] == 0
     assert client.hlen(keys.messages) == 1

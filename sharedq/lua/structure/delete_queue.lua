@@ -36,7 +36,7 @@ USES        fence, idle, waiting
 local queue = { name = ARGV[1], q = KEYS[2], a = KEYS[3], w = KEYS[6], h = KEYS[7] }
 local trash, mode = KEYS[8], ARGV[2]
 if ARGV[5] ~= "" and is_fenced(KEYS[12], ARGV[5]) then return { MQRC.CONNECTION_BROKEN } end
-local version, closed = redis.call("HGET", queue.q, "ver"), ARGV[4] or ""
+local version, closed = redis.call("HGET", queue.q, "ver"), ARGV[4]
 -- Defined again, with what it held.
 if mode == "rest" and version then return { 0 } end
 if version then
