@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -12,6 +11,7 @@ from redis import Redis
 from igq.agent.runner import _WakeableSleep
 from igq.agent.wake import wake_agent
 from tests.support.members import TestGroup
+from tests.support.scenes import until
 
 LONG_S = 600
 PATIENCE_S = 120
@@ -28,13 +28,11 @@ class Sleeper:
 
     def listening(self) -> str:
         """The id of its connection, once it listens."""
-        end_s = time.monotonic() + PATIENCE_S
-        while time.monotonic() < end_s:
-            for each in self.client.client_list():
-                if each["cmd"] == "blpop":
-                    return str(each["id"])
-            time.sleep(0.05)
-        raise AssertionError("it does not listen")
+        until(self._blocked, "it listens", PATIENCE_S)
+        return self._blocked()[0]
+
+    def _blocked(self) -> list[str]:
+        return [str(each["id"]) for each in self.client.client_list() if each["cmd"] == "blpop"]
 
     def cut(self) -> None:
         """End the connection that it listens on."""

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import re
 import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -21,6 +19,7 @@ from redis.retry import Retry
 
 from igq.child import die_with_parent
 from sharedq.embedded_server import find_server
+from tests.support import scenes
 
 HOST = "127.0.0.1"
 SLOTS = 16384
@@ -137,8 +136,8 @@ class Cluster:
 
     def refusals(self) -> int:
         """How many calls the nodes have refused because a slot was on its way."""
-        texts = [node.ask("INFO", "errorstats") for node in self.primaries]
-        return sum(int(count) for text in texts for count in re.findall(r"errorstat_TRYAGAIN:count=(\d+)", text))
+        statistics = [node.ask("INFO", "errorstats") for node in self.primaries]
+        return sum(each.get("errorstat_TRYAGAIN", {}).get("count", 0) for each in statistics)
 
     def close(self) -> None:
         """Stop it and remove its data."""
@@ -210,16 +209,15 @@ class SentinelPair:
 
 
 def until(is_true: Callable[[], object], what: str, limit_s: float = 60.0) -> None:
-    """Return when *is_true* is; another process brings it about."""
-    deadline = time.monotonic() + limit_s
-    while True:
+    """Return when *is_true* is, as `scenes.until` does; a server that does not answer yet is no error."""
+
+    def is_so() -> object:
         try:
-            if is_true():
-                return
+            return is_true()
         except redis.RedisError:
-            pass
-        assert time.monotonic() < deadline, f"never: {what}"
-        time.sleep(0.02)
+            return False
+
+    scenes.until(is_so, what, limit_s)
 
 
 def free_ports(count: int) -> list[int]:
