@@ -7,7 +7,7 @@ starts. Making connections of a URL is the business of `sharedq.deployment`.
 from __future__ import annotations
 
 import re
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 #: Scheme of a URL -> how it is written. rediss means TLS.
 URL_FORMS = {
@@ -19,6 +19,20 @@ URL_FORMS = {
     "redis+cluster": "redis+cluster://HOST:PORT,HOST:PORT",
     "rediss+cluster": "rediss+cluster://HOST:PORT,HOST:PORT",
 }
+
+#: What may stand behind a ``?``. Anything else would change how connections work, and is refused.
+URL_PARAMETERS = ("username", "password", "db")
+#: Also with TLS: what is trusted, who we are, and how strictly the server is looked at.
+TLS_PARAMETERS = (
+    "ssl_ca_certs",
+    "ssl_ca_path",
+    "ssl_cert_reqs",
+    "ssl_certfile",
+    "ssl_check_hostname",
+    "ssl_keyfile",
+    "ssl_password",
+)
+_TLS_VALUES = {"ssl_cert_reqs": ("none", "optional", "required"), "ssl_check_hostname": ("yes", "no", "true", "false")}
 
 
 def check_redis_url(url: str) -> None:
@@ -33,7 +47,9 @@ def check_redis_url(url: str) -> None:
     form = f"allowed: {URL_FORMS[scheme]}"
     if re.search(r"\s", url):
         raise ValueError(f"a URL has no blanks; {form}")
-    authority, _, path = rest.partition("?")[0].partition("/")
+    where, _, query = rest.partition("?")
+    _check_parameters(query, is_tls=scheme.startswith("rediss"))
+    authority, _, path = where.partition("/")
     if scheme == "unix":
         if not path or path.endswith("/"):
             raise ValueError(f"the path of the socket is missing; {form}")
@@ -44,8 +60,10 @@ def check_redis_url(url: str) -> None:
         raise ValueError(f"one server only; {form}")
     for host in hosts:
         _check_host(host, form)
-    if scheme.endswith("+sentinel") and not path.partition("/")[0]:
-        raise ValueError(f"the service's name is missing behind the hosts; {form}")
+    if scheme.endswith("+sentinel") and not re.fullmatch(r"[^/]+", path):
+        raise ValueError(f"one name, the service's, is expected behind the hosts; {form}")
+    if scheme.endswith("+cluster") and path:
+        raise ValueError(f"nothing is expected behind the hosts: a Cluster has no databases; {form}")
     if not is_several and not re.fullmatch(r"\d*", path):
         raise ValueError(f"the database is a number; {form}")
 
@@ -56,6 +74,17 @@ def mask_password(text: str) -> str:
     masked = re.sub(r"(://[^\s:@/]*):\S*@", r"\1:***@", text)
     # redis-py also takes a password as a query parameter.
     return re.sub(r"([?&]password=)[^\s&]*", r"\1***", masked)
+
+
+def _check_parameters(query: str, *, is_tls: bool) -> None:
+    allowed = URL_PARAMETERS + (TLS_PARAMETERS if is_tls else ())
+    for name, value in parse_qsl(query, keep_blank_values=True):
+        if name not in allowed:
+            raise ValueError(f"allowed behind the ?: {', '.join(allowed)}")
+        if name == "db" and not re.fullmatch(r"\d+", value):
+            raise ValueError("the database is a number")
+        if name in _TLS_VALUES and value.lower() not in _TLS_VALUES[name]:
+            raise ValueError(f"{name} is one of {', '.join(_TLS_VALUES[name])}")
 
 
 def _check_host(host: str, form: str) -> None:

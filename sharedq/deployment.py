@@ -128,14 +128,16 @@ class Deployment:
         with self._lock:
             if self._sentinel_master is None:
                 sentinel = Sentinel(
-                    [(e.host, e.port) for e in self._url.endpoints], socket_timeout=1.0, **self._sentinel_options()
+                    [(e.host, e.port) for e in self._url.endpoints], socket_timeout=1.0, **self._tls_options()
                 )
                 host, port = sentinel.discover_master(self._url.service)
                 self._sentinel_master = Endpoint(host=str(host), port=int(port))
             return self._sentinel_master
 
-    def _sentinel_options(self) -> dict[str, Any]:
-        return {"ssl": True} if self._url.is_tls else {}
+    def _tls_options(self) -> dict[str, Any]:
+        """What Sentinels and the nodes of a Cluster are asked with, besides credentials."""
+        told = {name: value for name, value in self._url.options.items() if name.startswith("ssl_")}
+        return {"ssl": True, **told} if self._url.is_tls else {}
 
     def _find_cluster(self) -> redis.RedisCluster:
         with self._lock:
@@ -143,7 +145,7 @@ class Deployment:
                 nodes = [redis.cluster.ClusterNode(e.host, e.port) for e in self._url.endpoints]
                 credentials = {k: v for k, v in self._url.options.items() if k in ("username", "password")}
                 self._cluster = redis.RedisCluster(
-                    startup_nodes=nodes, ssl=self._url.is_tls, socket_timeout=CONNECT_TIMEOUT_S, **credentials
+                    startup_nodes=nodes, socket_timeout=CONNECT_TIMEOUT_S, **self._tls_options(), **credentials
                 )
             return self._cluster
 
@@ -175,23 +177,26 @@ def _parse_single(url: str) -> _Url:
 def _parse_several(url: str, scheme: str) -> _Url:
     kind = scheme.partition("+")[2]
     # urlsplit cannot read a port behind a comma, so the list of hosts is taken apart here.
-    authority, _, path = url.partition("://")[2].partition("/")
-    path = path.partition("?")[0]
+    where, _, query = url.partition("://")[2].partition("?")
+    authority, _, service = where.partition("/")
     credentials, _, hosts = authority.rpartition("@")
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = _parameters(query, is_tls=scheme.startswith("rediss"))
     if credentials:
         user, _, password = credentials.partition(":")
-        options = {k: unquote(v) for k, v in (("username", user), ("password", password)) if v}
+        options |= {k: unquote(v) for k, v in (("username", user), ("password", password)) if v}
     default_port = 26379 if kind == "sentinel" else 6379
     endpoints = tuple(_endpoint(part, default_port) for part in hosts.split(",") if part)
     if not endpoints:
         raise DeploymentError(f"bad Redis URL: {scheme}:// needs at least one host")
-    service, _, database = path.partition("/")
     if kind == "sentinel" and not service:
         raise DeploymentError("bad Redis URL: redis+sentinel:// needs /SERVICE behind the hosts")
-    if database:
-        options["db"] = int(database)
     return _Url(kind, endpoints, service=service, is_tls=scheme.startswith("rediss"), options=options)
+
+
+def _parameters(query: str, *, is_tls: bool) -> dict[str, Any]:
+    """What stands behind the ``?``, as a URL of one server gives it to its connections."""
+    options = parse_url(f"{'rediss' if is_tls else 'redis'}://host?{query}")
+    return {name: value for name, value in options.items() if name not in ("host", "port", "connection_class")}
 
 
 def _endpoint(text: str, default_port: int) -> Endpoint:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
+import typer
+
 from igq.cli.app import build_app
 from igq.errors import CommandError
 
@@ -14,17 +16,15 @@ FAILED, INTERRUPTED = 1, 130
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; returns its exit status. Results go to standard output, the rest to standard error."""
-    import click
-
     try:
         result = build_app()(args=arguments, standalone_mode=False, prog_name="igq")
         return result if isinstance(result, int) else 0
-    except click.exceptions.Exit as error:
+    except typer.Exit as error:
         return error.exit_code
-    except click.ClickException as error:
-        error.show()
+    except typer.TyperException as error:
+        print(f"igq: {_misuse(error)}", file=sys.stderr)
         return error.exit_code
-    except (KeyboardInterrupt, click.exceptions.Abort):
+    except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
     except BrokenPipeError:
         # The reader has seen enough, as `head` does.
@@ -36,6 +36,13 @@ def main(arguments: list[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001 - a user gets one line, never a traceback
         print(f"igq: {_one_line(error)}", file=sys.stderr)
         return FAILED
+
+
+def _misuse(error: typer.TyperException) -> str:
+    """What is wrong with the arguments, and where to read which are right."""
+    text = " ".join(error.format_message().split()).rstrip(".")
+    context = getattr(error, "ctx", None)
+    return text if context is None else f"{text} (see {context.command_path} --help)"
 
 
 def _one_line(error: Exception) -> str:

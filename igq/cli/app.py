@@ -8,6 +8,7 @@ import typer
 
 from igq import __version__
 from igq.cli import demo, drill, group, messages, mqsc, pipeline, qmgr, status
+from igq.cli.help import show_help_alone
 
 
 def build_app() -> typer.Typer:
@@ -15,13 +16,12 @@ def build_app() -> typer.Typer:
     app = typer.Typer(
         name="igq",
         help="Queue-sharing groups as IBM MQ for z/OS has them, on Redis or Valkey.",
-        no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
         epilog="Settings: IGQ_GROUP (QSG1), IGQ_REDIS_URL (unset: an embedded one), IGQ_DATA_DIR, IGQ_CONFIG.",
     )
-    app.callback()(_global_options)
+    app.callback(invoke_without_command=True)(_global_options)
     for command in (demo, group, qmgr, mqsc, messages, status, drill, pipeline):
         command.add_to(app)
     return app
@@ -34,8 +34,10 @@ def _show_version(is_wanted: bool) -> None:
 
 
 def _global_options(
-    version: Annotated[
+    context: typer.Context,
+    _version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
     """Queue-sharing groups as IBM MQ for z/OS has them, on Redis or Valkey."""
+    show_help_alone(context)

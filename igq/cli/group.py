@@ -6,10 +6,12 @@ from typing import Annotated
 
 import typer
 
+from igq.cli.help import show_help_alone
+
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this module."""
-    group = typer.Typer(help="Several queue managers at once.", no_args_is_help=True)
+    group = typer.Typer(help="Several queue managers at once.", callback=show_help_alone, invoke_without_command=True)
     group.command("start")(start)
     app.add_typer(group, name="group")
 

@@ -12,6 +12,9 @@ import typer
 _QMGR = typer.Argument(metavar="QMGR", help="Queue manager, or the group's name for any member.")
 _QUEUE = typer.Argument(metavar="QUEUE", help="Name of the queue.")
 
+#: WaitInterval has 31 bits of milliseconds.
+_MOST_WAIT_S = 2_147_483
+
 #: Bytes of standard input that are taken at a time.
 _CHUNK_BYTES = 65536
 
@@ -61,7 +64,8 @@ def get(
     qmgr: Annotated[str, _QMGR],
     queue: Annotated[str, _QUEUE],
     wait: Annotated[
-        float, typer.Option(min=-1, metavar="S", help="Seconds to wait for each message; -1: for ever.")
+        float,
+        typer.Option(min=-1, max=_MOST_WAIT_S, metavar="S", help="Seconds to wait for each message; -1: for ever."),
     ] = 1.0,
     max_messages: Annotated[
         int | None, typer.Option("--max", min=1, metavar="N", help="Get at most N messages.")

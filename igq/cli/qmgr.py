@@ -6,12 +6,14 @@ from typing import Annotated
 
 import typer
 
+from igq.cli.help import show_help_alone
+
 _NAME = typer.Argument(metavar="QMGR", help="Name of the queue manager.")
 
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this module."""
-    qmgr = typer.Typer(help="One queue manager.", no_args_is_help=True)
+    qmgr = typer.Typer(help="One queue manager.", callback=show_help_alone, invoke_without_command=True)
     qmgr.command("start")(start)
     qmgr.command("stop")(stop)
     app.add_typer(qmgr, name="qmgr")

@@ -23,6 +23,7 @@ from config.redis_url import mask_password
         "redis+sentinel://:secret@a,b,c/mymaster",
         "redis+cluster://a:7000,b:7001,c:7002",
         "rediss+cluster://a",
+        "rediss+sentinel://a:26379/mymaster?ssl_ca_certs=/etc/ca.pem&ssl_check_hostname=no&db=2",
     ],
 )
 def test_urls_that_are_taken(tmp_path: Path, url: str) -> None:
@@ -47,7 +48,15 @@ def test_urls_that_are_taken(tmp_path: Path, url: str) -> None:
         ("redis://a b", "no blanks"),
         ("unix://", "path of the socket is missing"),
         ("unix:///run/", "path of the socket is missing"),
-        ("redis+sentinel://a,b", "service's name is missing"),
+        ("redis+sentinel://a,b", "one name, the service's, is expected"),
+        ("redis+sentinel://a,b/service/2", "one name, the service's, is expected"),
+        ("redis+cluster://a/1", "a Cluster has no databases"),
+        ("redis://h?protocol=3", "allowed behind the ?: username, password, db"),
+        ("redis://h?decode_responses=True", "allowed behind the ?: username, password, db"),
+        ("redis://h?ssl_ca_certs=/etc/ca.pem", "allowed behind the ?: username, password, db"),
+        ("rediss://h?foo=bar", "ssl_ca_certs"),
+        ("redis://h?db=two", "database is a number"),
+        ("rediss://h?ssl_cert_reqs=maybe", "ssl_cert_reqs is one of none, optional, required"),
         ("redis+cluster://a,,b", "host's name or port is missing"),
     ],
 )

@@ -1,0 +1,44 @@
+"""What ``igq`` says of arguments it cannot use: one line that names them, and status 2."""
+
+from __future__ import annotations
+
+import pytest
+
+from igq.cli import main
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("nope", "No such command 'nope' (see igq --help)"),
+        ("--nope", "No such option: --nope (see igq --help)"),
+        ("get", "Missing argument 'QMGR' (see igq get --help)"),
+        ("get QM1", "Missing argument 'QUEUE' (see igq get --help)"),
+        ("get QM1 Q --max x", "Invalid value for '--max': "),
+        ("get QM1 Q --max 0", "Invalid value for '--max': "),
+        ("get QM1 Q --wait nan", "Invalid value for '--wait': "),
+        ("get QM1 Q --wait inf", "Invalid value for '--wait': "),
+        ("get QM1 Q --wait -2", "Invalid value for '--wait': "),
+        ("put QM1 Q --priority 10 text", "Invalid value for '--priority': "),
+        ("group start", "Missing option '-m' / '--manager'"),
+        ("group nope", "No such command 'nope' (see igq group --help)"),
+        ("demo --messages none", "--messages none: a number of at least 1, or all"),
+    ],
+)
+def test_arguments_that_cannot_be_used(arguments: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    status = main(arguments.split())
+
+    shown = capsys.readouterr()
+    assert (status, shown.out) == (2, "")
+    assert shown.err.startswith(f"igq: {said}")
+    assert shown.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["", "group", "qmgr"])
+def test_without_a_subcommand_the_help_is_shown(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    status = main(command.split())
+
+    shown = capsys.readouterr()
+    assert (status, shown.err) == (0, "")
+    assert shown.out.startswith(f"Usage: igq {command}".rstrip())
+    assert len(shown.out.splitlines()) > 5
