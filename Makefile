@@ -60,7 +60,7 @@ test: setup
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -m "not slow" tests/unit tests/tidy tests/lua tests/mqi tests/pymqi tests/recovery
+	$(BIN)/pytest -m "not slow" tests/unit tests/tidy tests/lua tests/protocol tests/mqi tests/pymqi tests/recovery
 
 # Also what starts managers, kills servers, runs Spark or moves much; takes long on a busy machine.
 test-all: test

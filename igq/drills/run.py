@@ -5,8 +5,9 @@ from __future__ import annotations
 import random
 import secrets
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
+from itertools import count as count_from
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from rich.text import Text
 from config.settings import Settings
 from igq.drills.check import Position, Verdict, check
 from igq.drills.scenario import Scenario
-from igq.drills.scenarios import SCENARIOS
+from igq.drills.scenarios import SCENARIOS, random_scenario
 from igq.drills.stage import Stage
 from igq.errors import CommandError
 from igq.load.departures import QMGRS
@@ -29,44 +30,79 @@ from igq.load.scene import Scene
 from igq.load.sources import Source
 from sharedq.group import Group
 from sharedq.journal import read_entries
+from sharedq.mqi.errors import MQIError
 
 #: Departures of a drill's load; each is two messages.
 DEPARTURES = 1_500
 INTERRUPTED = 130
+#: The name by which a composed drill is asked for.
+RANDOM = "random"
 _SHOWN = 20
 
 
-def drill(name: str | None, repeat: int = 1, seed: int | None = None) -> int:
-    """List the drills, or run one; 0 when nothing was lost, duplicated, reordered or unexpected.
+def drill(
+    name: str | None,
+    repeat: int = 1,
+    seed: int | None = None,
+    *,
+    runs_all: bool = False,
+    minutes: float | None = None,
+) -> int:
+    """List the drills, or run some; 0 when nothing was lost, duplicated, reordered or unexpected.
 
     Args:
-        name: of the drill; None lists them.
+        name: of the drill, or ``random``: composed from the seed; None lists them.
         repeat: how many runs, each with the next seed.
-        seed: of the load and of the choice of the victim; default: drawn, and printed.
+        seed: of the load and of the choice of the victims; default: drawn, and printed.
+        runs_all: run every drill there is.
+        minutes: begin runs, each with the next seed, for so long.
 
     Raises:
         CommandError: there is no such drill, or a step failed.
         ConfigError, DeploymentError, MQIError: the settings or Redis cannot be used.
     """
     console = Console(highlight=False, soft_wrap=True)
-    if name is None:
+    if name is None and not runs_all:
         console.print(_listing())
         return 0
-    scenario = SCENARIOS.get(name)
-    if scenario is None:
-        raise CommandError(f"there is no drill {name}; there are {', '.join(SCENARIOS)}", 2)
+    if name is not None and runs_all:
+        raise CommandError(f"--all and {name}: one of them", 2)
+    if name not in (None, RANDOM, *SCENARIOS):
+        raise CommandError(f"there is no drill {name}; there are {', '.join([*SCENARIOS, RANDOM])}", 2)
     if repeat < 1:
         raise CommandError(f"--repeat {repeat}: at least 1", 2)
     first = secrets.randbelow(1_000_000) if seed is None else seed
+    names = [name] if name is not None else list(SCENARIOS)
+    until_s = None if minutes is None else time.monotonic() + 60 * minutes
+    bad: list[str] = []
+    count = 0
     try:
         with interrupt_on_termination():
-            good = sum(_run(scenario, each, console) for each in range(first, first + repeat))
+            for each, scenario in _runs(names, first, repeat, until_s):
+                count += 1
+                if not _run(scenario, each, console):
+                    bad.append(f"{scenario.name} --seed {each}")
     except KeyboardInterrupt:
         console.print("Ended by the user; every process of the drill has been stopped.")
         return INTERRUPTED
-    if repeat > 1:
-        console.print(f"{good} of {repeat} runs were good")
-    return 0 if good == repeat else 1
+    if count > 1:
+        console.print(f"{count - len(bad)} of {count} runs were good")
+    for which in bad:
+        console.print(f"not good: igq drill {which}")
+    return 1 if bad else 0
+
+
+def _runs(
+    names: Sequence[str], first: int, repeat: int, until_s: float | None
+) -> Iterator[tuple[int, Scenario]]:
+    """Seeds and scenarios: *repeat* times every name, or for as long as there is time."""
+    for seed in count_from(first):
+        if until_s is None and seed >= first + repeat:
+            return
+        for name in names:
+            if until_s is not None and time.monotonic() >= until_s:
+                return
+            yield seed, random_scenario(seed) if name == RANDOM else SCENARIOS[name]
 
 
 def run_once(
@@ -77,22 +113,20 @@ def run_once(
     Raises:
         CommandError: a step failed.
     """
-    generator = random.Random(seed)
-    victim = generator.choice(QMGRS)
-    source = Source("made-up", departures, seed)
+    source = Source("made-up", departures * scenario.load, seed)
     directory = settings.data_dir
     begun_s = time.monotonic()
 
-    def say(text: str) -> None:
-        console.print(Text(f"{time.monotonic() - begun_s:6.1f} s  {victim}  {text}"))
+    def say(who: str, text: str) -> None:
+        console.print(Text(f"{time.monotonic() - begun_s:6.1f} s  {who}  {text}"))
 
     messages = write_expected(source.days(), directory / EXPECTED)
     with Scene(settings, source, is_history_kept=True) as scene:
-        stage = Stage(scene, victim, messages, say)
+        stage = Stage(scene, random.Random(seed), messages, say)
         for step in scenario.steps:
             try:
                 stage.do(step)
-            except CommandError as error:
+            except (CommandError, MQIError) as error:
                 raise CommandError(f"drill {scenario.name}, seed {seed}, step {step}: {error}") from error
         return check(_copies(source), _history(directory), commit_positions(scene.group))
 
@@ -113,7 +147,8 @@ def commit_positions(group: Group) -> dict[str, Position]:
 
 
 def _run(scenario: Scenario, seed: int, console: Console) -> bool:
-    settings = settings_of_run(f"drill-{scenario.name}-{seed}")
+    changes = {} if scenario.lease_ms is None else {"lease_ms": scenario.lease_ms}
+    settings = settings_of_run(f"drill-{scenario.name}-{seed}", None, **changes)
     console.print(Text(f"Drill {scenario.name}, seed {seed}: {scenario.summary}", style="bold"))
     verdict = run_once(scenario, settings, seed, console)
     console.print(_timeline(settings.data_dir))
@@ -134,9 +169,10 @@ def _history(directory: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def _listing() -> Table:
-    table = Table("Drill", "What happens", title="igq drill NAME [--repeat N] [--seed S]")
+    table = Table("Drill", "What happens", title="igq drill NAME | --all [--repeat N | --minutes M] [--seed S]")
     for scenario in SCENARIOS.values():
         table.add_row(scenario.name, scenario.summary)
+    table.add_row(RANDOM, "Several of these faults, composed from the seed; --minutes goes on with the next seeds.")
     return table
 
 

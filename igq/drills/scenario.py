@@ -7,12 +7,13 @@ from enum import Enum
 
 
 class Who(Enum):
-    """Which processes of the victim a step is about. The victim, a manager's name, is drawn from the seed."""
+    """Which processes a step is about: of the victim, a manager drawn from the seed, unless it says otherwise."""
 
     MANAGER = "the manager"
     AGENT = "its IGQ agent"
     PROGRAMS = "the putter and the consumers attached to it"
     EVERYTHING = "the manager, its agent and the programs attached to it"
+    RECOVERER = "the manager that recovers it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,27 +34,48 @@ class WaitForPuts:
 
 
 @dataclass(frozen=True, slots=True)
+class Draw:
+    """Draw another victim, for what happens from here on."""
+
+
+@dataclass(frozen=True, slots=True)
 class Hold:
-    """Have the victim's programs stop before a commit: their puts and gets stay uncommitted."""
+    """Have the victims' programs stop before a commit: their puts and gets stay uncommitted."""
+
+    managers: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """Let held programs try to commit."""
+    """Let the victim's held programs try to commit."""
+
+
+@dataclass(frozen=True, slots=True)
+class HoldBulk:
+    """A program attached to the victim puts so many messages, 10,000 in each unit of work, and commits none."""
+
+    messages: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseBulk:
+    """That program tries to commit: it must be refused, and nothing of its work may be left."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """SIGKILL."""
+    """SIGKILL, to the victims in one moment."""
 
     who: Who
+    managers: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """SIGSTOP."""
+    """SIGSTOP, to the victims in one moment."""
 
     who: Who
+    managers: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +93,26 @@ class WaitForBacklog:
 
 
 @dataclass(frozen=True, slots=True)
+class WaitForRecoverer:
+    """Wait until somebody resolves what the victim left, and catch it in the middle, if it can be caught."""
+
+
+@dataclass(frozen=True, slots=True)
 class WaitUntilRecovered:
     """Wait until everything that *who* left uncommitted is resolved."""
 
     who: Who
+    managers: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class WaitForRetry:
+    """Wait until the victim's agent, refused its connection tag, is in the state of retry."""
+
+
+@dataclass(frozen=True, slots=True)
+class LetLeasePass:
+    """Do nothing for longer than a lease."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +125,45 @@ class Start:
     """Start *who* again."""
 
     who: Who
+    managers: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class WaitForAgent:
     """Wait until a new agent has serialized and works."""
+
+
+@dataclass(frozen=True, slots=True)
+class KillRedis:
+    """SIGKILL to the embedded server, which is started again and reads its append-only file."""
+
+
+@dataclass(frozen=True, slots=True)
+class FlushScripts:
+    """SCRIPT FLUSH, so many times, while the load goes on."""
+
+    times: int
+
+
+@dataclass(frozen=True, slots=True)
+class AlterIgq:
+    """``ALTER QMGR IGQ(...)`` on the victim: whoever has a queue open through it must open it again."""
+
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class LimitMemory:
+    """Let Redis use no more memory than it uses now; or, with *is_lifted*, as much as it likes again."""
+
+    is_lifted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WaitForRefusal:
+    """Wait until a program was refused a call with *reason* since the last fault, if the load lasts so long."""
+
+    reason: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,16 +182,27 @@ Step = (
     StartGroup
     | StartLoad
     | WaitForPuts
+    | Draw
     | Hold
     | Release
+    | HoldBulk
+    | ReleaseBulk
     | Kill
     | Pause
     | Resume
     | WaitForBacklog
+    | WaitForRecoverer
     | WaitUntilRecovered
+    | WaitForRetry
+    | LetLeasePass
     | WaitUntilReady
     | Start
     | WaitForAgent
+    | KillRedis
+    | FlushScripts
+    | AlterIgq
+    | LimitMemory
+    | WaitForRefusal
     | ExpectInLog
     | Drain
 )
@@ -127,8 +210,15 @@ Step = (
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """A drill. ``summary`` is one sentence; what must hold at the end is always the same and is checked."""
+    """A drill. ``summary`` is one sentence; what must hold at the end is always the same and is checked.
+
+    Attributes:
+        lease_ms: the group's leases, where the settings' would be too short or too long for it.
+        load: how many times the usual load.
+    """
 
     name: str
     summary: str
     steps: tuple[Step, ...]
+    lease_ms: int | None = None
+    load: int = 1

@@ -2,27 +2,48 @@
 
 from __future__ import annotations
 
+import random
 from types import MappingProxyType
 
 from igq.drills.scenario import (
+    AlterIgq,
     Drain,
+    Draw,
     ExpectInLog,
+    FlushScripts,
     Hold,
+    HoldBulk,
     Kill,
+    KillRedis,
+    LetLeasePass,
+    LimitMemory,
     Pause,
     Release,
+    ReleaseBulk,
     Resume,
     Scenario,
     Start,
     StartGroup,
     StartLoad,
+    Step,
     WaitForAgent,
     WaitForBacklog,
     WaitForPuts,
+    WaitForRecoverer,
+    WaitForRefusal,
+    WaitForRetry,
     WaitUntilReady,
     WaitUntilRecovered,
     Who,
 )
+from sharedq.mqi.constants import MQRC
+
+#: Uncommitted messages whose recovery takes long enough to be caught in the middle.
+_BULK = 30_000
+_OBJECT_CHANGED = int(MQRC.OBJECT_CHANGED)
+_STORAGE_MEDIUM_FULL = int(MQRC.STORAGE_MEDIUM_FULL)
+
+_TOGGLED: tuple[Step, ...] = (AlterIgq("DISABLED"), WaitForRefusal(_OBJECT_CHANGED), AlterIgq("ENABLED"))
 
 _ALL = (
     Scenario(
@@ -109,7 +130,218 @@ _ALL = (
             Drain(),
         ),
     ),
+    Scenario(
+        "kill-several-managers",
+        "Two managers die in one moment with everything attached to them, in the middle of their units of work; the "
+        "third one recovers both.",
+        (
+            StartGroup(),
+            StartLoad(),
+            WaitForPuts(0.4),
+            Hold(managers=2),
+            Kill(Who.EVERYTHING, managers=2),
+            WaitUntilRecovered(Who.MANAGER, managers=2),
+            Start(Who.EVERYTHING, managers=2),
+            WaitForAgent(),
+            Drain(),
+        ),
+    ),
+    Scenario(
+        "kill-recoverer",
+        "A manager dies with large units of work open, and the peer that recovers them dies in the middle of that: "
+        "another one takes over, and nothing is undone twice.",
+        (
+            StartGroup(),
+            StartLoad(),
+            WaitForPuts(0.3),
+            Hold(),
+            HoldBulk(_BULK),
+            Kill(Who.EVERYTHING),
+            WaitForRecoverer(),
+            Kill(Who.RECOVERER),
+            WaitUntilRecovered(Who.MANAGER),
+            WaitUntilRecovered(Who.RECOVERER),
+            ReleaseBulk(),
+            Start(Who.EVERYTHING),
+            Start(Who.RECOVERER),
+            WaitForAgent(),
+            Drain(),
+        ),
+    ),
+    Scenario(
+        "last-manager",
+        "All managers die with everything attached to them; one that is started again, alone, recovers itself and the "
+        "others.",
+        (
+            StartGroup(),
+            StartLoad(),
+            WaitForPuts(0.4),
+            Hold(managers=3),
+            Kill(Who.EVERYTHING, managers=3),
+            Start(Who.MANAGER),
+            WaitUntilRecovered(Who.MANAGER, managers=3),
+            Start(Who.EVERYTHING, managers=3),
+            WaitForAgent(),
+            Drain(),
+        ),
+    ),
+    Scenario(
+        "slow-recovery",
+        "A failed manager restarts before its peer, stopped in the middle, has recovered it: its agent and programs "
+        "are refused their connection tags until that is done, so nothing committed overtakes what is recovered.",
+        (
+            StartGroup(),
+            StartLoad(),
+            WaitForPuts(0.3),
+            Hold(),
+            HoldBulk(_BULK),
+            Kill(Who.EVERYTHING),
+            WaitForRecoverer(),
+            Pause(Who.RECOVERER),
+            Start(Who.EVERYTHING),
+            WaitForRetry(),
+            ExpectInLog("CSQM065E"),
+            Resume(Who.RECOVERER),
+            WaitUntilRecovered(Who.MANAGER),
+            ReleaseBulk(),
+            WaitForAgent(),
+            Drain(),
+        ),
+        # The claim of the one that is stopped must last until the failed manager is back.
+        lease_ms=30_000,
+    ),
+    Scenario(
+        "pause-agent",
+        "An IGQ agent is stopped for longer than a lease while messages for its manager arrive, and goes on.",
+        (
+            StartGroup(),
+            StartLoad(),
+            WaitForPuts(0.2),
+            Pause(Who.AGENT),
+            LetLeasePass(),
+            Resume(Who.AGENT),
+            Drain(),
+        ),
+    ),
+    Scenario(
+        "pause-application",
+        "The programs of one manager are stopped past their leases with uncommitted puts and gets; what they try to "
+        "commit afterwards must come to nothing.",
+        (
+            StartGroup(),
+            StartLoad(),
+            WaitForPuts(0.4),
+            Hold(),
+            Pause(Who.PROGRAMS),
+            WaitUntilRecovered(Who.PROGRAMS),
+            Resume(Who.PROGRAMS),
+            Release(),
+            Drain(),
+        ),
+    ),
+    Scenario(
+        "kill-redis",
+        "The embedded server is killed under load, twice, and comes back with everything it acknowledged.",
+        (StartGroup(), StartLoad(), WaitForPuts(0.2), KillRedis(), WaitForPuts(0.5), KillRedis(), Drain()),
+    ),
+    Scenario(
+        "script-flush",
+        "Redis forgets its scripts again and again while everybody calls them.",
+        (StartGroup(), StartLoad(), WaitForPuts(0.1), FlushScripts(100), Drain()),
+        load=2,
+    ),
+    Scenario(
+        "igq-toggle",
+        "Intra-group queuing is disabled and enabled again while programs put through it: their handles become invalid "
+        "(2041), and what was put before, or is put afterwards, arrives once and in order.",
+        (
+            StartGroup(),
+            StartLoad(),
+            WaitForPuts(0.1),
+            *_TOGGLED,
+            Draw(),
+            *_TOGGLED,
+            Draw(),
+            *_TOGGLED,
+            Drain(),
+        ),
+        load=2,
+    ),
+    Scenario(
+        "memory-full",
+        "Redis may use no more memory: puts are refused (2192), nothing is half done, and getting goes on.",
+        (
+            StartGroup(),
+            StartLoad(),
+            WaitForPuts(0.1),
+            LimitMemory(),
+            WaitForRefusal(_STORAGE_MEDIUM_FULL),
+            LimitMemory(is_lifted=True),
+            WaitForPuts(0.5),
+            LimitMemory(),
+            WaitForRefusal(_STORAGE_MEDIUM_FULL),
+            LimitMemory(is_lifted=True),
+            Drain(),
+        ),
+        load=2,
+    ),
 )
 
 #: Name -> scenario.
 SCENARIOS = MappingProxyType({scenario.name: scenario for scenario in _ALL})
+
+#: What a random drill is made of. Each begins and ends with everybody at work.
+_BLOCKS: tuple[tuple[Step, ...], ...] = (
+    (
+        Hold(),
+        Kill(Who.MANAGER),
+        WaitUntilRecovered(Who.MANAGER),
+        Release(),
+        Start(Who.MANAGER),
+        WaitForAgent(),
+    ),
+    (Hold(), Kill(Who.EVERYTHING), WaitUntilRecovered(Who.MANAGER), Start(Who.EVERYTHING), WaitForAgent()),
+    (Hold(), Kill(Who.EVERYTHING), Start(Who.EVERYTHING), WaitUntilRecovered(Who.MANAGER), WaitForAgent()),
+    (
+        Hold(managers=2),
+        Kill(Who.EVERYTHING, managers=2),
+        WaitUntilRecovered(Who.MANAGER, managers=2),
+        Start(Who.EVERYTHING, managers=2),
+        WaitForAgent(),
+    ),
+    (
+        Hold(managers=3),
+        Kill(Who.EVERYTHING, managers=3),
+        Start(Who.MANAGER),
+        WaitUntilRecovered(Who.MANAGER, managers=3),
+        Start(Who.EVERYTHING, managers=3),
+        WaitForAgent(),
+    ),
+    (WaitForAgent(), Kill(Who.AGENT), WaitForAgent(), ExpectInLog("CSQM067E")),
+    (WaitForAgent(), Pause(Who.AGENT), LetLeasePass(), Resume(Who.AGENT)),
+    (Hold(), Kill(Who.PROGRAMS), WaitUntilRecovered(Who.PROGRAMS), Start(Who.PROGRAMS)),
+    (Hold(), Pause(Who.PROGRAMS), WaitUntilRecovered(Who.PROGRAMS), Resume(Who.PROGRAMS), Release()),
+    (
+        Hold(),
+        Pause(Who.EVERYTHING),
+        WaitUntilRecovered(Who.MANAGER),
+        Resume(Who.EVERYTHING),
+        Release(),
+        WaitUntilReady(),
+        WaitForAgent(),
+    ),
+    (FlushScripts(20),),
+    _TOGGLED,
+    (LimitMemory(), WaitForRefusal(_STORAGE_MEDIUM_FULL), LimitMemory(is_lifted=True)),
+)
+#: Faults of a random drill.
+_FAULTS = 4
+
+
+def random_scenario(seed: int) -> Scenario:
+    """A scenario composed from the seed: the same one for the same seed."""
+    generator = random.Random(seed)
+    steps: list[Step] = [StartGroup(), WaitForAgent(), StartLoad()]
+    for number in range(_FAULTS):
+        steps += [WaitForPuts((number + 0.5) / (_FAULTS + 1)), Draw(), *generator.choice(_BLOCKS)]
+    return Scenario("random", "Faults as the seed composes them.", (*steps, Drain()), load=2)

@@ -2,34 +2,58 @@
 
 from __future__ import annotations
 
+import random
 import signal
 from collections.abc import Callable
 from functools import singledispatchmethod
 
+from igq.drills import faults
 from igq.drills import scenario as steps
+from igq.drills.bulk import Bulk
 from igq.drills.scenario import Step, Who
 from igq.errors import CommandError
 from igq.load.children import Child
 from igq.load.departures import QMGRS
 from igq.load.scene import Scene
-from igq.load.view import working_agent
-from igq.load.waits import wait_for_agent, wait_for_backlog, wait_for_puts, wait_until_delivered, wait_until_recovered
+from igq.load.view import agent_state, working_agent
+from igq.load.waits import (
+    catch_recoverer,
+    wait_for_agent,
+    wait_for_backlog,
+    wait_for_puts,
+    wait_until_delivered,
+    wait_until_recovered,
+)
+
+_RETRY_TIMEOUT_S = 60.0
 
 
 class Stage:
     """One run of a scenario.
 
     Args:
-        victim: the manager that faults happen to.
+        generator: draws the victims.
         messages: how many are put in all.
-        say: takes a sentence about what is done.
+        say: takes the name of a manager and a sentence about what is done.
     """
 
-    def __init__(self, scene: Scene, victim: str, messages: int, say: Callable[[str], None]) -> None:
-        self._scene, self._victim, self._messages, self._say = scene, victim, messages, say
-        self._incarnation = ""
+    def __init__(
+        self, scene: Scene, generator: random.Random, messages: int, say: Callable[[str, str], None]
+    ) -> None:
+        self._scene, self._generator, self._messages, self._say = scene, generator, messages, say
+        self._drawn = self._draw()
+        self._recoverer = ""
+        self._incarnations: dict[str, str] = {}
         self._owners: list[str] = []
-        self._agent_pid = 0
+        self._agents: dict[str, int] = {}
+        self._bulk: Bulk | None = None
+        #: Interruptions of programs before the latest fault.
+        self._known_interruptions = 0
+
+    @property
+    def victim(self) -> str:
+        """The manager that faults happen to, or the first of several."""
+        return self._drawn[0]
 
     @singledispatchmethod
     def do(self, step: Step) -> None:
@@ -59,70 +83,160 @@ class Stage:
         wait_for_puts(self._scene, int(self._messages * step.part))
 
     @do.register
-    def _(self, _step: steps.Hold) -> None:
+    def _(self, _step: steps.Draw) -> None:
+        self._drawn = self._draw()
+
+    # -- what is under way when a fault comes ----------------------------------------------------------------------
+
+    @do.register
+    def _(self, step: steps.Hold) -> None:
         scene = self._scene
-        puts, gets = scene.hold(scene.programs_of(self._victim))
-        self._tell("held", f"{puts} uncommitted puts, {gets} uncommitted gets")
+        programs = [program for qmgr in self._drawn[: step.managers] for program in scene.programs_of(qmgr)]
+        puts, gets = scene.hold(programs)
+        self._tell("held", f"{puts} uncommitted puts, {gets} uncommitted gets", step.managers)
 
     @do.register
     def _(self, _step: steps.Release) -> None:
-        self._scene.release(self._scene.programs_of(self._victim))
+        self._scene.release(self._scene.programs_of(self.victim))
         self._tell("released")
 
     @do.register
+    def _(self, step: steps.HoldBulk) -> None:
+        self._bulk = Bulk(self._scene.group, self.victim, self._scene.settings.default_structure)
+        self._bulk.put(step.messages)
+        self._tell("held", f"{step.messages} uncommitted puts in bulk")
+
+    @do.register
+    def _(self, _step: steps.ReleaseBulk) -> None:
+        assert self._bulk is not None
+        self._bulk.must_be_lost()
+        self._tell("released", "the commit of the bulk is refused, and nothing of it is left")
+
+    # -- processes -------------------------------------------------------------------------------------------------
+
+    @do.register
     def _(self, step: steps.Kill) -> None:
-        self._remember()
-        children = self._children(step.who)
-        self._tell("killed", step.who.value)
+        self._remember(step.managers)
+        children = self._children(step.who, step.managers)
+        self._tell("killed", step.who.value, step.managers)
         if step.who is Who.AGENT:
-            self._scene.signal_agent(self._agent_pid, signal.SIGKILL)
+            self._scene.signal_agent(self._agents[self.victim], signal.SIGKILL)
         else:
             # The agent goes with its manager: the kernel ends it when its parent ends.
             self._scene.kill(children)
 
     @do.register
     def _(self, step: steps.Pause) -> None:
-        self._remember()
-        self._scene.forget_ready(self._victim)
-        self._signal(step.who, signal.SIGSTOP)
-        self._tell("paused", step.who.value)
+        self._remember(step.managers)
+        if step.who in (Who.MANAGER, Who.EVERYTHING):
+            for qmgr in self._drawn[: step.managers]:
+                self._scene.forget_ready(qmgr)
+        self._signal(step.who, step.managers, signal.SIGSTOP)
+        self._tell("paused", step.who.value, step.managers)
 
     @do.register
     def _(self, step: steps.Resume) -> None:
-        self._signal(step.who, signal.SIGCONT)
+        self._signal(step.who, 1, signal.SIGCONT)
         self._tell("resumed", step.who.value)
+
+    @do.register
+    def _(self, step: steps.Start) -> None:
+        managers = [self._recoverer] if step.who is Who.RECOVERER else self._drawn[: step.managers]
+        if step.who in (Who.MANAGER, Who.EVERYTHING, Who.RECOVERER):
+            # One that was not caught runs on.
+            self._scene.start_managers([qmgr for qmgr in managers if not self._scene.managers[qmgr].is_running])
+        if step.who in (Who.PROGRAMS, Who.EVERYTHING):
+            for qmgr in managers:
+                self._scene.start_programs(qmgr)
+        self._tell("restarted", step.who.value, step.managers)
+
+    # -- Redis and definitions -------------------------------------------------------------------------------------
+
+    @do.register
+    def _(self, _step: steps.KillRedis) -> None:
+        pid = faults.kill_server(self._scene)
+        self._tell("redis_killed", f"pid {pid}, and another one serves")
+
+    @do.register
+    def _(self, step: steps.FlushScripts) -> None:
+        faults.flush_scripts(self._scene, step.times)
+        self._tell("scripts_flushed", f"{step.times} times")
+
+    @do.register
+    def _(self, step: steps.AlterIgq) -> None:
+        self._known_interruptions = len(self._scene.watch.interruptions)
+        self._tell("altered", f"IGQ({step.value})")
+        faults.alter_igq(self._scene, self.victim, step.value)
+
+    @do.register
+    def _(self, step: steps.LimitMemory) -> None:
+        self._known_interruptions = len(self._scene.watch.interruptions)
+        limit = faults.limit_memory(self._scene, is_lifted=step.is_lifted)
+        self._tell("memory_limited", f"{limit} bytes" if limit else "no more")
+
+    # -- waiting ---------------------------------------------------------------------------------------------------
 
     @do.register
     def _(self, step: steps.WaitForBacklog) -> None:
         self._tell("backlog", f"{wait_for_backlog(self._scene, step.messages)} messages on the transmit queue")
 
     @do.register
+    def _(self, _step: steps.WaitForRecoverer) -> None:
+        found = catch_recoverer(self._scene, self._incarnations[self.victim])
+        self._recoverer = found.by
+        self._incarnations[found.by] = self._scene.incarnation(found.by)
+        self._tell("caught", f"{found.by} recovers, {found.state}, {found.messages} messages so far")
+
+    @do.register
     def _(self, step: steps.WaitUntilRecovered) -> None:
-        owners = self._owners if step.who is Who.PROGRAMS else [self._incarnation]
+        owners = [self._incarnations[qmgr] for qmgr in self._drawn[: step.managers]]
+        if step.who is Who.PROGRAMS:
+            owners = self._owners
+        elif step.who is Who.RECOVERER:
+            owners = [self._incarnations[self._recoverer]]
         for owner in owners:
             wait_until_recovered(self._scene, owner)
 
     @do.register
     def _(self, _step: steps.WaitUntilReady) -> None:
-        self._scene.wait_until_ready([self._victim])
+        self._scene.wait_until_ready([self.victim])
         self._tell("joined_again")
 
     @do.register
-    def _(self, step: steps.Start) -> None:
-        if step.who in (Who.MANAGER, Who.EVERYTHING):
-            self._scene.start_managers([self._victim])
-        if step.who in (Who.PROGRAMS, Who.EVERYTHING):
-            self._scene.start_programs(self._victim)
-        self._tell("restarted", step.who.value)
-
-    @do.register
     def _(self, _step: steps.WaitForAgent) -> None:
-        pid = wait_for_agent(self._scene, self._victim, self._agent_pid)
+        pid = wait_for_agent(self._scene, self.victim, self._agents.get(self.victim, 0))
         self._tell("serialized", f"IGQ agent, pid {pid}")
 
     @do.register
+    def _(self, _step: steps.WaitForRetry) -> None:
+        scene = self._scene
+        scene.watch.wait(
+            lambda: agent_state(scene.group, self.victim).get("state") == "RETRY",
+            f"the IGQ agent of {self.victim} to be refused its tag",
+            _RETRY_TIMEOUT_S,
+            asks_group=True,
+        )
+        self._tell("refused", str(agent_state(scene.group, self.victim).get("last_error", "")))
+
+    @do.register
+    def _(self, _step: steps.LetLeasePass) -> None:
+        self._scene.watch.wait_a_while(lambda: False, 1.2 * self._scene.settings.lease_ms / 1000)
+
+    @do.register
+    def _(self, step: steps.WaitForRefusal) -> None:
+        watch = self._scene.watch
+        watch.wait(
+            lambda: step.reason in watch.interruptions[self._known_interruptions :] or self._scene.is_all_put(),
+            f"a program to be refused with {step.reason}",
+            _RETRY_TIMEOUT_S,
+            moves=self._scene.put,
+        )
+        count = watch.interruptions[self._known_interruptions :].count(step.reason)
+        self._tell("refused", f"{count} calls with {step.reason}")
+
+    @do.register
     def _(self, step: steps.ExpectInLog) -> None:
-        log = self._scene.settings.data_dir / f"{self._victim}.log"
+        log = self._scene.settings.data_dir / f"{self.victim}.log"
         if step.message_id not in log.read_text(encoding="utf-8"):
             raise CommandError(f"{log} has no {step.message_id}")
 
@@ -134,29 +248,41 @@ class Stage:
         self._tell("drained")
         scene.stop_managers()
 
-    def _remember(self) -> None:
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _draw(self) -> list[str]:
+        return self._generator.sample(QMGRS, len(QMGRS))
+
+    def _remember(self, managers: int) -> None:
         """What later steps must know about processes that are about to be gone."""
         scene = self._scene
-        self._incarnation = scene.incarnation(self._victim)
-        # What a held program holds is recovered under the token of its process.
-        programs = [program for program in scene.programs_of(self._victim) if program.name in scene.watch.holding]
-        self._owners = [program.owner.rpartition(".")[0] for program in programs]
-        self._agent_pid = working_agent(scene.group, self._victim) or self._agent_pid
+        self._owners = []
+        for qmgr in self._drawn[:managers]:
+            self._incarnations[qmgr] = scene.incarnation(qmgr)
+            # What a held program holds is recovered under the token of its process.
+            programs = [program for program in scene.programs_of(qmgr) if program.name in scene.watch.holding]
+            self._owners += [program.owner.rpartition(".")[0] for program in programs]
+            self._agents[qmgr] = working_agent(scene.group, qmgr) or self._agents.get(qmgr, 0)
 
-    def _children(self, who: Who) -> list[Child]:
+    def _children(self, who: Who, managers: int) -> list[Child]:
+        if who is Who.RECOVERER:
+            return [self._scene.managers[self._recoverer]]
         found: list[Child] = []
-        if who in (Who.MANAGER, Who.EVERYTHING):
-            found.append(self._scene.managers[self._victim])
-        if who in (Who.PROGRAMS, Who.EVERYTHING):
-            found.extend(self._scene.programs_of(self._victim))
+        for qmgr in self._drawn[:managers]:
+            if who in (Who.MANAGER, Who.EVERYTHING):
+                found.append(self._scene.managers[qmgr])
+            if who in (Who.PROGRAMS, Who.EVERYTHING):
+                found.extend(self._scene.programs_of(qmgr))
         return found
 
-    def _signal(self, who: Who, number: int) -> None:
-        for child in self._children(who):
+    def _signal(self, who: Who, managers: int, number: int) -> None:
+        for child in self._children(who, managers):
             child.signal(number)
         if who in (Who.AGENT, Who.EVERYTHING):
-            self._scene.signal_agent(self._agent_pid, number)
+            for qmgr in self._drawn[:managers]:
+                self._scene.signal_agent(self._agents[qmgr], number)
 
-    def _tell(self, event: str, detail: str = "") -> None:
-        self._scene.timeline.add(event, self._victim, by="drill", detail=detail)
-        self._say(f"{event.replace('_', ' ')}: {detail}" if detail else event.replace("_", " "))
+    def _tell(self, event: str, detail: str = "", managers: int = 1) -> None:
+        names = ", ".join(self._drawn[:managers])
+        self._scene.timeline.add(event, names, by="drill", detail=detail)
+        self._say(names, f"{event.replace('_', ' ')}: {detail}" if detail else event.replace("_", " "))

@@ -13,6 +13,8 @@ import threading
 import time
 from typing import Any
 
+from sharedq.mqi.errors import MQIError
+
 #: Seconds between two reports of progress.
 _PROGRESS_S = 0.2
 
@@ -53,10 +55,10 @@ class Control:
             sys.stdout.write(json.dumps({"event": event, **details}) + "\n")
             sys.stdout.flush()
 
-    def tell_interruption(self, error: Exception) -> None:
+    def tell_interruption(self, error: MQIError) -> None:
         """Say that the connection is lost, or of no use, and that another one is tried."""
         print(f"connecting again: {error}", file=sys.stderr, flush=True)
-        self.tell("interrupted", reason=str(error))
+        self.tell("interrupted", reason=str(error), code=int(error.reason))
 
     def _listen(self) -> None:
         for line in sys.stdin:

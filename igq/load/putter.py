@@ -9,6 +9,8 @@ committed together or not at all. IBM MQ's documentation restarts a program that
 from __future__ import annotations
 
 import json
+import random
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -24,6 +26,11 @@ from sharedq.mqi.constants import MQRC, GetOption, MatchOption, OpenOption, Pers
 from sharedq.mqi.structures import MQMD
 
 STATUS_QUEUE = "DEMO.STATUS"
+#: Its unit of work is backed out; what is in the way passes, or is healed by opening the queues again.
+_TRY_AGAIN = frozenset(
+    {MQRC.BACKED_OUT, MQRC.OBJECT_CHANGED, MQRC.UNKNOWN_REMOTE_Q_MGR, MQRC.STORAGE_MEDIUM_FULL}
+)
+_TRY_AGAIN_S = 0.2
 
 
 class Putter:
@@ -52,9 +59,11 @@ class Putter:
                 self._control.tell("finished")
                 return
             except MQIError as error:
-                if not is_passing(error) and error.reason != MQRC.BACKED_OUT:
+                if not is_passing(error) and error.reason not in _TRY_AGAIN:
                     raise
                 self._control.tell_interruption(error)
+                if error.reason in _TRY_AGAIN:
+                    time.sleep(_TRY_AGAIN_S * (0.5 + random.random()))
 
     def _put_rest(self, connection: QueueManagerConnection) -> None:
         qmgr = self._options.qmgr

@@ -1,4 +1,4 @@
-"""The queues of a run, defined by MQSC as an administrator would."""
+"""The queues of a run, defined by MQSC as an administrator would; other MQSC of a run."""
 
 from __future__ import annotations
 
@@ -12,11 +12,17 @@ from igq.mqsc.executor import run as run_mqsc
 from sharedq.group import Group
 from sharedq.objects.repository import Repository
 
+#: Takes what is put in bulk, and never committed.
+BULK_QUEUE = "BULK"
+
 _SHARED_MQSC = f"""
 DEFINE QLOCAL({SHARED_QUEUE}) QSGDISP(SHARED) CFSTRUCT({{structure}}) DEFPSIST(YES) MSGDLVSQ(FIFO) +
        DESCR('Departures, drained by all managers together') REPLACE
 DEFINE QLOCAL({STATUS_QUEUE}) QSGDISP(SHARED) CFSTRUCT({{structure}}) DEFPSIST(YES) +
        DESCR('How far each putting program has come') REPLACE
+"""
+_BULK_MQSC = f"""
+DEFINE QLOCAL({BULK_QUEUE}) QSGDISP(SHARED) CFSTRUCT({{structure}}) DEFPSIST(YES) REPLACE
 """
 _PRIVATE_MQSC = f"""
 DEFINE QLOCAL({PRIVATE_QUEUE}) QSGDISP(QMGR) DEFPSIST(YES) MSGDLVSQ(FIFO) +
@@ -31,12 +37,28 @@ def define_queues(group: Group, structure: str) -> None:
         CommandError: a definition was refused.
         MQIError: 2009, Redis cannot be reached.
     """
-    _run(group, QMGRS[0], _SHARED_MQSC.format(structure=structure))
+    do_mqsc(group, QMGRS[0], _SHARED_MQSC.format(structure=structure))
     for name in QMGRS:
-        _run(group, name, _PRIVATE_MQSC)
+        do_mqsc(group, name, _PRIVATE_MQSC)
 
 
-def _run(group: Group, qmgr: str, text: str) -> None:
+def define_bulk_queue(group: Group, structure: str) -> None:
+    """Define the queue for what is put in bulk.
+
+    Raises:
+        CommandError: the definition was refused.
+        MQIError: 2009, Redis cannot be reached.
+    """
+    do_mqsc(group, QMGRS[0], _BULK_MQSC.format(structure=structure))
+
+
+def do_mqsc(group: Group, qmgr: str, text: str) -> None:
+    """Run MQSC commands at a manager.
+
+    Raises:
+        CommandError: one was refused.
+        MQIError: 2009, Redis cannot be reached.
+    """
     out = io.StringIO()
     if run_mqsc(text.splitlines(), Repository(group, qmgr), out):
-        raise CommandError(f"the queues of {qmgr} cannot be defined: {' '.join(out.getvalue().split())}")
+        raise CommandError(f"MQSC is refused at {qmgr}: {' '.join(out.getvalue().split())}")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from igq.load.plan import PRIVATE_QUEUE, SHARED_QUEUE
 from recovery.report import Recovery, recoveries
@@ -45,11 +46,16 @@ def recovery_of(group: Group, owner: str) -> Recovery | None:
     return covering[-1] if covering else None
 
 
-def working_agent(group: Group, qmgr: str) -> int:
-    """Process id of the manager's agent if it works, else 0; as the agent last reported."""
+def agent_state(group: Group, qmgr: str) -> Mapping[str, Any]:
+    """What the manager's agent last reported; empty when there was none yet."""
     key = group.keys.agents
     text = group.command(key, "HGET", key, qmgr)
-    state = json.loads(text) if text else {}
+    return json.loads(text) if text else {}
+
+
+def working_agent(group: Group, qmgr: str) -> int:
+    """Process id of the manager's agent if it works, else 0; as the agent last reported."""
+    state = agent_state(group, qmgr)
     return int(state["pid"]) if state.get("state") == "RUNNING" else 0
 
 

@@ -5,11 +5,15 @@ All of them raise `CommandError` with one line when what they wait for does not 
 
 from __future__ import annotations
 
+import time
+
+from igq.errors import CommandError
 from igq.load.scene import Scene
 from igq.load.view import recovery_of, working_agent
 from recovery.report import Recovery
 
 _RECOVERY_TIMEOUT_S = 120.0
+_CATCH_S = 0.002
 #: A load of which nothing moves for so long has come to a halt. Slow is not wrong; what is lost shows in the end.
 _STALLED_S = 120.0
 
@@ -78,6 +82,18 @@ def wait_until_recovered(scene: Scene, owner: str) -> Recovery:
             name.replace(" ", "_"), qmgr, by=recovery.by, detail=detail if is_end else recovery.failed, t_ms=at_ms
         )
     return recovery
+
+
+def catch_recoverer(scene: Scene, owner: str) -> Recovery:
+    """The recovery of *owner* as soon as it resolves units of work, or when it is over if it was too quick."""
+    until_s = time.monotonic() + _RECOVERY_TIMEOUT_S
+    while time.monotonic() < until_s:
+        recovery = recovery_of(scene.group, owner)
+        if recovery is not None and recovery.state in ("RESOLVING", "RESOLVED"):
+            return recovery
+        # Looked at more often than a wait does: this is to be caught in the middle.
+        time.sleep(_CATCH_S)
+    raise CommandError(f"waited {_RECOVERY_TIMEOUT_S:g} s in vain for the recovery of {owner}")
 
 
 def wait_for_agent(scene: Scene, qmgr: str, not_pid: int) -> int:

@@ -23,6 +23,7 @@ class Watch:
         ready: managers that have said that they are ready.
         finished: programs that have done all they had to.
         holding: programs that wait before a commit, with the numbers of uncommitted puts and gets.
+        interruptions: reason codes of the calls because of which programs had to connect again.
 
     Args:
         directory: of the logs, for messages.
@@ -34,6 +35,7 @@ class Watch:
         self.ready: set[str] = set()
         self.finished: set[str] = set()
         self.holding: dict[str, Mapping[str, int]] = {}
+        self.interruptions: list[int] = []
         self._directory, self._look = directory, look
         self._looked_s = 0.0
 
@@ -121,6 +123,8 @@ class Watch:
             child.is_expected_to_end = True
         elif event.kind == "holding":
             self.holding[name] = event.details
+        elif event.kind == "interrupted":
+            self.interruptions.append(int(event.details["code"]))
         elif event.kind == "ended" and not child.is_expected_to_end:
             status = event.details["status"]
             raise CommandError(f"{name} ended by itself with status {status}: {child.last_error or 'it said nothing'}")

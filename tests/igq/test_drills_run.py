@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-import pytest
+from pathlib import Path
 
-from igq.drills.run import drill
-from igq.drills.scenario import Drain, StartGroup
-from igq.drills.scenarios import SCENARIOS
+import pytest
+from rich.console import Console
+
+from config.settings import Settings
+from igq.drills.run import RANDOM, drill, run_once
+from igq.drills.scenario import Drain, Kill, LimitMemory, Pause, Resume, Start, StartGroup
+from igq.drills.scenarios import SCENARIOS, random_scenario
 from igq.errors import CommandError
+
+#: Drills that start no manager anew: each takes some seconds, most of it the group's start.
+QUICK = ("script-flush", "igq-toggle", "memory-full", "kill-redis")
 
 
 def test_the_drills_that_are_promised_are_there() -> None:
-    assert {"kill-manager", "kill-agent", "kill-application", "pause-manager"} <= SCENARIOS.keys()
+    wanted = "kill-manager kill-several-managers kill-recoverer last-manager slow-recovery pause-manager kill-agent "
+    wanted += "pause-agent kill-application pause-application kill-redis script-flush igq-toggle memory-full"
+    assert set(wanted.split()) <= SCENARIOS.keys()
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
@@ -24,9 +33,42 @@ def test_every_drill_starts_its_group_and_drains_it(name: str) -> None:
 def test_without_a_name_the_drills_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert drill(None) == 0
     listed = capsys.readouterr().out
-    assert all(name in listed for name in SCENARIOS)
+    assert all(name in listed for name in [*SCENARIOS, RANDOM])
 
 
 def test_an_unknown_drill_is_refused_with_the_names_there_are() -> None:
     with pytest.raises(CommandError, match="there is no drill kill-time; there are kill-manager"):
         drill("kill-time")
+
+
+def test_all_and_a_name_contradict_each_other() -> None:
+    with pytest.raises(CommandError, match="--all and kill-agent: one of them"):
+        drill("kill-agent", runs_all=True)
+
+
+def test_a_random_drill_is_the_same_for_the_same_seed() -> None:
+    assert random_scenario(7) == random_scenario(7)
+    assert len({random_scenario(seed).steps for seed in range(20)}) > 10
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_random_drill_leaves_everything_at_work(seed: int) -> None:
+    steps = random_scenario(seed).steps
+    assert isinstance(steps[0], StartGroup)
+    assert isinstance(steps[-1], Drain)
+    assert sum(isinstance(step, Pause) for step in steps) == sum(isinstance(step, Resume) for step in steps)
+    limits = [step.is_lifted for step in steps if isinstance(step, LimitMemory)]
+    assert limits == [False, True] * (len(limits) // 2)
+    for position, step in enumerate(steps):
+        # An agent is started again by its manager.
+        if isinstance(step, Kill) and step.who.name != "AGENT":
+            assert Start(step.who, step.managers) in steps[position:]
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("name", QUICK)
+def test_a_drill_loses_doubles_and_reorders_nothing(name: str, tmp_path: Path) -> None:
+    settings = Settings(data_dir=tmp_path)
+    verdict = run_once(SCENARIOS[name], settings, seed=1, console=Console(quiet=True), departures=150)
+    assert verdict.problems == {kind: [] for kind in verdict.problems}
+    assert verdict.delivered == verdict.expected > 0

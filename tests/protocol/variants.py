@@ -1,0 +1,81 @@
+"""Deliberately broken variants of the protocol, one or more for each invariant, and what each of them breaks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tests.protocol.world import LARGE, LATE, SPANNING, Rules, Scenario
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """The protocol with *rules*; ``breaks`` names the property that must be found violated in *scenario*."""
+
+    name: str
+    breaks: str
+    scenario: Scenario
+    rules: Rules
+
+
+VARIANTS = (
+    Variant(
+        "an effect and its record are two scripts",
+        "1. One state, one script",
+        SPANNING,
+        Rules(effect_and_record_change_together=False),
+    ),
+    Variant(
+        "scripts do not look their caller up", "2. Fencing", SPANNING, Rules(scripts_look_their_caller_up=False)
+    ),
+    Variant(
+        "entering a structure is not checked again",
+        "2. Fencing",
+        LATE,
+        Rules(entering_is_checked_again=False),
+    ),
+    Variant(
+        "a structure is not marked, and entering it not checked again",
+        "2. Fencing",
+        SPANNING,
+        Rules(structures_are_marked=False, entering_is_checked_again=False),
+    ),
+    Variant(
+        "the recoverer shuts V out of the administration structure last",
+        "3. One decision",
+        SPANNING,
+        Rules(recoverer_shuts_out_before_it_looks=False),
+    ),
+    Variant("a structure applies before the decision", "3. One decision", SPANNING, Rules(decision_comes_first=False)),
+    Variant(
+        "a chunk does not say that the rest is decided",
+        "3. One decision",
+        LARGE,
+        Rules(large_unit_remembers_its_decision=False),
+    ),
+    Variant("a unit of work ends in one call", "4. Bounded scripts", LARGE, Rules(work_is_done_in_chunks=False)),
+    Variant(
+        "what comes back goes to the end", "5. Position", SPANNING, Rules(backout_returns_to_the_place=False)
+    ),
+    Variant(
+        "the claim frees the tag",
+        "6. Sequence under failure",
+        SPANNING,
+        Rules(tag_waits_for_the_last_step=False),
+    ),
+    Variant("the recovery keeps the tag", "rest", LARGE, Rules(recovery_frees_the_tag=False)),
+    Variant(
+        "success is told before it is decided",
+        "7. Acknowledged means kept",
+        SPANNING,
+        Rules(success_is_told_last=False),
+    ),
+    Variant(
+        "an effect and its record are two scripts", "8. Once", SPANNING, Rules(effect_and_record_change_together=False)
+    ),
+    Variant(
+        "a lost reply is told as a failure", "9. Three outcomes", SPANNING, Rules(lost_reply_is_unknown=False)
+    ),
+    Variant(
+        "a call whose reply is lost is sent again", "9. Three outcomes", SPANNING, Rules(calls_are_sent_once=False)
+    ),
+)
