@@ -11,7 +11,7 @@ from igq.agent.reporting import AgentState, Reporter
 from igq.agent.retry import Retries, Trouble, retrying
 from igq.agent.transmit_queue import TransmitQueue, as_trouble
 from igq.agent.wake import wake_key
-from sharedq.connection import Connection, tag_argument
+from sharedq.connection import RESERVED_TAG, Connection, tag_argument
 from sharedq.group import Group
 from sharedq.kept_process import KeptProcess
 from sharedq.link import Link
@@ -81,7 +81,7 @@ class Agent:
     def _serialize(self) -> Connection:
         """MQCONNX with the agent's connection tag: refused while its predecessor's work is recovered."""
         qmgr = self._process.qmgr
-        tag = tag_argument(qmgr, f"CSQ-IGQ-AGENT-{qmgr}".encode(), ConnectOption.SERIALIZE_CONN_TAG_QSG)
+        tag = tag_argument(qmgr, RESERVED_TAG + f"-IGQ-AGENT-{qmgr}".encode(), ConnectOption.SERIALIZE_CONN_TAG_QSG)
         try:
             return Connection(self._group, self._process, tag=tag, appl_name=APPL_NAME, is_internal=True)
         except MQIError as error:
