@@ -41,8 +41,11 @@ _NOT_FOR_REMOTE = (
 _TAKES = OpenOption.INPUT_AS_Q_DEF | OpenOption.INPUT_SHARED | OpenOption.INPUT_EXCLUSIVE | OpenOption.BROWSE
 
 
-def open_queue(connection: Connection, od: MQOD, options: OpenOption | int) -> Handle:
+def open_queue(connection: Connection, od: MQOD, options: OpenOption | int, *, opened_at: str = "") -> Handle:
     """MQOPEN of a queue; ``od`` returns what the name resolved to.
+
+    Args:
+        opened_at: open it as this manager would; empty: the one connected to.
 
     Raises:
         MQIError: 2085 and its kin when the name does not resolve, 2017 MAXHANDS are open, 2042 in use, 2045 an option
@@ -61,14 +64,15 @@ def open_queue(connection: Connection, od: MQOD, options: OpenOption | int) -> H
     _check_names(name, qmgr_name)
     if len(connection.handles) >= connection.max_handles:
         raise error_for(MQRC.HANDLE_NOT_AVAILABLE, "MQOPEN", name, f"MAXHANDS({connection.max_handles}) are open")
-    route, checks = resolve_checked(connection, name, qmgr_name)
+    opened_at = opened_at or connection.qmgr_name
+    route, checks = resolve_checked(connection, name, qmgr_name, opened_at)
     if route.model is not None:
-        route = _create_dynamic(connection, od, route)
+        route = _create_dynamic(connection, od, route, opened_at)
     if route.destination and options & _NOT_FOR_REMOTE:
         raise error_for(MQRC.OPTION_NOT_VALID_FOR_TYPE, "MQOPEN", name)
-    handle = _open_route(connection, name, qmgr_name, route, checks, options)
+    handle = _open_route(connection, name, qmgr_name, opened_at, route, checks, options)
     od.resolved_q_name = (route.destination or route.queue).encode()
-    od.resolved_q_mgr_name = (route.target_qmgr or connection.qmgr_name).encode()
+    od.resolved_q_mgr_name = (route.target_qmgr or opened_at).encode()
     connection.handles[handle.number] = handle
     return handle
 
@@ -105,7 +109,13 @@ def open_qmgr(connection: Connection, od: MQOD, options: OpenOption | int) -> QM
 
 
 def _open_route(
-    connection: Connection, name: str, qmgr_name: str, route: Route, checks: tuple[str, ...], options: int
+    connection: Connection,
+    name: str,
+    qmgr_name: str,
+    opened_at: str,
+    route: Route,
+    checks: tuple[str, ...],
+    options: int,
 ) -> Handle:
     access = connection.access(route.structure)
     keys = access.keys
@@ -127,6 +137,7 @@ def _open_route(
         options=options,
         object_name=name,
         object_q_mgr_name=qmgr_name,
+        opened_at=opened_at,
         name=route.queue,
         structure=access,
         queue=queue,
@@ -152,10 +163,10 @@ def _mark_interval_ms(connection: Connection) -> int:
     return Repository(connection.group, connection.qmgr_name).qmgr_attributes(connection.qmgr_name).mark_interval_ms
 
 
-def _create_dynamic(connection: Connection, od: MQOD, route: Route) -> Route:
+def _create_dynamic(connection: Connection, od: MQOD, route: Route, opened_at: str) -> Route:
     """Opening a model queue creates a dynamic queue; its name comes from DynamicQName."""
     assert route.model is not None
-    repository = Repository(connection.group, connection.qmgr_name)
+    repository = Repository(connection.group, opened_at)
     created = repository.create_dynamic(route.model, _text(od.dynamic_q_name))
     od.object_name = created.name.encode()
     is_temporary = route.model.definition_type == "TEMPDYN"
