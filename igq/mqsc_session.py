@@ -14,7 +14,7 @@ from igq.stopping import STOP_TIMEOUT_S, require_running, stop_manager
 from sharedq.group import Group
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
-from sharedq.objects.definitions import QueueLocal
+from sharedq.objects.definitions import AnyQueue, QueueLocal
 from sharedq.objects.finding import Chosen
 from sharedq.objects.managers import QueueManagerAttributes
 from sharedq.objects.repository import Repository
@@ -42,8 +42,14 @@ class _Repository(Repository):
 
     def alter(self, kind: str, name: str, changes: Mapping[str, Any], disposition: Chosen | None = None) -> None:
         super().alter(kind, name, changes, disposition)
+        self._wake_movers(kind)
+
+    def define(self, definition: AnyQueue, *, replace: bool = False, like: str | None = None) -> None:
+        super().define(definition, replace=replace, like=like)
+        self._wake_movers(definition.kind)
+
+    def _wake_movers(self, kind: str) -> None:
         if self.qmgr is not None and kind == QueueLocal.kind:
-            # DEFINE and DELETE they notice by themselves.
             wake_movers(self.group, self.qmgr)
 
     def alter_qmgr(self, qmgr: str, changes: Mapping[str, Any]) -> QueueManagerAttributes:

@@ -23,8 +23,8 @@ from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.repository import Repository
 from sharedq.owner import Process
 
-#: How often it looks whether anything was defined, seconds: one command.
-LOOK_S = 2.0
+#: How often it looks whether anything was defined, seconds; commands of this manager wake it at once.
+LOOK_S = 5.0
 #: How often it lists the transmission queues in any case, seconds.
 LIST_S = 60.0
 #: A listing is repeated at the earliest after this many times the time it took.

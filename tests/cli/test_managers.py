@@ -128,6 +128,20 @@ def test_a_killed_agent_is_started_again_and_goes_on(shell: Shell) -> None:
     assert shell.manager("QM2")["agent"]["restarts"] == 1
 
 
+def test_a_conventional_transmission_queue_is_served_and_goes_on_after_kills(shell: Shell) -> None:
+    first, _ = shell.start_manager("QM1"), shell.start_manager("QM2")
+    shell.out("mqsc", "QM1", "-c", "ALTER QMGR IGQ(DISABLED)", "-c", "DEFINE QLOCAL(QM2) USAGE(XMITQ)")
+    shell.out("mqsc", "QM2", "-c", "DEFINE QLOCAL(ORDERS)")
+    for n in range(3):
+        shell.out("put", "QM1", "ORDERS", "--qmgr", "QM2", "--persistent", f"{n}")
+        assert shell.out("get", "QM2", "ORDERS", "--max", "1", "--wait", "120") == f"{n}\n"
+        os.kill(agent_of(first, n + 1), signal.SIGKILL)
+        first.wait_for("CSQM067E", n + 1)
+        first.wait_for("CSQX500I", n + 2)
+    (mover,) = shell.manager("QM1")["agent"]["movers"]
+    assert (mover["queue"], mover["state"], mover["next_retry_s"]) == ("QM2", "RUNNING", None)
+
+
 def test_a_killed_manager_is_recovered_by_its_peer_and_its_agent_goes_on_after_a_restart(shell: Shell) -> None:
     peer = shell.start_manager("QM1")
     victim = shell.start_manager("QM2")
