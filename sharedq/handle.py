@@ -79,6 +79,8 @@ class Handle:
     is_closed: bool = False
     #: Its open made a temporary dynamic queue, which goes when it is closed.
     is_temporary: bool = False
+    #: How messages go that are too long for the shared transmission queue, once there was one.
+    other_way: Handle | None = None
     cursor: BrowseCursor = field(default_factory=BrowseCursor)
     #: What is retained of groups and segments; replaced, never changed.
     order: HandleOrder = UNUSED

@@ -17,7 +17,7 @@ from sharedq.mqi.structures import MQOD
 from sharedq.objects.names import check_object_name
 from sharedq.objects.repository import Repository
 from sharedq.refresh import follow_path, refresh_path, take_definition
-from sharedq.resolution import Route, resolve_checked
+from sharedq.resolution import Route, conventional_route, read_versions, resolve, resolve_checked
 
 #: Letters of ``prelude/handles.lua``; "i" asks for the queue's own DEFSOPT.
 _MODES = (
@@ -159,6 +159,44 @@ def _open_route(
     return handle
 
 
+def for_length(connection: Connection, handle: Handle, length: int) -> Handle:
+    """The handle to put a message of *length* bytes through: what SYSTEM.QSG.TRANSMIT.QUEUE does not take goes by the
+    conventional transmission queue, where there is one.
+
+    Raises:
+        MQIError: 2041, the handle's name leads elsewhere now.
+    """
+    if not handle.is_intra_group or length <= handle.facts.max_msg_length:
+        return handle
+    if handle.other_way is None:
+        assert handle.route is not None
+        try:
+            route = conventional_route(connection, handle.route, handle.opened_at)
+        except MQIError as error:
+            if error.reason == MQRC.CONNECTION_BROKEN:
+                raise
+            return handle
+        checks = _checks_elsewhere(connection, handle, route)
+        name, qmgr_name = handle.object_name, handle.object_q_mgr_name
+        handle.other_way = _open_route(connection, name, qmgr_name, handle.opened_at, route, checks, handle.options)
+    return handle.other_way
+
+
+def _checks_elsewhere(connection: Connection, handle: Handle, route: Route) -> tuple[str, ...]:
+    """What *handle* checks, IGQ and the definitions that its name led through, as the structure of *route* knows it.
+
+    Whoever alters them changes the directory first: what has not changed there after the structure was asked had not
+    been told to it either.
+    """
+    values = read_versions(connection, connection.access(route.structure).keys, route.checked)
+    refresh_path(connection, handle)
+    assert handle.route is not None
+    now = resolve(connection, handle.object_name, handle.object_q_mgr_name, handle.opened_at)
+    if not now.leads_where(handle.route):
+        raise error_for(MQRC.OBJECT_CHANGED, "MQPUT", handle.object_name, "its name leads elsewhere now")
+    return tuple(part for pair in zip(route.checked, values, strict=True) for part in pair)
+
+
 def _mark_interval_ms(connection: Connection) -> int:
     return Repository(connection.group, connection.qmgr_name).qmgr_attributes(connection.qmgr_name).mark_interval_ms
 
@@ -185,6 +223,9 @@ def close_handle(connection: Connection, handle: Handle, options: CloseOption | 
     """
     if handle.is_closed:
         raise error_for(MQRC.HOBJ_ERROR, "MQCLOSE", handle.object_name)
+    if handle.other_way is not None:
+        close_handle(connection, handle.other_way)
+        handle.other_way = None
     handle.is_closed = True
     connection.handles.pop(handle.number, None)
     keys, queue = handle.structure.keys, handle.queue

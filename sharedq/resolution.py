@@ -191,7 +191,25 @@ def _transmit(view: _View, name: str, qmgr_name: str, transmission_queue: str, p
     is_member = view.group.member(qmgr_name) is not None
     if is_member and attributes.igq == "ENABLED" and view.repository.has_transmit_queue(qmgr_name):
         return Route(private_structure(qmgr_name), SYSTEM_QSG_TRANSMIT_QUEUE, name, qmgr_name, True, path, here)
-    for candidate in (transmission_queue, qmgr_name, attributes.default_transmission_queue):
+    return _conventional(view, name, qmgr_name, transmission_queue, path)
+
+
+def conventional_route(connection: Connection, route: Route, opened_at: str) -> Route:
+    """The way of messages that are too long for SYSTEM.QSG.TRANSMIT.QUEUE, by which *route* goes.
+
+    Raises:
+        MQIError: as for ``resolve``: there is none.
+    """
+    view = _View(connection.group, opened_at, Repository(connection.group, opened_at))
+    remote = route.path[-1] if route.path else None
+    transmission_queue = remote.transmission_queue if isinstance(remote, QueueRemote) else ""
+    return _conventional(view, route.destination, route.target_qmgr, transmission_queue, route.path)
+
+
+def _conventional(view: _View, name: str, qmgr_name: str, transmission_queue: str, path: _Path) -> Route:
+    here = view.here
+    default = view.repository.qmgr_attributes(here).default_transmission_queue
+    for candidate in (transmission_queue, qmgr_name, default):
         if not candidate:
             continue
         located = view.repository.lookup(candidate)
