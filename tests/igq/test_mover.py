@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -125,7 +126,7 @@ def test_the_destination_is_opened_as_its_own_manager_opens_it(trio: TestGroup, 
     trio.define_private("QM1", "IN")
     trio.define("QM1", QueueAlias(name="TO.POOL", target="IN"))
     name = {"shared": "POOL", "alias": "TO.POOL"}.get(kind, "BACK" if kind == "remote to itself" else "IN")
-    group_fields = {"version": 2, "group_id": b"g" * 24, "msg_seq_number": 2, "msg_flags": int(MsgFlag.MSG_IN_GROUP)}
+    group_fields: dict[str, Any] = {"version": 2, "group_id": b"g" * 24, "msg_seq_number": 2, "msg_flags": int(MsgFlag.MSG_IN_GROUP)}
     send(trio, b"x", name, **(group_fields if kind.startswith("group") else {}))
 
     assert Steps(trio).deliver() == 1
