@@ -18,7 +18,7 @@ from igq.agent.reporting import AgentState
 from igq.agent.retry import SHORT_RETRY_INTERVAL_S
 from igq.agent.runner import Agent
 from igq.mqsc_session import _Repository
-from igq.status import AgentStatus, read_status
+from igq.status import AgentStatus, _agent
 from sharedq.connection import RESERVED_TAG, tag_argument
 from sharedq.kept_process import KeptProcess
 from sharedq.keys import private_structure
@@ -61,7 +61,9 @@ class AgentAtWork:
 
     def status(self) -> AgentStatus:
         """As `igq status` shows it."""
-        return read_status(self.group.settings).managers[0].agent
+        key = self.group.group.keys.agents
+        text = self.group.group.client().hget(key, "QM1")
+        return _agent(json.loads(str(text, "utf-8")) if text else {}, is_up=True)  # type: ignore[arg-type]
 
     def wait_for(self, state: str) -> AgentStatus:
         until(lambda: self.status().state == state, f"it is {state}", PATIENCE_S)
@@ -141,7 +143,7 @@ def test_each_cause_leads_into_retry_and_its_repair_out_of_it(
     assert (shown.short_retries, shown.next_retry_s) == (0, None)
     assert "CSQM066I" in work.said()
     if cause == "batch backed out":
-        assert on_queue(group, "NOWHERE", "@QM1") == [(b"astray", 0)]
+        assert [body for body, _ in on_queue(group, "NOWHERE", "@QM1")] == [b"astray"]
 
 
 def test_a_try_in_vain_is_counted(group: TestGroup, work: AgentAtWork) -> None:
