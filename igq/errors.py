@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-
-def not_a_name(name: str) -> str:
-    """What to say about a name that no queue manager can have."""
-    return f"{name!r} cannot be a queue manager: 1 to 48 of A-Z a-z 0-9 _, the first a letter"
+from recovery.target import valid_qmgr_name
 
 
 class CommandError(Exception):
@@ -18,3 +15,12 @@ class CommandError(Exception):
     def __init__(self, text: str, status: int = 1) -> None:
         super().__init__(text)
         self.status = status
+
+
+def check_qmgr_name(name: str, group: str) -> None:
+    """Raise `CommandError` for a name that no queue manager of *group* can have."""
+    if not valid_qmgr_name(name):
+        raise CommandError(f"{name!r} cannot be a queue manager: 1 to 48 of A-Z a-z 0-9 _, the first a letter")
+    if name == group:
+        # Programs connect to any member by the group's name, so they would never reach this one.
+        raise CommandError(f"{name} cannot be a queue manager: the queue-sharing group has this name")

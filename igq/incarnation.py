@@ -21,6 +21,7 @@ from recovery.target import Target
 from recovery.watch import due, next_look_ms
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
+from sharedq.objects.repository import Repository
 
 #: While it quiesces, how often it looks whether programs have ended, seconds.
 _QUIESCE_LOOK_S = 0.25
@@ -80,6 +81,8 @@ class Incarnation:
         self._ending: Ending | None = None
         self.lost_why = ""
         self.failure: MQIError | None = None
+        #: Versions of IGQ: the latest that every structure surely knows, and that the worker was given to tell.
+        self._igq_told = self._igq_telling = 0
         self._look_at_s = 0.0
         self._next_s = 0.0
 
@@ -190,11 +193,28 @@ class Incarnation:
             agent.renewed(at_s)
         if look:
             self._watch(renewal)
+        self._complete_alter(int(renewal.member.get("igq_version", 0)))
         self._plan_next(at_s)
         asked = renewal.member.get("stop")
         if asked:
             timeout_s = float(renewal.member.get("stop_timeout_s", STOP_TIMEOUT_S))
             self.request_stop(is_immediate=asked == "immediate", timeout_s=timeout_s)
+
+    def _complete_alter(self, version: int) -> None:
+        """See to it that every structure knows what IGQ is now, though the command that altered it was cut off."""
+        if version <= max(self._igq_told, self._igq_telling):
+            return
+        self._igq_telling = version
+
+        def task() -> None:
+            try:
+                Repository(self._membership.group, self._membership.qmgr).announce_igq(self._membership.qmgr)
+                self._igq_told = version
+            finally:
+                # Where that failed, the next renewal tries again.
+                self._igq_telling = 0
+
+        self.worker.submit(task)
 
     def _watch(self, renewal: Renewal) -> None:
         targets = due(renewal.leases, renewal.now_ms, self._membership.token)

@@ -17,11 +17,10 @@ from tenacity import RetryCallState, Retrying, retry_if_exception_type, wait_exp
 from config.loading import prepare_data_dir
 from config.settings import Settings
 from igq import __version__
-from igq.errors import CommandError, not_a_name
+from igq.errors import CommandError, check_qmgr_name
 from igq.incarnation import Ending, Inbox, Incarnation
 from igq.log import start_log
 from igq.membership import Membership, host_name
-from recovery.target import valid_qmgr_name
 from sharedq.durability import read_weakest
 from sharedq.group import Group
 from sharedq.mqi.errors import MQIError
@@ -40,8 +39,7 @@ class QueueManager:
     """
 
     def __init__(self, settings: Settings, name: str) -> None:
-        if not valid_qmgr_name(name):
-            raise CommandError(not_a_name(name))
+        check_qmgr_name(name, settings.group)
         self._settings, self.name = settings, name
         self._group = Group(settings)
         self._inbox: Inbox = queue.SimpleQueue()

@@ -34,12 +34,16 @@ MESSAGES = MappingProxyType(
         # The IGQ agent.
         "CSQM050I": "{qmgr} IGQ agent starting, pid {pid}",
         "CSQM051I": "{qmgr} IGQ agent stopping",
-        "CSQM064I": "{qmgr} IGQ agent put {count} message(s) for {destination} to dead-letter queue {dead_letter}, "
+        "CSQM064I": "{qmgr} {by} put {count} message(s) for {destination} to dead-letter queue {dead_letter}, "
         "reason {reason}",
         "CSQM065E": "{qmgr} IGQ agent: {error}; retry {retry} in {wait_s:g} s",
         "CSQM066I": "{qmgr} IGQ agent has left the state of retry",
         "CSQM067E": "{qmgr} IGQ agent ended abnormally ({why}), it is started again",
-        "CSQM068I": "{qmgr} IGQ agent discarded {count} message(s) for {destination}, reason {reason}",
+        "CSQM068I": "{qmgr} {by} discarded {count} message(s) for {destination}, reason {reason}",
+        # The movers of conventional transmission queues: channels without a channel.
+        "CSQX500I": "{qmgr} mover of {queue} is running",
+        "CSQX501I": "{qmgr} mover of {queue} is no longer active",
+        "CSQX599E": "{qmgr} mover of {queue}: {error}; retry {retry} in {wait_s:g} s",
         # Housekeeping.
         "CSQI040I": "{qmgr} discarded {count} expired message(s) in structure {structure}",
         "CSQI041E": "{qmgr} expiry scan not done: {error}",

@@ -7,13 +7,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TextIO
 
 from config.settings import Settings
-from igq.agent.wake import wake_agent
+from igq.agent.wake import wake_agent, wake_movers
 from igq.errors import CommandError
 from igq.mqsc.executor import run
 from igq.stopping import STOP_TIMEOUT_S, require_running, stop_manager
 from sharedq.group import Group
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
+from sharedq.objects.definitions import AnyQueue, QueueLocal
+from sharedq.objects.finding import Chosen
 from sharedq.objects.managers import QueueManagerAttributes
 from sharedq.objects.repository import Repository
 
@@ -36,7 +38,19 @@ def run_session(settings: Settings, qmgr: str, source: TextIO, out: TextIO) -> i
 
 
 class _Repository(Repository):
-    """Definitions, and the agent that follows them."""
+    """Definitions, and the agent and its movers that follow them."""
+
+    def alter(self, kind: str, name: str, changes: Mapping[str, Any], disposition: Chosen | None = None) -> None:
+        super().alter(kind, name, changes, disposition)
+        self._wake_movers(kind)
+
+    def define(self, definition: AnyQueue, *, replace: bool = False, like: str | None = None) -> None:
+        super().define(definition, replace=replace, like=like)
+        self._wake_movers(definition.kind)
+
+    def _wake_movers(self, kind: str) -> None:
+        if self.qmgr is not None and kind == QueueLocal.kind:
+            wake_movers(self.group, self.qmgr)
 
     def alter_qmgr(self, qmgr: str, changes: Mapping[str, Any]) -> QueueManagerAttributes:
         attributes = super().alter_qmgr(qmgr, changes)

@@ -29,6 +29,18 @@ class RedisStatus(BaseModel):
     durability: str
 
 
+class MoverStatus(BaseModel):
+    """The mover of a conventional transmission queue."""
+
+    queue: str
+    state: Literal["STARTING", "RUNNING", "STANDBY", "RETRY"]
+    short_retries: int
+    long_retries: int
+    next_retry_s: float | None
+    delivered: int
+    last_error: str
+
+
 class AgentStatus(BaseModel):
     """An IGQ agent, as it reported last."""
 
@@ -41,6 +53,8 @@ class AgentStatus(BaseModel):
     restarts: int
     delivered: int
     last_error: str
+    #: One for each conventional transmission queue that it serves, or stands by to serve.
+    movers: list[MoverStatus] = []
 
 
 class ManagerStatus(BaseModel):
@@ -136,20 +150,27 @@ def _agent(reported: dict[str, Any], *, is_up: bool) -> AgentStatus:
     if not is_up or state not in ("RUNNING", "RETRY"):
         # Starting counts as stopped: it delivers nothing yet.
         state = "STOPPED"
-    next_retry_ms = reported.get("next_retry_ms")
-    next_retry_s = None
-    if state == "RETRY" and next_retry_ms is not None:
-        next_retry_s = round(max(0.0, next_retry_ms / 1000 - time.time()), 1)
+    movers = [
+        MoverStatus.model_validate({**each, "next_retry_s": _next_retry_s(each, each["state"])})
+        for each in reported.get("movers", ())
+        if state != "STOPPED"
+    ]
     return AgentStatus(
         state=state,
         pid=reported.get("pid", 0),
         short_retries=reported.get("short_retries", 0),
         long_retries=reported.get("long_retries", 0),
-        next_retry_s=next_retry_s,
+        next_retry_s=_next_retry_s(reported, state),
         restarts=reported.get("restarts", 0),
         delivered=reported.get("delivered", 0),
         last_error=reported.get("last_error", ""),
+        movers=movers,
     )
+
+
+def _next_retry_s(reported: dict[str, Any], state: str) -> float | None:
+    at_ms = reported.get("next_retry_ms")
+    return round(max(0.0, at_ms / 1000 - time.time()), 1) if state == "RETRY" and at_ms is not None else None
 
 
 def _queues(group: Group, members: list[Member]) -> list[QueueStatus]:
@@ -184,8 +205,12 @@ def print_tables(status: GroupStatus, console: Console | None = None) -> None:
         return
     console.print(_managers_table(status))
     for manager in status.managers:
-        for text in _agent_troubles(manager.agent):
+        for text in _troubles(manager.agent):
             console.print(f"Agent of {manager.name}: {text}", style="yellow", highlight=False, markup=False)
+        for mover in manager.agent.movers:
+            for text in _troubles(mover):
+                where = f"Mover of {mover.queue} at {manager.name}"
+                console.print(f"{where}: {text}", style="yellow", highlight=False, markup=False)
     if status.recoveries:
         console.print(_recoveries_table(status))
     console.print(_queues_table(status))
@@ -208,7 +233,7 @@ def _managers_table(status: GroupStatus) -> Table:
     return table
 
 
-def _agent_troubles(agent: AgentStatus) -> list[str]:
+def _troubles(agent: AgentStatus | MoverStatus) -> list[str]:
     troubles = [agent.last_error] if agent.last_error else []
     if agent.next_retry_s is not None:
         tries = f"{agent.short_retries} short and {agent.long_retries} long retries so far"

@@ -17,8 +17,7 @@ from rich.text import Text
 
 from config.loading import prepare_data_dir
 from config.settings import Settings
-from igq.errors import CommandError, not_a_name
-from recovery.target import valid_qmgr_name
+from igq.errors import CommandError, check_qmgr_name
 
 #: Seconds for managers to end once they were told to stop at once; then they are killed.
 KILL_TIMEOUT_S = 15.0
@@ -36,8 +35,7 @@ class Supervisor:
 
     def __init__(self, settings: Settings, names: list[str]) -> None:
         for name in names:
-            if not valid_qmgr_name(name):
-                raise CommandError(not_a_name(name))
+            check_qmgr_name(name, settings.group)
         if len(set(names)) != len(names):
             raise CommandError("a queue manager is named twice")
         self._settings, self._names = settings, names

@@ -55,8 +55,8 @@ def admin_remains(connection: Connection, group: Group, target: Target) -> list[
 
     found = [
         ("tag", field.decode())
-        for field, holder in _scan(connection, "HSCAN", keys.tags, "*")
-        if is_gone(holder.decode())
+        for field, users in _scan(connection, "HSCAN", keys.tags, "*")
+        if any(is_gone(user[1:]) for user in users.decode().split())
     ]
     found += [("own", token) for token, _ in fields_under(connection, keys.owners, target) if is_gone(token)]
     found += [

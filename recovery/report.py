@@ -26,7 +26,7 @@ class Recovery:
     Attributes:
         failed: its token, ``QM.incarnation[.process[.connection]]``.
         by: the manager that recovers it, or did.
-        state: CLAIMED, FENCED, RESOLVING or RESOLVED.
+        state: CLAIMED, FENCED, RESOLVING, DELAYED or RESOLVED.
         units_of_work, messages: resolved so far. A recoverer that died between a step and its report
             leaves that step uncounted, and a unit of work that two recoverers shared counts for both.
         seconds: from its detection to its end, or to the last report.

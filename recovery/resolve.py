@@ -6,7 +6,8 @@ backed out. A recoverer may die after any step; whoever claims the target next d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -24,6 +25,15 @@ from sharedq.mqi.errors import MQIError
 
 log = LibraryLogger(__name__)
 
+#: Reasons about one structure; the group as a whole can be told of them.
+_STRUCTURE_TROUBLES = (
+    MQRC.CF_STRUC_IN_USE,
+    MQRC.CF_STRUC_LIST_HDR_IN_USE,
+    MQRC.CF_STRUC_FAILED,
+    MQRC.CF_NOT_AVAILABLE,
+    MQRC.STORAGE_MEDIUM_FULL,
+)
+
 
 class Phase(StrEnum):
     """How far a recovery is."""
@@ -32,6 +42,8 @@ class Phase(StrEnum):
     CLAIMED = "CLAIMED"
     FENCED = "FENCED"
     RESOLVING = "RESOLVING"
+    #: A structure cannot be used now; the next attempt begins where this one came to.
+    DELAYED = "DELAYED"
     RESOLVED = "RESOLVED"
 
 
@@ -143,7 +155,8 @@ class _Recoverer:
         accesses = self._accesses()
         self.report.structures = len(accesses)
         for access in accesses:
-            shut_out(self.connection, access, self.target, won.claimed_ms)
+            with self._delayed_by(access):
+                shut_out(self.connection, access, self.target, won.claimed_ms)
             self._progress(Phase.FENCED if access is accesses[-1] else Phase.CLAIMED)
         self._progress(Phase.FENCED, leases=leases_under(self.connection, self.group, self.target))
         self.on_phase(Phase.FENCED, self.report)
@@ -151,13 +164,25 @@ class _Recoverer:
         self._progress(Phase.RESOLVING)
         self.on_phase(Phase.RESOLVING, self.report)
         for access in accesses:
-            resolve_dead(self.connection, access, self.target, self._is_decided, self._count)
+            with self._delayed_by(access):
+                resolve_dead(self.connection, access, self.target, self._is_decided, self._count)
 
         # Decisions go last: while one is there, whoever comes after us completes its unit of work.
         won.finish(admin_remains(self.connection, self.group, self.target))
         self.report.recovery = from_record(won.record)
         self.report.outcome = Outcome.RESOLVED
         self.on_phase(Phase.RESOLVED, self.report)
+
+    @contextmanager
+    def _delayed_by(self, access: StructureAccess) -> Iterator[None]:
+        """Let the group know when the structure keeps this recovery from going on: until then no tag comes free."""
+        try:
+            yield
+        except MQIError as error:
+            if error.reason in _STRUCTURE_TROUBLES:
+                self._progress(Phase.DELAYED)
+                log.warning("recovery_delayed", failed=self.target.token, structure=access.keys.name, why=str(error))
+            raise
 
     def _accesses(self) -> list[StructureAccess]:
         accesses = []

@@ -58,10 +58,12 @@ def connect(
     """Connect to a queue manager, or by the group's name to any running member (MQCONNX).
 
     Args:
-        conn_tag: connection tag, at most 128 bytes; used with ``ConnectOption.SERIALIZE_CONN_TAG_*``.
+        conn_tag: connection tag, at most 128 bytes; used with ``ConnectOption.SERIALIZE_CONN_TAG_*`` or
+            ``RESTRICT_CONN_TAG_*``.
 
     Raises:
-        MQIError: 2058 unknown, 2059 not running, 2161 quiescing, 2271 tag in use, 2009 Redis is not reachable.
+        MQIError: 2058 unknown, 2059 not running, 2161 quiescing, 2271 tag in use, 2350 tag not usable, 2009 Redis is
+            not reachable.
         DeploymentError: Redis cannot be used as configured.
     """
     group = group_for(settings)
@@ -106,10 +108,14 @@ class QueueManagerConnection:
             self.connection.check()
             self.connection.backout()
 
-    def disconnect(self) -> None:
-        """MQDISC: commits what is outstanding."""
+    def disconnect(self) -> MQRC:
+        """MQDISC: commits what is outstanding.
+
+        Returns:
+            ``NONE``, or 2344: committed, and the group has still to complete it before the tag is free.
+        """
         with self.connection.lock:
-            self.connection.disconnect()
+            return self.connection.disconnect()
 
     def __enter__(self) -> QueueManagerConnection:
         return self

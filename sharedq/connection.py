@@ -31,10 +31,15 @@ DEFAULT_MAX_UNCOMMITTED, DEFAULT_MAX_HANDLES = 10_000, 256
 # Looked up as a member, it costs each call a tenth of a microsecond a reply.
 _CONNECTION_BROKEN = int(MQRC.CONNECTION_BROKEN)
 
+#: Letters of ``prelude/tags.lua``.
 _TAG_OPTIONS = {
     ConnectOption.SERIALIZE_CONN_TAG_QSG: "G",
     ConnectOption.SERIALIZE_CONN_TAG_Q_MGR: "Q",
+    ConnectOption.RESTRICT_CONN_TAG_QSG: "g",
+    ConnectOption.RESTRICT_CONN_TAG_Q_MGR: "q",
 }
+#: How tags begin that the queue manager keeps for itself, in any case (IBM's rule).
+RESERVED_TAG = b"MQ"
 
 
 class Connection:
@@ -73,6 +78,7 @@ class Connection:
         self._to_forget: list[str] = []
         self._next_handle = 0
         self._is_ended = False
+        self._is_left_to_group = False
         self._waiting_on: str | None = None
         try:
             self._register()
@@ -88,11 +94,11 @@ class Connection:
         info = json.dumps({"appl": self.appl_name, "pid": os.getpid(), "tag": self.tag[1:]})
         reply = self._link.call(
             "admin/connect",
-            [keys.owners, keys.fence, keys.tags, keys.members, keys.leases, keys.qmgr],
+            [keys.owners, keys.fence, keys.tags, keys.members, keys.leases, keys.qmgr, keys.recoveries],
             (*self._owner_arguments(), info, self.tag, int(self._is_internal)),
         )
         if reply[0]:
-            detail = f"held by {reply[1].decode()}" if reply[1] else ""
+            detail = f"used by {reply[1].decode()}" if reply[1] else ""
             raise error_for(MQRC(reply[0]), "MQCONNX", self.qmgr_name, detail)
         if reply[2:]:
             self.max_uncommitted, self.max_handles, self.ccsid = map(int, reply[2:])
@@ -288,6 +294,7 @@ class Connection:
         try:
             self._end_part("commit", structure, reply)
         except MQIError as error:
+            self._is_left_to_group = True
             self.break_off()
             detail = f"committed, but {structure} could not be told ({error}): the group completes it"
             raise error_for(MQRC.CONNECTION_BROKEN, "MQCMIT", self.qmgr_name, detail) from error
@@ -365,8 +372,12 @@ class Connection:
             self.process.abandon(self.token)
             self._drop()
 
-    def disconnect(self) -> None:
+    def disconnect(self) -> MQRC:
         """MQDISC: commit what is outstanding, close what is open, give back the tag.
+
+        Returns:
+            ``NONE``, or the reason of a warning (2344): everything is committed, but a structure could not be told,
+            and until the group has completed that the tag is not free.
 
         Raises:
             MQIError: 2003 the unit of work was backed out instead, and the connection has ended nevertheless; 2009
@@ -376,11 +387,13 @@ class Connection:
 
         if self._is_ended:
             self._drop()
-            return
+            return MQRC.NONE
         failure: MQIError | None = None
         try:
             self.commit()
         except MQIError as error:
+            if self.tag and self._is_left_to_group:
+                return MQRC.CONN_TAG_NOT_RELEASED
             if error.reason != MQRC.BACKED_OUT:
                 raise
             failure = error
@@ -406,6 +419,7 @@ class Connection:
         self._drop()
         if failure is not None:
             raise failure
+        return MQRC.NONE
 
     @property
     def is_ended(self) -> bool:
@@ -479,9 +493,12 @@ def connect_to(
     """MQCONNX: connect to a manager, or by the group's name (or ``*`` and it) to any running member.
 
     Raises:
-        MQIError: 2058 no such manager, 2059 not running, 2161 quiescing, 2271 tag in use, 2046 bad options.
+        MQIError: 2058 no such manager, 2059 not running, 2161 quiescing, 2271 tag in use, 2350 tag not usable, 2046
+            bad options.
     """
     tag_text = tag_argument(name, tag, ConnectOption(options))
+    if tag_text and tag[: len(RESERVED_TAG)].upper() == RESERVED_TAG:
+        raise error_for(MQRC.CONN_TAG_NOT_USABLE, "MQCONNX", name, "tags that begin with MQ are the queue manager's")
     stripped = name.removeprefix("*")
     if stripped in ("", group.name):
         return _connect_to_any(group, tag_text, appl_name)
@@ -498,15 +515,18 @@ def _connect_over(group: Group, process: Process, tag: str, appl_name: str) -> C
 
 
 def tag_argument(qmgr: str, tag: bytes, options: ConnectOption) -> str:
-    """How a connection tag is written in the administration structure; ``""`` when none is asked for."""
+    """A connection tag as ``admin/connect`` takes it; ``""`` when none is asked for.
+
+    Raises:
+        MQIError: 2046, more than one of the options about it.
+    """
     asked = [scope for option, scope in _TAG_OPTIONS.items() if options & option]
     if len(asked) > 1:
         raise error_for(MQRC.OPTIONS_ERROR, "MQCONNX", qmgr, "more than one connection tag option")
     stripped = tag.rstrip(b"\0")
     if not asked or not stripped:
         return ""
-    owner = f"{qmgr} " if asked[0] == "Q" else ""
-    return f"{asked[0]}{owner}{stripped.hex()}"
+    return f"{asked[0]}{stripped.hex()}"
 
 
 def _connect_to_any(group: Group, tag: str, appl_name: str) -> Connection:

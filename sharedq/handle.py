@@ -44,6 +44,8 @@ class Handle:
     Attributes:
         number: unique for the connection.
         object_name, object_q_mgr_name: what the program named.
+        opened_at: the manager whose definitions the name was followed through; that of the connection, but for what
+            a mover delivers.
         name: the queue that calls work on (for a remote queue: the transmission queue).
         version: of the definition that ``facts`` are from; scripts compare it with the one in force.
         facts: of that definition, and inhibited also where a definition in the resolution path is.
@@ -68,6 +70,7 @@ class Handle:
     target_qmgr: bytes = b""
     is_intra_group: bool = False
     object_q_mgr_name: str = ""
+    opened_at: str = ""
     route: Route | None = None
     checks: tuple[str, ...] = ()
     default_priority: int | None = None
@@ -76,6 +79,8 @@ class Handle:
     is_closed: bool = False
     #: Its open made a temporary dynamic queue, which goes when it is closed.
     is_temporary: bool = False
+    #: How messages go that are too long for the shared transmission queue, once there was one.
+    other_way: Handle | None = None
     cursor: BrowseCursor = field(default_factory=BrowseCursor)
     #: What is retained of groups and segments; replaced, never changed.
     order: HandleOrder = UNUSED

@@ -17,7 +17,7 @@ from sharedq.mqi.structures import MQOD
 from sharedq.objects.names import check_object_name
 from sharedq.objects.repository import Repository
 from sharedq.refresh import follow_path, refresh_path, take_definition
-from sharedq.resolution import Route, resolve_checked
+from sharedq.resolution import Route, conventional_route, read_versions, resolve, resolve_checked
 
 #: Letters of ``prelude/handles.lua``; "i" asks for the queue's own DEFSOPT.
 _MODES = (
@@ -41,8 +41,11 @@ _NOT_FOR_REMOTE = (
 _TAKES = OpenOption.INPUT_AS_Q_DEF | OpenOption.INPUT_SHARED | OpenOption.INPUT_EXCLUSIVE | OpenOption.BROWSE
 
 
-def open_queue(connection: Connection, od: MQOD, options: OpenOption | int) -> Handle:
+def open_queue(connection: Connection, od: MQOD, options: OpenOption | int, *, opened_at: str = "") -> Handle:
     """MQOPEN of a queue; ``od`` returns what the name resolved to.
+
+    Args:
+        opened_at: open it as this manager would; empty: the one connected to.
 
     Raises:
         MQIError: 2085 and its kin when the name does not resolve, 2017 MAXHANDS are open, 2042 in use, 2045 an option
@@ -61,14 +64,15 @@ def open_queue(connection: Connection, od: MQOD, options: OpenOption | int) -> H
     _check_names(name, qmgr_name)
     if len(connection.handles) >= connection.max_handles:
         raise error_for(MQRC.HANDLE_NOT_AVAILABLE, "MQOPEN", name, f"MAXHANDS({connection.max_handles}) are open")
-    route, checks = resolve_checked(connection, name, qmgr_name)
+    opened_at = opened_at or connection.qmgr_name
+    route, checks = resolve_checked(connection, name, qmgr_name, opened_at)
     if route.model is not None:
-        route = _create_dynamic(connection, od, route)
+        route = _create_dynamic(connection, od, route, opened_at)
     if route.destination and options & _NOT_FOR_REMOTE:
         raise error_for(MQRC.OPTION_NOT_VALID_FOR_TYPE, "MQOPEN", name)
-    handle = _open_route(connection, name, qmgr_name, route, checks, options)
+    handle = _open_route(connection, name, qmgr_name, opened_at, route, checks, options)
     od.resolved_q_name = (route.destination or route.queue).encode()
-    od.resolved_q_mgr_name = (route.target_qmgr or connection.qmgr_name).encode()
+    od.resolved_q_mgr_name = (route.target_qmgr or opened_at).encode()
     connection.handles[handle.number] = handle
     return handle
 
@@ -105,7 +109,13 @@ def open_qmgr(connection: Connection, od: MQOD, options: OpenOption | int) -> QM
 
 
 def _open_route(
-    connection: Connection, name: str, qmgr_name: str, route: Route, checks: tuple[str, ...], options: int
+    connection: Connection,
+    name: str,
+    qmgr_name: str,
+    opened_at: str,
+    route: Route,
+    checks: tuple[str, ...],
+    options: int,
 ) -> Handle:
     access = connection.access(route.structure)
     keys = access.keys
@@ -127,6 +137,7 @@ def _open_route(
         options=options,
         object_name=name,
         object_q_mgr_name=qmgr_name,
+        opened_at=opened_at,
         name=route.queue,
         structure=access,
         queue=queue,
@@ -148,14 +159,52 @@ def _open_route(
     return handle
 
 
+def for_length(connection: Connection, handle: Handle, length: int) -> Handle:
+    """The handle to put a message of *length* bytes through: what SYSTEM.QSG.TRANSMIT.QUEUE does not take goes by the
+    conventional transmission queue, where there is one.
+
+    Raises:
+        MQIError: 2041, the handle's name leads elsewhere now.
+    """
+    if not handle.is_intra_group or length <= handle.facts.max_msg_length:
+        return handle
+    if handle.other_way is None:
+        assert handle.route is not None
+        try:
+            route = conventional_route(connection, handle.route, handle.opened_at)
+        except MQIError as error:
+            if error.reason == MQRC.CONNECTION_BROKEN:
+                raise
+            return handle
+        checks = _checks_elsewhere(connection, handle, route)
+        name, qmgr_name = handle.object_name, handle.object_q_mgr_name
+        handle.other_way = _open_route(connection, name, qmgr_name, handle.opened_at, route, checks, handle.options)
+    return handle.other_way
+
+
+def _checks_elsewhere(connection: Connection, handle: Handle, route: Route) -> tuple[str, ...]:
+    """What *handle* checks, IGQ and the definitions that its name led through, as the structure of *route* knows it.
+
+    Whoever alters them changes the directory first: what has not changed there after the structure was asked had not
+    been told to it either.
+    """
+    values = read_versions(connection, connection.access(route.structure).keys, route.checked)
+    refresh_path(connection, handle)
+    assert handle.route is not None
+    now = resolve(connection, handle.object_name, handle.object_q_mgr_name, handle.opened_at)
+    if not now.leads_where(handle.route):
+        raise error_for(MQRC.OBJECT_CHANGED, "MQPUT", handle.object_name, "its name leads elsewhere now")
+    return tuple(part for pair in zip(route.checked, values, strict=True) for part in pair)
+
+
 def _mark_interval_ms(connection: Connection) -> int:
     return Repository(connection.group, connection.qmgr_name).qmgr_attributes(connection.qmgr_name).mark_interval_ms
 
 
-def _create_dynamic(connection: Connection, od: MQOD, route: Route) -> Route:
+def _create_dynamic(connection: Connection, od: MQOD, route: Route, opened_at: str) -> Route:
     """Opening a model queue creates a dynamic queue; its name comes from DynamicQName."""
     assert route.model is not None
-    repository = Repository(connection.group, connection.qmgr_name)
+    repository = Repository(connection.group, opened_at)
     created = repository.create_dynamic(route.model, _text(od.dynamic_q_name))
     od.object_name = created.name.encode()
     is_temporary = route.model.definition_type == "TEMPDYN"
@@ -174,6 +223,9 @@ def close_handle(connection: Connection, handle: Handle, options: CloseOption | 
     """
     if handle.is_closed:
         raise error_for(MQRC.HOBJ_ERROR, "MQCLOSE", handle.object_name)
+    if handle.other_way is not None:
+        close_handle(connection, handle.other_way)
+        handle.other_way = None
     handle.is_closed = True
     connection.handles.pop(handle.number, None)
     keys, queue = handle.structure.keys, handle.queue

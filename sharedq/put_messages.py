@@ -21,7 +21,7 @@ from sharedq.mqi.limits import (
 )
 from sharedq.mqi.structures import MQMD
 from sharedq.put_calls import PutArguments
-from sharedq.record import RECORD_NEEDS_LOOK, encode_record, record_flags
+from sharedq.record import RECORD_NEEDS_LOOK, encode_record, put_date_and_time, record_flags
 from sharedq.transmission import as_transmitted
 
 #: One priority's share of the scores of a queue: room for 2^48 arrivals.
@@ -69,6 +69,9 @@ def prepare(
         if not md.coded_char_set_id and (is_conventional or connection.ccsid != DEFAULT_CCSID):
             said = replace(md, coded_char_set_id=connection.ccsid)
         if is_conventional:
+            if md.msg_id == NULL_ID:
+                # The header shows it, before the message has a number of its own.
+                md.msg_id = said.msg_id = new_identifier(connection.origin)
             record = _conventional_record(connection, handle, said, body, put_time_ms)
         else:
             record = encode_record(said, body, connection.origin, put_time_ms, handle.destination or None)
@@ -89,6 +92,8 @@ def _begins_group(md: MQMD) -> bool:
 def _conventional_record(connection: Connection, handle: Handle, md: MQMD, body: bytes, put_time_ms: int) -> bytes:
     """A message for a conventional transmission queue: what takes it from there knows IBM's headers only."""
     outer = replace(md)
+    if not md.put_date:
+        outer.put_date, outer.put_time = put_date_and_time(put_time_ms)
     data = as_transmitted(outer, body, handle.destination, handle.target_qmgr)
     # The group and segment stand in the header with the message: what travels is one message by itself.
     outer.group_id, outer.msg_seq_number, outer.offset, outer.msg_flags = NULL_ID, 1, 0, 0

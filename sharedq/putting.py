@@ -14,6 +14,7 @@ from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import NULL_ID
 from sharedq.mqi.options import check_put_options
 from sharedq.mqi.structures import MQMD, MQPMO
+from sharedq.opening import for_length
 from sharedq.put_calls import STALE, PutArguments, batch_ends, has_members, put_call
 from sharedq.put_later import flush_pending, put_later
 from sharedq.put_messages import NEW_IDS, prepare
@@ -41,6 +42,8 @@ def put(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body: byte
     """
     options = int(pmo.options)
     in_unit = _check(connection, handle, options, 1)
+    if handle.is_intra_group:
+        handle = for_length(connection, handle, len(body))
     if in_unit and options & _ASYNC_RESPONSE:
         return put_later(connection, handle, [(md, body)], options)
     flush_pending(connection)
@@ -89,6 +92,9 @@ def put_many(
     """
     options = int(pmo.options)
     in_unit = _check(connection, handle, options, len(messages))
+    if handle.is_intra_group and messages:
+        # One way for all of them, which keeps their order.
+        handle = for_length(connection, handle, max(len(body) for _, body in messages))
     if in_unit and options & _ASYNC_RESPONSE:
         return put_later(connection, handle, messages, options)
     flush_pending(connection)

@@ -223,7 +223,7 @@ def _given_time_ms(put_date: bytes, put_time: bytes) -> int:
         given_ms = int(moment.timestamp()) * 1000 + int(put_time[6:]) * 10
     except ValueError:
         return 0
-    return given_ms if given_ms > 0 and _rendered(given_ms) == (put_date, put_time) else 0
+    return given_ms if given_ms > 0 and put_date_and_time(given_ms) == (put_date, put_time) else 0
 
 
 @lru_cache(maxsize=_CACHED)
@@ -306,7 +306,7 @@ def decode_descriptor(record: bytes, number: int, structure_number: int, now_ms:
         msg_id = prefix + _GENERATED.pack(structure_number, number >> 32, number & 0xFFFF_FFFF)
     put_time_ms = high << 32 | low
     if put_time_ms:
-        put_date, put_time = _rendered(put_time_ms)
+        put_date, put_time = put_date_and_time(put_time_ms)
     if sequence:
         msg_seq_number, offset, msg_flags, original_length = sequence
     return MQMD(
@@ -398,7 +398,7 @@ def _decoded_tail(tail: bytes) -> tuple[Any, ...]:
 _HUNDREDTHS: Final = tuple(b"%02d" % hundredth for hundredth in range(100))
 
 
-def _rendered(put_time_ms: int) -> tuple[bytes, bytes]:
+def put_date_and_time(put_time_ms: int) -> tuple[bytes, bytes]:
     """PutDate and PutTime, in UTC."""
     date, time = _rendered_second(put_time_ms // 1000)
     return date, time + _HUNDREDTHS[put_time_ms % 1000 // 10]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sharedq.connection import Connection
+from sharedq.group import Group
 from sharedq.keys import StructureKeys, private_structure
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
@@ -70,8 +71,21 @@ class Route:
         return (self.structure, self.queue, self.destination, self.target_qmgr, self.igq_of, *names)
 
 
-def resolve(connection: Connection, name: str, qmgr_name: str) -> Route:
+@dataclass(frozen=True, slots=True)
+class _View:
+    """Names as the manager ``here`` knows them."""
+
+    group: Group
+    here: str
+    repository: Repository
+
+
+def resolve(connection: Connection, name: str, qmgr_name: str, opened_at: str = "") -> Route:
     """Resolve ``name`` (at the manager ``qmgr_name``; empty: here, or wherever its definition says).
+
+    Args:
+        opened_at: the manager whose definitions count; empty: the one connected to. Whoever carries messages to
+            another manager opens their queues as that one would.
 
     Raises:
         MQIError: 2085 no such queue, 2082 alias without its target, 2086/2087 no way to that manager,
@@ -79,28 +93,30 @@ def resolve(connection: Connection, name: str, qmgr_name: str) -> Route:
             queue at that manager,
             2343 private and shared queue of one name.
     """
-    repository = Repository(connection.group, connection.qmgr_name)
-    here = connection.qmgr_name
+    here = opened_at or connection.qmgr_name
+    view = _View(connection.group, here, Repository(connection.group, here))
     if qmgr_name in ("", here, connection.group.name):
-        return _resolve_here(repository, connection, name, ())
+        return _resolve_here(view, name, ())
     if not name:
         raise error_for(MQRC.REMOTE_Q_NAME_ERROR, "MQOPEN", name, f"no name of a queue at {qmgr_name}")
-    shared = _shared_here(repository, connection, name, qmgr_name, ())
+    shared = _shared_here(view, name, qmgr_name, ())
     if shared is not None:
         return shared
-    return _transmit(repository, connection, name, qmgr_name, "", ())
+    return _transmit(view, name, qmgr_name, "", ())
 
 
-def resolve_checked(connection: Connection, name: str, qmgr_name: str) -> tuple[Route, tuple[str, ...]]:
+def resolve_checked(
+    connection: Connection, name: str, qmgr_name: str, opened_at: str = ""
+) -> tuple[Route, tuple[str, ...]]:
     """A route, and how the versions of what it went through stand while it is in force.
 
     An ALTER changes the directory first and tells the structures afterwards, so a route that is the same before
     and after its versions were read belongs to them: whatever comes later changes them.
     """
-    route = resolve(connection, name, qmgr_name)
+    route = resolve(connection, name, qmgr_name, opened_at)
     while route.checked:
         values = read_versions(connection, connection.access(route.structure).keys, route.checked)
-        again = resolve(connection, name, qmgr_name)
+        again = resolve(connection, name, qmgr_name, opened_at)
         if again == route:
             return route, tuple(part for pair in zip(route.checked, values, strict=True) for part in pair)
         route = again
@@ -113,81 +129,90 @@ def read_versions(connection: Connection, keys: StructureKeys, checked: Sequence
     return tuple((value or b"").decode() for value in values)
 
 
-def _resolve_here(repository: Repository, connection: Connection, name: str, path: _Path) -> Route:
-    located = repository.lookup(name)
+def _resolve_here(view: _View, name: str, path: _Path) -> Route:
+    located = view.repository.lookup(name)
     if located is None:
         raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "MQOPEN", name)
     definition = located.definition
     if isinstance(definition, QueueLocal):
-        return _local(connection, located, path)
+        return _local(view, located, path)
     if isinstance(definition, QueueModel):
         return Route("", name, model=definition)
     if any(known.name == name for known in path):
         raise error_for(MQRC.REMOTE_Q_NAME_ERROR, "MQOPEN", name, "its definition leads back to itself")
     if isinstance(definition, QueueAlias):
-        target = repository.lookup(definition.target)
+        target = view.repository.lookup(definition.target)
         if target is None:
             raise error_for(MQRC.UNKNOWN_ALIAS_BASE_Q, "MQOPEN", name, f"its target is {definition.target!r}")
         if isinstance(target.definition, QueueRemote):
-            return _remote(repository, connection, target.definition, (*path, definition))
+            return _remote(view, target.definition, (*path, definition))
         if not isinstance(target.definition, QueueLocal):
             raise error_for(MQRC.ALIAS_BASE_Q_TYPE_ERROR, "MQOPEN", name, f"its target is {definition.target!r}")
-        return _local(connection, target, (*path, definition))
-    return _remote(repository, connection, definition, path)
+        return _local(view, target, (*path, definition))
+    return _remote(view, definition, path)
 
 
-def _local(connection: Connection, located: Located, path: _Path) -> Route:
+def _local(view: _View, located: Located, path: _Path) -> Route:
     # Each manager's structure has its own part of the shared transmit queue: what is addressed to it.
     is_part = located.name == SYSTEM_QSG_TRANSMIT_QUEUE
-    structure = private_structure(connection.qmgr_name) if is_part else located.structure
+    structure = private_structure(view.here) if is_part else located.structure
     return Route(structure, located.name, path=path)
 
 
-def _remote(repository: Repository, connection: Connection, definition: QueueRemote, path: _Path) -> Route:
+def _remote(view: _View, definition: QueueRemote, path: _Path) -> Route:
     name, qmgr_name, path = definition.remote_queue, definition.remote_qmgr, (*path, definition)
     if not name:
         raise error_for(MQRC.REMOTE_Q_NAME_ERROR, "MQOPEN", definition.name, "its RNAME is blank")
-    if qmgr_name == connection.qmgr_name:
-        return _resolve_here(repository, connection, name, path)
-    shared = _shared_here(repository, connection, name, qmgr_name, path)
+    if qmgr_name == view.here:
+        return _resolve_here(view, name, path)
+    shared = _shared_here(view, name, qmgr_name, path)
     if shared is not None:
         return shared
-    return _transmit(repository, connection, name, qmgr_name, definition.transmission_queue, path)
+    return _transmit(view, name, qmgr_name, definition.transmission_queue, path)
 
 
-def _shared_here(
-    repository: Repository, connection: Connection, name: str, qmgr_name: str, path: _Path
-) -> Route | None:
+def _shared_here(view: _View, name: str, qmgr_name: str, path: _Path) -> Route | None:
     """SQQMNAME(IGNORE): a shared queue named through another member of the group is opened right here."""
-    attributes = repository.qmgr_attributes(connection.qmgr_name)
-    if attributes.shared_q_mgr_name != "IGNORE" or connection.group.member(qmgr_name) is None:
+    attributes = view.repository.qmgr_attributes(view.here)
+    if attributes.shared_q_mgr_name != "IGNORE" or view.group.member(qmgr_name) is None:
         return None
-    located = repository.lookup(name)
+    located = view.repository.lookup(name)
     if located is None or not isinstance(located.definition, QueueLocal):
         return None
-    if located.structure == private_structure(connection.qmgr_name):
+    if located.structure == private_structure(view.here):
         return None
-    return _local(connection, located, path)
+    return _local(view, located, path)
 
 
-def _transmit(
-    repository: Repository,
-    connection: Connection,
-    name: str,
-    qmgr_name: str,
-    transmission_queue: str,
-    path: _Path,
-) -> Route:
+def _transmit(view: _View, name: str, qmgr_name: str, transmission_queue: str, path: _Path) -> Route:
     """The route to another manager: intra-group queuing when it can be used, else a transmission queue."""
-    here = connection.qmgr_name
-    attributes = repository.qmgr_attributes(here)
-    is_member = connection.group.member(qmgr_name) is not None
-    if is_member and attributes.igq == "ENABLED" and repository.has_transmit_queue(qmgr_name):
+    here = view.here
+    attributes = view.repository.qmgr_attributes(here)
+    is_member = view.group.member(qmgr_name) is not None
+    if is_member and attributes.igq == "ENABLED" and view.repository.has_transmit_queue(qmgr_name):
         return Route(private_structure(qmgr_name), SYSTEM_QSG_TRANSMIT_QUEUE, name, qmgr_name, True, path, here)
-    for candidate in (transmission_queue, qmgr_name, attributes.default_transmission_queue):
+    return _conventional(view, name, qmgr_name, transmission_queue, path)
+
+
+def conventional_route(connection: Connection, route: Route, opened_at: str) -> Route:
+    """The way of messages that are too long for SYSTEM.QSG.TRANSMIT.QUEUE, by which *route* goes.
+
+    Raises:
+        MQIError: as for ``resolve``: there is none.
+    """
+    view = _View(connection.group, opened_at, Repository(connection.group, opened_at))
+    remote = route.path[-1] if route.path else None
+    transmission_queue = remote.transmission_queue if isinstance(remote, QueueRemote) else ""
+    return _conventional(view, route.destination, route.target_qmgr, transmission_queue, route.path)
+
+
+def _conventional(view: _View, name: str, qmgr_name: str, transmission_queue: str, path: _Path) -> Route:
+    here = view.here
+    default = view.repository.qmgr_attributes(here).default_transmission_queue
+    for candidate in (transmission_queue, qmgr_name, default):
         if not candidate:
             continue
-        located = repository.lookup(candidate)
+        located = view.repository.lookup(candidate)
         if located is None:
             if candidate == transmission_queue:
                 raise error_for(MQRC.UNKNOWN_XMIT_Q, "MQOPEN", name, f"XMITQ {candidate!r} is not defined")

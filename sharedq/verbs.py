@@ -17,6 +17,7 @@ from sharedq.group import Group
 from sharedq.handle import Handle, QMgrHandle
 from sharedq.mqi.constants import MQCC, MQRC, GetOption, ObjectType, OpenOption
 from sharedq.mqi.errors import MQIError, error_for
+from sharedq.mqi.limits import NULL_CONN_TAG
 from sharedq.mqi.options import check_put_options
 from sharedq.mqi.structures import MQCNO, MQGMO, MQMD, MQOD, MQPMO, MQSTS
 from sharedq.put_later import flush_pending
@@ -24,6 +25,8 @@ from sharedq.put_later import flush_pending
 T = TypeVar("T")
 Outcome = tuple[MQCC, MQRC]
 
+#: The version of MQCNO that has ConnTag.
+_VERSION_WITH_TAG = 3
 _UNLOCK = int(GetOption.UNLOCK)
 _MD_FIELDS = tuple(field.name for field in fields(MQMD) if field.name != "version")
 
@@ -32,7 +35,8 @@ def mqconnx(group: Group, name: str, cno: MQCNO, appl_name: str = "") -> tuple[C
     """MQCONNX. *name* is a manager's, the group's, or ``*`` and the group's."""
 
     def call() -> Connection:
-        return connect_to(group, name, tag=cno.conn_tag, options=cno.options, appl_name=appl_name)
+        tag = cno.conn_tag if cno.version >= _VERSION_WITH_TAG else NULL_CONN_TAG
+        return connect_to(group, name, tag=tag, options=cno.options, appl_name=appl_name)
 
     connection, comp_code, reason = _outcome(call)
     return connection, comp_code, reason
@@ -45,7 +49,8 @@ def mqconn(group: Group, name: str) -> tuple[Connection | None, MQCC, MQRC]:
 
 def mqdisc(connection: Connection) -> Outcome:
     """MQDISC; commits what is outstanding."""
-    return _locked(connection, connection.disconnect)
+    with connection.lock:
+        return _with_warning(*_outcome(connection.disconnect))
 
 
 def mqopen(connection: Connection, od: MQOD, options: int) -> tuple[Handle | QMgrHandle | None, MQCC, MQRC]:

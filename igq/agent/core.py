@@ -6,6 +6,7 @@ IBM MQ reference, "MQDLH", "Report (MQLONG)".
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 
@@ -42,6 +43,17 @@ class Transmitted:
     qmgr: bytes
     #: Why it cannot be delivered whatever its destination is like; ``queue`` is then the transmission queue.
     fault: Feedback = Feedback.NONE
+
+    def hop(self, queue: str, members: Collection[str]) -> str | None:
+        """The member that a conventional transmission queue leads this message to: where it is opened next.
+
+        A queue that is named like a member leads there, whatever the header says (multi-hop); any other one to the
+        member that the header names. None: to nobody of this group.
+        """
+        if queue in members:
+            return queue
+        named = self.qmgr.decode(errors="replace").rstrip(" \0")
+        return named if named in members and not self.fault else None
 
 
 @dataclass(frozen=True, slots=True)

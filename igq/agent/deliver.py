@@ -25,7 +25,6 @@ from sharedq.message import Message
 from sharedq.mqi.constants import MQRC, Feedback, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD, MQOD, MQPMO
-from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.repository import Repository
 
 APPL_NAME = b"IGQ agent"
@@ -33,25 +32,41 @@ _OPEN = int(OpenOption.OUTPUT | OpenOption.SET_ALL_CONTEXT)
 _PUT = int(PutOption.SYNCPOINT | PutOption.SET_ALL_CONTEXT)
 
 Tell = Callable[[str, dict[str, object]], None]
+#: The manager at which a message is opened and put; None: nobody's business in this group.
+Hop = Callable[[Transmitted], str | None]
+
+
+class NoWayError(Trouble):
+    """A message of a batch leads to no member of this group.
+
+    Attributes:
+        before: how many messages of the batch come before it.
+    """
+
+    def __init__(self, text: str, before: int) -> None:
+        super().__init__(text)
+        self.before = before
 
 
 class Deliverer:
     """Puts messages off the transmission queue where they belong, all in the unit of work that got them.
 
     Args:
+        source: the transmission queue.
         tell: told a message id of `igq.messages` and its fields, once what it tells of is committed.
+        hop: where messages go that are not for this manager itself; by default all are.
     """
 
-    def __init__(self, connection: Connection, tell: Tell) -> None:
-        self._connection, self._tell = connection, tell
-        self._repository = Repository(connection.group, connection.qmgr_name)
-        self._handles: dict[tuple[bytes, bytes], Handle] = {}
+    def __init__(self, connection: Connection, tell: Tell, source: str, hop: Hop | None = None) -> None:
+        self._connection, self._tell, self._source, self._hop = connection, tell, source, hop
+        self._handles: dict[tuple[str, bytes, bytes], Handle] = {}
         self._news: list[tuple[str, dict[str, object]]] = []
 
     def deliver(self, messages: Sequence[Message]) -> int:
         """Deliver a batch and commit it; returns how many messages reached their destination.
 
         Raises:
+            NoWayError: a message is nobody's business here; the batch is backed out.
             Trouble: a persistent message can go nowhere; the batch is backed out.
             MQIError: 2009, the connection is lost.
         """
@@ -59,12 +74,15 @@ class Deliverer:
         delivered = 0
         try:
             batch = [self._opened(message) for message in messages]
-            for (fault, queue, qmgr), run in groupby(batch, key=lambda each: (each.fault, each.queue, each.qmgr)):
+            hops = self._hops(batch)
+            runs = groupby(zip(hops, batch, strict=True), key=lambda each: (each[0], *where_to(each[1])))
+            for (at, fault, queue, qmgr), pairs in runs:
+                run = [message for _, message in pairs]
                 if not fault:
-                    delivered += self._deliver_run(queue, qmgr, list(run))
+                    delivered += self._deliver_run(at, queue, qmgr, run)
                     continue
                 for each in run:
-                    self._dispose(each, fault)
+                    self._dispose(at, each, fault)
             self._connection.commit()
         except Trouble:
             self._connection.backout()
@@ -91,58 +109,71 @@ class Deliverer:
         try:
             return unwrap(message.md, message.body)
         except MQIError:
-            return unreadable(message.md, message.body, SYSTEM_QSG_TRANSMIT_QUEUE, here)
+            return unreadable(message.md, message.body, self._source, here)
 
-    def _deliver_run(self, queue: bytes, qmgr: bytes, run: list[Transmitted]) -> int:
+    def _hops(self, batch: list[Transmitted]) -> list[str]:
+        if self._hop is None:
+            return [self._connection.qmgr_name] * len(batch)
+        hops: list[str] = []
+        for message in batch:
+            at = self._hop(message)
+            if at is None:
+                where = "no transmission message" if message.fault else repr(message.qmgr.decode(errors="replace"))
+                raise NoWayError(f"{self._source} leads to no member of this group: {where}", len(hops))
+            hops.append(at)
+        return hops
+
+    def _deliver_run(self, at: str, queue: bytes, qmgr: bytes, run: list[Transmitted]) -> int:
         try:
-            self._put(queue, qmgr, [(each.md, each.body) for each in run])
+            self._put(at, queue, qmgr, [(each.md, each.body) for each in run])
             return len(run)
         except MQIError as error:
             if not is_about_the_message(error.reason):
                 raise
             if len(run) == 1:
-                self._dispose(run[0], error.reason)
+                self._dispose(at, run[0], error.reason)
                 return 0
         # One of them was refused: whoever comes before it must still arrive first.
-        return sum(self._deliver_run(queue, qmgr, [each]) for each in run)
+        return sum(self._deliver_run(at, queue, qmgr, [each]) for each in run)
 
-    def _put(self, queue: bytes, qmgr: bytes, messages: list[tuple[MQMD, bytes]]) -> None:
+    def _put(self, at: str, queue: bytes, qmgr: bytes, messages: list[tuple[MQMD, bytes]]) -> None:
         try:
-            self._put_once(queue, qmgr, messages)
+            self._put_once(at, queue, qmgr, messages)
         except MQIError as error:
             if error.reason not in (MQRC.OBJECT_CHANGED, MQRC.Q_DELETED):
                 raise
-            self._forget(queue, qmgr)
-            self._put_once(queue, qmgr, messages)
+            self._forget(at, queue, qmgr)
+            self._put_once(at, queue, qmgr, messages)
 
-    def _put_once(self, queue: bytes, qmgr: bytes, messages: list[tuple[MQMD, bytes]]) -> None:
+    def _put_once(self, at: str, queue: bytes, qmgr: bytes, messages: list[tuple[MQMD, bytes]]) -> None:
         # Copies: a put fills in its descriptors, also when it fails. Whole: what is refused is put elsewhere, in
         # the same unit of work.
         copies = [(replace(md), body) for md, body in messages]
-        handle = self._handle(queue, qmgr)
+        handle = self._handle(at, queue, qmgr)
         putting.put_many(self._connection, handle, copies, MQPMO(options=_PUT), is_whole=True)
 
-    def _handle(self, queue: bytes, qmgr: bytes) -> Handle:
-        handle = self._handles.get((queue, qmgr))
+    def _handle(self, at: str, queue: bytes, qmgr: bytes) -> Handle:
+        handle = self._handles.get((at, queue, qmgr))
         if handle is None:
             od = MQOD(object_name=queue, object_q_mgr_name=qmgr)
-            handle = self._handles[queue, qmgr] = opening.open_queue(self._connection, od, _OPEN)
+            handle = opening.open_queue(self._connection, od, _OPEN, opened_at=at)
+            self._handles[at, queue, qmgr] = handle
         return handle
 
-    def _forget(self, queue: bytes, qmgr: bytes) -> None:
-        handle = self._handles.pop((queue, qmgr))
+    def _forget(self, at: str, queue: bytes, qmgr: bytes) -> None:
+        handle = self._handles.pop((at, queue, qmgr))
         if not handle.is_closed:
             opening.close_handle(self._connection, handle)
 
-    def _dispose(self, message: Transmitted, reason: MQRC | Feedback) -> None:
-        self._report(message, reason)
-        queue = self._dead_letter_queue()
+    def _dispose(self, at: str, message: Transmitted, reason: MQRC | Feedback) -> None:
+        self._report(at, message, reason)
+        queue = self._dead_letter_queue(at)
         disposal = dispose(message.md, can_dead_letter=bool(queue))
         if disposal is Disposal.DEAD_LETTER:
             now = datetime.now(UTC)
             date, time = now.strftime("%Y%m%d").encode(), now.strftime("%H%M%S%f")[:8].encode()
             try:
-                self._put(queue, b"", [dead_letter(message, reason, APPL_NAME, date, time)])
+                self._put(at, queue, b"", [dead_letter(message, reason, APPL_NAME, date, time)])
             except MQIError as error:
                 if not is_about_the_message(error.reason):
                     raise
@@ -156,7 +187,7 @@ class Deliverer:
         else:
             self._news.append(("CSQM068I", fields))
 
-    def _report(self, message: Transmitted, reason: MQRC | Feedback) -> None:
+    def _report(self, at: str, message: Transmitted, reason: MQRC | Feedback) -> None:
         """Put the exception report that the message asks for, or dead-letter it.
 
         Where neither can be done, a nonpersistent message goes without; a persistent one stays, with its batch.
@@ -164,11 +195,11 @@ class Deliverer:
         report = exception_report(message, reason)
         if report is None:
             return
-        for queue, qmgr in ((report.queue, report.qmgr), (self._dead_letter_queue(), b"")):
+        for queue, qmgr in ((report.queue, report.qmgr), (self._dead_letter_queue(at), b"")):
             if not queue:
                 continue
             try:
-                self._put(queue, qmgr, [(report.md, report.body)])
+                self._put(at, queue, qmgr, [(report.md, report.body)])
             except MQIError as error:
                 if not is_about_the_message(error.reason):
                     raise
@@ -178,5 +209,10 @@ class Deliverer:
             where = report.queue.decode(errors="replace")
             raise Trouble(f"an exception report for {where} can neither be put there nor dead-lettered")
 
-    def _dead_letter_queue(self) -> bytes:
-        return self._repository.qmgr_attributes(self._connection.qmgr_name).dead_letter_queue.encode()
+    def _dead_letter_queue(self, at: str) -> bytes:
+        return Repository(self._connection.group, at).qmgr_attributes(at).dead_letter_queue.encode()
+
+
+def where_to(message: Transmitted) -> tuple[Feedback, bytes, bytes]:
+    """What messages have in common that are put in one call."""
+    return message.fault, message.queue, message.qmgr

@@ -15,6 +15,23 @@ PERIOD_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
+class MoverState:
+    """``state``: STARTING, RUNNING, STANDBY (another member's serves a shared queue) or RETRY."""
+
+    queue: str
+    state: str
+    short_retries: int = 0
+    long_retries: int = 0
+    next_retry_ms: int | None = None
+    delivered: int = 0
+    last_error: str = ""
+
+    def changed(self, **changes: Any) -> MoverState:
+        """This state with *changes*."""
+        return replace(self, **changes)
+
+
+@dataclass(frozen=True, slots=True)
 class AgentState:
     """``state``: RUNNING, RETRY or STOPPED. ``next_retry_ms``: wall clock, null unless in RETRY."""
 
@@ -26,6 +43,7 @@ class AgentState:
     next_retry_ms: int | None = None
     delivered: int = 0
     last_error: str = ""
+    movers: tuple[MoverState, ...] = ()
 
 
 class Reporter:

@@ -14,11 +14,25 @@ def wake_key(group: Group, qmgr: str) -> str:
     return f"{group.structure(private_structure(qmgr)).wake}IGQ.AGENT"
 
 
+def movers_wake_key(group: Group, qmgr: str) -> str:
+    """The key that the movers of *qmgr* block on between two looks at the definitions."""
+    return f"{group.structure(private_structure(qmgr)).wake}IGQ.MOVERS"
+
+
 def wake_agent(group: Group, qmgr: str) -> None:
-    """Have the agent of *qmgr* try again now, if it is in the state of retry.
+    """Have the agent of *qmgr* and its movers try again now, if they are in the state of retry.
 
     Raises:
         MQIError: Redis cannot be reached.
     """
-    key = wake_key(group, qmgr)
-    group.call("structure/wake", [key], ["retry", _KEPT_S])
+    group.call("structure/wake", [wake_key(group, qmgr)], ["retry", _KEPT_S])
+    wake_movers(group, qmgr)
+
+
+def wake_movers(group: Group, qmgr: str) -> None:
+    """Have the movers of *qmgr* look at its transmission queues now.
+
+    Raises:
+        MQIError: Redis cannot be reached.
+    """
+    group.call("structure/wake", [movers_wake_key(group, qmgr)], ["look", _KEPT_S])

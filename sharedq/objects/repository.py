@@ -238,6 +238,10 @@ class Repository:
         """
         return self._managers.alter(qmgr, changes)
 
+    def announce_igq(self, qmgr: str) -> None:
+        """Complete an ALTER QMGR IGQ that may have been cut off: from then on no put goes by what was before."""
+        self._managers.announce_igq(qmgr)
+
     def structures(self) -> list[CFStruct]:
         """The application structures, by name."""
         return self._structures.list()

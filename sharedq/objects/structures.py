@@ -112,6 +112,10 @@ class ManagerAttributes:
             _, text = self._write(qmgr, b"", attributes, is_igq=True)
         announce(self._group, f"IGQ {qmgr}", self._parsed(qmgr, text).igq_state)
 
+    def announce_igq(self, qmgr: str) -> None:
+        """Tell every structure of the manager's IGQ: who altered it may not have come to that."""
+        announce(self._group, f"IGQ {qmgr}", self.read(qmgr).igq_state)
+
     def alter(self, qmgr: str, changes: Mapping[str, Any]) -> QueueManagerAttributes:
         """Alter attributes; when IGQ is among them, every structure hears of it before this returns.
 
@@ -146,7 +150,7 @@ class ManagerAttributes:
         keys = self._group.keys
         reply = self._group.call(
             "admin/alter_qmgr",
-            [keys.group, keys.qmgr],
+            [keys.group, keys.qmgr, keys.members],
             [qmgr, expected, attributes.model_dump_json(exclude={"igq_version"}), int(is_igq)],
         )
         return reply[0] != _CHANGED, reply[1]

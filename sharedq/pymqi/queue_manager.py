@@ -72,7 +72,7 @@ class QueueManager:
             args: an MQCD and an MQSCO, in this order, as old programs pass them.
             kwargs: ``opts``: MQCNO_* options; ``cd``, ``sco``: how a client would connect, not used;
                 ``user``, ``password``: not used; ``conn_tag``: the connection tag that MQCNO_SERIALIZE_CONN_TAG_*
-                is about, at most 128 bytes (not in pymqi).
+                and MQCNO_RESTRICT_CONN_TAG_* are about, at most 128 bytes (not in pymqi).
 
         Raises:
             MQMIError: as for the class, and 2271 the tag is in use, 2046 options that exclude each other.

@@ -13,7 +13,9 @@ import sharedq
 from config.loading import load_settings
 from sharedq.group import Group
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption
+from sharedq.objects.repository import Repository
 from tests.cli.conftest import Running, Shell
+from tests.support.scenes import until
 from tests.support.server import Server
 
 pytestmark = pytest.mark.faults
@@ -126,6 +128,46 @@ def test_a_killed_agent_is_started_again_and_goes_on(shell: Shell) -> None:
     assert shell.out("get", "QM2", "ORDERS", "--wait", "60", "--max", "1") == "still delivered\n"
     assert "signal 9" in group.wait_for("CSQM067E QM2")
     assert shell.manager("QM2")["agent"]["restarts"] == 1
+
+
+def test_a_conventional_transmission_queue_is_served_and_goes_on_after_kills(shell: Shell) -> None:
+    first, _ = shell.start_manager("QM1"), shell.start_manager("QM2")
+    shell.out("mqsc", "QM1", "-c", "ALTER QMGR IGQ(DISABLED)", "-c", "DEFINE QLOCAL(QM2) USAGE(XMITQ)")
+    shell.out("mqsc", "QM2", "-c", "DEFINE QLOCAL(ORDERS)")
+    for n in range(3):
+        shell.out("put", "QM1", "ORDERS", "--qmgr", "QM2", "--persistent", f"{n}")
+        assert shell.out("get", "QM2", "ORDERS", "--max", "1", "--wait", "120") == f"{n}\n"
+        os.kill(agent_of(first, n + 1), signal.SIGKILL)
+        first.wait_for("CSQM067E", n + 1)
+        first.wait_for("CSQX500I", n + 2)
+    (mover,) = shell.manager("QM1")["agent"]["movers"]
+    assert (mover["queue"], mover["state"], mover["next_retry_s"]) == ("QM2", "RUNNING", None)
+
+
+def test_an_alter_of_igq_that_was_cut_off_is_completed_by_the_manager(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed between the directory and the structures, it would leave open handles with the former route."""
+    shell.start_manager("QM1")
+    group = Group(load_settings({"IGQ_DATA_DIR": shell.environment["IGQ_DATA_DIR"]}))
+    repository = Repository(group, "QM1")
+
+    class Killed(Exception):
+        pass
+
+    def die(*_: object) -> None:
+        raise Killed
+
+    monkeypatch.setattr("sharedq.objects.structures.announce", die)
+    with pytest.raises(Killed):
+        repository.alter_qmgr("QM1", {"igq": "DISABLED"})
+    monkeypatch.undo()
+
+    state = repository.qmgr_attributes("QM1").igq_state.encode()
+    assert state.endswith(b":D")
+    key = group.structure("@QM1").versions
+    until(lambda: group.command(key, "HGET", key, "IGQ QM1") == state, "the manager tells it", 120)
+    group.leave()
 
 
 def test_a_killed_manager_is_recovered_by_its_peer_and_its_agent_goes_on_after_a_restart(shell: Shell) -> None:

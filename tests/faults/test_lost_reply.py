@@ -174,10 +174,10 @@ def test_a_lost_mqconnx_leaves_its_tag_to_the_recovery(lossy: Lossy, is_done: bo
         Connection(through, process, tag=TAG, is_internal=True)
     assert caught.value.reason == MQRC.CONNECTION_BROKEN
 
-    holder: Any = lossy.group.group.client().hget(lossy.group.group.keys.tags, TAG)
+    holder: Any = lossy.group.group.client().hget(lossy.group.group.keys.tags, TAG[1:])
     assert (holder is not None) == is_done
     if holder is not None:
-        recover_lost(lossy.group, holder.decode())
+        recover_lost(lossy.group, holder.decode()[1:])
     lossy.group.connect(tag=TAG).disconnect()
 
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 from redis import Redis
 
-from igq.agent.runner import _WakeableSleep
-from igq.agent.wake import wake_agent
+from igq.agent.sleep import WakeableSleep
+from igq.agent.wake import wake_agent, wake_key
 from tests.support.members import TestGroup
 from tests.support.scenes import until
 
@@ -22,7 +22,7 @@ class Sleeper:
 
     def __init__(self, group: TestGroup) -> None:
         self.client: Redis = group.group.client()
-        self.sleep = _WakeableSleep(group.group, "QM1")
+        self.sleep = WakeableSleep(group.group, wake_key(group.group, "QM1"))
         self._thread = threading.Thread(target=self.sleep, args=(LONG_S,), daemon=True)
         self._thread.start()
 

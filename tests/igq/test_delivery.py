@@ -32,7 +32,9 @@ class AgentOfQM2:
         self.said: list[str] = []
         self.connection = group.connect("QM2").connection
         self.queue = TransmitQueue(self.connection)
-        self.deliverer = Deliverer(self.connection, lambda message_id, _: self.said.append(message_id))
+        self.deliverer = Deliverer(
+            self.connection, lambda message_id, _: self.said.append(message_id), SYSTEM_QSG_TRANSMIT_QUEUE
+        )
 
     def move(self) -> Moved:
         """Move until nothing more can be moved."""

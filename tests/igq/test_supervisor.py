@@ -6,6 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from config.settings import Settings
+from igq.errors import CommandError
+from igq.manager import QueueManager
+from igq.supervisor import Supervisor
+
 #: A supervisor whose manager says more than a pipe holds, and ends.
 PROGRAM = """
 import subprocess, sys, threading
@@ -34,3 +41,11 @@ def test_a_manager_is_drained_and_its_end_noticed_when_nobody_reads_any_more(tmp
     finally:
         supervisor.kill()
         supervisor.wait()
+
+
+def test_no_manager_has_the_name_of_its_group(tmp_path: Path) -> None:
+    """By the group's name programs connect to any member: one of this name could not be meant."""
+    settings = Settings(data_dir=tmp_path, group="QSG1")
+    for start in (lambda: QueueManager(settings, "QSG1"), lambda: Supervisor(settings, ["QM1", "QSG1"])):
+        with pytest.raises(CommandError, match="QSG1 cannot be a queue manager: the queue-sharing group has this name"):
+            start()

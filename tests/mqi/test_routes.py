@@ -10,9 +10,10 @@ from typing import Literal
 import pytest
 
 from sharedq import MQIError
-from sharedq.mqi.constants import MQRC, GetOption, OpenOption
+from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
 from sharedq.mqi.errors import NoMsgAvailable
 from sharedq.mqi.headers import MQXQH
+from sharedq.mqi.structures import MQMD
 from sharedq.mqi.wire import XQH_LENGTH, unpack_xqh
 from sharedq.objects.definitions import QueueAlias, QueueLocal, QueueRemote
 from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
@@ -274,3 +275,44 @@ def test_the_shared_transmit_queue_is_ones_own_part_by_whichever_name(pair: Test
     pair.repository("QM1").alter_qmgr("QM1", {"shared_q_mgr_name": "IGNORE"})
     connection.put1(SYSTEM_QSG_TRANSMIT_QUEUE, b"by another manager's name", qmgr_name="QM2")
     assert len(on_queue(pair, SYSTEM_QSG_TRANSMIT_QUEUE, "@QM1")) == 2
+
+
+@pytest.fixture
+def narrow(pair: TestGroup) -> TestGroup:
+    """The shared transmission queue takes ten bytes; QM1 has a conventional one to QM2, too."""
+    pair.repository("QM1").alter("QLOCAL", SYSTEM_QSG_TRANSMIT_QUEUE, {"max_msg_length": 10})
+    pair.define_private("QM1", "QM2", usage="XMITQ")
+    return pair
+
+
+@pytest.mark.parametrize("options", [0, PutOption.SYNCPOINT, PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE])
+def test_what_is_too_long_for_the_shared_transmit_queue_goes_the_conventional_way(
+    narrow: TestGroup, options: int
+) -> None:
+    connection = narrow.connect("QM1")
+    queue = connection.open("IN", OpenOption.OUTPUT, qmgr_name="QM2")
+    for body in (b"x" * 10, b"y" * 11, b"z" * 10):
+        queue.put(body, options=options)
+    queue.put_many([(MQMD(), b"1"), (MQMD(), b"2" * 11)], options=options)
+    connection.commit()
+    assert [data for _, data in transmitted(narrow, "QM2")] == [b"x" * 10, b"z" * 10]
+    other_way = [body[XQH_LENGTH:] for body, _ in on_queue(narrow, "QM2", "@QM1")]
+    assert other_way == [b"y" * 11, b"1", b"2" * 11]
+    queue.close()
+    assert narrow.repository("QM1").queue_status("QM2").open_output == 0
+
+
+def test_without_a_conventional_way_it_is_too_long(narrow: TestGroup) -> None:
+    narrow.repository("QM1").delete("QLOCAL", "QM2")
+    queue = narrow.connect("QM1").open("IN", OpenOption.OUTPUT, qmgr_name="QM2")
+    assert reason_of(partial(queue.put, b"y" * 11)) == MQRC.MSG_TOO_BIG_FOR_Q
+
+
+@pytest.mark.parametrize("igq", ["ENABLED", "DISABLED"])
+def test_the_conventional_way_of_a_handle_ends_with_its_route(narrow: TestGroup, igq: str) -> None:
+    queue = narrow.connect("QM1").open("IN", OpenOption.OUTPUT, qmgr_name="QM2")
+    queue.put(b"y" * 11)
+    narrow.repository("QM1").alter_qmgr("QM1", {"igq": "DISABLED"})
+    narrow.repository("QM1").alter_qmgr("QM1", {"igq": igq})
+    assert reason_of(partial(queue.put, b"y" * 11)) == MQRC.OBJECT_CHANGED
+    assert len(on_queue(narrow, "QM2", "@QM1")) == 1

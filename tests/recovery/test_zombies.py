@@ -203,7 +203,7 @@ def test_a_connection_given_up_before_its_mqconn_arrived_never_gets_its_tag(scen
     token = f"{process.token}.77"
     group, keys = scene.test.group, scene.test.group.keys
     assert group.call("admin/abandon", [keys.leases, keys.owners, keys.fence], [token]) == [0]
-    script_keys = [keys.owners, keys.fence, keys.tags, keys.members, keys.leases, keys.qmgr]
+    script_keys = [keys.owners, keys.fence, keys.tags, keys.members, keys.leases, keys.qmgr, keys.recoveries]
     late = group.call("admin/connect", script_keys, [token, "QM1", 1, process.token, "{}", TAG, 0])
     assert late[0] == MQRC.CONNECTION_BROKEN
     assert scene.left_of(token) == []

@@ -1,9 +1,13 @@
 --[[
 admin/alter_qmgr.lua - change a manager's attributes, if they are still those that the change was made from.
 
+What IGQ is now is told to every structure afterwards. The manager finds in its own entry among the members, with its
+next renewal, that this is to be done, and does it too: whoever gave the command may be gone by then.
+
 KEYS
-  1  group  hash  counters
-  2  qmgr   hash  manager -> JSON
+  1  group    hash  counters
+  2  qmgr     hash  manager -> JSON
+  3  members  hash  manager -> JSON
 ARGV
   1  qmgr
   2  expected      JSON in force, "" for none
@@ -22,4 +26,10 @@ local version = known ~= "" and cjson.decode(known).igq_version
 if ARGV[4] == "1" or not version then version = redis.call("HINCRBY", group, "definition", 1) end
 local text = '{"igq_version":' .. string.format("%d", version) .. ',"attributes":' .. ARGV[3] .. "}"
 redis.call("HSET", qmgr, ARGV[1], text)
+local member = ARGV[4] == "1" and redis.call("HGET", KEYS[3], ARGV[1])
+if member then
+    member = cjson.decode(member)
+    member.igq_version = version
+    redis.call("HSET", KEYS[3], ARGV[1], cjson.encode(member))
+end
 return { 0, text }

@@ -7,25 +7,26 @@ the recovery of its units of work has ended: the next holder could otherwise ove
 KEYS
   1  own      hash  registered connections -> JSON
   2  fence    hash  dead incarnations, processes and connections
-  3  tags     hash  scope + tag -> owner token
+  3  tags     hash  tag -> who uses it
   4  members  hash  manager -> JSON
   5  leases   zset  incarnation or process -> deadline
   6  qmgr     hash  manager -> JSON with its attributes
+  7  recoveries  hash  target -> JSON
 ARGV
   1  owner
   2  qmgr
   3  incarnation
   4  process
   5  info     JSON, for DISPLAY CONN
-  6  tag      "" or scope and tag
+  6  tag      "" or what is asked for (a letter) and tag
   7  internal 1: the manager's own connection, in any state
 REPLY       { 0, "", MAXUMSGS, MAXHANDS, CCSID } | { 0, "" } the manager has no attributes yet
             | { reason, owner token in the way }
-REASONS     2009 CONNECTION_BROKEN | 2271 CONN_TAG_IN_USE | 2161 Q_MGR_QUIESCING
+REASONS     2009 CONNECTION_BROKEN | 2271 CONN_TAG_IN_USE | 2350 CONN_TAG_NOT_USABLE | 2161 Q_MGR_QUIESCING
 INVARIANTS  2 fencing, 6 sequence under failure
-COST        O(log members)
-USES        membership
-SOURCE      IBM MQ reference, MQCNO: MQCNO_SERIALIZE_CONN_TAG_QSG
+COST        O(log members), and users of the tag
+USES        membership, tags
+SOURCE      IBM MQ reference, MQCNO: MQCNO_SERIALIZE_CONN_TAG_QSG and the three others
 ]]
 local own, fence, tags, members, leases = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local owner, process, tag = ARGV[1], ARGV[4], ARGV[6]
@@ -35,10 +36,33 @@ local member = redis.call("HGET", members, ARGV[2])
 if ARGV[7] ~= "1" and member and cjson.decode(member).state == "QUIESCING" then
     return { MQRC.Q_MGR_QUIESCING, "" }
 end
+-- Of the users of a tag, one that keeps the caller from using it.
+local function in_the_way(users, scope, is_shared)
+    for letter, token in string.gmatch(users, "(%a)(%S+)") do
+        local is_counted = scope == "g" or string.match(token, "^[^.]+") == ARGV[2]
+        local is_same_process = string.sub(token, 1, #process + 1) == process .. "."
+        if is_counted and not (is_shared and letter == string.lower(letter) and is_same_process) then return token end
+    end
+end
+
+-- Whether the recovery of a token waits for a structure that cannot be used.
+local function is_recovery_delayed(token)
+    local incarnation, of_process = string.match(token, "^([^.]+%.%d+)"), string.match(token, "^([^.]+%.%d+%.%d+)")
+    for _, record in ipairs(redis.call("HMGET", KEYS[7], incarnation, of_process, token)) do
+        if record and cjson.decode(record).state == "DELAYED" then return true end
+    end
+    return false
+end
+
 if tag ~= "" then
-    local holder = redis.call("HGET", tags, tag)
-    if holder and holder ~= owner then return { MQRC.CONN_TAG_IN_USE, holder } end
-    redis.call("HSET", tags, tag, owner)
+    local letter, name = string.sub(tag, 1, 1), string.sub(tag, 2)
+    local scope = string.lower(letter)
+    local users = users_without(redis.call("HGET", tags, name), function(user) return user == owner end) or ""
+    local other = in_the_way(users, scope, letter == scope)
+    if other then
+        return { is_recovery_delayed(other) and MQRC.CONN_TAG_NOT_USABLE or MQRC.CONN_TAG_IN_USE, other }
+    end
+    set_users(tags, name, users .. (users == "" and "" or " ") .. letter .. owner)
 end
 redis.call("HSET", own, owner, ARGV[5])
 local qmgr = redis.call("HGET", KEYS[6], ARGV[2])

@@ -3,15 +3,20 @@ admin/disconnect.lua - MQDISC: the connection has ended its work; give back its 
 
 KEYS
   1  own   hash  registered connections
-  2  tags  hash  scope + tag -> owner token
+  2  tags  hash  tag -> who uses it
 ARGV
   1  owner
-  2  tag    "" or scope and tag
+  2  tag    "" or what was asked for (a letter) and tag
 REPLY       { 0 }
 REASONS     none
 INVARIANTS  6 sequence under failure
-COST        O(1)
+COST        O(users of the tag)
+USES        tags
 ]]
-redis.call("HDEL", KEYS[1], ARGV[1])
-if ARGV[2] ~= "" and redis.call("HGET", KEYS[2], ARGV[2]) == ARGV[1] then redis.call("HDEL", KEYS[2], ARGV[2]) end
+local tags, owner, tag = KEYS[2], ARGV[1], string.sub(ARGV[2], 2)
+redis.call("HDEL", KEYS[1], owner)
+if tag ~= "" then
+    local users = redis.call("HGET", tags, tag)
+    set_users(tags, tag, users_without(users, function(user) return user == owner end))
+end
 return { 0 }

@@ -7,7 +7,7 @@ KEYS
   1  leases      zset
   2  recoveries  hash  target -> JSON
   3  fence       hash  dead incarnations, processes and connections
-  4  tags        hash  scope + tag -> owner token
+  4  tags        hash  tag -> who uses it
   5  own         hash  registered connections
   6  processes   hash  process -> JSON
   7  decisions   hash  unit of work -> structures
@@ -19,8 +19,8 @@ ARGV
 REPLY       { 0, JSON of the recovery } | { 1 } somebody else took over
 REASONS     none
 INVARIANTS  2 fencing, 3 one decision, 6 sequence under failure
-COST        O(fields given)
-USES        membership, recoverer
+COST        O(fields given, and users of the tags among them)
+USES        membership, recoverer, tags
 ]]
 local leases, recoveries, fence, tags, target = KEYS[1], KEYS[2], KEYS[3], KEYS[4], ARGV[1]
 local keys = { own = KEYS[5], process = KEYS[6], decision = KEYS[7], fence = fence, recovery = recoveries }
@@ -31,8 +31,8 @@ for position = 4, #ARGV, 2 do
     local kind, field = ARGV[position], ARGV[position + 1]
     if kind == "tag" then
         -- The recovery of a connection may have freed it already, and somebody living may hold it now.
-        local holder = redis.call("HGET", tags, field)
-        if holder and is_under(holder, target) then redis.call("HDEL", tags, field) end
+        local users = redis.call("HGET", tags, field)
+        set_users(tags, field, users_without(users, function(user) return is_under(user, target) end))
     else
         redis.call("HDEL", keys[kind], field)
     end

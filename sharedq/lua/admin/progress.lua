@@ -9,7 +9,7 @@ ARGV
   1  target
   2  caller      owner token of the recoverer
   3  claim_ms
-  4  state       FENCED, RESOLVING; when it is new, its time is noted too
+  4  state       FENCED, RESOLVING, DELAYED; when it is new, its time is noted too
   5  units       units of work resolved since the last report
   6  messages    messages of them
   7.. leases to end: processes and connections under the target, so that those which still run stop

@@ -1,0 +1,155 @@
+"""The movers of one manager: one for each conventional transmission queue that is its own, or shared."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from functools import partial
+
+from igq.agent.channel import EXIT_CONNECTION_LOST
+from igq.agent.deliver import Tell
+from igq.agent.mover import Mover, Served
+from igq.agent.reporting import MoverState
+from igq.agent.sleep import WakeableSleep
+from igq.agent.wake import movers_wake_key
+from sharedq.group import Group
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import MQIError
+from sharedq.objects.definitions import QueueLocal
+from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.repository import Repository
+from sharedq.owner import Process
+
+#: How often it looks whether anything was defined, seconds; commands of this manager wake it at once.
+LOOK_S = 5.0
+#: How often it lists the transmission queues in any case, seconds.
+LIST_S = 60.0
+#: A listing is repeated at the earliest after this many times the time it took.
+_LIST_SHARE = 20
+_FAILED = 1
+
+
+class Movers:
+    """Starts a thread for each transmission queue, and ends it with the queue.
+
+    Args:
+        tell: takes a message id of `igq.messages` and its fields.
+        report: told of the states of all movers when one has changed.
+        end: ends this process with an exit status, saying why: a mover cannot go on.
+    """
+
+    def __init__(
+        self,
+        group: Group,
+        process: Process,
+        tell: Tell,
+        report: Callable[[tuple[MoverState, ...]], None],
+        end: Callable[[str, int], None],
+    ) -> None:
+        self._group, self._process, self._tell = group, process, tell
+        self._report, self._end = report, end
+        self._sleep = WakeableSleep(group, movers_wake_key(group, process.qmgr))
+        self._movers: dict[Served, tuple[Mover, threading.Thread]] = {}
+        self._states: dict[Served, MoverState] = {}
+        self._members: frozenset[str] = frozenset()
+        self._lock = threading.Lock()
+        self._is_stopping = False
+        self._thread = threading.Thread(target=self._ending_with(self._watch), name="movers", daemon=True)
+
+    def start(self) -> None:
+        """Look for transmission queues from now on."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End every mover behind its batch."""
+        self._is_stopping = True
+        self._sleep.end()
+        if self._thread.ident is not None:
+            self._thread.join()
+        for mover, _ in self._movers.values():
+            mover.stop()
+        for _, thread in self._movers.values():
+            thread.join()
+
+    def _watch(self) -> None:
+        key, known, listed_s, not_before_s, is_due = self._group.keys.group, b"", 0.0, 0.0, True
+        while not self._is_stopping:
+            self._sleep.begin_attempt()
+            try:
+                definitions, now_s = self._group.command(key, "HGET", key, "definition") or b"", time.monotonic()
+                is_due = is_due or definitions != known or now_s - listed_s >= LIST_S
+                if is_due and now_s >= not_before_s:
+                    self._list()
+                    known, listed_s, is_due = definitions, now_s, False
+                    not_before_s = now_s + _LIST_SHARE * (time.monotonic() - now_s)
+            except MQIError:
+                # Redis is away for now; the connections of the movers find that out for themselves.
+                pass
+            self._sleep(LOOK_S)
+            if self._sleep.was_woken:
+                is_due = True
+                self._nudge()
+
+    def _list(self) -> None:
+        """Find the transmission queues there are, begin to serve new ones, leave those that have gone."""
+        members = frozenset(member.name for member in self._group.members())
+        if members != self._members:
+            self._members = members
+            self._nudge()
+        repository = Repository(self._group, self._process.qmgr)
+        found = {
+            Served(queue.name, queue.structure)
+            for queue in repository.display_queues(kinds=(QueueLocal.kind,))
+            if isinstance(queue.definition, QueueLocal)
+            and queue.definition.usage == "XMITQ"
+            and queue.name != SYSTEM_QSG_TRANSMIT_QUEUE
+        }
+        for served in self._movers.keys() - found:
+            mover, thread = self._movers.pop(served)
+            mover.stop()
+            thread.join()
+            self._forget(served)
+        for served in found - self._movers.keys():
+            report = partial(self._update, served)
+            mover = Mover(self._group, self._process, served, lambda: self._members, self._tell, report)
+            thread = threading.Thread(target=self._ending_with(mover.run), name=f"mover {served.name}", daemon=True)
+            self._movers[served] = mover, thread
+            thread.start()
+
+    def _nudge(self) -> None:
+        for mover, _ in self._movers.values():
+            mover.nudge()
+
+    def _update(self, served: Served, state: MoverState) -> None:
+        with self._lock:
+            self._states[served] = state
+            self._report(tuple(self._states.values()))
+
+    def _forget(self, served: Served) -> None:
+        with self._lock:
+            self._states.pop(served, None)
+            self._report(tuple(self._states.values()))
+        self._tell("CSQX501I", {"queue": served.name})
+
+    def _ending_with(self, run: Callable[[], None]) -> Callable[[], None]:
+        """What fails unforeseen, or loses its connection, ends the process: the manager recovers and restarts it."""
+
+        def run_or_end() -> None:
+            try:
+                run()
+            except MQIError as error:
+                self._end(str(error), EXIT_CONNECTION_LOST if error.reason == MQRC.CONNECTION_BROKEN else _FAILED)
+            except Exception as error:  # noqa: BLE001 - told, and the end of the process
+                traceback.print_exc()
+                self._end(repr(error), _FAILED)
+
+        return run_or_end
+
+
+def end_process(send_ended: Callable[[str], None], why: str, status: int) -> None:
+    """End this process now, having said why."""
+    send_ended(why)
+    os._exit(status)

@@ -1,0 +1,59 @@
+"""How the agent pauses: between retries, and its movers between two looks at the definitions."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from sharedq.group import Group
+from sharedq.link import Link
+from sharedq.mqi.errors import MQIError
+
+#: Seconds until a sleeper that has lost its connection listens again.
+_LISTEN_AGAIN_S = 1.0
+
+
+class WakeableSleep:
+    """Waits until the time has passed, somebody wakes the agent by *key*, or it must stop."""
+
+    def __init__(self, group: Group, key: str) -> None:
+        self._group, self._key = group, key
+        #: Whether the last sleep was ended by a wake-up.
+        self.was_woken = False
+        self._ended = threading.Event()
+        self._link: Link | None = None
+
+    def begin_attempt(self) -> None:
+        """A wake-up from now on is about what this attempt could not know yet."""
+        if self._link is not None:
+            try:
+                self._link.command(self._key, "DEL", self._key)
+            except MQIError:
+                # A wake-up that is left there ends the next sleep at once: one attempt more.
+                self._link = None
+
+    def __call__(self, seconds: float) -> None:
+        self.was_woken = False
+        end_s = time.monotonic() + seconds
+        while (left_s := end_s - time.monotonic()) > 0:
+            if self._link is None:
+                # Opened at the first trouble, so that an agent without any pays nothing.
+                self._link = self._group.new_link()
+            # Looked at behind that: `end` interrupts the link that it finds.
+            if self._ended.is_set():
+                return
+            try:
+                # At least a hundredth: what is rounded down to 0 would wait for ever.
+                reply = self._link.command(self._key, "BLPOP", self._key, max(0.01, left_s))
+                self.was_woken = reply is not None
+                return
+            except MQIError:
+                # Redis is gone, for now, or `end` cut the wait short.
+                self._link = None
+                self._ended.wait(min(_LISTEN_AGAIN_S, left_s))
+
+    def end(self) -> None:
+        """No more waiting."""
+        self._ended.set()
+        if self._link is not None:
+            self._link.interrupt()

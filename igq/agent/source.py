@@ -1,0 +1,124 @@
+"""A transmission queue that an agent or a mover takes messages from: opening it, taking a batch, waiting."""
+
+from __future__ import annotations
+
+from igq.agent.retry import Trouble
+from sharedq import getting
+from sharedq.connection import Connection
+from sharedq.facts import QueueFacts
+from sharedq.handle import Handle
+from sharedq.message import Message
+from sharedq.mqi.constants import MQRC, GetOption, OpenOption
+from sharedq.mqi.errors import MQIError
+from sharedq.mqi.limits import UNLIMITED_WAIT
+from sharedq.mqi.structures import MQGMO, MQMD
+
+#: Messages in a batch: IBM's, fixed.
+BATCH_MESSAGES = 50
+#: The greatest MAXUMSGS there is.
+MAX_UNCOMMITTED = 999_999_999
+_OPTIONS = int(OpenOption.INPUT_SHARED | OpenOption.BROWSE)
+_NOT_READ = QueueFacts(
+    is_put_inhibited=False,
+    is_get_inhibited=False,
+    is_fifo=False,
+    is_group_indexed=False,
+    is_transmission=False,
+    default_priority=0,
+    default_persistence=0,
+    max_depth=0,
+    max_msg_length=0,
+)
+#: Failures of the transmission queue that put the agent into the state of retry.
+_TROUBLES = frozenset(
+    {
+        MQRC.UNKNOWN_OBJECT_NAME,
+        MQRC.Q_DELETED,
+        MQRC.GET_INHIBITED,
+        MQRC.OBJECT_IN_USE,
+        MQRC.STORAGE_MEDIUM_FULL,
+        MQRC.CF_STRUC_ERROR,
+        MQRC.CF_STRUC_IN_USE,
+        MQRC.CF_STRUC_LIST_HDR_IN_USE,
+    }
+)
+
+
+class TransmissionQueue:
+    """One queue of one structure, with USAGE(XMITQ).
+
+    Raises (from every method):
+        Trouble: it cannot be used now.
+        MQIError: 2009, the connection is lost.
+    """
+
+    def __init__(self, connection: Connection, structure: str, name: str) -> None:
+        self._connection, self._access = connection, connection.access(structure)
+        # A batch has the size that IBM has fixed, whatever MAXUMSGS allows programs.
+        connection.max_uncommitted = MAX_UNCOMMITTED
+        # No handle is registered: the queue can be altered and deleted under who serves it, which then retries.
+        self.handle = Handle(
+            number=0,
+            options=_OPTIONS,
+            object_name=name,
+            name=name,
+            structure=self._access,
+            queue=self._access.keys.queue(name),
+            facts=_NOT_READ,
+            version="",
+            shows_headers=False,
+        )
+        self.reload()
+
+    def reload(self) -> None:
+        """Read the definition in force."""
+        key = self.handle.queue.queue
+        version, definition = self._connection.command(key, "HMGET", key, "ver", "def")
+        if version is None:
+            raise Trouble(f"{self.handle.name} is not defined")
+        self.handle.version, self.handle.facts = version.decode(), QueueFacts.of(definition)
+        self._check_usable()
+
+    def take(self, count: int = BATCH_MESSAGES) -> list[Message]:
+        """Get a batch under syncpoint, to be delivered by puts; empty when there is nothing."""
+        gmo = MQGMO(options=int(GetOption.SYNCPOINT))
+        try:
+            messages = getting.get_many(self._connection, self.handle, gmo, count)
+        except MQIError as error:
+            if error.reason != MQRC.NO_MSG_AVAILABLE:
+                raise as_trouble(error) from error
+            messages = []
+        if not self.handle.facts.is_transmission:
+            # Altered since it was read last: what is there now is not for us.
+            self._connection.backout()
+            self._check_usable()
+        return messages
+
+    def wait(self) -> bool:
+        """Wait until a message is there, taking nothing; false when the agent is told to stop."""
+        gmo = MQGMO(
+            options=int(
+                GetOption.BROWSE_FIRST | GetOption.WAIT | GetOption.FAIL_IF_QUIESCING | GetOption.ACCEPT_TRUNCATED_MSG
+            ),
+            wait_interval=UNLIMITED_WAIT,
+            match_options=0,
+        )
+        try:
+            getting.get(self._connection, self.handle, MQMD(), gmo, max_length=0)
+        except MQIError as error:
+            if error.reason == MQRC.Q_MGR_QUIESCING:
+                return False
+            raise as_trouble(error) from error
+        return True
+
+    def _check_usable(self) -> None:
+        facts = self.handle.facts
+        if not facts.is_transmission:
+            raise Trouble(f"{self.handle.name} has USAGE(NORMAL)")
+        if facts.is_get_inhibited:
+            raise Trouble(f"{self.handle.name} is GET(DISABLED)")
+
+
+def as_trouble(error: MQIError) -> Exception:
+    """The error as `Trouble` when it is about the transmission queue; itself otherwise."""
+    return Trouble(str(error)) if error.reason in _TROUBLES else error

@@ -1,0 +1,413 @@
+"""Movers of conventional transmission queues, on a real server: what is delivered where, in which order, or not."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from igq.agent.channel import EXIT_CONNECTION_LOST
+from igq.agent.mover import Mover, Served, StandbyError
+from igq.agent.movers import Movers
+from igq.agent.reporting import MoverState
+from igq.agent.retry import Trouble
+from igq.agent.wake import wake_agent
+from recovery.resolve import recover
+from sharedq.api import QueueManagerConnection
+from sharedq.message import Message
+from sharedq.mqi import wire
+from sharedq.mqi.constants import MQRC, Feedback, GetOption, MsgFlag, OpenOption, Report
+from sharedq.mqi.errors import NoMsgAvailable
+from sharedq.mqi.structures import MQMD
+from sharedq.objects.definitions import QueueAlias, QueueLocal, QueueRemote
+from sharedq.objects.system import SYSTEM_DEAD_LETTER_QUEUE
+from tests.support.members import TestGroup
+from tests.support.scenes import on_queue, stored, until
+
+PERSISTENT = {"persistence": 1, "priority": 0}
+
+
+@pytest.fixture
+def trio(group: TestGroup) -> TestGroup:
+    """Three members; QM1 does without intra-group queuing and has a transmission queue for QM2."""
+    for name in ("QM2", "QM3"):
+        group.add_member(name)
+    for name in ("QM1", "QM2", "QM3"):
+        group.repository(name).alter_qmgr(name, {"dead_letter_queue": SYSTEM_DEAD_LETTER_QUEUE})
+    group.repository("QM1").alter_qmgr("QM1", {"igq": "DISABLED"})
+    group.define_private("QM1", "QM2", usage="XMITQ")
+    group.define_private("QM2", "IN")
+    return group
+
+
+class Steps:
+    """A mover of QM1 that is run step by step."""
+
+    def __init__(self, group: TestGroup, name: str = "QM2", structure: str = "@QM1", qmgr: str = "QM1") -> None:
+        self.said: list[str] = []
+        self.states: list[MoverState] = []
+        members = [member.name for member in group.group.members()]
+        self.process = group.process(qmgr)
+        self.mover = Mover(
+            group.group,
+            self.process,
+            Served(name, structure),
+            lambda: members,
+            lambda message_id, _: self.said.append(message_id),
+            self.states.append,
+        )
+
+    def deliver(self) -> int:
+        """A batch."""
+        return self.mover._deliver(*self.mover._opened())
+
+
+def drain(connection: QueueManagerConnection, queue: str) -> list[Message]:
+    found: list[Message] = []
+    with connection.open(queue, OpenOption.INPUT_SHARED) as opened:
+        while True:
+            try:
+                found.append(opened.get(GetOption.NO_SYNCPOINT))
+            except NoMsgAvailable:
+                return found
+
+
+def bodies(group: TestGroup, queue: str, qmgr: str = "QM2") -> list[bytes]:
+    return [message.body for message in drain(group.connect(qmgr), queue)]
+
+
+def send(group: TestGroup, body: bytes, queue: str = "IN", to: str = "QM2", **fields: object) -> MQMD:
+    md = MQMD(**(PERSISTENT | fields))  # type: ignore[arg-type]
+    return group.connect("QM1").put1(queue, body, md, qmgr_name=to)
+
+
+def define_way(group: TestGroup, how: str) -> str:
+    """A way from QM1 to IN at QM2 by a conventional transmission queue; returns that queue's name."""
+    if how == "named like the manager":
+        return "QM2"
+    group.repository("QM1").delete("QLOCAL", "QM2")
+    group.define_private("QM1", "WAY", usage="XMITQ")
+    if how == "default":
+        group.repository("QM1").alter_qmgr("QM1", {"default_transmission_queue": "WAY"})
+    else:
+        remote = QueueRemote(name="FAR", remote_queue="IN", remote_qmgr="QM2", transmission_queue="WAY")
+        group.define("QM1", remote)
+        group.define("QM1", QueueAlias(name="NICK", target="FAR"))
+    return "WAY"
+
+
+@pytest.mark.parametrize("how", ["named like the manager", "default", "named by a definition", "named behind an alias"])
+def test_every_conventional_transmission_queue_leads_to_the_member(trio: TestGroup, how: str) -> None:
+    way = define_way(trio, how)
+    name, to = {"named by a definition": ("FAR", ""), "named behind an alias": ("NICK", "")}.get(how, ("IN", "QM2"))
+    sent = [send(trio, b"%d" % n, name, to, correl_id=b"c" * 24, format=b"MQSTR") for n in range(5)]
+    assert len(on_queue(trio, way, "@QM1")) == 5
+
+    assert Steps(trio, way).deliver() == 5
+
+    got = drain(trio.connect("QM2"), "IN")
+    assert [message.body for message in got] == [b"0", b"1", b"2", b"3", b"4"]
+    for message, md in zip(got, sent, strict=True):
+        assert message.md.msg_id == md.msg_id != bytes(24)
+        assert (message.md.correl_id, message.md.format, message.md.persistence) == (b"c" * 24, b"MQSTR", 1)
+        assert (message.md.user_identifier, message.md.put_appl_name) == (md.user_identifier, md.put_appl_name)
+        assert message.md.put_date
+    assert stored(trio, "@QM1") == 0
+
+
+@pytest.mark.parametrize("kind", ["shared", "alias", "remote to itself", "group member"])
+def test_the_destination_is_opened_as_its_own_manager_opens_it(trio: TestGroup, kind: str) -> None:
+    trio.define_shared("POOL")
+    trio.define("QM2", QueueAlias(name="TO.POOL", target="POOL"))
+    trio.define("QM2", QueueRemote(name="BACK", remote_queue="IN", remote_qmgr="QM2"))
+    # The same names mean something else at the manager where they are put.
+    trio.define_private("QM1", "IN")
+    trio.define("QM1", QueueAlias(name="TO.POOL", target="IN"))
+    name = {"shared": "POOL", "alias": "TO.POOL"}.get(kind, "BACK" if kind == "remote to itself" else "IN")
+    in_group: dict[str, Any] = {"version": 2, "group_id": b"g" * 24, "msg_seq_number": 2}
+    in_group["msg_flags"] = int(MsgFlag.MSG_IN_GROUP)
+    send(trio, b"x", name, **(in_group if kind.startswith("group") else {}))
+
+    assert Steps(trio).deliver() == 1
+
+    (got,) = drain(trio.connect("QM2"), "POOL" if kind in ("shared", "alias") else "IN")
+    assert got.body == b"x"
+    if kind.startswith("group"):
+        assert (got.md.group_id, got.md.msg_seq_number) == (b"g" * 24, 2)
+    assert bodies(trio, "IN", "QM1") == []
+
+
+def test_order_is_kept_over_batches_and_priorities_count(trio: TestGroup) -> None:
+    for n in range(120):
+        send(trio, b"%d" % n, priority=9 if n >= 110 else 0, persistence=n % 2)
+    steps = Steps(trio)
+    while steps.deliver():
+        pass
+    assert bodies(trio, "IN") == [b"%d" % n for n in (*range(110, 120), *range(110))]
+
+
+@pytest.mark.parametrize("igq", ["ENABLED", "DISABLED"])
+def test_a_message_hops_from_manager_to_manager(trio: TestGroup, igq: str) -> None:
+    """QM1 knows QM3 by way of QM2 only; QM2 goes on by intra-group queuing, or by a transmission queue of its own."""
+    trio.repository("QM2").alter_qmgr("QM2", {"igq": igq})
+    trio.define_private("QM2", "QM3", usage="XMITQ")
+    trio.define_private("QM3", "LAST")
+    far = QueueRemote(name="FAR", remote_queue="LAST", remote_qmgr="QM3", transmission_queue="QM2")
+    trio.define("QM1", far)
+    send(trio, b"far", "FAR", "")
+
+    assert Steps(trio).deliver() == 1
+    queue = "SYSTEM.QSG.TRANSMIT.QUEUE" if igq == "ENABLED" else "QM3"
+    structure = "@QM3" if igq == "ENABLED" else "@QM2"
+    assert len(on_queue(trio, queue, structure)) == 1
+    if igq == "DISABLED":
+        assert Steps(trio, "QM3", "@QM2", "QM2").deliver() == 1
+        assert bodies(trio, "LAST", "QM3") == [b"far"]
+
+
+def test_what_the_shared_transmit_queue_would_not_take_goes_the_other_way(trio: TestGroup) -> None:
+    """It is shut for puts; IGQ is disabled, so it is in nobody's way."""
+    trio.repository("QM1").alter("QLOCAL", "SYSTEM.QSG.TRANSMIT.QUEUE", {"put": "DISABLED", "get": "DISABLED"})
+    send(trio, b"x" * 1_000_000)
+    assert Steps(trio).deliver() == 1
+    assert bodies(trio, "IN") == [b"x" * 1_000_000]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "reason"),
+    [
+        (None, MQRC.UNKNOWN_OBJECT_NAME),
+        ({"put": "DISABLED"}, MQRC.PUT_INHIBITED),
+        ({"max_depth": 0}, MQRC.Q_FULL),
+        ({"max_msg_length": 3}, MQRC.MSG_TOO_BIG_FOR_Q),
+    ],
+)
+def test_the_undeliverable_goes_to_the_dead_letter_queue_of_its_destination(
+    trio: TestGroup, attributes: dict[str, object] | None, reason: MQRC
+) -> None:
+    if attributes is not None:
+        trio.define_private("QM2", "ORDERS", **attributes)
+    steps = Steps(trio)
+    sent = send(trio, b"four", "ORDERS")
+    send(trio, b"good")
+
+    assert steps.deliver() == 2
+
+    (letter,) = drain(trio.connect("QM2"), SYSTEM_DEAD_LETTER_QUEUE)
+    header = wire.DLH.unpack(letter.body)
+    assert (header.reason, header.dest_q_name, header.dest_q_mgr_name) == (reason, b"ORDERS", b"QM2")
+    assert (letter.md.msg_id, letter.body[-4:]) == (sent.msg_id, b"four")
+    assert steps.said == ["CSQM064I"]
+    assert bodies(trio, SYSTEM_DEAD_LETTER_QUEUE, "QM1") == []
+    assert bodies(trio, "IN") == [b"good"]
+
+
+def test_what_has_no_header_is_dead_lettered(trio: TestGroup) -> None:
+    with trio.connect("QM1").open("QM2", OpenOption.OUTPUT) as queue:
+        queue.put(b"no header at all", MQMD(persistence=1))
+    assert Steps(trio).deliver() == 1
+    (letter,) = drain(trio.connect("QM2"), SYSTEM_DEAD_LETTER_QUEUE)
+    assert wire.DLH.unpack(letter.body).reason == Feedback.XMIT_Q_MSG_ERROR
+
+
+def test_without_a_dead_letter_queue_the_batch_is_backed_out_until_the_cause_is_gone(trio: TestGroup) -> None:
+    trio.repository("QM2").alter_qmgr("QM2", {"dead_letter_queue": ""})
+    send(trio, b"first")
+    send(trio, b"second", "NOWHERE")
+    send(trio, b"dropped", "NOWHERE", persistence=0)
+    steps = Steps(trio)
+    for _ in range(2):
+        with pytest.raises(Trouble, match="NOWHERE"):
+            steps.deliver()
+    assert bodies(trio, "IN") == []
+    trio.define_private("QM2", "NOWHERE")
+    assert steps.deliver() == 3
+    assert bodies(trio, "IN") == [b"first"]
+    assert bodies(trio, "NOWHERE") == [b"second", b"dropped"]
+
+
+def test_an_exception_report_goes_to_whom_the_message_asks(trio: TestGroup) -> None:
+    trio.define_shared("REPLIES")
+    options = int(Report.EXCEPTION_WITH_FULL_DATA | Report.DISCARD_MSG)
+    sent = send(trio, b"request", "NOWHERE", report=options, reply_to_q=b"REPLIES", reply_to_q_mgr=b"QM2")
+    steps = Steps(trio)
+    steps.deliver()
+    (report,) = drain(trio.connect("QM1"), "REPLIES")
+    assert (report.body, report.md.feedback, report.md.correl_id) == (b"request", 2085, sent.msg_id)
+    assert steps.said == ["CSQM068I"]
+
+
+def test_a_queue_that_leads_to_nobody_here_is_left_to_its_own_programs(trio: TestGroup) -> None:
+    trio.define_private("QM1", "OUT", usage="XMITQ")
+    trio.repository("QM1").alter_qmgr("QM1", {"default_transmission_queue": "OUT"})
+    send(trio, b"first", to="QM3")
+    send(trio, b"for others", to="ELSEWHERE")
+    send(trio, b"behind", to="QM3")
+    trio.define_private("QM3", "IN")
+    steps = Steps(trio, "OUT")
+
+    assert steps.deliver() == 1
+    with pytest.raises(Trouble, match="ELSEWHERE"):
+        steps.deliver()
+
+    assert bodies(trio, "IN", "QM3") == [b"first"]
+    kept = drain(trio.connect("QM1"), "OUT")
+    assert [message.body[wire.XQH_LENGTH :] for message in kept] == [b"for others", b"behind"]
+    assert steps.said == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [({"get": "DISABLED"}, "GET"), ({"usage": "NORMAL"}, "USAGE"), (None, "not defined|DELETED|UNKNOWN")],
+)
+def test_a_queue_that_cannot_be_used_is_trouble(
+    trio: TestGroup, changes: dict[str, object] | None, words: str
+) -> None:
+    steps = Steps(trio)
+    assert steps.deliver() == 0
+    repository = trio.repository("QM1")
+    if changes is None:
+        repository.delete("QLOCAL", "QM2")
+    else:
+        repository.alter("QLOCAL", "QM2", changes)
+    with pytest.raises(Trouble, match=words):
+        steps.deliver()
+
+
+def test_one_mover_serves_a_shared_queue_and_the_next_waits_for_its_messages_to_be_back(trio: TestGroup) -> None:
+    trio.define_shared("POOLED", usage="XMITQ")
+    trio.define("QM1", QueueRemote(name="FAR", remote_queue="IN", remote_qmgr="QM2", transmission_queue="POOLED"))
+    send(trio, b"1", "FAR", "")
+    send(trio, b"2", "FAR", "")
+    first = Steps(trio, "POOLED", "APPL1")
+    queue, _ = first.mover._opened()
+    assert len(queue.take(1)) == 1
+
+    second = Steps(trio, "POOLED", "APPL1", "QM3")
+    with pytest.raises(StandbyError):
+        second.deliver()
+    first.process.stop_renewing()
+    trio.group.client().zadd(trio.group.keys.leases, {first.process.token: 0})
+    with pytest.raises(StandbyError):
+        second.deliver()
+    assert recover(trio.group, trio.connect("QM1").connection, first.process.token).is_resolved
+
+    assert second.deliver() == 2
+    assert bodies(trio, "IN") == [b"1", b"2"]
+
+
+@pytest.mark.parametrize("is_decided", [False, True])
+def test_a_mover_that_dies_in_a_batch_neither_loses_nor_doubles_it(
+    trio: TestGroup, monkeypatch: pytest.MonkeyPatch, is_decided: bool
+) -> None:
+    trio.define_shared("POOL")
+    for n in range(3):
+        send(trio, b"%d" % n, "POOL")
+        send(trio, b"%d" % n)
+    dying = Steps(trio)
+    connection = dying.mover._opened()[0]._connection
+
+    class Died(Exception):
+        pass
+
+    call_many = connection.call_many
+
+    def die(calls: object) -> list[object]:
+        name = calls[0][0]  # type: ignore[index]
+        if name == "admin/decide":
+            if is_decided:
+                call_many(calls)  # type: ignore[arg-type]
+            raise Died
+        return call_many(calls)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(connection, "call_many", die)
+    with pytest.raises(Died):
+        dying.deliver()
+    dying.process.stop_renewing()
+    trio.group.client().zadd(trio.group.keys.leases, {dying.process.token: 0})
+    with pytest.raises(Trouble, match="CONN_TAG_IN_USE"):
+        Steps(trio).deliver()
+    assert recover(trio.group, trio.connect("QM1").connection, dying.process.token).is_resolved
+
+    Steps(trio).deliver()
+    assert bodies(trio, "IN") == bodies(trio, "POOL") == [b"0", b"1", b"2"]
+    assert [stored(trio, structure) for structure in ("@QM1", "@QM2", "APPL1")] == [0, 0, 0]
+
+
+class Running:
+    """All movers of QM1 at work."""
+
+    def __init__(self, group: TestGroup) -> None:
+        self.states: tuple[MoverState, ...] = ()
+        self.ends: list[tuple[str, int]] = []
+        self.said: list[str] = []
+        self.process = group.process("QM1")
+        self.movers = Movers(
+            group.group,
+            self.process,
+            lambda message_id, _: self.said.append(message_id),
+            lambda states: setattr(self, "states", states),
+            lambda why, status: self.ends.append((why, status)),
+        )
+        self.movers.start()
+
+    def state(self, queue: str) -> MoverState | None:
+        return next((state for state in self.states if state.queue == queue), None)
+
+
+@pytest.fixture
+def running(trio: TestGroup) -> Iterator[Running]:
+    running = Running(trio)
+    yield running
+    running.movers.stop()
+    assert running.ends == []
+
+
+def test_queues_are_served_from_their_definition_to_their_deletion(trio: TestGroup, running: Running) -> None:
+    send(trio, b"1")
+    until(lambda: running.state("QM2") and running.state("QM2").delivered == 1, "it is delivered", 120)  # type: ignore[union-attr]
+    trio.define_private("QM3", "IN")
+    trio.define("QM1", QueueLocal(name="QM3", usage="XMITQ"))
+    send(trio, b"2", to="QM3")
+    until(lambda: running.state("QM3") and running.state("QM3").delivered == 1, "the new one serves", 120)  # type: ignore[union-attr]
+    assert bodies(trio, "IN") == [b"1"]
+    assert bodies(trio, "IN", "QM3") == [b"2"]
+
+    trio.repository("QM1").delete("QLOCAL", "QM3")
+    until(lambda: running.state("QM3") is None, "it is left", 120)
+    assert running.state("QM2") is not None
+
+
+def test_a_mover_in_retry_goes_on_as_soon_as_it_is_woken(trio: TestGroup, running: Running) -> None:
+    def is_in(state: str) -> bool:
+        known = running.state("QM2")
+        return known is not None and known.state == state
+
+    until(lambda: is_in("RUNNING"), "it runs", 120)
+    trio.repository("QM1").alter("QLOCAL", "QM2", {"get": "DISABLED"})
+    until(lambda: is_in("RETRY"), "it is in retry", 120)
+    known = running.state("QM2")
+    assert known is not None
+    assert known.next_retry_ms is not None
+    assert "GET" in known.last_error
+    trio.repository("QM1").alter("QLOCAL", "QM2", {"get": "ENABLED"})
+    wake_agent(trio.group, "QM1")
+    until(lambda: is_in("RUNNING"), "it runs again", 120)
+
+
+def test_a_mover_that_loses_its_connection_ends_the_process(trio: TestGroup) -> None:
+    running = Running(trio)
+    until(lambda: running.state("QM2"), "it runs", 120)
+    running.process._lose("a test")
+    until(lambda: running.ends, "it ends", 120)
+    assert running.ends[0][1] == EXIT_CONNECTION_LOST
+    running.movers.stop()
+
+
+def test_threads_end_with_the_movers(trio: TestGroup) -> None:
+    running = Running(trio)
+    until(lambda: running.state("QM2"), "it runs", 120)
+    running.movers.stop()
+    assert [thread.name for thread in threading.enumerate() if thread.name.startswith("mover")] == []
