@@ -104,7 +104,7 @@ class QueueManagerConnection:
         """MQBACK."""
         with self.connection.lock:
             self.connection.check()
-            self.connection.backout()
+            self.connection.backout(by_program=True)
 
     def disconnect(self) -> None:
         """MQDISC: commits what is outstanding."""

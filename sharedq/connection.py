@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 ScriptCall = tuple[str, Sequence[str], Sequence[Argument]]
 
+#: A backout that undoes everything.
+NOTHING_SKIPPED = ("", 0)
 #: MAXUMSGS and MAXHANDS of a manager whose attributes nobody has written yet.
 DEFAULT_MAX_UNCOMMITTED, DEFAULT_MAX_HANDLES = 10_000, 256
 
@@ -292,18 +294,27 @@ class Connection:
             detail = f"committed, but {structure} could not be told ({error}): the group completes it"
             raise error_for(MQRC.CONNECTION_BROKEN, "MQCMIT", self.qmgr_name, detail) from error
 
-    def backout(self) -> None:
+    def backout(self, *, by_program: bool = False) -> None:
         """MQBACK: undo the unit of work. Puts vanish, gets return to their places.
+
+        Args:
+            by_program: the program itself calls MQBACK: a message that it got with MQGMO_MARK_SKIP_BACKOUT stays got,
+                in the unit of work that follows. Else everything is undone.
 
         Raises:
             MQIError: 2009 unknown; the group backs it out.
         """
         self.pending.clear()
         self.put_failure = None
+        marked = self.unit.marked if by_program else None
+        self.unit.marked = marked
         for structure in self.unit.parts:
             self._end_part("backout", structure, None)
         self.unit.restore_order()
         self.unit.begin_next()
+        if marked:
+            structure, queue, messages, operations, has_members = marked
+            self.unit.add(structure, queue, messages, operations=operations, has_members=has_members)
 
     def _end_part(self, how: str, structure: str, reply: Reply) -> None:
         """Call until a structure has applied its part of the unit of work, chunk by chunk."""
@@ -312,7 +323,10 @@ class Connection:
             reply = self.checked_call(name, keys, args)
 
     def _end_call(self, how: str, structure: str, *, expected: int) -> ScriptCall:
-        access, part = self._accesses[structure], self.unit.parts[structure]
+        access, part, marked = self._accesses[structure], self.unit.parts[structure], self.unit.marked
+        skip = NOTHING_SKIPPED
+        if marked and marked.structure == structure:
+            skip = (self.unit.next_id, marked.operations)
         return end_unit_call(
             access,
             how,
@@ -324,6 +338,7 @@ class Connection:
             self.group.journal_max,
             has_members=part.has_members,
             chunk=part.chunk,
+            skip=skip,
         )
 
     # -- life ----------------------------------------------------------------------------------------------------
@@ -443,12 +458,14 @@ def end_unit_call(
     *,
     has_members: bool = True,
     chunk: int = CHUNK_MESSAGES,
+    skip: tuple[str, int] = NOTHING_SKIPPED,
 ) -> ScriptCall:
     """The script call that commits or backs out (*how*) the next chunk of *owner*'s unit of work.
 
     Args:
         has_members: members of groups, or segments, may be among its messages.
         chunk: messages, at most.
+        skip: what a backout by the program leaves got: the unit of work where that goes on, and how many operations.
     """
     keys = access.keys
     script_keys = [
@@ -465,7 +482,7 @@ def end_unit_call(
         script_keys += [queue.queue, queue.available, queue.index, queue.waiters]
         if has_members:
             script_keys += [queue.groups, queue.members]
-    condition = [expected] if how == "commit" else []
+    condition = [expected] if how == "commit" else skip
     return (
         f"structure/{how}",
         script_keys,

@@ -111,6 +111,8 @@ def mqget(
         with connection.lock:
             warning, comp_code, reason = _outcome(lambda: locking.unlock(connection, _usable(handle), gmo))
         return b"", 0, *_with_warning(warning, comp_code, reason)
+    if buffer_length < 0:
+        return b"", 0, MQCC.FAILED, MQRC.BUFFER_LENGTH_ERROR
     with connection.lock:
         message, comp_code, reason = _outcome(
             lambda: getting.get(connection, _usable(handle), md, gmo, max_length=buffer_length)
@@ -150,7 +152,7 @@ def mqback(connection: Connection) -> Outcome:
 
     def call() -> None:
         connection.check()
-        connection.backout()
+        connection.backout(by_program=True)
 
     return _locked(connection, call)
 

@@ -70,7 +70,8 @@ class Ask:
 
     Under the cursor nothing is matched. ``lock`` goes with a browse, and so do ``marks``: letters for marking (h, c)
     and unmarking (H, C) for the handle and for the co-operating set, s for passing over what is marked. ``room`` is
-    the length of the buffer; ``cuts`` accepts a message that is longer.
+    the length of the buffer; ``cuts`` accepts a message that is longer. ``skips``: a backout of its unit of
+    work leaves it got.
     """
 
     logical: bool = False
@@ -85,6 +86,7 @@ class Ask:
     marks: str = ""
     room: int = 1000
     cuts: bool = False
+    skips: bool = False
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,8 @@ class Program:
 
     put: list[Message] = field(default_factory=list)
     got: list[Message] = field(default_factory=list)
+    #: Of these, what a backout leaves got.
+    skipped: list[Message] = field(default_factory=list)
     gets: Open | None = None
     browses: Open | None = None
     gets_before: list[Open | None] = field(default_factory=list)
@@ -137,35 +141,47 @@ class GroupedModel:
             key=lambda message: message.place,
         )
 
-    def put(self, number: int, message: Message, *, in_unit: bool) -> None:
-        """MQPUT."""
+    def marked(self) -> list[set[int]]:
+        """Arrival numbers of what is marked, by program; at last those of the co-operating set."""
+        return [*(program.marked for program in self.programs), self.marked_together]
+
+    def put(self, number: int, message: Message, *, in_unit: bool) -> Message:
+        """MQPUT; as it arrived."""
         self._arrivals += 1
         arrived = replace(message, arrival=self._arrivals)
         (self.programs[number].put if in_unit else self.available).append(arrived)
+        return arrived
 
     def commit(self, number: int) -> None:
         """MQCMIT."""
         program = self.programs[number]
         self.available += program.put
-        program.put, program.got, program.gets_before = [], [], []
+        program.put, program.got, program.skipped, program.gets_before = [], [], [], []
 
     def backout(self, number: int) -> None:
-        """MQBACK: also what the handle retains is what it was."""
+        """MQBACK: what is marked to skip it goes on in the next unit of work, everything else is undone."""
         program = self.programs[number]
+        kept = program.skipped
+        program.got = [message for message in program.got if message not in kept]
+        self._undo(program)
+        program.got = kept
+
+    def _undo(self, program: Program) -> None:
+        """Also what the handle retains is what it was."""
         self.available += [replace(message, backout_count=message.backout_count + 1) for message in program.got]
         if program.gets_before:
             program.gets = program.gets_before[0]
-        program.put, program.got, program.gets_before = [], [], []
+        program.put, program.got, program.skipped, program.gets_before = [], [], [], []
 
     def replace_program(self, number: int) -> None:
         """It died, and its unit of work was backed out."""
-        self.backout(number)
+        self._undo(self.programs[number])
         self.programs[number] = Program()
 
     def reopen(self, number: int) -> None:
         """MQCLOSE and MQOPEN: the unit of work goes on, without anything to restore for the handle."""
         program = self.programs[number]
-        self.programs[number] = Program(put=program.put, got=program.got)
+        self.programs[number] = Program(put=program.put, got=program.got, skipped=program.skipped)
 
     def reopen_all(self) -> None:
         """All are closed before the first is opened again: also the marks of the co-operating set are gone."""
@@ -210,9 +226,12 @@ class GroupedModel:
 
     def get(self, number: int, ask: Ask) -> Got:
         """MQGET with SYNCPOINT or without, or a browse with LOCK or without."""
-        program = self._looking = self.programs[number]
-        if number not in self.together and set(ask.marks) & set("cC"):
+        program = self.programs[number]
+        if self._has_wrong_options(number, ask):
             return Got(MQRC.OPTIONS_ERROR)
+        if ask.skips and program.skipped:
+            return Got(MQRC.SECOND_MARK_NOT_ALLOWED)
+        self._looking = program
         got, items = self._get(program, ask)
         self._looking = None
         if not ask.browse:
@@ -227,12 +246,14 @@ class GroupedModel:
             program.locked = set()
         return got
 
+    def _has_wrong_options(self, number: int, ask: Ask) -> bool:
+        is_for_the_set = bool(set(ask.marks) & set("cC"))
+        return (is_for_the_set and number not in self.together) or (ask.level == "complete" and ask.offset is not None)
+
     def _get(self, program: Program, ask: Ask) -> tuple[Got, list[Message]]:
         """The answer, and the physical messages it is about."""
         if ask.browse == "under":
             return self._get_under_cursor(program, ask)
-        if ask.level == "complete" and ask.offset is not None:
-            return Got(MQRC.OPTIONS_ERROR), []
         current = program.browses if ask.browse else program.gets
         if ask.browse == "first":
             current = None
@@ -261,6 +282,8 @@ class GroupedModel:
                 marked.discard(item.arrival)
         if ask.in_unit:
             program.got += items
+        if ask.skips:
+            program.skipped = items
         return replace(returned, reason=self._taken(program, ask, whole) or returned.reason), items
 
     @staticmethod
