@@ -17,11 +17,12 @@ from sharedq.mqi.constants import MQCC, MQRC, ConnectOption
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import DEFAULT_CCSID
 from sharedq.owner import Process, process_for, release_process
+from sharedq.put_status import PutStatus
 from sharedq.turns import Turns
 from sharedq.unit_of_work import CHUNK_MESSAGES, UnitOfWork
 
 if TYPE_CHECKING:
-    from sharedq.put_later import PendingPut
+    from sharedq.put_later import PendingPut, Sending
 
 ScriptCall = tuple[str, Sequence[str], Sequence[Argument]]
 
@@ -61,7 +62,7 @@ class Connection:
         self.handles: dict[int, Handle] = {}
         self.pending: list[PendingPut] = []
         self.put_failure: MQIError | None = None
-        self.async_sent = 0
+        self.put_status = PutStatus()
         #: Temporary dynamic queues of closed handles that could not be deleted yet.
         self.temporary_queues: list[str] = []
         self.is_quiescing = process.is_quiescing
@@ -219,13 +220,13 @@ class Connection:
         at_once = commit_at_once_call(self, is_followed=and_then is not None) if self.pending else None
         if at_once is not None:
             structure = self.pending[0].handle.structure.keys.name
-            return self._commit_one(structure, [at_once], and_then, of)
+            return self._commit_one(structure, [at_once], None, and_then, of)
         by_structure = pending_calls(self)
         parts = self.unit.parts
         if len(parts) == 1:
             (structure,) = parts
             end = self._end_call("commit", structure, expected=parts[structure].operations)
-            return self._commit_one(structure, [*by_structure.get(structure, ()), end], and_then, of)
+            return self._commit_one(structure, by_structure.get(structure, []), end, and_then, of)
         send_pending(self, by_structure)
         self._back_out_failed_puts()
         if parts:
@@ -233,9 +234,17 @@ class Connection:
         return None if and_then is None else self.call(*and_then)
 
     def _commit_one(
-        self, structure: str, calls: list[ScriptCall], and_then: ScriptCall | None, of: Handle | None
+        self,
+        structure: str,
+        sendings: list[Sending],
+        end: ScriptCall | None,
+        and_then: ScriptCall | None,
+        of: Handle | None,
     ) -> Reply:
-        """Commit by *calls*, the last of which decides, in the one structure that the unit of work touches."""
+        """Commit in the one structure that the unit of work touches: by *end*, or else by what sends its puts."""
+        from sharedq.put_later import note_replies
+
+        calls = [sending.call for sending in sendings] + ([end] if end else [])
         part = self.unit.parts.get(structure)
         chunk = CHUNK_MESSAGES if part is None else part.chunk
         # Behind the first chunk of a large unit of work, a get would be taken for a part of it.
@@ -248,6 +257,7 @@ class Connection:
         replies = self.call_many([*calls, and_then] if rides and and_then is not None else calls)
         # Not before: a commit that Redis refused as a whole (2192) can be tried again.
         self.pending.clear()
+        note_replies(self, sendings, replies[: len(sendings)])
         decided = replies[len(calls) - 1]
         if decided[0]:
             self.backout()
@@ -343,11 +353,10 @@ class Connection:
 
     # -- life ----------------------------------------------------------------------------------------------------
 
-    def take_put_status(self) -> tuple[MQIError | None, int]:
-        """MQSTAT: the first failure of an asynchronous put since the last look, and how many were sent well."""
-        failure, sent = self.put_failure, self.async_sent
-        self.async_sent = 0
-        return failure, sent
+    def take_put_status(self) -> PutStatus:
+        """MQSTAT: what became of asynchronous puts since the last look."""
+        status, self.put_status = self.put_status, PutStatus()
+        return status
 
     def next_handle_number(self) -> int:
         """A number for a new handle."""

@@ -183,8 +183,9 @@ def mqstat(connection: Connection, sts: MQSTS) -> Outcome:
 
     def call() -> None:
         flush_pending(connection)
-        failure, successes = connection.take_put_status()
-        sts.put_success_count, sts.put_failure_count = successes, int(failure is not None)
+        status = connection.take_put_status()
+        failure = status.first_failure
+        sts.put_success_count, sts.put_failure_count = status.successes, status.failures
         sts.comp_code = int(MQCC.FAILED if failure else MQCC.OK)
         sts.reason = int(failure.reason if failure else MQRC.NONE)
         sts.object_name = failure.object_name.encode() if failure else b""

@@ -68,10 +68,10 @@ class Open:
 class Ask:
     """An MQGET. ``level``: "" | "segments" | "messages" | "complete"; ``browse``: "" | "first" | "next" | "under".
 
-    Under the cursor nothing is matched. ``lock`` goes with a browse, and so do ``marks``: letters for marking (h, c)
-    and unmarking (H, C) for the handle and for the co-operating set, s for passing over what is marked. ``room`` is
-    the length of the buffer; ``cuts`` accepts a message that is longer. ``skips``: a backout of its unit of
-    work leaves it got.
+    ``under_cursor`` removes what is there; under the cursor nothing is matched. ``lock`` goes with a browse, and so do
+    ``marks``: letters for marking (h, c) and unmarking (H, C) for the handle and for the co-operating set, s for passing
+    over what is marked. ``room`` is the length of the buffer; ``cuts`` accepts a message that is longer. ``skips``: a
+    backout of its unit of work leaves it got.
     """
 
     logical: bool = False
@@ -87,6 +87,7 @@ class Ask:
     room: int = 1000
     cuts: bool = False
     skips: bool = False
+    under_cursor: bool = False
 
 
 @dataclass(frozen=True)
@@ -253,6 +254,8 @@ class GroupedModel:
     def _get(self, program: Program, ask: Ask) -> tuple[Got, list[Message]]:
         """The answer, and the physical messages it is about."""
         if ask.browse == "under":
+            return self._browse_under_cursor(program, ask)
+        if ask.under_cursor:
             return self._get_under_cursor(program, ask)
         current = program.browses if ask.browse else program.gets
         if ask.browse == "first":
@@ -265,17 +268,24 @@ class GroupedModel:
             return Got(MQRC.NO_MSG_AVAILABLE), []
         if ask.logical and current and ask.correl_id and found.correl_id != ask.correl_id:
             return Got(MQRC.MATCH_OPTIONS_ERROR), []
+        if not ask.browse:
+            return self._take(program, ask, found)
         items, whole = self._put_together(found, ask)
-        if len(items) > 1 and found.persistence and not (ask.browse or ask.in_unit) and program.has_unit:
+        returned = self._returned(whole, ask)
+        if returned.reason == MQRC.TRUNCATED_MSG_FAILED:
+            return returned, []
+        if not self._mark(program, ask, found):
+            return Got(MQRC.MSG_MARKED_BROWSE_CO_OP), []
+        self._browsed(program, ask, whole)
+        return returned, items
+
+    def _take(self, program: Program, ask: Ask, found: Message) -> tuple[Got, list[Message]]:
+        items, whole = self._put_together(found, ask)
+        if len(items) > 1 and found.persistence and not ask.in_unit and program.has_unit:
             return Got(MQRC.UOW_NOT_AVAILABLE), []
         returned = self._returned(whole, ask)
         if returned.reason == MQRC.TRUNCATED_MSG_FAILED:
             return returned, []
-        if ask.browse:
-            if not self._mark(program, ask, found):
-                return Got(MQRC.MSG_MARKED_BROWSE_CO_OP), []
-            self._browsed(program, ask, whole)
-            return returned, items
         for item in items:
             self.available.remove(item)
             for marked in (self.marked_together, *(each.marked for each in self.programs)):
@@ -322,17 +332,29 @@ class GroupedModel:
             whole = replace(whole, flags=found.flags | ANY_SEGMENT)
         return items, whole
 
-    def _get_under_cursor(self, program: Program, ask: Ask) -> tuple[Got, list[Message]]:
+    def _under_cursor(self, program: Program, ask: Ask) -> Message | MQRC:
         under = program.under_cursor
         if under is None:
-            return Got(MQRC.NO_MSG_UNDER_CURSOR), []
+            return MQRC.NO_MSG_UNDER_CURSOR
         if ask.level == "complete" and under.offset:
-            return Got(MQRC.INVALID_MSG_UNDER_CURSOR), []
+            return MQRC.INVALID_MSG_UNDER_CURSOR
+        if ask.under_cursor and ask.logical and program.gets:
+            reason = self._leaves(program.gets, ask, under)
+            if reason:
+                return reason
         found = next((each for each in self.in_order() if each.arrival == under.arrival), None)
         if found is None or (ask.level == "complete" and not self.is_message_complete(found)):
-            return Got(MQRC.NO_MSG_UNDER_CURSOR), []
-        if self._is_passed_over(program, ask, found):
-            return Got(MQRC.NO_MSG_UNDER_CURSOR), []
+            return MQRC.NO_MSG_UNDER_CURSOR
+        return MQRC.NO_MSG_UNDER_CURSOR if self._is_passed_over(program, ask, found) else found
+
+    def _get_under_cursor(self, program: Program, ask: Ask) -> tuple[Got, list[Message]]:
+        found = self._under_cursor(program, ask)
+        return (Got(found), []) if isinstance(found, MQRC) else self._take(program, ask, found)
+
+    def _browse_under_cursor(self, program: Program, ask: Ask) -> tuple[Got, list[Message]]:
+        found = self._under_cursor(program, ask)
+        if isinstance(found, MQRC):
+            return Got(found), []
         items, whole = self._put_together(found, ask)
         returned = self._returned(whole, ask)
         if returned.reason == MQRC.TRUNCATED_MSG_FAILED:
@@ -390,14 +412,18 @@ class GroupedModel:
     def _taken(self, program: Program, ask: Ask, message: Message) -> MQRC:
         current, warning = program.gets, MQRC.NONE
         if current and not ask.logical and current.was_logical:
-            if (message.group_id, message.seq, message.offset) != (current.group_id, *current.next):
-                warning = current.reason
-            elif ask.in_unit != current.in_unit:
-                warning = MQRC.INCONSISTENT_UOW
+            warning = self._leaves(current, ask, message)
         program.gets = self._left_open(ask, message)
         if ask.in_unit and program.gets != current:
             program.gets_before.append(current)
         return warning
+
+    @staticmethod
+    def _leaves(current: Open, ask: Ask, message: Message) -> MQRC:
+        """Why a get does not go on with what is open."""
+        if (message.group_id, message.seq, message.offset) != (current.group_id, *current.next):
+            return current.reason
+        return MQRC.NONE if ask.in_unit == current.in_unit else MQRC.INCONSISTENT_UOW
 
     def _browsed(self, program: Program, ask: Ask, message: Message) -> None:
         if ask.browse == "first" or program.browses is None:

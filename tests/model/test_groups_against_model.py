@@ -94,6 +94,14 @@ under_cursor = st.builds(
     room=rooms,
     cuts=st.booleans(),
 )
+from_under_cursor = st.builds(
+    lambda ask, in_unit, skips: replace(
+        ask, browse="", under_cursor=True, lock=False, in_unit=in_unit, skips=in_unit and skips
+    ),
+    under_cursor,
+    st.booleans(),
+    st.booleans(),
+)
 marking = st.builds(
     Ask,
     browse=st.sampled_from(["first", "first", "next", "next", "under"]),
@@ -202,6 +210,16 @@ class Grouped(RuleBasedStateMachine):
     def browse_under_cursor(self, number: int, ask: Ask) -> None:
         self.browse(number, ask)
 
+    @rule(number=programs, ask=from_under_cursor)
+    def get_under_cursor(self, number: int, ask: Ask) -> None:
+        self.get(number, ask)
+
+    @rule(number=programs, level=st.sampled_from(["", "complete"]), logical=st.booleans(), in_unit=st.booleans())
+    def lock_and_take(self, number: int, level: str, logical: bool, in_unit: bool) -> None:
+        """What locks are for."""
+        self.browse(number, Ask(browse="first", level=level, logical=logical, lock=True))
+        self.get(number, Ask(under_cursor=True, level=level, logical=logical, in_unit=in_unit))
+
     @rule(number=programs, ask=marking)
     def browse_marking(self, number: int, ask: Ask) -> None:
         self.browse(number, ask)
@@ -251,6 +269,7 @@ class Grouped(RuleBasedStateMachine):
         options |= GetOption.LOCK if ask.lock else 0
         options |= GetOption.ACCEPT_TRUNCATED_MSG if ask.cuts else 0
         options |= GetOption.MARK_SKIP_BACKOUT if ask.skips else 0
+        options |= GetOption.MSG_UNDER_CURSOR if ask.under_cursor else 0
         options |= sum(MARKS[letter] for letter in ask.marks)
         if ask.logical:
             options |= GetOption.LOGICAL_ORDER

@@ -53,13 +53,16 @@ def recover_lost(group: TestGroup, token: str, by: str = "QM1") -> None:
 
 
 def contents(group: TestGroup) -> dict[bytes, object]:
-    """What every key of the group holds, in whatever order Redis keeps it; when leases end does not count."""
+    """What every key of the group holds, in whatever order Redis keeps it.
+
+    When leases end does not count, and a counter that is not there is zero.
+    """
     client, found = group.group.client(), dict[bytes, object]()
     for key in keys_of(group):
         kind: Any = client.type(key)
         match kind:
             case b"hash":
-                found[key] = client.hgetall(key)
+                found[key] = {name: value for name, value in client.hgetall(key).items() if value != b"0"}
             case b"zset":
                 found[key] = sorted(client.zrange(key, 0, -1, withscores=not key.endswith(b":leases")))
             case b"list":
