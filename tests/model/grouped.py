@@ -69,8 +69,8 @@ class Ask:
     """An MQGET. ``level``: "" | "segments" | "messages" | "complete"; ``browse``: "" | "first" | "next" | "under".
 
     ``under_cursor`` removes what is there; under the cursor nothing is matched. ``lock`` goes with a browse, and so do
-    ``marks``: letters for marking (h, c) and unmarking (H, C) for the handle and for the co-operating set, s for passing
-    over what is marked. ``room`` is the length of the buffer; ``cuts`` accepts a message that is longer. ``skips``: a
+    ``marks``: letters for marking (h, c) and unmarking (H, C) for the handle and for the co-operating set, s for
+    passing over what is marked. ``room`` is the length of the buffer; ``cuts`` accepts a longer message. ``skips``: a
     backout of its unit of work leaves it got.
     """
 
