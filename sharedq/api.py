@@ -106,7 +106,7 @@ class QueueManagerConnection:
         """MQBACK."""
         with self.connection.lock:
             self.connection.check()
-            self.connection.backout()
+            self.connection.backout(by_program=True)
 
     def disconnect(self) -> MQRC:
         """MQDISC: commits what is outstanding.

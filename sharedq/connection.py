@@ -17,14 +17,17 @@ from sharedq.mqi.constants import MQCC, MQRC, ConnectOption
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import DEFAULT_CCSID
 from sharedq.owner import Process, process_for, release_process
+from sharedq.put_status import PutStatus
 from sharedq.turns import Turns
 from sharedq.unit_of_work import CHUNK_MESSAGES, UnitOfWork
 
 if TYPE_CHECKING:
-    from sharedq.put_later import PendingPut
+    from sharedq.put_later import PendingPut, Sending
 
 ScriptCall = tuple[str, Sequence[str], Sequence[Argument]]
 
+#: A backout that undoes everything.
+NOTHING_SKIPPED = ("", 0)
 #: MAXUMSGS and MAXHANDS of a manager whose attributes nobody has written yet.
 DEFAULT_MAX_UNCOMMITTED, DEFAULT_MAX_HANDLES = 10_000, 256
 
@@ -64,7 +67,7 @@ class Connection:
         self.handles: dict[int, Handle] = {}
         self.pending: list[PendingPut] = []
         self.put_failure: MQIError | None = None
-        self.async_sent = 0
+        self.put_status = PutStatus()
         #: Temporary dynamic queues of closed handles that could not be deleted yet.
         self.temporary_queues: list[str] = []
         self.is_quiescing = process.is_quiescing
@@ -223,13 +226,13 @@ class Connection:
         at_once = commit_at_once_call(self, is_followed=and_then is not None) if self.pending else None
         if at_once is not None:
             structure = self.pending[0].handle.structure.keys.name
-            return self._commit_one(structure, [at_once], and_then, of)
+            return self._commit_one(structure, [at_once], None, and_then, of)
         by_structure = pending_calls(self)
         parts = self.unit.parts
         if len(parts) == 1:
             (structure,) = parts
             end = self._end_call("commit", structure, expected=parts[structure].operations)
-            return self._commit_one(structure, [*by_structure.get(structure, ()), end], and_then, of)
+            return self._commit_one(structure, by_structure.get(structure, []), end, and_then, of)
         send_pending(self, by_structure)
         self._back_out_failed_puts()
         if parts:
@@ -237,9 +240,17 @@ class Connection:
         return None if and_then is None else self.call(*and_then)
 
     def _commit_one(
-        self, structure: str, calls: list[ScriptCall], and_then: ScriptCall | None, of: Handle | None
+        self,
+        structure: str,
+        sendings: list[Sending],
+        end: ScriptCall | None,
+        and_then: ScriptCall | None,
+        of: Handle | None,
     ) -> Reply:
-        """Commit by *calls*, the last of which decides, in the one structure that the unit of work touches."""
+        """Commit in the one structure that the unit of work touches: by *end*, or else by what sends its puts."""
+        from sharedq.put_later import note_replies
+
+        calls = [sending.call for sending in sendings] + ([end] if end else [])
         part = self.unit.parts.get(structure)
         chunk = CHUNK_MESSAGES if part is None else part.chunk
         # Behind the first chunk of a large unit of work, a get would be taken for a part of it.
@@ -252,6 +263,7 @@ class Connection:
         replies = self.call_many([*calls, and_then] if rides and and_then is not None else calls)
         # Not before: a commit that Redis refused as a whole (2192) can be tried again.
         self.pending.clear()
+        note_replies(self, sendings, replies[: len(sendings)])
         decided = replies[len(calls) - 1]
         if decided[0]:
             self.backout()
@@ -299,18 +311,27 @@ class Connection:
             detail = f"committed, but {structure} could not be told ({error}): the group completes it"
             raise error_for(MQRC.CONNECTION_BROKEN, "MQCMIT", self.qmgr_name, detail) from error
 
-    def backout(self) -> None:
+    def backout(self, *, by_program: bool = False) -> None:
         """MQBACK: undo the unit of work. Puts vanish, gets return to their places.
+
+        Args:
+            by_program: the program itself calls MQBACK: a message that it got with MQGMO_MARK_SKIP_BACKOUT stays got,
+                in the unit of work that follows. Else everything is undone.
 
         Raises:
             MQIError: 2009 unknown; the group backs it out.
         """
         self.pending.clear()
         self.put_failure = None
+        marked = self.unit.marked if by_program else None
+        self.unit.marked = marked
         for structure in self.unit.parts:
             self._end_part("backout", structure, None)
         self.unit.restore_order()
         self.unit.begin_next()
+        if marked:
+            structure, queue, messages, operations, has_members = marked
+            self.unit.add(structure, queue, messages, operations=operations, has_members=has_members)
 
     def _end_part(self, how: str, structure: str, reply: Reply) -> None:
         """Call until a structure has applied its part of the unit of work, chunk by chunk."""
@@ -319,7 +340,10 @@ class Connection:
             reply = self.checked_call(name, keys, args)
 
     def _end_call(self, how: str, structure: str, *, expected: int) -> ScriptCall:
-        access, part = self._accesses[structure], self.unit.parts[structure]
+        access, part, marked = self._accesses[structure], self.unit.parts[structure], self.unit.marked
+        skip = NOTHING_SKIPPED
+        if marked and marked.structure == structure:
+            skip = (self.unit.next_id, marked.operations)
         return end_unit_call(
             access,
             how,
@@ -331,15 +355,15 @@ class Connection:
             self.group.journal_max,
             has_members=part.has_members,
             chunk=part.chunk,
+            skip=skip,
         )
 
     # -- life ----------------------------------------------------------------------------------------------------
 
-    def take_put_status(self) -> tuple[MQIError | None, int]:
-        """MQSTAT: the first failure of an asynchronous put since the last look, and how many were sent well."""
-        failure, sent = self.put_failure, self.async_sent
-        self.async_sent = 0
-        return failure, sent
+    def take_put_status(self) -> PutStatus:
+        """MQSTAT: what became of asynchronous puts since the last look."""
+        status, self.put_status = self.put_status, PutStatus()
+        return status
 
     def next_handle_number(self) -> int:
         """A number for a new handle."""
@@ -457,12 +481,14 @@ def end_unit_call(
     *,
     has_members: bool = True,
     chunk: int = CHUNK_MESSAGES,
+    skip: tuple[str, int] = NOTHING_SKIPPED,
 ) -> ScriptCall:
     """The script call that commits or backs out (*how*) the next chunk of *owner*'s unit of work.
 
     Args:
         has_members: members of groups, or segments, may be among its messages.
         chunk: messages, at most.
+        skip: what a backout by the program leaves got: the unit of work where that goes on, and how many operations.
     """
     keys = access.keys
     script_keys = [
@@ -479,7 +505,7 @@ def end_unit_call(
         script_keys += [queue.queue, queue.available, queue.index, queue.waiters]
         if has_members:
             script_keys += [queue.groups, queue.members]
-    condition = [expected] if how == "commit" else []
+    condition = [expected] if how == "commit" else skip
     return (
         f"structure/{how}",
         script_keys,

@@ -12,6 +12,7 @@ BATCH_BYTES = 1 << 20
 # Plain integers: an operation on IntFlag members costs about a microsecond, and these are tested on every call.
 _SYNCPOINT = int(GetOption.SYNCPOINT)
 _SYNCPOINT_IF_PERSISTENT = int(GetOption.SYNCPOINT_IF_PERSISTENT)
+_MARK_SKIP_BACKOUT = int(GetOption.MARK_SKIP_BACKOUT)
 _ACCEPT_TRUNCATED = int(GetOption.ACCEPT_TRUNCATED_MSG)
 _LOCK = int(GetOption.LOCK)
 _CO_OP = int(OpenOption.CO_OP)
@@ -39,10 +40,11 @@ def get_call(
     horizon: int = 0,
 ) -> ScriptCall:
     mode = 1 if options & _SYNCPOINT else 2 if options & _SYNCPOINT_IF_PERSISTENT else 0
-    token = connection.token
-    if handle.has_members or handle.may_hold_lock or handle.may_meet_marks or selection.is_grouped:
+    token, is_marked = connection.token, options & _MARK_SKIP_BACKOUT
+    if handle.has_members or handle.may_hold_lock or handle.may_meet_marks or selection.is_grouped or is_marked:
+        how = "s" if is_marked else str(mode)
         return grouped_call(
-            connection, handle, selection, options, count, max_length, waiter, unit_id, str(mode), 0, horizon
+            connection, handle, selection, options, count, max_length, waiter, unit_id, how, 0, horizon
         )
     return (
         "structure/get",

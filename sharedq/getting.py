@@ -22,6 +22,7 @@ from sharedq.ordering import GROUP_MATCHES, GROUPING, ordered_selection, retain_
 from sharedq.put_later import flush_pending
 from sharedq.putting import check_unit_room
 from sharedq.selection import ANY, Selection, selection_for
+from sharedq.unit_of_work import Marked
 from sharedq.waiting import call_or_wait
 
 #: Messages one script call returns, at most.
@@ -46,24 +47,10 @@ _UNDER_CURSOR = int(GetOption.MSG_UNDER_CURSOR)
 _FAIL_IF_QUIESCING = int(GetOption.FAIL_IF_QUIESCING)
 _CONVERT = int(GetOption.CONVERT)
 _ACCEPT_TRUNCATED = int(GetOption.ACCEPT_TRUNCATED_MSG)
-_SUPPORTED = (
-    _BROWSE
-    | _WAIT
-    | _IN_UNIT
-    | _UNDER_CURSOR
-    | _FAIL_IF_QUIESCING
-    | GROUPING
-    | MARKS
-    | _CONVERT
-    | _ACCEPT_TRUNCATED
-    | int(
-        GetOption.NO_SYNCPOINT
-        | GetOption.LOCK
-        | GetOption.PROPERTIES_FORCE_MQRFH2
-        | GetOption.NO_PROPERTIES
-        | GetOption.PROPERTIES_COMPATIBILITY
-    )
-)
+_MARK_SKIP_BACKOUT = int(GetOption.MARK_SKIP_BACKOUT)
+_IN_HANDLE = int(GetOption.PROPERTIES_IN_HANDLE)
+#: There is no event of the operating system to post, and there are no message handles.
+_NOT_BUILT = _IN_HANDLE | int(GetOption.SET_SIGNAL)
 _INPUT = int(OpenOption.INPUT_AS_Q_DEF | OpenOption.INPUT_SHARED | OpenOption.INPUT_EXCLUSIVE)
 _OPEN_BROWSE = int(OpenOption.BROWSE)
 _OPEN_CO_OP = int(OpenOption.CO_OP)
@@ -85,7 +72,7 @@ def get(connection: Connection, handle: Handle, md: MQMD, gmo: MQGMO, *, max_len
     options = int(gmo.options)
     _check(connection, handle, gmo, options)
     if options & _IN_UNIT:
-        check_unit_room(connection, 1)
+        _check_unit(connection, handle, options, 1)
     flush_pending(connection)
     try:
         selection = _selection(handle, md, gmo, options)
@@ -124,7 +111,7 @@ def get_many(
     _check(connection, handle, gmo, options)
     _check_batch(handle, options, count, gmo.match_options)
     if options & _IN_UNIT:
-        check_unit_room(connection, count)
+        _check_unit(connection, handle, options, count)
     flush_pending(connection)
     wait_ms = gmo.wait_interval if options & _WAIT else 0
     messages = _take(connection, handle, ANY, options, count, max_length, wait_ms)
@@ -145,7 +132,7 @@ def commit_and_get(
     if options & _IN_UNIT and count > connection.max_uncommitted:
         raise error_for(MQRC.SYNCPOINT_LIMIT_REACHED, "MQGET", handle.object_name)
     wait_ms = gmo.wait_interval if options & _WAIT else 0
-    if options & GROUPING:
+    if options & (GROUPING | _MARK_SKIP_BACKOUT):
         # What is retained decides what is got, and a commit that fails restores it: one after the other. But what
         # is refused anyhow commits nothing.
         _selection(handle, MQMD(version=2), gmo, options)
@@ -167,7 +154,7 @@ def _check_batch(handle: Handle, options: int, count: int, match_options: int) -
     if (
         options & (_BROWSE | _UNDER_CURSOR)
         or not 1 <= count <= BATCH_MESSAGES
-        or (options & GROUPING and count > 1)
+        or (options & (GROUPING | _MARK_SKIP_BACKOUT) and count > 1)
         or match_options & GROUP_MATCHES
     ):
         detail = "a batch takes 1 to 100 messages, of any kind and in physical order"
@@ -176,8 +163,9 @@ def _check_batch(handle: Handle, options: int, count: int, match_options: int) -
 
 def _check(connection: Connection, handle: Handle, gmo: MQGMO, options: int) -> None:
     reason = check_get_options(options, gmo.match_options)
-    if reason or options & ~_SUPPORTED:
-        raise error_for(reason or MQRC.OPTIONS_ERROR, "MQGET", handle.object_name)
+    if reason or options & _NOT_BUILT:
+        not_built = MQRC.HMSG_ERROR if options & _IN_HANDLE else MQRC.OPTIONS_ERROR
+        raise error_for(reason or not_built, "MQGET", handle.object_name)
     is_browse = options & _BROWSE
     if (is_browse or options & _UNDER_CURSOR) and not handle.options & _OPEN_BROWSE:
         raise error_for(MQRC.NOT_OPEN_FOR_BROWSE, "MQGET", handle.object_name)
@@ -191,6 +179,12 @@ def _check(connection: Connection, handle: Handle, gmo: MQGMO, options: int) -> 
         raise error_for(MQRC.WAIT_INTERVAL_ERROR, "MQGET", handle.object_name)
     if connection.is_quiescing and options & _FAIL_IF_QUIESCING:
         raise error_for(MQRC.Q_MGR_QUIESCING, "MQGET", handle.object_name)
+
+
+def _check_unit(connection: Connection, handle: Handle, options: int, count: int) -> None:
+    check_unit_room(connection, count)
+    if options & _MARK_SKIP_BACKOUT and connection.unit.marked:
+        raise error_for(MQRC.SECOND_MARK_NOT_ALLOWED, "MQGET", handle.object_name)
 
 
 def _convert(
@@ -253,13 +247,10 @@ def _take(
         if options & _SYNCPOINT_IF_PERSISTENT:
             kept = sum(message.is_persistent for message in messages[:taken])
         if kept and taken:
-            connection.unit.add(
-                handle.structure.keys.name,
-                handle.name,
-                kept,
-                operations=-(-kept // _OPERATION_MESSAGES),
-                has_members=has_members,
-            )
+            structure, operations = handle.structure.keys.name, -(-kept // _OPERATION_MESSAGES)
+            connection.unit.add(structure, handle.name, kept, operations=operations, has_members=has_members)
+            if options & _MARK_SKIP_BACKOUT:
+                connection.unit.marked = Marked(structure, handle.name, kept, operations, has_members)
     if taken and (has_members or handle.order.gets is not NOTHING):
         _retain(connection, handle, options, messages)
     return messages

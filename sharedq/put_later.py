@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from sharedq.connection import Connection, ScriptCall
 from sharedq.handle import Handle
+from sharedq.link import Reply
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.structures import MQMD
@@ -31,11 +33,20 @@ PENDING_MESSAGES = BATCH_MESSAGES
 
 @dataclass(slots=True)
 class PendingPut:
-    """A message of an asynchronous put that waits to be sent."""
+    """A message of an asynchronous put that waits to be sent; of one that was split, the first segment counts."""
 
     handle: Handle
     arguments: PutArguments
     detail: str
+    is_counted: bool
+
+
+class Sending(NamedTuple):
+    """A script call that stores what was put: how many MQPUTs that were, and on which object."""
+
+    call: ScriptCall
+    puts: int
+    object_name: str
 
 
 def put_later(connection: Connection, handle: Handle, messages: Sequence[tuple[MQMD, bytes]], options: int) -> MQRC:
@@ -48,7 +59,7 @@ def put_later(connection: Connection, handle: Handle, messages: Sequence[tuple[M
         if not refresh_definition(connection, handle):
             raise
         warning, arguments, details = prepare(connection, handle, messages, options)
-    _buffer(connection, handle, arguments, details)
+    _buffer(connection, handle, arguments, details, range(len(arguments)))
     return warning
 
 
@@ -68,15 +79,20 @@ def _put_grouped_later(
         stored, arguments, details = prepare(connection, handle, pieces.messages, options & ~NEW_IDS)
     connection.unit.remember(handle, "puts")
     handle.order = pieces.order
-    _buffer(connection, handle, arguments, details)
+    _buffer(connection, handle, arguments, details, frozenset(pieces.first))
     return pieces.warning or stored
 
 
 def _buffer(
-    connection: Connection, handle: Handle, arguments: Sequence[PutArguments], details: Sequence[str]
+    connection: Connection,
+    handle: Handle,
+    arguments: Sequence[PutArguments],
+    details: Sequence[str],
+    counted: Container[int],
 ) -> None:
     for position, argument in enumerate(arguments):
-        connection.pending.append(PendingPut(handle, argument, details[position] if details else ""))
+        detail = details[position] if details else ""
+        connection.pending.append(PendingPut(handle, argument, detail, position in counted))
     if len(connection.pending) >= PENDING_MESSAGES:
         flush_pending(connection)
 
@@ -91,32 +107,43 @@ def flush_pending(connection: Connection) -> None:
         send_pending(connection, pending_calls(connection))
 
 
-def send_pending(connection: Connection, by_structure: dict[str, list[ScriptCall]]) -> None:
+def send_pending(connection: Connection, by_structure: dict[str, list[Sending]]) -> None:
     """Make the calls of `pending_calls`. They count as operations of the unit of work, so any failure must be kept.
 
     Raises:
         MQIError: 2009, their fate is unknown.
     """
-    for structure, calls in by_structure.items():
+    for sendings in by_structure.values():
         try:
-            replies = connection.call_many(calls)
+            replies = connection.call_many([sending.call for sending in sendings])
         except MQIError as error:
             # Refused by Redis as a whole: it is full, or does not permit it.
             if connection.is_ended:
                 raise
-            connection.put_failure = connection.put_failure or error
+            for sending in sendings:
+                _note_failure(connection, sending, error)
             continue
-        for reply in replies:
-            if not reply[0]:
-                connection.async_sent += 1
-            elif connection.put_failure is None:
-                reason = MQRC.OBJECT_CHANGED if reply[0] == STALE else MQRC(reply[0])
-                connection.put_failure = error_for(reason, "MQPUT", structure)
+        note_replies(connection, sendings, replies)
 
 
-def pending_calls(connection: Connection) -> dict[str, list[ScriptCall]]:
+def note_replies(connection: Connection, sendings: Sequence[Sending], replies: Sequence[Reply]) -> None:
+    """Remember what became of asynchronous puts, for MQSTAT and the commit."""
+    for sending, reply in zip(sendings, replies, strict=True):
+        if reply[0]:
+            reason = MQRC.OBJECT_CHANGED if reply[0] == STALE else MQRC(reply[0])
+            _note_failure(connection, sending, error_for(reason, "MQPUT", sending.object_name))
+        else:
+            connection.put_status.successes += sending.puts
+
+
+def _note_failure(connection: Connection, sending: Sending, why: MQIError) -> None:
+    connection.put_failure = connection.put_failure or why
+    connection.put_status.failed(sending.puts, why)
+
+
+def pending_calls(connection: Connection) -> dict[str, list[Sending]]:
     """The buffered puts as script calls by structure, counted into the unit of work; the buffer is empty then."""
-    calls: dict[str, list[ScriptCall]] = {}
+    calls: dict[str, list[Sending]] = {}
     pending, connection.pending = connection.pending, []
     start = 0
     for position in range(1, len(pending) + 1):
@@ -128,7 +155,9 @@ def pending_calls(connection: Connection) -> dict[str, list[ScriptCall]]:
         first = 0
         for end in batch_ends(arguments):
             details = [item.detail for item in run[first:end]] if connection.group.settings.journal else []
-            calls.setdefault(structure, []).append(put_call(connection, handle, arguments[first:end], details, True))
+            call = put_call(connection, handle, arguments[first:end], details, True)
+            puts = sum(item.is_counted for item in run[first:end])
+            calls.setdefault(structure, []).append(Sending(call, puts, handle.object_name))
             members = has_members(arguments[first:end])
             connection.unit.add(structure, handle.name, end - first, is_put=True, has_members=members)
             first = end
@@ -136,7 +165,7 @@ def pending_calls(connection: Connection) -> dict[str, list[ScriptCall]]:
     return calls
 
 
-def commit_at_once_call(connection: Connection, *, is_followed: bool) -> ScriptCall | None:
+def commit_at_once_call(connection: Connection, *, is_followed: bool) -> Sending | None:
     """One call that puts the buffered messages and commits; None where that takes several.
 
     The messages must be plain, for one queue and few enough for one call, and what the unit of work has recorded
@@ -162,8 +191,10 @@ def commit_at_once_call(connection: Connection, *, is_followed: bool) -> ScriptC
     if len(batch_ends(arguments)) > 1:
         return None
     details = [put.detail for put in pending] if connection.group.settings.journal else []
+    # None of these is a segment.
+    puts = len(pending)
     if part is None:
-        return put_call(connection, handle, arguments, details, False)
+        return Sending(put_call(connection, handle, arguments, details, False), puts, handle.object_name)
     keys = handle.structure.keys
     head = handle.put_keys or put_plain_keys(connection, handle)
     script_keys = (
@@ -185,4 +216,4 @@ def commit_at_once_call(connection: Connection, *, is_followed: bool) -> ScriptC
         *(word for base, _, record in arguments for word in (base, record)),
         *part.queues,
     )
-    return "structure/commit_put", script_keys, script_arguments
+    return Sending(("structure/commit_put", script_keys, script_arguments), puts, handle.object_name)

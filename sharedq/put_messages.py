@@ -5,11 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce
+from operator import or_
 
 from sharedq.connection import Connection
 from sharedq.context import new_identifier, set_default_context
 from sharedq.handle import Handle
 from sharedq.mqi.constants import MQRC, MsgFlag, MsgType, Persistence, PutOption, Report
+from sharedq.mqi.constants.descriptor import REPORT_ACCEPT_UNSUP_IF_XMIT_MASK, REPORT_REJECT_UNSUP_MASK
 from sharedq.mqi.errors import error_for
 from sharedq.mqi.limits import (
     DEFAULT_CCSID,
@@ -42,6 +45,9 @@ NEW_IDS = _NEW_MSG_ID | _NEW_CORREL_ID
 _KEEP_CONTEXT = int(PutOption.SET_ALL_CONTEXT | PutOption.PASS_ALL_CONTEXT)
 _AS_Q_DEF = int(Persistence.AS_Q_DEF)
 _REQUEST = int(MsgType.REQUEST)
+_MSG_TYPE_MAX = int(MsgType.APPL_LAST)
+#: Report options that have no name.
+_UNKNOWN_REPORTS = ~reduce(or_, map(int, Report))
 
 
 def prepare(
@@ -62,8 +68,7 @@ def prepare(
             raise error_for(
                 MQRC.MSG_TOO_BIG_FOR_Q, "MQPUT", handle.object_name, f"{len(body)} bytes, MAXMSGL({length_max})"
             )
-        if complete_descriptor(connection, handle, md, options):
-            warning = MQRC.PRIORITY_EXCEEDS_MAXIMUM
+        warning = complete_descriptor(connection, handle, md, options) or warning
         # MQCCSI_Q_MGR means the manager that it is put at, and its number goes with the message, not into ``md``.
         said, is_conventional = md, handle.destination and not handle.is_intra_group
         if not md.coded_char_set_id and (is_conventional or connection.ccsid != DEFAULT_CCSID):
@@ -101,10 +106,18 @@ def _conventional_record(connection: Connection, handle: Handle, md: MQMD, body:
     return encode_record(outer, data, connection.origin, put_time_ms)
 
 
-def complete_descriptor(connection: Connection, handle: Handle, md: MQMD, options: int) -> bool:
-    """Check the descriptor, resolve what it leaves to the queue; true when its priority was too high (2049)."""
+def complete_descriptor(connection: Connection, handle: Handle, md: MQMD, options: int) -> MQRC:
+    """Check the descriptor, resolve what it leaves to the queue.
+
+    Returns:
+        NONE, or the reason of a warning: 2049 its priority was too high, 2104 a report option that nobody knows.
+    """
     facts = handle.facts
-    is_too_high = False
+    warning = MQRC.NONE
+    if not 1 <= md.msg_type <= _MSG_TYPE_MAX:
+        raise error_for(MQRC.MSG_TYPE_ERROR, "MQPUT", handle.object_name)
+    if md.report & _UNKNOWN_REPORTS:
+        warning = _judge_unknown_reports(handle, md.report & _UNKNOWN_REPORTS)
     if md.persistence == _AS_Q_DEF:
         default = handle.default_persistence
         md.persistence = facts.default_persistence if default is None else default
@@ -114,7 +127,7 @@ def complete_descriptor(connection: Connection, handle: Handle, md: MQMD, option
         default = handle.default_priority
         md.priority = facts.default_priority if default is None else default
     elif md.priority > MAX_PRIORITY:
-        md.priority, is_too_high = MAX_PRIORITY, True
+        md.priority, warning = MAX_PRIORITY, MQRC.PRIORITY_EXCEEDS_MAXIMUM
     elif md.priority < 0:
         raise error_for(MQRC.PRIORITY_ERROR, "MQPUT", handle.object_name)
     if md.expiry != UNLIMITED_EXPIRY and md.expiry <= 0:
@@ -129,7 +142,17 @@ def complete_descriptor(connection: Connection, handle: Handle, md: MQMD, option
         md.correl_id = new_identifier(connection.origin)
     if not options & _KEEP_CONTEXT:
         set_default_context(md, connection.appl_name_bytes)
-    return is_too_high
+    return warning
+
+
+def _judge_unknown_reports(handle: Handle, unknown: int) -> MQRC:
+    """2104, a warning; 2061 where one of them must be known, or must be unless the message travels on."""
+    refused = REPORT_REJECT_UNSUP_MASK
+    if not (handle.facts.is_transmission or handle.destination):
+        refused |= REPORT_ACCEPT_UNSUP_IF_XMIT_MASK
+    if unknown & refused:
+        raise error_for(MQRC.REPORT_OPTIONS_ERROR, "MQPUT", handle.object_name)
+    return MQRC.UNKNOWN_REPORT_OPTION
 
 
 def journal_detail(md: MQMD, length: int) -> str:

@@ -60,8 +60,7 @@ def split_up(
     result = Pieces([], [], handle.order)
     facts = handle.facts
     for md, body in messages:
-        if complete_descriptor(connection, handle, md, options):
-            result.warning = MQRC.PRIORITY_EXCEEDS_MAXIMUM
+        result.warning = complete_descriptor(connection, handle, md, options) or result.warning
         is_remote = facts.is_transmission or bool(handle.destination)
         position = put_position(result.order.puts, options, md, len(body), for_transmission=is_remote)
         if not isinstance(position, PutPosition):

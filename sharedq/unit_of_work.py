@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from sharedq.handle import Handle
 from sharedq.logical import Retained
@@ -32,14 +32,25 @@ class Part:
         return CHUNK_MEMBERS if self.has_members else CHUNK_MESSAGES
 
 
+class Marked(NamedTuple):
+    """What was got with MQGMO_MARK_SKIP_BACKOUT: how many messages (or segments) in how many operations."""
+
+    structure: str
+    queue: str
+    messages: int
+    operations: int
+    has_members: bool
+
+
 class UnitOfWork:
     """Counts operations and queues for each structure, so that a commit can state what it must find.
 
     Attributes:
         messages: messages put and got in it so far (limited by MAXUMSGS).
+        marked: what its backout skips, once there is something.
     """
 
-    __slots__ = ("_before", "_owner", "_serial", "id", "messages", "parts")
+    __slots__ = ("_before", "_owner", "_serial", "id", "marked", "messages", "parts")
 
     def __init__(self, owner: str) -> None:
         self._owner = owner
@@ -47,6 +58,7 @@ class UnitOfWork:
         self.parts: dict[str, Part] = {}
         self.messages = 0
         self._before: dict[tuple[int, str], tuple[Handle, Retained]] = {}
+        self.marked: Marked | None = None
         self.id = f"{owner}/0"
 
     @property
@@ -97,4 +109,5 @@ class UnitOfWork:
         self.parts = {}
         self.messages = 0
         self._before = {}
+        self.marked = None
         self.id = f"{self._owner}/{self._serial}"

@@ -116,6 +116,8 @@ def mqget(
         with connection.lock:
             warning, comp_code, reason = _outcome(lambda: locking.unlock(connection, _usable(handle), gmo))
         return b"", 0, *_with_warning(warning, comp_code, reason)
+    if buffer_length < 0:
+        return b"", 0, MQCC.FAILED, MQRC.BUFFER_LENGTH_ERROR
     with connection.lock:
         message, comp_code, reason = _outcome(
             lambda: getting.get(connection, _usable(handle), md, gmo, max_length=buffer_length)
@@ -155,7 +157,7 @@ def mqback(connection: Connection) -> Outcome:
 
     def call() -> None:
         connection.check()
-        connection.backout()
+        connection.backout(by_program=True)
 
     return _locked(connection, call)
 
@@ -186,8 +188,9 @@ def mqstat(connection: Connection, sts: MQSTS) -> Outcome:
 
     def call() -> None:
         flush_pending(connection)
-        failure, successes = connection.take_put_status()
-        sts.put_success_count, sts.put_failure_count = successes, int(failure is not None)
+        status = connection.take_put_status()
+        failure = status.first_failure
+        sts.put_success_count, sts.put_failure_count = status.successes, status.failures
         sts.comp_code = int(MQCC.FAILED if failure else MQCC.OK)
         sts.reason = int(failure.reason if failure else MQRC.NONE)
         sts.object_name = failure.object_name.encode() if failure else b""

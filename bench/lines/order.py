@@ -16,14 +16,15 @@ from sharedq.mqi.structures import MQMD
 _MIG, _LMIG = int(MsgFlag.MSG_IN_GROUP), int(MsgFlag.LAST_MSG_IN_GROUP)
 _BROWSE_FIRST, _BROWSE_NEXT = int(GetOption.BROWSE_FIRST), int(GetOption.BROWSE_NEXT)
 _LOGICAL = int(GetOption.LOGICAL_ORDER)
-_WHOLE_GROUPS = int(GetOption.ALL_MSGS_AVAILABLE) | _LOGICAL
+_ALL_MSGS = int(GetOption.ALL_MSGS_AVAILABLE)
+_WHOLE_GROUPS = _ALL_MSGS | _LOGICAL
 _OPEN = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE
 #: GroupIds, none twice.
 _groups = itertools.count(1)
 
 
 def measure(site: Site) -> list[Row]:
-    """Browse-next, gets in logical order, and gets of complete groups behind incomplete ones."""
+    """Browse-next, gets in logical order, and gets of complete groups, behind incomplete ones and in physical order."""
     connection = site.connect()
     depths = {"shallow": SHALLOW, "deep": site.effort.deep}
     rows = []
@@ -34,6 +35,11 @@ def measure(site: Site) -> list[Row]:
             "get of complete groups behind incomplete ones",
             _fill_with_incomplete,
             lambda queue: _get_groups(queue, _WHOLE_GROUPS),
+        ),
+        (
+            "get of complete groups without logical order",
+            _fill_with_groups,
+            lambda queue: _get_groups(queue, _ALL_MSGS, _LOGICAL),
         ),
     )
     for what, fill_queue, contender in kinds:
@@ -76,13 +82,20 @@ def _browse(queue: Queue) -> Contender:
     return Contender(prepare, run)
 
 
-def _get_groups(queue: Queue, options: int) -> Contender:
+def _get_groups(queue: Queue, first: int, rest: int | None = None) -> Contender:
+    """Get pairs: *first* are the options for the one message, *rest* for the other (default: the same).
+
+    Outside logical order ALL_MSGS_AVAILABLE must be turned off behind the first message: the group is complete no more.
+    """
+    options = (first, first if rest is None else rest)
+
     def prepare(count: int) -> None:
         for _ in range(count // 2):
             queue.put_many(_pair())
 
     def run(count: int) -> None:
-        for _ in range(count // 2 * 2):
-            queue.get(options)
+        for _ in range(count // 2):
+            for option in options:
+                queue.get(option)
 
     return Contender(prepare, run)

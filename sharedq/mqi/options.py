@@ -44,6 +44,11 @@ GET_EXCLUSIONS: Final[Pairs] = (
     (_G.UNMARK_BROWSE_CO_OP, _G.MARK_BROWSE_CO_OP | _G.UNMARKED_BROWSE_MSG),
 )
 
+#: Options of which a get may have one.
+GET_CHOICES: Final[tuple[tuple[int, ...], ...]] = (
+    (_G.PROPERTIES_FORCE_MQRFH2, _G.NO_PROPERTIES, _G.PROPERTIES_IN_HANDLE, _G.PROPERTIES_COMPATIBILITY),
+)
+
 #: An option, and the options of which it needs at least one.
 GET_NEEDS: Final[Pairs] = (
     (_G.LOCK, _BROWSES),
@@ -110,6 +115,7 @@ def check_get_options(options: int, match_options: int) -> MQRC:
         options & ~_KNOWN[GetOption]
         or _is_excluded(options, GET_EXCLUSIONS)
         or _is_lacking(options, GET_NEEDS)
+        or _is_ambiguous(options, GET_CHOICES)
         or (options & _G.COMPLETE_MSG and match_options & MatchOption.MATCH_OFFSET)
     ):
         return MQRC.OPTIONS_ERROR

@@ -75,6 +75,10 @@ def take(lossy: Lossy) -> None:
     lossy.queue.get(GetOption.SYNCPOINT)
 
 
+def take_marked(lossy: Lossy) -> None:
+    lossy.queue.get(GetOption.SYNCPOINT | GetOption.MARK_SKIP_BACKOUT)
+
+
 def put_uncommitted(lossy: Lossy) -> None:
     lossy.queue.put(b"3", options=PutOption.SYNCPOINT)
 
@@ -104,6 +108,9 @@ CASES = {
         "structure/commit", lambda s: s.connection.commit(), (*FIRST, (b"3", 0)), before=put_uncommitted
     ),
     "back out": Case("structure/backout", lambda s: s.connection.backout(), BACK, BACK, before=take),
+    "back out around a marked get": Case(
+        "structure/backout", lambda s: s.connection.backout(), BACK, BACK, before=take_marked
+    ),
     "commit and get": Case(
         "structure/commit",
         lambda s: s.queue.commit_and_get(GetOption.SYNCPOINT),

@@ -68,9 +68,10 @@ class Open:
 class Ask:
     """An MQGET. ``level``: "" | "segments" | "messages" | "complete"; ``browse``: "" | "first" | "next" | "under".
 
-    Under the cursor nothing is matched. ``lock`` goes with a browse, and so do ``marks``: letters for marking (h, c)
-    and unmarking (H, C) for the handle and for the co-operating set, s for passing over what is marked. ``room`` is
-    the length of the buffer; ``cuts`` accepts a message that is longer.
+    ``under_cursor`` removes what is there; under the cursor nothing is matched. ``lock`` goes with a browse, and so do
+    ``marks``: letters for marking (h, c) and unmarking (H, C) for the handle and for the co-operating set, s for
+    passing over what is marked. ``room`` is the length of the buffer; ``cuts`` accepts a longer message. ``skips``: a
+    backout of its unit of work leaves it got.
     """
 
     logical: bool = False
@@ -85,6 +86,8 @@ class Ask:
     marks: str = ""
     room: int = 1000
     cuts: bool = False
+    skips: bool = False
+    under_cursor: bool = False
 
 
 @dataclass(frozen=True)
@@ -101,6 +104,8 @@ class Program:
 
     put: list[Message] = field(default_factory=list)
     got: list[Message] = field(default_factory=list)
+    #: Of these, what a backout leaves got.
+    skipped: list[Message] = field(default_factory=list)
     gets: Open | None = None
     browses: Open | None = None
     gets_before: list[Open | None] = field(default_factory=list)
@@ -137,35 +142,47 @@ class GroupedModel:
             key=lambda message: message.place,
         )
 
-    def put(self, number: int, message: Message, *, in_unit: bool) -> None:
-        """MQPUT."""
+    def marked(self) -> list[set[int]]:
+        """Arrival numbers of what is marked, by program; at last those of the co-operating set."""
+        return [*(program.marked for program in self.programs), self.marked_together]
+
+    def put(self, number: int, message: Message, *, in_unit: bool) -> Message:
+        """MQPUT; as it arrived."""
         self._arrivals += 1
         arrived = replace(message, arrival=self._arrivals)
         (self.programs[number].put if in_unit else self.available).append(arrived)
+        return arrived
 
     def commit(self, number: int) -> None:
         """MQCMIT."""
         program = self.programs[number]
         self.available += program.put
-        program.put, program.got, program.gets_before = [], [], []
+        program.put, program.got, program.skipped, program.gets_before = [], [], [], []
 
     def backout(self, number: int) -> None:
-        """MQBACK: also what the handle retains is what it was."""
+        """MQBACK: what is marked to skip it goes on in the next unit of work, everything else is undone."""
         program = self.programs[number]
+        kept = program.skipped
+        program.got = [message for message in program.got if message not in kept]
+        self._undo(program)
+        program.got = kept
+
+    def _undo(self, program: Program) -> None:
+        """Also what the handle retains is what it was."""
         self.available += [replace(message, backout_count=message.backout_count + 1) for message in program.got]
         if program.gets_before:
             program.gets = program.gets_before[0]
-        program.put, program.got, program.gets_before = [], [], []
+        program.put, program.got, program.skipped, program.gets_before = [], [], [], []
 
     def replace_program(self, number: int) -> None:
         """It died, and its unit of work was backed out."""
-        self.backout(number)
+        self._undo(self.programs[number])
         self.programs[number] = Program()
 
     def reopen(self, number: int) -> None:
         """MQCLOSE and MQOPEN: the unit of work goes on, without anything to restore for the handle."""
         program = self.programs[number]
-        self.programs[number] = Program(put=program.put, got=program.got)
+        self.programs[number] = Program(put=program.put, got=program.got, skipped=program.skipped)
 
     def reopen_all(self) -> None:
         """All are closed before the first is opened again: also the marks of the co-operating set are gone."""
@@ -210,9 +227,12 @@ class GroupedModel:
 
     def get(self, number: int, ask: Ask) -> Got:
         """MQGET with SYNCPOINT or without, or a browse with LOCK or without."""
-        program = self._looking = self.programs[number]
-        if number not in self.together and set(ask.marks) & set("cC"):
+        program = self.programs[number]
+        if self._has_wrong_options(number, ask):
             return Got(MQRC.OPTIONS_ERROR)
+        if ask.skips and program.skipped:
+            return Got(MQRC.SECOND_MARK_NOT_ALLOWED)
+        self._looking = program
         got, items = self._get(program, ask)
         self._looking = None
         if not ask.browse:
@@ -227,12 +247,16 @@ class GroupedModel:
             program.locked = set()
         return got
 
+    def _has_wrong_options(self, number: int, ask: Ask) -> bool:
+        is_for_the_set = bool(set(ask.marks) & set("cC"))
+        return (is_for_the_set and number not in self.together) or (ask.level == "complete" and ask.offset is not None)
+
     def _get(self, program: Program, ask: Ask) -> tuple[Got, list[Message]]:
         """The answer, and the physical messages it is about."""
         if ask.browse == "under":
+            return self._browse_under_cursor(program, ask)
+        if ask.under_cursor:
             return self._get_under_cursor(program, ask)
-        if ask.level == "complete" and ask.offset is not None:
-            return Got(MQRC.OPTIONS_ERROR), []
         current = program.browses if ask.browse else program.gets
         if ask.browse == "first":
             current = None
@@ -244,23 +268,32 @@ class GroupedModel:
             return Got(MQRC.NO_MSG_AVAILABLE), []
         if ask.logical and current and ask.correl_id and found.correl_id != ask.correl_id:
             return Got(MQRC.MATCH_OPTIONS_ERROR), []
+        if not ask.browse:
+            return self._take(program, ask, found)
         items, whole = self._put_together(found, ask)
-        if len(items) > 1 and found.persistence and not (ask.browse or ask.in_unit) and program.has_unit:
+        returned = self._returned(whole, ask)
+        if returned.reason == MQRC.TRUNCATED_MSG_FAILED:
+            return returned, []
+        if not self._mark(program, ask, found):
+            return Got(MQRC.MSG_MARKED_BROWSE_CO_OP), []
+        self._browsed(program, ask, whole)
+        return returned, items
+
+    def _take(self, program: Program, ask: Ask, found: Message) -> tuple[Got, list[Message]]:
+        items, whole = self._put_together(found, ask)
+        if len(items) > 1 and found.persistence and not ask.in_unit and program.has_unit:
             return Got(MQRC.UOW_NOT_AVAILABLE), []
         returned = self._returned(whole, ask)
         if returned.reason == MQRC.TRUNCATED_MSG_FAILED:
             return returned, []
-        if ask.browse:
-            if not self._mark(program, ask, found):
-                return Got(MQRC.MSG_MARKED_BROWSE_CO_OP), []
-            self._browsed(program, ask, whole)
-            return returned, items
         for item in items:
             self.available.remove(item)
             for marked in (self.marked_together, *(each.marked for each in self.programs)):
                 marked.discard(item.arrival)
         if ask.in_unit:
             program.got += items
+        if ask.skips:
+            program.skipped = items
         return replace(returned, reason=self._taken(program, ask, whole) or returned.reason), items
 
     @staticmethod
@@ -299,17 +332,29 @@ class GroupedModel:
             whole = replace(whole, flags=found.flags | ANY_SEGMENT)
         return items, whole
 
-    def _get_under_cursor(self, program: Program, ask: Ask) -> tuple[Got, list[Message]]:
+    def _under_cursor(self, program: Program, ask: Ask) -> Message | MQRC:
         under = program.under_cursor
         if under is None:
-            return Got(MQRC.NO_MSG_UNDER_CURSOR), []
+            return MQRC.NO_MSG_UNDER_CURSOR
         if ask.level == "complete" and under.offset:
-            return Got(MQRC.INVALID_MSG_UNDER_CURSOR), []
+            return MQRC.INVALID_MSG_UNDER_CURSOR
+        if ask.under_cursor and ask.logical and program.gets:
+            reason = self._leaves(program.gets, ask, under)
+            if reason:
+                return reason
         found = next((each for each in self.in_order() if each.arrival == under.arrival), None)
         if found is None or (ask.level == "complete" and not self.is_message_complete(found)):
-            return Got(MQRC.NO_MSG_UNDER_CURSOR), []
-        if self._is_passed_over(program, ask, found):
-            return Got(MQRC.NO_MSG_UNDER_CURSOR), []
+            return MQRC.NO_MSG_UNDER_CURSOR
+        return MQRC.NO_MSG_UNDER_CURSOR if self._is_passed_over(program, ask, found) else found
+
+    def _get_under_cursor(self, program: Program, ask: Ask) -> tuple[Got, list[Message]]:
+        found = self._under_cursor(program, ask)
+        return (Got(found), []) if isinstance(found, MQRC) else self._take(program, ask, found)
+
+    def _browse_under_cursor(self, program: Program, ask: Ask) -> tuple[Got, list[Message]]:
+        found = self._under_cursor(program, ask)
+        if isinstance(found, MQRC):
+            return Got(found), []
         items, whole = self._put_together(found, ask)
         returned = self._returned(whole, ask)
         if returned.reason == MQRC.TRUNCATED_MSG_FAILED:
@@ -367,14 +412,18 @@ class GroupedModel:
     def _taken(self, program: Program, ask: Ask, message: Message) -> MQRC:
         current, warning = program.gets, MQRC.NONE
         if current and not ask.logical and current.was_logical:
-            if (message.group_id, message.seq, message.offset) != (current.group_id, *current.next):
-                warning = current.reason
-            elif ask.in_unit != current.in_unit:
-                warning = MQRC.INCONSISTENT_UOW
+            warning = self._leaves(current, ask, message)
         program.gets = self._left_open(ask, message)
         if ask.in_unit and program.gets != current:
             program.gets_before.append(current)
         return warning
+
+    @staticmethod
+    def _leaves(current: Open, ask: Ask, message: Message) -> MQRC:
+        """Why a get does not go on with what is open."""
+        if (message.group_id, message.seq, message.offset) != (current.group_id, *current.next):
+            return current.reason
+        return MQRC.NONE if ask.in_unit == current.in_unit else MQRC.INCONSISTENT_UOW
 
     def _browsed(self, program: Program, ask: Ask, message: Message) -> None:
         if ask.browse == "first" or program.browses is None:

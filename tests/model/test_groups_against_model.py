@@ -13,13 +13,15 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from recovery.resolve import recover
 from sharedq.api import Queue, QueueManagerConnection
 from sharedq.mqi.constants import MQRC, GetOption, MatchOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
+from sharedq.put_messages import PRIORITY_STEP
+from sharedq.record import generated_number
 from tests.model.grouped import Ask, Got, GroupedModel, Message
 from tests.support.members import TestGroup
 from tests.support.server import Server
@@ -69,15 +71,16 @@ asks = st.builds(
     level=st.sampled_from(["", "", *LEVELS]),
     in_unit=st.booleans(),
     browse=st.just(""),
+    skips=st.booleans(),
     correl_id=st.sampled_from([b"", b"", *CORREL_IDS]),
     group_id=st.sampled_from([b"", b"", b"", b"A" * 24, b"B" * 24, b"C" * 24, b"D" * 24, b"F" * 24]),
     seq=st.sampled_from([None, None, None, 1, 2]),
     offset=st.sampled_from([None, None, None, 0, 6]),
     room=rooms,
     cuts=st.booleans(),
-)
+).map(lambda ask: replace(ask, skips=ask.skips and ask.in_unit))
 browses = st.builds(
-    lambda ask, how, lock: replace(ask, in_unit=False, browse=how, lock=lock),
+    lambda ask, how, lock: replace(ask, in_unit=False, browse=how, lock=lock, skips=False),
     asks,
     st.sampled_from(["first", "next", "next"]),
     st.booleans(),
@@ -90,6 +93,14 @@ under_cursor = st.builds(
     lock=st.booleans(),
     room=rooms,
     cuts=st.booleans(),
+)
+from_under_cursor = st.builds(
+    lambda ask, in_unit, skips: replace(
+        ask, browse="", under_cursor=True, lock=False, in_unit=in_unit, skips=in_unit and skips
+    ),
+    under_cursor,
+    st.booleans(),
+    st.booleans(),
 )
 marking = st.builds(
     Ask,
@@ -120,6 +131,8 @@ class Grouped(RuleBasedStateMachine):
         self.connections: list[QueueManagerConnection] = [self.group.connect() for _ in range(PROGRAMS)]
         self.queues: list[Queue] = [self._open(number) for number in range(PROGRAMS)]
         self.count = 0
+        #: Scores of messages by their arrival.
+        self.scores: dict[int, int] = {}
 
     def _open(self, number: int) -> Queue:
         return self.connections[number].open("Q", BOTH | (OpenOption.CO_OP if number in TOGETHER else 0))
@@ -169,7 +182,10 @@ class Grouped(RuleBasedStateMachine):
         )
         options = PutOption.SYNCPOINT if in_unit else PutOption.NO_SYNCPOINT
         self.queues[number].put(message.body, md, options=options)
-        self.model.put(number, message, in_unit=in_unit)
+        arrived = self.model.put(number, message, in_unit=in_unit)
+        arrival_number = generated_number(md.msg_id, self.queues[number].handle.structure.number)
+        assert arrival_number is not None
+        self.scores[arrived.arrival] = arrived.place[0] * PRIORITY_STEP + arrival_number
 
     @rule(number=programs, ask=asks)
     def get(self, number: int, ask: Ask) -> None:
@@ -194,6 +210,16 @@ class Grouped(RuleBasedStateMachine):
     def browse_under_cursor(self, number: int, ask: Ask) -> None:
         self.browse(number, ask)
 
+    @rule(number=programs, ask=from_under_cursor)
+    def get_under_cursor(self, number: int, ask: Ask) -> None:
+        self.get(number, ask)
+
+    @rule(number=programs, level=st.sampled_from(["", "complete"]), logical=st.booleans(), in_unit=st.booleans())
+    def lock_and_take(self, number: int, level: str, logical: bool, in_unit: bool) -> None:
+        """What locks are for."""
+        self.browse(number, Ask(browse="first", level=level, logical=logical, lock=True))
+        self.get(number, Ask(under_cursor=True, level=level, logical=logical, in_unit=in_unit))
+
     @rule(number=programs, ask=marking)
     def browse_marking(self, number: int, ask: Ask) -> None:
         self.browse(number, ask)
@@ -203,6 +229,20 @@ class Grouped(RuleBasedStateMachine):
         """What marks are for: always from the start, each message once."""
         for _ in range(times):
             self.browse(number, Ask(browse="first", marks=marks))
+
+    @precondition(lambda self: any(program.locked for program in self.model.programs))
+    @rule(how=st.sampled_from(["first", "next", "under"]), room=st.sampled_from([5, 0]), lock=st.booleans())
+    def browse_into_too_short_a_buffer(self, how: str, room: int, lock: bool) -> None:
+        """By whoever has something locked: 2080 ends no lock, and moves nothing."""
+        number = next(at for at, program in enumerate(self.model.programs) if program.locked)
+        logical = how == "next" and bool(self.model.programs[number].browse_is_logical)
+        self.browse(number, Ask(browse=how, logical=logical, lock=lock, room=room))
+
+    @precondition(lambda self: any(self.model.marked()))
+    @rule(in_unit=st.booleans())
+    def get_what_is_marked(self, in_unit: bool) -> None:
+        """By somebody who has marked nothing: with it go its marks."""
+        self.get(PROGRAMS - 1, Ask(in_unit=in_unit))
 
     @rule(number=programs)
     def unlock(self, number: int) -> None:
@@ -228,6 +268,8 @@ class Grouped(RuleBasedStateMachine):
         options = LEVELS[ask.level] | BROWSES[ask.browse] | (GetOption.SYNCPOINT if ask.in_unit else 0)
         options |= GetOption.LOCK if ask.lock else 0
         options |= GetOption.ACCEPT_TRUNCATED_MSG if ask.cuts else 0
+        options |= GetOption.MARK_SKIP_BACKOUT if ask.skips else 0
+        options |= GetOption.MSG_UNDER_CURSOR if ask.under_cursor else 0
         options |= sum(MARKS[letter] for letter in ask.marks)
         if ask.logical:
             options |= GetOption.LOGICAL_ORDER
@@ -312,11 +354,27 @@ class Grouped(RuleBasedStateMachine):
             assert not client.exists(queue.groups)
         if not ids:
             assert not client.exists(queue.index)
-        marked = set.union(self.model.marked_together, *(program.marked for program in self.model.programs))
-        assert client.hlen(queue.marks) >= len(marked)
+        assert client.hlen(queue.marks) >= len(set().union(*self.model.marked()))
         if not (ids or any(locked)):
             assert not client.exists(queue.marks)
             assert not client.hexists(queue.queue, "mk")
+
+    @invariant()
+    def the_marks_agree(self) -> None:
+        """Of each holder, as far as they are to be seen: what is locked is hidden."""
+        client, base = self.group.group.client(), self.queues[0].handle.queue.marks_of
+        holders = [f"{queue.connection.token}#{queue.handle.number}" for queue in self.queues]
+        there = {message.arrival for message in self.model.in_order()}
+        for holder, marked in zip([*holders, "C"], self.model.marked(), strict=True):
+            sets: Any = [client.zrange(f"{base}{holder}\n{kind}", 0, -1, withscores=True) for kind in "ar"]
+            scores = {int(score) for found in sets for _, score in found}
+            assert scores == {self.scores[arrival] for arrival in marked & there}
+
+    @invariant()
+    def the_cursors_agree(self) -> None:
+        for queue, program in zip(self.queues, self.model.programs, strict=True):
+            under = program.under_cursor
+            assert queue.handle.cursor.score == (0 if under is None else self.scores[under.arrival])
 
     def teardown(self) -> None:
         self.group.close()

@@ -72,6 +72,7 @@ def _steps(connection: QueueManagerConnection) -> dict[str, Callable[[], object]
         "put elsewhere": put_elsewhere,
         "get": queue.get,
         "get uncommitted": lambda: queue.get(GetOption.SYNCPOINT),
+        "get marked": lambda: queue.get(GetOption.SYNCPOINT | GetOption.MARK_SKIP_BACKOUT),
         "wait": lambda: queue.get(GetOption.WAIT, wait_ms=-1),
         "wait uncommitted": lambda: queue.get(GetOption.SYNCPOINT | GetOption.WAIT, wait_ms=-1),
         "browse": lambda: queue.get(GetOption.BROWSE_FIRST),

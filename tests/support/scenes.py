@@ -50,3 +50,27 @@ def recover_lost(group: TestGroup, token: str, by: str = "QM1") -> None:
     key = group.group.keys.leases
     until(lambda: group.group.client().zscore(key, token) is not None, "the lost connection is told")
     assert recover(group.group, group.connect(by).connection, token).is_resolved
+
+
+def contents(group: TestGroup) -> dict[bytes, object]:
+    """What every key of the group holds, in whatever order Redis keeps it.
+
+    When leases end does not count, and a counter that is not there is zero.
+    """
+    client, found = group.group.client(), dict[bytes, object]()
+    for key in keys_of(group):
+        kind: Any = client.type(key)
+        match kind:
+            case b"hash":
+                found[key] = {name: value for name, value in client.hgetall(key).items() if value != b"0"}
+            case b"zset":
+                found[key] = sorted(client.zrange(key, 0, -1, withscores=not key.endswith(b":leases")))
+            case b"list":
+                found[key] = client.lrange(key, 0, -1)
+            case b"set":
+                found[key] = client.smembers(key)
+            case b"stream":
+                found[key] = client.xlen(key)
+            case _:
+                found[key] = client.get(key)
+    return found

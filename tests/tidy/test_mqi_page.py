@@ -10,7 +10,7 @@ from sharedq.mqi.constants import GetOption
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "mqi.md").read_text("utf-8")
 NAMED = re.findall(r"`([\w/]+\.py)::(\w+)`", TEXT)
-#: Names of combinations, of nothing, and options about properties, which the page leaves to others.
+#: Names of combinations, and of nothing.
 NOT_LISTED = ("NONE", "BROWSE_HANDLE", "BROWSE_CO_OP")
 
 
@@ -32,7 +32,5 @@ def test_every_rule_names_a_test() -> None:
 
 def test_every_get_option_has_its_row() -> None:
     table = TEXT.split("## The browse cursor")[0]
-    names = [
-        name for name in GetOption.__members__ if name not in NOT_LISTED and "PROPERTIES" not in name
-    ]
+    names = [name for name in GetOption.__members__ if name not in NOT_LISTED]
     assert [name for name in names if not re.search(rf"\b{name}\b", table)] == []

@@ -1,6 +1,7 @@
 --[[
 Units of work: a list whose first element is the state ("A" active, "C" committing, "B" backing out, then the id),
-followed by one element an operation batch: "P" or "G", the number of messages, the queue, and id:score pairs.
+followed by one element an operation batch: "P", "G" or "S" (a get with MQGMO_MARK_SKIP_BACKOUT), the number of messages,
+the queue, and id:score pairs.
 ]]
 local function record_operation(unit, unit_id, kind, queue_name, count, pairs_text)
     local length = redis.call("RPUSH", unit, kind .. count .. "\n" .. queue_name .. "\n" .. pairs_text)
@@ -12,15 +13,20 @@ local function read_operation(element)
     return kind, tonumber(count), queue_name, pairs_text
 end
 
--- The state element and the operations of the next chunk: whole batches, up to `budget` messages.
-local function next_chunk(unit, budget)
-    local elements = redis.call("LRANGE", unit, 0, budget)
+-- The state element and the operations of the next chunk: whole batches, up to `budget` messages. As many as `skips` are
+-- of marked messages: they are passed over, and count nothing.
+local function next_chunk(unit, budget, skips)
+    local elements = redis.call("LRANGE", unit, 0, budget + skips)
     local operations, messages = {}, 0
     for position = 2, #elements do
         local kind, count, queue_name, pairs_text = read_operation(elements[position])
-        if messages > 0 and messages + count > budget then break end
-        messages = messages + count
-        operations[#operations + 1] = { kind = kind, count = count, queue = queue_name, pairs = pairs_text }
+        if not (kind == "S" and skips > 0) then
+            if messages > 0 and messages + count > budget then break end
+            messages = messages + count
+            operations[#operations + 1] = {
+                kind = kind, count = count, queue = queue_name, pairs = pairs_text, element = elements[position],
+            }
+        end
     end
     return elements[1], operations, messages
 end

@@ -38,8 +38,8 @@ if caller == owner and is_small and redis.call("HEXISTS", own, caller) == 1 then
     local elements, taken = redis.call("LRANGE", unit, 0, -1), {}
     local count, of_gets = 0, elements[1] == "A" .. unit_id
     for position = 2, #elements do
-        -- "G", how many, the queue, and id:score pairs: see prelude/unit_of_work.
-        local number, queue_name, pairs_text = string.match(elements[position], "^G(%d+)\n([^\n]*)\n(.*)$")
+        -- "G" or "S", how many, the queue, and id:score pairs: see prelude/unit_of_work.
+        local number, queue_name, pairs_text = string.match(elements[position], "^[GS](%d+)\n([^\n]*)\n(.*)$")
         of_gets = of_gets and number
         if not of_gets then break end
         count = count + number
@@ -73,7 +73,7 @@ for position = 7, #ARGV do
     queues[ARGV[position]] = queue
 end
 
-local state, operations, count = next_chunk(unit, tonumber(ARGV[5]))
+local state, operations, count = next_chunk(unit, tonumber(ARGV[5]), 0)
 if state and string.sub(state, 1, 1) == "B" then return { MQRC.BACKED_OUT } end
 if expected >= 0 and not (state and string.sub(state, 1, 1) == "C") then
     local found = state and redis.call("LLEN", unit) - 1 or 0

@@ -62,8 +62,8 @@ local queues = {}
 for key = 10, #KEYS do queues[ARGV[FIRST + 2 * count + key - 10]] = KEYS[key] end
 local applied = count
 for position = 2, #elements do
-    -- "G", how many, the queue, and id:score pairs: see prelude/unit_of_work.
-    local taken, queue_name, pairs_text = string.match(elements[position], "^G(%d+)\n([^\n]*)\n(.*)$")
+    -- "G" or "S", how many, the queue, and id:score pairs: see prelude/unit_of_work.
+    local taken, queue_name, pairs_text = string.match(elements[position], "^[GS](%d+)\n([^\n]*)\n(.*)$")
     redis.call("HINCRBY", queues[queue_name], "gu", -taken)
     if taken == "1" then
         redis.call("HDEL", messages, string.match(pairs_text, "^[^:]+"))

@@ -30,7 +30,8 @@ ARGV
   3  version      of the definition the caller decided by
   4  count        messages wanted, 1..100; 1 with everything but a selection of any message
   5  unit_id      id of the unit of work, or ""
-  6  mode         0 outside, 1 inside the unit of work, 2 inside if persistent, b browse
+  6  mode         0 outside, 1 inside the unit of work, s inside and marked to skip its backout, 2 inside if persistent,
+                  b browse
   7  length_max   longest body the caller takes, bytes
   8  truncate     1: a longer body is accepted (2079); 0: the message stays (2080)
   9  bytes_max    stop filling a batch behind this many bytes
@@ -69,6 +70,9 @@ local queue = { name = ARGV[2], q = KEYS[3], a = KEYS[4], i = KEYS[5], w = KEYS[
 queue.k, queue.h = KEYS[15], KEYS[17]
 local owner, count, unit_id, mode, length_max = ARGV[1], tonumber(ARGV[4]), ARGV[5], ARGV[6], tonumber(ARGV[7])
 local truncate, bytes_max, wait_text = ARGV[8] == "1", tonumber(ARGV[9]), ARGV[10]
+-- What is marked is got as anything else, and only noted otherwise.
+local noted_as = "G"
+if mode == "s" then mode, noted_as = "1", "S" end
 local is_fixed, is_under_cursor = ARGV[23] == "1", ARGV[26] == "1"
 local want = {
     id = ARGV[14], number = ARGV[15], msgid = ARGV[16], correl = ARGV[17], group = ARGV[18], seq = ARGV[19],
@@ -323,7 +327,7 @@ for from = 1, #gone, OPERATION_MAX do
 end
 for from = 1, #kept, OPERATION_MAX do
     local to = math.min(from + OPERATION_MAX - 1, #kept)
-    record_operation(unit, unit_id, "G", queue.name, to - from + 1, table.concat(pairs_text, " ", from, to))
+    record_operation(unit, unit_id, noted_as, queue.name, to - from + 1, table.concat(pairs_text, " ", from, to))
 end
 if #gone > 0 then
     journal(KEYS[10], ARGV[11], "e", "get", "o", owner, "q", queue.name, "i", table.concat(gone, " "))

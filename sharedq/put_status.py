@@ -1,0 +1,21 @@
+"""What MQSTAT tells of asynchronous puts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sharedq.mqi.errors import MQIError
+
+
+@dataclass(slots=True)
+class PutStatus:
+    """Asynchronous MQPUTs since the last MQSTAT: how many were stored, how many not, and why the first was not."""
+
+    successes: int = 0
+    failures: int = 0
+    first_failure: MQIError | None = None
+
+    def failed(self, puts: int, why: MQIError) -> None:
+        """So many were not stored."""
+        self.failures += puts
+        self.first_failure = self.first_failure or why

@@ -1,0 +1,77 @@
+"""MQSTAT: what became of asynchronous puts, counted in MQPUTs, however many script calls or segments they were."""
+
+from __future__ import annotations
+
+import pytest
+
+from sharedq import verbs
+from sharedq.api import Queue, QueueManagerConnection
+from sharedq.mqi.constants import MQCC, MQRC, PutOption
+from sharedq.mqi.errors import MQIError
+from sharedq.mqi.structures import MQMD, MQSTS
+from tests.support.groups import BOTH, MAY_SEGMENT
+from tests.support.members import TestGroup
+
+LATER = PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE
+
+
+def status(queue: Queue) -> tuple[int, int, MQCC, MQRC, bytes]:
+    """Successes, failures, and the first failure."""
+    sts = MQSTS()
+    assert verbs.mqstat(queue.connection, sts) == (MQCC.OK, MQRC.NONE)
+    return sts.put_success_count, sts.put_failure_count, MQCC(sts.comp_code), MQRC(sts.reason), sts.object_name
+
+
+@pytest.fixture
+def connection(group: TestGroup) -> QueueManagerConnection:
+    group.define_shared("Q", max_msg_length=64)
+    group.define_shared("FULL", max_depth=1)
+    return group.connect()
+
+
+@pytest.mark.parametrize("count", [1, 7, 250])
+def test_each_put_counts_once(connection: QueueManagerConnection, count: int) -> None:
+    queue = connection.open("Q", BOTH)
+    for _ in range(count):
+        queue.put(b"x", options=LATER)
+    assert status(queue) == (count, 0, MQCC.OK, MQRC.NONE, b"")
+    assert status(queue) == (0, 0, MQCC.OK, MQRC.NONE, b"")
+
+
+@pytest.mark.parametrize("others", [0, 1])
+def test_what_leaves_with_the_commit_counts(connection: QueueManagerConnection, others: int) -> None:
+    queue = connection.open("Q", BOTH)
+    for _ in range(3):
+        queue.put(b"x", options=LATER)
+    for _ in range(others):
+        # Not for that one call.
+        queue.put(b"y", MQMD(correl_id=b"C" * 24), options=LATER)
+    connection.commit()
+    assert status(queue)[:2] == (3 + others, 0)
+
+
+def test_a_message_that_is_split_is_one_put(connection: QueueManagerConnection) -> None:
+    queue = connection.open("Q", BOTH)
+    queue.put(bytes(1000), MQMD(version=2, msg_flags=MAY_SEGMENT), options=LATER)
+    assert status(queue)[:2] == (1, 0)
+
+
+@pytest.mark.parametrize("asked_first", [True, False])
+def test_a_failure_is_told_before_and_after_the_commit_that_fails(
+    connection: QueueManagerConnection, asked_first: bool
+) -> None:
+    queue, full = connection.open("Q", BOTH), connection.open("FULL", BOTH)
+    full.put(b"there")
+    queue.put(b"x", options=LATER)
+    for _ in range(2):
+        full.put(b"y", options=LATER)
+    expected = (1, 2, MQCC.FAILED, MQRC.Q_FULL, b"FULL")
+    if asked_first:
+        assert status(queue) == expected
+    with pytest.raises(MQIError, match="BACKED_OUT"):
+        connection.commit()
+    if not asked_first:
+        assert status(queue) == expected
+    # It was told, and its unit of work has ended.
+    assert status(queue) == (0, 0, MQCC.OK, MQRC.NONE, b"")
+    connection.commit()
