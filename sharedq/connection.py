@@ -21,7 +21,7 @@ from sharedq.turns import Turns
 from sharedq.unit_of_work import CHUNK_MESSAGES, UnitOfWork
 
 if TYPE_CHECKING:
-    from sharedq.put_later import PendingPut
+    from sharedq.put_later import PendingPuts
 
 ScriptCall = tuple[str, Sequence[str], Sequence[Argument]]
 
@@ -57,7 +57,7 @@ class Connection:
         self.token = f"{process.token}.{process.add(self)}"
         self.unit = UnitOfWork(self.token)
         self.handles: dict[int, Handle] = {}
-        self.pending: list[PendingPut] = []
+        self.pending: list[PendingPuts] = []
         self.put_failure: MQIError | None = None
         self.async_sent = 0
         #: Temporary dynamic queues of closed handles that could not be deleted yet.

@@ -30,12 +30,12 @@ PENDING_MESSAGES = BATCH_MESSAGES
 
 
 @dataclass(slots=True)
-class PendingPut:
-    """A message of an asynchronous put that waits to be sent."""
+class PendingPuts:
+    """Messages of asynchronous puts through one handle that wait to be sent, in order; the journal's lines about them."""
 
     handle: Handle
-    arguments: PutArguments
-    detail: str
+    arguments: list[PutArguments]
+    details: list[str]
 
 
 def put_later(connection: Connection, handle: Handle, messages: Sequence[tuple[MQMD, bytes]], options: int) -> MQRC:
@@ -75,9 +75,13 @@ def _put_grouped_later(
 def _buffer(
     connection: Connection, handle: Handle, arguments: Sequence[PutArguments], details: Sequence[str]
 ) -> None:
-    for position, argument in enumerate(arguments):
-        connection.pending.append(PendingPut(handle, argument, details[position] if details else ""))
-    if len(connection.pending) >= PENDING_MESSAGES:
+    pending = connection.pending
+    if pending and pending[-1].handle is handle:
+        pending[-1].arguments += arguments
+        pending[-1].details += details
+    else:
+        pending.append(PendingPuts(handle, list(arguments), list(details)))
+    if sum([len(puts.arguments) for puts in pending]) >= PENDING_MESSAGES:
         flush_pending(connection)
 
 
@@ -118,21 +122,16 @@ def pending_calls(connection: Connection) -> dict[str, list[ScriptCall]]:
     """The buffered puts as script calls by structure, counted into the unit of work; the buffer is empty then."""
     calls: dict[str, list[ScriptCall]] = {}
     pending, connection.pending = connection.pending, []
-    start = 0
-    for position in range(1, len(pending) + 1):
-        if position < len(pending) and pending[position].handle is pending[start].handle:
-            continue
-        run, handle = pending[start:position], pending[start].handle
-        structure = handle.structure.keys.name
-        arguments = [item.arguments for item in run]
+    for puts in pending:
+        structure = puts.handle.structure.keys.name
         first = 0
-        for end in batch_ends(arguments):
-            details = [item.detail for item in run[first:end]] if connection.group.settings.journal else []
-            calls.setdefault(structure, []).append(put_call(connection, handle, arguments[first:end], details, True))
-            members = has_members(arguments[first:end])
-            connection.unit.add(structure, handle.name, end - first, is_put=True, has_members=members)
+        for end in batch_ends(puts.arguments):
+            arguments, details = puts.arguments[first:end], puts.details[first:end]
+            calls.setdefault(structure, []).append(put_call(connection, puts.handle, arguments, details, True))
+            connection.unit.add(
+                structure, puts.handle.name, end - first, is_put=True, has_members=has_members(arguments)
+            )
             first = end
-        start = position
     return calls
 
 
@@ -145,23 +144,22 @@ def commit_at_once_call(connection: Connection, *, is_followed: bool) -> ScriptC
     Args:
         is_followed: a get leaves in the same write, and must be undone if this call fails: by its unit of work.
     """
-    pending, parts = connection.pending, connection.unit.parts
-    handle = pending[0].handle
+    parts = connection.unit.parts
+    puts, *others = connection.pending
+    handle, arguments, details = puts.handle, puts.arguments, puts.details
     structure = handle.structure.keys.name
     part = parts.get(structure)
     if (
         len(parts) > (part is not None)
         or (part is None and is_followed)
         or (part is not None and (part.has_puts or connection.unit.messages > CHUNK_MESSAGES))
+        or others
         or handle.checks
         or handle.is_intra_group
-        or any(put.handle is not handle or put.arguments[1] for put in pending)
+        or any([look for _, look, _ in arguments])
+        or len(batch_ends(arguments)) > 1
     ):
         return None
-    arguments = [put.arguments for put in pending]
-    if len(batch_ends(arguments)) > 1:
-        return None
-    details = [put.detail for put in pending] if connection.group.settings.journal else []
     if part is None:
         return put_call(connection, handle, arguments, details, False)
     keys = handle.structure.keys

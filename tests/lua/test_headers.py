@@ -64,7 +64,6 @@ UNFENCED = {
 UNBOUNDED = {
     ("admin/define_object", "HKEYS"): "the managers of a group",
     ("admin/leave", "ZRANGE"): "the managers and programs of a group, once in a manager's life",
-    ("structure/commit", "LRANGE"): "as many operations as the caller said, fewer than a chunk has",
     ("structure/commit_put", "LRANGE"): "operations of a unit of work no larger than a chunk, by its caller",
 }
 

@@ -1,15 +1,27 @@
 --[[
 Units of work: a list whose first element is the state ("A" active, "C" committing, "B" backing out, then the id),
-followed by one element an operation batch: "P" or "G", the number of messages, the queue, and id:score pairs.
+followed by one element an operation batch: "P" or "G", the number of messages, the queue, ids, and scores.
 ]]
-local function record_operation(unit, unit_id, kind, queue_name, count, pairs_text)
-    local length = redis.call("RPUSH", unit, kind .. count .. "\n" .. queue_name .. "\n" .. pairs_text)
-    if length == 1 then redis.call("LPUSH", unit, "A" .. unit_id) end
+-- Ids and scores are lists; scores are written already.
+local function record_operation(unit, unit_id, kind, queue_name, ids, scores)
+    local operation = { kind .. #ids, queue_name, table.concat(ids, " "), table.concat(scores, " ") }
+    if redis.call("RPUSH", unit, table.concat(operation, "\n")) == 1 then redis.call("LPUSH", unit, "A" .. unit_id) end
 end
 
 local function read_operation(element)
-    local kind, count, queue_name, pairs_text = string.match(element, "^(%a)(%d+)\n([^\n]*)\n(.*)$")
-    return kind, tonumber(count), queue_name, pairs_text
+    local kind, count, queue_name, ids, scores = string.match(element, "^(%a)(%d+)\n([^\n]*)\n([^\n]*)\n(.*)$")
+    return { kind = kind, count = tonumber(count), queue = queue_name, ids_text = ids, scores_text = scores }
+end
+
+-- The ids of an operation, and score, id, score, id as ZADD takes them.
+local function messages_of(operation)
+    local ids, added = {}, {}
+    for id in string.gmatch(operation.ids_text, "%S+") do ids[#ids + 1] = id end
+    for score in string.gmatch(operation.scores_text, "%S+") do
+        added[#added + 1] = tonumber(score)
+        added[#added + 1] = ids[#added / 2 + 0.5]
+    end
+    return ids, added
 end
 
 -- The state element and the operations of the next chunk: whole batches, up to `budget` messages.
@@ -17,10 +29,10 @@ local function next_chunk(unit, budget)
     local elements = redis.call("LRANGE", unit, 0, budget)
     local operations, messages = {}, 0
     for position = 2, #elements do
-        local kind, count, queue_name, pairs_text = read_operation(elements[position])
-        if messages > 0 and messages + count > budget then break end
-        messages = messages + count
-        operations[#operations + 1] = { kind = kind, count = count, queue = queue_name, pairs = pairs_text }
+        local operation = read_operation(elements[position])
+        if messages > 0 and messages + operation.count > budget then break end
+        messages = messages + operation.count
+        operations[#operations + 1] = operation
     end
     return elements[1], operations, messages
 end

@@ -55,12 +55,7 @@ for _, operation in ipairs(operations) do
     if bytes >= BYTES_MAX then break end
     undone[#undone + 1], count = operation, count + operation.count
     local queue = queues[operation.queue]
-    local ids, added = {}, {}
-    for id, score in string.gmatch(operation.pairs, "(%S+):(%d+)") do
-        ids[#ids + 1] = id
-        added[#added + 1] = tonumber(score)
-        added[#added + 1] = id
-    end
+    local ids, added = messages_of(operation)
     if operation.kind == "P" then
         redis.call("HINCRBY", queue.q, "pu", -operation.count)
         redis.call("HDEL", messages, unpack(ids))
