@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from sharedq.context import default_appl_name
 from sharedq.forks import after_fork
@@ -218,6 +218,8 @@ class Connection:
         if at_once is not None:
             structure = self.pending[0].handle.structure.keys.name
             return self._commit_one(structure, [at_once], and_then, of)
+        if and_then is not None and of is not None and self._may_commit_within(and_then, of):
+            return self._commit_within(and_then, of)
         by_structure = pending_calls(self)
         parts = self.unit.parts
         if len(parts) == 1:
@@ -229,6 +231,27 @@ class Connection:
         if parts:
             self._commit_everywhere()
         return None if and_then is None else self.call(*and_then)
+
+    def _may_commit_within(self, get: ScriptCall, handle: Handle) -> bool:
+        """Whether the unit of work is nothing but gets of plain messages in the structure of *handle*, few enough."""
+        if self.pending or len(self.unit.parts) != 1 or get[0] != "structure/get":
+            return False
+        part = self.unit.parts.get(handle.structure.keys.name)
+        return part is not None and part.is_only_gets and self.unit.messages <= part.chunk
+
+    def _commit_within(self, get: ScriptCall, handle: Handle) -> Reply:
+        """Commit in the script that makes the next get; its reply."""
+        from sharedq.get_calls import with_commit
+
+        reply = self.call(*with_commit(get, handle.structure.keys, self.unit))
+        if reply[0] == MQRC.BACKED_OUT:
+            self._lose_unit("an operation is missing")
+        self.unit.begin_next()
+        return reply
+
+    def _lose_unit(self, why: str) -> NoReturn:
+        self.backout()
+        raise error_for(MQRC.BACKED_OUT, "MQCMIT", self.qmgr_name, why)
 
     def _commit_one(
         self, structure: str, calls: list[ScriptCall], and_then: ScriptCall | None, of: Handle | None
@@ -248,8 +271,7 @@ class Connection:
         self.pending.clear()
         decided = replies[len(calls) - 1]
         if decided[0]:
-            self.backout()
-            raise error_for(MQRC.BACKED_OUT, "MQCMIT", self.qmgr_name, f"an asynchronous put failed: {decided[0]}")
+            self._lose_unit(f"an asynchronous put failed: {decided[0]}")
         if structure in self.unit.parts:
             self._finish_decided(structure, decided)
         self.unit.begin_next()

@@ -31,7 +31,7 @@ PENDING_MESSAGES = BATCH_MESSAGES
 
 @dataclass(slots=True)
 class PendingPuts:
-    """Messages of asynchronous puts through one handle that wait to be sent, in order; the journal's lines about them."""
+    """Messages of asynchronous puts through one handle that wait to be sent; the journal's lines about them."""
 
     handle: Handle
     arguments: list[PutArguments]
@@ -156,7 +156,7 @@ def commit_at_once_call(connection: Connection, *, is_followed: bool) -> ScriptC
         or others
         or handle.checks
         or handle.is_intra_group
-        or any([look for _, look, _ in arguments])
+        or any(look for _, look, _ in arguments)
         or len(batch_ends(arguments)) > 1
     ):
         return None

@@ -1,6 +1,7 @@
 --[[
 Units of work: a list whose first element is the state ("A" active, "C" committing, "B" backing out, then the id),
-followed by one element an operation batch: "P" or "G", the number of messages, the queue, ids, and scores.
+followed by one element an operation batch: "P" or "G", the number of messages, the queue, ids, and scores; only the
+first score where each is one more than the one before.
 ]]
 -- Ids and scores are lists; scores are written already.
 local function record_operation(unit, unit_id, kind, queue_name, ids, scores)
@@ -15,11 +16,16 @@ end
 
 -- The ids of an operation, and score, id, score, id as ZADD takes them.
 local function messages_of(operation)
-    local ids, added = {}, {}
-    for id in string.gmatch(operation.ids_text, "%S+") do ids[#ids + 1] = id end
-    for score in string.gmatch(operation.scores_text, "%S+") do
-        added[#added + 1] = tonumber(score)
-        added[#added + 1] = ids[#added / 2 + 0.5]
+    local ids, added, first = {}, {}, tonumber(operation.scores_text)
+    for id in string.gmatch(operation.ids_text, "%S+") do
+        ids[#ids + 1] = id
+        added[2 * #ids - 1], added[2 * #ids] = first and first + #ids - 1, id
+    end
+    if not first then
+        local at = 1
+        for score in string.gmatch(operation.scores_text, "%S+") do
+            added[at], at = tonumber(score), at + 2
+        end
     end
     return ids, added
 end
