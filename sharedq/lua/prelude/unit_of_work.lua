@@ -4,9 +4,14 @@ followed by one element an operation batch: "P" or "G", the number of messages, 
 first score where each is one more than the one before.
 ]]
 -- Ids and scores are lists; scores are written already.
+local function operation_text(kind, queue_name, ids, scores)
+    return table.concat({ kind .. #ids, queue_name, table.concat(ids, " "), table.concat(scores, " ") }, "\n")
+end
+
 local function record_operation(unit, unit_id, kind, queue_name, ids, scores)
-    local operation = { kind .. #ids, queue_name, table.concat(ids, " "), table.concat(scores, " ") }
-    if redis.call("RPUSH", unit, table.concat(operation, "\n")) == 1 then redis.call("LPUSH", unit, "A" .. unit_id) end
+    if redis.call("RPUSH", unit, operation_text(kind, queue_name, ids, scores)) == 1 then
+        redis.call("LPUSH", unit, "A" .. unit_id)
+    end
 end
 
 local function read_operation(element)
@@ -43,14 +48,16 @@ local function next_chunk(unit, budget)
     return elements[1], operations, messages
 end
 
--- Drops a chunk that was applied; the rest keeps its state element, which says how it must go on.
-local function drop_chunk(unit, operations, state)
-    local left = redis.call("LLEN", unit) - 1 - #operations
+-- Drops so many operations, which were applied; the rest keeps its state element, which says how it must go on. `part`
+-- is what is left of the last of them, if anything is.
+local function drop_chunk(unit, count, state, part)
+    local left = redis.call("LLEN", unit) - 1 - count + (part and 1 or 0)
     if left <= 0 then
         redis.call("DEL", unit)
         return 0
     end
-    redis.call("LTRIM", unit, 1 + #operations, -1)
+    redis.call("LTRIM", unit, 1 + count, -1)
+    if part then redis.call("LPUSH", unit, part) end
     redis.call("LPUSH", unit, state)
     return left
 end

@@ -103,6 +103,6 @@ for _, operation in ipairs(operations) do
     end
 end
 
-local left = drop_chunk(unit, operations, "C" .. unit_id)
+local left = drop_chunk(unit, #operations, "C" .. unit_id)
 journal(KEYS[7], ARGV[6], "e", "commit", "o", caller, "u", unit_id, "n", count, "r", caller == owner and "" or "1")
 return { 0, left, count }

@@ -78,15 +78,16 @@ if (state[2] or "0") == "0" then return { 0, first } end
 if state[2] == "1" then
     -- A lone get that waits for any message is woken as prelude/place does it, but without making its functions:
     -- this is the time between a request and its answer.
-    local member = redis.call("ZRANGE", KEYS[6], 0, 0)[1]
+    local member = redis.call("ZPOPMIN", KEYS[6])[1]
     if member and string.byte(member) == 65 then
         local token = string.sub(member, 2)
-        redis.call("ZREM", KEYS[6], member)
         redis.call("HINCRBY", KEYS[4], "nw", -1)
         redis.call("HSET", KEYS[1], token, "K" .. ARGV[2])
         redis.call("RPUSH", KEYS[7] .. token, "1")
         return { 0, first }
     end
+    -- It waits for something else.
+    if member then redis.call("ZADD", KEYS[6], 0, member) end
 end
 -- PRELUDE
 local queue = { name = ARGV[2], q = KEYS[4], w = KEYS[6] }
