@@ -104,8 +104,14 @@ CASES = {
         "structure/commit", lambda s: s.connection.commit(), (*FIRST, (b"3", 0)), before=put_uncommitted
     ),
     "back out": Case("structure/backout", lambda s: s.connection.backout(), BACK, BACK, before=take),
-    "commit and get": Case(
+    "commit of a put and get": Case(
         "structure/commit",
+        lambda s: s.queue.commit_and_get(GetOption.SYNCPOINT),
+        ((b"1", 1), (b"2", 0), (b"3", 0)),
+        before=put_uncommitted,
+    ),
+    "commit of a get and get": Case(
+        "structure/get",
         lambda s: s.queue.commit_and_get(GetOption.SYNCPOINT),
         ((b"2", 1),),
         BACK,
