@@ -77,7 +77,7 @@ def browse(
     if type(reply[2]) is list:
         score, message_id = int(reply[2][0]), reply[3]
     else:
-        score, message_id, reply = int(reply[4]), reply[2], reply[:4]
+        score, message_id, reply = int(reply[4]), reply[2], [*reply[:3], [reply[3]]]
     (message,) = decode(handle, reply, max_length)
     message.data_length = int(reply[1])
     if message.data_length > max_length:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from sharedq.context import default_appl_name
 from sharedq.forks import after_fork
@@ -22,7 +22,7 @@ from sharedq.turns import Turns
 from sharedq.unit_of_work import CHUNK_MESSAGES, UnitOfWork
 
 if TYPE_CHECKING:
-    from sharedq.put_later import PendingPut, Sending
+    from sharedq.put_later import PendingPuts, Sending
 
 ScriptCall = tuple[str, Sequence[str], Sequence[Argument]]
 
@@ -65,7 +65,7 @@ class Connection:
         self.token = f"{process.token}.{process.add(self)}"
         self.unit = UnitOfWork(self.token)
         self.handles: dict[int, Handle] = {}
-        self.pending: list[PendingPut] = []
+        self.pending: list[PendingPuts] = []
         self.put_failure: MQIError | None = None
         self.put_status = PutStatus()
         #: Temporary dynamic queues of closed handles that could not be deleted yet.
@@ -227,6 +227,8 @@ class Connection:
         if at_once is not None:
             structure = self.pending[0].handle.structure.keys.name
             return self._commit_one(structure, [at_once], None, and_then, of)
+        if and_then is not None and of is not None and self._may_commit_within(and_then, of):
+            return self._commit_within(and_then, of)
         by_structure = pending_calls(self)
         parts = self.unit.parts
         if len(parts) == 1:
@@ -238,6 +240,27 @@ class Connection:
         if parts:
             self._commit_everywhere()
         return None if and_then is None else self.call(*and_then)
+
+    def _may_commit_within(self, get: ScriptCall, handle: Handle) -> bool:
+        """Whether the unit of work is nothing but gets of plain messages in the structure of *handle*, few enough."""
+        if self.pending or len(self.unit.parts) != 1 or get[0] != "structure/get":
+            return False
+        part = self.unit.parts.get(handle.structure.keys.name)
+        return part is not None and part.is_only_gets and self.unit.messages <= part.chunk
+
+    def _commit_within(self, get: ScriptCall, handle: Handle) -> Reply:
+        """Commit in the script that makes the next get; its reply."""
+        from sharedq.get_calls import with_commit
+
+        reply = self.call(*with_commit(get, handle.structure.keys, self.unit))
+        if reply[0] == MQRC.BACKED_OUT:
+            self._lose_unit("an operation is missing")
+        self.unit.begin_next()
+        return reply
+
+    def _lose_unit(self, why: str) -> NoReturn:
+        self.backout()
+        raise error_for(MQRC.BACKED_OUT, "MQCMIT", self.qmgr_name, why)
 
     def _commit_one(
         self,
@@ -266,8 +289,7 @@ class Connection:
         note_replies(self, sendings, replies[: len(sendings)])
         decided = replies[len(calls) - 1]
         if decided[0]:
-            self.backout()
-            raise error_for(MQRC.BACKED_OUT, "MQCMIT", self.qmgr_name, f"an asynchronous put failed: {decided[0]}")
+            self._lose_unit(f"an asynchronous put failed: {decided[0]}")
         if structure in self.unit.parts:
             self._finish_decided(structure, decided)
         self.unit.begin_next()

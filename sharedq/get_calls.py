@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from sharedq.connection import Connection, ScriptCall
 from sharedq.handle import Handle
+from sharedq.keys import StructureKeys
+from sharedq.link import Argument
 from sharedq.mqi.constants import GetOption, OpenOption
 from sharedq.selection import ANY, Selection
+from sharedq.unit_of_work import UnitOfWork
 
-#: Bytes of bodies one script call returns before the batch ends.
+#: Bytes of bodies one script call returns before the batch ends. Structure/get counts on 10 KiB a message.
 BATCH_BYTES = 1 << 20
 # Plain integers: an operation on IntFlag members costs about a microsecond, and these are tested on every call.
 _SYNCPOINT = int(GetOption.SYNCPOINT)
@@ -16,6 +19,8 @@ _MARK_SKIP_BACKOUT = int(GetOption.MARK_SKIP_BACKOUT)
 _ACCEPT_TRUNCATED = int(GetOption.ACCEPT_TRUNCATED_MSG)
 _LOCK = int(GetOption.LOCK)
 _CO_OP = int(OpenOption.CO_OP)
+#: Where structure/get has the waiter among its arguments, and what stands there where it ends a unit of work first.
+_WAITER, _COMMIT_FIRST = 9, b"+"
 #: Letters of structure/get_grouped.
 _MARKING = (
     (int(GetOption.MARK_BROWSE_HANDLE), "h"),
@@ -64,6 +69,16 @@ def get_call(
             *(() if selection is ANY else selection.arguments),
         ),
     )
+
+
+def with_commit(get: ScriptCall, structure: StructureKeys, unit: UnitOfWork) -> ScriptCall:
+    """The call *get*, made to be sent behind a commit, that commits *unit* itself: it is gets in *structure* alone."""
+    name, keys, args = get
+    part = unit.parts[structure.name]
+    queues = [structure.queue(queue).queue for queue in part.queues]
+    # The selection's place in the arguments is free: a get behind a commit takes any message.
+    ended: tuple[Argument, ...] = (unit.id, part.operations, *part.queues)
+    return name, (*keys, *queues), (*args[:_WAITER], _COMMIT_FIRST, *args[_WAITER + 1 :], *ended)
 
 
 def grouped_call(

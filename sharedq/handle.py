@@ -11,6 +11,7 @@ from sharedq.logical import UNUSED, HandleOrder
 from sharedq.mqi.structures import MQMD
 
 if TYPE_CHECKING:
+    from sharedq.put_messages import LastPut
     from sharedq.resolution import Route
 
 
@@ -99,6 +100,8 @@ class Handle:
     #: Keys of this handle's script calls, made at the first one.
     put_keys: tuple[str, ...] = ()
     get_keys: tuple[str, ...] = ()
+    #: How the last plain message was stored, for the next one that is like it.
+    last_put: LastPut | None = None
 
 
 @dataclass(slots=True)

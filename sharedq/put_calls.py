@@ -25,6 +25,8 @@ def batch_ends(arguments: Sequence[PutArguments]) -> list[int]:
     """Where batches end: by number of messages and by bytes."""
     if len(arguments) == 1:
         return [1]
+    if len(arguments) <= BATCH_MESSAGES and sum([len(record) for _, _, record in arguments]) <= BATCH_BYTES:
+        return [len(arguments)]
     ends: list[int] = []
     start = size = 0
     for position, (_, _, record) in enumerate(arguments):
@@ -44,7 +46,7 @@ def put_call(
     in_unit: bool,
 ) -> ScriptCall:
     """The script call that stores one batch."""
-    if not in_unit and not handle.checks and not handle.is_intra_group and not _has_look(arguments):
+    if not in_unit and not handle.checks and not handle.is_intra_group and _are_plain(arguments):
         return _put_plain_call(connection, handle, arguments, details)
     keys, queue = handle.structure.keys, handle.queue
     return (
@@ -81,8 +83,12 @@ def put_call(
     )
 
 
-def _has_look(arguments: Sequence[PutArguments]) -> bool:
-    return bool(arguments[0][1]) if len(arguments) == 1 else any(look for _, look, _ in arguments)
+def _are_plain(arguments: Sequence[PutArguments]) -> bool:
+    """Whether none of these messages needs a look, and all have one place among the priorities."""
+    shared, is_looked_at, _ = arguments[0]
+    return not is_looked_at and (
+        len(arguments) == 1 or all(base == shared and not look for base, look, _ in arguments)
+    )
 
 
 def has_members(arguments: Sequence[PutArguments]) -> bool:
@@ -96,11 +102,7 @@ def _put_plain_call(
     script_keys = handle.put_keys or put_plain_keys(connection, handle)
     journal = (connection.journal_max, "\n".join(details)) if len(script_keys) > KEYS_WITHOUT_JOURNAL else ()
     head = (connection.token, handle.name, handle.version, handle.facts.max_depth, *journal)
-    if len(arguments) == 1:
-        base, _, record = arguments[0]
-        return "structure/put_plain", script_keys, (*head, base, record)
-    messages = [part for base, _, record in arguments for part in (base, record)]
-    return "structure/put_plain", script_keys, (*head, *messages)
+    return "structure/put_plain", script_keys, (*head, arguments[0][0], *[record for _, _, record in arguments])
 
 
 def put_plain_keys(connection: Connection, handle: Handle) -> tuple[str, ...]:

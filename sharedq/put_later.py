@@ -32,13 +32,18 @@ PENDING_MESSAGES = BATCH_MESSAGES
 
 
 @dataclass(slots=True)
-class PendingPut:
-    """A message of an asynchronous put that waits to be sent; of one that was split, the first segment counts."""
+class PendingPuts:
+    """Messages of asynchronous puts through one handle that wait to be sent.
+
+    Attributes:
+        details: the journal's lines about them; none where there is no journal.
+        begun: for each message 1 where it is a put's first or only one, 0 where it is a later segment.
+    """
 
     handle: Handle
-    arguments: PutArguments
-    detail: str
-    is_counted: bool
+    arguments: list[PutArguments]
+    details: list[str]
+    begun: list[int]
 
 
 class Sending(NamedTuple):
@@ -90,10 +95,15 @@ def _buffer(
     details: Sequence[str],
     counted: Container[int],
 ) -> None:
-    for position, argument in enumerate(arguments):
-        detail = details[position] if details else ""
-        connection.pending.append(PendingPut(handle, argument, detail, position in counted))
-    if len(connection.pending) >= PENDING_MESSAGES:
+    begun = [int(position in counted) for position in range(len(arguments))]
+    pending = connection.pending
+    if pending and pending[-1].handle is handle:
+        pending[-1].arguments += arguments
+        pending[-1].details += details
+        pending[-1].begun += begun
+    else:
+        pending.append(PendingPuts(handle, list(arguments), list(details), begun))
+    if sum([len(puts.arguments) for puts in pending]) >= PENDING_MESSAGES:
         flush_pending(connection)
 
 
@@ -145,23 +155,18 @@ def pending_calls(connection: Connection) -> dict[str, list[Sending]]:
     """The buffered puts as script calls by structure, counted into the unit of work; the buffer is empty then."""
     calls: dict[str, list[Sending]] = {}
     pending, connection.pending = connection.pending, []
-    start = 0
-    for position in range(1, len(pending) + 1):
-        if position < len(pending) and pending[position].handle is pending[start].handle:
-            continue
-        run, handle = pending[start:position], pending[start].handle
-        structure = handle.structure.keys.name
-        arguments = [item.arguments for item in run]
+    for puts in pending:
+        structure = puts.handle.structure.keys.name
         first = 0
-        for end in batch_ends(arguments):
-            details = [item.detail for item in run[first:end]] if connection.group.settings.journal else []
-            call = put_call(connection, handle, arguments[first:end], details, True)
-            puts = sum(item.is_counted for item in run[first:end])
-            calls.setdefault(structure, []).append(Sending(call, puts, handle.object_name))
-            members = has_members(arguments[first:end])
-            connection.unit.add(structure, handle.name, end - first, is_put=True, has_members=members)
+        for end in batch_ends(puts.arguments):
+            arguments, details = puts.arguments[first:end], puts.details[first:end]
+            call = put_call(connection, puts.handle, arguments, details, True)
+            sending = Sending(call, sum(puts.begun[first:end]), puts.handle.object_name)
+            calls.setdefault(structure, []).append(sending)
+            connection.unit.add(
+                structure, puts.handle.name, end - first, is_put=True, has_members=has_members(arguments)
+            )
             first = end
-        start = position
     return calls
 
 
@@ -174,27 +179,26 @@ def commit_at_once_call(connection: Connection, *, is_followed: bool) -> Sending
     Args:
         is_followed: a get leaves in the same write, and must be undone if this call fails: by its unit of work.
     """
-    pending, parts = connection.pending, connection.unit.parts
-    handle = pending[0].handle
+    parts = connection.unit.parts
+    puts, *others = connection.pending
+    handle, arguments, details = puts.handle, puts.arguments, puts.details
     structure = handle.structure.keys.name
     part = parts.get(structure)
     if (
         len(parts) > (part is not None)
         or (part is None and is_followed)
         or (part is not None and (part.has_puts or connection.unit.messages > CHUNK_MESSAGES))
+        or others
         or handle.checks
         or handle.is_intra_group
-        or any(put.handle is not handle or put.arguments[1] for put in pending)
+        or any(look for _, look, _ in arguments)
+        or len(batch_ends(arguments)) > 1
     ):
         return None
-    arguments = [put.arguments for put in pending]
-    if len(batch_ends(arguments)) > 1:
-        return None
-    details = [put.detail for put in pending] if connection.group.settings.journal else []
     # None of these is a segment.
-    puts = len(pending)
+    count = len(arguments)
     if part is None:
-        return Sending(put_call(connection, handle, arguments, details, False), puts, handle.object_name)
+        return Sending(put_call(connection, handle, arguments, details, False), count, handle.object_name)
     keys = handle.structure.keys
     head = handle.put_keys or put_plain_keys(connection, handle)
     script_keys = (
@@ -212,8 +216,8 @@ def commit_at_once_call(connection: Connection, *, is_followed: bool) -> Sending
         part.operations,
         connection.journal_max,
         "\n".join(details),
-        len(arguments),
+        count,
         *(word for base, _, record in arguments for word in (base, record)),
         *part.queues,
     )
-    return Sending(("structure/commit_put", script_keys, script_arguments), puts, handle.object_name)
+    return Sending(("structure/commit_put", script_keys, script_arguments), count, handle.object_name)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import reduce
-from operator import or_
+from operator import attrgetter, or_
+from typing import Any, Final
 
 from sharedq.connection import Connection
 from sharedq.context import new_identifier, set_default_context
@@ -24,7 +25,14 @@ from sharedq.mqi.limits import (
 )
 from sharedq.mqi.structures import MQMD
 from sharedq.put_calls import PutArguments
-from sharedq.record import RECORD_NEEDS_LOOK, encode_record, put_date_and_time, record_flags
+from sharedq.record import (
+    RECORD_NEEDS_LOOK,
+    encode_record,
+    plain_head,
+    put_date_and_time,
+    record_flags,
+    with_put_time,
+)
 from sharedq.transmission import as_transmitted
 
 #: One priority's share of the scores of a queue: room for 2^48 arrivals.
@@ -43,11 +51,48 @@ _NEW_CORREL_ID = int(PutOption.NEW_CORREL_ID)
 #: Options that give a message new identifiers.
 NEW_IDS = _NEW_MSG_ID | _NEW_CORREL_ID
 _KEEP_CONTEXT = int(PutOption.SET_ALL_CONTEXT | PutOption.PASS_ALL_CONTEXT)
+#: Options with which two messages of one descriptor need not be alike.
+_UNLIKE = NEW_IDS | _KEEP_CONTEXT
 _AS_Q_DEF = int(Persistence.AS_Q_DEF)
 _REQUEST = int(MsgType.REQUEST)
 _MSG_TYPE_MAX = int(MsgType.APPL_LAST)
 #: Report options that have no name.
 _UNKNOWN_REPORTS = ~reduce(or_, map(int, Report))
+#: What a descriptor says before it is put; BackoutCount is not read.
+_asked_by: Final[Callable[[MQMD], tuple[Any, ...]]] = attrgetter(
+    *(field.name for field in fields(MQMD) if field.name != "backout_count")
+)
+#: What `complete_descriptor` may change of it, identifiers apart.
+_completed_of: Final[Callable[[MQMD], tuple[Any, ...]]] = attrgetter(
+    "persistence",
+    "priority",
+    "reply_to_q_mgr",
+    "user_identifier",
+    "put_appl_type",
+    "put_appl_name",
+    "put_date",
+    "put_time",
+)
+
+
+@dataclass(slots=True)
+class LastPut:
+    """The last plain message put through a handle: most often the next one's descriptor says the same.
+
+    Attributes:
+        circumstances: all that the outcome depends on beside the descriptor.
+        asked: the descriptor as the program gave it.
+        completed: the fields of it that were completed.
+        base: the place among the priorities.
+        put_time_ms: in ``head``, which is the record up to the data.
+    """
+
+    circumstances: tuple[Any, ...]
+    asked: tuple[Any, ...]
+    completed: tuple[Any, ...]
+    base: int
+    put_time_ms: int
+    head: bytes
 
 
 def prepare(
@@ -63,12 +108,35 @@ def prepare(
     warning = MQRC.NONE
     arguments: list[PutArguments] = []
     details: list[str] = []
+    circumstances = (facts, options, handle.default_priority, handle.default_persistence, handle.destination)
+    last: LastPut | None = handle.last_put
+    if last is not None and last.circumstances != circumstances:
+        last = None
     for md, body in messages:
         if len(body) > length_max:
             raise error_for(
                 MQRC.MSG_TOO_BIG_FOR_Q, "MQPUT", handle.object_name, f"{len(body)} bytes, MAXMSGL({length_max})"
             )
-        warning = complete_descriptor(connection, handle, md, options) or warning
+        asked = _asked_by(md)
+        if last is not None and last.asked == asked:
+            if last.put_time_ms != put_time_ms:
+                last.head, last.put_time_ms = with_put_time(last.head, put_time_ms), put_time_ms
+            (
+                md.persistence,
+                md.priority,
+                md.reply_to_q_mgr,
+                md.user_identifier,
+                md.put_appl_type,
+                md.put_appl_name,
+                md.put_date,
+                md.put_time,
+            ) = last.completed
+            arguments.append((last.base, "", last.head + body))
+            if is_journaled:
+                details.append(journal_detail(md, len(body)))
+            continue
+        its_warning = complete_descriptor(connection, handle, md, options)
+        warning = its_warning or warning
         # MQCCSI_Q_MGR means the manager that it is put at, and its number goes with the message, not into ``md``.
         said, is_conventional = md, handle.destination and not handle.is_intra_group
         if not md.coded_char_set_id and (is_conventional or connection.ccsid != DEFAULT_CCSID):
@@ -84,7 +152,13 @@ def prepare(
         if facts.is_group_indexed and place < GROUP_PRIORITY_MIN and _begins_group(md):
             place = GROUP_PRIORITY_MIN
         look = "x" if record_flags(record) & RECORD_NEEDS_LOOK else ""
-        arguments.append(((MAX_PRIORITY - place) * PRIORITY_STEP, look, record))
+        base = (MAX_PRIORITY - place) * PRIORITY_STEP
+        arguments.append((base, look, record))
+        # Not where a field is new at each put, is the program's own put time, or makes a warning.
+        head = None if its_warning or is_conventional or options & _UNLIKE else plain_head(record, body)
+        if head is not None:
+            last = LastPut(circumstances, asked, _completed_of(md), base, put_time_ms, head)
+            handle.last_put = last
         if is_journaled:
             details.append(journal_detail(md, len(body)))
     return warning, arguments, details

@@ -131,6 +131,20 @@ def encode_record(md: MQMD, body: bytes, origin: bytes, put_time_ms: int, destin
         return _encode_again(md, body, origin, put_time_ms, destination)
 
 
+def plain_head(record: bytes, body: bytes) -> bytes | None:
+    """What stands before the data in a record just made; None unless another message's can be the same.
+
+    That is where nothing in it is the message's own but the put time: see ``with_put_time``.
+    """
+    return record[: len(record) - len(body)] if record[0] <= RECORD_PERSISTENT else None
+
+
+def with_put_time(head: bytes, put_time_ms: int) -> bytes:
+    """A ``plain_head`` with another put time."""
+    at = _FRONT.size
+    return head[:at] + _PUT_TIME.pack(put_time_ms >> 32, put_time_ms & 0xFFFF_FFFF) + head[at + _PUT_TIME.size :]
+
+
 def needs_look(md: MQMD) -> bool:
     """Whether the message's id ends in ``x``; the same as ``record_flags(record) & RECORD_NEEDS_LOOK``."""
     return _flags(md) & RECORD_NEEDS_LOOK != 0
@@ -344,6 +358,11 @@ def decode_descriptor(record: bytes, number: int, structure_number: int, now_ms:
 def record_body(record: bytes) -> bytes:
     """The data of a stored message."""
     return record[record[3] << 8 | record[4] :]
+
+
+def record_length(record: bytes) -> int:
+    """Length of the data of a stored message, bytes."""
+    return len(record) - (record[3] << 8 | record[4])
 
 
 def record_flags(record: bytes) -> int:

@@ -27,6 +27,11 @@ class Part:
     queues: dict[str, None] = field(default_factory=dict)
 
     @property
+    def is_only_gets(self) -> bool:
+        """Whether it is gets of plain messages and nothing else."""
+        return not (self.has_puts or self.has_members)
+
+    @property
     def chunk(self) -> int:
         """Messages that one call commits or backs out, at most."""
         return CHUNK_MEMBERS if self.has_members else CHUNK_MESSAGES

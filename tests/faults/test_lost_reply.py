@@ -111,8 +111,14 @@ CASES = {
     "back out around a marked get": Case(
         "structure/backout", lambda s: s.connection.backout(), BACK, BACK, before=take_marked
     ),
-    "commit and get": Case(
+    "commit of a put and get": Case(
         "structure/commit",
+        lambda s: s.queue.commit_and_get(GetOption.SYNCPOINT),
+        ((b"1", 1), (b"2", 0), (b"3", 0)),
+        before=put_uncommitted,
+    ),
+    "commit of a get and get": Case(
+        "structure/get",
         lambda s: s.queue.commit_and_get(GetOption.SYNCPOINT),
         ((b"2", 1),),
         BACK,

@@ -18,7 +18,8 @@ SECTIONS = ("KEYS", "ARGV", "REPLY", "REASONS", "INVARIANTS", "COST")
 ALL_SECTIONS = (*SECTIONS, "MEMORY", "USES", "SOURCE")
 
 WRITES = {"DEL", "UNLINK", "RENAME", "INCR", "INCRBY", "HSET", "HSETNX", "HDEL", "HINCRBY"}
-WRITES |= {"ZADD", "ZREM", "ZPOPMIN", "SADD", "SREM", "RPUSH", "LPUSH", "LREM", "LSET", "LTRIM", "XADD", "EXPIRE"}
+WRITES |= {"ZADD", "ZREM", "ZPOPMIN", "SADD", "SREM", "XADD", "EXPIRE"}
+WRITES |= {"RPUSH", "LPUSH", "LINSERT", "LREM", "LSET", "LTRIM"}
 READS = {"EXISTS", "HGET", "HMGET", "HEXISTS", "HLEN", "HSTRLEN", "HKEYS", "LLEN", "LRANGE", "SMEMBERS", "TIME"}
 READS |= {"ZCARD", "ZCOUNT", "ZRANGE", "ZRANGEBYLEX", "ZRANGEBYSCORE", "ZSCORE"}
 #: How a script makes sure, itself or by a piece of the prelude, that its caller may still change anything.
@@ -64,7 +65,6 @@ UNFENCED = {
 UNBOUNDED = {
     ("admin/define_object", "HKEYS"): "the managers of a group",
     ("admin/leave", "ZRANGE"): "the managers and programs of a group, once in a manager's life",
-    ("structure/commit", "LRANGE"): "as many operations as the caller said, fewer than a chunk has",
     ("structure/commit_put", "LRANGE"): "operations of a unit of work no larger than a chunk, by its caller",
 }
 

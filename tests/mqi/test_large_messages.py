@@ -13,6 +13,7 @@ import pytest
 from sharedq import MQIError
 from sharedq.mqi.constants import MQRC, GetOption, PutOption
 from sharedq.mqi.limits import MAX_MSG_LENGTH
+from sharedq.mqi.structures import MQMD
 from tests.support.groups import BOTH
 from tests.support.members import TestGroup
 from tests.support.server import Server
@@ -40,7 +41,7 @@ def large_group(tmp_path: Path) -> Iterator[TestGroup]:
     server.close()
 
 
-def test_a_backout_holds_redis_for_a_mebibyte_of_messages_at_once(large_group: TestGroup) -> None:
+def test_a_backout_holds_redis_for_a_quarter_of_a_mebibyte_at_once(large_group: TestGroup) -> None:
     """Each message got is written again, with its BackoutCount raised."""
     large_group.define_shared("Q", max_msg_length=MAX_MSG_LENGTH)
     connection = large_group.connect()
@@ -54,11 +55,33 @@ def test_a_backout_holds_redis_for_a_mebibyte_of_messages_at_once(large_group: T
     before = scripts_run(large_group)
     connection.backout()
 
-    # Four of them are more than a mebibyte.
-    assert scripts_run(large_group) - before == 2
+    assert scripts_run(large_group) - before == 8
     assert [queue.get(GetOption.SYNCPOINT).body for _ in bodies] == bodies
     connection.backout()
     assert [queue.get().md.backout_count for _ in bodies] == [2] * 8
+
+
+def test_a_backout_of_one_batch_ends_in_the_middle_of_it(large_group: TestGroup) -> None:
+    large_group.define_shared("Q")
+    connection = large_group.connect()
+    queue = connection.open("Q", BOTH)
+    bodies = [b"%03d" % number + bytes(4096) for number in range(100)]
+    # By turns of two priorities: its places are no run.
+    queue.put_many([(MQMD(priority=number % 2), body) for number, body in enumerate(bodies)])
+    expected = bodies[1::2] + bodies[::2]
+    assert [message.body for message in queue.get_many(100, GetOption.SYNCPOINT)] == expected
+
+    before = scripts_run(large_group)
+    connection.backout()
+
+    # Twenty-five a time, until there is a quarter of a mebibyte.
+    assert scripts_run(large_group) - before == 2
+    again = queue.get_many(100, GetOption.SYNCPOINT)
+    assert [message.body for message in again] == expected
+    assert {message.md.backout_count for message in again} == {1}
+    connection.commit()
+    state = large_group.repository("QM1").queue_status("Q")
+    assert (state.depth, state.uncommitted_gets) == (0, 0)
 
 
 def scripts_run(group: TestGroup) -> int:

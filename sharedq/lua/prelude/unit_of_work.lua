@@ -1,16 +1,38 @@
 --[[
 Units of work: a list whose first element is the state ("A" active, "C" committing, "B" backing out, then the id),
 followed by one element an operation batch: "P", "G" or "S" (a get with MQGMO_MARK_SKIP_BACKOUT), the number of messages,
-the queue, and id:score pairs.
+the queue, ids, and scores; only the first score where each is one more than the one before.
 ]]
-local function record_operation(unit, unit_id, kind, queue_name, count, pairs_text)
-    local length = redis.call("RPUSH", unit, kind .. count .. "\n" .. queue_name .. "\n" .. pairs_text)
-    if length == 1 then redis.call("LPUSH", unit, "A" .. unit_id) end
+-- Ids and scores are lists; scores are written already.
+local function operation_text(kind, queue_name, ids, scores)
+    return table.concat({ kind .. #ids, queue_name, table.concat(ids, " "), table.concat(scores, " ") }, "\n")
+end
+
+local function record_operation(unit, unit_id, kind, queue_name, ids, scores)
+    if redis.call("RPUSH", unit, operation_text(kind, queue_name, ids, scores)) == 1 then
+        redis.call("LPUSH", unit, "A" .. unit_id)
+    end
 end
 
 local function read_operation(element)
-    local kind, count, queue_name, pairs_text = string.match(element, "^(%a)(%d+)\n([^\n]*)\n(.*)$")
-    return kind, tonumber(count), queue_name, pairs_text
+    local kind, count, queue_name, ids, scores = string.match(element, "^(%a)(%d+)\n([^\n]*)\n([^\n]*)\n(.*)$")
+    return { kind = kind, count = tonumber(count), queue = queue_name, ids_text = ids, scores_text = scores }
+end
+
+-- The ids of an operation, and score, id, score, id as ZADD takes them.
+local function messages_of(operation)
+    local ids, added, first = {}, {}, tonumber(operation.scores_text)
+    for id in string.gmatch(operation.ids_text, "%S+") do
+        ids[#ids + 1] = id
+        added[2 * #ids - 1], added[2 * #ids] = first and first + #ids - 1, id
+    end
+    if not first then
+        local at = 1
+        for score in string.gmatch(operation.scores_text, "%S+") do
+            added[at], at = tonumber(score), at + 2
+        end
+    end
+    return ids, added
 end
 
 -- The state element and the operations of the next chunk: whole batches, up to `budget` messages. As many as `skips` are
@@ -19,26 +41,27 @@ local function next_chunk(unit, budget, skips)
     local elements = redis.call("LRANGE", unit, 0, budget + skips)
     local operations, messages = {}, 0
     for position = 2, #elements do
-        local kind, count, queue_name, pairs_text = read_operation(elements[position])
-        if not (kind == "S" and skips > 0) then
-            if messages > 0 and messages + count > budget then break end
-            messages = messages + count
-            operations[#operations + 1] = {
-                kind = kind, count = count, queue = queue_name, pairs = pairs_text, element = elements[position],
-            }
+        local operation = read_operation(elements[position])
+        if not (operation.kind == "S" and skips > 0) then
+            if messages > 0 and messages + operation.count > budget then break end
+            messages = messages + operation.count
+            operation.element = elements[position]
+            operations[#operations + 1] = operation
         end
     end
     return elements[1], operations, messages
 end
 
--- Drops a chunk that was applied; the rest keeps its state element, which says how it must go on.
-local function drop_chunk(unit, operations, state)
-    local left = redis.call("LLEN", unit) - 1 - #operations
+-- Drops so many operations, which were applied; the rest keeps its state element, which says how it must go on. `part`
+-- is what is left of the last of them, if anything is.
+local function drop_chunk(unit, count, state, part)
+    local left = redis.call("LLEN", unit) - 1 - count + (part and 1 or 0)
     if left <= 0 then
         redis.call("DEL", unit)
         return 0
     end
-    redis.call("LTRIM", unit, 1 + #operations, -1)
+    redis.call("LTRIM", unit, 1 + count, -1)
+    if part then redis.call("LPUSH", unit, part) end
     redis.call("LPUSH", unit, state)
     return left
 end

@@ -2,7 +2,7 @@
 structure/backout.lua - MQBACK in one structure: undo what the unit of work recorded there, a chunk at a time.
 
 Puts vanish; gets return to the place they had, with BackoutCount raised. A peer does the same for a dead owner. To raise
-the count is to write the message again, so a chunk ends by bytes too.
+the count is to write the message again, so a chunk ends by bytes too, wherever that is.
 
 What was got with MQGMO_MARK_SKIP_BACKOUT stays got where its own program asks for that: with the last chunk it becomes
 all that the next unit of work has done so far.
@@ -29,13 +29,14 @@ ARGV
 REPLY       { 0, operations left, messages undone } | { reason }
 REASONS     2009 CONNECTION_BROKEN
 INVARIANTS  1 one state, 2 fencing, 3 one decision, 4 bounded, 5 position
-COST        O(budget * log depth), and a mebibyte of messages, or one operation
+COST        O(budget * log depth), and half a mebibyte of messages, or one
 USES        place, unit_of_work, journal
 ]]
 local own, unit, messages, expiry, wake_base = KEYS[1], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local caller, owner, unit_id, next_unit = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local skips = next_unit ~= "" and caller == owner and tonumber(ARGV[5]) or 0
-local BACKOUT_COUNT_MAX, BYTES_MAX = 255, 2 ^ 20
+-- How many are written at once where none is long (`lg`, see docs/keyspace.md): a quarter of a mebibyte.
+local BACKOUT_COUNT_MAX, BYTES_MAX, SLICE = 255, 2 ^ 18, 25
 if may_not_end(own, KEYS[2], caller, owner) then return { MQRC.CONNECTION_BROKEN } end
 
 local queues, keys_per_queue = {}, (#KEYS - 7) / (#ARGV - 7)
@@ -56,32 +57,45 @@ local function with_backout_counted(record)
     return string.sub(record, 1, 2) .. string.char(backouts) .. string.sub(record, 4)
 end
 
-local undone, count, bytes = {}, 0, 0
+-- Returns how many of the operation's gets went back before there were enough bytes.
+local bytes = 0
+local function undo_gets(queue, ids, added)
+    local done, step = 0, redis.call("HGET", queue.q, "lg") and 1 or SLICE
+    while done < #ids and bytes < BYTES_MAX do
+        local to = math.min(done + step, #ids)
+        local records, stored = redis.call("HMGET", messages, unpack(ids, done + 1, to)), {}
+        for position, record in ipairs(records) do
+            bytes = bytes + #record
+            records[position] = with_backout_counted(record)
+            stored[2 * position - 1], stored[2 * position] = ids[done + position], records[position]
+        end
+        redis.call("HSET", messages, unpack(stored))
+        local waiting = tonumber(redis.call("HGET", queue.q, "nw") or 0)
+        make_available(
+            queue, messages, own, wake_base, expiry, waiting, { unpack(added, 2 * done + 1, 2 * to) }, records
+        )
+        done = to
+    end
+    redis.call("HINCRBY", queue.q, "gu", -done)
+    return done
+end
+
+local undone, count, part = {}, 0, nil
 for _, operation in ipairs(operations) do
     if bytes >= BYTES_MAX then break end
-    undone[#undone + 1], count = operation, count + operation.count
-    local queue = queues[operation.queue]
-    local ids, added = {}, {}
-    for id, score in string.gmatch(operation.pairs, "(%S+):(%d+)") do
-        ids[#ids + 1] = id
-        added[#added + 1] = tonumber(score)
-        added[#added + 1] = id
-    end
+    local queue, done = queues[operation.queue], operation.count
+    local ids, added = messages_of(operation)
     if operation.kind == "P" then
         redis.call("HINCRBY", queue.q, "pu", -operation.count)
         redis.call("HDEL", messages, unpack(ids))
     else
-        local records = redis.call("HMGET", messages, unpack(ids))
-        local stored = {}
-        for position, id in ipairs(ids) do
-            bytes = bytes + #records[position]
-            records[position] = with_backout_counted(records[position])
-            stored[2 * position - 1], stored[2 * position] = id, records[position]
-        end
-        local waiting = tonumber(redis.call("HGET", queue.q, "nw") or 0)
-        redis.call("HINCRBY", queue.q, "gu", -operation.count)
-        redis.call("HSET", messages, unpack(stored))
-        make_available(queue, messages, own, wake_base, expiry, waiting, added, records)
+        done = undo_gets(queue, ids, added)
+    end
+    undone[#undone + 1], count = operation, count + done
+    if done < #ids then
+        local scores = {}
+        for position = done + 1, #ids do scores[position - done] = string.format("%.0f", added[2 * position - 1]) end
+        part = operation_text("G", operation.queue, { unpack(ids, done + 1) }, scores)
     end
 end
 
@@ -90,11 +104,12 @@ local function note_backout()
 end
 
 if skips == 0 then
-    local left = drop_chunk(unit, undone, "B" .. unit_id)
+    local left = drop_chunk(unit, #undone, "B" .. unit_id, part)
     note_backout()
     return { 0, left, count }
 end
 for _, operation in ipairs(undone) do redis.call("LREM", unit, 1, operation.element) end
+if part then redis.call("LINSERT", unit, "AFTER", state, part) end
 local left = redis.call("LLEN", unit) - 1 - skips
 note_backout()
 if left > 0 then
@@ -103,10 +118,10 @@ if left > 0 then
 end
 local marked = redis.call("LRANGE", unit, 1, -1)
 redis.call("DEL", unit)
+redis.call("RPUSH", unit, "A" .. next_unit)
 for _, element in ipairs(marked) do
-    local _, number, queue_name, pairs_text = read_operation(element)
-    record_operation(unit, next_unit, "G", queue_name, number, pairs_text)
-    local ids = string.gsub(pairs_text, ":%d+", "")
-    journal(KEYS[7], ARGV[7], "e", "get", "o", owner, "q", queue_name, "u", next_unit, "i", ids)
+    local operation = read_operation(element)
+    redis.call("RPUSH", unit, "G" .. string.sub(element, 2))
+    journal(KEYS[7], ARGV[7], "e", "get", "o", owner, "q", operation.queue, "u", next_unit, "i", operation.ids_text)
 end
 return { 0, 0, count }

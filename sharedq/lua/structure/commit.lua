@@ -33,24 +33,25 @@ local caller, owner, unit_id, expected = ARGV[1], ARGV[2], ARGV[3], tonumber(ARG
 
 -- The common case first, before any function is made: the owner's own, of gets only, and all in this call.
 local KEYS_PER_QUEUE = (#KEYS - 7) / (#ARGV - 6)
-local is_small = expected <= tonumber(ARGV[5]) and redis.call("LLEN", unit) == expected + 1
-if caller == owner and is_small and redis.call("HEXISTS", own, caller) == 1 then
-    local elements, taken = redis.call("LRANGE", unit, 0, -1), {}
-    local count, of_gets = 0, elements[1] == "A" .. unit_id
+local may_be_all = caller == owner and expected >= 0 and expected <= tonumber(ARGV[5])
+if may_be_all and redis.call("HEXISTS", own, caller) == 1 then
+    -- One more than there must be, should it be there.
+    local elements, taken = redis.call("LRANGE", unit, 0, expected + 1), {}
+    local count, of_gets = 0, elements[1] == "A" .. unit_id and #elements == expected + 1
     for position = 2, #elements do
-        -- "G" or "S", how many, the queue, and id:score pairs: see prelude/unit_of_work.
-        local number, queue_name, pairs_text = string.match(elements[position], "^[GS](%d+)\n([^\n]*)\n(.*)$")
+        -- "G" or "S", how many, the queue, ids, scores: see prelude/unit_of_work.
+        local number, queue_name, ids_text = string.match(elements[position], "^[GS](%d+)\n([^\n]*)\n([^\n]*)\n")
         of_gets = of_gets and number
         if not of_gets then break end
         count = count + number
-        taken[position - 1] = { number, queue_name, pairs_text }
+        taken[position - 1] = { number, queue_name, ids_text }
     end
     if of_gets and count <= tonumber(ARGV[5]) then
         local keys = {}
         for position = 7, #ARGV do keys[ARGV[position]] = KEYS[8 + (position - 7) * KEYS_PER_QUEUE] end
         for _, operation in ipairs(taken) do
             local ids = {}
-            for id in string.gmatch(operation[3], "([^: ]+):%d+") do ids[#ids + 1] = id end
+            for id in string.gmatch(operation[3], "%S+") do ids[#ids + 1] = id end
             redis.call("HINCRBY", keys[operation[2]], "gu", -operation[1])
             redis.call("HDEL", messages, unpack(ids))
         end
@@ -88,12 +89,7 @@ if string.sub(state, 2) ~= unit_id then return { 0, 0, 0 } end
 
 for _, operation in ipairs(operations) do
     local queue = queues[operation.queue]
-    local ids, added = {}, {}
-    for id, score in string.gmatch(operation.pairs, "([^: ]+):(%d+)") do
-        ids[#ids + 1] = id
-        added[#added + 1] = tonumber(score)
-        added[#added + 1] = id
-    end
+    local ids, added = messages_of(operation)
     if operation.kind == "P" then
         local records, waiting = {}, tonumber(redis.call("HGET", queue.q, "nw") or 0)
         for position, id in ipairs(ids) do
@@ -107,6 +103,6 @@ for _, operation in ipairs(operations) do
     end
 end
 
-local left = drop_chunk(unit, operations, "C" .. unit_id)
+local left = drop_chunk(unit, #operations, "C" .. unit_id)
 journal(KEYS[7], ARGV[6], "e", "commit", "o", caller, "u", unit_id, "n", count, "r", caller == owner and "" or "1")
 return { 0, left, count }

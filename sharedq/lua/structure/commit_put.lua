@@ -37,6 +37,8 @@ USES        place
 ]]
 local messages, owner, unit_id = KEYS[3], ARGV[1], ARGV[5]
 local count, FIRST = tonumber(ARGV[9]), 10
+-- See structure/get.
+local LONG = 10240
 if redis.call("HEXISTS", KEYS[1], owner) == 0 then return { MQRC.CONNECTION_BROKEN } end
 local state = redis.call("HMGET", KEYS[4], "ver", "nw", "pu", "lk", "gm")
 if state[1] ~= ARGV[3] then return { MQRC.BACKED_OUT } end
@@ -48,28 +50,30 @@ local elements = redis.call("LRANGE", KEYS[8], 0, -1)
 if elements[1] ~= "A" .. unit_id or #elements - 1 ~= tonumber(ARGV[6]) then return { MQRC.BACKED_OUT } end
 
 local first = redis.call("INCRBY", KEYS[2], count) - count + 1
-local stored, added, ids = {}, {}, {}
+local stored, added, ids, is_long = {}, {}, {}, false
 for position = 1, count do
     local at, number = FIRST + 2 * (position - 1), first + position - 1
     stored[2 * position - 1], stored[2 * position] = number, ARGV[at + 1]
     added[2 * position - 1], added[2 * position] = ARGV[at] + number, number
     ids[position] = number
+    is_long = is_long or #ARGV[at + 1] > LONG
 end
 redis.call("HSET", messages, unpack(stored))
+if is_long then redis.call("HSET", KEYS[4], "lg", 1) end
 redis.call("ZADD", KEYS[5], unpack(added))
 
 local queues = {}
 for key = 10, #KEYS do queues[ARGV[FIRST + 2 * count + key - 10]] = KEYS[key] end
 local applied = count
 for position = 2, #elements do
-    -- "G" or "S", how many, the queue, and id:score pairs: see prelude/unit_of_work.
-    local taken, queue_name, pairs_text = string.match(elements[position], "^[GS](%d+)\n([^\n]*)\n(.*)$")
+    -- "G" or "S", how many, the queue, ids, scores: see prelude/unit_of_work.
+    local taken, queue_name, ids_text = string.match(elements[position], "^[GS](%d+)\n([^\n]*)\n([^\n]*)\n")
     redis.call("HINCRBY", queues[queue_name], "gu", -taken)
     if taken == "1" then
-        redis.call("HDEL", messages, string.match(pairs_text, "^[^:]+"))
+        redis.call("HDEL", messages, ids_text)
     else
         local gone = {}
-        for id in string.gmatch(pairs_text, "([^: ]+):%d+") do gone[#gone + 1] = id end
+        for id in string.gmatch(ids_text, "%S+") do gone[#gone + 1] = id end
         redis.call("HDEL", messages, unpack(gone))
     end
     applied = applied + taken

@@ -4,6 +4,9 @@ structure/get.lua - MQGET that removes: take the first messages that fit, inside
 When nothing fits and the call may wait, the caller is registered as a waiter in the same moment, so that no
 message can arrive unseen in between. A caller that comes back from its wait is taken off the waiters here.
 
+A caller that goes on from one unit of work of gets to the next ends the one before here, too: then this is its MQCMIT,
+whatever the get finds.
+
 KEYS
   1  own        hash    registered owners (the fence); value: the owner's waiting state
   2  messages   hash    message id -> record
@@ -16,6 +19,7 @@ KEYS
   9  wake       list    the caller's own wake key
   10 journal    stream
   11 wake_base  base    keys that waiting connections block on
+  12.. where a unit of work is ended: for each queue it got from: queue
 ARGV
   1  owner        owner token of the caller
   2  queue_name
@@ -25,79 +29,136 @@ ARGV
   6  mode         0 outside, 1 inside the unit of work, 2 inside if persistent
   7  length_max   longest body the caller takes, bytes
   8  truncate     1: a longer body is cut and the message goes (2079); 0: it stays (2080)
-  9  bytes_max    stop filling a batch behind this many bytes
+  9  bytes_max    stop filling a batch behind this many bytes; at least LONG a message wanted
   10 wait         "" or the waiter's selection text: wait when nothing fits; "=": sent behind a commit in the same
-                  write, do nothing unless that has ended its unit of work
+                  write, do nothing unless that has ended its unit of work; "+": end that first
   11 journal_max
-  12 id, 13 number, 14 prefix, 15 msgid, 16 correl   the selection; absent for any message
-REPLY       { 0 | 2079 | 2080, length of the first body, id, record, ... } | { 1, version, definition } stale
+  12 id, 13 number, 14 prefix, 15 msgid, 16 correl   the selection; absent for any message, and with "+":
+  12 ended_id, 13 expected   the unit of work to end, and how many operations must be there, all of them gets
+  14.. names of the queues it got from, in the order of their keys
+REPLY       { 0 | 2079 | 2080, length of the first body, ids, [records] } | { 1, version, definition } stale
             | { 2, "" } look again: only expired messages were found
             | { 3 } members of groups are there, { 4 } marked messages: structure/get_grouped knows of them | { reason }
 REASONS     2009 CONNECTION_BROKEN | 2052 Q_DELETED | 2033 NO_MSG_AVAILABLE | 2034 NO_MSG_UNDER_CURSOR
-            | 2219 CALL_IN_PROGRESS | 2003 BACKED_OUT ("=" only) | 2079 TRUNCATED_MSG_ACCEPTED | 2080 TRUNCATED_MSG_FAILED
-INVARIANTS  1 one state, 2 fencing, 5 position, 8 once
-COST        O(count * log depth)
+            | 2219 CALL_IN_PROGRESS | 2003 BACKED_OUT ("=" and "+" only: nothing was applied) | 2079 TRUNCATED_MSG_ACCEPTED | 2080 TRUNCATED_MSG_FAILED
+INVARIANTS  1 one state, 2 fencing, 3 one decision, 5 position, 8 once
+COST        O(count * log depth), and bytes_max of bodies, or one message; messages of the unit of work that it ends
 USES        place, select, waiting, unit_of_work, journal
 ]]
 local own, messages, unit = KEYS[1], KEYS[2], KEYS[7]
 local owner, unit_id, mode, length_max = ARGV[1], ARGV[5], ARGV[6], tonumber(ARGV[7])
 local STALE, LOOK_AGAIN, GROUPED, MARKED = 1, 2, 3, 4
+-- A queue on which a longer record may be says so (`lg`, see docs/keyspace.md): a batch of others never fills bytes_max.
+local LONG = 10240
 
-local waiting, state = redis.call("HGET", own, owner), redis.call("HMGET", KEYS[3], "ver", "gm", "mk")
-local version = state[1]
+local waiting, state = redis.call("HGET", own, owner), redis.call("HMGET", KEYS[3], "ver", "gm", "mk", "lg")
+local version, may_be_long = state[1], state[4]
 if not waiting then return { MQRC.CONNECTION_BROKEN } end
 -- Sent in one write behind a commit, which failed or has chunks left: its unit of work is still there.
+local is_any = not ARGV[12]
 if ARGV[10] == "=" and redis.call("EXISTS", unit) == 1 then return { MQRC.BACKED_OUT } end
+if ARGV[10] == "+" then
+    -- As structure/commit ends such a one.
+    is_any = true
+    local expected = tonumber(ARGV[13])
+    local elements, count = redis.call("LRANGE", unit, 0, expected + 1), 0
+    if elements[1] ~= "A" .. ARGV[12] or #elements ~= expected + 1 then return { MQRC.BACKED_OUT } end
+    local keys = {}
+    for key = 12, #KEYS do keys[ARGV[key + 2]] = KEYS[key] end
+    for position = 2, #elements do
+        local number, queue_name, ids_text = string.match(elements[position], "^G(%d+)\n([^\n]*)\n([^\n]*)\n")
+        local ids = {}
+        for id in string.gmatch(ids_text, "%S+") do ids[#ids + 1] = id end
+        redis.call("HINCRBY", keys[queue_name], "gu", -number)
+        redis.call("HDEL", messages, unpack(ids))
+        count = count + number
+    end
+    redis.call("DEL", unit)
+    if ARGV[11] ~= "0" then
+        redis.call("XADD", KEYS[10], "MAXLEN", "~", ARGV[11], "*",
+            "e", "commit", "o", owner, "u", ARGV[12], "n", count, "r", "")
+    end
+end
 if version == ARGV[3] and ((state[2] or "0") ~= "0" or state[3]) then return { state[3] and MARKED or GROUPED } end
+
+-- How many to take: no more bodies are read than are returned.
+local wanted = ARGV[4]
+if may_be_long and wanted ~= "1" and is_any then
+    local bytes = 0
+    for position, id in ipairs(redis.call("ZRANGE", KEYS[4], 0, wanted - 1)) do
+        bytes = bytes + redis.call("HSTRLEN", messages, id)
+        if position > 1 and bytes > tonumber(ARGV[9]) then
+            wanted = position - 1
+            break
+        end
+    end
+end
 
 -- The common case first, before any function is made: plain messages that fit, from the front of the queue.
 local popped
 local is_woken = waiting == "K" .. ARGV[2]
-if version == ARGV[3] and (waiting == "" or is_woken) and not ARGV[12] and mode ~= "2" then
-    popped = redis.call("ZPOPMIN", KEYS[4], ARGV[4])
-    local ids = {}
-    for at = 1, #popped, 2 do ids[#ids + 1] = popped[at] end
-    local records = ids[1] and redis.call("HMGET", messages, unpack(ids)) or {}
-    local reply, pairs_text, bytes, bytes_max = { 0, 0 }, {}, 0, tonumber(ARGV[9])
-    for position, record in ipairs(records) do
-        local id = ids[position]
-        local _, _, _, high, low = string.byte(record, 1, 5)
-        local length = #record - high * 256 - low
-        bytes = bytes + length
-        if string.byte(id, -1) == 120 or length > length_max or (position > 1 and bytes > bytes_max) then break end
-        if position == 1 then reply[2] = length end
-        reply[2 * position + 1], reply[2 * position + 2] = id, record
-        pairs_text[position] = id .. ":" .. popped[2 * position]
+if version == ARGV[3] and (waiting == "" or is_woken) and is_any and mode ~= "2" then
+    local ids
+    if wanted == "1" then
+        popped = redis.call("ZPOPMIN", KEYS[4])
+        ids = { popped[1] }
+    else
+        -- Two commands, yet half the work that ZPOPMIN has with fifty: most of that is writing scores.
+        ids = redis.call("ZRANGE", KEYS[4], 0, wanted - 1)
     end
-    local count = #pairs_text
-    if count > 0 and count == #ids then
-        if is_woken then
-            redis.call("DEL", KEYS[9])
-            redis.call("HSET", own, owner, "")
+    local count, ids_text = #ids, table.concat(ids, " ")
+    if count > 0 and not string.find(ids_text, "x", 1, true) then
+        local records, fit = redis.call("HMGET", messages, unpack(ids)), true
+        if may_be_long or length_max < LONG then
+            for position = 1, count do fit = fit and #records[position] <= length_max end
         end
-        if mode == "0" then
-            unit_id = ""
-            redis.call("HDEL", messages, unpack(ids))
-        else
-            redis.call("HINCRBY", KEYS[3], "gu", count)
-            -- As prelude/unit_of_work has it; scores are whole numbers, and Redis writes them without an exponent.
-            local operation = "G" .. count .. "\n" .. ARGV[2] .. "\n" .. table.concat(pairs_text, " ")
-            if redis.call("RPUSH", unit, operation) == 1 then redis.call("LPUSH", unit, "A" .. unit_id) end
+        if fit then
+            local scores_text = popped and popped[2]
+            if not popped then
+                if mode ~= "0" then
+                    -- No two scores are the same, so of a run the first says all.
+                    local ends = redis.call("ZMSCORE", KEYS[4], ids[1], ids[count])
+                    scores_text = ends[1]
+                    if ends[2] - ends[1] ~= count - 1 then
+                        scores_text = table.concat(redis.call("ZMSCORE", KEYS[4], unpack(ids)), " ")
+                    end
+                end
+                redis.call("ZREMRANGEBYRANK", KEYS[4], 0, count - 1)
+            end
+            if is_woken then
+                redis.call("DEL", KEYS[9])
+                redis.call("HSET", own, owner, "")
+            end
+            if mode == "0" then
+                unit_id = ""
+                redis.call("HDEL", messages, unpack(ids))
+            else
+                redis.call("HINCRBY", KEYS[3], "gu", count)
+                -- As prelude/unit_of_work has it; scores are whole numbers, and Redis writes them without an exponent.
+                local operation = "G" .. count .. "\n" .. ARGV[2] .. "\n" .. ids_text .. "\n" .. scores_text
+                if ARGV[10] == "=" or ARGV[10] == "+" then
+                    redis.call("RPUSH", unit, "A" .. unit_id, operation)
+                elseif redis.call("RPUSH", unit, operation) == 1 then
+                    redis.call("LPUSH", unit, "A" .. unit_id)
+                end
+            end
+            if ARGV[11] ~= "0" then
+                redis.call("XADD", KEYS[10], "MAXLEN", "~", ARGV[11], "*",
+                    "e", "get", "o", owner, "q", ARGV[2], "u", unit_id, "i", ids_text)
+            end
+            local _, _, _, high, low = string.byte(records[1], 1, 5)
+            return { 0, #records[1] - high * 256 - low, ids_text, records }
         end
-        if ARGV[11] ~= "0" then
-            redis.call("XADD", KEYS[10], "MAXLEN", "~", ARGV[11], "*",
-                "e", "get", "o", owner, "q", ARGV[2], "u", unit_id, "i", table.concat(ids, " "))
-        end
-        return reply
     end
 end
 -- PRELUDE
-local expiry, count = KEYS[8], tonumber(ARGV[4])
+local expiry = KEYS[8]
 local queue = { name = ARGV[2], q = KEYS[3], a = KEYS[4], i = KEYS[5], w = KEYS[6] }
 local truncate, bytes_max = ARGV[8] == "1", tonumber(ARGV[9])
-local selection = {
-    id = ARGV[12] or "", number = ARGV[13] or "", prefix = ARGV[14] or "", msgid = ARGV[15] or "", correl = ARGV[16] or "",
-}
+local selection = { id = "", number = "", prefix = "", msgid = "", correl = "" }
+if not is_any then
+    selection = { id = ARGV[12], number = ARGV[13], prefix = ARGV[14], msgid = ARGV[15], correl = ARGV[16] }
+end
 -- Who was woken owes the queue a look, and stays noted until it has looked: its recovery passes the wake-up on.
 if version and version ~= ARGV[3] then return { STALE, version, redis.call("HGET", queue.q, "def") } end
 if waiting ~= "" and stop_waiting(queue, own, owner, waiting, KEYS[9]) then return { MQRC.CALL_IN_PROGRESS } end
@@ -106,7 +167,7 @@ if not version then return { MQRC.Q_DELETED } end
 -- Taken off the available set first: what is not kept goes back to the same place below.
 local ids, scores, records = {}, {}, {}
 if selection.prefix == "" and selection.id == "" then
-    popped = popped or redis.call("ZPOPMIN", queue.a, count)
+    popped = popped or redis.call("ZPOPMIN", queue.a, wanted)
     for position = 1, #popped / 2 do
         ids[position], scores[position] = popped[2 * position - 1], tonumber(popped[2 * position])
     end
@@ -126,28 +187,33 @@ if #ids == 0 then
     if string.sub(waiting, 1, 1) == "K" and selection.prefix ~= "" and redis.call("ZCARD", queue.a) > 0 then
         pass_on(queue, own, KEYS[11], "")
     end
-    if ARGV[10] ~= "" and ARGV[10] ~= "=" then start_waiting(queue, own, owner, ARGV[10]) end
+    if ARGV[10] ~= "" and ARGV[10] ~= "=" and ARGV[10] ~= "+" then start_waiting(queue, own, owner, ARGV[10]) end
+    if may_be_long and selection.prefix == "" then
+        -- Nothing is left that could come back, either.
+        local away = redis.call("HMGET", queue.q, "pu", "gu", "lk")
+        if (away[1] or 0) + (away[2] or 0) + (away[3] or 0) == 0 then redis.call("HDEL", queue.q, "lg") end
+    end
     return { MQRC.NO_MSG_AVAILABLE }
 end
 
-local reply = { 0, 0 }
-local gone, kept, kept_pairs, expired, bytes, stop_at = {}, {}, {}, {}, 0, #ids + 1
+local reply, returned, cut = { 0, 0 }, {}, {}
+local gone, kept, kept_scores, expired, bytes, stop_at = {}, {}, {}, {}, 0, #ids + 1
 for position, id in ipairs(ids) do
     local record, score = records[position], scores[position]
     local length = #record - body_offset(record)
     if needs_look(id) and is_expired(record) then
         look_after(queue, messages, expiry, -1, id, score, record)
         expired[#expired + 1] = id
-    elseif #reply > 2 and (length > length_max or bytes + length > bytes_max) then
+    elseif #returned > 0 and (length > length_max or bytes + length > bytes_max) then
         stop_at = position
         break
     else
-        if #reply == 2 then reply[2] = length end
+        if #returned == 0 then reply[2] = length end
         if length > length_max then
             reply[1] = truncate and MQRC.TRUNCATED_MSG_ACCEPTED or MQRC.TRUNCATED_MSG_FAILED
         end
-        reply[#reply + 1] = id
-        reply[#reply + 1] = length > length_max and string.sub(record, 1, body_offset(record) + length_max) or record
+        returned[#returned + 1] = id
+        cut[#cut + 1] = length > length_max and string.sub(record, 1, body_offset(record) + length_max) or record
         if length > length_max and not truncate then
             stop_at = position
             break
@@ -156,7 +222,7 @@ for position, id in ipairs(ids) do
         if needs_look(id) then look_after(queue, messages, expiry, -1, id, score, record) end
         if mode == "1" or (mode == "2" and has(record, PERSISTENT)) then
             kept[#kept + 1] = id
-            kept_pairs[#kept_pairs + 1] = string.format("%s:%.0f", id, score)
+            kept_scores[#kept] = string.format("%.0f", score)
         else
             gone[#gone + 1] = id
         end
@@ -187,16 +253,17 @@ if #gone > 0 then
 end
 if #kept > 0 then
     redis.call("HINCRBY", queue.q, "gu", #kept)
-    record_operation(unit, unit_id, "G", queue.name, #kept, table.concat(kept_pairs, " "))
+    record_operation(unit, unit_id, "G", queue.name, kept, kept_scores)
     journal(KEYS[10], ARGV[11], "e", "get", "o", owner, "q", queue.name, "u", unit_id, "i", table.concat(kept, " "))
 end
 if #expired > 0 then
     redis.call("HDEL", messages, unpack(expired))
     journal(KEYS[10], ARGV[11], "e", "expire", "o", owner, "q", queue.name, "i", table.concat(expired, " "))
-    if #reply == 2 then
+    if #returned == 0 then
         -- Not served yet: who dies before it looks again leaves the wake-up to its recovery.
         if waiting ~= "" then redis.call("HSET", own, owner, "K" .. queue.name) end
         return { LOOK_AGAIN, "" }
     end
 end
+reply[3], reply[4] = table.concat(returned, " "), cut
 return reply

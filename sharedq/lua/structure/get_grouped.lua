@@ -312,11 +312,11 @@ while #taken < count do
     taken[#taken + 1] = more[1]
 end
 
-local gone, kept, pairs_text = {}, {}, {}
+local gone, kept, scores = {}, {}, {}
 for _, item in ipairs(taken) do
     if mode == "1" or (mode == "2" and has(item.record, PERSISTENT)) then
         kept[#kept + 1] = item.id
-        pairs_text[#kept] = string.format("%s:%.0f", item.id, item.score)
+        scores[#kept] = string.format("%.0f", item.score)
     else
         gone[#gone + 1] = item.id
     end
@@ -327,7 +327,7 @@ for from = 1, #gone, OPERATION_MAX do
 end
 for from = 1, #kept, OPERATION_MAX do
     local to = math.min(from + OPERATION_MAX - 1, #kept)
-    record_operation(unit, unit_id, noted_as, queue.name, to - from + 1, table.concat(pairs_text, " ", from, to))
+    record_operation(unit, unit_id, noted_as, queue.name, { unpack(kept, from, to) }, { unpack(scores, from, to) })
 end
 if #gone > 0 then
     journal(KEYS[10], ARGV[11], "e", "get", "o", owner, "q", queue.name, "i", table.concat(gone, " "))

@@ -44,6 +44,8 @@ local unit, destinations, expiry, wake_base = KEYS[8], KEYS[10], KEYS[11], KEYS[
 local owner, version, depth_max, unit_id = ARGV[1], ARGV[3], tonumber(ARGV[4]), ARGV[5]
 local destination, checks = ARGV[8], tonumber(ARGV[9])
 local STALE, NO_DEPTH_LIMIT = 1, 999999999
+-- See structure/get.
+local LONG = 10240
 
 if is_fenced(own, owner) then return { MQRC.CONNECTION_BROKEN } end
 local state = redis.call("HMGET", queue.q, "ver", "pu", "lk", "nw", "gm")
@@ -72,7 +74,7 @@ if destination ~= "" then
     code = "." .. known
 end
 
-local ids, scores, records, stored = {}, {}, {}, {}
+local ids, scores, records, stored, is_long = {}, {}, {}, {}, false
 for position = 1, count do
     local base, look, record = ARGV[at], ARGV[at + 1], ARGV[at + 2]
     at = at + 3
@@ -83,19 +85,21 @@ for position = 1, count do
         -- The caller gave the time left; what is stored is the moment, by this server's clock.
         record = string.sub(record, 1, 5) .. struct.pack(">I8", now_ms() + expiry_ms(record)) .. string.sub(record, 14)
     end
+    is_long = is_long or #record > LONG
     ids[position], scores[position], records[position] = id, base + number, record
     stored[2 * position - 1], stored[2 * position] = id, record
 end
 redis.call("HSET", messages, unpack(stored))
+if is_long then redis.call("HSET", queue.q, "lg", 1) end
 
 if unit_id == "" then
     local added = {}
     for position, id in ipairs(ids) do added[2 * position - 1], added[2 * position] = scores[position], id end
     make_available(queue, messages, own, wake_base, expiry, tonumber(state[4] or 0), added, records)
 else
-    local pairs_text = {}
-    for position, id in ipairs(ids) do pairs_text[position] = string.format("%s:%.0f", id, scores[position]) end
-    record_operation(unit, unit_id, "P", queue.name, count, table.concat(pairs_text, " "))
+    local written = {}
+    for position, score in ipairs(scores) do written[position] = string.format("%.0f", score) end
+    record_operation(unit, unit_id, "P", queue.name, ids, written)
     redis.call("HINCRBY", queue.q, "pu", count)
 end
 journal(KEYS[12], ARGV[6], "e", "put", "o", owner, "q", queue.name, "u", unit_id, "i", table.concat(ids, " "), "d", ARGV[7])

@@ -20,7 +20,7 @@ ARGV
   3  version      of the definition the caller decided by
   4  depth_max    MAXDEPTH; 999999999 is no limit
   5  journal_max, 6 details: only with the key of the journal
-  .. for each message: score base, record
+  .. score base of all messages; a record for each of them
 REPLY       { 0, number of the first message } | { 1, version, definition } stale | { reason }
 REASONS     2009 CONNECTION_BROKEN | 2052 Q_DELETED | 2053 Q_FULL
 INVARIANTS  1 one state, 2 fencing, 5 position
@@ -28,6 +28,8 @@ MEMORY      refused when Redis is full
 COST        O(messages * log depth)
 USES        place
 ]]
+-- See structure/get.
+local LONG = 10240
 if redis.call("HEXISTS", KEYS[1], ARGV[1]) == 0 then return { MQRC.CONNECTION_BROKEN } end
 local state = redis.call("HMGET", KEYS[4], "ver", "nw", "pu", "lk", "gm")
 if state[1] ~= ARGV[3] then
@@ -36,28 +38,33 @@ if state[1] ~= ARGV[3] then
 end
 local journal = KEYS[8]
 local at = journal and 7 or 5
-local count = (#ARGV - at + 1) / 2
+local count, base = #ARGV - at, ARGV[at]
 if ARGV[4] ~= "999999999" then
     local depth = redis.call("ZCARD", KEYS[5]) + (state[3] or 0) + (state[4] or 0) + (state[5] or 0)
     if depth + count > tonumber(ARGV[4]) then return { MQRC.Q_FULL } end
 end
 
 local first = redis.call("INCRBY", KEYS[2], count) - count + 1
-local ids
+local ids, is_long
 if count == 1 then
-    ids = first
+    ids, is_long = first, #ARGV[at + 1] > LONG
     redis.call("HSET", KEYS[3], first, ARGV[at + 1])
-    redis.call("ZADD", KEYS[5], ARGV[at] + first, first)
+    redis.call("ZADD", KEYS[5], base + first, first)
 else
-    local stored, added = {}, {}
-    for number = first, first + count - 1 do
-        local place = 2 * (number - first)
-        stored[place + 1], stored[place + 2] = number, ARGV[at + place + 1]
-        added[place + 1], added[place + 2] = ARGV[at + place] + number, number
+    local stored, added, number = {}, {}, first
+    base = tonumber(base)
+    for place = 1, 2 * count, 2 do
+        at = at + 1
+        local record = ARGV[at]
+        stored[place], stored[place + 1] = number, record
+        added[place], added[place + 1] = base + number, number
+        is_long = is_long or #record > LONG
+        number = number + 1
     end
     redis.call("HSET", KEYS[3], unpack(stored))
     redis.call("ZADD", KEYS[5], unpack(added))
 end
+if is_long then redis.call("HSET", KEYS[4], "lg", 1) end
 if journal then
     if count > 1 then
         ids = {}
@@ -71,15 +78,16 @@ if (state[2] or "0") == "0" then return { 0, first } end
 if state[2] == "1" then
     -- A lone get that waits for any message is woken as prelude/place does it, but without making its functions:
     -- this is the time between a request and its answer.
-    local member = redis.call("ZRANGE", KEYS[6], 0, 0)[1]
+    local member = redis.call("ZPOPMIN", KEYS[6])[1]
     if member and string.byte(member) == 65 then
         local token = string.sub(member, 2)
-        redis.call("ZREM", KEYS[6], member)
         redis.call("HINCRBY", KEYS[4], "nw", -1)
         redis.call("HSET", KEYS[1], token, "K" .. ARGV[2])
         redis.call("RPUSH", KEYS[7] .. token, "1")
         return { 0, first }
     end
+    -- It waits for something else.
+    if member then redis.call("ZADD", KEYS[6], 0, member) end
 end
 -- PRELUDE
 local queue = { name = ARGV[2], q = KEYS[4], w = KEYS[6] }

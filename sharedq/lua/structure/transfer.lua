@@ -40,7 +40,7 @@ local PRIORITY_STEP, REPORT = 2 ^ 48, 32
 local CHANGED = 1
 
 if is_fenced(own, caller) then return { MQRC.CONNECTION_BROKEN } end
-local version = redis.call("HGET", source.q, "ver")
+local version, may_be_long = unpack(redis.call("HMGET", source.q, "ver", "lg"))
 if not version then return { MQRC.UNKNOWN_OBJECT_NAME } end
 if version ~= ARGV[3] then return { CHANGED } end
 
@@ -54,7 +54,7 @@ for position = 7, #ARGV, 6 do
         length_max = tonumber(ARGV[position + 5]),
         ids = {}, priorities = {}, records = {},
     }
-    local state = redis.call("HMGET", target.q, "ver", "pu", "lk", "nw", "code", "gm")
+    local state = redis.call("HMGET", target.q, "ver", "pu", "lk", "nw", "code", "gm", "lg")
     if state[1] ~= ARGV[position + 2] then
         stale[#stale + 1] = target.name
     else
@@ -65,6 +65,7 @@ for position = 7, #ARGV, 6 do
         end
         target.waiting = tonumber(state[4] or 0)
         target.new_code = ARGV[position + 1] ~= "0" and state[5] ~= ARGV[position + 1] and ARGV[position + 1]
+        target.learns_length = may_be_long and not state[7]
         targets[ARGV[position + 1]] = target
     end
 end
@@ -135,6 +136,7 @@ for _, target in pairs(targets) do
             added[2 * at - 1], added[2 * at] = (target.base or target.priorities[at]) + arrival, id
         end
         -- A get by MsgId finds messages that came this way by the code in their ids.
+        if target.learns_length then redis.call("HSET", target.q, "lg", 1) end
         if target.new_code then redis.call("HSET", target.q, "code", target.new_code) end
         make_available(target, messages, own, wake_base, expiry, target.waiting, added, target.records)
         journal(KEYS[9], ARGV[5], "e", "transfer", "o", caller, "q", source.name, "t", target.name,
