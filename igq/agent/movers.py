@@ -9,6 +9,8 @@ import traceback
 from collections.abc import Callable
 from functools import partial
 
+from pydantic import ValidationError
+
 from igq.agent.channel import EXIT_CONNECTION_LOST
 from igq.agent.deliver import Tell
 from igq.agent.mover import Mover, Served
@@ -85,8 +87,9 @@ class Movers:
                     self._list()
                     known, listed_s, is_due = definitions, now_s, False
                     not_before_s = now_s + _LIST_SHARE * (time.monotonic() - now_s)
-            except MQIError:
-                # Redis is away for now; the connections of the movers find that out for themselves.
+            except (MQIError, ValidationError):
+                # Redis is away for now; the connections of the movers find that out for themselves. Or a definition is
+                # one that no command makes: what is served stays so until it is repaired.
                 pass
             self._sleep(LOOK_S)
             if self._sleep.was_woken:

@@ -10,6 +10,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import cast
 
 import pytest
 
@@ -89,7 +90,7 @@ def spoil(group: TestGroup, usage: str) -> None:
     """Give QM1's part attributes that no command would."""
     keys = group.group.structure(private_structure("QM1"))
     queue = keys.queue(SYSTEM_QSG_TRANSMIT_QUEUE)
-    version, text = group.group.client().hmget(queue.queue, "ver", "def")  # type: ignore[misc]
+    version, text = cast(list[bytes], group.group.client().hmget(queue.queue, "ver", "def"))
     definition = json.dumps(json.loads(text) | {"usage": usage})
     group.group.call("structure/set_partition", [queue.queue], [int(version) + 1, definition])
     group.repository("QM1").wake_waiters(keys.name, SYSTEM_QSG_TRANSMIT_QUEUE)

@@ -64,8 +64,8 @@ class Scene:
     ) -> tuple[MQCC, MQRC]:
         """MQGET."""
         asked = MQGMO(**{"version": 3, "options": int(options), **gmo})
-        _, _, *outcome = verbs.mqget(self.connection, at or self.handle, md or MQMD(version=2), asked, room)
-        return outcome[0], outcome[1]
+        _, _, completion, reason = verbs.mqget(self.connection, at or self.handle, md or MQMD(version=2), asked, room)
+        return completion, reason
 
     def put(self, body: bytes = b"body", options: int = 0, *, at: Handle | None = None, **md: Any) -> tuple[MQCC, MQRC]:
         """MQPUT."""

@@ -66,7 +66,7 @@ if ARGV[10] == "+" then
     local keys = {}
     for key = 12, #KEYS do keys[ARGV[key + 2]] = KEYS[key] end
     for position = 2, #elements do
-        local number, queue_name, ids_text = string.match(elements[position], "^G(%d+)\n([^\n]*)\n([^\n]*)\n")
+        local number, queue_name, ids_text = string.match(elements[position], "^[GS](%d+)\n([^\n]*)\n([^\n]*)\n")
         local ids = {}
         for id in string.gmatch(ids_text, "%S+") do ids[#ids + 1] = id end
         redis.call("HINCRBY", keys[queue_name], "gu", -number)
