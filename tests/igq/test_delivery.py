@@ -175,7 +175,8 @@ def test_a_refused_run_of_more_than_a_call_s_bytes_is_put_up_to_where_the_queue_
     for body in sent:
         put("SMALL", body)
 
-    assert agent.deliver() == 1
+    # A batch ends where a call's bytes do, so the second comes in one of its own.
+    assert [agent.deliver(), agent.deliver()] == [1, 0]
 
     assert bodies(group, "SMALL") == sent[:1]
     (letter,) = bodies(group, SYSTEM_DEAD_LETTER_QUEUE)

@@ -25,7 +25,8 @@ def test_every_test_that_it_names_is_there() -> None:
 
 
 def test_every_rule_names_a_test() -> None:
-    rules = [line for line in TEXT.split("## The browse cursor")[1].splitlines() if line.startswith("| ")]
+    told = TEXT.split("## The browse cursor")[1].split("These are never answered")[0]
+    rules = [line for line in told.splitlines() if line.startswith("| ")]
     empty = [line for line in rules if "::" not in line and not re.match(r"\| (rule|---) ", line)]
     assert empty == []
 
