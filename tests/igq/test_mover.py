@@ -407,7 +407,9 @@ def test_a_mover_that_loses_its_connection_ends_the_process(trio: TestGroup) -> 
 
 
 def test_threads_end_with_the_movers(trio: TestGroup) -> None:
+    before = threading.enumerate()
     running = Running(trio)
     until(lambda: running.state("QM2"), "it runs", 120)
     running.movers.stop()
-    assert [thread.name for thread in threading.enumerate() if thread.name.startswith("mover")] == []
+    begun = [thread for thread in threading.enumerate() if thread not in before]
+    assert [thread.name for thread in begun if thread.name.startswith("mover")] == []
