@@ -14,7 +14,8 @@ from types import TracebackType
 from config.loading import load_settings
 from config.settings import Settings
 from sharedq import getting, locking, opening, putting
-from sharedq.connection import Connection, connect_to
+from sharedq.connecting import connect_to
+from sharedq.connection import Connection
 from sharedq.group import Group
 from sharedq.handle import Handle
 from sharedq.inquiry import inquire, set_attributes

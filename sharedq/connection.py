@@ -13,10 +13,10 @@ from sharedq.group import Group
 from sharedq.handle import Handle, StructureAccess
 from sharedq.keys import structure_keys
 from sharedq.link import Argument, Link, Reply
-from sharedq.mqi.constants import MQCC, MQRC, ConnectOption
+from sharedq.mqi.constants import MQCC, MQRC
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import DEFAULT_CCSID
-from sharedq.owner import Process, process_for, release_process
+from sharedq.owner import Process, release_process
 from sharedq.put_status import PutStatus
 from sharedq.turns import Turns
 from sharedq.unit_of_work import CHUNK_MESSAGES, UnitOfWork
@@ -33,16 +33,6 @@ DEFAULT_MAX_UNCOMMITTED, DEFAULT_MAX_HANDLES = 10_000, 256
 
 # Looked up as a member, it costs each call a tenth of a microsecond a reply.
 _CONNECTION_BROKEN = int(MQRC.CONNECTION_BROKEN)
-
-#: Letters of ``prelude/tags.lua``.
-_TAG_OPTIONS = {
-    ConnectOption.SERIALIZE_CONN_TAG_QSG: "G",
-    ConnectOption.SERIALIZE_CONN_TAG_Q_MGR: "Q",
-    ConnectOption.RESTRICT_CONN_TAG_QSG: "g",
-    ConnectOption.RESTRICT_CONN_TAG_Q_MGR: "q",
-}
-#: How tags begin that the queue manager keeps for itself, in any case (IBM's rule).
-RESERVED_TAG = b"MQ"
 
 
 class Connection:
@@ -533,59 +523,3 @@ def end_unit_call(
         script_keys,
         [caller, owner, unit_id, *condition, chunk, journal_max, *queues],
     )
-
-
-def connect_to(
-    group: Group, name: str, *, tag: bytes = b"", options: ConnectOption | int = 0, appl_name: str = ""
-) -> Connection:
-    """MQCONNX: connect to a manager, or by the group's name (or ``*`` and it) to any running member.
-
-    Raises:
-        MQIError: 2058 no such manager, 2059 not running, 2161 quiescing, 2271 tag in use, 2350 tag not usable, 2046
-            bad options.
-    """
-    tag_text = tag_argument(name, tag, ConnectOption(options))
-    if tag_text and tag[: len(RESERVED_TAG)].upper() == RESERVED_TAG:
-        raise error_for(MQRC.CONN_TAG_NOT_USABLE, "MQCONNX", name, "tags that begin with MQ are the queue manager's")
-    stripped = name.removeprefix("*")
-    if stripped in ("", group.name):
-        return _connect_to_any(group, tag_text, appl_name)
-    if group.member(stripped) is None:
-        raise error_for(MQRC.Q_MGR_NAME_ERROR, "MQCONN", stripped)
-    return _connect_over(group, process_for(group, stripped), tag_text, appl_name)
-
-
-def _connect_over(group: Group, process: Process, tag: str, appl_name: str) -> Connection:
-    try:
-        return Connection(group, process, tag=tag, appl_name=appl_name)
-    finally:
-        release_process(process, is_reserved=True)
-
-
-def tag_argument(qmgr: str, tag: bytes, options: ConnectOption) -> str:
-    """A connection tag as ``admin/connect`` takes it; ``""`` when none is asked for.
-
-    Raises:
-        MQIError: 2046, more than one of the options about it.
-    """
-    asked = [scope for option, scope in _TAG_OPTIONS.items() if options & option]
-    if len(asked) > 1:
-        raise error_for(MQRC.OPTIONS_ERROR, "MQCONNX", qmgr, "more than one connection tag option")
-    stripped = tag.rstrip(b"\0")
-    if not asked or not stripped:
-        return ""
-    return f"{asked[0]}{stripped.hex()}"
-
-
-def _connect_to_any(group: Group, tag: str, appl_name: str) -> Connection:
-    failure = error_for(MQRC.Q_MGR_NOT_AVAILABLE, "MQCONN", group.name, "no member of the group is running")
-    for member in group.members():
-        if member.state != "RUNNING":
-            continue
-        try:
-            return _connect_over(group, process_for(group, member.name), tag, appl_name)
-        except MQIError as error:
-            if error.reason not in (MQRC.Q_MGR_NOT_AVAILABLE, MQRC.Q_MGR_QUIESCING):
-                raise
-            failure = error
-    raise failure

@@ -11,7 +11,8 @@ from dataclasses import fields
 from typing import TypeVar
 
 from sharedq import getting, inquiry, locking, opening, putting
-from sharedq.connection import Connection, connect_to
+from sharedq.connecting import connect_to
+from sharedq.connection import Connection
 from sharedq.deployment import DeploymentError
 from sharedq.group import Group
 from sharedq.handle import Handle, QMgrHandle

@@ -17,7 +17,8 @@ from igq.agent.deliver import Deliverer, NoWayError, Tell
 from igq.agent.reporting import MoverState
 from igq.agent.retry import Retries, Trouble, retrying
 from igq.agent.source import BATCH_MESSAGES, TransmissionQueue, as_trouble
-from sharedq.connection import RESERVED_TAG, Connection, tag_argument
+from sharedq.connecting import RESERVED_TAG, tag_argument
+from sharedq.connection import Connection
 from sharedq.group import Group
 from sharedq.keys import private_structure
 from sharedq.mqi.constants import MQRC, ConnectOption

@@ -14,7 +14,8 @@ from igq.agent.sleep import WakeableSleep
 from igq.agent.source import as_trouble
 from igq.agent.transmit_queue import TransmitQueue
 from igq.agent.wake import wake_key
-from sharedq.connection import RESERVED_TAG, Connection, tag_argument
+from sharedq.connecting import RESERVED_TAG, tag_argument
+from sharedq.connection import Connection
 from sharedq.group import Group
 from sharedq.kept_process import KeptProcess
 from sharedq.mqi.constants import MQRC, ConnectOption

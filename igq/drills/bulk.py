@@ -5,7 +5,7 @@ from __future__ import annotations
 from igq.errors import CommandError
 from igq.load.queues import BULK_QUEUE, define_bulk_queue
 from sharedq.api import QueueManagerConnection
-from sharedq.connection import connect_to
+from sharedq.connecting import connect_to
 from sharedq.group import Group
 from sharedq.mqi.constants import MQRC, OpenOption, Persistence, PutOption
 from sharedq.mqi.errors import MQIError

@@ -20,7 +20,7 @@ from igq.agent.retry import SHORT_RETRY_INTERVAL_S
 from igq.agent.runner import Agent
 from igq.mqsc_session import _Repository
 from igq.status import AgentStatus, _agent
-from sharedq.connection import RESERVED_TAG, tag_argument
+from sharedq.connecting import RESERVED_TAG, tag_argument
 from sharedq.kept_process import KeptProcess
 from sharedq.keys import private_structure
 from sharedq.mqi.constants import MQRC, ConnectOption

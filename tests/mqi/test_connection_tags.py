@@ -13,7 +13,8 @@ import pytest
 from recovery.resolve import Phase, RecoveryReport, recover
 from sharedq import MQIError, verbs
 from sharedq.api import QueueManagerConnection
-from sharedq.connection import ScriptCall, tag_argument
+from sharedq.connecting import tag_argument
+from sharedq.connection import ScriptCall
 from sharedq.mqi.constants import MQCC, MQRC, ConnectOption, GetOption, OpenOption, PutOption
 from sharedq.mqi.errors import error_for
 from sharedq.mqi.structures import MQCNO
