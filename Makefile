@@ -5,6 +5,8 @@ SHELL := /bin/sh
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.complete
+# A worker a core, each with a server of its own; the tests of a file share what it sets up.
+PYTEST := $(BIN)/pytest --numprocesses auto --maxprocesses 8 --dist loadfile
 # Which Python to use can be said: make setup PYTHON=/opt/python3.12/bin/python3
 PYTHON ?=
 
@@ -60,7 +62,7 @@ test: setup
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -m "not slow" tests/unit tests/tidy tests/lua tests/protocol tests/mqi tests/pymqi tests/recovery
+	$(PYTEST) -m "not slow" tests/unit tests/tidy tests/lua tests/protocol tests/mqi tests/pymqi tests/recovery
 
 # Also what starts managers, kills servers, runs Spark or moves much; takes long on a busy machine.
 test-all: test

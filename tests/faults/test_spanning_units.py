@@ -56,7 +56,7 @@ def run_killed(group: TestGroup, *arguments: str) -> int:
         "IGQ_REDIS_URL": str(settings.redis_url),
         "IGQ_GROUP": settings.group,
         "IGQ_DATA_DIR": str(settings.data_dir),
-        "IGQ_LEASE_MS": "600000",
+        "IGQ_LEASE_MS": str(settings.lease_ms),
         "PYTHONPATH": str(ROOT),
     }
     for number in range(40):

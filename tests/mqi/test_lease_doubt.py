@@ -39,6 +39,7 @@ def test_a_call_that_hears_nothing_of_the_lease_gives_its_connection_up_for_reco
     queue.get(GetOption.SYNCPOINT)
     answered = threading.Event()
     monkeypatch.setattr(process, "_renew", answered.wait)
+    monkeypatch.setattr(process, "_lease_s", 1.0)
     held_until_s, process._safe_until_s = process._safe_until_s, 0.0
 
     with pytest.raises(MQIError) as caught:

@@ -75,7 +75,7 @@ class Waiters:
 def quiet_group(tmp_path: Path) -> Iterator[TestGroup]:
     """A group on a server that nobody else calls; no lease is renewed while a test lasts."""
     server = Server()
-    group = TestGroup(server.url, tmp_path, lease_ms=600_000)
+    group = TestGroup(server.url, tmp_path)
     group.add_member("QM1")
     group.define_structure("APPL1")
     yield group

@@ -17,8 +17,7 @@ from tests.support.server import Server
 @pytest.fixture
 def qsg(redis_server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestGroup]:
     """A group with the member QM1 and the shared queue ORDERS, and an environment that names it."""
-    # Nobody renews the member's lease, and it must outlast the programs that some tests start.
-    group = TestGroup(redis_server.url, tmp_path, lease_ms=600_000)
+    group = TestGroup(redis_server.url, tmp_path)
     group.add_member("QM1")
     settings = group.settings
     monkeypatch.setenv("IGQ_GROUP", settings.group)

@@ -1,7 +1,7 @@
 """A group whose members are registered by the product's own scripts, without manager processes.
 
-Their leases outlast any run, however slow the machine: a manager's is renewed by nobody here, and a program's renewal
-would be counted by a test that counts commands. A test that needs real managers starts real ones.
+Nobody renews their leases, so these outlast any test, however slow the machine. A test that needs real managers starts
+real ones.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from sharedq.objects.repository import Repository
 from sharedq.objects.system import define_system_objects
 from sharedq.owner import Process
 
-#: A day; longer than a group's settings allow, so it is not read from them but put into them.
-LEASE_MS = 86_400_000
+#: The longest that a group's settings allow; programs renew theirs every 200 seconds, so hardly within a test.
+LEASE_MS = 600_000
 _numbers = itertools.count(os.getpid() * 37 % 30_000)
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -40,8 +40,9 @@ class TestGroup:
     __test__ = False
 
     def __init__(self, url: str, data_dir: Path, **settings: Any) -> None:
-        asked = Settings(redis_url=url, data_dir=data_dir, **{"group": new_group_name(), **settings})
-        self.settings = asked if "lease_ms" in settings else asked.model_copy(update={"lease_ms": LEASE_MS})
+        self.settings = Settings(
+            redis_url=url, data_dir=data_dir, **{"group": new_group_name(), "lease_ms": LEASE_MS, **settings}
+        )
         self.group = Group(self.settings)
         self._processes: list[Process] = []
         self._connections: list[Connection] = []
