@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from igq.agent.reporting import AgentState, write_agent_state
 from igq.agent_child import AgentChild
+from igq.deaths import watch_deaths
 from igq.membership import Membership, Renewal
 from igq.stopping import STOP_TIMEOUT_S
 from igq.worker import Worker
@@ -85,6 +86,7 @@ class Incarnation:
         self._igq_told = self._igq_telling = 0
         self._look_at_s = 0.0
         self._next_s = 0.0
+        self._deaths = watch_deaths(membership.token, lambda *who: inbox.put(partial(self._program_died, *who)))
 
     def run(self, prepare: Callable[[], T], open_for_business: Callable[[T], None]) -> Ending:
         """Work until stopped, or until the lease is lost; nothing of this incarnation runs afterwards.
@@ -98,6 +100,8 @@ class Incarnation:
         while (ending := self._ending) is None:
             self._wait_for_event()
             self._do_what_is_due()
+        if self._deaths is not None:
+            self._deaths.close()
         self.worker.end()
         if ending is Ending.LEASE_LOST:
             self._process.lose(self.lost_why)
@@ -246,6 +250,11 @@ class Incarnation:
             return
         self.lost_why = why
         self._ending = Ending.LEASE_LOST
+
+    def _program_died(self, token: str, pid: int) -> None:
+        # Anything can be said on this machine: a program's token is all that the recovery is for.
+        if token.startswith(f"{self._membership.token}.") and token not in self._own_tokens():
+            self.worker.recover_dead(token, pid)
 
     # -- the agent -----------------------------------------------------------------------------------------
 

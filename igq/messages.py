@@ -31,6 +31,8 @@ MESSAGES = MappingProxyType(
         "CSQE014I": "{qmgr} recovery of {target}: phase 2 completed, {units_of_work} units of work, "
         "{messages} messages",
         "CSQE015I": "{qmgr} recovery of {target} cannot be done now: {error}",
+        # Programs.
+        "CSQ3201E": "{qmgr} program {target} ended abnormally, pid {pid}",
         # The IGQ agent.
         "CSQM050I": "{qmgr} IGQ agent starting, pid {pid}",
         "CSQM051I": "{qmgr} IGQ agent stopping",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import queue
 import threading
 import time
@@ -57,6 +58,23 @@ class Worker:
                 self._say("CSQE015I", target=target.token, error=str(error))
             finally:
                 self._targets.discard(target.token)
+
+        self.submit(task)
+
+    def recover_dead(self, token: str, pid: int) -> None:
+        """Recover a program that is said to have died as process *pid*, if Redis knows it as that and has it still."""
+
+        def task() -> None:
+            try:
+                key = self._group.keys.processes
+                known = self._group.command(key, "HGET", key, token)
+                # Nothing is left of one that had ended its connections.
+                if known is not None and json.loads(known)["pid"] == pid:
+                    self._say("CSQ3201E", target=token, pid=pid)
+                    self.recover(Target.parse(token), is_forced=True)
+            except MQIError as error:
+                # Its lease runs out.
+                self._say("CSQE015I", target=token, error=str(error))
 
         self.submit(task)
 

@@ -25,6 +25,7 @@ from sharedq.group import Group
 from sharedq.log import LibraryLogger
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
+from sharedq.presence import BEGINS, ENDS, address_of, tell_presence
 
 log = LibraryLogger(__name__)
 
@@ -65,6 +66,7 @@ class Process:
         self._abandoned: set[str] = set()
         self._connection_number = 0
         self._reserved = 0
+        self._manager_address = b""
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._nudged = threading.Event()
@@ -91,6 +93,8 @@ class Process:
         if reply[0]:
             raise error_for(MQRC(reply[0]), "MQCONN", qmgr)
         process = cls(group, qmgr, int(reply[1]), int(reply[2]), sent_at_s)
+        process._manager_address = address_of(int(reply[3]), f"{qmgr}.{process.incarnation}")
+        tell_presence(process._manager_address, BEGINS, process.token)
         process._thread.start()
         return process
 
@@ -166,6 +170,7 @@ class Process:
         try:
             self._tell_abandoned()
             self.group.call("admin/end_process", [self.group.keys.leases, self.group.keys.processes], [self.token])
+            tell_presence(self._manager_address, ENDS, self.token)
         except MQIError as error:
             # The lease runs out by itself, and peers find nothing to recover.
             log.debug("process_not_unregistered", process=self.token, error=str(error))

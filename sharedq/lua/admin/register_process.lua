@@ -11,7 +11,7 @@ ARGV
   2  lease_ms
   3  info        JSON: pid, application name
   4  internal    1: the manager's own process, also while it starts
-REPLY       { 0, incarnation, process number } | { reason }
+REPLY       { 0, incarnation, process number, pid of the manager } | { reason }
 REASONS     2059 Q_MGR_NOT_AVAILABLE | 2161 Q_MGR_QUIESCING
 INVARIANTS  2 fencing
 COST        O(log members)
@@ -34,4 +34,4 @@ local number = redis.call("HINCRBY", group, "process", 1)
 local process = qmgr .. "." .. incarnation .. "." .. number
 redis.call("ZADD", leases, now + tonumber(ARGV[2]), process)
 redis.call("HSET", processes, process, ARGV[3])
-return { 0, member.incarnation, number }
+return { 0, member.incarnation, number, member.pid or 0 }

@@ -1,0 +1,135 @@
+"""Seeing at once that a program of this machine has died: its lease need not run out first.
+
+Programs say who they are (`sharedq.presence`), the kernel adds the pid, and a pidfd tells the end of that process.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import socket
+import struct
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from sharedq.presence import BEGINS, address_of
+
+#: pid, user and group of the sender.
+_CREDENTIALS = struct.Struct("3i")
+_LONGEST = 256
+#: A process that connects anew all the time may lose what it says when it ends: remember so many of its tokens.
+_TOKENS_MAX = 64
+
+
+@dataclass(slots=True)
+class _Watched:
+    pid: int
+    pidfd: int
+    tokens: dict[str, None] = field(default_factory=dict)
+
+
+class DeathWatch:
+    """Listens in a thread of its own, until `close`.
+
+    Args:
+        incarnation: ``QM.incarnation`` of the manager, which is this process.
+        on_death: takes the process token and the pid of a program that has died without MQDISC. Called in the
+            watch's thread. It is what a program of this machine said, so it has to be compared with what Redis knows.
+
+    Raises:
+        OSError: the address is taken, or this system has no such sockets.
+    """
+
+    def __init__(self, incarnation: str, on_death: Callable[[str, int], None]) -> None:
+        self._on_death = on_death
+        self._watched: dict[int, _Watched] = {}
+        self._ends, self._end = socket.socketpair()
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        try:
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+            self._socket.setblocking(False)
+            self._socket.bind(address_of(os.getpid(), incarnation))
+        except OSError:
+            self._close_sockets()
+            raise
+        self._thread = threading.Thread(target=self._run, name="deaths", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Watch no more."""
+        # A forked process may hold this end too, so that closing it would tell nothing.
+        self._end.send(b"end")
+        self._thread.join()
+
+    def _run(self) -> None:
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._ends, selectors.EVENT_READ)
+            selector.register(self._socket, selectors.EVENT_READ)
+            while True:
+                for key, _ in selector.select():
+                    if key.fileobj is self._ends:
+                        for watched in self._watched.values():
+                            os.close(watched.pidfd)
+                        self._close_sockets()
+                        return
+                    if key.fileobj is self._socket:
+                        self._hear(selector)
+                    else:
+                        self._has_died(selector, key.data)
+
+    def _close_sockets(self) -> None:
+        for each in (self._socket, self._ends, self._end):
+            each.close()
+
+    def _hear(self, selector: selectors.BaseSelector) -> None:
+        try:
+            text, ancillary, _, _ = self._socket.recvmsg(_LONGEST, socket.CMSG_SPACE(_CREDENTIALS.size))
+        except OSError:
+            return
+        pid = next((_CREDENTIALS.unpack(data)[0] for *_, data in ancillary if len(data) == _CREDENTIALS.size), 0)
+        token = text[1:].decode(errors="replace")
+        if pid <= 0:
+            # Of another pid namespace, where we cannot see it.
+            return
+        watched = self._watched.get(pid)
+        if text[:1] != BEGINS:
+            if watched is not None:
+                watched.tokens.pop(token, None)
+                if not watched.tokens:
+                    self._forget(selector, watched)
+            return
+        if watched is None:
+            try:
+                watched = _Watched(pid, os.pidfd_open(pid))
+            except ProcessLookupError:
+                self._on_death(token, pid)
+                return
+            except OSError:
+                return
+            self._watched[pid] = watched
+            selector.register(watched.pidfd, selectors.EVENT_READ, watched)
+        watched.tokens[token] = None
+        if len(watched.tokens) > _TOKENS_MAX:
+            del watched.tokens[next(iter(watched.tokens))]
+
+    def _has_died(self, selector: selectors.BaseSelector, watched: _Watched) -> None:
+        self._forget(selector, watched)
+        for token in watched.tokens:
+            self._on_death(token, watched.pid)
+
+    def _forget(self, selector: selectors.BaseSelector, watched: _Watched) -> None:
+        selector.unregister(watched.pidfd)
+        os.close(watched.pidfd)
+        del self._watched[watched.pid]
+
+
+def watch_deaths(incarnation: str, on_death: Callable[[str, int], None]) -> DeathWatch | None:
+    """Watch the programs of this machine where the system can; else None, and their leases tell."""
+    if sys.platform != "linux":
+        return None
+    try:
+        return DeathWatch(incarnation, on_death)
+    except OSError:
+        return None

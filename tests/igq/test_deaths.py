@@ -1,0 +1,247 @@
+"""A program that dies is seen by its manager at once, long before its lease has run out, and nothing else is."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import signal
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from igq.deaths import DeathWatch
+from igq.incarnation import Ending, Inbox, Incarnation
+from igq.membership import Membership
+from sharedq.mqi.constants import GetOption
+from sharedq.presence import BEGINS, ENDS, address_of, tell_presence
+from tests.support.groups import BOTH
+from tests.support.members import TestGroup
+from tests.support.program import Program
+from tests.support.scenes import on_queue, until
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="only Linux tells the end of another's process")
+
+ADDRESS = address_of(os.getpid(), "QM7.1")
+
+
+class Forked:
+    """A process that says something to the watch, then waits to be killed, or told to end."""
+
+    def __init__(self, *messages: tuple[bytes, str]) -> None:
+        self._heard, said = os.pipe()
+        ends, self._end = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                os.close(self._end)
+                for what, token in messages:
+                    tell_presence(ADDRESS, what, token)
+                os.write(said, b"said")
+                os.read(ends, 1)
+            finally:
+                os._exit(0)
+        os.close(said)
+        os.close(ends)
+        assert os.read(self._heard, 4) == b"said"
+
+    def kill(self) -> None:
+        os.kill(self.pid, signal.SIGKILL)
+        self._reap()
+
+    def end(self) -> None:
+        os.close(self._end)
+        self._end = -1
+        self._reap()
+
+    def _reap(self) -> None:
+        os.waitpid(self.pid, 0)
+        for each in (self._heard, self._end):
+            with contextlib.suppress(OSError):
+                os.close(each)
+
+
+@pytest.fixture
+def deaths() -> Iterator[queue.SimpleQueue[tuple[str, int]]]:
+    """What a watch tells."""
+    told: queue.SimpleQueue[tuple[str, int]] = queue.SimpleQueue()
+    watch = DeathWatch("QM7.1", lambda *who: told.put(who))
+    yield told
+    watch.close()
+
+
+Deaths = queue.SimpleQueue[tuple[str, int]]
+
+
+def told_behind(deaths: Deaths) -> list[tuple[str, int]]:
+    """All that was told before the death of one more process."""
+    last = Forked((BEGINS, "last"))
+    last.kill()
+    told = [deaths.get(timeout=60)]
+    while told[-1] != ("last", last.pid):
+        told.append(deaths.get(timeout=60))
+    return told[:-1]
+
+
+def test_every_token_of_a_killed_process_is_told_once(deaths: Deaths) -> None:
+    killed = Forked((BEGINS, "QM7.1.4"), (BEGINS, "QM7.1.5"), (BEGINS, "QM7.1.4"))
+    killed.kill()
+    assert [deaths.get(timeout=60) for _ in range(2)] == [("QM7.1.4", killed.pid), ("QM7.1.5", killed.pid)]
+    assert told_behind(deaths) == []
+
+
+def test_a_process_that_ends_without_a_word_is_told_too(deaths: Deaths) -> None:
+    ended = Forked((BEGINS, "QM7.1.4"))
+    ended.end()
+    assert deaths.get(timeout=60) == ("QM7.1.4", ended.pid)
+
+
+def test_what_has_ended_in_good_order_is_not_told(deaths: Deaths) -> None:
+    ended = Forked((BEGINS, "QM7.1.4"), (ENDS, "QM7.1.4"))
+    other = Forked((BEGINS, "QM7.1.5"), (BEGINS, "QM7.1.6"), (ENDS, "QM7.1.5"))
+    ended.kill()
+    other.kill()
+    assert told_behind(deaths) == [("QM7.1.6", other.pid)]
+
+
+def test_nobody_can_speak_for_another_process(deaths: Deaths) -> None:
+    """Who sends is the kernel's to say: the end of one process says nothing of what another one has told."""
+    living = Forked((BEGINS, "QM7.1.4"))
+    liar = Forked((ENDS, "QM7.1.4"), (BEGINS, "QM7.1.4"))
+    liar.kill()
+    assert deaths.get(timeout=60) == ("QM7.1.4", liar.pid)
+    living.kill()
+    assert deaths.get(timeout=60) == ("QM7.1.4", living.pid)
+
+
+def test_a_process_that_has_gone_before_it_is_heard_is_told(
+    deaths: Deaths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(_pid: int) -> int:
+        raise ProcessLookupError
+
+    monkeypatch.setattr(os, "pidfd_open", gone)
+    Forked((BEGINS, "QM7.1.4")).kill()
+    assert deaths.get(timeout=60)[0] == "QM7.1.4"
+
+
+def test_what_makes_no_sense_is_passed_over(deaths: Deaths) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+        for text in (b"", b"?", b"-", b"-nobody", b"\xff" * 10_000):
+            sender.sendto(text, ADDRESS)
+    assert told_behind(deaths) == []
+
+
+def test_nothing_is_left_of_a_watch() -> None:
+    def left() -> tuple[list[str], int]:
+        return sorted(thread.name for thread in threading.enumerate()), len(list(Path("/proc/self/fd").iterdir()))
+
+    before = left()
+    told: Deaths = queue.SimpleQueue()
+    watch = DeathWatch("QM7.1", lambda *who: told.put(who))
+    process = Forked((BEGINS, "QM7.1.4"))
+    watch.close()
+    process.kill()
+    assert left() == before
+    tell_presence(ADDRESS, BEGINS, "QM7.1.5")
+
+
+def test_a_second_watch_at_one_address_is_refused(deaths: Deaths) -> None:
+    with pytest.raises(OSError, match="in use"):
+        DeathWatch("QM7.1", lambda *_: None)
+    assert told_behind(deaths) == []
+
+
+@pytest.fixture
+def said(group: TestGroup, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, dict[str, Any]]]]:
+    """What a manager QM2 says that runs in a thread, without an agent."""
+    group.define_structure()
+    group.define_shared("Q")
+    group.repository("QM2").prepare_manager("QM2")
+    monkeypatch.setattr(Incarnation, "_start_agent", lambda _self: None)
+    told: list[tuple[str, dict[str, Any]]] = []
+
+    def never(seconds: float) -> None:
+        raise AssertionError(f"waits {seconds} s")
+
+    membership = Membership.join(group.group, "QM2", {"pid": os.getpid(), "host": "here"}, never)
+    inbox: Inbox = queue.SimpleQueue()
+    incarnation = Incarnation(membership, inbox, lambda message_id, **fields: told.append((message_id, fields)))
+    opened = threading.Event()
+
+    def open_for_business(_prepared: None) -> None:
+        membership.tell(state="RUNNING")
+        opened.set()
+
+    endings: list[Ending] = []
+    thread = threading.Thread(target=lambda: endings.append(incarnation.run(lambda: None, open_for_business)))
+    thread.start()
+    assert opened.wait(60)
+    yield told
+    inbox.put(lambda: incarnation.request_stop(is_immediate=True))
+    thread.join()
+    assert endings == [Ending.STOPPED]
+
+
+def known_processes(group: TestGroup) -> list[str]:
+    keys = group.group.keys
+    return [name.decode() for name in group.group.command(keys.processes, "HKEYS", keys.processes)]
+
+
+def test_a_killed_programs_work_is_backed_out_at_once(
+    group: TestGroup, said: list[tuple[str, dict[str, Any]]]
+) -> None:
+    with group.connect() as connection:
+        connection.put1("Q", b"1")
+    program = Program(group.settings, "QM2")
+    token = program.token.rpartition(".")[0]
+    try:
+        assert program.does("get uncommitted") == "1"
+        assert program.does("put uncommitted") == "ok"
+    finally:
+        program.close()
+    # Its lease holds for minutes.
+    until(lambda: on_queue(group, "Q") == [(b"1", 1)], "the killed program's work is backed out")
+    until(lambda: "CSQE014I" in dict(said), "the recovery is told")
+    assert dict(said)["CSQ3201E"] == {"target": token, "pid": program.process.pid}
+    assert token not in known_processes(group)
+    with group.connect() as connection:
+        assert connection.open("Q", BOTH).get(GetOption.SYNCPOINT).body == b"1"
+
+
+def test_a_program_that_lives_or_has_disconnected_is_left_alone(
+    group: TestGroup, said: list[tuple[str, dict[str, Any]]]
+) -> None:
+    gone, living, killed = (Program(group.settings, "QM2") for _ in range(3))
+    try:
+        assert living.does("put uncommitted") == "ok"
+        assert gone.does("disconnect") == "ok"
+        gone.close()
+        # Somebody else claims to be the living one, and dies.
+        token = living.token.rpartition(".")[0]
+        process = say_as(token, "QM2.1")
+        os.waitpid(process, 0)
+        killed.close()
+        until(lambda: "CSQE014I" in dict(said), "the killed one is recovered")
+        targets = [fields["target"] for message_id, fields in said if message_id == "CSQ3201E"]
+        assert targets == [killed.token.rpartition(".")[0]]
+        assert living.does("commit") == "ok"
+        assert on_queue(group, "Q") == [(b"never", 0)]
+    finally:
+        for program in (gone, living, killed):
+            program.close()
+
+
+def say_as(token: str, incarnation: str) -> int:
+    """A process that says it is *token*, and ends."""
+    address = address_of(os.getpid(), incarnation)
+    if (pid := os.fork()) == 0:
+        try:
+            tell_presence(address, BEGINS, token)
+        finally:
+            os._exit(0)
+    return pid
