@@ -6,10 +6,12 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
 from igq.agent.channel import EXIT_CONNECTION_LOST, Channel
+from igq.watchdog import Watchdog, silence_limit_s
 from sharedq.kept_process import KeptProcess
 
 #: Seconds for an agent to end by itself when it is told to.
@@ -21,6 +23,7 @@ class AgentChild:
 
     Args:
         process: its registration.
+        period_s: how often it is told of a renewal, and looked at, seconds.
         on_message: called with each line it sends, from a thread of its own.
         on_end: called once with its exit status, from that thread.
     """
@@ -29,12 +32,15 @@ class AgentChild:
         self,
         process: KeptProcess,
         sent_at_s: float,
+        period_s: float,
         restarts: int,
         on_message: Callable[[dict[str, Any]], None],
         on_end: Callable[[AgentChild], None],
     ) -> None:
         self.token = process.token
         self._on_message, self._on_end = on_message, on_end
+        self._watchdog = Watchdog(silence_limit_s(process.group.settings), period_s, time.monotonic())
+        self._hang = ""
         number = process.token.rpartition(".")[2]
         self._popen = subprocess.Popen(
             [
@@ -64,6 +70,13 @@ class AgentChild:
         """Its lease was renewed by a call sent at *at_s* (monotonic)."""
         self._channel.send("renewed", at_s=at_s)
 
+    def hangs(self) -> bool:
+        """Whether it has got nothing done for too long; it is killed then, and may not be gone yet."""
+        self._hang = self._watchdog.look(time.monotonic())
+        if self._hang:
+            self._popen.kill()
+        return bool(self._hang)
+
     def stop(self) -> bool:
         """Have it end behind its batch; true when it did so in time. It is gone in any case."""
         self._channel.send("stop")
@@ -80,6 +93,8 @@ class AgentChild:
     @property
     def how_it_ended(self) -> str:
         """The end, for the log."""
+        if self._hang:
+            return self._hang
         status = self._popen.returncode
         if status is None:
             return "running"
@@ -91,6 +106,8 @@ class AgentChild:
         for message in self._channel.read():
             if message["kind"] == "ended":
                 self.last_error = str(message["error"])
+            elif message["kind"] == "pulses":
+                self._watchdog.hear({name: (beats, rest_s) for name, (beats, rest_s) in message["pulses"].items()})
             else:
                 self._on_message(message)
         self._popen.wait()

@@ -195,6 +195,9 @@ class Incarnation:
             self._process.renewed(at_s)
         if agent is not None and agent.token not in renewal.lost:
             agent.renewed(at_s)
+        if agent is not None and agent.hangs():
+            # Its end is not waited for, which may take as long as its hang: the fence keeps it from doing anything more.
+            self._replace_agent(agent)
         if look:
             self._watch(renewal)
         self._complete_alter(int(renewal.member.get("igq_version", 0)))
@@ -267,7 +270,9 @@ class Incarnation:
             self._agent_due_s = time.monotonic() + self._membership.period_s
             return
         self._agent_started_s = time.monotonic()
-        self._agent = AgentChild(process, sent_at_s, self._restarts, self._agent_says, self._agent_ended)
+        self._agent = AgentChild(
+            process, sent_at_s, self._membership.period_s, self._restarts, self._agent_says, self._agent_ended
+        )
         self._say("CSQM050I", pid=self._agent.pid)
 
     def _agent_says(self, message: dict[str, Any]) -> None:

@@ -48,7 +48,7 @@ _WRONG_SERVER = ("READONLY", "LOADING", "MASTERDOWN", "CLUSTERDOWN", "UNBLOCKED"
 _UNDONE = (NoScriptError, MovedError, AskError, TryAgainError)
 #: How long a call waits for a slot to arrive at its new node, seconds. The keys of a structure are never apart: its
 #: scripts can run on the old node until the first key leaves, and on the new one when the last has come.
-_MOVE_LIMIT_S = 10.0
+MOVE_LIMIT_S = 10.0
 _MOVE_PAUSE_MAX_S = 0.1
 
 
@@ -271,7 +271,7 @@ class Link:
         mended: list[Reply] = Retrying(
             retry=retry_if_result(_is_undone),
             wait=wait_random_exponential(multiplier=0.005, max=_MOVE_PAUSE_MAX_S),
-            stop=stop_after_delay(_MOVE_LIMIT_S),
+            stop=stop_after_delay(MOVE_LIMIT_S),
             retry_error_callback=lambda _: replies,
         )(send_anew)
         if any(isinstance(reply, NoScriptError) for reply in mended):

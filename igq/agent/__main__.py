@@ -48,6 +48,7 @@ def _obey(channel: Channel, process: KeptProcess, agent: Agent) -> None:
     for message in channel.read():
         if message["kind"] == "renewed":
             process.renewed(float(message["at_s"]))
+            channel.send("pulses", pulses=agent.pulses.read())
         elif message["kind"] == "stop":
             agent.stop()
     # The manager is gone. Whatever this process is in the middle of is resolved by recovery.

@@ -17,6 +17,7 @@ from igq.agent.core import (
     unreadable,
     unwrap,
 )
+from igq.agent.pulse import Pulse
 from igq.agent.retry import Trouble
 from sharedq import opening, putting
 from sharedq.connection import Connection
@@ -53,12 +54,14 @@ class Deliverer:
 
     Args:
         source: the transmission queue.
+        pulse: of the thread that delivers.
         tell: told a message id of `igq.messages` and its fields, once what it tells of is committed.
         hop: where messages go that are not for this manager itself; by default all are.
     """
 
-    def __init__(self, connection: Connection, tell: Tell, source: str, hop: Hop | None = None) -> None:
+    def __init__(self, connection: Connection, tell: Tell, source: str, pulse: Pulse, hop: Hop | None = None) -> None:
         self._connection, self._tell, self._source, self._hop = connection, tell, source, hop
+        self._pulse = pulse
         self._handles: dict[tuple[str, bytes, bytes], Handle] = {}
         self._news: list[tuple[str, dict[str, object]]] = []
 
@@ -151,6 +154,7 @@ class Deliverer:
         copies = [(replace(md), body) for md, body in messages]
         handle = self._handle(at, queue, qmgr)
         putting.put_many(self._connection, handle, copies, MQPMO(options=_PUT), is_whole=True)
+        self._pulse.beat()
 
     def _handle(self, at: str, queue: bytes, qmgr: bytes) -> Handle:
         handle = self._handles.get((at, queue, qmgr))

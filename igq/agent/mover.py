@@ -14,9 +14,10 @@ from dataclasses import dataclass
 
 from igq.agent.core import Transmitted
 from igq.agent.deliver import Deliverer, NoWayError, Tell
+from igq.agent.pulse import Pulse
 from igq.agent.reporting import MoverState
 from igq.agent.retry import Retries, Trouble, retrying
-from igq.agent.source import BATCH_MESSAGES, TransmissionQueue, as_trouble
+from igq.agent.source import BATCH_MESSAGES, WAIT_S, TransmissionQueue, as_trouble
 from sharedq.connecting import RESERVED_TAG, tag_argument
 from sharedq.connection import Connection
 from sharedq.group import Group
@@ -47,6 +48,7 @@ class Mover:
         members: names of the group's members, whenever it asks.
         tell: takes a message id of `igq.messages` and its fields.
         report: told of its state whenever that changes.
+        pulse: of the thread that runs it.
     """
 
     def __init__(
@@ -57,10 +59,11 @@ class Mover:
         members: Callable[[], Collection[str]],
         tell: Tell,
         report: Report,
+        pulse: Pulse,
     ) -> None:
         self.served = served
         self._group, self._process, self._members = group, process, members
-        self._tell, self._report = tell, report
+        self._tell, self._report, self._pulse = tell, report, pulse
         self._state = MoverState(served.name, "STARTING")
         self._connection: Connection | None = None
         self._queue: TransmissionQueue | None = None
@@ -97,7 +100,8 @@ class Mover:
         self._nudged.set()
 
     def _pause(self, seconds: float) -> None:
-        self._nudged.wait(seconds)
+        with self._pulse.resting(seconds):
+            self._nudged.wait(seconds)
 
     def _round(self) -> None:
         """Deliver what is there, or wait for it; raises Trouble."""
@@ -107,8 +111,11 @@ class Mover:
         queue, deliverer = self._opened()
         delivered = self._deliver(queue, deliverer)
         self._leave_retry(delivered)
-        if not delivered and not queue.wait():
-            self._is_stopping = True
+        if delivered:
+            return
+        with self._pulse.resting(WAIT_S):
+            if not queue.wait():
+                self._is_stopping = True
 
     def _deliver(self, queue: TransmissionQueue, deliverer: Deliverer) -> int:
         """Deliver a batch, or what comes before a message that leads nowhere; how many it took off the queue."""
@@ -131,7 +138,7 @@ class Mover:
             self._connection = self._serialize()
         if self._queue is None or self._deliverer is None:
             self._queue = TransmissionQueue(self._connection, self.served.structure, self.served.name)
-            self._deliverer = Deliverer(self._connection, self._say, self.served.name, self._hop)
+            self._deliverer = Deliverer(self._connection, self._say, self.served.name, self._pulse, self._hop)
         return self._queue, self._deliverer
 
     def _hop(self, message: Transmitted) -> str | None:

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from igq.agent.channel import EXIT_CONNECTION_LOST
 from igq.agent.deliver import Tell
 from igq.agent.mover import Mover, Served
+from igq.agent.pulse import Pulses
 from igq.agent.reporting import MoverState
 from igq.agent.sleep import WakeableSleep
 from igq.agent.wake import movers_wake_key
@@ -31,6 +32,8 @@ LOOK_S = 5.0
 LIST_S = 60.0
 #: A listing is repeated at the earliest after this many times the time it took.
 _LIST_SHARE = 20
+#: How long a listing may take, and the end of movers whose queues have gone, seconds.
+_LISTING_S = 600.0
 _FAILED = 1
 
 
@@ -40,6 +43,7 @@ class Movers:
     Args:
         tell: takes a message id of `igq.messages` and its fields.
         report: told of the states of all movers when one has changed.
+        pulses: of this process; one for each mover is begun and ended here.
         end: ends this process with an exit status, saying why: a mover cannot go on.
     """
 
@@ -49,10 +53,12 @@ class Movers:
         process: Process,
         tell: Tell,
         report: Callable[[tuple[MoverState, ...]], None],
+        pulses: Pulses,
         end: Callable[[str, int], None],
     ) -> None:
         self._group, self._process, self._tell = group, process, tell
-        self._report, self._end = report, end
+        self._report, self._pulses, self._end = report, pulses, end
+        self._pulse = pulses.begin("the watch for transmission queues")
         self._sleep = WakeableSleep(group, movers_wake_key(group, process.qmgr))
         self._movers: dict[Served, tuple[Mover, threading.Thread]] = {}
         self._states: dict[Served, MoverState] = {}
@@ -84,14 +90,16 @@ class Movers:
                 definitions, now_s = self._group.command(key, "HGET", key, "definition") or b"", time.monotonic()
                 is_due = is_due or definitions != known or now_s - listed_s >= LIST_S
                 if is_due and now_s >= not_before_s:
-                    self._list()
+                    with self._pulse.resting(_LISTING_S):
+                        self._list()
                     known, listed_s, is_due = definitions, now_s, False
                     not_before_s = now_s + _LIST_SHARE * (time.monotonic() - now_s)
             except (MQIError, ValidationError):
                 # Redis is away for now; the connections of the movers find that out for themselves. Or a definition is
                 # one that no command makes: what is served stays so until it is repaired.
                 pass
-            self._sleep(LOOK_S)
+            with self._pulse.resting(LOOK_S):
+                self._sleep(LOOK_S)
             if self._sleep.was_woken:
                 is_due = True
                 self._nudge()
@@ -114,11 +122,13 @@ class Movers:
             mover, thread = self._movers.pop(served)
             mover.stop()
             thread.join()
+            self._pulses.end(_thread_name(served))
             self._forget(served)
         for served in found - self._movers.keys():
             report = partial(self._update, served)
-            mover = Mover(self._group, self._process, served, lambda: self._members, self._tell, report)
-            thread = threading.Thread(target=self._ending_with(mover.run), name=f"mover {served.name}", daemon=True)
+            pulse = self._pulses.begin(_thread_name(served))
+            mover = Mover(self._group, self._process, served, lambda: self._members, self._tell, report, pulse)
+            thread = threading.Thread(target=self._ending_with(mover.run), name=_thread_name(served), daemon=True)
             self._movers[served] = mover, thread
             thread.start()
 
@@ -150,6 +160,10 @@ class Movers:
                 self._end(repr(error), _FAILED)
 
         return run_or_end
+
+
+def _thread_name(served: Served) -> str:
+    return f"mover of {served.name} in {served.structure}"
 
 
 def end_process(send_ended: Callable[[str], None], why: str, status: int) -> None:

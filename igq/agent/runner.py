@@ -8,10 +8,11 @@ from functools import partial
 from igq.agent.channel import Channel
 from igq.agent.deliver import Deliverer
 from igq.agent.movers import Movers, end_process
+from igq.agent.pulse import Pulses
 from igq.agent.reporting import AgentState, Reporter
 from igq.agent.retry import Retries, Trouble, retrying
 from igq.agent.sleep import WakeableSleep
-from igq.agent.source import as_trouble
+from igq.agent.source import WAIT_S, as_trouble
 from igq.agent.transmit_queue import TransmitQueue
 from igq.agent.wake import wake_key
 from sharedq.connecting import RESERVED_TAG, tag_argument
@@ -26,17 +27,24 @@ APPL_NAME = "IGQ agent"
 
 
 class Agent:
-    """The IGQ agent of one manager. `run` works until `stop` is called from another thread."""
+    """The IGQ agent of one manager. `run` works until `stop` is called from another thread.
+
+    Attributes:
+        pulses: of its working threads.
+    """
 
     def __init__(self, group: Group, process: KeptProcess, channel: Channel, state: AgentState) -> None:
         self._group, self._process, self._channel = group, process, channel
         self._reporter = Reporter(group, process.qmgr, state)
         self._sleep = WakeableSleep(group, wake_key(group, process.qmgr))
+        self.pulses = Pulses()
+        self._pulse = self.pulses.begin("the delivery")
         self._movers = Movers(
             group,
             process,
             self._say,
             lambda states: self._reporter.update(movers=states),
+            self.pulses,
             partial(end_process, lambda why: channel.send("ended", error=why)),
         )
         self._connection: Connection | None = None
@@ -51,7 +59,7 @@ class Agent:
             MQIError: 2009, the connection is lost; the manager recovers it and starts the agent again.
         """
         self._movers.start()
-        call = retrying(self._sleep, self._on_trouble)
+        call = retrying(self._pause, self._on_trouble)
         while not self._is_stopping:
             call(self._round)
         self._movers.stop()
@@ -77,15 +85,21 @@ class Agent:
             delivered += deliverer.deliver(queue.take())
         self._leave_retry()
         if delivered:
+            self._pulse.beat()
             self._reporter.update(delivered=self._reporter.state.delivered + delivered)
         if not moved.left:
-            queue.wait()
+            with self._pulse.resting(WAIT_S):
+                queue.wait()
+
+    def _pause(self, seconds: float) -> None:
+        with self._pulse.resting(seconds):
+            self._sleep(seconds)
 
     def _opened(self) -> tuple[TransmitQueue, Deliverer]:
         if self._connection is None:
             self._connection = self._serialize()
         if self._queue is None or self._deliverer is None:
-            self._deliverer = Deliverer(self._connection, self._say, SYSTEM_QSG_TRANSMIT_QUEUE)
+            self._deliverer = Deliverer(self._connection, self._say, SYSTEM_QSG_TRANSMIT_QUEUE, self._pulse)
             self._queue = TransmitQueue(self._connection)
         return self._queue, self._deliverer
 

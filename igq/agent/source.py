@@ -10,13 +10,14 @@ from sharedq.handle import Handle
 from sharedq.message import Message
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption
 from sharedq.mqi.errors import MQIError
-from sharedq.mqi.limits import UNLIMITED_WAIT
 from sharedq.mqi.structures import MQGMO, MQMD
 
 #: Messages in a batch: IBM's, fixed.
 BATCH_MESSAGES = 50
 #: The greatest MAXUMSGS there is.
 MAX_UNCOMMITTED = 999_999_999
+#: How long a wait for messages lasts, seconds. It is begun anew: one that never ends would be told from no hang.
+WAIT_S = 60
 _OPTIONS = int(OpenOption.INPUT_SHARED | OpenOption.BROWSE)
 _NOT_READ = QueueFacts(
     is_put_inhibited=False,
@@ -95,12 +96,12 @@ class TransmissionQueue:
         return messages
 
     def wait(self) -> bool:
-        """Wait until a message is there, taking nothing; false when the agent is told to stop."""
+        """Wait until a message is there, or `WAIT_S`, taking nothing; false when the agent is told to stop."""
         gmo = MQGMO(
             options=int(
                 GetOption.BROWSE_FIRST | GetOption.WAIT | GetOption.FAIL_IF_QUIESCING | GetOption.ACCEPT_TRUNCATED_MSG
             ),
-            wait_interval=UNLIMITED_WAIT,
+            wait_interval=WAIT_S * 1000,
             match_options=0,
         )
         try:
@@ -108,6 +109,8 @@ class TransmissionQueue:
         except MQIError as error:
             if error.reason == MQRC.Q_MGR_QUIESCING:
                 return False
+            if error.reason == MQRC.NO_MSG_AVAILABLE:
+                return True
             raise as_trouble(error) from error
         return True
 

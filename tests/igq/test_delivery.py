@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from igq.agent.deliver import Deliverer
+from igq.agent.pulse import Pulse
 from igq.agent.retry import Trouble
 from igq.agent.transmit_queue import Moved, TransmitQueue
 from sharedq.api import QueueManagerConnection
@@ -33,7 +34,7 @@ class AgentOfQM2:
         self.connection = group.connect("QM2").connection
         self.queue = TransmitQueue(self.connection)
         self.deliverer = Deliverer(
-            self.connection, lambda message_id, _: self.said.append(message_id), SYSTEM_QSG_TRANSMIT_QUEUE
+            self.connection, lambda message_id, _: self.said.append(message_id), SYSTEM_QSG_TRANSMIT_QUEUE, Pulse()
         )
 
     def move(self) -> Moved:

@@ -11,6 +11,7 @@ import pytest
 from igq.agent.channel import EXIT_CONNECTION_LOST
 from igq.agent.mover import Mover, Served, StandbyError
 from igq.agent.movers import Movers
+from igq.agent.pulse import Pulse, Pulses
 from igq.agent.reporting import MoverState
 from igq.agent.retry import Trouble
 from igq.agent.wake import wake_agent
@@ -57,6 +58,7 @@ class Steps:
             lambda: members,
             lambda message_id, _: self.said.append(message_id),
             self.states.append,
+            Pulse(),
         )
 
     def deliver(self) -> int:
@@ -349,6 +351,7 @@ class Running:
             self.process,
             lambda message_id, _: self.said.append(message_id),
             lambda states: setattr(self, "states", states),
+            Pulses(),
             lambda why, status: self.ends.append((why, status)),
         )
         self.movers.start()

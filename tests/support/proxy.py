@@ -1,4 +1,4 @@
-"""A proxy before Redis that loses what a test tells it to lose."""
+"""A proxy before Redis that loses, or holds back, what a test tells it to."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CHUNK = 1 << 16
 
 
 class Proxy:
-    """Listens on a unix socket and passes everything to and fro, but for one call that it was told to lose.
+    """Listens on a unix socket and passes everything to and fro, but for one call that it was told to lose or to hold.
 
     Attributes:
         url: for those whose calls are to be lost.
@@ -26,7 +26,8 @@ class Proxy:
         self._path = where / "p"
         self.url = f"unix://{self._path}"
         self.calls = 0
-        self._call, self._is_reply, self._is_armed = b"", False, False
+        self._call, self._is_reply, self._is_armed, self._is_held = b"", False, False, False
+        self._released = threading.Event()
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(str(self._path))
         self._listener.listen()
@@ -42,14 +43,24 @@ class Proxy:
         """The next call of *script* does not arrive."""
         self._arm(script, is_reply=False)
 
-    def _arm(self, script: str, *, is_reply: bool) -> None:
+    def hold(self, script: str, *, is_reply: bool) -> None:
+        """The next call of *script*, or only its reply, goes no further until `release`; its connection stays."""
+        self._released.clear()
+        self._arm(script, is_reply=is_reply, is_held=True)
+
+    def release(self) -> None:
+        """What is held arrives late, though whoever waited for it may be gone."""
+        self._released.set()
+
+    def _arm(self, script: str, *, is_reply: bool, is_held: bool = False) -> None:
         # As a call has it: whether the server knows a script is asked by its name, too.
         self._call = b"EVALSHA\r\n$40\r\n" + load_script(script).sha.encode()
-        self._is_reply, self.calls = is_reply, 0
+        self._is_reply, self._is_held, self.calls = is_reply, is_held, 0
         self._is_armed = True
 
     def close(self) -> None:
         """Lose every connection and listen no more."""
+        self._released.set()
         for end in self._sockets:
             # Most connections have ended by themselves.
             with suppress(OSError):
@@ -81,7 +92,11 @@ class Proxy:
                     if self._call and self._call in data:
                         self.calls += 1
                         if self._is_armed:
-                            self._is_armed, is_losing = False, True
+                            self._is_armed = False
+                            if self._is_held:
+                                self._pass_late(data, client, server)
+                                continue
+                            is_losing = True
                             if not self._is_reply:
                                 return
                     if not data:
@@ -92,3 +107,13 @@ class Proxy:
                     if is_losing or not data:
                         return
                     client.sendall(data)
+
+    def _pass_late(self, request: bytes, client: socket.socket, server: socket.socket) -> None:
+        if not self._is_reply:
+            self._released.wait()
+        server.sendall(request)
+        reply = server.recv(_CHUNK)
+        self._released.wait()
+        # Killed meanwhile, as a rule.
+        with suppress(OSError):
+            client.sendall(reply)

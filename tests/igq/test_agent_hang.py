@@ -1,0 +1,174 @@
+"""An agent's process that lives, and whose lease is renewed, but that gets nothing done: ended, recovered, started again.
+
+Its manager is a real `Incarnation` in this process; the agent is a real process, whose way to Redis is a proxy that
+holds a call back in the middle of a batch, or that is stopped.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from igq.incarnation import Ending, Inbox, Incarnation
+from igq.load.view import working_agent
+from igq.membership import Membership
+from sharedq.mqi.structures import MQMD
+from tests.support.members import TestGroup
+from tests.support.proxy import Proxy
+from tests.support.scenes import on_queue, stored, until
+from tests.support.server import Server
+
+pytestmark = pytest.mark.faults
+LIMIT_S = 3.0
+PATIENCE_S = 120
+COUNT = 60
+
+
+class ManagerOfQM2:
+    """A running incarnation of QM2, and what it has said."""
+
+    def __init__(self, group: TestGroup) -> None:
+        self.group = group
+        self.said: list[tuple[str, dict[str, object]]] = []
+        self._inbox: Inbox = queue.SimpleQueue()
+        membership = Membership.join(group.group, "QM2", {"pid": os.getpid(), "host": "here"}, lambda _: None)
+        self._incarnation = Incarnation(membership, self._inbox, self._say)
+        self._endings: list[Ending] = []
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        self._endings.append(self._incarnation.run(lambda: None, lambda _: None))
+
+    def _say(self, message_id: str, **fields: object) -> None:
+        self.said.append((message_id, fields))
+
+    def agent(self, *, besides: int = 0) -> int:
+        """Process id of an agent that works."""
+        until(lambda: working_agent(self.group.group, "QM2") not in (0, besides), "the agent works", PATIENCE_S)
+        return working_agent(self.group.group, "QM2")
+
+    def why_restarted(self) -> str:
+        """What CSQM067E says, once it is said."""
+        until(lambda: any(message_id == "CSQM067E" for message_id, _ in self.said), "CSQM067E", PATIENCE_S)
+        return str(next(fields["why"] for message_id, fields in self.said if message_id == "CSQM067E"))
+
+    def stop(self) -> None:
+        self._inbox.put(lambda: self._incarnation.request_stop(is_immediate=True))
+        self._thread.join(PATIENCE_S)
+        assert self._endings == [Ending.STOPPED]
+
+
+@pytest.fixture
+def proxy(redis_server: Server, tmp_path: Path) -> Iterator[Proxy]:
+    proxy = Proxy(redis_server.socket, tmp_path)
+    yield proxy
+    proxy.close()
+
+
+@pytest.fixture
+def duo(redis_server: Server, tmp_path: Path, proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestGroup]:
+    """QM1, and what QM2 needs; agents reach Redis by the proxy, and are looked at ten times a second."""
+    group = TestGroup(redis_server.url, tmp_path, lease_ms=600_000)
+    group.add_member("QM1")
+    group.add_member("QM2")
+    group.group.leave()
+    settings = {"group": group.settings.group, "redis_url": proxy.url, "data_dir": str(tmp_path), "lease_ms": "600000"}
+    for name, value in settings.items():
+        monkeypatch.setenv(f"IGQ_{name.upper()}", value)
+    monkeypatch.setattr("igq.membership.RENEWALS_PER_LEASE", 6000)
+    monkeypatch.setattr("igq.agent_child.silence_limit_s", lambda _: LIMIT_S)
+    keys = group.group.keys
+    client = group.group.client()
+    # QM2's registration was only made to define its objects: a manager of that name is to start.
+    client.zrem(keys.leases, "QM2.1")
+    yield group
+    group.close()
+
+
+@pytest.fixture
+def manager(duo: TestGroup) -> Iterator[ManagerOfQM2]:
+    manager = ManagerOfQM2(duo)
+    yield manager
+    manager.stop()
+
+
+def bodies(group: TestGroup, name: str, structure: str) -> list[bytes]:
+    return [body for body, _ in on_queue(group, name, structure)]
+
+
+def send(group: TestGroup, name: str, first: int = 0, at: str = "QM1", to: str = "QM2") -> list[bytes]:
+    """Put persistent messages; returns their bodies."""
+    sent = [b"%d" % n for n in range(first, first + COUNT)]
+    connection = group.connect(at)
+    for body in sent:
+        connection.put1(name, body, MQMD(persistence=1, priority=0), qmgr_name=to)
+    return sent
+
+
+@pytest.mark.parametrize("is_reply", [True, False], ids=["answer", "call"])
+@pytest.mark.parametrize(
+    ("script", "queue_name"),
+    [
+        ("structure/transfer", "OWN"),
+        ("structure/get", "POOL"),
+        ("structure/put", "POOL"),
+        ("admin/decide", "POOL"),
+        ("structure/commit", "POOL"),
+    ],
+)
+def test_an_agent_that_hangs_in_a_batch_is_replaced_and_what_it_did_is_kept_or_undone(
+    duo: TestGroup, manager: ManagerOfQM2, proxy: Proxy, script: str, queue_name: str, is_reply: bool
+) -> None:
+    duo.define_private("QM2", "OWN")
+    duo.define_shared("POOL")
+    hanging = manager.agent()
+    proxy.hold(script, is_reply=is_reply)
+
+    sent = send(duo, queue_name)
+
+    assert "the delivery got nothing done" in manager.why_restarted()
+    manager.agent(besides=hanging)
+    # What it had under way arrives behind its recovery, and must not count any more.
+    proxy.release()
+    sent += send(duo, queue_name, COUNT)
+    structure = "@QM2" if queue_name == "OWN" else "APPL1"
+    until(lambda: len(on_queue(duo, queue_name, structure)) >= len(sent), "all are delivered", PATIENCE_S)
+    assert bodies(duo, queue_name, structure) == sent
+    assert stored(duo, "@QM2") + stored(duo, "APPL1") == len(sent)
+
+
+def test_a_mover_that_hangs_ends_the_process_that_it_is_in(duo: TestGroup, manager: ManagerOfQM2, proxy: Proxy) -> None:
+    duo.repository("QM2").alter_qmgr("QM2", {"igq": "DISABLED"})
+    duo.define_private("QM1", "IN")
+    hanging = manager.agent()
+    proxy.hold("admin/decide", is_reply=False)
+    duo.define_private("QM2", "QM1", usage="XMITQ")
+
+    sent = send(duo, "IN", at="QM2", to="QM1")
+
+    assert "mover of QM1 in @QM2 got nothing done" in manager.why_restarted()
+    manager.agent(besides=hanging)
+    proxy.release()
+    until(lambda: len(on_queue(duo, "IN", "@QM1")) >= COUNT, "all are delivered", PATIENCE_S)
+    assert bodies(duo, "IN", "@QM1") == sent
+    assert stored(duo, "@QM2") == 0
+
+
+def test_an_agent_that_is_stopped_for_good_is_replaced(duo: TestGroup, manager: ManagerOfQM2) -> None:
+    duo.define_private("QM2", "OWN")
+    stopped = manager.agent()
+    os.kill(stopped, signal.SIGSTOP)
+
+    sent = send(duo, "OWN")
+
+    assert manager.why_restarted().startswith("hangs: no answer for ")
+    manager.agent(besides=stopped)
+    until(lambda: len(on_queue(duo, "OWN", "@QM2")) >= COUNT, "all are delivered", PATIENCE_S)
+    assert bodies(duo, "OWN", "@QM2") == sent
