@@ -84,7 +84,8 @@ class Proxy:
 
     def _pass(self, client: socket.socket, server: socket.socket) -> None:
         is_losing = False
-        with client, server:
+        # An end that is killed resets its connection.
+        with client, server, suppress(ConnectionError):
             while True:
                 readable, _, _ = select.select([client, server], [], [])
                 if client in readable:

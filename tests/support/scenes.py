@@ -37,12 +37,12 @@ def stored(group: TestGroup, structure: str = "APPL1") -> int:
     return group.group.client().hlen(group.group.structure(structure).messages)
 
 
-def until(is_true: Callable[[], object], what: str, limit_s: float = 30.0) -> None:
-    """Return when *is_true* is; another process or thread brings it about."""
+def until(is_true: Callable[[], object], what: str, limit_s: float = 30.0, *, pause_s: float = 0.002) -> None:
+    """Return when *is_true* is, looked at every *pause_s*; another process or thread brings it about."""
     deadline = time.monotonic() + limit_s
     while not is_true():
         assert time.monotonic() < deadline, f"never: {what}"
-        time.sleep(0.002)
+        time.sleep(pause_s)
 
 
 def recover_lost(group: TestGroup, token: str, by: str = "QM1") -> None:
