@@ -196,7 +196,7 @@ class Incarnation:
         if agent is not None and agent.token not in renewal.lost:
             agent.renewed(at_s)
         if agent is not None and agent.hangs():
-            # Its end is not waited for, which may take as long as its hang: the fence keeps it from doing anything more.
+            # Its end is not waited for, which may hang too: the fence keeps it from doing anything more.
             self._replace_agent(agent)
         if look:
             self._watch(renewal)

@@ -79,6 +79,11 @@ class Pause:
 
 
 @dataclass(frozen=True, slots=True)
+class HangAgent:
+    """SIGSTOP to the victim's agent, for good: nobody but its manager ends that."""
+
+
+@dataclass(frozen=True, slots=True)
 class Resume:
     """SIGCONT."""
 
@@ -189,6 +194,7 @@ Step = (
     | ReleaseBulk
     | Kill
     | Pause
+    | HangAgent
     | Resume
     | WaitForBacklog
     | WaitForRecoverer

@@ -135,6 +135,12 @@ class Stage:
         self._tell("paused", step.who.value, step.managers)
 
     @do.register
+    def _(self, _step: steps.HangAgent) -> None:
+        self._remember(1)
+        self._signal(Who.AGENT, 1, signal.SIGSTOP)
+        self._tell("hung", Who.AGENT.value)
+
+    @do.register
     def _(self, step: steps.Resume) -> None:
         self._signal(step.who, 1, signal.SIGCONT)
         self._tell("resumed", step.who.value)

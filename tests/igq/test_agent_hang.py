@@ -1,4 +1,4 @@
-"""An agent's process that lives, and whose lease is renewed, but that gets nothing done: ended, recovered, started again.
+"""An agent whose lease is renewed, but that gets nothing done: ended, recovered, started again.
 
 Its manager is a real `Incarnation` in this process; the agent is a real process, whose way to Redis is a proxy that
 holds a call back in the middle of a batch, or that is stopped.
@@ -10,7 +10,7 @@ import os
 import queue
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -32,6 +32,10 @@ LOOK_S = 0.05
 COUNT = 60
 
 
+def wait(is_true: Callable[[], object], what: str) -> None:
+    until(is_true, what, PATIENCE_S, pause_s=LOOK_S)
+
+
 class ManagerOfQM2:
     """A running incarnation of QM2, and what it has said."""
 
@@ -39,26 +43,30 @@ class ManagerOfQM2:
         self.group = group
         self.said: list[tuple[str, dict[str, object]]] = []
         self._inbox: Inbox = queue.SimpleQueue()
-        membership = Membership.join(group.group, "QM2", {"pid": os.getpid(), "host": "here"}, lambda _: None)
-        self._incarnation = Incarnation(membership, self._inbox, self._say)
+        info = {"pid": os.getpid(), "host": "here"}
+        self._membership = Membership.join(group.group, "QM2", info, lambda _: None)
+        self._incarnation = Incarnation(self._membership, self._inbox, self._say)
         self._endings: list[Ending] = []
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     def _run(self) -> None:
-        self._endings.append(self._incarnation.run(lambda: None, lambda _: None))
+        self._endings.append(self._incarnation.run(lambda: None, self._open))
+
+    def _open(self, _prepared: None) -> None:
+        self._membership.tell(state="RUNNING")
 
     def _say(self, message_id: str, **fields: object) -> None:
         self.said.append((message_id, fields))
 
     def agent(self, *, besides: int = 0) -> int:
         """Process id of an agent that works."""
-        until(lambda: working_agent(self.group.group, "QM2") not in (0, besides), "the agent works", PATIENCE_S, pause_s=LOOK_S)
+        wait(lambda: working_agent(self.group.group, "QM2") not in (0, besides), "the agent works")
         return working_agent(self.group.group, "QM2")
 
     def why_restarted(self) -> str:
         """What CSQM067E says, once it is said."""
-        until(lambda: any(message_id == "CSQM067E" for message_id, _ in self.said), "CSQM067E", PATIENCE_S, pause_s=LOOK_S)
+        wait(lambda: any(message_id == "CSQM067E" for message_id, _ in self.said), "CSQM067E")
         return str(next(fields["why"] for message_id, fields in self.said if message_id == "CSQM067E"))
 
     def stop(self) -> None:
@@ -140,12 +148,14 @@ def test_an_agent_that_hangs_in_a_batch_is_replaced_and_what_it_did_is_kept_or_u
     proxy.release()
     sent += send(duo, queue_name, COUNT)
     structure = "@QM2" if queue_name == "OWN" else "APPL1"
-    until(lambda: len(on_queue(duo, queue_name, structure)) >= len(sent), "all are delivered", PATIENCE_S, pause_s=LOOK_S)
+    wait(lambda: len(on_queue(duo, queue_name, structure)) >= len(sent), "all are delivered")
     assert bodies(duo, queue_name, structure) == sent
     assert stored(duo, "@QM2") + stored(duo, "APPL1") == len(sent)
 
 
-def test_a_mover_that_hangs_ends_the_process_that_it_is_in(duo: TestGroup, manager: ManagerOfQM2, proxy: Proxy) -> None:
+def test_a_mover_that_hangs_ends_the_process_that_it_is_in(
+    duo: TestGroup, manager: ManagerOfQM2, proxy: Proxy
+) -> None:
     duo.repository("QM2").alter_qmgr("QM2", {"igq": "DISABLED"})
     duo.define_private("QM1", "IN")
     hanging = manager.agent()
@@ -157,7 +167,7 @@ def test_a_mover_that_hangs_ends_the_process_that_it_is_in(duo: TestGroup, manag
     assert "mover of QM1 in @QM2 got nothing done" in manager.why_restarted()
     manager.agent(besides=hanging)
     proxy.release()
-    until(lambda: len(on_queue(duo, "IN", "@QM1")) >= COUNT, "all are delivered", PATIENCE_S, pause_s=LOOK_S)
+    wait(lambda: len(on_queue(duo, "IN", "@QM1")) >= COUNT, "all are delivered")
     assert bodies(duo, "IN", "@QM1") == sent
     assert stored(duo, "@QM2") == 0
 
@@ -171,5 +181,5 @@ def test_an_agent_that_is_stopped_for_good_is_replaced(duo: TestGroup, manager: 
 
     assert manager.why_restarted().startswith("hangs: no answer for ")
     manager.agent(besides=stopped)
-    until(lambda: len(on_queue(duo, "OWN", "@QM2")) >= COUNT, "all are delivered", PATIENCE_S, pause_s=LOOK_S)
+    wait(lambda: len(on_queue(duo, "OWN", "@QM2")) >= COUNT, "all are delivered")
     assert bodies(duo, "OWN", "@QM2") == sent

@@ -18,6 +18,7 @@ from igq.agent.channel import Channel
 from igq.agent.reporting import AgentState
 from igq.agent.retry import SHORT_RETRY_INTERVAL_S
 from igq.agent.runner import Agent
+from igq.agent.source import WAIT_S
 from igq.mqsc_session import _Repository
 from igq.status import AgentStatus, _agent
 from sharedq.connecting import RESERVED_TAG, tag_argument
@@ -161,6 +162,25 @@ def test_a_try_in_vain_is_counted(group: TestGroup, work: AgentAtWork) -> None:
     _Repository(group.group, "QM1").alter_qmgr("QM1", {"igq": "ENABLED"})
     until(lambda: work.status().short_retries == 1, "the retry is counted", PATIENCE_S)
     assert work.status().state == "RETRY"
+
+
+def test_who_waits_says_for_how_long(group: TestGroup, work: AgentAtWork) -> None:
+    """So that its manager takes neither for a hang."""
+    group.define_private("QM1", "QM2", usage="XMITQ")
+    work.start()
+    until(lambda: rests(work, "the delivery") == WAIT_S, "it waits for messages", PATIENCE_S)
+    until(lambda: rests(work, "mover of QM2 in @QM1") == WAIT_S, "its mover does", PATIENCE_S)
+
+    for name in (SYSTEM_QSG_TRANSMIT_QUEUE, "QM2"):
+        group.repository("QM1").alter("QLOCAL", name, {"get": "DISABLED"})
+
+    until(lambda: rests(work, "the delivery") == SHORT_RETRY_INTERVAL_S, "it pauses", PATIENCE_S)
+    until(lambda: rests(work, "mover of QM2 in @QM1") == SHORT_RETRY_INTERVAL_S, "its mover does", PATIENCE_S)
+
+
+def rests(work: AgentAtWork, thread: str) -> float:
+    """For how many seconds the thread may be silent, by its own account; 0 while it works."""
+    return work.agent.pulses.read().get(thread, (0, 0.0))[1]
 
 
 def test_a_refused_serialization_leads_into_retry(group: TestGroup, work: AgentAtWork) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from igq.agent.deliver import Deliverer
 from igq.agent.pulse import Pulse
 from igq.agent.retry import Trouble
 from igq.agent.transmit_queue import Moved, TransmitQueue
+from sharedq import putting
 from sharedq.api import QueueManagerConnection
 from sharedq.message import Message
 from sharedq.mqi import wire
@@ -31,10 +33,11 @@ class AgentOfQM2:
     def __init__(self, group: TestGroup) -> None:
         self.group = group
         self.said: list[str] = []
+        self.pulse = Pulse()
         self.connection = group.connect("QM2").connection
         self.queue = TransmitQueue(self.connection)
         self.deliverer = Deliverer(
-            self.connection, lambda message_id, _: self.said.append(message_id), SYSTEM_QSG_TRANSMIT_QUEUE, Pulse()
+            self.connection, lambda message_id, _: self.said.append(message_id), SYSTEM_QSG_TRANSMIT_QUEUE, self.pulse
         )
 
     def move(self) -> Moved:
@@ -400,3 +403,22 @@ def test_waiting_ends_when_a_message_arrives(group: TestGroup, agent: AgentOfQM2
 
     assert agent.queue.wait()
     assert agent.move().left == 0
+
+
+def test_a_slow_batch_is_no_hang(
+    group: TestGroup, agent: AgentOfQM2, put: Put, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long a batch takes as a whole: each put of it is progress."""
+    for name in ("POOL", "STREAM"):
+        group.define_shared(name)
+    for n in range(10):
+        put(("POOL", "STREAM")[n % 2], b"%d" % n)
+    put_many, beats = putting.put_many, []
+
+    def slow_put_many(*arguments: Any, **options: Any) -> object:
+        beats.append(agent.pulse.state[0])
+        return put_many(*arguments, **options)
+
+    monkeypatch.setattr(putting, "put_many", slow_put_many)
+    assert agent.deliver() == 10
+    assert beats == list(range(10))
