@@ -284,7 +284,9 @@ class Incarnation:
         self._inbox.put(partial(self._replace_agent, child))
 
     def _replace_agent(self, child: AgentChild) -> None:
-        if child is not self._agent or (self._stop is not None and self._stop.is_shutting_down):
+        # Its own end comes last of all: the next incarnation is given that event, which is none of its business.
+        is_ending = self._ending is not None or (self._stop is not None and self._stop.is_shutting_down)
+        if child is not self._agent or is_ending:
             return
         self._agent = None
         self._restarts += 1

@@ -69,6 +69,13 @@ class ManagerOfQM2:
         wait(lambda: any(message_id == "CSQM067E" for message_id, _ in self.said), "CSQM067E")
         return str(next(fields["why"] for message_id, fields in self.said if message_id == "CSQM067E"))
 
+    def lose(self) -> None:
+        """Its lease is lost; then what reaches it afterwards, as its successor would hand it over."""
+        self._inbox.put(lambda: self._incarnation._lose("a test"))
+        self._thread.join(PATIENCE_S)
+        assert self._endings == [Ending.LEASE_LOST]
+        self._inbox.get(timeout=PATIENCE_S)()
+
     def stop(self) -> None:
         self._inbox.put(lambda: self._incarnation.request_stop(is_immediate=True))
         self._thread.join(PATIENCE_S)
@@ -183,3 +190,12 @@ def test_an_agent_that_is_stopped_for_good_is_replaced(duo: TestGroup, manager: 
     manager.agent(besides=stopped)
     wait(lambda: len(on_queue(duo, "OWN", "@QM2")) >= COUNT, "all are delivered")
     assert bodies(duo, "OWN", "@QM2") == sent
+
+
+def test_an_agent_that_ends_with_its_manager_is_not_replaced(duo: TestGroup) -> None:
+    manager = ManagerOfQM2(duo)
+    manager.agent()
+
+    manager.lose()
+
+    assert [message_id for message_id, _ in manager.said] == ["CSQM050I"]
