@@ -415,6 +415,7 @@ def test_the_recoverer_of_who_died_in_prepare_is_overtaken_by_the_end(orders: Sc
 
 def test_one_that_was_recovered_prepares_and_ends_nothing(orders: Scene) -> None:
     zombie, late = work(orders), prepared_by_another(orders)
+    zombie.connection.send_outstanding()
     orders.expire(DEAD)
     assert orders.recover("QM2").is_resolved
     before = orders.dump()
