@@ -173,6 +173,20 @@ def test_ending_it_twice_is_harmless_and_says_so(orders: Scene, end: str, other:
     assert_ended(orders, expected)
 
 
+def test_a_decision_stands_before_it_is_applied(orders: Scene) -> None:
+    prepared(orders)
+    decided = a_program(orders)
+    die_after_call(decided.connection, 1)
+    with pytest.raises(Died):
+        decided.commit_prepared(XID)
+    assert seen(orders) == IN_DOUBT
+    with pytest.raises(XAError) as caught:
+        a_program(orders).backout_prepared(XID)
+    assert caught.value.code == XAReturn.XA_HEURCOM
+    assert a_program(orders).commit_prepared(XID)
+    assert_ended(orders, COMMITTED)
+
+
 def test_only_the_latest_ends_are_remembered(orders: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sharedq.in_doubt.ENDED_KEPT", 2)
     worker = a_program(orders)
