@@ -23,6 +23,7 @@ from igq.log import start_log
 from igq.membership import Membership, host_name
 from sharedq.durability import read_weakest
 from sharedq.group import Group
+from sharedq.in_doubt import prepared_units
 from sharedq.mqi.errors import MQIError
 from sharedq.objects.managers import QueueManagerAttributes
 from sharedq.objects.repository import Repository
@@ -106,6 +107,9 @@ class QueueManager:
         define_system_objects(repository, self._settings.default_structure)
         for structure in self._group.structure_names():
             self._say("CSQE005I", structure=structure)
+        in_doubt = len(prepared_units(self._group, self.name))
+        if in_doubt:
+            self._say("CSQR004I", target=self.name, in_doubt=in_doubt)
         return repository.qmgr_attributes(self.name)
 
     def _open_for_business(

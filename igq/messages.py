@@ -31,6 +31,7 @@ MESSAGES = MappingProxyType(
         "CSQE014I": "{qmgr} recovery of {target}: phase 2 completed, {units_of_work} units of work, "
         "{messages} messages",
         "CSQE015I": "{qmgr} recovery of {target} cannot be done now: {error}",
+        "CSQR004I": "{qmgr} {in_doubt} unit(s) of work of {target} in doubt, see DISPLAY THREAD(*) TYPE(INDOUBT)",
         # Programs.
         "CSQ3201E": "{qmgr} program {target} ended abnormally, pid {pid}",
         # The IGQ agent.

@@ -194,3 +194,5 @@ class Worker:
             self._say("CSQE012I", target=target.token)
         elif phase is Phase.RESOLVED:
             self._say("CSQE014I", target=target.token, **counts)
+            if report.in_doubt:
+                self._say("CSQR004I", target=target.token, in_doubt=report.in_doubt)

@@ -1,7 +1,8 @@
 """Peer recovery of one target, from the claim to the end.
 
 Presumed abort: a unit of work with a decision record, or whose commit has begun, is completed; every other is
-backed out. A recoverer may die after any step; whoever claims the target next does what is left.
+backed out, but for those that are prepared: they stay in doubt. A recoverer may die after any step; whoever claims the
+target next does what is left.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from recovery.claim import Claim, ClaimLostError, Refusal
+from recovery.prepared import complete_decided
 from recovery.remains import admin_remains, leases_under
 from recovery.report import Recovery, from_record
 from recovery.structure import resolve_dead, shut_out
@@ -64,6 +66,7 @@ class RecoveryReport:
 
     Attributes:
         units_of_work, messages: resolved by this call; the group's totals are in ``recovery``.
+        in_doubt: units of work that the target had prepared, and that stay so.
         wait_ms: with ``NOT_YET``, until it is worth calling again.
         recovery: the recovery as the group knows it, once there is one.
     """
@@ -73,6 +76,7 @@ class RecoveryReport:
     outcome: Outcome | None = None
     units_of_work: int = 0
     messages: int = 0
+    in_doubt: int = 0
     structures: int = 0
     wait_ms: int | None = None
     recovery: Recovery | None = None
@@ -155,7 +159,7 @@ class _Recoverer:
         accesses = self._accesses()
         self.report.structures = len(accesses)
         for access in accesses:
-            with self._delayed_by(access):
+            with self._delayed_by(access.keys.name):
                 shut_out(self.connection, access, self.target, won.claimed_ms)
             self._progress(Phase.FENCED if access is accesses[-1] else Phase.CLAIMED)
         self._progress(Phase.FENCED, leases=leases_under(self.connection, self.group, self.target))
@@ -164,8 +168,10 @@ class _Recoverer:
         self._progress(Phase.RESOLVING)
         self.on_phase(Phase.RESOLVING, self.report)
         for access in accesses:
-            with self._delayed_by(access):
-                resolve_dead(self.connection, access, self.target, self._is_decided, self._count)
+            with self._delayed_by(access.keys.name):
+                resolve_dead(self.connection, access, self.target, self._decision_of, self._count)
+        with self._delayed_by("of a prepared unit of work"):
+            self.report.in_doubt = complete_decided(self.connection, self.group, self.target, self._count)
 
         # Decisions go last: while one is there, whoever comes after us completes its unit of work.
         won.finish(admin_remains(self.connection, self.group, self.target))
@@ -174,14 +180,14 @@ class _Recoverer:
         self.on_phase(Phase.RESOLVED, self.report)
 
     @contextmanager
-    def _delayed_by(self, access: StructureAccess) -> Iterator[None]:
-        """Let the group know when the structure keeps this recovery from going on: until then no tag comes free."""
+    def _delayed_by(self, structure: str) -> Iterator[None]:
+        """Let the group know when a structure keeps this recovery from going on: until then no tag comes free."""
         try:
             yield
         except MQIError as error:
             if error.reason in _STRUCTURE_TROUBLES:
                 self._progress(Phase.DELAYED)
-                log.warning("recovery_delayed", failed=self.target.token, structure=access.keys.name, why=str(error))
+                log.warning("recovery_delayed", failed=self.target.token, structure=structure, why=str(error))
             raise
 
     def _accesses(self) -> list[StructureAccess]:
@@ -195,11 +201,15 @@ class _Recoverer:
                     raise
         return accesses
 
-    def _is_decided(self, unit_id: str) -> bool:
+    def _decision_of(self, unit_id: str) -> bytes | None:
         decisions = self.group.keys.decisions
-        return bool(self.connection.command(decisions, "HEXISTS", decisions, unit_id))
+        decision: bytes | None = self.connection.command(decisions, "HGET", decisions, unit_id)
+        return decision
 
-    def _count(self, unit_id: str, messages: int) -> None:
+    def _count(self, unit_id: str, messages: int | None) -> None:
+        if messages is None:
+            self._progress(Phase.RESOLVING)
+            return
         units = int(unit_id not in self.seen_units)
         self.seen_units.add(unit_id)
         self.report.units_of_work += units

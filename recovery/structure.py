@@ -13,6 +13,7 @@ from recovery.remains import fields_under, needless_fences
 from recovery.target import Target
 from sharedq.connection import Connection, end_unit_call
 from sharedq.handle import StructureAccess
+from sharedq.in_doubt import OnChunk, set_apart
 from sharedq.keys import StructureKeys, private_structure
 from sharedq.log import LibraryLogger
 from sharedq.mqi.constants import MQRC
@@ -29,9 +30,9 @@ CHUNK_HANDLES = 100
 _MORE_HANDLES = 2
 _WOKEN = b"K"
 _COMMITTING = b"C"
+#: How a decision begins that a unit of work is in doubt.
+_PREPARED = b"="
 
-#: Told about each chunk: the unit of work's id, and the messages made available, removed or put back.
-OnChunk = Callable[[str, int], None]
 
 
 def shut_out(connection: Connection, access: StructureAccess, target: Target, claimed_ms: int) -> None:
@@ -61,17 +62,19 @@ def resolve_dead(
     connection: Connection,
     access: StructureAccess,
     target: Target,
-    is_decided: Callable[[str], bool],
+    decision_of: Callable[[str], bytes | None],
     on_chunk: OnChunk,
 ) -> None:
     """End the unit of work of every dead owner under *target*, also of those that an earlier recoverer left.
+
+    One that is prepared is set apart instead: it is in doubt.
 
     Raises:
         MQIError: 2009, the recoverer was shut out itself; 2195, a unit of work cannot be ended.
     """
     temporary: list[str] = []
     for token, state in dict(fields_under(connection, access.keys.dead, target)).items():
-        end_unit_of_work(connection, access, token, is_decided, on_chunk)
+        end_unit_of_work(connection, access, token, decision_of, on_chunk)
         temporary += _release(connection, access, token, state)
     # Behind all of them: one may have had open what another one made.
     for name in temporary:
@@ -82,10 +85,14 @@ def end_unit_of_work(
     connection: Connection,
     access: StructureAccess,
     owner: str,
-    is_decided: Callable[[str], bool],
+    decision_of: Callable[[str], bytes | None],
     on_chunk: OnChunk,
 ) -> None:
-    """Complete a dead owner's unit of work when its commit was decided, else back it out."""
+    """Complete a dead owner's unit of work when its commit was decided, set it apart when it is prepared, else undo it.
+
+    Args:
+        decision_of: what the group's decision about a unit of work is, if there is one.
+    """
     unit_key = access.keys.unit_of_work + owner
     while True:
         # Looked at anew for each chunk: a recoverer slow to learn that it lost its claim may have done one.
@@ -93,7 +100,12 @@ def end_unit_of_work(
         if not elements:
             return
         state, unit_id = elements[0][:1], elements[0][1:].decode()
-        how = "commit" if state == _COMMITTING or is_decided(unit_id) else "backout"
+        decision = decision_of(unit_id) if state != _COMMITTING else None
+        if decision is not None and decision.startswith(_PREPARED):
+            set_apart(connection, access.keys.name, owner, unit_id)
+            on_chunk(unit_id, None)
+            continue
+        how = "commit" if state == _COMMITTING or decision is not None else "backout"
         queues = list(dict.fromkeys(element.split(b"\n", 2)[1].decode() for element in elements[1:]))
         name, keys, args = end_unit_call(
             access, how, connection.token, owner, unit_id, queues, -1, connection.group.journal_max

@@ -13,7 +13,7 @@ from types import TracebackType
 
 from config.loading import load_settings
 from config.settings import Settings
-from sharedq import getting, locking, opening, putting
+from sharedq import getting, in_doubt, locking, opening, putting
 from sharedq.connecting import connect_to
 from sharedq.connection import Connection
 from sharedq.group import Group
@@ -109,11 +109,55 @@ class QueueManagerConnection:
             self.connection.check()
             self.connection.backout(by_program=True)
 
+    def prepare(self, xid: bytes) -> int:
+        """For an external coordinator: the unit of work is in doubt under the id *xid* until it is ended by that.
+
+        From then on neither this program's death nor the manager's backs it out. The next unit of work begins.
+
+        Returns:
+            How many messages are in doubt; 0 when there was nothing to prepare, and *xid* is unused then.
+
+        Raises:
+            XAError: XAER_DUPID the id is in doubt, or was lately; nothing has changed. XAER_INVAL not 1 to 128 bytes.
+            MQIError: 2003 backed out instead; 2009 unknown.
+        """
+        with self.connection.lock:
+            self.connection.check()
+            return in_doubt.prepare(self.connection, xid)
+
+    def commit_prepared(self, xid: bytes) -> bool:
+        """Commit what was prepared as *xid*, over this or any other connection of the manager.
+
+        Returns:
+            False where that had been done already; asked again it is harmless.
+
+        Raises:
+            XAError: XAER_NOTA no such id (or it ended long ago); XA_HEURRB it was backed out.
+            MQIError: 2009 unknown; ask again over a new connection.
+        """
+        return self._end_prepared(xid, "C")
+
+    def backout_prepared(self, xid: bytes) -> bool:
+        """Back out what was prepared as *xid*; see `commit_prepared`. XA_HEURCOM: it was committed."""
+        return self._end_prepared(xid, "B")
+
+    def _end_prepared(self, xid: bytes, outcome: in_doubt.Outcome) -> bool:
+        with self.connection.lock:
+            self.connection.check()
+            return in_doubt.end_prepared(self.connection, xid, outcome)
+
+    def recover(self) -> list[in_doubt.PreparedUnit]:
+        """The manager's units of work in doubt, the oldest first (xa_recover)."""
+        with self.connection.lock:
+            self.connection.check()
+            return in_doubt.prepared_units(self.connection.group, self.qmgr_name)
+
     def disconnect(self) -> MQRC:
         """MQDISC: commits what is outstanding.
 
         Returns:
-            ``NONE``, or 2344: committed, and the group has still to complete it before the tag is free.
+            ``NONE``, or 2344: the tag is not free, because the group has still to complete what is committed, or
+            something is in doubt.
         """
         with self.connection.lock:
             return self.connection.disconnect()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from sharedq.context import default_appl_name
@@ -88,7 +88,7 @@ class Connection:
         reply = self._link.call(
             "admin/connect",
             [keys.owners, keys.fence, keys.tags, keys.members, keys.leases, keys.qmgr, keys.recoveries],
-            (*self._owner_arguments(), info, self.tag, int(self._is_internal)),
+            (*self.owner_arguments(), info, self.tag, int(self._is_internal)),
         )
         if reply[0]:
             detail = f"used by {reply[1].decode()}" if reply[1] else ""
@@ -104,7 +104,7 @@ class Connection:
         if access is None:
             keys = structure_keys(self.group.name, structure)
             number = self.group.structure_number(structure)
-            owner = self._owner_arguments()
+            owner = self.owner_arguments()
             self.checked_call("structure/attach", [keys.owners, keys.fence], owner)
             # A recoverer fences the administration structure first and lists the structures afterwards: whoever
             # passes this check after entering a structure will be found there.
@@ -112,7 +112,8 @@ class Connection:
             access = self._accesses[structure] = StructureAccess(keys, number)
         return access
 
-    def _owner_arguments(self) -> tuple[str, str, int, str]:
+    def owner_arguments(self) -> tuple[str, str, int, str]:
+        """How scripts of the administration structure learn who calls: token, manager, incarnation, process."""
         return self.token, self.qmgr_name, self.process.incarnation, self.process.token
 
     def checked_call(self, name: str, keys: Sequence[str], args: Sequence[Argument]) -> Reply:
@@ -299,29 +300,58 @@ class Connection:
         decide: ScriptCall = (
             "admin/decide",
             [keys.fence, keys.decisions],
-            (*self._owner_arguments(), unit.id, " ".join(unit.parts)),
+            (*self.owner_arguments(), unit.id, " ".join(unit.parts)),
         )
-        forget: list[ScriptCall] = [("admin/forget", [keys.decisions], self._to_forget)] if self._to_forget else []
-        decided, *forgotten = self.call_many([decide, *forget])
+        decided = self.settle(decide, lambda structure: self._finish_decided(structure, None))
         if decided[0]:
             raise self.error(decided[0], "MQCMIT")
-        for structure in unit.parts:
-            self._finish_decided(structure, None)
-        # Only now: as long as a structure has not applied it, whoever recovers us must find the decision.
+
+    def settle(self, decide: ScriptCall, apply: Callable[[str], None]) -> Reply:
+        """Write a decision about the unit of work, have each of its structures apply that, and begin the next one.
+
+        Returns:
+            The reply to *decide*. Where it begins with a number other than 0 nothing is decided, and nothing done.
+        """
+        unit = self.unit
+        forget: list[ScriptCall] = []
+        if self._to_forget:
+            forget = [("admin/forget", [self.group.keys.decisions], self._to_forget)]
+        decided, *forgotten = self.call_many([decide, *forget])
         if all(not reply[0] for reply in forgotten):
             self._to_forget = []
+        if decided[0]:
+            return decided
+        for structure in unit.parts:
+            apply(structure)
+        # Only now: as long as a structure has not applied it, whoever recovers us must find the decision.
         self._to_forget.append(unit.id)
         unit.begin_next()
+        return decided
+
+    def send_outstanding(self) -> None:
+        """Send the buffered puts, so that everything the unit of work did is recorded where it was done.
+
+        Raises:
+            MQIError: 2003 one of its asynchronous puts had failed, everything is backed out; 2009 unknown.
+        """
+        from sharedq.put_later import flush_pending
+
+        flush_pending(self)
+        self._back_out_failed_puts()
 
     def _finish_decided(self, structure: str, reply: Reply) -> None:
         """Apply what is decided. Where that cannot be done now the group does it, and this connection is over."""
         try:
             self._end_part("commit", structure, reply)
         except MQIError as error:
-            self._is_left_to_group = True
-            self.break_off()
-            detail = f"committed, but {structure} could not be told ({error}): the group completes it"
-            raise error_for(MQRC.CONNECTION_BROKEN, "MQCMIT", self.qmgr_name, detail) from error
+            self.leave_to_group("committed", structure, error)
+
+    def leave_to_group(self, what: str, structure: str, error: MQIError) -> NoReturn:
+        """What is decided (*what*) cannot be applied in *structure* now: the recovery of this connection does it."""
+        self._is_left_to_group = True
+        self.break_off()
+        detail = f"{what}, but {structure} could not be told ({error}): the group completes it"
+        raise error_for(MQRC.CONNECTION_BROKEN, "MQCMIT", self.qmgr_name, detail) from error
 
     def backout(self, *, by_program: bool = False) -> None:
         """MQBACK: undo the unit of work. Puts vanish, gets return to their places.
@@ -412,8 +442,8 @@ class Connection:
         """MQDISC: commit what is outstanding, close what is open, give back the tag.
 
         Returns:
-            ``NONE``, or the reason of a warning (2344): everything is committed, but a structure could not be told,
-            and until the group has completed that the tag is not free.
+            ``NONE``, or the reason of a warning (2344), and the tag is not free: everything is committed, but a
+            structure could not be told, and the group has to complete that; or what was prepared here is in doubt.
 
         Raises:
             MQIError: 2003 the unit of work was backed out instead, and the connection has ended nevertheless; 2009
@@ -450,12 +480,12 @@ class Connection:
         admin = self.group.keys
         if self._to_forget:
             self.call("admin/forget", [admin.decisions], self._to_forget)
-        self.call("admin/disconnect", [admin.owners, admin.tags], [self.token, self.tag])
+        reply = self.call("admin/disconnect", [admin.owners, admin.tags], [self.token, self.tag])
         self._is_ended = True
         self._drop()
         if failure is not None:
             raise failure
-        return MQRC.NONE
+        return MQRC(reply[0])
 
     @property
     def is_ended(self) -> bool:
@@ -494,6 +524,7 @@ def end_unit_call(
     has_members: bool = True,
     chunk: int = CHUNK_MESSAGES,
     skip: tuple[str, int] = NOTHING_SKIPPED,
+    is_prepared: bool = False,
 ) -> ScriptCall:
     """The script call that commits or backs out (*how*) the next chunk of *owner*'s unit of work.
 
@@ -501,12 +532,13 @@ def end_unit_call(
         has_members: members of groups, or segments, may be among its messages.
         chunk: messages, at most.
         skip: what a backout by the program leaves got: the unit of work where that goes on, and how many operations.
+        is_prepared: the unit of work stands under its own id; *owner* is the caller, since nobody else owns it.
     """
     keys = access.keys
     script_keys = [
         keys.owners,
         keys.dead,
-        keys.unit_of_work + owner,
+        keys.unit_of_work + (unit_id if is_prepared else owner),
         keys.messages,
         keys.expiry,
         keys.wake,

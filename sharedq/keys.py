@@ -73,6 +73,8 @@ class AdminKeys:
     fence: str
     tags: str
     decisions: str
+    prepared: str
+    completed: str
     recoveries: str
     agents: str
     structures: str
@@ -136,6 +138,8 @@ def admin_keys(group: str) -> AdminKeys:
         fence=f"{tag}:fence",
         tags=f"{tag}:tags",
         decisions=f"{tag}:decisions",
+        prepared=f"{tag}:prepared",
+        completed=f"{tag}:completed",
         recoveries=f"{tag}:recoveries",
         agents=f"{tag}:agents",
         structures=f"{tag}:structures",

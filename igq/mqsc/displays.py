@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from igq.mqsc import messages
 from igq.mqsc.attribute_values import find_parameter, read_choice
 from igq.mqsc.display import Shown, read_request, shown, shown_attributes, two_columns
+from igq.mqsc.in_doubt import display_in_doubt, unit_record
 from igq.mqsc.parser import Command
+from sharedq.in_doubt import prepared_units
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
 from sharedq.objects.attributes import by_keyword
@@ -24,7 +26,10 @@ _DISPOSITIONS = ("LIVE", "ALL", "QMGR", "COPY", "GROUP", "PRIVATE", "SHARED")
 _MONITORED = ("LGETDATE", "LGETTIME", "LPUTDATE", "LPUTTIME", "MSGAGE")
 _STATUS = ("CURDEPTH", "IPPROCS", "OPPROCS", "UNCOM", "MONQ", "QSGDISP", "QTIME", *_MONITORED)
 _HANDLE = ("APPLTAG", "BROWSE", "CONN", "INPUT", "INQUIRE", "OUTPUT", "PID", "QMNAME", "QSGDISP", "SET")
-_CONNECTION = ("APPLTAG", "CONNTAG", "PID", "QMNAME", "UOWSTATE")
+_CONNECTION = (
+    *("APPLTAG", "CONNTAG", "PID", "QMNAME"),
+    *("EXTURID", "QMURID", "UOWSTATE", "UOWSTDA", "UOWSTTI", "URTYPE"),
+)
 #: What the group calls a member in one of our states.
 _MEMBER_STATUS = {
     "STARTING": "PENDING",
@@ -122,27 +127,29 @@ def display_group(command: Command, repository: Repository) -> list[str]:
 
 
 def display_connection(command: Command, repository: Repository) -> list[str]:
-    """DISPLAY CONN: the manager's connections, by owner token."""
+    """DISPLAY CONN: the manager's connections, by owner token, and what they or those before them have in doubt."""
     read_choice(command, "TYPE", ("CONN",), "CONN")
     request = read_request(command, ("TYPE", "CMDSCOPE"), ("CONN", *_CONNECTION), all_by_default=True)
     lines = []
     pattern = command.name or "*"
-    for connection in connections_of(repository.group, repository.qmgr or ""):
-        record = list(_connection_record(connection))
-        if matches(pattern, connection.token) and request.where(record):
+    group, qmgr = repository.group, repository.qmgr or ""
+    connections = [(each.token, list(_connection_record(each))) for each in connections_of(group, qmgr)]
+    in_doubt = [(each.owner, list(unit_record(each))) for each in prepared_units(group, qmgr)]
+    for token, record in [*connections, *in_doubt]:
+        if matches(pattern, token) and request.where(record):
             lines += [messages.CONNECTION_DETAILS, *two_columns(request.select(record, always=1))]
     return lines if is_generic(pattern) else _found(lines, pattern)
 
 
 def display_thread(command: Command, repository: Repository) -> list[str]:
-    """DISPLAY THREAD: the manager's connections, by the name of their application.
-
-    None is ever in doubt, or has regions: an operator has nothing to resolve, the group does it.
-    """
+    """DISPLAY THREAD: the manager's connections, by the name of their application; or what is in doubt. No regions."""
     kind = read_choice(command, "TYPE", ("ACTIVE", "INDOUBT", "REGIONS", "*"), "ACTIVE")
+    options = ("TYPE", "CMDSCOPE", *(("QMNAME",) if kind == "INDOUBT" else ()))
     for parameter in command.parameters:
-        if parameter.keyword not in ("TYPE", "CMDSCOPE"):
-            raise command.error(parameter, "TYPE or CMDSCOPE")
+        if parameter.keyword not in options:
+            raise command.error(parameter, " or ".join(options))
+    if kind == "INDOUBT":
+        return display_in_doubt(command, repository)
     lines = []
     for connection in connections_of(repository.group, repository.qmgr or ""):
         if kind in ("ACTIVE", "*") and matches(command.name or "*", connection.appl_name):
@@ -210,3 +217,4 @@ def _connection_record(connection: ConnectionInfo) -> Iterator[Shown]:
     yield shown("PID", connection.pid)
     yield shown("QMNAME", connection.qmgr)
     yield shown("UOWSTATE", "ACTIVE" if connection.has_unit_of_work else "NONE")
+    yield shown("URTYPE", "QMGR")

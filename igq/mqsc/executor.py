@@ -8,6 +8,7 @@ from typing import Protocol, TextIO, cast
 
 from igq.mqsc import displays, messages
 from igq.mqsc.attribute_values import find_parameter, read_choice, read_flag, read_values
+from igq.mqsc.in_doubt import resolve_in_doubt
 from igq.mqsc.lines import Source, split_commands
 from igq.mqsc.parser import Command, MqscSyntaxError, parse_command
 from sharedq.mqi.constants import MQRC
@@ -117,6 +118,7 @@ class Executor:
             ("DELETE", "CFSTRUCT"): self._delete_structure,
             ("ALTER", "QMGR"): self._alter_qmgr,
             ("CLEAR", "QLOCAL"): self._clear,
+            ("RESOLVE", "INDOUBT"): lambda resolve: resolve_in_doubt(resolve, self._repository),
             ("START", "QMGR"): self._start,
             ("STOP", "QMGR"): self._stop,
         }

@@ -17,6 +17,9 @@ QUEUE_STATUS = "AMQ8450I: Queue status details."
 CONNECTION_DETAILS = "AMQ8276I: Connection details."
 THREADS = "CSQV401I: Display thread report follows."
 NO_THREADS = "CSQV406I: No {} threads found."
+IN_DOUBT_THREADS = "CSQV436I: INDOUBT threads for {} follow."
+THREAD_COMMITTED = "CSQV414I: Thread NID({}) committed."
+THREAD_BACKED_OUT = "CSQV415I: Thread NID({}) backed out."
 COMPLETED = "CSQ9022I: {} completed."
 STRUCTURE_DETAILS = "CSQ9022I: CF structure details."
 GROUP_DETAILS = "CSQ9022I: Queue-sharing group {}."
@@ -31,6 +34,7 @@ _FAILURES = {
     MQRC.CF_STRUC_IN_USE: "AMQ8148E: {} is in use",
     MQRC.Q_NOT_EMPTY: "AMQ8143E: {} is not empty",
     MQRC.CONNECTION_BROKEN: "AMQ8145E: The connection was lost; whether the command was done is unknown",
+    MQRC.Q_MGR_ACTIVE: "CSQV435I: {} cannot be reached with this QMNAME",
     MQRC.Q_MGR_NOT_AVAILABLE: "AMQ8146E: The queue manager is not available",
 }
 

@@ -25,6 +25,7 @@ VERBS = (
     Word("DEFINE", 3),
     Word("DELETE", 3),
     Word("DISPLAY", 3),
+    Word("RESOLVE", 3),
     Word("START", 3),
     Word("STOP", 4),
     Word("END", 3),
@@ -42,6 +43,7 @@ OBJECTS = (
     Word("GROUP", 5, "none"),
     Word("CONN", 4, "optional"),
     Word("THREAD", 3, "optional"),
+    Word("INDOUBT", 3),
 )
 
 #: Which objects a verb takes.
@@ -54,6 +56,7 @@ TAKES = {
         *("QUEUE", "QLOCAL", "QREMOTE", "QALIAS", "QMODEL"),
         *("QMGR", "QSTATUS", "CFSTRUCT", "GROUP", "CONN", "THREAD"),
     ),
+    "RESOLVE": ("INDOUBT",),
     "START": ("QMGR",),
     "STOP": ("QMGR",),
     "END": (),

@@ -44,6 +44,7 @@ UNFENCED = {
     "admin/agent_state": "what is shown to people; nothing is decided by it",
     "admin/alter_qmgr": "a definition, by compare and set: an operator's, not an owner's",
     "admin/claim_job": "whose turn it is; doing a job twice is harmless",
+    "admin/complete": "what every structure has applied; ids of units of work are never used again",
     "admin/define_object": "a definition: an operator's, not an owner's",
     "admin/define_structure": "a definition: an operator's, not an owner's",
     "admin/disconnect": "it removes what is the caller's own only",

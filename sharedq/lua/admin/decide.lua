@@ -6,7 +6,7 @@ looks for the decision, so none can appear after it looked.
 
 KEYS
   1  fence      hash  dead incarnations, processes and connections
-  2  decisions  hash  unit of work -> structures that must apply it
+  2  decisions  hash  unit of work -> structures that must apply its commit
 ARGV
   1  owner
   2  qmgr

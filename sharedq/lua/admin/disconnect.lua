@@ -1,14 +1,16 @@
 --[[
 admin/disconnect.lua - MQDISC: the connection has ended its work; give back its tag.
 
+What it has prepared and nobody has ended yet goes on using the tag.
+
 KEYS
   1  own   hash  registered connections
   2  tags  hash  tag -> who uses it
 ARGV
   1  owner
   2  tag    "" or what was asked for (a letter) and tag
-REPLY       { 0 }
-REASONS     none
+REPLY       { 0 } | { reason }
+REASONS     2344 CONN_TAG_NOT_RELEASED (a warning)
 INVARIANTS  6 sequence under failure
 COST        O(users of the tag)
 USES        tags
@@ -16,7 +18,8 @@ USES        tags
 local tags, owner, tag = KEYS[2], ARGV[1], string.sub(ARGV[2], 2)
 redis.call("HDEL", KEYS[1], owner)
 if tag ~= "" then
-    local users = redis.call("HGET", tags, tag)
-    set_users(tags, tag, users_without(users, function(user) return user == owner end))
+    local users = users_without(redis.call("HGET", tags, tag), function(user) return user == owner end)
+    set_users(tags, tag, users)
+    if users and string.find(users, owner .. "/", 1, true) then return { MQRC.CONN_TAG_NOT_RELEASED } end
 end
 return { 0 }

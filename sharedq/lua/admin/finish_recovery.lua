@@ -32,7 +32,10 @@ for position = 4, #ARGV, 2 do
     if kind == "tag" then
         -- The recovery of a connection may have freed it already, and somebody living may hold it now.
         local users = redis.call("HGET", tags, field)
-        set_users(tags, field, users_without(users, function(user) return is_under(user, target) end))
+        set_users(tags, field, users_without(users, function(user)
+            -- A prepared unit of work ("/") keeps it until it has ended.
+            return is_under(user, target) and not string.find(user, "/", 1, true)
+        end))
     else
         redis.call("HDEL", keys[kind], field)
     end

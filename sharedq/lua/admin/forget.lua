@@ -1,8 +1,8 @@
 --[[
-admin/forget.lua - every structure has applied a decision: it is needed no more.
+admin/forget.lua - every structure has applied a decision, or set the prepared unit of work apart: it is needed no more.
 
 KEYS
-  1  decisions  hash  unit of work -> structures
+  1  decisions  hash  unit of work -> what was decided
 ARGV
   1.. units of work
 REPLY       { 0 }

@@ -7,7 +7,7 @@ decision record exists already and `expected` is -1. A peer applies the same way
 KEYS
   1  own        hash  registered owners (the fence)
   2  dead       hash  fenced owners whose work is still to be resolved
-  3  unit       list  the unit of work
+  3  unit       list  the unit of work; a prepared one stands under its own id
   4  messages   hash  message id -> record
   5  expiry     zset  expiry times
   6  wake_base  base  keys that waiting connections block on
@@ -16,7 +16,7 @@ KEYS
       for each of them also groups, members
 ARGV
   1  caller       owner token of the caller
-  2  owner        owner token of the unit of work
+  2  owner        owner token of the unit of work; the caller's where that is a prepared one
   3  unit_id
   4  expected     operations that must be there; -1 when that was decided elsewhere
   5  budget       messages to apply in this call, at most

@@ -1,0 +1,106 @@
+"""RESOLVE INDOUBT, and what DISPLAY shows of units of work that an external coordinator has prepared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from igq.mqsc import messages
+from igq.mqsc.attribute_values import find_parameter, read_choice
+from igq.mqsc.display import Shown, shown, two_columns
+from igq.mqsc.parser import Command, MqscSyntaxError
+from igq.stopping import has_lease
+from sharedq.connecting import connect_to
+from sharedq.connection import Connection
+from sharedq.in_doubt import PreparedUnit, end_prepared, prepared_units
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import error_for
+from sharedq.mqi.xa import XAError
+from sharedq.objects.names import matches
+from sharedq.objects.repository import Repository
+
+_OPTIONS = ("ACTION", "NID", "QMNAME", "CMDSCOPE")
+
+
+def display_in_doubt(command: Command, repository: Repository) -> list[str]:
+    """DISPLAY THREAD TYPE(INDOUBT), with QMNAME those of a manager that is not running."""
+    qmgr = _qmgr_meant(command, repository)
+    lines: list[str] = []
+    for unit in prepared_units(repository.group, qmgr):
+        if matches(command.name or "*", unit.appl_name):
+            lines += two_columns([shown("THREAD", unit.appl_name), shown("NID", unit.nid), *unit_record(unit)])
+    if not lines:
+        return [messages.NO_THREADS.format("INDOUBT")]
+    return [messages.IN_DOUBT_THREADS.format(qmgr), *lines]
+
+
+def unit_record(unit: PreparedUnit) -> Iterator[Shown]:
+    """A prepared unit of work as DISPLAY CONN shows it."""
+    prepared = datetime.fromtimestamp(unit.prepared_ms / 1000, UTC)
+    yield shown("CONN", unit.owner)
+    yield shown("APPLTAG", unit.appl_name)
+    yield shown("EXTURID", unit.xid.hex().upper())
+    yield shown("QMNAME", unit.qmgr)
+    yield shown("QMURID", unit.nid)
+    yield shown("UOWSTATE", "PREPARED" if unit.outcome is None else "UNRESOLVED")
+    yield shown("UOWSTDA", f"{prepared:%Y-%m-%d}")
+    yield shown("UOWSTTI", f"{prepared:%H.%M.%S}")
+    yield shown("URTYPE", "XA")
+
+
+def resolve_in_doubt(command: Command, repository: Repository) -> list[str]:
+    """RESOLVE INDOUBT: commit or back out in the coordinator's place, at this manager or for one that is not running.
+
+    Raises:
+        MQIError: 2085 none of the kind is in doubt; 2222 the manager of QMNAME is running.
+    """
+    for parameter in command.parameters:
+        if parameter.keyword not in _OPTIONS:
+            raise command.error(parameter, " or ".join(_OPTIONS))
+    action = read_choice(command, "ACTION", ("COMMIT", "BACKOUT"), "")
+    nid = find_parameter(command, "NID")
+    if not action or nid is None:
+        given = command.parameters[-1].segment if command.parameters else f"RESOLVE INDOUBT({command.name})"
+        raise MqscSyntaxError(command.line, given, "ACTION(COMMIT|BACKOUT) and NID(*|nid, ...)")
+    wanted = nid.values or ()
+    qmgr = _qmgr_meant(command, repository)
+    units = [
+        unit
+        for unit in prepared_units(repository.group, qmgr)
+        if matches(command.name, unit.appl_name) and ("*" in wanted or unit.nid in wanted)
+    ]
+    if not units:
+        raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "", command.name, f"no such thread of {qmgr} is in doubt")
+    connection = connect_to(repository.group, repository.qmgr or "", appl_name="RESOLVE INDOUBT")
+    try:
+        with connection.lock:
+            return [_resolve(connection, unit, action) for unit in units]
+    finally:
+        connection.disconnect()
+
+
+def _resolve(connection: Connection, unit: PreparedUnit, action: str) -> str:
+    text = messages.THREAD_COMMITTED if action == "COMMIT" else messages.THREAD_BACKED_OUT
+    try:
+        end_prepared(connection, unit.xid, "C" if action == "COMMIT" else "B", qmgr=unit.qmgr)
+    except XAError as error:
+        # Its coordinator was a moment earlier.
+        raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "", unit.nid, f"{unit.nid}: {error.detail}") from error
+    return text.format(unit.nid)
+
+
+def _qmgr_meant(command: Command, repository: Repository) -> str:
+    """The manager of QMNAME, which must not be running; else the one that the command is for.
+
+    Raises:
+        MQIError: 2058 there is none, 2222 it is running.
+    """
+    named = find_parameter(command, "QMNAME")
+    if named is None or named.value.strip() in ("", repository.qmgr):
+        return repository.qmgr or ""
+    member = repository.group.member(named.value)
+    if member is None:
+        raise error_for(MQRC.Q_MGR_NAME_ERROR, "", named.value, f"there is no queue manager {named.value}")
+    if has_lease(repository.group, member):
+        raise error_for(MQRC.Q_MGR_ACTIVE, "", named.value, f"{named.value} is running: give the command there")
+    return member.name

@@ -1,0 +1,273 @@
+"""Units of work that an external coordinator prepares, and ends later: over any connection of the same manager.
+
+The shape is that of XA. Between the two the unit of work is in doubt: nobody sees its puts or gets what it got, and no
+death, no recovery and no restart ends it. Its external id is the coordinator's own choice.
+
+Prepared is decided by one script in the administration structure, once every operation is recorded in its structure;
+each structure then sets its part apart from the connection. Its end is decided by one script there too. Whoever dies
+behind such a decision leaves the rest to its recovery, as with any commit over several structures.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sharedq.connection import Connection, ScriptCall, end_unit_call
+from sharedq.group import Group
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import MQIError, error_for
+from sharedq.mqi.xa import XAError, XAReturn
+from sharedq.unit_of_work import CHUNK_MEMBERS, CHUNK_MESSAGES
+
+#: Longest external id, bytes; as much as an XID of XA holds.
+XID_MAX = 128
+#: Units of work that have ended and whose ends are remembered, in the whole group.
+ENDED_KEPT = 20_000
+#: Entries that Redis looks at for one step of a scan.
+_SCAN_COUNT = 500
+_USED, _ENDED, _UNKNOWN, _RUNNING = 1, 1, 2, 3
+
+Outcome = Literal["C", "B"]
+_SCRIPTS: dict[Outcome, str] = {"C": "commit", "B": "backout"}
+_SAID = {"C": "committed", "B": "backed out", "P": "in doubt"}
+
+#: Told about each chunk of a unit of work: its id, and the messages made available, removed or put back; None where it
+#: is in doubt and was only set apart.
+OnChunk = Callable[[str, int | None], None]
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedUnit:
+    """A unit of work in doubt, or being ended.
+
+    Attributes:
+        qmgr: the manager at which it was prepared.
+        xid: its external id, the coordinator's.
+        nid: its short name, for operators.
+        id: of the unit of work; its first part is the owner token of the connection that did it.
+        appl_name: of that connection's program.
+        messages: put and got in it.
+        prepared_ms: when, by Redis' clock.
+        structures: the queues that it touches in each, and whether members of groups are among its messages there.
+        outcome: once that is decided: C commit, B back out.
+        decided_by: owner token of who decided, and ends it or has its recovery end it.
+    """
+
+    qmgr: str
+    xid: bytes
+    nid: str
+    id: str
+    appl_name: str
+    messages: int
+    prepared_ms: int
+    structures: dict[str, tuple[list[str], bool]]
+    outcome: Outcome | None
+    decided_by: str
+
+    @property
+    def owner(self) -> str:
+        """Owner token of the connection that did it."""
+        return self.id.partition("/")[0]
+
+
+def prepare(connection: Connection, xid: bytes) -> int:
+    """Prepare the unit of work under the external id *xid*; the connection goes on with the next one.
+
+    What MQGMO_MARK_SKIP_BACKOUT got counts as got: a later back-out puts it back too.
+
+    Returns:
+        How many messages are in doubt now. 0: the unit of work was empty, so nothing is, and *xid* is unused.
+
+    Raises:
+        XAError: XAER_DUPID, *xid* is in doubt at this manager or was lately; the unit of work is as it was. XAER_INVAL.
+        MQIError: 2003 an asynchronous put of it had failed, everything is backed out; 2009 unknown:
+            `prepared_units` tells it, once the group has recovered this connection.
+    """
+    _check(xid)
+    connection.send_outstanding()
+    unit, keys = connection.unit, connection.group.keys
+    if not unit.is_active:
+        return 0
+    messages = unit.messages
+    info = {
+        "unit": unit.id,
+        "appl": connection.appl_name,
+        "tag": connection.tag[1:],
+        "messages": messages,
+        "structures": {name: [list(part.queues), part.has_members] for name, part in unit.parts.items()},
+    }
+    decide: ScriptCall = (
+        "admin/prepare",
+        [keys.fence, keys.decisions, keys.prepared, keys.completed, keys.tags, keys.group],
+        (
+            *connection.owner_arguments(),
+            unit.id,
+            _field(connection.qmgr_name, xid),
+            json.dumps(info, separators=(",", ":")),
+            connection.tag,
+        ),
+    )
+    unit_id = unit.id
+
+    def apply(structure: str) -> None:
+        try:
+            set_apart(connection, structure, connection.token, unit_id)
+        except MQIError as error:
+            connection.leave_to_group("prepared", structure, error)
+
+    decided = connection.settle(decide, apply)
+    if decided[0] == _USED:
+        raise XAError(XAReturn.XAER_DUPID, xid, f"that id is {_SAID[decided[1].decode()]} already")
+    return messages
+
+
+def set_apart(connection: Connection, structure: str, owner: str, unit_id: str) -> None:
+    """See to it that *owner*'s prepared unit of work stands under its own id in *structure*."""
+    name, keys, args = _set_apart_call(connection, structure, owner, unit_id)
+    connection.checked_call(name, keys, args)
+
+
+def _set_apart_call(connection: Connection, structure: str, owner: str, unit_id: str) -> ScriptCall:
+    keys = connection.access(structure).keys
+    return (
+        "structure/set_apart",
+        [keys.owners, keys.unit_of_work + owner, keys.unit_of_work + unit_id],
+        [connection.token, unit_id],
+    )
+
+
+def end_prepared(connection: Connection, xid: bytes, outcome: Outcome, *, qmgr: str = "") -> bool:
+    """Commit (C) or back out (B) what was prepared as *xid*.
+
+    Args:
+        qmgr: the manager at which it was prepared; default the connection's own. Another one must not be running.
+
+    Returns:
+        False where it had ended so already (as far as that is remembered: the latest ``ENDED_KEPT`` of the group).
+
+    Raises:
+        XAError: XAER_NOTA no such id; XA_HEURCOM or XA_HEURRB it has ended the other way, or is about to.
+        MQIError: 2222 *qmgr* is running; 2009 unknown, may be repeated over another connection. What was decided the
+            group completes.
+    """
+    _check(xid)
+    keys, qmgr = connection.group.keys, qmgr or connection.qmgr_name
+    field = _field(qmgr, xid)
+    status, *detail = connection.call(
+        "admin/decide_prepared",
+        [keys.fence, keys.prepared, keys.completed, keys.members, keys.leases],
+        (*connection.owner_arguments(), qmgr, field, outcome),
+    )
+    if status == _UNKNOWN:
+        raise XAError(XAReturn.XAER_NOTA, xid, f"{qmgr} has prepared nothing under that id, or it was forgotten")
+    if status == _RUNNING:
+        raise error_for(MQRC.Q_MGR_ACTIVE, "", qmgr, f"{qmgr} is running, its units of work are resolved there")
+    if status == _ENDED:
+        ended = detail[0].decode()
+        if ended == outcome:
+            return False
+        code = XAReturn.XA_HEURCOM if ended == "C" else XAReturn.XA_HEURRB
+        raise XAError(code, xid, f"it is {_SAID[ended]}")
+    complete(connection, _unit(field, detail[0]))
+    return True
+
+
+def complete(connection: Connection, unit: PreparedUnit, on_chunk: OnChunk = lambda _unit_id, _messages: None) -> None:
+    """Have every structure apply what is decided about *unit*, then forget it. Anybody may repeat it at any point.
+
+    Raises:
+        MQIError: 2009 unknown, the connection has ended: its recovery completes the unit of work, if it decided it.
+    """
+    assert unit.outcome is not None
+    for structure, (queues, has_members) in unit.structures.items():
+        try:
+            _end_part(connection, unit, structure, queues, has_members, on_chunk)
+        except MQIError as error:
+            if connection.token != unit.decided_by:
+                raise
+            connection.leave_to_group(_SAID[unit.outcome], structure, error)
+    keys = connection.group.keys
+    connection.checked_call(
+        "admin/complete",
+        [keys.prepared, keys.completed, keys.tags],
+        (_field(unit.qmgr, unit.xid), unit.id, ENDED_KEPT),
+    )
+
+
+def _end_part(
+    connection: Connection, unit: PreparedUnit, structure: str, queues: list[str], has_members: bool, on_chunk: OnChunk
+) -> None:
+    assert unit.outcome is not None
+    end = end_unit_call(
+        connection.access(structure),
+        _SCRIPTS[unit.outcome],
+        connection.token,
+        connection.token,
+        unit.id,
+        queues,
+        -1,
+        connection.group.journal_max,
+        has_members=has_members,
+        chunk=CHUNK_MEMBERS if has_members else CHUNK_MESSAGES,
+        is_prepared=True,
+    )
+    # It may never have been set apart here: who prepared it died before.
+    calls = [_set_apart_call(connection, structure, unit.owner, unit.id), end]
+    left = 1
+    while left:
+        *_, (reason, *rest) = connection.call_many(calls)
+        if reason:
+            raise connection.error(reason)
+        left, messages = map(int, rest)
+        on_chunk(unit.id, messages)
+        calls = [end]
+
+
+def prepared_units(group: Group, qmgr: str = "") -> list[PreparedUnit]:
+    """The units of work in doubt at *qmgr* (default: in the group), those that are just being ended among them.
+
+    Raises:
+        MQIError: 2009, Redis cannot be reached.
+    """
+    found = [_unit(field.decode(), text) for field, text in _scan(group, f"{qmgr} *" if qmgr else "*")]
+    return sorted(found, key=lambda unit: unit.nid)
+
+
+def _scan(group: Group, pattern: str) -> Iterator[tuple[bytes, bytes]]:
+    key, cursor = group.keys.prepared, b"0"
+    found: dict[bytes, bytes] = {}
+    while True:
+        cursor, flat = group.command(key, "HSCAN", key, cursor, "MATCH", pattern, "COUNT", _SCAN_COUNT)
+        found.update(zip(flat[::2], flat[1::2], strict=True))
+        if cursor == b"0":
+            yield from found.items()
+            return
+
+
+def _unit(field: str, text: bytes) -> PreparedUnit:
+    info: dict[str, Any] = json.loads(text)
+    qmgr, _, xid = field.partition(" ")
+    return PreparedUnit(
+        qmgr=qmgr,
+        xid=bytes.fromhex(xid),
+        nid=info["nid"],
+        id=info["unit"],
+        appl_name=info["appl"],
+        messages=int(info["messages"]),
+        prepared_ms=int(info["prepared_ms"]),
+        structures={name: (list(queues), bool(members)) for name, (queues, members) in info["structures"].items()},
+        outcome=info.get("outcome"),
+        decided_by=info.get("by", ""),
+    )
+
+
+def _field(qmgr: str, xid: bytes) -> str:
+    return f"{qmgr} {xid.hex()}"
+
+
+def _check(xid: bytes) -> None:
+    if not 1 <= len(xid) <= XID_MAX:
+        raise XAError(XAReturn.XAER_INVAL, xid, f"{len(xid)} bytes; 1 to {XID_MAX} are allowed")

@@ -1,0 +1,47 @@
+--[[
+admin/prepare.lua - an external coordinator has a unit of work prepared: write the one decision, that it is in doubt.
+
+Every operation of the unit of work stands in its structure already, as for admin/decide. From here on the coordinator
+alone ends it, or an operator in its place (admin/decide_prepared): who recovers its owner finds the decision.
+
+A connection tag stays in use until the unit of work has ended: its users are then the owner and the unit of work.
+
+KEYS
+  1  fence      hash  dead incarnations, processes and connections
+  2  decisions  hash  unit of work -> what was decided
+  3  prepared   hash  manager, blank, external id -> JSON
+  4  completed  zset  C or B, blank, manager, blank, external id -> when
+  5  tags       hash  tag -> who uses it
+  6  group      hash  counters
+ARGV
+  1  owner
+  2  qmgr
+  3  incarnation
+  4  process
+  5  unit_id
+  6  field      of prepared: manager, blank, external id
+  7  info       JSON object: the unit of work
+  8  tag        "" or what the owner asked for (a letter) and tag
+REPLY       { 0, its NID } | { 1, "P", "C" or "B" } the id was used: in doubt, committed, backed out | { reason }
+REASONS     2009 CONNECTION_BROKEN
+INVARIANTS  2 fencing, 3 one decision, 6 sequence under failure
+COST        O(log completed), and users of the tag
+USES        membership
+]]
+local field, tag, USED = ARGV[6], ARGV[8], 1
+if is_dead(KEYS[1], ARGV[2], ARGV[3], ARGV[4], ARGV[1]) then return { MQRC.CONNECTION_BROKEN } end
+if redis.call("HEXISTS", KEYS[3], field) == 1 then return { USED, "P" } end
+local done = redis.call("ZMSCORE", KEYS[4], "C " .. field, "B " .. field)
+if done[1] then return { USED, "C" } end
+if done[2] then return { USED, "B" } end
+
+local nid = string.format("%s.%012X", ARGV[2], redis.call("HINCRBY", KEYS[6], "nid", 1))
+local head = string.format('{"nid":"%s","prepared_ms":%.0f,', nid, now_ms())
+redis.call("HSET", KEYS[3], field, head .. string.sub(ARGV[7], 2))
+redis.call("HSET", KEYS[2], ARGV[5], "=" .. field)
+if tag ~= "" then
+    local letter, name = string.sub(tag, 1, 1), string.sub(tag, 2)
+    local users = redis.call("HGET", KEYS[5], name)
+    redis.call("HSET", KEYS[5], name, (users and users .. " " or "") .. letter .. ARGV[5])
+end
+return { 0, nid }

@@ -1,0 +1,23 @@
+--[[
+structure/set_apart.lua - a unit of work is prepared: what it did here leaves its connection, and stands under its own id.
+
+That it is prepared was decided in the administration structure (admin/prepare), after everything that it did was recorded.
+So whoever is registered may do this: its owner, who recovers that, or who completes it.
+
+KEYS
+  1  own       hash  registered owners (the fence)
+  2  unit      list  the unit of work of its connection
+  3  prepared  list  the same under its own id
+ARGV
+  1  caller   owner token of the caller
+  2  unit_id
+REPLY       { 0, 1 set apart or 0 that was done before } | { reason }
+REASONS     2009 CONNECTION_BROKEN
+INVARIANTS  2 fencing, 3 one decision
+COST        O(1)
+USES        fence
+]]
+if is_fenced(KEYS[1], ARGV[1]) then return { MQRC.CONNECTION_BROKEN } end
+if redis.call("LRANGE", KEYS[2], 0, 0)[1] ~= "A" .. ARGV[2] then return { 0, 0 } end
+redis.call("RENAME", KEYS[2], KEYS[3])
+return { 0, 1 }

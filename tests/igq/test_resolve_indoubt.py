@@ -1,0 +1,123 @@
+"""DISPLAY THREAD TYPE(INDOUBT) and RESOLVE INDOUBT, at the manager itself and at a peer of one that has failed."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from igq.mqsc.executor import run
+from recovery.resolve import recover
+from sharedq.mqi.constants import PutOption
+from tests.support.members import TestGroup
+from tests.support.scenes import on_queue
+
+XID = b"batch 7"
+
+
+@pytest.fixture
+def in_doubt(group: TestGroup) -> TestGroup:
+    """QM1 with a put in doubt, and its peer QM2."""
+    group.add_member("QM2")
+    group.define_shared("Q")
+    prepare(group, XID)
+    return group
+
+
+def prepare(group: TestGroup, xid: bytes, qmgr: str = "QM1") -> None:
+    worker = group.connect(qmgr)
+    worker.put1("Q", xid, options=PutOption.SYNCPOINT)
+    worker.prepare(xid)
+
+
+def fail(group: TestGroup, qmgr: str) -> None:
+    assert recover(group.group, group.connect("QM2").connection, f"{qmgr}.1", force=True).is_resolved
+
+
+def mqsc(group: TestGroup, text: str, qmgr: str = "QM1") -> tuple[int, str]:
+    out = io.StringIO()
+    return run([f"{text}\n"], group.repository(qmgr), out), out.getvalue()
+
+
+def found(group: TestGroup) -> list[bytes]:
+    """What is available."""
+    return [body for body, _ in on_queue(group, "Q")]
+
+
+def nid_of(group: TestGroup) -> str:
+    (unit,) = group.connect().recover()
+    return unit.nid
+
+
+def test_what_is_in_doubt_is_shown(in_doubt: TestGroup) -> None:
+    status, threads = mqsc(in_doubt, "DISPLAY THREAD(*) TYPE(INDOUBT)")
+    assert status == 0
+    _, connections = mqsc(in_doubt, "DISPLAY CONN(*) ALL WHERE(UOWSTATE EQ PREPARED)")
+    for output in (threads, connections):
+        assert nid_of(in_doubt) in output
+        assert f"EXTURID({XID.hex().upper()})" in output
+        assert "UOWSTATE(PREPARED)" in output
+        assert "URTYPE(XA)" in output
+    assert "CSQV436I" in threads
+    assert "UOWSTATE(NONE)" not in connections
+    assert "CSQV406I" in mqsc(in_doubt, "DISPLAY THREAD(OTHER) TYPE(INDOUBT)")[1]
+    assert "CSQV406I" in mqsc(in_doubt, "DISPLAY THREAD(*) TYPE(INDOUBT)", "QM2")[1]
+
+
+@pytest.mark.parametrize(
+    ("action", "answer", "expected"), [("COMMIT", "CSQV414I", [XID]), ("BACKOUT", "CSQV415I", [])]
+)
+def test_an_operator_ends_it_by_its_nid(in_doubt: TestGroup, action: str, answer: str, expected: list[bytes]) -> None:
+    nid = nid_of(in_doubt)
+    prepare(in_doubt, b"stays")
+    status, output = mqsc(in_doubt, f"RESOLVE INDOUBT(*) ACTION({action}) NID({nid})")
+    assert (status, f"{answer}: Thread NID({nid})" in output) == (0, True), output
+    assert found(in_doubt) == expected
+    assert [unit.xid for unit in in_doubt.connect().recover()] == [b"stays"]
+
+
+def test_an_operator_ends_all_of_them(in_doubt: TestGroup) -> None:
+    prepare(in_doubt, b"second")
+    prepare(in_doubt, b"another manager's", "QM2")
+    status, output = mqsc(in_doubt, "RESOLVE INDOUBT(*) ACTION(COMMIT) NID(*)")
+    assert (status, output.count("CSQV414I")) == (0, 2), output
+    assert found(in_doubt) == [XID, b"second"]
+
+
+def test_a_peer_ends_those_of_a_manager_that_is_not_running(in_doubt: TestGroup) -> None:
+    fail(in_doubt, "QM1")
+    status, output = mqsc(in_doubt, "DISPLAY THREAD(*) TYPE(INDOUBT) QMNAME(QM1)", "QM2")
+    assert (status, "CSQV436I: INDOUBT threads for QM1" in output) == (0, True), output
+    status, output = mqsc(in_doubt, "RESOLVE INDOUBT(*) ACTION(COMMIT) NID(*) QMNAME(QM1)", "QM2")
+    assert (status, "CSQV414I" in output) == (0, True), output
+    assert found(in_doubt) == [XID]
+
+
+@pytest.mark.parametrize(
+    "command", ["RESOLVE INDOUBT(*) ACTION(COMMIT) NID(*) QMNAME(QM1)", "DISPLAY THREAD(*) TYPE(INDOUBT) QMNAME(QM1)"]
+)
+def test_a_peer_is_refused_those_of_a_manager_that_runs(in_doubt: TestGroup, command: str) -> None:
+    status, output = mqsc(in_doubt, command, "QM2")
+    assert status == 10
+    assert "CSQV435I" in output
+    assert "QM1 is running: give the command there" in output
+    assert found(in_doubt) == []
+    assert nid_of(in_doubt)
+
+
+@pytest.mark.parametrize(
+    ("command", "status", "answer"),
+    [
+        ("RESOLVE INDOUBT(*) ACTION(COMMIT) NID(QM1.0)", 10, "no such thread of QM1 is in doubt"),
+        ("RES IND(OTHER) ACTION(COMMIT) NID(*)", 10, "no such thread of QM1 is in doubt"),
+        ("RESOLVE INDOUBT(*) ACTION(COMMIT) NID(*) QMNAME(QM9)", 10, "there is no queue manager QM9"),
+        ("RESOLVE INDOUBT(*) ACTION(COMMIT)", 10, "ACTION(COMMIT|BACKOUT) and NID(*|nid, ...)"),
+        ("RESOLVE INDOUBT(*) NID(*)", 10, "ACTION(COMMIT|BACKOUT) and NID(*|nid, ...)"),
+        ("RESOLVE INDOUBT(*) ACTION(FORGET) NID(*)", 10, "ACTION(COMMIT|BACKOUT)"),
+        ("RESOLVE INDOUBT(*) ACTION(COMMIT) NID(*) FORCE", 10, "QMNAME or CMDSCOPE"),
+    ],
+)
+def test_what_cannot_be_done_is_one_clear_answer(in_doubt: TestGroup, command: str, status: int, answer: str) -> None:
+    ended, output = mqsc(in_doubt, command)
+    assert (ended, answer in output) == (status, True), output
+    assert nid_of(in_doubt)
