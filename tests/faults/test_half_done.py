@@ -149,7 +149,7 @@ def test_a_connection_does_not_leave_with_work_that_it_does_not_know_of(
     def fail(*_: object) -> None:
         raise ValueError("not a record")
 
-    monkeypatch.setattr("sharedq.message.record_body", fail)
+    monkeypatch.setattr("sharedq.getting.decode", fail)
     with pytest.raises(ValueError, match="not a record"):
         queue.get(GetOption.SYNCPOINT)
     monkeypatch.undo()
