@@ -76,7 +76,8 @@ class DeathWatch:
                         return
                     if key.fileobj is self._socket:
                         self._hear(selector)
-                    else:
+                    elif self._watched.get(key.data.pid) is key.data:
+                        # Else it has just said that it ends, and its end was seen in the same moment.
                         self._has_died(selector, key.data)
 
     def _close_sockets(self) -> None:

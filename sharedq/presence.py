@@ -32,6 +32,6 @@ def tell_presence(address: bytes, what: bytes, token: str) -> None:
     family = getattr(socket, "AF_UNIX", None)
     if family is None:
         return
-    with socket.socket(family, socket.SOCK_DGRAM) as sender, contextlib.suppress(OSError):
+    with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as sender:
         sender.settimeout(_TIMEOUT_S)
         sender.sendto(what + token.encode(), address)

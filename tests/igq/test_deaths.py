@@ -42,7 +42,9 @@ class Forked:
                 for what, token in messages:
                     tell_presence(ADDRESS, what, token)
                 os.write(said, b"said")
-                os.read(ends, 1)
+                goodbye = os.read(ends, 100)
+                if goodbye:
+                    tell_presence(ADDRESS, ENDS, goodbye.decode())
             finally:
                 os._exit(0)
         os.close(said)
@@ -56,6 +58,10 @@ class Forked:
     def end(self) -> None:
         os.close(self._end)
         self._end = -1
+        self._reap()
+
+    def end_with_goodbye(self, token: str) -> None:
+        os.write(self._end, token.encode())
         self._reap()
 
     def _reap(self) -> None:
@@ -106,6 +112,30 @@ def test_what_has_ended_in_good_order_is_not_told(deaths: Deaths) -> None:
     ended.kill()
     other.kill()
     assert told_behind(deaths) == [("QM7.1.6", other.pid)]
+
+
+def test_a_goodbye_and_the_end_may_be_seen_in_one_moment() -> None:
+    told: Deaths = queue.SimpleQueue()
+    is_slow, go_on = threading.Event(), threading.Event()
+
+    def on_death(*who: Any) -> None:
+        told.put(who)
+        is_slow.set()
+        go_on.wait()
+
+    watch = DeathWatch("QM7.1", on_death)
+    try:
+        leaving = Forked((BEGINS, "QM7.1.4"))
+        Forked((BEGINS, "QM7.1.5")).kill()
+        assert is_slow.wait(60)
+        leaving.end_with_goodbye("QM7.1.4")
+        go_on.set()
+        assert told.get(timeout=60)[0] == "QM7.1.5"
+        told_since = told_behind(told)
+        assert told_since in ([], [("QM7.1.4", leaving.pid)])
+    finally:
+        go_on.set()
+        watch.close()
 
 
 def test_nobody_can_speak_for_another_process(deaths: Deaths) -> None:
