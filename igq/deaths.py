@@ -70,15 +70,17 @@ class DeathWatch:
             while True:
                 for key, _ in selector.select():
                     if key.fileobj is self._ends:
-                        for watched in self._watched.values():
-                            os.close(watched.pidfd)
+                        for each in self._watched.values():
+                            os.close(each.pidfd)
                         self._close_sockets()
                         return
                     if key.fileobj is self._socket:
                         self._hear(selector)
-                    elif self._watched.get(key.data.pid) is key.data:
-                        # Else it has just said that it ends, and its end was seen in the same moment.
-                        self._has_died(selector, key.data)
+                        continue
+                    watched: _Watched = key.data
+                    # Else it has just said that it ends, and its end was seen in the same moment.
+                    if self._watched.get(watched.pid) is watched:
+                        self._has_died(selector, watched)
 
     def _close_sockets(self) -> None:
         for each in (self._socket, self._ends, self._end):
