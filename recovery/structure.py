@@ -34,7 +34,6 @@ _COMMITTING = b"C"
 _PREPARED = b"="
 
 
-
 def shut_out(connection: Connection, access: StructureAccess, target: Target, claimed_ms: int) -> None:
     """Nobody under *target* changes this structure any more, or enters it.
 
