@@ -34,6 +34,11 @@ class WaitForPuts:
 
 
 @dataclass(frozen=True, slots=True)
+class WaitForPutter:
+    """Wait until the victim's putter has committed messages, more than it had before, or has put all it had."""
+
+
+@dataclass(frozen=True, slots=True)
 class Draw:
     """Draw another victim, for what happens from here on."""
 
@@ -187,6 +192,7 @@ Step = (
     StartGroup
     | StartLoad
     | WaitForPuts
+    | WaitForPutter
     | Draw
     | Hold
     | Release

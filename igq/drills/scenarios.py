@@ -30,6 +30,7 @@ from igq.drills.scenario import (
     WaitForAgent,
     WaitForBacklog,
     WaitForPuts,
+    WaitForPutter,
     WaitForRecoverer,
     WaitForRefusal,
     WaitForRetry,
@@ -44,7 +45,13 @@ _BULK = 30_000
 _OBJECT_CHANGED = int(MQRC.OBJECT_CHANGED)
 _STORAGE_MEDIUM_FULL = int(MQRC.STORAGE_MEDIUM_FULL)
 
-_TOGGLED: tuple[Step, ...] = (AlterIgq("DISABLED"), WaitForRefusal(_OBJECT_CHANGED), AlterIgq("ENABLED"))
+# A putter that has not opened its queue (yet, or again) would find no way to the other managers, and wait for one.
+_TOGGLED: tuple[Step, ...] = (
+    WaitForPutter(),
+    AlterIgq("DISABLED"),
+    WaitForRefusal(_OBJECT_CHANGED),
+    AlterIgq("ENABLED"),
+)
 
 _ALL = (
     Scenario(

@@ -12,7 +12,7 @@ from igq.drills import scenario as steps
 from igq.drills.bulk import Bulk
 from igq.drills.scenario import Step, Who
 from igq.errors import CommandError
-from igq.load.children import Child
+from igq.load.children import PUTTER, Child
 from igq.load.departures import QMGRS
 from igq.load.scene import Scene
 from igq.load.view import agent_state, working_agent
@@ -81,6 +81,17 @@ class Stage:
     @do.register
     def _(self, step: steps.WaitForPuts) -> None:
         wait_for_puts(self._scene, int(self._messages * step.part))
+
+    @do.register
+    def _(self, _step: steps.WaitForPutter) -> None:
+        scene = self._scene
+        (putter,) = (each for each in scene.programs.values() if each.qmgr == self.victim and each.kind == PUTTER)
+        before = putter.progress.get("put", 0)
+        scene.watch.wait(
+            lambda: putter.progress.get("put", 0) > before or putter.name in scene.watch.finished,
+            f"the putter of {self.victim} to go on",
+            _RETRY_TIMEOUT_S,
+        )
 
     @do.register
     def _(self, _step: steps.Draw) -> None:
