@@ -140,8 +140,13 @@ def test_a_conventional_transmission_queue_is_served_and_goes_on_after_kills(she
         os.kill(agent_of(first, n + 1), signal.SIGKILL)
         first.wait_for("CSQM067E", n + 1)
         first.wait_for("CSQX500I", n + 2)
-    (mover,) = shell.manager("QM1")["agent"]["movers"]
-    assert (mover["queue"], mover["state"], mover["next_retry_s"]) == ("QM2", "RUNNING", None)
+
+    def movers() -> list[tuple[str, str, float | None]]:
+        found = shell.manager("QM1")["agent"]["movers"]
+        return [(mover["queue"], mover["state"], mover["next_retry_s"]) for mover in found]
+
+    # Logged at once, reported at intervals.
+    until(lambda: movers() == [("QM2", "RUNNING", None)], "the mover is reported to be running", pause_s=0.1)
 
 
 def test_an_alter_of_igq_that_was_cut_off_is_completed_by_the_manager(

@@ -111,7 +111,7 @@ def test_status_is_one_object_of_the_documented_shape(group: Shell) -> None:
     assert {"name", "state", "pid", "incarnation", "igq", "agent"} <= set(manager)
     assert set(manager["agent"]) == {
         *("state", "pid", "short_retries", "long_retries", "next_retry_s"),
-        *("restarts", "delivered", "last_error"),
+        *("restarts", "delivered", "last_error", "movers"),
     }
     assert [(each["name"], each["state"]) for each in status["managers"]] == [("QM1", "RUNNING"), ("QM2", "RUNNING")]
     assert "QM1" in group.out("status")
