@@ -11,6 +11,7 @@ import pytest
 
 import sharedq
 from config.loading import load_settings
+from igq.agent.movers import LOOK_S
 from sharedq.group import Group
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption
 from sharedq.objects.repository import Repository
@@ -248,6 +249,10 @@ def test_an_idle_manager_and_its_agent_cost_at_most_five_commands_a_second(tmp_p
             keys = group.structure(f"@{name}").queue("SYSTEM.QSG.TRANSMIT.QUEUE")
             while not client.zcard(keys.waiters):
                 client.blpop(["nobody"], timeout=0.1)
+        # Until each agent's movers have looked once more: a member that came later defined its queues meanwhile.
+        seen_s = now_s() + LOOK_S + 1
+        while now_s() < seen_s:
+            client.blpop(["nobody"], timeout=1)
         before, started_s = calls(), now_s()
         for _ in range(5):
             # Shorter than the client waits for any reply.
