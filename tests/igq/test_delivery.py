@@ -2,88 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from igq.agent.deliver import Deliverer
-from igq.agent.pulse import Pulse
 from igq.agent.retry import Trouble
-from igq.agent.transmit_queue import Moved, TransmitQueue
+from igq.agent.transmit_queue import TransmitQueue
 from sharedq import putting
-from sharedq.api import QueueManagerConnection
-from sharedq.message import Message
 from sharedq.mqi import wire
-from sharedq.mqi.constants import MQRC, Feedback, Format, GetOption, MsgType, OpenOption, Report
-from sharedq.mqi.errors import NoMsgAvailable
+from sharedq.mqi.constants import MQRC, Feedback, Format, MsgType, OpenOption, Report
 from sharedq.mqi.headers import MQXQH
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.definitions import QueueAlias, QueueRemote
 from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.system import SYSTEM_DEAD_LETTER_QUEUE
+from tests.support.agents import AgentOfQM2, Put, bodies, drain
 from tests.support.members import TestGroup
-
-Put = Callable[..., MQMD]
-
-
-class AgentOfQM2:
-    """The parts of QM2's agent, run step by step."""
-
-    def __init__(self, group: TestGroup) -> None:
-        self.group = group
-        self.said: list[str] = []
-        self.pulse = Pulse()
-        self.connection = group.connect("QM2").connection
-        self.queue = TransmitQueue(self.connection)
-        self.deliverer = Deliverer(
-            self.connection, lambda message_id, _: self.said.append(message_id), SYSTEM_QSG_TRANSMIT_QUEUE, self.pulse
-        )
-
-    def move(self) -> Moved:
-        """Move until nothing more can be moved."""
-        while True:
-            moved = self.queue.move()
-            if moved.is_stuck or not moved.left:
-                return moved
-
-    def deliver(self) -> int:
-        """Move, then deliver what is left by puts."""
-        return self.deliverer.deliver(self.queue.take()) if self.move().is_stuck else 0
-
-
-@pytest.fixture
-def agent(group: TestGroup) -> AgentOfQM2:
-    group.add_member("QM2")
-    group.repository("QM1").alter_qmgr("QM1", {"igq": "ENABLED"})
-    group.repository("QM2").alter_qmgr("QM2", {"dead_letter_queue": SYSTEM_DEAD_LETTER_QUEUE})
-    return AgentOfQM2(group)
-
-
-@pytest.fixture
-def put(agent: AgentOfQM2) -> Put:
-    """Puts from QM1 to a queue of QM2."""
-    sender = agent.group.connect("QM1")
-
-    def put_one(queue: str, body: bytes, **fields: object) -> MQMD:
-        values: dict[str, object] = {"persistence": 1, "priority": 0} | fields
-        return sender.put1(queue, body, MQMD(**values), qmgr_name="QM2")  # type: ignore[arg-type]
-
-    return put_one
-
-
-def drain(connection: QueueManagerConnection, queue: str) -> list[Message]:
-    found: list[Message] = []
-    with connection.open(queue, OpenOption.INPUT_SHARED) as source:
-        while True:
-            try:
-                found.append(source.get(GetOption.NO_SYNCPOINT))
-            except NoMsgAvailable:
-                return found
-
-
-def bodies(group: TestGroup, queue: str, qmgr: str = "QM2") -> list[bytes]:
-    return [message.body for message in drain(group.connect(qmgr), queue)]
 
 
 def test_messages_for_private_queues_move_in_the_order_they_were_put(

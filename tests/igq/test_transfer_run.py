@@ -1,0 +1,120 @@
+"""A run of plain messages hops as one, and must end as it does message by message."""
+
+from __future__ import annotations
+
+import pytest
+
+from sharedq.mqi.constants import MatchOption, OpenOption
+from sharedq.mqi.limits import PRIORITY_AS_Q_DEF
+from sharedq.mqi.structures import MQMD
+from tests.support.agents import AgentOfQM2, Put, bodies, drain
+from tests.support.members import TestGroup
+
+#: Shorter than what the transmission queue takes: each message must be measured, so none goes in a run.
+MEASURED = {"max_msg_length": 1000}
+
+
+def runs(group: TestGroup) -> int:
+    """Runs moved so far: nothing else that an agent does removes by rank."""
+    return int(group.group.client().info("commandstats").get("cmdstat_zremrangebyrank", {"calls": 0})["calls"])
+
+
+def define(group: TestGroup, put: Put, agent: AgentOfQM2, **attributes: object) -> None:
+    """Two queues that differ in how messages reach them; one that an agent has delivered to knows its number."""
+    for name, way in (("RUN", {}), ("ONE", MEASURED)):
+        group.define_private("QM2", name, **attributes, **way)
+        put(name, b"first")
+        agent.move()
+        assert bodies(group, name) == [b"first"]
+
+
+@pytest.mark.parametrize("priorities", [[4] * 7, [4, 4, 9, 0, 4, 9], [PRIORITY_AS_Q_DEF] * 3])
+@pytest.mark.parametrize("sequence", ["PRIORITY", "FIFO"])
+def test_both_ways_end_in_the_same_place(
+    group: TestGroup,
+    agent: AgentOfQM2,
+    put: Put,
+    priorities: list[int],
+    sequence: str,
+) -> None:
+    define(group, put, agent, msg_delivery_sequence=sequence, def_priority=3)
+    before, found = runs(group), {}
+    for name in ("ONE", "RUN"):
+        there = group.connect("QM2").open(name, OpenOption.OUTPUT)
+        there.put(b"was there", MQMD(priority=4))
+        sent = [put(name, b"%d" % n, priority=priority).msg_id for n, priority in enumerate(priorities)]
+        agent.move()
+        there.put(b"came later", MQMD(priority=4))
+        keys = group.group.structure("@QM2").queue(name)
+        scores = [score for _, score in group.group.client().zrange(keys.available, 0, -1, withscores=True)]
+        assert scores == sorted(set(scores))
+        messages = drain(group.connect("QM2"), name)
+        assert sorted(message.md.msg_id for message in messages if message.body.isdigit()) == sorted(sent)
+        found[name] = [(message.body, message.md.priority, message.md.backout_count) for message in messages]
+
+    assert found["RUN"] == found["ONE"]
+    assert runs(group) - before == int(len(set(priorities)) == 1)
+
+
+def test_a_message_that_came_in_a_run_is_found_by_its_msg_id(
+    group: TestGroup,
+    agent: AgentOfQM2,
+    put: Put,
+) -> None:
+    define(group, put, agent)
+    sent = [put("RUN", b"%d" % n) for n in range(5)]
+    before = runs(group)
+    agent.move()
+
+    with group.connect("QM2").open("RUN", OpenOption.INPUT_SHARED) as queue:
+        wanted = MQMD(msg_id=sent[3].msg_id)
+        assert queue.get(match=wanted, match_options=MatchOption.MATCH_MSG_ID).body == b"3"
+    assert runs(group) == before + 1
+
+
+def test_a_run_that_the_queue_has_no_room_for_goes_as_far_as_there_is_room(
+    group: TestGroup,
+    agent: AgentOfQM2,
+    put: Put,
+) -> None:
+    define(group, put, agent, max_depth=3)
+    for n in range(5):
+        put("RUN", b"%d" % n)
+    before = runs(group)
+
+    assert (agent.move().is_stuck, runs(group)) == (True, before)
+    assert bodies(group, "RUN") == [b"0", b"1", b"2"]
+
+
+@pytest.mark.parametrize("other", ["another queue", "a CorrelId", "an expiry"])
+def test_a_batch_that_is_not_all_plain_for_one_queue_is_no_run(
+    group: TestGroup,
+    agent: AgentOfQM2,
+    put: Put,
+    other: str,
+) -> None:
+    define(group, put, agent)
+    put("RUN", b"0")
+    if other == "another queue":
+        put("ONE", b"other")
+    else:
+        put("RUN", b"other", **({"correl_id": b"c" * 24} if other == "a CorrelId" else {"expiry": 10_000}))
+    put("RUN", b"1")
+    before = runs(group)
+
+    assert (agent.move().left, runs(group)) == (0, before)
+    assert [body for body in bodies(group, "RUN") if body != b"other"] == [b"0", b"1"]
+
+
+def test_a_run_is_journaled_message_by_message(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:
+    define(group, put, agent)
+    for n in range(3):
+        put("RUN", b"%d" % n)
+    keys = group.group.structure("@QM2")
+    ids = group.group.client().zrange(keys.queue("SYSTEM.QSG.TRANSMIT.QUEUE").available, 0, -1)
+    agent.move()
+
+    (event,) = (
+        fields for _, fields in group.group.client().xrevrange(keys.journal, count=1) if fields[b"e"] == b"transfer"
+    )
+    assert (event[b"t"], event[b"i"].split()) == (b"RUN", ids)
