@@ -1,21 +1,20 @@
-"""``python -m bench.hopper URL``: what an agent does, with streams: fifty a time from one stream to another."""
+"""``python -m bench.hopper URL streams|redis-py SOURCE TARGET``: what an agent does, with streams, fifty a time."""
 
 from __future__ import annotations
 
 import sys
 
-from bench.lines.single import SOURCE, TARGET
-from bench.streams import ThinStreams
+from bench.streams import PlainStreams, Streams, ThinStreams
 
 BATCH = 50
 
 
-def main(url: str) -> None:
+def main(url: str, how: str, source: str, target: str) -> None:
     """Move messages until this process is ended."""
-    streams = ThinStreams(url)
+    streams: Streams = ThinStreams(url) if how == "streams" else PlainStreams(url)
     while True:
-        streams.pass_on(SOURCE, TARGET, streams.read(SOURCE, BATCH, block_ms=0))
+        streams.pass_on(source, target, streams.read(source, BATCH, block_ms=0))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])
