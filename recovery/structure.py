@@ -11,7 +11,8 @@ from itertools import islice
 
 from recovery.remains import fields_under, needless_fences
 from recovery.target import Target
-from sharedq.connection import Connection, end_unit_call
+from sharedq.connection import Connection
+from sharedq.ending import end_unit_call
 from sharedq.handle import StructureAccess
 from sharedq.in_doubt import OnChunk, set_apart
 from sharedq.keys import StructureKeys, private_structure

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from sharedq.context import default_appl_name
@@ -19,15 +19,13 @@ from sharedq.mqi.limits import DEFAULT_CCSID
 from sharedq.owner import Process, release_process
 from sharedq.put_status import PutStatus
 from sharedq.turns import Turns
-from sharedq.unit_of_work import CHUNK_MESSAGES, UnitOfWork
+from sharedq.unit_of_work import UnitOfWork
 
 if TYPE_CHECKING:
-    from sharedq.put_later import PendingPuts, Sending
+    from sharedq.put_later import PendingPuts
 
 ScriptCall = tuple[str, Sequence[str], Sequence[Argument]]
 
-#: A backout that undoes everything.
-NOTHING_SKIPPED = ("", 0)
 #: MAXUMSGS and MAXHANDS of a manager whose attributes nobody has written yet.
 DEFAULT_MAX_UNCOMMITTED, DEFAULT_MAX_HANDLES = 10_000, 256
 
@@ -68,7 +66,8 @@ class Connection:
         self._is_internal = is_internal
         self._link: Link = group.new_link()
         self._accesses: dict[str, StructureAccess] = {}
-        self._to_forget: list[str] = []
+        #: Units of work whose decision every structure has applied: the record of it can go.
+        self.to_forget: list[str] = []
         self._next_handle = 0
         self._is_ended = False
         self._is_left_to_group = False
@@ -199,152 +198,16 @@ class Connection:
     # -- unit of work --------------------------------------------------------------------------------------------
 
     def commit(self, *, and_then: ScriptCall | None = None, of: Handle | None = None) -> Reply:
-        """MQCMIT: make the unit of work's puts available and its gets final.
+        """MQCMIT: see ``sharedq.ending.commit``."""
+        from sharedq.ending import commit
 
-        Args:
-            and_then: a get under syncpoint through the handle *of*, for the unit of work that follows. It leaves in
-                the same write where one call commits everything, in the structure of *of*; else after the commit.
+        return commit(self, and_then=and_then, of=of)
 
-        Returns:
-            The reply to *and_then*.
+    def backout(self, *, by_program: bool = False) -> None:
+        """MQBACK: see ``sharedq.ending.backout``."""
+        from sharedq.ending import backout
 
-        Raises:
-            MQIError: 2003 an asynchronous put of it had failed, everything is backed out; 2009 unknown.
-        """
-        from sharedq.put_later import commit_at_once_call, pending_calls, send_pending
-
-        self._back_out_failed_puts()
-        at_once = commit_at_once_call(self, is_followed=and_then is not None) if self.pending else None
-        if at_once is not None:
-            structure = self.pending[0].handle.structure.keys.name
-            return self._commit_one(structure, [at_once], None, and_then, of)
-        if and_then is not None and of is not None and self._may_commit_within(and_then, of):
-            return self._commit_within(and_then, of)
-        by_structure = pending_calls(self)
-        parts = self.unit.parts
-        if len(parts) == 1:
-            (structure,) = parts
-            end = self._end_call("commit", structure, expected=parts[structure].operations)
-            return self._commit_one(structure, by_structure.get(structure, []), end, and_then, of)
-        send_pending(self, by_structure)
-        self._back_out_failed_puts()
-        if parts:
-            self._commit_everywhere()
-        return None if and_then is None else self.call(*and_then)
-
-    def _may_commit_within(self, get: ScriptCall, handle: Handle) -> bool:
-        """Whether the unit of work is nothing but gets of plain messages in the structure of *handle*, few enough."""
-        if self.pending or len(self.unit.parts) != 1 or get[0] != "structure/get":
-            return False
-        part = self.unit.parts.get(handle.structure.keys.name)
-        return part is not None and part.is_only_gets and self.unit.messages <= part.chunk
-
-    def _commit_within(self, get: ScriptCall, handle: Handle) -> Reply:
-        """Commit in the script that makes the next get; its reply."""
-        from sharedq.get_calls import with_commit
-
-        reply = self.call(*with_commit(get, handle.structure.keys, self.unit))
-        if reply[0] == MQRC.BACKED_OUT:
-            self._lose_unit("an operation is missing")
-        self.unit.begin_next()
-        return reply
-
-    def _lose_unit(self, why: str) -> NoReturn:
-        self.backout()
-        raise error_for(MQRC.BACKED_OUT, "MQCMIT", self.qmgr_name, why)
-
-    def _commit_one(
-        self,
-        structure: str,
-        sendings: list[Sending],
-        end: ScriptCall | None,
-        and_then: ScriptCall | None,
-        of: Handle | None,
-    ) -> Reply:
-        """Commit in the one structure that the unit of work touches: by *end*, or else by what sends its puts."""
-        from sharedq.put_later import note_replies
-
-        calls = [sending.call for sending in sendings] + ([end] if end else [])
-        part = self.unit.parts.get(structure)
-        chunk = CHUNK_MESSAGES if part is None else part.chunk
-        # Behind the first chunk of a large unit of work, a get would be taken for a part of it.
-        rides = (
-            and_then is not None
-            and of is not None
-            and of.structure.keys.name == structure
-            and self.unit.messages <= chunk
-        )
-        replies = self.call_many([*calls, and_then] if rides and and_then is not None else calls)
-        # Not before: a commit that Redis refused as a whole (2192) can be tried again.
-        self.pending.clear()
-        note_replies(self, sendings, replies[: len(sendings)])
-        decided = replies[len(calls) - 1]
-        if decided[0]:
-            self._lose_unit(f"an asynchronous put failed: {decided[0]}")
-        if structure in self.unit.parts:
-            self._finish_decided(structure, decided)
-        self.unit.begin_next()
-        if rides:
-            return replies[-1]
-        return None if and_then is None else self.call(*and_then)
-
-    def _back_out_failed_puts(self) -> None:
-        if self.put_failure is not None:
-            failure, self.put_failure = self.put_failure, None
-            self.backout()
-            raise error_for(MQRC.BACKED_OUT, "MQCMIT", self.qmgr_name, str(failure)) from failure
-
-    def _commit_everywhere(self) -> None:
-        """Several structures: one decision in the administration structure, then each applies it."""
-        keys, unit = self.group.keys, self.unit
-        decide: ScriptCall = (
-            "admin/decide",
-            [keys.fence, keys.decisions],
-            (*self.owner_arguments(), unit.id, " ".join(unit.parts)),
-        )
-        decided = self.settle(decide, lambda structure: self._finish_decided(structure, None))
-        if decided[0]:
-            raise self.error(decided[0], "MQCMIT")
-
-    def settle(self, decide: ScriptCall, apply: Callable[[str], None]) -> Reply:
-        """Write a decision about the unit of work, have each of its structures apply that, and begin the next one.
-
-        Returns:
-            The reply to *decide*. Where it begins with a number other than 0 nothing is decided, and nothing done.
-        """
-        unit = self.unit
-        forget: list[ScriptCall] = []
-        if self._to_forget:
-            forget = [("admin/forget", [self.group.keys.decisions], self._to_forget)]
-        decided, *forgotten = self.call_many([decide, *forget])
-        if all(not reply[0] for reply in forgotten):
-            self._to_forget = []
-        if decided[0]:
-            return decided
-        for structure in unit.parts:
-            apply(structure)
-        # Only now: as long as a structure has not applied it, whoever recovers us must find the decision.
-        self._to_forget.append(unit.id)
-        unit.begin_next()
-        return decided
-
-    def send_outstanding(self) -> None:
-        """Send the buffered puts, so that everything the unit of work did is recorded where it was done.
-
-        Raises:
-            MQIError: 2003 one of its asynchronous puts had failed, everything is backed out; 2009 unknown.
-        """
-        from sharedq.put_later import flush_pending
-
-        flush_pending(self)
-        self._back_out_failed_puts()
-
-    def _finish_decided(self, structure: str, reply: Reply) -> None:
-        """Apply what is decided. Where that cannot be done now the group does it, and this connection is over."""
-        try:
-            self._end_part("commit", structure, reply)
-        except MQIError as error:
-            self.leave_to_group("committed", structure, error)
+        backout(self, by_program=by_program)
 
     def leave_to_group(self, what: str, structure: str, error: MQIError) -> NoReturn:
         """What is decided (*what*) cannot be applied in *structure* now: the recovery of this connection does it."""
@@ -352,53 +215,6 @@ class Connection:
         self.break_off()
         detail = f"{what}, but {structure} could not be told ({error}): the group completes it"
         raise error_for(MQRC.CONNECTION_BROKEN, "MQCMIT", self.qmgr_name, detail) from error
-
-    def backout(self, *, by_program: bool = False) -> None:
-        """MQBACK: undo the unit of work. Puts vanish, gets return to their places.
-
-        Args:
-            by_program: the program itself calls MQBACK: a message that it got with MQGMO_MARK_SKIP_BACKOUT stays got,
-                in the unit of work that follows. Else everything is undone.
-
-        Raises:
-            MQIError: 2009 unknown; the group backs it out.
-        """
-        self.pending.clear()
-        self.put_failure = None
-        marked = self.unit.marked if by_program else None
-        self.unit.marked = marked
-        for structure in self.unit.parts:
-            self._end_part("backout", structure, None)
-        self.unit.restore_order()
-        self.unit.begin_next()
-        if marked:
-            structure, queue, messages, operations, has_members = marked
-            self.unit.add(structure, queue, messages, operations=operations, has_members=has_members)
-
-    def _end_part(self, how: str, structure: str, reply: Reply) -> None:
-        """Call until a structure has applied its part of the unit of work, chunk by chunk."""
-        while reply is None or reply[1]:  # operations left
-            name, keys, args = self._end_call(how, structure, expected=-1)
-            reply = self.checked_call(name, keys, args)
-
-    def _end_call(self, how: str, structure: str, *, expected: int) -> ScriptCall:
-        access, part, marked = self._accesses[structure], self.unit.parts[structure], self.unit.marked
-        skip = NOTHING_SKIPPED
-        if marked and marked.structure == structure:
-            skip = (self.unit.next_id, marked.operations)
-        return end_unit_call(
-            access,
-            how,
-            self.token,
-            self.token,
-            self.unit.id,
-            list(part.queues),
-            expected,
-            self.group.journal_max,
-            has_members=part.has_members,
-            chunk=part.chunk,
-            skip=skip,
-        )
 
     # -- life ----------------------------------------------------------------------------------------------------
 
@@ -478,8 +294,8 @@ class Connection:
                 [self.token],
             )
         admin = self.group.keys
-        if self._to_forget:
-            self.call("admin/forget", [admin.decisions], self._to_forget)
+        if self.to_forget:
+            self.call("admin/forget", [admin.decisions], self.to_forget)
         reply = self.call("admin/disconnect", [admin.owners, admin.tags], [self.token, self.tag])
         self._is_ended = True
         self._drop()
@@ -509,49 +325,3 @@ class Connection:
         self.process.discard(self)
         if not self._is_internal:
             release_process(self.process)
-
-
-def end_unit_call(
-    access: StructureAccess,
-    how: str,
-    caller: str,
-    owner: str,
-    unit_id: str,
-    queues: Sequence[str],
-    expected: int,
-    journal_max: str,
-    *,
-    has_members: bool = True,
-    chunk: int = CHUNK_MESSAGES,
-    skip: tuple[str, int] = NOTHING_SKIPPED,
-    is_prepared: bool = False,
-) -> ScriptCall:
-    """The script call that commits or backs out (*how*) the next chunk of *owner*'s unit of work.
-
-    Args:
-        has_members: members of groups, or segments, may be among its messages.
-        chunk: messages, at most.
-        skip: what a backout by the program leaves got: the unit of work where that goes on, and how many operations.
-        is_prepared: the unit of work stands under its own id; *owner* is the caller, since nobody else owns it.
-    """
-    keys = access.keys
-    script_keys = [
-        keys.owners,
-        keys.dead,
-        keys.unit_of_work + (unit_id if is_prepared else owner),
-        keys.messages,
-        keys.expiry,
-        keys.wake,
-        keys.journal,
-    ]
-    for name in queues:
-        queue = keys.queue(name)
-        script_keys += [queue.queue, queue.available, queue.index, queue.waiters]
-        if has_members:
-            script_keys += [queue.groups, queue.members]
-    condition = [expected] if how == "commit" else skip
-    return (
-        f"structure/{how}",
-        script_keys,
-        [caller, owner, unit_id, *condition, chunk, journal_max, *queues],
-    )

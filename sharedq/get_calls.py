@@ -5,7 +5,7 @@ from __future__ import annotations
 from sharedq.connection import Connection, ScriptCall
 from sharedq.handle import Handle
 from sharedq.keys import StructureKeys
-from sharedq.link import Argument
+from sharedq.link import Argument, Reply
 from sharedq.mqi.constants import GetOption, OpenOption
 from sharedq.selection import ANY, Selection
 from sharedq.unit_of_work import UnitOfWork
@@ -19,6 +19,9 @@ _MARK_SKIP_BACKOUT = int(GetOption.MARK_SKIP_BACKOUT)
 _ACCEPT_TRUNCATED = int(GetOption.ACCEPT_TRUNCATED_MSG)
 _LOCK = int(GetOption.LOCK)
 _CO_OP = int(OpenOption.CO_OP)
+#: Where structure/get has these among its keys and arguments.
+_QUEUE, _AVAILABLE = 2, 3
+_NAME, _VERSION, _COUNT, _UNIT, _LENGTH = 1, 2, 3, 4, 6
 #: Where structure/get has the waiter among its arguments, and what stands there where it ends a unit of work first.
 _WAITER, _COMMIT_FIRST = 9, b"+"
 #: Letters of structure/get_grouped.
@@ -79,6 +82,24 @@ def with_commit(get: ScriptCall, structure: StructureKeys, unit: UnitOfWork) -> 
     # The selection's place in the arguments is free: a get behind a commit takes any message.
     ended: tuple[Argument, ...] = (unit.id, part.operations, *part.queues)
     return name, (*keys, *queues), (*args[:_WAITER], _COMMIT_FIRST, *args[_WAITER + 1 :], *ended)
+
+
+def may_ride(get: ScriptCall, handle: Handle, structure: str) -> bool:
+    """Whether structure/commit_put of *structure* may make the call *get*: for one message, under syncpoint."""
+    return (
+        handle.rides and get[0] == "structure/get" and get[2][_COUNT] == 1 and handle.structure.keys.name == structure
+    )
+
+
+def is_plain(reply: Reply) -> bool:
+    """Whether structure/get, or a get that rode along, found only plain messages."""
+    return not reply[0] and type(reply[2]) is bytes and b"x" not in reply[2]
+
+
+def riding(get: ScriptCall) -> tuple[tuple[str, ...], tuple[Argument, ...]]:
+    """What structure/commit_put is told of a get that rides along: keys, arguments."""
+    _, keys, args = get
+    return (keys[_QUEUE], keys[_AVAILABLE]), (args[_NAME], args[_VERSION], args[_UNIT], args[_LENGTH])
 
 
 def grouped_call(

@@ -82,6 +82,8 @@ class Handle:
     is_temporary: bool = False
     #: How messages go that are too long for the shared transmission queue, once there was one.
     other_way: Handle | None = None
+    #: A get through it may ride along with the commit before it: the last message was a plain one.
+    rides: bool = True
     cursor: BrowseCursor = field(default_factory=BrowseCursor)
     #: What is retained of groups and segments; replaced, never changed.
     order: HandleOrder = UNUSED

@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sharedq.connection import Connection, ScriptCall, end_unit_call
+from sharedq.connection import Connection, ScriptCall
+from sharedq.ending import end_unit_call, send_outstanding, settle
 from sharedq.group import Group
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
@@ -87,7 +88,7 @@ def prepare(connection: Connection, xid: bytes) -> int:
             `prepared_units` tells it, once the group has recovered this connection.
     """
     _check(xid)
-    connection.send_outstanding()
+    send_outstanding(connection)
     unit, keys = connection.unit, connection.group.keys
     if not unit.is_active:
         return 0
@@ -118,7 +119,7 @@ def prepare(connection: Connection, xid: bytes) -> int:
         except MQIError as error:
             connection.leave_to_group("prepared", structure, error)
 
-    decided = connection.settle(decide, apply)
+    decided = settle(connection, decide, apply)
     if decided[0] == _USED:
         raise XAError(XAReturn.XAER_DUPID, xid, f"that id is {_SAID[decided[1].decode()]} already")
     return messages

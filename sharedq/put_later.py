@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from sharedq.connection import Connection, ScriptCall
+from sharedq.get_calls import riding
 from sharedq.handle import Handle
 from sharedq.link import Reply
 from sharedq.mqi.constants import MQRC
@@ -170,7 +171,7 @@ def pending_calls(connection: Connection) -> dict[str, list[Sending]]:
     return calls
 
 
-def commit_at_once_call(connection: Connection, *, is_followed: bool) -> Sending | None:
+def commit_at_once_call(connection: Connection, *, is_followed: bool, rider: ScriptCall | None) -> Sending | None:
     """One call that puts the buffered messages and commits; None where that takes several.
 
     The messages must be plain, for one queue and few enough for one call, and what the unit of work has recorded
@@ -178,6 +179,7 @@ def commit_at_once_call(connection: Connection, *, is_followed: bool) -> Sending
 
     Args:
         is_followed: a get leaves in the same write, and must be undone if this call fails: by its unit of work.
+        rider: the get that this call is to make, too, if a plain message is there for it.
     """
     parts = connection.unit.parts
     puts, *others = connection.pending
@@ -201,11 +203,13 @@ def commit_at_once_call(connection: Connection, *, is_followed: bool) -> Sending
         return Sending(put_call(connection, handle, arguments, details, False), count, handle.object_name)
     keys = handle.structure.keys
     head = handle.put_keys or put_plain_keys(connection, handle)
+    rider_keys, rider_arguments = ((), ()) if rider is None else riding(rider)
     script_keys = (
         *head[:KEYS_WITHOUT_JOURNAL],
         keys.unit_of_work + connection.token,
         keys.journal,
-        *(keys.queue(name).queue for name in part.queues),
+        *[keys.queue(name).queue for name in part.queues],
+        *rider_keys,
     )
     script_arguments = (
         connection.token,
@@ -217,7 +221,9 @@ def commit_at_once_call(connection: Connection, *, is_followed: bool) -> Sending
         connection.journal_max,
         "\n".join(details),
         count,
-        *(word for base, _, record in arguments for word in (base, record)),
+        0 if rider is None else 1,
+        *[word for base, _, record in arguments for word in (base, record)],
         *part.queues,
+        *rider_arguments,
     )
     return Sending(("structure/commit_put", script_keys, script_arguments), count, handle.object_name)

@@ -9,7 +9,7 @@ import pytest
 
 from sharedq import verbs
 from sharedq.api import Queue, QueueManagerConnection
-from sharedq.connection import end_unit_call
+from sharedq.ending import end_unit_call
 from sharedq.mqi.constants import MQRC, GetOption, MatchOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQGMO, MQMD, MQOD, MQPMO

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from sharedq.mqi.constants import MatchOption, OpenOption
 from sharedq.mqi.limits import PRIORITY_AS_Q_DEF
 from sharedq.mqi.structures import MQMD
+from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from tests.support.agents import AgentOfQM2, Put, bodies, drain
 from tests.support.members import TestGroup
 
@@ -46,8 +49,8 @@ def test_both_ways_end_in_the_same_place(
         agent.move()
         there.put(b"came later", MQMD(priority=4))
         keys = group.group.structure("@QM2").queue(name)
-        scores = [score for _, score in group.group.client().zrange(keys.available, 0, -1, withscores=True)]
-        assert scores == sorted(set(scores))
+        entries: Any = group.group.client().zrange(keys.available, 0, -1, withscores=True)
+        assert len({score for _, score in entries}) == len(entries)
         messages = drain(group.connect("QM2"), name)
         assert sorted(message.md.msg_id for message in messages if message.body.isdigit()) == sorted(sent)
         found[name] = [(message.body, message.md.priority, message.md.backout_count) for message in messages]
@@ -111,10 +114,9 @@ def test_a_run_is_journaled_message_by_message(group: TestGroup, agent: AgentOfQ
     for n in range(3):
         put("RUN", b"%d" % n)
     keys = group.group.structure("@QM2")
-    ids = group.group.client().zrange(keys.queue("SYSTEM.QSG.TRANSMIT.QUEUE").available, 0, -1)
+    ids = group.group.client().zrange(keys.queue(SYSTEM_QSG_TRANSMIT_QUEUE).available, 0, -1)
     agent.move()
 
-    (event,) = (
-        fields for _, fields in group.group.client().xrevrange(keys.journal, count=1) if fields[b"e"] == b"transfer"
-    )
-    assert (event[b"t"], event[b"i"].split()) == (b"RUN", ids)
+    events: Any = group.group.client().xrevrange(keys.journal, count=1)
+    ((_, event),) = events
+    assert (event[b"e"], event[b"t"], event[b"i"].split()) == (b"transfer", b"RUN", ids)

@@ -14,6 +14,7 @@ import pytest
 
 from recovery.resolve import Outcome
 from sharedq.api import QueueManagerConnection
+from sharedq.ending import send_outstanding
 from sharedq.in_doubt import end_prepared, prepared_units
 from sharedq.mqi.constants import MQRC, GetOption, PutOption
 from sharedq.mqi.errors import MQIError
@@ -429,7 +430,7 @@ def test_the_recoverer_of_who_died_in_prepare_is_overtaken_by_the_end(orders: Sc
 
 def test_one_that_was_recovered_prepares_and_ends_nothing(orders: Scene) -> None:
     zombie, late = work(orders), prepared_by_another(orders)
-    zombie.connection.send_outstanding()
+    send_outstanding(zombie.connection)
     orders.expire(DEAD)
     assert orders.recover("QM2").is_resolved
     before = orders.dump()

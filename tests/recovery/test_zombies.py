@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import pytest
 
 from sharedq.api import Queue, QueueManagerConnection
-from sharedq.connection import Connection, end_unit_call
+from sharedq.connection import Connection
+from sharedq.ending import end_unit_call
 from sharedq.link import Argument
 from sharedq.mqi.constants import MQRC, GetOption, PutOption
 from sharedq.mqi.errors import MQIError

@@ -5,6 +5,9 @@ Asynchronous puts that were never sent need not be recorded first: this call is 
 a unit of work of one structure in which only gets are recorded, and puts of plain messages (see structure/put_plain)
 on one queue.
 
+The next get may ride along: of one plain message that fits, from the front of a queue, in the unit of work that follows.
+Where there is no such message, or anything else must be looked at, nothing is got, and the caller asks again.
+
 KEYS
   1  own        hash    registered owners (the fence)
   2  sequence   string  counter of message numbers
@@ -15,7 +18,7 @@ KEYS
   7  wake_base  base    keys that waiting connections block on
   8  unit       list    the unit of work
   9  journal    stream
-  10.. for each queue got from: queue
+  10.. for each queue got from: queue; then, where a get rides, queue and available of its queue
 ARGV
   1  owner        owner token of the caller, whose unit of work it is
   2  queue_name   of the queue put to
@@ -26,8 +29,11 @@ ARGV
   7  journal_max
   8  details      the journal's text about the messages put
   9  count        messages put, at least 1
-  10.. for each of them: score base, record; then the names of the queues got from, in the order of their keys
-REPLY       { 0, 0, messages applied } | { reason }
+  10 rides        1: the next get rides along; 0: there is none
+  11.. for each of them: score base, record; then the names of the queues got from, in the order of their keys; then,
+     where a get rides: name of its queue, version it was decided by, unit of work it belongs to, longest body it takes
+REPLY       { 0, 0, messages applied } | { 0, 0, messages applied, { 0, length of the body, id, { record } } } got, too
+            | { reason }
 REASONS     2009 CONNECTION_BROKEN | 2003 BACKED_OUT (an operation is missing, or a message cannot be put: nothing was
             applied)
 INVARIANTS  1 one state, 2 fencing, 3 one decision, 5 position, 8 once
@@ -36,7 +42,7 @@ COST        O(messages * log depth)
 USES        place
 ]]
 local messages, owner, unit_id = KEYS[3], ARGV[1], ARGV[5]
-local count, FIRST = tonumber(ARGV[9]), 10
+local count, rides, FIRST = tonumber(ARGV[9]), ARGV[10] == "1", 11
 -- See structure/get.
 local LONG = 10240
 if redis.call("HEXISTS", KEYS[1], owner) == 0 then return { MQRC.CONNECTION_BROKEN } end
@@ -62,13 +68,14 @@ redis.call("HSET", messages, unpack(stored))
 if is_long then redis.call("HSET", KEYS[4], "lg", 1) end
 redis.call("ZADD", KEYS[5], unpack(added))
 
-local queues = {}
-for key = 10, #KEYS do queues[ARGV[FIRST + 2 * count + key - 10]] = KEYS[key] end
+local names, queues, away = FIRST + 2 * count, {}, {}
+local queue_count = #KEYS - 9 - (rides and 2 or 0)
+for at = 1, queue_count do queues[ARGV[names + at - 1]] = KEYS[9 + at] end
 local applied = count
 for position = 2, #elements do
     -- "G" or "S", how many, the queue, ids, scores: see prelude/unit_of_work.
     local taken, queue_name, ids_text = string.match(elements[position], "^[GS](%d+)\n([^\n]*)\n([^\n]*)\n")
-    redis.call("HINCRBY", queues[queue_name], "gu", -taken)
+    away[queues[queue_name]] = (away[queues[queue_name]] or 0) - taken
     if taken == "1" then
         redis.call("HDEL", messages, ids_text)
     else
@@ -85,11 +92,37 @@ if ARGV[7] ~= "0" then
     redis.call("XADD", KEYS[9], "MAXLEN", "~", ARGV[7], "*",
         "e", "commit", "o", owner, "u", unit_id, "n", applied, "r", "")
 end
-if (state[2] or "0") == "0" then return { 0, 0, applied } end
+local reply = { 0, 0, applied }
+if rides then
+    -- As structure/get takes a message whose id needs no look. A queue that may have long ones is not for this.
+    local source, available, at = KEYS[10 + queue_count], KEYS[11 + queue_count], names + queue_count
+    local there = redis.call("HMGET", source, "ver", "gm", "mk", "lg")
+    if there[1] == ARGV[at + 1] and (there[2] or "0") == "0" and not there[3] and not there[4]
+        and tonumber(ARGV[at + 3]) >= LONG then
+        local id, score = unpack(redis.call("ZPOPMIN", available))
+        if id and string.byte(id, -1) == 120 then
+            redis.call("ZADD", available, score, id)
+        elseif id then
+            local record = redis.call("HGET", messages, id)
+            away[source] = (away[source] or 0) + 1
+            redis.call("RPUSH", KEYS[8], "A" .. ARGV[at + 2], "G1\n" .. ARGV[at] .. "\n" .. id .. "\n" .. score)
+            if ARGV[7] ~= "0" then
+                redis.call("XADD", KEYS[9], "MAXLEN", "~", ARGV[7], "*",
+                    "e", "get", "o", owner, "q", ARGV[at], "u", ARGV[at + 2], "i", id)
+            end
+            local _, _, _, high, low = string.byte(record, 1, 5)
+            reply[4] = { 0, #record - high * 256 - low, id, { record } }
+        end
+    end
+end
+for key, number in pairs(away) do
+    if number ~= 0 then redis.call("HINCRBY", key, "gu", number) end
+end
+if (state[2] or "0") == "0" then return reply end
 -- PRELUDE
 local queue = { name = ARGV[2], q = KEYS[4], w = KEYS[6] }
 local waiting = tonumber(state[2])
 for _, number in ipairs(ids) do
     if waiting > 0 then waiting = waiting - wake_for(queue, KEYS[1], KEYS[7], tostring(number), "") end
 end
-return { 0, 0, applied }
+return reply
