@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol, TextIO, cast
 
-from igq.mqsc import displays, messages
+from igq.mqsc import authority, displays, messages
 from igq.mqsc.attribute_values import find_parameter, read_choice, read_flag, read_values
 from igq.mqsc.in_doubt import resolve_in_doubt
 from igq.mqsc.lines import Source, split_commands
@@ -118,6 +118,8 @@ class Executor:
             ("DELETE", "CFSTRUCT"): self._delete_structure,
             ("ALTER", "QMGR"): self._alter_qmgr,
             ("CLEAR", "QLOCAL"): self._clear,
+            ("SET", "AUTHREC"): lambda each: authority.set_authority(each, self._repository),
+            ("DELETE", "AUTHREC"): lambda each: authority.delete_authority(each, self._repository),
             ("RESOLVE", "INDOUBT"): lambda resolve: resolve_in_doubt(resolve, self._repository),
             ("START", "QMGR"): self._start,
             ("STOP", "QMGR"): self._stop,
@@ -218,6 +220,7 @@ _DISPLAYS: dict[str, Callable[[Command, Repository], list[str]]] = {
     "GROUP": displays.display_group,
     "CONN": displays.display_connection,
     "THREAD": displays.display_thread,
+    "AUTHREC": authority.display_authority,
 }
 
 
@@ -231,7 +234,8 @@ def _no_others(command: Command, options: Iterable[str]) -> None:
 def _subject(command: Command, repository: Repository) -> str:
     if command.object_type in ("QMGR", "GROUP"):
         return f"{command.object_type} {repository.qmgr}"
-    return f"{command.object_type}({command.name})"
+    named = find_parameter(command, "PROFILE") if command.object_type == "AUTHREC" else None
+    return f"{command.object_type}({named.value if named else command.name})"
 
 
 def _list(source: Source, number: int, out: TextIO) -> None:

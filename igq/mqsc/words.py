@@ -26,6 +26,7 @@ VERBS = (
     Word("DELETE", 3),
     Word("DISPLAY", 3),
     Word("RESOLVE", 3),
+    Word("SET", 3),
     Word("START", 3),
     Word("STOP", 4),
     Word("END", 3),
@@ -44,6 +45,7 @@ OBJECTS = (
     Word("CONN", 4, "optional"),
     Word("THREAD", 3, "optional"),
     Word("INDOUBT", 3),
+    Word("AUTHREC", 4, "none"),
 )
 
 #: Which objects a verb takes.
@@ -51,12 +53,13 @@ TAKES = {
     "ALTER": ("QLOCAL", "QREMOTE", "QALIAS", "QMODEL", "QMGR", "CFSTRUCT"),
     "CLEAR": ("QLOCAL",),
     "DEFINE": ("QLOCAL", "QREMOTE", "QALIAS", "QMODEL", "CFSTRUCT"),
-    "DELETE": ("QLOCAL", "QREMOTE", "QALIAS", "QMODEL", "CFSTRUCT"),
+    "DELETE": ("QLOCAL", "QREMOTE", "QALIAS", "QMODEL", "CFSTRUCT", "AUTHREC"),
     "DISPLAY": (
         *("QUEUE", "QLOCAL", "QREMOTE", "QALIAS", "QMODEL"),
-        *("QMGR", "QSTATUS", "CFSTRUCT", "GROUP", "CONN", "THREAD"),
+        *("QMGR", "QSTATUS", "CFSTRUCT", "GROUP", "CONN", "THREAD", "AUTHREC"),
     ),
     "RESOLVE": ("INDOUBT",),
+    "SET": ("AUTHREC",),
     "START": ("QMGR",),
     "STOP": ("QMGR",),
     "END": (),

@@ -15,7 +15,8 @@ KEYS
   7  expiry     zset    expiry times
   8  wake_base  base    keys that waiting connections block on
   9  journal    stream
-  10.. for each destination: queue, available, index, waiters, groups, members
+  10 versions   hash    that of the authority records
+  11.. for each destination: queue, available, index, waiters, groups, members
 ARGV
   1  caller       owner token of the agent
   2  queue_name   of the transmit queue
@@ -23,10 +24,11 @@ ARGV
   4  count        messages to move, at most
   5  journal_max
   6  is_fifo      1 when the transmit queue does not order by priority
-  7.. for each destination: name, code, version, MAXDEPTH, score base; "" for priority order, "G" for that of
+  7  authorities  version of the authority records that the caller knows: with any, it moves nothing
+  8.. for each destination: name, code, version, MAXDEPTH, score base; "" for priority order, "G" for that of
      a queue indexed by GroupId; longest body or 0
 REPLY       { 0, moved, left, [codes of unknown destinations], [stale names], [blocked ids], [their reasons] }
-            | { 1 } the transmit queue changed | { reason }
+            | { 1 } the transmit queue or the authority records changed | { reason }
 REASONS     2009 CONNECTION_BROKEN | 2085 UNKNOWN_OBJECT_NAME | in the list: 2053 Q_FULL | 2030 MSG_TOO_BIG_FOR_Q
             | 2104 UNKNOWN_REPORT_OPTION (a report is asked for: deliver it call by call)
 INVARIANTS  1 one state, 2 fencing, 4 bounded, 5 position, 8 once
@@ -42,11 +44,11 @@ local CHANGED = 1
 if is_fenced(own, caller) then return { MQRC.CONNECTION_BROKEN } end
 local version, may_be_long = unpack(redis.call("HMGET", source.q, "ver", "lg"))
 if not version then return { MQRC.UNKNOWN_OBJECT_NAME } end
-if version ~= ARGV[3] then return { CHANGED } end
+if version ~= ARGV[3] or (redis.call("HGET", KEYS[10], "AUT") or "") ~= ARGV[7] then return { CHANGED } end
 
 local targets, stale = {}, {}
-for position = 7, #ARGV, 6 do
-    local key = 10 + (position - 7)
+for position = 8, #ARGV, 6 do
+    local key = 11 + (position - 8)
     local target = {
         name = ARGV[position], q = KEYS[key], a = KEYS[key + 1], i = KEYS[key + 2], w = KEYS[key + 3],
         g = KEYS[key + 4], r = KEYS[key + 5],
