@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol, TextIO, cast
 
-from igq.mqsc import authority, displays, messages
+from igq.mqsc import authority, backup, displays, messages
 from igq.mqsc.attribute_values import find_parameter, read_choice, read_flag, read_values
 from igq.mqsc.in_doubt import resolve_in_doubt
 from igq.mqsc.lines import Source, split_commands
 from igq.mqsc.parser import Command, MqscSyntaxError, parse_command
+from sharedq.backup.errors import BackupError
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.objects.base import parse_definition
@@ -87,6 +88,9 @@ def run(
         except ValueError as error:
             counts.syntax += 1
             _write([messages.value_failure(command.line, error)], out)
+        except BackupError as error:
+            counts.failed += 1
+            _write([str(error)], out)
         except MQIError as error:
             counts.failed += 1
             _write([messages.failure(_subject(command, repository), error)], out)
@@ -109,7 +113,7 @@ class Executor:
         Raises:
             MqscSyntaxError: a parameter is not one of this command.
             ValueError: values that an attribute cannot have.
-            MQIError: the command could not be processed.
+            MQIError, BackupError: the command could not be processed.
         """
         self._check_scope(command)
         handlers: dict[tuple[str, str], Callable[[Command], list[str]]] = {
@@ -120,6 +124,8 @@ class Executor:
             ("CLEAR", "QLOCAL"): self._clear,
             ("SET", "AUTHREC"): lambda each: authority.set_authority(each, self._repository),
             ("DELETE", "AUTHREC"): lambda each: authority.delete_authority(each, self._repository),
+            ("BACKUP", "CFSTRUCT"): lambda each: backup.backup_structure(each, self._repository),
+            ("RECOVER", "CFSTRUCT"): lambda each: backup.recover_structure(each, self._repository),
             ("RESOLVE", "INDOUBT"): lambda resolve: resolve_in_doubt(resolve, self._repository),
             ("START", "QMGR"): self._start,
             ("STOP", "QMGR"): self._stop,

@@ -21,10 +21,12 @@ class Word:
 
 VERBS = (
     Word("ALTER", 3),
+    Word("BACKUP", 3),
     Word("CLEAR", 3),
     Word("DEFINE", 3),
     Word("DELETE", 3),
     Word("DISPLAY", 3),
+    Word("RECOVER", 3),
     Word("RESOLVE", 3),
     Word("SET", 3),
     Word("START", 3),
@@ -51,6 +53,7 @@ OBJECTS = (
 #: Which objects a verb takes.
 TAKES = {
     "ALTER": ("QLOCAL", "QREMOTE", "QALIAS", "QMODEL", "QMGR", "CFSTRUCT"),
+    "BACKUP": ("CFSTRUCT",),
     "CLEAR": ("QLOCAL",),
     "DEFINE": ("QLOCAL", "QREMOTE", "QALIAS", "QMODEL", "CFSTRUCT"),
     "DELETE": ("QLOCAL", "QREMOTE", "QALIAS", "QMODEL", "CFSTRUCT", "AUTHREC"),
@@ -58,6 +61,7 @@ TAKES = {
         *("QUEUE", "QLOCAL", "QREMOTE", "QALIAS", "QMODEL"),
         *("QMGR", "QSTATUS", "CFSTRUCT", "GROUP", "CONN", "THREAD", "AUTHREC"),
     ),
+    "RECOVER": ("CFSTRUCT",),
     "RESOLVE": ("INDOUBT",),
     "SET": ("AUTHREC",),
     "START": ("QMGR",),
