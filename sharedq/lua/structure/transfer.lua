@@ -42,7 +42,7 @@ local PRIORITY_STEP, REPORT = 2 ^ 48, 32
 local CHANGED = 1
 
 if is_fenced(own, caller) then return { MQRC.CONNECTION_BROKEN } end
-local version, may_be_long = unpack(redis.call("HMGET", source.q, "ver", "lg"))
+local version, may_be_long, backed_out = unpack(redis.call("HMGET", source.q, "ver", "lg", "bo"))
 if not version then return { MQRC.UNKNOWN_OBJECT_NAME } end
 if version ~= ARGV[3] or (redis.call("HGET", KEYS[10], "AUT") or "") ~= ARGV[7] then return { CHANGED } end
 
@@ -92,7 +92,7 @@ for position = 1, #entries, 2 do
         if not is_blocked[code] then unknown[#unknown + 1] = code end
         is_blocked[code] = true
     elseif not is_blocked[code] then
-        if needs_look(id) or is_fifo then record = redis.call("HGET", messages, id) end
+        if needs_look(id) or is_fifo or backed_out then record = redis.call("HGET", messages, id) end
         if needs_look(id) and is_expired(record) then
             look_after(source, messages, expiry, -1, id, score, record)
             expired[#expired + 1] = id
@@ -109,6 +109,11 @@ for position = 1, #entries, 2 do
             if reason then
                 blocked[#blocked + 1], reasons[#reasons + 1], is_blocked[code] = id, reason, true
             else
+                if backed_out and string.byte(record, 3) > 0 then
+                    -- On its destination it is a new message.
+                    record = string.sub(record, 1, 2) .. "\0" .. string.sub(record, 4)
+                    redis.call("HSET", messages, id, record)
+                end
                 local at = #target.ids + 1
                 target.ids[at], target.records[at] = id, record or false
                 if is_fifo then
@@ -149,4 +154,6 @@ if #expired > 0 then
     redis.call("HDEL", messages, unpack(expired))
     journal(KEYS[9], ARGV[5], "e", "expire", "o", caller, "q", source.name, "i", table.concat(expired, " "))
 end
-return { 0, moved, redis.call("ZCARD", source.a), unknown, stale, blocked, reasons }
+local left = redis.call("ZCARD", source.a)
+if backed_out and left == 0 then redis.call("HDEL", source.q, "bo") end
+return { 0, moved, left, unknown, stale, blocked, reasons }
