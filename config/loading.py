@@ -22,6 +22,7 @@ from config.settings import ConfigError, Settings
 
 #: Environment variable -> field of Settings.
 ENVIRONMENT = {f"IGQ_{name.upper()}": name for name in Settings.model_fields}
+_PATHS = ("data_dir", "backup_dir")
 
 
 def load_settings(env: Mapping[str, str] | None = None) -> Settings:
@@ -79,21 +80,19 @@ def _read_file(path: Path, base: dict[str, Any]) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         # tomllib ends its text with the place: (at line 3, column 9).
         raise ConfigError(f"IGQ_CONFIG={path}: is not TOML: {error}") from None
-    if isinstance(values.get("data_dir"), str):
-        # TOML has no type for a path.
-        values["data_dir"] = Path(values["data_dir"])
-    given = _validate(values, base, lambda name: f"{name} in {path}", is_text=False)
-    if "data_dir" in given:
-        given["data_dir"] = _absolute(given["data_dir"], path.parent)
-    return given
+    # TOML has no type for a path.
+    values |= {name: Path(values[name]) for name in _PATHS if isinstance(values.get(name), str)}
+    return _with_absolute_paths(_validate(values, base, lambda name: f"{name} in {path}", is_text=False), path.parent)
 
 
 def _read_environment(env: Mapping[str, str], base: dict[str, Any]) -> dict[str, Any]:
     values = {field: env[variable] for variable, field in ENVIRONMENT.items() if env.get(variable)}
     given = _validate(values, base, lambda name: f"IGQ_{name.upper()}", is_text=True)
-    if "data_dir" in given:
-        given["data_dir"] = _absolute(given["data_dir"], Path.cwd())
-    return given
+    return _with_absolute_paths(given, Path.cwd())
+
+
+def _with_absolute_paths(values: dict[str, Any], start: Path) -> dict[str, Any]:
+    return values | {name: _absolute(values[name], start) for name in _PATHS if name in values}
 
 
 def _validate(

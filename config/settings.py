@@ -38,6 +38,8 @@ class Settings(BaseModel):
     redis_url: Annotated[str, AfterValidator(_is_url)] | None = Field(default=None, repr=False)
     #: Logs, reports and the embedded server's data. Absolute.
     data_dir: Annotated[Path, Field(description="a path")]
+    #: Backups of structures; None means `backups` in `data_dir`. Absolute.
+    backup_dir: Annotated[Path | None, Field(description="a path")] = None
     #: For how long a manager or a program that has stopped answering keeps its name and its work.
     lease_ms: Annotated[int, Field(ge=500, le=600_000, description="500 to 600000 milliseconds")] = 5_000
     #: What a deployment that may lose acknowledged messages does to a starting manager: a line, or a refusal.
@@ -60,6 +62,11 @@ class Settings(BaseModel):
         Field(pattern=r"^[A-Z][A-Z0-9]{0,11}$"),
         Field(description="1 to 12 of A-Z 0-9, the first a letter"),
     ] = "APPL1"
+
+    @property
+    def backups(self) -> Path:
+        """Where backups of structures are."""
+        return self.backup_dir or self.data_dir / "backups"
 
     @property
     def is_embedded(self) -> bool:

@@ -21,6 +21,7 @@ from igq.errors import CommandError, check_qmgr_name
 from igq.incarnation import Ending, Inbox, Incarnation
 from igq.log import start_log
 from igq.membership import Membership, host_name
+from sharedq.context import user_identifier
 from sharedq.durability import read_weakest
 from sharedq.group import Group
 from sharedq.in_doubt import prepared_units
@@ -138,7 +139,7 @@ class QueueManager:
             raise CommandError(f"{self.name} does not start, durability is strict: {durability.statement}")
 
     def _info(self) -> dict[str, Any]:
-        return {"pid": os.getpid(), "host": host_name(), "igq": "DISABLED"}
+        return {"pid": os.getpid(), "host": host_name(), "igq": "DISABLED", "user": user_identifier().decode()}
 
     def _rejoin(self, lost: int) -> Membership:
         """Join as a new incarnation, behind the *lost* one, as soon as Redis answers."""

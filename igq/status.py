@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections import Counter
 from typing import Any, Literal
 
 from pydantic import BaseModel
@@ -17,6 +18,7 @@ from igq.stopping import UP, has_lease
 from recovery.report import status_rows
 from sharedq.durability import read_weakest
 from sharedq.group import Group, Member
+from sharedq.in_doubt import prepared_units
 from sharedq.objects.repository import Repository
 
 State = Literal["STARTING", "RUNNING", "QUIESCING", "STOPPED", "FAILED"]
@@ -67,6 +69,8 @@ class ManagerStatus(BaseModel):
     incarnation: int
     igq: Literal["ENABLED", "DISABLED"]
     agent: AgentStatus
+    #: Units of work that are prepared and wait for their coordinator, or an operator.
+    in_doubt: int = 0
 
 
 class RecoveryStatus(BaseModel):
@@ -114,11 +118,12 @@ def read_status(settings: Settings) -> GroupStatus:
         info = client.info("server")
         # Valkey also tells which version of Redis it stands for.
         version = f"valkey {info['valkey_version']}" if "valkey_version" in info else f"redis {info['redis_version']}"
+        in_doubt = Counter(unit.qmgr for unit in prepared_units(group))
         durability = read_weakest(group.clients(), wait_replicas=settings.wait_replicas)
         return GroupStatus(
             group=group.name,
             redis=RedisStatus(version=version, durability=durability.statement),
-            managers=[_manager(group, member) for member in members],
+            managers=[_manager(group, member, in_doubt[member.name]) for member in members],
             recoveries=[RecoveryStatus.model_validate(row) for row in status_rows(group)],
             queues=_queues(group, members),
         )
@@ -126,7 +131,7 @@ def read_status(settings: Settings) -> GroupStatus:
         group.leave()
 
 
-def _manager(group: Group, member: Member) -> ManagerStatus:
+def _manager(group: Group, member: Member, in_doubt: int) -> ManagerStatus:
     is_up = member.state in UP
     state = "FAILED" if is_up and not has_lease(group, member) else member.state
     key = group.keys.agents
@@ -141,6 +146,7 @@ def _manager(group: Group, member: Member) -> ManagerStatus:
             "incarnation": member.incarnation,
             "igq": attributes.igq,
             "agent": _agent(json.loads(text) if text else {}, is_up=state in UP),
+            "in_doubt": in_doubt,
         }
     )
 
@@ -205,6 +211,10 @@ def print_tables(status: GroupStatus, console: Console | None = None) -> None:
         return
     console.print(_managers_table(status))
     for manager in status.managers:
+        if manager.in_doubt:
+            what = "unit of work is" if manager.in_doubt == 1 else "units of work are"
+            where = f"{manager.in_doubt} {what} in doubt at {manager.name}"
+            console.print(f"{where}: DISPLAY THREAD(*) TYPE(INDOUBT)", style="yellow", highlight=False, markup=False)
         for text in _troubles(manager.agent):
             console.print(f"Agent of {manager.name}: {text}", style="yellow", highlight=False, markup=False)
         for mover in manager.agent.movers:

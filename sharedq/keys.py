@@ -80,6 +80,7 @@ class AdminKeys:
     structures: str
     qmgr: str
     directory: str
+    authorities: str
 
 
 @lru_cache(maxsize=1024)
@@ -145,4 +146,5 @@ def admin_keys(group: str) -> AdminKeys:
         structures=f"{tag}:structures",
         qmgr=f"{tag}:qmgr",
         directory=f"{tag}:dir",
+        authorities=f"{tag}:aut",
     )

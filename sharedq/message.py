@@ -19,6 +19,7 @@ from sharedq.record import (
     record_destination,
     record_flags,
     record_length,
+    record_origin,
 )
 from sharedq.selection import message_token
 from sharedq.transmission import as_transmitted
@@ -150,6 +151,11 @@ class Message:
     def destination(self) -> bytes:
         """The queue that a message stored through IGQ must go to; empty for any other."""
         return record_destination(self._got[0])
+
+    @property
+    def origin(self) -> bytes:
+        """The manager where it was put: the first 12 bytes of its name."""
+        return record_origin(self._got[0])
 
     def wrap(self, destination: bytes, remote_qmgr: bytes) -> None:
         """Give it the header of a transmission queue, as whoever gets messages from one expects."""

@@ -382,6 +382,18 @@ def record_destination(record: bytes) -> bytes:
     return record[at + 1 : at + 1 + record[at]]
 
 
+def record_origin(record: bytes) -> bytes:
+    """The manager where the message was put: the first 12 bytes of its name."""
+    flags, at = record[0], _FRONT.size
+    at += _EXPIRY.size * bool(flags & RECORD_EXPIRY)
+    at += len(NULL_ID) * (bool(flags & RECORD_CORREL_ID) + bool(flags & RECORD_MSG_ID))
+    at += _GROUP.size * bool(flags & RECORD_GROUP)
+    if flags & RECORD_DESTINATION:
+        at += 1 + record[at]
+    at += _PUT_TIME.size
+    return record[at + 1 : at + 1 + record[at]]
+
+
 def generated_number(msg_id: bytes, structure_number: int) -> int | None:
     """The message number in a MsgId that igq may have generated in this structure; None in any other."""
     if len(msg_id) != len(NULL_ID) or not msg_id.startswith(_PRODUCT):

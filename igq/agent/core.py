@@ -43,6 +43,8 @@ class Transmitted:
     qmgr: bytes
     #: Why it cannot be delivered whatever its destination is like; ``queue`` is then the transmission queue.
     fault: Feedback = Feedback.NONE
+    #: The manager where it was put on the transmission queue: the first 12 characters of its name.
+    sender: str = ""
 
     def hop(self, queue: str, members: Collection[str]) -> str | None:
         """The member that a conventional transmission queue leads this message to: where it is opened next.

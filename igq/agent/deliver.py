@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import groupby
 
+from igq.agent.authority import PutAuthority
 from igq.agent.core import (
     Disposal,
     Transmitted,
@@ -78,9 +79,10 @@ class Deliverer:
         try:
             batch = [self._opened(message) for message in messages]
             hops = self._hops(batch)
-            runs = groupby(zip(hops, batch, strict=True), key=lambda each: (each[0], *where_to(each[1])))
-            for (at, fault, queue, qmgr), pairs in runs:
-                run = [message for _, message in pairs]
+            faults = self._faults(hops, batch)
+            runs = groupby(zip(hops, faults, batch, strict=True), key=lambda each: (*each[:2], *where_to(each[2])))
+            for (at, fault, queue, qmgr), group in runs:
+                run = [message for *_, message in group]
                 if not fault:
                     delivered += self._deliver_run(at, queue, qmgr, run)
                     continue
@@ -105,12 +107,12 @@ class Deliverer:
         return delivered
 
     def _opened(self, message: Message) -> Transmitted:
-        here = self._connection.qmgr_name
+        here, sender = self._connection.qmgr_name, message.origin.decode(errors="replace")
         if message.destination:
-            return Transmitted(message.md, message.body, message.destination, here.encode())
+            return Transmitted(message.md, message.body, message.destination, here.encode(), sender=sender)
         # Put there by a program, which has to bring the header itself.
         try:
-            return unwrap(message.md, message.body)
+            return replace(unwrap(message.md, message.body), sender=sender)
         except MQIError:
             return unreadable(message.md, message.body, self._source, here)
 
@@ -125,6 +127,14 @@ class Deliverer:
                 raise NoWayError(f"{self._source} leads to no member of this group: {where}", len(hops))
             hops.append(at)
         return hops
+
+    def _faults(self, hops: list[str], batch: list[Transmitted]) -> list[MQRC | Feedback]:
+        """Why messages cannot be delivered whatever their destination is like; NONE where nothing is known of that."""
+        authority = PutAuthority.of(self._connection.group)
+        return [
+            message.fault if message.fault or authority.allows(at, message) else MQRC.NOT_AUTHORIZED
+            for at, message in zip(hops, batch, strict=True)
+        ]
 
     def _deliver_run(self, at: str, queue: bytes, qmgr: bytes, run: list[Transmitted]) -> int:
         try:
@@ -217,6 +227,6 @@ class Deliverer:
         return Repository(self._connection.group, at).qmgr_attributes(at).dead_letter_queue.encode()
 
 
-def where_to(message: Transmitted) -> tuple[Feedback, bytes, bytes]:
-    """What messages have in common that are put in one call."""
-    return message.fault, message.queue, message.qmgr
+def where_to(message: Transmitted) -> tuple[bytes, bytes]:
+    """What messages name in common that are put in one call."""
+    return message.queue, message.qmgr

@@ -8,6 +8,7 @@ from igq.agent.destinations import Destinations
 from igq.agent.source import BATCH_MESSAGES, TransmissionQueue, as_trouble
 from sharedq.connection import Connection, ScriptCall
 from sharedq.keys import private_structure
+from sharedq.objects.authorities import Authorities
 from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
 
 #: Batches sent in one write while there is a backlog.
@@ -33,14 +34,24 @@ class TransmitQueue(TransmissionQueue):
     """This manager's part of the shared transmission queue, open."""
 
     def __init__(self, connection: Connection) -> None:
+        self._authorities, self._authority_version, self._is_checked = Authorities(connection.group), "", False
         super().__init__(connection, private_structure(connection.qmgr_name), SYSTEM_QSG_TRANSMIT_QUEUE)
         self.destinations = Destinations(connection, self._access)
         self._backlog = 0
 
+    def reload(self) -> None:
+        """Read the definition in force, and whether authorities are checked."""
+        super().reload()
+        # The version first: a record that comes behind it makes another one, which the next transfer finds.
+        self._authority_version = self._authorities.version(self._access.keys)
+        self._is_checked = self._authorities.exist()
+
     def move(self) -> Moved:
-        """Move what can be moved without reading it."""
-        if self.handle.facts.is_get_inhibited:
+        """Move what can be moved without reading it: nothing while authorities are to be checked."""
+        if self.handle.facts.is_get_inhibited or self._is_checked:
             self.reload()
+        if self._is_checked:
+            return Moved(is_stuck=True)
         moved = Moved()
         for reply in self._connection.call_many([self._transfer_call()] * self._writes()):
             if reply[0] == _CHANGED:
@@ -75,6 +86,7 @@ class TransmitQueue(TransmissionQueue):
             keys.expiry,
             keys.wake,
             keys.journal,
+            keys.versions,
         ]
         arguments: list[str | bytes | int | float] = [
             self._connection.token,
@@ -83,6 +95,7 @@ class TransmitQueue(TransmissionQueue):
             BATCH_MESSAGES,
             self._connection.group.journal_max,
             int(facts.is_fifo),
+            self._authority_version,
         ]
         for destination in self.destinations:
             target = destination.queue

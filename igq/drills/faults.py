@@ -8,6 +8,7 @@ import signal
 from igq.errors import CommandError
 from igq.load.queues import do_mqsc
 from igq.load.scene import Scene
+from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
 
 _BACK_TIMEOUT_S = 60.0
@@ -46,12 +47,22 @@ def flush_scripts(scene: Scene, times: int) -> None:
 
 
 def alter_igq(scene: Scene, qmgr: str, value: str) -> None:
-    """``ALTER QMGR IGQ(...)``.
+    """``ALTER QMGR IGQ(...)``, again where it is not known whether it was done: then it does no harm.
 
     Raises:
-        CommandError: it was refused.
+        CommandError: it was refused, or Redis does not come back.
     """
-    do_mqsc(scene.group, qmgr, f"ALTER QMGR IGQ({value})")
+
+    def is_altered() -> bool:
+        try:
+            do_mqsc(scene.group, qmgr, f"ALTER QMGR IGQ({value})")
+        except MQIError as error:
+            if error.reason != MQRC.CONNECTION_BROKEN:
+                raise
+            return False
+        return True
+
+    scene.watch.wait(is_altered, f"IGQ({value}) at {qmgr}", _BACK_TIMEOUT_S, asks_group=True)
 
 
 def limit_memory(scene: Scene, *, is_lifted: bool) -> int:

@@ -8,8 +8,11 @@ from igq.errors import CommandError
 from igq.load.departures import QMGRS
 from igq.load.plan import PRIVATE_QUEUE, SHARED_QUEUE
 from igq.load.putter import STATUS_QUEUE
+from igq.mqsc.executor import COULD_NOT_RUN
 from igq.mqsc.executor import run as run_mqsc
 from sharedq.group import Group
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import error_for
 from sharedq.objects.repository import Repository
 
 #: Takes what is put in bulk, and never committed.
@@ -60,5 +63,8 @@ def do_mqsc(group: Group, qmgr: str, text: str) -> None:
         MQIError: 2009, Redis cannot be reached.
     """
     out = io.StringIO()
-    if run_mqsc(text.splitlines(), Repository(group, qmgr), out):
+    status = run_mqsc(text.splitlines(), Repository(group, qmgr), out)
+    if status == COULD_NOT_RUN:
+        raise error_for(MQRC.CONNECTION_BROKEN, "", qmgr, "whether the commands were done is unknown")
+    if status:
         raise CommandError(f"MQSC is refused at {qmgr}: {' '.join(out.getvalue().split())}")

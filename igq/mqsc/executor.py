@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol, TextIO, cast
 
-from igq.mqsc import displays, messages
+from igq.mqsc import authority, backup, displays, messages
 from igq.mqsc.attribute_values import find_parameter, read_choice, read_flag, read_values
 from igq.mqsc.in_doubt import resolve_in_doubt
 from igq.mqsc.lines import Source, split_commands
 from igq.mqsc.parser import Command, MqscSyntaxError, parse_command
+from sharedq.backup.errors import BackupError
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.objects.base import parse_definition
@@ -87,6 +88,9 @@ def run(
         except ValueError as error:
             counts.syntax += 1
             _write([messages.value_failure(command.line, error)], out)
+        except BackupError as error:
+            counts.failed += 1
+            _write([str(error)], out)
         except MQIError as error:
             counts.failed += 1
             _write([messages.failure(_subject(command, repository), error)], out)
@@ -109,7 +113,7 @@ class Executor:
         Raises:
             MqscSyntaxError: a parameter is not one of this command.
             ValueError: values that an attribute cannot have.
-            MQIError: the command could not be processed.
+            MQIError, BackupError: the command could not be processed.
         """
         self._check_scope(command)
         handlers: dict[tuple[str, str], Callable[[Command], list[str]]] = {
@@ -118,6 +122,10 @@ class Executor:
             ("DELETE", "CFSTRUCT"): self._delete_structure,
             ("ALTER", "QMGR"): self._alter_qmgr,
             ("CLEAR", "QLOCAL"): self._clear,
+            ("SET", "AUTHREC"): lambda each: authority.set_authority(each, self._repository),
+            ("DELETE", "AUTHREC"): lambda each: authority.delete_authority(each, self._repository),
+            ("BACKUP", "CFSTRUCT"): lambda each: backup.backup_structure(each, self._repository),
+            ("RECOVER", "CFSTRUCT"): lambda each: backup.recover_structure(each, self._repository),
             ("RESOLVE", "INDOUBT"): lambda resolve: resolve_in_doubt(resolve, self._repository),
             ("START", "QMGR"): self._start,
             ("STOP", "QMGR"): self._stop,
@@ -218,6 +226,7 @@ _DISPLAYS: dict[str, Callable[[Command, Repository], list[str]]] = {
     "GROUP": displays.display_group,
     "CONN": displays.display_connection,
     "THREAD": displays.display_thread,
+    "AUTHREC": authority.display_authority,
 }
 
 
@@ -231,7 +240,8 @@ def _no_others(command: Command, options: Iterable[str]) -> None:
 def _subject(command: Command, repository: Repository) -> str:
     if command.object_type in ("QMGR", "GROUP"):
         return f"{command.object_type} {repository.qmgr}"
-    return f"{command.object_type}({command.name})"
+    named = find_parameter(command, "PROFILE") if command.object_type == "AUTHREC" else None
+    return f"{command.object_type}({named.value if named else command.name})"
 
 
 def _list(source: Source, number: int, out: TextIO) -> None:

@@ -21,11 +21,14 @@ class Word:
 
 VERBS = (
     Word("ALTER", 3),
+    Word("BACKUP", 3),
     Word("CLEAR", 3),
     Word("DEFINE", 3),
     Word("DELETE", 3),
     Word("DISPLAY", 3),
+    Word("RECOVER", 3),
     Word("RESOLVE", 3),
+    Word("SET", 3),
     Word("START", 3),
     Word("STOP", 4),
     Word("END", 3),
@@ -44,19 +47,23 @@ OBJECTS = (
     Word("CONN", 4, "optional"),
     Word("THREAD", 3, "optional"),
     Word("INDOUBT", 3),
+    Word("AUTHREC", 4, "none"),
 )
 
 #: Which objects a verb takes.
 TAKES = {
     "ALTER": ("QLOCAL", "QREMOTE", "QALIAS", "QMODEL", "QMGR", "CFSTRUCT"),
+    "BACKUP": ("CFSTRUCT",),
     "CLEAR": ("QLOCAL",),
     "DEFINE": ("QLOCAL", "QREMOTE", "QALIAS", "QMODEL", "CFSTRUCT"),
-    "DELETE": ("QLOCAL", "QREMOTE", "QALIAS", "QMODEL", "CFSTRUCT"),
+    "DELETE": ("QLOCAL", "QREMOTE", "QALIAS", "QMODEL", "CFSTRUCT", "AUTHREC"),
     "DISPLAY": (
         *("QUEUE", "QLOCAL", "QREMOTE", "QALIAS", "QMODEL"),
-        *("QMGR", "QSTATUS", "CFSTRUCT", "GROUP", "CONN", "THREAD"),
+        *("QMGR", "QSTATUS", "CFSTRUCT", "GROUP", "CONN", "THREAD", "AUTHREC"),
     ),
+    "RECOVER": ("CFSTRUCT",),
     "RESOLVE": ("INDOUBT",),
+    "SET": ("AUTHREC",),
     "START": ("QMGR",),
     "STOP": ("QMGR",),
     "END": (),

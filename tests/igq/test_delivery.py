@@ -91,6 +91,26 @@ def test_the_undeliverable_goes_to_the_dead_letter_queue_of_its_destination(
     assert agent.said == ["CSQM064I"]
 
 
+def test_what_was_backed_out_before_it_moves_is_a_new_message_at_its_destination(
+    group: TestGroup, agent: AgentOfQM2, put: Put
+) -> None:
+    group.repository("QM2").alter_qmgr("QM2", {"dead_letter_queue": ""})
+    for n in range(3):
+        put("LATE", b"%d" % n, correl_id=b"c" * 24 if n == 1 else bytes(24))
+    with pytest.raises(Trouble):
+        agent.deliver()
+    group.define_private("QM2", "LATE")
+    put("LATE", b"3")
+
+    assert agent.move().left == 0
+
+    got = drain(group.connect("QM2"), "LATE")
+    assert [(message.body, message.md.backout_count) for message in got] == [(b"%d" % n, 0) for n in range(4)]
+    # No more is looked for what is all gone.
+    queue = group.group.structure("@QM2").queue(SYSTEM_QSG_TRANSMIT_QUEUE).queue
+    assert group.group.client().hget(queue, "bo") is None
+
+
 def test_one_undeliverable_message_does_not_hold_up_those_behind_it(
     group: TestGroup, agent: AgentOfQM2, put: Put
 ) -> None:

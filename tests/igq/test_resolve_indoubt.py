@@ -7,6 +7,7 @@ import io
 import pytest
 
 from igq.mqsc.executor import run
+from igq.status import read_status
 from recovery.resolve import recover
 from sharedq.mqi.constants import PutOption
 from tests.support.members import TestGroup
@@ -62,6 +63,14 @@ def test_what_is_in_doubt_is_shown(in_doubt: TestGroup) -> None:
     assert "UOWSTATE(NONE)" not in connections
     assert "CSQV406I" in mqsc(in_doubt, "DISPLAY THREAD(OTHER) TYPE(INDOUBT)")[1]
     assert "CSQV406I" in mqsc(in_doubt, "DISPLAY THREAD(*) TYPE(INDOUBT)", "QM2")[1]
+
+
+def test_the_status_counts_it_for_its_manager(in_doubt: TestGroup) -> None:
+    prepare(in_doubt, b"another")
+    counts = {manager.name: manager.in_doubt for manager in read_status(in_doubt.settings).managers}
+    assert counts == {"QM1": 2, "QM2": 0}
+    mqsc(in_doubt, "RESOLVE INDOUBT(*) ACTION(BACKOUT) NID(*)")
+    assert read_status(in_doubt.settings).managers[0].in_doubt == 0
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ def status() -> GroupStatus:
         last_error="2053 MQRC_Q_FULL: DEPARTURES",
     )
     manager = ManagerStatus(
-        name="EWR1", state="QUIESCING", pid=4_194_304, host="h", incarnation=12, igq="ENABLED", agent=agent
+        name="EWR1", state="QUIESCING", pid=4_194_304, host="h", incarnation=12, igq="ENABLED", agent=agent, in_doubt=3
     )
     return GroupStatus(
         group="QSG1",
@@ -57,6 +57,7 @@ def test_everything_is_there_at_any_width(status: GroupStatus, width: int) -> No
     text = " ".join(shown.getvalue().split())
     for word in ("QUIESCING", "4194304", "RETRY", "DISABLED", "1234567", "APPLICATION1", "1000000", "0.50"):
         assert word in text
+    assert text.count("3 units of work are in doubt at EWR1: DISPLAY THREAD(*) TYPE(INDOUBT)") == 1
     assert "next try in 59.3 s, 3 short and 0 long retries so far" in text
     assert "…" not in text
     first_column = "".join(

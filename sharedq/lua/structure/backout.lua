@@ -77,6 +77,8 @@ local function undo_gets(queue, ids, added)
         done = to
     end
     redis.call("HINCRBY", queue.q, "gu", -done)
+    -- A transfer reads no records, unless it is told that there are some which must not keep their BackoutCount.
+    if queue.name == NOT_GROUPED and done > 0 then redis.call("HSET", queue.q, "bo", 1) end
     return done
 end
 

@@ -15,7 +15,8 @@ KEYS
   7  expiry     zset    expiry times
   8  wake_base  base    keys that waiting connections block on
   9  journal    stream
-  10.. for each destination: queue, available, index, waiters, groups, members
+  10 versions   hash    that of the authority records
+  11.. for each destination: queue, available, index, waiters, groups, members
 ARGV
   1  caller       owner token of the agent
   2  queue_name   of the transmit queue
@@ -23,10 +24,11 @@ ARGV
   4  count        messages to move, at most
   5  journal_max
   6  is_fifo      1 when the transmit queue does not order by priority
-  7.. for each destination: name, code, version, MAXDEPTH, score base; "" for priority order, "G" for that of
+  7  authorities  version of the authority records that the caller knows: with any, it moves nothing
+  8.. for each destination: name, code, version, MAXDEPTH, score base; "" for priority order, "G" for that of
      a queue indexed by GroupId; longest body or 0
 REPLY       { 0, moved, left, [codes of unknown destinations], [stale names], [blocked ids], [their reasons] }
-            | { 1 } the transmit queue changed | { reason }
+            | { 1 } the transmit queue or the authority records changed | { reason }
 REASONS     2009 CONNECTION_BROKEN | 2085 UNKNOWN_OBJECT_NAME | in the list: 2053 Q_FULL | 2030 MSG_TOO_BIG_FOR_Q
             | 2104 UNKNOWN_REPORT_OPTION (a report is asked for: deliver it call by call)
 INVARIANTS  1 one state, 2 fencing, 4 bounded, 5 position, 8 once
@@ -40,16 +42,16 @@ local PRIORITY_STEP, REPORT = 2 ^ 48, 32
 local CHANGED = 1
 
 if redis.call("HEXISTS", KEYS[1], ARGV[1]) == 0 then return { MQRC.CONNECTION_BROKEN } end
-local version, may_be_long = unpack(redis.call("HMGET", source.q, "ver", "lg"))
+local version, may_be_long, backed_out = unpack(redis.call("HMGET", source.q, "ver", "lg", "bo"))
 if not version then return { MQRC.UNKNOWN_OBJECT_NAME } end
-if version ~= ARGV[3] then return { CHANGED } end
+if version ~= ARGV[3] or (redis.call("HGET", KEYS[10], "AUT") or "") ~= ARGV[7] then return { CHANGED } end
 
 -- The common case first, before any function is made: plain messages for one queue that nobody waits on, of one
 -- priority. They go as one run; one by one (below) they cost three times as much.
-local ids = not is_fifo and redis.call("ZRANGE", source.a, 0, count - 1) or {}
+local ids = not is_fifo and not backed_out and redis.call("ZRANGE", source.a, 0, count - 1) or {}
 local run = #ids
 local code = run > 0 and string.match(ids[1], "%.(%d+)$")
-local at = 7
+local at = 8
 while code and ARGV[at] and ARGV[at + 1] ~= code do at = at + 6 end
 if code and ARGV[at] and ARGV[at + 5] == "0" then
     local q, available = KEYS[at + 3], KEYS[at + 4]
@@ -78,8 +80,8 @@ if code and ARGV[at] and ARGV[at + 5] == "0" then
 end
 -- PRELUDE
 local targets, stale = {}, {}
-for position = 7, #ARGV, 6 do
-    local key = 10 + (position - 7)
+for position = 8, #ARGV, 6 do
+    local key = 11 + (position - 8)
     local target = {
         name = ARGV[position], q = KEYS[key], a = KEYS[key + 1], i = KEYS[key + 2], w = KEYS[key + 3],
         g = KEYS[key + 4], r = KEYS[key + 5],
@@ -123,7 +125,7 @@ for position = 1, #entries, 2 do
         if not is_blocked[code] then unknown[#unknown + 1] = code end
         is_blocked[code] = true
     elseif not is_blocked[code] then
-        if needs_look(id) or is_fifo then record = redis.call("HGET", messages, id) end
+        if needs_look(id) or is_fifo or backed_out then record = redis.call("HGET", messages, id) end
         if needs_look(id) and is_expired(record) then
             look_after(source, messages, expiry, -1, id, score, record)
             expired[#expired + 1] = id
@@ -140,6 +142,11 @@ for position = 1, #entries, 2 do
             if reason then
                 blocked[#blocked + 1], reasons[#reasons + 1], is_blocked[code] = id, reason, true
             else
+                if backed_out and string.byte(record, 3) > 0 then
+                    -- On its destination it is a new message.
+                    record = string.sub(record, 1, 2) .. "\0" .. string.sub(record, 4)
+                    redis.call("HSET", messages, id, record)
+                end
                 local at = #target.ids + 1
                 target.ids[at], target.records[at] = id, record or false
                 if is_fifo then
@@ -180,4 +187,6 @@ if #expired > 0 then
     redis.call("HDEL", messages, unpack(expired))
     journal(KEYS[9], ARGV[5], "e", "expire", "o", caller, "q", source.name, "i", table.concat(expired, " "))
 end
-return { 0, moved, redis.call("ZCARD", source.a), unknown, stale, blocked, reasons }
+local left = redis.call("ZCARD", source.a)
+if backed_out and left == 0 then redis.call("HDEL", source.q, "bo") end
+return { 0, moved, left, unknown, stale, blocked, reasons }

@@ -1,0 +1,187 @@
+"""RECOVER CFSTRUCT: a lost structure as its backup has it, or empty.
+
+Until the last step its queues have no definition in the structure, so that no program can use them. A recovery that was
+cut off is repeated: it begins from nothing, and a process that goes on with the one before is refused.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from sharedq.backup.errors import failed, in_use
+from sharedq.backup.file import Backup, Stored, backup_path
+from sharedq.backup.take import check_recoverable, exclusively, queues_of
+from sharedq.group import Group
+from sharedq.in_doubt import prepared_units
+from sharedq.link import Argument
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import error_for
+from sharedq.objects.local_queues import LocalQueues
+
+_BATCH_MESSAGES, _BATCH_BYTES = 100, 1 << 20
+#: More message numbers than any structure gives between two backups.
+SEQUENCE_STEP = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """What a recovery did.
+
+    Attributes:
+        begun: when its backup was begun; empty where there was nothing to recover.
+        dropped: messages of queues that were deleted since the backup.
+        missing: queues that were defined since, and must be defined again.
+    """
+
+    begun: str
+    messages: int
+    queues: int
+    dropped: int
+    missing: tuple[str, ...]
+
+
+def recover(group: Group, structure: str) -> Recovered:
+    """RECOVER CFSTRUCT TYPE(NORMAL).
+
+    Raises:
+        BackupError: it is not lost or not recoverable, there is no good backup, units of work of it are in doubt.
+        MQIError: 2349 there is no such structure; 2192 Redis is full; 2009 Redis cannot be reached. It may be repeated.
+    """
+    check_recoverable(group, structure)
+    in_doubt = [unit.nid for unit in prepared_units(group) if structure in unit.structures]
+    if in_doubt:
+        raise in_use(structure, f"{in_doubt[0]} is in doubt there, RESOLVE INDOUBT ends it")
+    path = backup_path(group.settings, structure)
+    with _named(structure), exclusively(path, structure):
+        _refuse_unless_lost(group, structure)
+        return _Recovery(group, structure, Backup(path, group.name, structure)).run(with_messages=True)
+
+
+def purge(group: Group, structure: str) -> Recovered:
+    """RECOVER CFSTRUCT TYPE(PURGE): the structure is there, and empty.
+
+    Raises:
+        BackupError: it is not recoverable; it is lost, and no backup has the definitions of its queues.
+        MQIError: 2349 there is no such structure; 2042 or 2055 it is not lost, and queues of it are in use.
+    """
+    check_recoverable(group, structure)
+    path = backup_path(group.settings, structure)
+    with _named(structure), exclusively(path, structure):
+        if is_lost(group, structure):
+            return _Recovery(group, structure, Backup(path, group.name, structure)).run(with_messages=False)
+        return _empty(group, structure)
+
+
+def is_lost(group: Group, structure: str) -> bool:
+    """Whether queues are defined in the structure, and it has none of them."""
+    names = queues_of(group, structure)
+    return bool(names) and not LocalQueues(group, None, "").read(structure, names)
+
+
+def _refuse_unless_lost(group: Group, structure: str) -> None:
+    if not queues_of(group, structure):
+        raise in_use(structure, "it is not lost, no queue is defined in it")
+    if not is_lost(group, structure):
+        _refuse_because_it_is_there(structure)
+
+
+def _refuse_because_it_is_there(structure: str) -> NoReturn:
+    raise in_use(structure, "it is not lost, its queues are there; TYPE(PURGE) empties them")
+
+
+def _empty(group: Group, structure: str) -> Recovered:
+    queues = LocalQueues(group, None, "")
+    names = queues_of(group, structure)
+    for name, stored in queues.read(structure, names).items():
+        if stored.state.handles or stored.state.uncommitted:
+            reason = MQRC.OBJECT_IN_USE if stored.state.handles else MQRC.Q_NOT_EMPTY
+            raise error_for(reason, "", name, f"{name} is open, or has uncommitted messages")
+    for name in names:
+        queues.remove(structure, name, "clear")
+    return Recovered("", 0, len(names), 0, ())
+
+
+class _Recovery:
+    def __init__(self, group: Group, structure: str, backup: Backup) -> None:
+        self._group, self._structure, self._backup = group, structure, backup
+        self._keys = group.structure(structure)
+        self._id = secrets.token_hex(8)
+        names = queues_of(group, structure)
+        known: Mapping[str, Any] = backup.ending["queues"]
+        self._definitions = {name: known[name] for name in names if name in known}
+        self._missing = tuple(name for name in names if name not in known)
+
+    def run(self, *, with_messages: bool) -> Recovered:
+        keys = self._keys
+        script_keys = [keys.versions, keys.sequence, keys.messages, keys.expiry]
+        for name in (*self._definitions, *self._missing):
+            queue = keys.queue(name)
+            script_keys += [queue.queue, queue.available, queue.index, queue.groups]
+            script_keys += [queue.members, queue.waiters, queue.locks, queue.marks]
+        sequence = int(self._backup.ending["sequence"]) + SEQUENCE_STEP
+        self._call("structure/restore_begin", script_keys, [self._id, sequence])
+        restored, dropped = self._restore() if with_messages else (0, 0)
+        self._call(
+            "structure/restore_end",
+            [keys.versions, keys.sequence, *(keys.queue(name).queue for name in self._definitions)],
+            [self._id, *self._definitions.values()],
+        )
+        begun = str(self._backup.about["begun"]) if with_messages else ""
+        return Recovered(begun, restored, len(self._definitions), dropped, self._missing)
+
+    def _restore(self) -> tuple[int, int]:
+        restored = dropped = size = 0
+        batch: list[Stored] = []
+        for message in self._backup.messages():
+            if message.queue.decode() not in self._definitions:
+                dropped += 1
+                continue
+            other_queue = batch and batch[0].queue != message.queue
+            if other_queue or len(batch) == _BATCH_MESSAGES or size + len(message.record) > _BATCH_BYTES:
+                restored += self._put_back(batch)
+                batch, size = [], 0
+            batch.append(message)
+            size += len(message.record)
+        return restored + self._put_back(batch), dropped
+
+    def _put_back(self, batch: Sequence[Stored]) -> int:
+        if not batch:
+            return 0
+        keys, name = self._keys, batch[0].queue.decode()
+        queue = keys.queue(name)
+        self._call(
+            "structure/restore",
+            [
+                *(keys.versions, keys.owners, keys.messages, keys.expiry, keys.wake, queue.queue),
+                *(queue.available, queue.index, queue.waiters, queue.groups, queue.members),
+            ],
+            [
+                *(self._id, name),
+                *(part for message in batch for part in (message.id, message.score, message.record)),
+            ],
+        )
+        return len(batch)
+
+    def _call(self, script: str, keys: Sequence[str], arguments: Sequence[Argument]) -> None:
+        reply = self._group.call(script, keys, arguments)
+        if reply[0] == MQRC.CF_STRUC_IN_USE:
+            if script == "structure/restore_begin":
+                _refuse_because_it_is_there(self._structure)
+            raise in_use(self._structure, "another RECOVER of it runs")
+
+
+class _named:  # noqa: N801 - reads as a statement: with _named(structure): ...
+    """Makes one line of what the file system refuses."""
+
+    def __init__(self, structure: str) -> None:
+        self._structure = structure
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, OSError):
+            raise failed(self._structure, f"{error.filename}: {error.strerror}") from error

@@ -1,0 +1,745 @@
+"""BACKUP and RECOVER CFSTRUCT: the backup of a structure in use is what it held at the backup's end, and comes back."""
+
+from __future__ import annotations
+
+import io
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from igq.mqsc.executor import run
+from sharedq.api import Queue, QueueManagerConnection
+from sharedq.backup import take
+from sharedq.backup.errors import BackupError
+from sharedq.backup.file import Backup, backup_path
+from sharedq.backup.restore import Recovered, is_lost, purge, recover
+from sharedq.backup.take import Taken, backup, exclusively
+from sharedq.journal import read_entries
+from sharedq.link import Argument, Reply
+from sharedq.mqi.constants import MQRC, GetOption, MatchOption, OpenOption, PutOption
+from sharedq.mqi.errors import MQIError, NoMsgAvailable
+from sharedq.mqi.structures import MQMD
+from tests.support.groups import LMIG, LSEG, MIG, SEG, WHOLE_GROUP, drain, put_member
+from tests.support.groups import take as take_one
+from tests.support.members import TestGroup
+from tests.support.server import Server
+
+BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE
+QUEUES = ("FIFO", "PRIO", "GROUPS")
+Content = dict[str, list[tuple[bytes, bytes]]]
+
+
+@pytest.fixture
+def structure(group: TestGroup) -> TestGroup:
+    group.define_shared("FIFO", msg_delivery_sequence="FIFO")
+    group.define_shared("PRIO")
+    group.define_shared("GROUPS", index_type="GROUPID")
+    return group
+
+
+def lose(group: TestGroup, structure: str = "APPL1") -> None:
+    """The structure is gone, as though its server had lost it."""
+    client = group.group.client()
+    keys = list(client.scan_iter(match=f"{group.group.structure(structure).tag}:*", count=1000))
+    for start in range(0, len(keys), 500):
+        client.delete(*keys[start : start + 500])
+    assert is_lost(group.group, structure)
+
+
+def persistent(**fields: Any) -> MQMD:
+    return MQMD(**({"persistence": 1} | fields))
+
+
+def content(group: TestGroup, queues: Sequence[str] = QUEUES) -> Content:
+    """Persistent messages in the order in which they can be browsed: MsgId and data."""
+    found: Content = {}
+    connection = group.connect()
+    for name in queues:
+        found[name] = []
+        with connection.open(name, OpenOption.BROWSE) as queue:
+            how = GetOption.BROWSE_FIRST
+            with suppress(NoMsgAvailable):
+                while True:
+                    message = queue.get(how)
+                    how = GetOption.BROWSE_NEXT
+                    if message.is_persistent:
+                        found[name].append((message.md.msg_id, message.body))
+    return found
+
+
+def mqsc(group: TestGroup, text: str) -> tuple[int, str]:
+    out = io.StringIO()
+    return run(text.splitlines(keepends=True), group.repository("QM1"), out), out.getvalue()
+
+
+# -- in use ----------------------------------------------------------------------------------------------------
+
+
+class Program:
+    """Random calls on the queues of a structure, one between each two steps of a backup."""
+
+    def __init__(self, group: TestGroup, seed: int, calls: int) -> None:
+        self.group, self.generator, self.left = group, random.Random(seed), calls
+        self.connections = [group.connect() for _ in range(3)]
+        self.queues = [{name: each.open(name, BOTH) for name in QUEUES} for each in self.connections]
+        self.count = 0
+
+    def step(self) -> None:
+        if self.left <= 0:
+            return
+        self.left -= 1
+        number = self.generator.randrange(3)
+        connection, queue = self.connections[number], self.queues[number][self.generator.choice(QUEUES)]
+        self.generator.choice(
+            [self.put, self.put, self.put_many, self.get, self.get, self.get_many, self.lock, self.end, self.reopen]
+        )(connection, queue)
+
+    def _md(self) -> MQMD:
+        fields: dict[str, Any] = {"priority": self.generator.randrange(4)}
+        fields["persistence"] = int(self.generator.random() < 0.8)
+        if self.generator.random() < 0.3:
+            fields["correl_id"] = bytes([65 + self.generator.randrange(3)]) * 24
+        if self.generator.random() < 0.2:
+            fields["msg_id"] = b"given %d" % self.count
+        if self.generator.random() < 0.3:
+            group_id = bytes([97 + self.generator.randrange(3)]) * 24
+            fields |= {"version": 2, "group_id": group_id, "msg_seq_number": self.generator.randrange(1, 4)}
+            fields["msg_flags"] = self.generator.choice([MIG, LMIG])
+        self.count += 1
+        return MQMD(**fields)
+
+    def _option(self) -> int:
+        return int(self.generator.choice([PutOption.SYNCPOINT, PutOption.NO_SYNCPOINT]))
+
+    def put(self, _connection: QueueManagerConnection, queue: Queue) -> None:
+        queue.put(b"%d" % self.count, self._md(), options=self._option())
+
+    def put_many(self, _connection: QueueManagerConnection, queue: Queue) -> None:
+        messages = [(self._md(), b"%d" % self.count) for _ in range(self.generator.randrange(1, 8))]
+        queue.put_many(messages, options=self._option())
+
+    def get(self, _connection: QueueManagerConnection, queue: Queue) -> None:
+        option = self.generator.choice([GetOption.SYNCPOINT, GetOption.SYNCPOINT, GetOption.NO_SYNCPOINT])
+        with suppress(NoMsgAvailable):
+            queue.get(option)
+
+    def get_many(self, _connection: QueueManagerConnection, queue: Queue) -> None:
+        with suppress(NoMsgAvailable):
+            queue.get_many(5, GetOption.SYNCPOINT)
+
+    def lock(self, _connection: QueueManagerConnection, queue: Queue) -> None:
+        how = self.generator.choice([GetOption.BROWSE_FIRST, GetOption.BROWSE_NEXT])
+        with suppress(NoMsgAvailable):
+            queue.get(how | GetOption.LOCK)
+
+    def end(self, connection: QueueManagerConnection, _queue: Queue) -> None:
+        if self.generator.random() < 0.6:
+            connection.commit()
+        else:
+            connection.backout()
+
+    def reopen(self, connection: QueueManagerConnection, queue: Queue) -> None:
+        """The end of locks."""
+        number = self.connections.index(connection)
+        self.queues[number][queue.name].close()
+        self.queues[number][queue.name] = connection.open(queue.name, BOTH)
+
+    def leave(self) -> None:
+        """What is not committed is undone, and locks end."""
+        self.left = 0
+        for connection in self.connections:
+            connection.backout()
+            connection.disconnect()
+
+
+def between_calls(group: TestGroup, monkeypatch: pytest.MonkeyPatch, each: Callable[[], None]) -> None:
+    """Do something before every script of a backup."""
+    call = group.group.call
+
+    def hooked(name: str, keys: Sequence[str], args: Sequence[Argument]) -> Reply:
+        if name.startswith("structure/backup"):
+            each()
+        return call(name, keys, args)
+
+    monkeypatch.setattr(group.group, "call", hooked)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_what_changes_while_it_is_made_is_as_it_was_at_its_end(
+    structure: TestGroup, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    monkeypatch.setattr(take, "_PAGE_MESSAGES", 3)
+    # Far behind the journal's end, a little, and never.
+    monkeypatch.setattr(take, "_ENTRIES", (1, 2, 500)[seed % 3])
+    monkeypatch.setattr(take, "_LOOK_UPS", 5)
+    monkeypatch.setattr(take, "_UNITS", 2)
+    program = Program(structure, seed, 60)
+    for _ in range(60):
+        program.step()
+    program.left = 120
+    between_calls(structure, monkeypatch, program.step)
+    taken = backup(structure.group, "APPL1")
+    monkeypatch.undo()
+    program.leave()
+    expected = content(structure)
+
+    lose(structure)
+    recovered = recover(structure.group, "APPL1")
+
+    assert content(structure) == expected
+    assert taken.messages == recovered.messages == sum(map(len, expected.values()))
+    assert recovered.queues == len(QUEUES)
+
+
+def committed_up_to(group: TestGroup, position: str) -> dict[str, set[str]]:
+    """Numbers of the messages that were on the queues at a place in the journal, by the journal alone."""
+    on_queue: dict[str, set[str]] = {name: set() for name in QUEUES}
+    open_puts: dict[str, list[tuple[str, str]]] = {}
+    open_gets: dict[str, list[tuple[str, str]]] = {}
+    with group.group.client() as client:
+        for entry in read_entries(client, group.group.structure("APPL1"), end=position):
+            fields = {key.decode(): value.decode() for key, value in entry.fields.items()}
+            event, unit = fields["e"], fields.get("u", "")
+            messages = [(fields.get("q", ""), message_id) for message_id in fields.get("i", "").split()]
+            if event == "put" and unit:
+                open_puts.setdefault(unit, []).extend(messages)
+            elif event == "put":
+                for queue, message_id in messages:
+                    on_queue[queue].add(message_id)
+            elif event == "get" and unit:
+                open_gets.setdefault(unit, []).extend(messages)
+            elif event == "commit":
+                for queue, message_id in open_puts.pop(unit, ()):
+                    on_queue[queue].add(message_id)
+                for queue, message_id in open_gets.pop(unit, ()):
+                    on_queue[queue].remove(message_id)
+            elif event == "backout":
+                open_puts.pop(unit, None)
+                open_gets.pop(unit, None)
+            else:
+                for queue, message_id in messages:
+                    on_queue[queue].remove(message_id)
+    return on_queue
+
+
+class Load:
+    """Putters and getters that go on until they are told to stop, each a thread with a connection of its own."""
+
+    def __init__(self, group: TestGroup) -> None:
+        self.group, self._is_over = group, threading.Event()
+        works = [(self._put, 1), (self._put, 2), (self._put_much, 3), (self._get, 4), (self._get_much, 5)]
+        self._threads = [threading.Thread(target=self._go_on, args=work, daemon=True) for work in works]
+        for thread in self._threads:
+            thread.start()
+        self._ended: list[int] = []
+
+    def stop(self) -> None:
+        self._is_over.set()
+        for thread in self._threads:
+            thread.join()
+        # Those that failed are not among them.
+        assert sorted(self._ended) == [1, 2, 3, 4, 5]
+
+    def _go_on(self, work: Callable[[Queue, random.Random], None], number: int) -> None:
+        connection, generator = self.group.connect(), random.Random(number)
+        queue = connection.open("FIFO", BOTH)
+        while not self._is_over.is_set():
+            with suppress(NoMsgAvailable):
+                work(queue, generator)
+            if generator.random() < 0.3:
+                connection.backout()
+            else:
+                connection.commit()
+        self._ended.append(number)
+
+    def _put(self, queue: Queue, generator: random.Random) -> None:
+        for _ in range(generator.randrange(1, 6)):
+            queue.put(b"one", persistent(), options=PutOption.SYNCPOINT)
+
+    def _put_much(self, queue: Queue, generator: random.Random) -> None:
+        """Units of work that end in several chunks."""
+        for _ in range(generator.randrange(6, 14)):
+            queue.put_many([(persistent(), b"many")] * 100, options=PutOption.SYNCPOINT)
+
+    def _get(self, queue: Queue, generator: random.Random) -> None:
+        if self._has_enough():
+            queue.get_many(generator.randrange(1, 5), GetOption.SYNCPOINT)
+
+    def _has_enough(self) -> bool:
+        """Something must be left to be compared."""
+        return self.group.repository("QM1").queue_status("FIFO").available > 2000
+
+    def _get_much(self, queue: Queue, generator: random.Random) -> None:
+        for _ in range(generator.randrange(1, 8) if self._has_enough() else 0):
+            queue.get_many(100, GetOption.SYNCPOINT)
+
+
+def test_under_load_it_holds_exactly_what_was_committed_at_its_end_and_in_order(structure: TestGroup) -> None:
+    settings = structure.settings
+    where = {
+        "IGQ_GROUP": settings.group,
+        "IGQ_REDIS_URL": str(settings.redis_url),
+        "IGQ_DATA_DIR": str(settings.data_dir),
+    }
+    command = [sys.executable, "-m", "igq", "mqsc", "QM1", "-c", "BACKUP CFSTRUCT(APPL1)"]
+    with structure.connect().open("FIFO", BOTH) as queue:
+        for _ in range(30):
+            queue.put_many([(persistent(), b"first")] * 100)
+    load = Load(structure)
+    try:
+        for _ in range(2):
+            done = subprocess.run(command, env=os.environ | where, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stdout + done.stderr
+    finally:
+        load.stop()
+    position = re.search(r"up to (\S+), in", done.stdout)
+    assert position is not None
+    expected = committed_up_to(structure, position[1])["FIFO"]
+
+    lose(structure)
+    recover(structure.group, "APPL1")
+
+    stored = Backup(backup_path(settings, "APPL1"), settings.group, "APPL1")
+    assert {message.id.decode() for message in stored.messages()} == expected
+    key = structure.group.structure("APPL1").queue("FIFO").available
+    members: Any = structure.group.client().zrange(key, 0, -1)
+    in_order = [member.decode() for member in members]
+    assert in_order == sorted(expected, key=lambda message_id: int(message_id.rstrip("x")))
+    got = 0
+    with structure.connect().open("FIFO", BOTH) as queue, suppress(NoMsgAvailable):
+        while True:
+            got += len(queue.get_many(100))
+    assert got == len(expected) > 0
+
+
+def test_what_a_queue_was_cleared_of_is_not_in_it(structure: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
+    with structure.connect().open("PRIO", BOTH) as queue:
+        queue.put_many([(persistent(), b"%d" % n) for n in range(30)])
+    calls = iter(range(100))
+
+    def clear_at_the_fourth() -> None:
+        if next(calls) == 4:
+            structure.repository("QM1").clear("PRIO")
+
+    between_calls(structure, monkeypatch, clear_at_the_fourth)
+    assert backup(structure.group, "APPL1").messages == 0
+
+
+def test_a_clear_that_was_cut_off_is_completed_first(structure: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
+    with structure.connect().open("PRIO", BOTH) as queue:
+        queue.put_many([(persistent(), b"%d" % n) for n in range(30)])
+    calls = iter(range(100))
+
+    def clear_half() -> None:
+        if next(calls) == 4:
+            with monkeypatch.context() as patched, suppress(KeyboardInterrupt):
+                patched.setattr("sharedq.objects.local_queues.LocalQueues._discard", interrupt)
+                structure.repository("QM1").clear("PRIO")
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    between_calls(structure, monkeypatch, clear_half)
+    assert backup(structure.group, "APPL1").messages == 0
+
+
+# -- what comes back -------------------------------------------------------------------------------------------
+
+
+def test_identifiers_groups_and_definitions_come_back(structure: TestGroup) -> None:
+    structure.define_shared("SHORT", max_depth=5, description="as it was")
+    connection = structure.connect()
+    with connection.open("GROUPS", BOTH) as queue:
+        put_member(queue, b"g", 2, b"two", LMIG, persistence=1)
+        put_member(queue, b"h", 1, b"alone", MIG, persistence=1)
+        put_member(queue, b"s", 1, b"segm", SEG, persistence=1)
+        put_member(queue, b"s", 1, b"ents", LSEG, offset=4, persistence=1)
+        put_member(queue, b"g", 1, b"one", MIG, persistence=1)
+        md = queue.put(b"by id", persistent(correl_id=b"c" * 24))
+        queue.put(b"named", persistent(msg_id=b"n" * 24))
+        queue.put(b"not kept", MQMD(persistence=0))
+    backup(structure.group, "APPL1")
+    lose(structure)
+
+    recover(structure.group, "APPL1")
+
+    with structure.connect().open("GROUPS", BOTH) as queue:
+        by_correl = queue.get(0, match=MQMD(correl_id=b"c" * 24), match_options=MatchOption.MATCH_CORREL_ID)
+        assert (by_correl.body, by_correl.md.msg_id, by_correl.md.backout_count) == (b"by id", md.msg_id, 0)
+        named = queue.get(0, match=MQMD(msg_id=b"n" * 24), match_options=MatchOption.MATCH_MSG_ID)
+        assert named.body == b"named"
+        assert drain(queue, int(WHOLE_GROUP | GetOption.COMPLETE_MSG)) == [b"one", b"two", b"segments"]
+        assert drain(queue) == [b"alone"]
+    definition = structure.repository("QM1").lookup("SHORT")
+    assert definition is not None
+    assert (definition.definition.description, getattr(definition.definition, "max_depth", 0)) == ("as it was", 5)
+
+
+def test_numbers_that_were_given_since_the_backup_are_not_given_again(structure: TestGroup) -> None:
+    with structure.connect().open("FIFO", BOTH) as queue:
+        queue.put(b"kept", persistent())
+        backup(structure.group, "APPL1")
+        lost = queue.put(b"lost", persistent())
+    lose(structure)
+    recover(structure.group, "APPL1")
+    with structure.connect().open("FIFO", BOTH) as queue:
+        behind = queue.put(b"behind", persistent())
+        assert behind.msg_id > lost.msg_id
+        assert drain(queue) == [b"kept", b"behind"]
+
+
+def test_what_was_connected_before_is_shut_out(structure: TestGroup) -> None:
+    before = structure.connect()
+    queue = before.open("FIFO", BOTH)
+    queue.put(b"committed", persistent())
+    backup(structure.group, "APPL1")
+    queue.get(GetOption.SYNCPOINT)
+    lose(structure)
+    recover(structure.group, "APPL1")
+    for call in (before.commit, lambda: queue.put(b"late", persistent())):
+        with pytest.raises(MQIError) as caught:
+            call()
+        assert caught.value.reason == MQRC.CONNECTION_BROKEN
+    assert [body for _, body in content(structure)["FIFO"]] == [b"committed"]
+
+
+def test_waits_and_groups_go_on_behind_it(structure: TestGroup) -> None:
+    with structure.connect().open("GROUPS", BOTH) as queue:
+        put_member(queue, b"g", 1, b"one", MIG, persistence=1)
+    backup(structure.group, "APPL1")
+    lose(structure)
+    recover(structure.group, "APPL1")
+    got: list[bytes] = []
+
+    def wait() -> None:
+        with structure.connect().open("GROUPS", BOTH) as queue:
+            got.append(queue.get(WHOLE_GROUP | GetOption.WAIT, wait_ms=60_000).body)
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    with structure.connect().open("GROUPS", BOTH) as queue:
+        put_member(queue, b"g", 2, b"two", LMIG, persistence=1)
+        thread.join()
+        assert (got, take_one(queue)) == ([b"one"], b"two")
+
+
+def test_queues_that_came_or_went_since_are_told_of(structure: TestGroup) -> None:
+    with structure.connect().open("PRIO", BOTH) as queue:
+        queue.put(b"x", persistent())
+    backup(structure.group, "APPL1")
+    structure.repository("QM1").delete("QLOCAL", "PRIO", purge=True)
+    structure.define_shared("NEW")
+    lose(structure)
+
+    recovered = recover(structure.group, "APPL1")
+
+    assert (recovered.messages, recovered.dropped, recovered.missing) == (0, 1, ("NEW",))
+    status, output = mqsc(structure, "DEFINE QLOCAL(NEW) QSGDISP(SHARED) CFSTRUCT(APPL1) REPLACE\n")
+    assert status == 0, output
+    assert content(structure, ["FIFO", "NEW"]) == {"FIFO": [], "NEW": []}
+
+
+# -- killed ----------------------------------------------------------------------------------------------------
+
+
+def killed_after(group: TestGroup, calls: int, work: Callable[[], object]) -> bool:
+    """Do *work* in a process that is killed behind so many scripts; whether it came so far."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            call, count = group.group.call, iter(range(1, 1_000_000))
+
+            def counted(name: str, keys: Sequence[str], args: Sequence[Argument]) -> Reply:
+                reply = call(name, keys, args)
+                if name.startswith(("structure/backup", "structure/restore")) and next(count) == calls:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return reply
+
+            group.group.call = counted  # type: ignore[method-assign]
+            work()
+        finally:
+            os._exit(0)
+    _, status = os.waitpid(pid, 0)
+    return os.WIFSIGNALED(status)
+
+
+@pytest.fixture
+def filled(structure: TestGroup) -> TestGroup:
+    connection = structure.connect()
+    for name in QUEUES:
+        with connection.open(name, BOTH) as queue:
+            for start in range(0, 250, 50):
+                queue.put_many([(persistent(priority=n % 3), b"%d" % n) for n in range(start, start + 50)])
+    with connection.open("GROUPS", BOTH) as queue:
+        put_member(queue, b"g", 1, b"one", MIG, persistence=1)
+        put_member(queue, b"g", 2, b"two", LMIG, persistence=1)
+    return structure
+
+
+def test_killed_after_any_script_of_a_backup_the_one_before_it_counts(filled: TestGroup) -> None:
+    expected = content(filled)
+    first = backup(filled.group, "APPL1")
+    with filled.connect().open("FIFO", BOTH) as queue:
+        queue.put(b"new", persistent())
+    calls = 1
+    while killed_after(filled, calls, lambda: backup(filled.group, "APPL1")):
+        assert len(Backup(first.path, filled.group.name, "APPL1")) == first.messages
+        calls += 3
+    assert calls > 10
+    # That one came to its end.
+    assert len(Backup(first.path, filled.group.name, "APPL1")) == first.messages + 1
+    expected["FIFO"] = content(filled)["FIFO"]
+    lose(filled)
+    recover(filled.group, "APPL1")
+    assert content(filled) == expected
+
+
+def test_killed_after_any_script_of_a_recovery_another_one_completes_it(filled: TestGroup) -> None:
+    expected = content(filled)
+    backup(filled.group, "APPL1")
+    lose(filled)
+    calls = 1
+    while killed_after(filled, calls, lambda: recover(filled.group, "APPL1")) and is_lost(filled.group, "APPL1"):
+        with pytest.raises(MQIError):
+            filled.connect().open("FIFO", BOTH)
+        calls += 1
+    assert calls > 8
+    assert content(filled) == expected
+    with pytest.raises(BackupError, match=r"CSQE101I.*not lost"):
+        recover(filled.group, "APPL1")
+    assert content(filled) == expected
+
+
+def test_a_recovery_that_another_one_replaced_changes_nothing(
+    filled: TestGroup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = content(filled)
+    backup(filled.group, "APPL1")
+    lose(filled)
+    call, is_overtaken = filled.group.call, False
+
+    def overtaken(name: str, keys: Sequence[str], args: Sequence[Argument]) -> Reply:
+        nonlocal is_overtaken
+        if name == "structure/restore" and not is_overtaken:
+            is_overtaken = True
+            # From another machine, which the lock on the file does not keep out.
+            with monkeypatch.context() as patched:
+                patched.setattr("sharedq.backup.restore.exclusively", lambda *_: nullcontext())
+                recover(filled.group, "APPL1")
+        return call(name, keys, args)
+
+    monkeypatch.setattr(filled.group, "call", overtaken)
+    with pytest.raises(BackupError, match="another RECOVER"):
+        recover(filled.group, "APPL1")
+    monkeypatch.undo()
+    assert content(filled) == expected
+
+
+# -- what is refused -------------------------------------------------------------------------------------------
+
+
+def test_by_mqsc(filled: TestGroup) -> None:
+    expected = content(filled)
+    status, output = mqsc(filled, "BACKUP CFSTRUCT(APPL1) EXCLINT(30)\n")
+    assert status == 0, output
+    assert "CSQE121I: Backup of structure APPL1 completed, 752 messages of 3 queues" in output
+    lose(filled)
+    status, output = mqsc(filled, "RECOVER CFSTRUCT(APPL1) TYPE(NORMAL)\n")
+    assert status == 0, output
+    assert "CSQE131I: Recovery of structure APPL1 completed, 752 messages of 3 queues" in output
+    assert content(filled) == expected
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "BACKUP CFSTRUCT(APPL1) EXCLINT(29)",
+        "BACKUP CFSTRUCT(APPL1) EXCLINT(601)",
+        "BACKUP CFSTRUCT(APPL1) EXCLINT(soon)",
+        "BACKUP CFSTRUCT(APPL1) EXCLINT",
+        "BACKUP CFSTRUCT(APPL1) TYPE(NORMAL)",
+        "BACKUP CFSTRUCT",
+        "BACKUP QLOCAL(A)",
+        "RECOVER CFSTRUCT(APPL1) TYPE(FULL)",
+        "RECOVER CFSTRUCT(APPL1) EXCLINT(30)",
+    ],
+)
+def test_what_cannot_be_said_is_a_syntax_error(structure: TestGroup, command: str) -> None:
+    status, output = mqsc(structure, command + "\n")
+    assert (status, "AMQ8405I: Syntax error" in output) == (10, True)
+    assert not structure.settings.backups.exists()
+
+
+@pytest.mark.parametrize("verb", ["BACKUP", "RECOVER"])
+@pytest.mark.parametrize("name", ["NOWHERE", "@QM1", "CSQ_ADMIN", "*", "../../x"])
+def test_a_structure_that_there_is_not(structure: TestGroup, verb: str, name: str) -> None:
+    status, output = mqsc(structure, f"{verb} CFSTRUCT('{name}')\n")
+    assert (status, output.count("\nAMQ8147E"), "MQRC_CF_STRUC_ERROR (2349)" in output) == (10, 1, True)
+    assert not structure.settings.backups.exists()
+
+
+def refused(work: Callable[[], object]) -> str:
+    with pytest.raises(BackupError) as caught:
+        work()
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_a_structure_that_is_not_recoverable(structure: TestGroup) -> None:
+    structure.repository("QM1").alter_structure("APPL1", {"recover": "NO"})
+    for work in (backup, recover, purge):
+        assert "CSQE108E" in refused(lambda work=work: work(structure.group, "APPL1"))  # type: ignore[misc]
+
+
+def test_a_group_without_journal_has_no_backups(redis_server: Server, tmp_path: Path) -> None:
+    group = TestGroup(redis_server.url, tmp_path, journal=False)
+    group.add_member("QM1")
+    assert "no journal" in refused(lambda: backup(group.group, "APPL1"))
+    group.close()
+
+
+def test_a_journal_that_is_trimmed_meanwhile(filled: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = backup(filled.group, "APPL1")
+    queue = filled.connect().open("FIFO", BOTH)
+    journal = filled.group.structure("APPL1").journal
+    calls = iter(range(1000))
+
+    def trim() -> None:
+        if next(calls) == 5:
+            queue.put(b"more", persistent())
+            queue.put(b"more", persistent())
+            filled.group.client().xtrim(journal, maxlen=1, approximate=False)
+
+    between_calls(filled, monkeypatch, trim)
+    assert "journal was trimmed" in refused(lambda: backup(filled.group, "APPL1"))
+    monkeypatch.undo()
+    assert len(Backup(first.path, filled.group.name, "APPL1")) == first.messages
+    assert not list(first.path.parent.glob("*.partial"))
+
+
+def test_two_at_once_on_one_machine(filled: TestGroup) -> None:
+    path = backup_path(filled.settings, "APPL1")
+    with exclusively(path, "APPL1"):
+        for work in (backup, recover, purge):
+            assert "CSQE101I" in refused(lambda work=work: work(filled.group, "APPL1"))  # type: ignore[misc]
+
+
+def test_a_structure_that_is_not_lost_is_not_recovered(filled: TestGroup) -> None:
+    expected = content(filled)
+    backup(filled.group, "APPL1")
+    assert "TYPE(PURGE)" in refused(lambda: recover(filled.group, "APPL1"))
+    filled.define_structure("EMPTY")
+    filled.repository("QM1").alter_structure("EMPTY", {"recover": "YES"})
+    assert "no queue is defined" in refused(lambda: recover(filled.group, "EMPTY"))
+    assert content(filled) == expected
+
+
+def test_purge_empties_what_is_there_and_what_is_lost(filled: TestGroup) -> None:
+    empty: Content = {name: [] for name in QUEUES}
+    backup(filled.group, "APPL1")
+    assert purge(filled.group, "APPL1") == Recovered("", 0, 3, 0, ())
+    assert content(filled) == empty
+    lose(filled)
+    assert purge(filled.group, "APPL1").messages == 0
+    assert content(filled) == empty
+
+
+def test_purge_spares_queues_in_use(filled: TestGroup) -> None:
+    expected = content(filled)
+    with filled.connect().open("PRIO", BOTH), pytest.raises(MQIError) as caught:
+        purge(filled.group, "APPL1")
+    assert caught.value.reason == MQRC.OBJECT_IN_USE
+    assert content(filled) == expected
+
+
+def test_while_something_is_in_doubt_there_nothing_is_recovered(filled: TestGroup) -> None:
+    connection = filled.connect()
+    with connection.open("FIFO", BOTH) as queue:
+        got = queue.get(GetOption.SYNCPOINT)
+        queue.put(b"in doubt", persistent(), options=PutOption.SYNCPOINT)
+    connection.prepare(b"xid")
+    # In doubt is not committed.
+    taken = backup(filled.group, "APPL1")
+    assert taken.messages == 752
+    lose(filled)
+    assert "RESOLVE INDOUBT" in refused(lambda: recover(filled.group, "APPL1"))
+    status, output = mqsc(filled, "RESOLVE INDOUBT(*) ACTION(BACKOUT) NID(*)\n")
+    assert status == 0, output
+    recover(filled.group, "APPL1")
+    assert (got.md.msg_id, got.body) in content(filled)["FIFO"]
+
+
+def damage_end(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def damage_byte(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def damage_length(path: Path) -> None:
+    path.write_bytes(b"H\xff\xff\xff\xff" + path.read_bytes()[5:])
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda path: path.unlink(),
+        damage_end,
+        damage_byte,
+        damage_length,
+        lambda path: path.write_bytes(b""),
+        lambda path: path.write_bytes(b"not a backup at all, but long enough for a digest, whatever it is"),
+        lambda path: path.write_bytes(path.read_bytes() + b"more"),
+    ],
+)
+def test_a_damaged_backup_recovers_nothing(filled: TestGroup, damage: Callable[[Path], None]) -> None:
+    path = backup(filled.group, "APPL1").path
+    lose(filled)
+    damage(path)
+    assert "CSQE109E" in refused(lambda: recover(filled.group, "APPL1"))
+    assert "CSQE109E" in refused(lambda: purge(filled.group, "APPL1"))
+    assert is_lost(filled.group, "APPL1")
+    assert not filled.group.client().exists(filled.group.structure("APPL1").messages)
+
+
+def test_a_backup_of_something_else(filled: TestGroup) -> None:
+    filled.define_structure("OTHER")
+    filled.repository("QM1").alter_structure("OTHER", {"recover": "YES"})
+    filled.define_shared("ELSEWHERE", "OTHER")
+    path = backup(filled.group, "APPL1").path
+    path.rename(backup_path(filled.settings, "OTHER"))
+    lose(filled, "OTHER")
+    assert "is a backup of APPL1" in refused(lambda: recover(filled.group, "OTHER"))
+
+
+def test_a_directory_that_cannot_be_written_is_one_line(redis_server: Server, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    group = TestGroup(redis_server.url, tmp_path, backup_dir=tmp_path / "file" / "backups")
+    group.add_member("QM1")
+    status, output = mqsc(group, "BACKUP CFSTRUCT(APPL1)\nRECOVER CFSTRUCT(APPL1)\n")
+    assert (status, output.count("CSQE106E")) == (10, 2)
+    group.close()
+
+
+def test_backups_go_where_the_setting_says_and_only_their_owner_reads_them(
+    redis_server: Server, tmp_path: Path
+) -> None:
+    group = TestGroup(redis_server.url, tmp_path, backup_dir=tmp_path / "there")
+    group.add_member("QM1")
+    taken: Taken = backup(group.group, "APPL1")
+    assert taken.path == tmp_path / "there" / f"{group.group.name}.APPL1.backup"
+    assert taken.path.stat().st_mode & 0o777 == 0o600
+    group.close()
