@@ -382,6 +382,19 @@ def record_destination(record: bytes) -> bytes:
     return record[at + 1 : at + 1 + record[at]]
 
 
+def record_put_time_ms(record: bytes) -> int:
+    """When a stored message was put, milliseconds since 1970; 0 where the program gave a date that is none."""
+    flags = record[0]
+    at = _FRONT.size
+    if flags > RECORD_PERSISTENT:
+        at += _EXPIRY.size * bool(flags & RECORD_EXPIRY)
+        at += len(NULL_ID) * (bool(flags & RECORD_CORREL_ID) + bool(flags & RECORD_MSG_ID))
+        at += _GROUP.size * bool(flags & RECORD_GROUP)
+        at += 1 + record[at] if flags & RECORD_DESTINATION else 0
+    high, low = _PUT_TIME.unpack_from(record, at)
+    return int(high << 32 | low)
+
+
 def generated_number(msg_id: bytes, structure_number: int) -> int | None:
     """The message number in a MsgId that igq may have generated in this structure; None in any other."""
     if len(msg_id) != len(NULL_ID) or not msg_id.startswith(_PRODUCT):
