@@ -1,9 +1,9 @@
-"""`format("igq")`: the messages of a queue as a table (batch), browsed and left where they are.
+"""`format("igq")`: the messages of a queue as a table (batch), browsed and left where they are; and rows as messages.
 
     spark.dataSource.register(QueueSource)
     spark.read.format("igq").option("queue", "ORDERS").option("columns", "msg_id, priority, length").load()
 
-docs/pipeline.md describes the options.
+What writes is in ``pipeline.queue_sink``. docs/pipeline.md describes the options.
 """
 
 from __future__ import annotations
@@ -13,12 +13,20 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+    InputPartition,
+)
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from pipeline import queue_sink
 from pipeline.errors import PipelineError
 from pipeline.pushing import Filter, push
+from pipeline.queue_sink import QueueStreamWriter, QueueWriter
 from pipeline.schemas import QUEUE
 from pipeline.source_options import SourceOptions
 from sharedq.deployment import Deployment
@@ -48,6 +56,13 @@ class QueueSource(DataSource):
 
     def schema(self) -> StructType:
         return _chosen(dict(self.options).get("columns", ""))
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        return QueueWriter(schema, SourceOptions(dict(self.options), queue_sink.OPTIONS), overwrite=overwrite)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802 - Spark's name
+        options = SourceOptions(dict(self.options), (*queue_sink.OPTIONS, "checkpointLocation"))
+        return QueueStreamWriter(schema, options, overwrite=overwrite)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         options = SourceOptions(dict(self.options), OPTIONS)

@@ -17,10 +17,10 @@ LUA = ROOT / "sharedq" / "lua"
 SECTIONS = ("KEYS", "ARGV", "REPLY", "REASONS", "INVARIANTS", "COST")
 ALL_SECTIONS = (*SECTIONS, "MEMORY", "USES", "SOURCE")
 
-WRITES = {"DEL", "UNLINK", "RENAME", "INCR", "INCRBY", "HSET", "HSETNX", "HDEL", "HINCRBY"}
+WRITES = {"SET", "DEL", "UNLINK", "RENAME", "INCR", "INCRBY", "HSET", "HSETNX", "HDEL", "HINCRBY"}
 WRITES |= {"ZADD", "ZREM", "ZREMRANGEBYRANK", "ZPOPMIN", "SADD", "SREM", "XADD", "EXPIRE"}
 WRITES |= {"RPUSH", "LPUSH", "LINSERT", "LREM", "LSET", "LTRIM"}
-READS = {"EXISTS", "HGET", "HMGET", "HEXISTS", "HLEN", "HSTRLEN", "HKEYS", "LLEN", "LRANGE", "SMEMBERS", "TIME"}
+READS = {"GET", "EXISTS", "HGET", "HMGET", "HEXISTS", "HLEN", "HSTRLEN", "HKEYS", "LLEN", "LRANGE", "SMEMBERS", "TIME"}
 READS |= {"ZCARD", "ZCOUNT", "ZRANGE", "ZRANGEBYLEX", "ZRANGEBYSCORE", "ZSCORE", "ZMSCORE"}
 #: How a script makes sure, itself or by a piece of the prelude, that its caller may still change anything.
 FENCES = (
