@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
@@ -23,6 +24,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from config.settings import Settings
 from pipeline import queue_sink
 from pipeline.errors import PipelineError
 from pipeline.pushing import Filter, push
@@ -92,12 +94,16 @@ class QueueReader(DataSourceReader):
             group.leave()
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, QueuePartition)
+        arrow = to_arrow_schema(self._schema, timezone="UTC")
+        if not isinstance(partition, QueuePartition):
+            # What Spark makes of no partitions at all.
+            yield _batch([[] for _ in arrow], arrow)
+            return
         assert self._settings.redis_url is not None
         names = self._schema.fieldNames()
         reader = Reader(Deployment(self._settings.redis_url), self._settings.group, names, self._wanted)
         try:
-            yield from _batches(reader.read(partition.what), to_arrow_schema(self._schema, timezone="UTC"))
+            yield from _batches(reader.read(partition.what), arrow)
         finally:
             reader.close()
 
@@ -147,3 +153,15 @@ def _batches(slices: Iterator[list[list[Any]]], schema: pa.Schema) -> Iterator[p
 def _batch(columns: list[list[Any]], schema: pa.Schema) -> pa.RecordBatch:
     arrays = [pa.array(values, type=field.type) for values, field in zip(columns, schema, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def queue_table(
+    spark: SparkSession, settings: Settings, queue: str, qmgr: str = "", *, columns: Sequence[str] = ()
+) -> DataFrame:
+    """A queue as a table, for the jobs; *columns* in the table's order, none: all."""
+    spark.dataSource.register(QueueSource)
+    return (
+        spark.read.format("igq")
+        .options(group=settings.group, url=settings.redis_url, queue=queue, qmgr=qmgr, columns=",".join(columns))
+        .load()
+    )

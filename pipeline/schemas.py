@@ -6,6 +6,7 @@ from pyspark.sql.types import (
     BinaryType,
     BooleanType,
     DataType,
+    DoubleType,
     IntegerType,
     LongType,
     StringType,
@@ -15,7 +16,7 @@ from pyspark.sql.types import (
 )
 
 _STRING, _LONG, _INT, _BOOL = StringType(), LongType(), IntegerType(), BooleanType()
-_BINARY, _TIME = BinaryType(), TimestampType()
+_BINARY, _TIME, _DOUBLE = BinaryType(), TimestampType(), DoubleType()
 
 
 def _table(*columns: tuple[str, DataType, str]) -> StructType:
@@ -129,4 +130,52 @@ TIMELINE = _table(
     ("qmgr", _STRING, "manager that it happened to"),
     ("by", _STRING, "manager or program that did it"),
     ("detail", _STRING, "more, for people"),
+)
+
+#: One failure of a manager, a program or a connection, as the group remembers it.
+RECOVERIES = _table(
+    ("failed", _STRING, "QM.incarnation, of a program .process, of a connection .connection"),
+    ("by", _STRING, "manager that recovers it, or did"),
+    ("state", _STRING, "CLAIMED, FENCED, RESOLVING, DELAYED or RESOLVED"),
+    ("detected", _TIME, "when it was seen"),
+    ("seconds", _DOUBLE, "from then to its end, or to the last report"),
+    ("units_of_work", _LONG, "resolved so far"),
+    ("messages", _LONG, "of these units of work"),
+    ("claims", _INT, "how many recoverers it took"),
+)
+
+#: One step of a recovery.
+RECOVERY_PHASES = _table(
+    ("failed", _STRING, "what failed"),
+    ("phase", _STRING, "the moment that ends the phase: lease ended, detected, claimed, fenced, resolving, resolved"),
+    ("by", _STRING, "manager that did it"),
+    ("at", _TIME, "when, by Redis' clock; of a run's timeline, by its machine's"),
+    ("since_failure_ms", _LONG, "since the first moment that is known"),
+    ("took_ms", _LONG, "since the moment before it"),
+)
+
+#: What an MQDLH says, behind the columns of a dead-letter queue's messages.
+DEAD_LETTERS = _table(
+    ("structure", _STRING, "coupling-facility structure that it is in"),
+    ("position", _LONG, "place on the dead-letter queue"),
+    ("message_id", _STRING, "key of the message in the structure"),
+    ("reason", _INT, "why it is there: MQRC or MQFB number; null where it has no dead-letter header"),
+    ("why", _STRING, "the name of that number"),
+    ("dest_queue", _STRING, "where it was meant to go"),
+    ("dest_qmgr", _STRING, "at which manager"),
+    ("source", _STRING, "program that put the message (PutApplName)"),
+    ("by", _STRING, "program that put it on the dead-letter queue"),
+    ("dead_at", _TIME, "when it did"),
+    ("put_at", _TIME, "when the message was put"),
+    ("msg_id", _BINARY, "MsgId"),
+    ("correl_id", _BINARY, "CorrelId; null for none"),
+    ("length", _LONG, "bytes of data, without the header"),
+)
+
+#: What putting messages back came to.
+REQUEUED = _table(
+    ("outcome", _STRING, "put back, gone (somebody else took it), or why it could not be"),
+    ("dest_queue", _STRING, "where it was meant to go"),
+    ("dest_qmgr", _STRING, "at which manager"),
+    ("messages", _LONG, "how many"),
 )
