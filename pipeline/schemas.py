@@ -179,3 +179,21 @@ REQUEUED = _table(
     ("dest_qmgr", _STRING, "at which manager"),
     ("messages", _LONG, "how many"),
 )
+
+#: What an archive holds: the messages of queues, and when each was archived.
+ARCHIVE = StructType(
+    [
+        *QUEUE.fields,
+        *_table(
+            ("run", _STRING, "run of the archive job: its time, UTC, and some characters that make it unique"),
+            ("day", _STRING, "day on which the message was put, UTC; none where that is not known"),
+        ).fields,
+    ]
+)
+
+#: How many messages of one queue a run has archived, removed or replayed.
+DONE = _table(
+    ("queue", _STRING, "queue"),
+    ("done", _STRING, "archived, removed, replayed, ..."),
+    ("messages", _LONG, "how many"),
+)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from pipeline.cli.archiving import archive, replay
 from pipeline.cli.audit import audit
 from pipeline.cli.deadletter import deadletter
 from pipeline.cli.journal_jobs import flow, journal, recovery, trace
@@ -20,5 +21,5 @@ def jobs() -> None:
     """
 
 
-for job in (audit, flow, trace, recovery, deadletter, journal):
+for job in (audit, flow, trace, recovery, deadletter, archive, replay, journal):
     app.command()(job)

@@ -10,19 +10,17 @@ from types import TracebackType
 from typing import Any
 
 from config.settings import Settings
-from sharedq.api import Queue, connect, group_for
-from sharedq.message import Message
+from pipeline.jobs.taking import Taker
+from sharedq.api import Queue
 from sharedq.mqi import wire
-from sharedq.mqi.constants import MQRC, Format, GetOption, MatchOption, OpenOption, PutOption
+from sharedq.mqi.constants import MQRC, Format, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
-from sharedq.selection import message_token
 
 #: Messages that are put back in one unit of work.
 UNIT_MESSAGES = 50
 PUT_BACK, GONE = "put back", "gone"
 
-_INPUT = int(OpenOption.INPUT_SHARED)
 _OUTPUT = int(OpenOption.OUTPUT | OpenOption.SET_ALL_CONTEXT)
 _PUT = int(PutOption.SYNCPOINT | PutOption.SET_ALL_CONTEXT)
 #: Row of a dead letter: structure, message_id, dest_queue, dest_qmgr.
@@ -34,11 +32,9 @@ class Requeuer:
     """One worker's part of the job: a connection, and what came of each message so far."""
 
     def __init__(self, settings: Settings, queue: str, qmgr: str) -> None:
-        self._connection = connect(qmgr, settings=settings, appl_name="igq pipeline")
-        self._group = group_for(settings)
-        self._queue = self._connection.open(queue, _INPUT)
+        self._taker = Taker(settings, queue, qmgr)
+        self._connection = self._taker.connection
         self._destinations: dict[Destination, Queue | str] = {}
-        self._numbers: dict[str, int] = {}
         self._outcomes: Counter[tuple[str, str, str]] = Counter()
 
     def put_back(self, letters: Sequence[Letter]) -> None:
@@ -85,23 +81,12 @@ class Requeuer:
         destination = self._opened((letter["dest_queue"], letter["dest_qmgr"]))
         if isinstance(destination, str):
             return destination
-        message = self._take(letter)
+        message = self._taker.take(letter["structure"], letter["message_id"])
         if message is None:
             return GONE
         md, body = without_header(message.md, message.body)
         destination.put(body, md, options=_PUT)
         return PUT_BACK
-
-    def _take(self, letter: Letter) -> Message | None:
-        token = message_token(letter["message_id"].encode(), self._number(letter["structure"]))
-        try:
-            return self._queue.get(
-                GetOption.SYNCPOINT, match_options=MatchOption.MATCH_MSG_TOKEN, match=MQMD(version=2), msg_token=token
-            )
-        except MQIError as error:
-            if error.reason == MQRC.NO_MSG_AVAILABLE:
-                return None
-            raise
 
     def _opened(self, where: Destination) -> Queue | str:
         if where not in self._destinations:
@@ -114,18 +99,13 @@ class Requeuer:
                 self._destinations[where] = _refusal(error)
         return self._destinations[where]
 
-    def _number(self, structure: str) -> int:
-        if structure not in self._numbers:
-            self._numbers[structure] = self._group.structure_number(structure)
-        return self._numbers[structure]
-
     def __enter__(self) -> Requeuer:
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._connection.__exit__(kind, error, traceback)
+        self._taker.__exit__(kind, error, traceback)
 
 
 def without_header(md: MQMD, data: bytes) -> tuple[MQMD, bytes]:
