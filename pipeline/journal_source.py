@@ -12,12 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import pyarrow as pa
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from pipeline.errors import PipelineError
 from pipeline.schemas import JOURNAL
 from sharedq.deployment import Deployment
 from sharedq.journal import (
@@ -26,6 +31,7 @@ from sharedq.journal import (
     clip,
     expand,
     parse_position,
+    position_order,
     read_entries,
     read_extent,
     split,
@@ -98,8 +104,11 @@ class JournalReader(DataSourceReader):
         ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, JournalPartition)
         arrow = to_arrow_schema(self._schema, timezone="UTC")
+        if not isinstance(partition, JournalPartition):
+            # What Spark makes of no partitions at all.
+            yield _batch([], arrow)
+            return
         keys = structure_keys(self._group, partition.structure)
         rows: list[JournalRow] = []
         with Deployment(self._url).client(keys.journal) as client:
@@ -135,3 +144,44 @@ def _batch(rows: list[JournalRow], schema: pa.Schema) -> pa.RecordBatch:
     order = [JournalRow._fields.index("time_us" if name == "time" else name) for name in schema.names]
     arrays = [pa.array(columns[at], type=field.type) for at, field in zip(order, schema, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+@dataclass(frozen=True, slots=True)
+class JournalPart:
+    """Which journal to read: a group at a Redis URL, from *start* to *end*, both included."""
+
+    group: str
+    url: str
+    start: str = "-"
+    end: str = "+"
+
+    def read(self, spark: SparkSession, start: str | None = None, end: str | None = None) -> DataFrame:
+        """The events as a table."""
+        spark.dataSource.register(JournalSource)
+        return (
+            spark.read.format("igq.journal")
+            .options(group=self.group, url=self.url, start=start or self.start, end=end or self.end)
+            .load()
+        )
+
+
+def stored_journal(spark: SparkSession, directory: Path, start: str, end: str) -> DataFrame:
+    """The events of a journal that was stored as Parquet, from *start* to *end*, both included.
+
+    Raises:
+        PipelineError: it is no stored journal.
+    """
+    if not directory.is_dir():
+        raise PipelineError(f"input {directory}: no such directory")
+    try:
+        table = spark.read.parquet(str(directory))
+    except AnalysisException:
+        raise PipelineError(f"input {directory}: holds no Parquet files") from None
+    missing = set(JOURNAL.fieldNames()) - set(table.columns)
+    if missing:
+        raise PipelineError(f"input {directory}: is no journal, it has no column {min(missing)}")
+    place = [F.split_part("stream_id", F.lit("-"), F.lit(part)).cast("decimal(20)") for part in (1, 2)]
+    first, last = position_order(start, is_end=False), position_order(end, is_end=True)
+    after = (place[0] > first[0]) | ((place[0] == first[0]) & (place[1] >= F.lit(first[1]).cast("decimal(20)")))
+    before = (place[0] < last[0]) | ((place[0] == last[0]) & (place[1] <= F.lit(str(last[1])).cast("decimal(20)")))
+    return table.select(*JOURNAL.fieldNames()).where(after & before)

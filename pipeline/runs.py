@@ -40,3 +40,11 @@ def read_timeline(path: Path) -> list[Mapping[str, Any]]:
         if isinstance(event, dict) and "t_ms" in event and "event" in event:
             events.append(event)
     return sorted(events, key=lambda event: int(event["t_ms"]))
+
+
+def timeline_of(directory: Path) -> list[Mapping[str, Any]]:
+    """The timeline of a run. Raises PipelineError: *directory* has none."""
+    path = directory / "timeline.jsonl"
+    if not path.is_file():
+        raise PipelineError(f"run directory {directory}: has no timeline.jsonl, the list of what failed")
+    return read_timeline(path)

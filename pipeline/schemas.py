@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pyspark.sql.types import (
+    BinaryType,
     BooleanType,
     DataType,
+    DoubleType,
     IntegerType,
     LongType,
     StringType,
@@ -14,6 +16,7 @@ from pyspark.sql.types import (
 )
 
 _STRING, _LONG, _INT, _BOOL = StringType(), LongType(), IntegerType(), BooleanType()
+_BINARY, _TIME, _DOUBLE = BinaryType(), TimestampType(), DoubleType()
 
 
 def _table(*columns: tuple[str, DataType, str]) -> StructType:
@@ -23,7 +26,7 @@ def _table(*columns: tuple[str, DataType, str]) -> StructType:
 #: One event of one message; commit and backout: of one unit of work in one structure.
 JOURNAL = _table(
     ("event", _STRING, "put, get, commit, backout, transfer, expire or recover"),
-    ("time", TimestampType(), "when, by Redis' clock"),
+    ("time", _TIME, "when, by Redis' clock"),
     ("stream_id", _STRING, "entry of the stream, MS-SEQ"),
     ("position", _INT, "place within the entry, from 0"),
     ("structure", _STRING, "coupling-facility structure; @QM is the manager's own"),
@@ -43,6 +46,46 @@ JOURNAL = _table(
     ("priority", _INT, "put: Priority, 0 to 9"),
     ("recovered", _BOOL, "done by a peer on behalf of a dead owner"),
     ("messages", _INT, "messages that the whole entry is about"),
+)
+
+#: A message on a queue: where it is, its descriptor (MQMD), its data.
+QUEUE = _table(
+    ("queue", _STRING, "queue"),
+    ("structure", _STRING, "coupling-facility structure that it is in; @QM is the manager's own"),
+    ("position", _LONG, "place on the queue: rising in the order in which messages are delivered"),
+    ("message_id", _STRING, "key of the message in the structure, as the journal has it"),
+    ("version", _INT, "MQMD: 1 or 2"),
+    ("report", _INT, "MQMD: report options"),
+    ("msg_type", _INT, "MQMD: 1 request, 2 reply, 4 report, 8 datagram"),
+    ("expiry", _INT, "MQMD: tenths of a second that are left; -1 for ever"),
+    ("feedback", _INT, "MQMD: of a report, what it reports"),
+    ("encoding", _INT, "MQMD: numeric encoding of the data"),
+    ("coded_char_set_id", _INT, "MQMD: character set of the data"),
+    ("format", _STRING, "MQMD: format of the data, for example MQSTR; empty for none"),
+    ("priority", _INT, "MQMD: 0 to 9"),
+    ("persistence", _INT, "MQMD: 1 persistent, 0 not"),
+    ("msg_id", _BINARY, "MQMD: 24 bytes"),
+    ("correl_id", _BINARY, "MQMD: 24 bytes; null for MQCI_NONE"),
+    ("backout_count", _INT, "MQMD: how often it was backed out, up to 255"),
+    ("reply_to_q", _STRING, "MQMD: queue for replies and reports"),
+    ("reply_to_q_mgr", _STRING, "MQMD: its manager"),
+    ("user_identifier", _STRING, "MQMD: user who put it"),
+    ("accounting_token", _BINARY, "MQMD: 32 bytes"),
+    ("appl_identity_data", _STRING, "MQMD: identity context"),
+    ("put_appl_type", _INT, "MQMD: kind of program that put it"),
+    ("put_appl_name", _STRING, "MQMD: name of that program"),
+    ("put_date", _STRING, "MQMD: YYYYMMDD, UTC"),
+    ("put_time", _STRING, "MQMD: HHMMSSTH, UTC"),
+    ("appl_origin_data", _STRING, "MQMD: origin context"),
+    ("group_id", _BINARY, "MQMD: 24 bytes; null for MQGI_NONE"),
+    ("msg_seq_number", _INT, "MQMD: place in the group, from 1"),
+    ("offset", _INT, "MQMD: of a segment, where its data begin in the logical message"),
+    ("msg_flags", _INT, "MQMD: 8 in a group, 16 its last, 2 segment, 4 the last one, 1 may be segmented"),
+    ("original_length", _INT, "MQMD: of a report about a segment; -1 otherwise"),
+    ("put_at", _TIME, "PutDate and PutTime in one, to the millisecond; null where the program gave none that is one"),
+    ("destination", _STRING, "on a transmission queue: the queue that it must go to in the end; null elsewhere"),
+    ("length", _LONG, "bytes of data"),
+    ("data", _BINARY, "the data"),
 )
 
 #: expected.jsonl: what the input rows say must arrive. One line a message copy.
@@ -87,4 +130,70 @@ TIMELINE = _table(
     ("qmgr", _STRING, "manager that it happened to"),
     ("by", _STRING, "manager or program that did it"),
     ("detail", _STRING, "more, for people"),
+)
+
+#: One failure of a manager, a program or a connection, as the group remembers it.
+RECOVERIES = _table(
+    ("failed", _STRING, "QM.incarnation, of a program .process, of a connection .connection"),
+    ("by", _STRING, "manager that recovers it, or did"),
+    ("state", _STRING, "CLAIMED, FENCED, RESOLVING, DELAYED or RESOLVED"),
+    ("detected", _TIME, "when it was seen"),
+    ("seconds", _DOUBLE, "from then to its end, or to the last report"),
+    ("units_of_work", _LONG, "resolved so far"),
+    ("messages", _LONG, "of these units of work"),
+    ("claims", _INT, "how many recoverers it took"),
+)
+
+#: One step of a recovery.
+RECOVERY_PHASES = _table(
+    ("failed", _STRING, "what failed"),
+    ("phase", _STRING, "the moment that ends the phase: lease ended, detected, claimed, fenced, resolving, resolved"),
+    ("by", _STRING, "manager that did it"),
+    ("at", _TIME, "when, by Redis' clock; of a run's timeline, by its machine's"),
+    ("since_failure_ms", _LONG, "since the first moment that is known"),
+    ("took_ms", _LONG, "since the moment before it"),
+)
+
+#: What an MQDLH says, behind the columns of a dead-letter queue's messages.
+DEAD_LETTERS = _table(
+    ("structure", _STRING, "coupling-facility structure that it is in"),
+    ("position", _LONG, "place on the dead-letter queue"),
+    ("message_id", _STRING, "key of the message in the structure"),
+    ("reason", _INT, "why it is there: MQRC or MQFB number; null where it has no dead-letter header"),
+    ("why", _STRING, "the name of that number"),
+    ("dest_queue", _STRING, "where it was meant to go"),
+    ("dest_qmgr", _STRING, "at which manager"),
+    ("source", _STRING, "program that put the message (PutApplName)"),
+    ("by", _STRING, "program that put it on the dead-letter queue"),
+    ("dead_at", _TIME, "when it did"),
+    ("put_at", _TIME, "when the message was put"),
+    ("msg_id", _BINARY, "MsgId"),
+    ("correl_id", _BINARY, "CorrelId; null for none"),
+    ("length", _LONG, "bytes of data, without the header"),
+)
+
+#: What putting messages back came to.
+REQUEUED = _table(
+    ("outcome", _STRING, "put back, gone (somebody else took it), or why it could not be"),
+    ("dest_queue", _STRING, "where it was meant to go"),
+    ("dest_qmgr", _STRING, "at which manager"),
+    ("messages", _LONG, "how many"),
+)
+
+#: What an archive holds: the messages of queues, and when each was archived.
+ARCHIVE = StructType(
+    [
+        *QUEUE.fields,
+        *_table(
+            ("run", _STRING, "run of the archive job: its time, UTC, and some characters that make it unique"),
+            ("day", _STRING, "day on which the message was put, UTC; none where that is not known"),
+        ).fields,
+    ]
+)
+
+#: How many messages of one queue a run has archived, removed or replayed.
+DONE = _table(
+    ("queue", _STRING, "queue"),
+    ("done", _STRING, "archived, removed, replayed, ..."),
+    ("messages", _LONG, "how many"),
 )

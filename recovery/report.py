@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from typing import Any
 
 from sharedq.group import Group
-
-#: The moments of a recovery in order, and the field of its record with each, in ms of Redis' clock.
-MOMENTS = {
-    "lease ended": "lease_ended_ms",
-    "detected": "detected_ms",
-    "claimed": "claimed_ms",
-    "fenced": "fenced_ms",
-    "resolving": "resolving_ms",
-    "resolved": "resolved_ms",
-}
+from sharedq.recovery_records import MOMENTS, recovery_records
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +51,7 @@ def recoveries(group: Group) -> list[Recovery]:
     Raises:
         MQIError: 2009, Redis cannot be reached.
     """
-    key = group.keys.recoveries
-    found = [from_record(json.loads(text)) for text in group.command(key, "HVALS", key)]
+    found = [from_record(record) for record in recovery_records(group)]
     return sorted(found, key=lambda recovery: (dict(recovery.moments)["detected"], recovery.failed))
 
 

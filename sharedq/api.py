@@ -8,7 +8,7 @@ with sharedq.connect("EWR") as connection, connection.open("FLIGHTS", OpenOption
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from types import TracebackType
 
 from config.loading import load_settings
@@ -109,7 +109,7 @@ class QueueManagerConnection:
             self.connection.check()
             self.connection.backout(by_program=True)
 
-    def prepare(self, xid: bytes) -> int:
+    def prepare(self, xid: bytes, batch: in_doubt.Batch | None = None) -> int:
         """For an external coordinator: the unit of work is in doubt under the id *xid* until it is ended by that.
 
         From then on neither this program's death nor the manager's backs it out. The next unit of work begins.
@@ -118,12 +118,13 @@ class QueueManagerConnection:
             How many messages are in doubt; 0 when there was nothing to prepare, and *xid* is unused then.
 
         Raises:
-            XAError: XAER_DUPID the id is in doubt, or was lately; nothing has changed. XAER_INVAL not 1 to 128 bytes.
+            XAError: XAER_DUPID the id is in doubt, or was lately; XAER_PROTO *batch* was decided; nothing has changed.
+                XAER_INVAL not 1 to 128 bytes.
             MQIError: 2003 backed out instead; 2009 unknown.
         """
         with self.connection.lock:
             self.connection.check()
-            return in_doubt.prepare(self.connection, xid)
+            return in_doubt.prepare(self.connection, xid, batch)
 
     def commit_prepared(self, xid: bytes) -> bool:
         """Commit what was prepared as *xid*, over this or any other connection of the manager.
@@ -145,6 +146,20 @@ class QueueManagerConnection:
         with self.connection.lock:
             self.connection.check()
             return in_doubt.end_prepared(self.connection, xid, outcome)
+
+    def commit_prepared_together(self, xids: Sequence[bytes], batch: in_doubt.Batch | None = None) -> bool:
+        """Commit all that was prepared as *xids*, or nothing of it; see ``sharedq.in_doubt.commit_together``.
+
+        Returns:
+            False where *batch*, or a later one of its series, was committed before; nothing has changed.
+
+        Raises:
+            XAError: XAER_NOTA, XA_HEURRB one of them cannot be committed, so none is. XAER_INVAL too many.
+            MQIError: 2009 unknown; ask again over a new connection.
+        """
+        with self.connection.lock:
+            self.connection.check()
+            return in_doubt.commit_together(self.connection, xids, batch)
 
     def recover(self) -> list[in_doubt.PreparedUnit]:
         """The manager's units of work in doubt, the oldest first (xa_recover)."""

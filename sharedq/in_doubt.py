@@ -11,7 +11,7 @@ behind such a decision leaves the rest to its recovery, as with any commit over 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -27,9 +27,13 @@ from sharedq.unit_of_work import CHUNK_MEMBERS, CHUNK_MESSAGES
 XID_MAX = 128
 #: Units of work that have ended and whose ends are remembered, in the whole group.
 ENDED_KEPT = 20_000
+#: Units of work that one decision commits together, at most.
+TOGETHER_MAX = 500
 #: Entries that Redis looks at for one step of a scan.
 _SCAN_COUNT = 500
-_USED, _ENDED, _UNKNOWN, _RUNNING = 1, 1, 2, 3
+_USED, _TOO_LATE = 1, 2
+_ENDED, _UNKNOWN, _RUNNING = 1, 2, 3
+_CANNOT, _DONE = 1, 2
 
 Outcome = Literal["C", "B"]
 _SCRIPTS: dict[Outcome, str] = {"C": "commit", "B": "backout"}
@@ -74,8 +78,26 @@ class PreparedUnit:
         return self.id.partition("/")[0]
 
 
-def prepare(connection: Connection, xid: bytes) -> int:
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One of a series of batches, each of whose units of work are committed together, once.
+
+    Attributes:
+        series: its name. A coordinator that goes on after a crash goes on with the same one.
+        number: from 0, rising.
+        kept_s: for how long it is remembered that it was decided, seconds; 0 for ever.
+    """
+
+    series: str
+    number: int = 0
+    kept_s: int = 0
+
+
+def prepare(connection: Connection, xid: bytes, batch: Batch | None = None) -> int:
     """Prepare the unit of work under the external id *xid*; the connection goes on with the next one.
+
+    Args:
+        batch: that it belongs to.
 
     What MQGMO_MARK_SKIP_BACKOUT got counts as got: a later back-out puts it back too.
 
@@ -83,13 +105,15 @@ def prepare(connection: Connection, xid: bytes) -> int:
         How many messages are in doubt now. 0: the unit of work was empty, so nothing is, and *xid* is unused.
 
     Raises:
-        XAError: XAER_DUPID, *xid* is in doubt at this manager or was lately; the unit of work is as it was. XAER_INVAL.
+        XAError: XAER_DUPID, *xid* is in doubt at this manager or was lately; XAER_PROTO, *batch* or a later one of its
+            series is decided; the unit of work is as it was. XAER_INVAL.
         MQIError: 2003 an asynchronous put of it had failed, everything is backed out; 2009 unknown:
             `prepared_units` tells it, once the group has recovered this connection.
     """
     _check(xid)
     send_outstanding(connection)
     unit, keys = connection.unit, connection.group.keys
+    series = _series_key(connection, batch)
     if not unit.is_active:
         return 0
     messages = unit.messages
@@ -102,13 +126,14 @@ def prepare(connection: Connection, xid: bytes) -> int:
     }
     decide: ScriptCall = (
         "admin/prepare",
-        [keys.fence, keys.decisions, keys.prepared, keys.completed, keys.tags, keys.group],
+        [keys.fence, keys.decisions, keys.prepared, keys.completed, keys.tags, keys.group, series],
         (
             *connection.owner_arguments(),
             unit.id,
             _field(connection.qmgr_name, xid),
             json.dumps(info, separators=(",", ":")),
             connection.tag,
+            "" if batch is None else batch.number,
         ),
     )
     unit_id = unit.id
@@ -122,6 +147,8 @@ def prepare(connection: Connection, xid: bytes) -> int:
     decided = settle(connection, decide, apply)
     if decided[0] == _USED:
         raise XAError(XAReturn.XAER_DUPID, xid, f"that id is {_SAID[decided[1].decode()]} already")
+    if decided[0] == _TOO_LATE and batch is not None:
+        raise XAError(XAReturn.XAER_PROTO, xid, f"batch {batch.number} of {batch.series} was decided without it")
     return messages
 
 
@@ -174,6 +201,64 @@ def end_prepared(connection: Connection, xid: bytes, outcome: Outcome, *, qmgr: 
         raise XAError(code, xid, f"it is {_SAID[ended]}")
     complete(connection, _unit(field, detail[0]))
     return True
+
+
+def commit_together(connection: Connection, xids: Sequence[bytes], batch: Batch | None = None) -> bool:
+    """Commit what was prepared at the connection's manager as *xids*, by one decision: all of it or nothing.
+
+    Asked for the same again, by whomever, it completes what is not completed yet and does nothing besides.
+
+    Args:
+        batch: that they are. From here on nothing more is prepared for it.
+
+    Returns:
+        False where *batch* or a later one of its series was decided before: what is prepared now should be backed out.
+
+    Raises:
+        XAError: XAER_NOTA or XA_HEURRB, the one it names is not there or was backed out; nothing has changed.
+            XAER_INVAL more than ``TOGETHER_MAX``.
+        MQIError: 2009 unknown, may be repeated over another connection. What was decided the group completes.
+    """
+    for xid in xids:
+        _check(xid)
+    if len(xids) > TOGETHER_MAX:
+        raise XAError(XAReturn.XAER_INVAL, xids[0], f"{len(xids)} units of work together; at most {TOGETHER_MAX}")
+    keys = connection.group.keys
+    status, *rest = connection.call(
+        "admin/decide_together",
+        [keys.fence, keys.prepared, keys.completed, _series_key(connection, batch)],
+        (
+            *connection.owner_arguments(),
+            "" if batch is None else batch.number,
+            0 if batch is None else batch.kept_s,
+            *(_field(connection.qmgr_name, xid) for xid in xids),
+        ),
+    )
+    if status == _CANNOT:
+        xid, ended = bytes.fromhex(rest[0].decode().partition(" ")[2]), rest[1].decode()
+        if ended:
+            raise XAError(XAReturn.XA_HEURRB, xid, f"it is {_SAID[ended]}")
+        raise XAError(XAReturn.XAER_NOTA, xid, f"{connection.qmgr_name} has prepared nothing under that id")
+    if status == _DONE:
+        return False
+    for field, text in zip(rest[::2], rest[1::2], strict=True):
+        complete(connection, _unit(field.decode(), text))
+    return True
+
+
+def latest_batch(group: Group, series: str) -> int | None:
+    """Number of the latest batch of *series* that is decided; None before the first.
+
+    Raises:
+        MQIError: 2009, Redis cannot be reached.
+    """
+    key = group.keys.series + series
+    number = group.command(key, "GET", key)
+    return None if number is None else int(number)
+
+
+def _series_key(connection: Connection, batch: Batch | None) -> str:
+    return connection.group.keys.series + ("" if batch is None else batch.series)
 
 
 def complete(connection: Connection, unit: PreparedUnit, on_chunk: OnChunk = lambda _unit_id, _messages: None) -> None:

@@ -11,7 +11,7 @@ import json
 import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 import redis
@@ -24,6 +24,7 @@ READ_ENTRIES = 2_000
 #: Message ids asked about in one pipeline.
 HELD_IDS = 1_000
 
+_EPOCH = datetime.fromtimestamp(0, UTC)
 _POSITION = re.compile(r"\d{1,18}(-\d{1,20})?")
 _EVENTS = frozenset({"put", "get", "commit", "backout", "transfer", "expire", "clear"})
 
@@ -178,7 +179,8 @@ def parse_position(text: str) -> str:
         raise ValueError(
             f"{text!r} is no place in the journal; allowed: 2013-01-31T12:00:00, milliseconds, or MS-SEQ"
         ) from None
-    return str(int((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1000))
+    # In whole numbers: as a float, a millisecond may come out as the one before it.
+    return str(((time if time.tzinfo else time.replace(tzinfo=UTC)) - _EPOCH) // timedelta(milliseconds=1))
 
 
 def clip(extent: Extent, start: str, end: str) -> tuple[str, str] | None:
@@ -186,14 +188,14 @@ def clip(extent: Extent, start: str, end: str) -> tuple[str, str] | None:
 
     The end is always a real position, never "now": what is added while somebody reads is not in it.
     """
-    first = max(_order(extent.first, is_end=False), _order(start, is_end=False))
-    last = min(_order(extent.last, is_end=True), _order(end, is_end=True))
+    first = max(position_order(extent.first, is_end=False), position_order(start, is_end=False))
+    last = min(position_order(extent.last, is_end=True), position_order(end, is_end=True))
     return None if first > last else (_text(first), _text(last))
 
 
 def split(start: str, end: str, parts: int) -> list[tuple[str, str]]:
     """Cut a range into at most *parts* ranges of equal time that together hold each entry exactly once."""
-    first, last = _order(start, is_end=False), _order(end, is_end=True)
+    first, last = position_order(start, is_end=False), position_order(end, is_end=True)
     width = (last[0] - first[0] + parts) // parts
     cuts = [first, *((ms, 0) for ms in range(first[0] + width, last[0] + 1, width))]
     return [
@@ -205,7 +207,8 @@ def split(start: str, end: str, parts: int) -> list[tuple[str, str]]:
 _SEQUENCE_MAX = 2**64 - 1
 
 
-def _order(position: str, *, is_end: bool) -> tuple[int, int]:
+def position_order(position: str, *, is_end: bool) -> tuple[int, int]:
+    """A place as milliseconds and number; what it leaves open is its first place, or as an end its last."""
     if position == "-":
         return (0, 0)
     if position == "+":

@@ -75,6 +75,8 @@ class AdminKeys:
     decisions: str
     prepared: str
     completed: str
+    #: Base: the name of a series is appended.
+    series: str
     recoveries: str
     agents: str
     structures: str
@@ -141,6 +143,7 @@ def admin_keys(group: str) -> AdminKeys:
         decisions=f"{tag}:decisions",
         prepared=f"{tag}:prepared",
         completed=f"{tag}:completed",
+        series=f"{tag}:series:",
         recoveries=f"{tag}:recoveries",
         agents=f"{tag}:agents",
         structures=f"{tag}:structures",

@@ -370,27 +370,38 @@ def record_flags(record: bytes) -> int:
     return record[0]
 
 
+def _behind_identifiers(record: bytes) -> int:
+    """Where the destination stands, or without one the time of the put."""
+    flags, at = record[0], _FRONT.size
+    if flags > RECORD_PERSISTENT:
+        at += _EXPIRY.size * bool(flags & RECORD_EXPIRY)
+        at += len(NULL_ID) * (bool(flags & RECORD_CORREL_ID) + bool(flags & RECORD_MSG_ID))
+        at += _GROUP.size * bool(flags & RECORD_GROUP)
+    return at
+
+
+def _put_time_offset(record: bytes) -> int:
+    at = _behind_identifiers(record)
+    return at + 1 + record[at] if record[0] & RECORD_DESTINATION else at
+
+
 def record_destination(record: bytes) -> bytes:
     """Name of the queue that the message must go to in the end; empty when it is there."""
-    flags = record[0]
-    if not flags & RECORD_DESTINATION:
+    if not record[0] & RECORD_DESTINATION:
         return b""
-    at = _FRONT.size
-    at += _EXPIRY.size * bool(flags & RECORD_EXPIRY)
-    at += len(NULL_ID) * (bool(flags & RECORD_CORREL_ID) + bool(flags & RECORD_MSG_ID))
-    at += _GROUP.size * bool(flags & RECORD_GROUP)
+    at = _behind_identifiers(record)
     return record[at + 1 : at + 1 + record[at]]
+
+
+def record_put_time_ms(record: bytes) -> int:
+    """When a stored message was put, milliseconds since 1970; 0 where the program gave a date that is none."""
+    high, low = _PUT_TIME.unpack_from(record, _put_time_offset(record))
+    return int(high << 32 | low)
 
 
 def record_origin(record: bytes) -> bytes:
     """The manager where the message was put: the first 12 bytes of its name."""
-    flags, at = record[0], _FRONT.size
-    at += _EXPIRY.size * bool(flags & RECORD_EXPIRY)
-    at += len(NULL_ID) * (bool(flags & RECORD_CORREL_ID) + bool(flags & RECORD_MSG_ID))
-    at += _GROUP.size * bool(flags & RECORD_GROUP)
-    if flags & RECORD_DESTINATION:
-        at += 1 + record[at]
-    at += _PUT_TIME.size
+    at = _put_time_offset(record) + _PUT_TIME.size
     return record[at + 1 : at + 1 + record[at]]
 
 

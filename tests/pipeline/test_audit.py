@@ -8,8 +8,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pipeline.errors import PipelineError
-from pipeline.jobs.audit import JournalPart, audit
+from pipeline.jobs.audit import audit
 from pipeline.jobs.verdict import FAULTS, Verdict
+from pipeline.journal_source import JournalPart
 from pipeline.records import read_run
 from tests.pipeline.support import GROUP, HandWrittenJournal
 from tests.pipeline.synthetic import SyntheticRun

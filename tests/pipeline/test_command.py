@@ -10,7 +10,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from pipeline import plots
-from pipeline.__main__ import app
+from pipeline.cli import app
 from pipeline.jobs.recovery_timeline import recoveries
 from pipeline.jobs.series import Series
 from pipeline.jobs.verdict import MEANINGS, Finding, JournalFacts, PathFigures, PeerWork, Verdict

@@ -84,7 +84,7 @@ def test_partitions_together_hold_every_entry_once(
 ) -> None:
     journal.define("APPL1")
     for number in range(1, 501):
-        journal.put("APPL1", "Q", OWNER, [str(number)], ms=1_000_000 + number // 7)
+        journal.put("APPL1", "Q", OWNER, [str(number)], ms=1_000_000 + number // 5)
 
     table = read(spark, redis_url, entriesPerPartition="50")
 
@@ -137,3 +137,11 @@ def test_an_entry_that_is_not_in_the_format_is_named(
 
     with pytest.raises(Exception, match=rf"entry {stream_id}: not in the format \(2 messages, 1 descriptions\)"):
         read(spark, redis_url).collect()
+
+
+def test_a_journal_without_entries_is_an_empty_table(
+    spark: SparkSession, redis_url: str, journal: HandWrittenJournal
+) -> None:
+    journal.define("APPL1")
+
+    assert read(spark, redis_url).collect() == []

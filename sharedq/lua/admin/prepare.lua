@@ -13,6 +13,7 @@ KEYS
   4  completed  zset  C or B, blank, manager, blank, external id -> when
   5  tags       hash  tag -> who uses it
   6  group      hash  counters
+  7  series     string  number of the latest batch of its series that was decided (see admin/decide_together)
 ARGV
   1  owner
   2  qmgr
@@ -22,18 +23,23 @@ ARGV
   6  field      of prepared: manager, blank, external id
   7  info       JSON object: the unit of work
   8  tag        "" or what the owner asked for (a letter) and tag
-REPLY       { 0, its NID } | { 1, "P", "C" or "B" } the id was used: in doubt, committed, backed out | { reason }
+  9  batch      number of the batch that it belongs to; "" it belongs to no series
+REPLY       { 0, its NID } | { 1, "P", "C" or "B" } the id was used: in doubt, committed, backed out
+            | { 2 } that batch, or a later one, was decided without it | { reason }
 REASONS     2009 CONNECTION_BROKEN
 INVARIANTS  2 fencing, 3 one decision, 6 sequence under failure
 COST        O(log completed), and users of the tag
 USES        membership
 ]]
-local field, tag, USED = ARGV[6], ARGV[8], 1
+local field, tag, USED, TOO_LATE = ARGV[6], ARGV[8], 1, 2
 if is_dead(KEYS[1], ARGV[2], ARGV[3], ARGV[4], ARGV[1]) then return { MQRC.CONNECTION_BROKEN } end
 if redis.call("HEXISTS", KEYS[3], field) == 1 then return { USED, "P" } end
 local done = redis.call("ZMSCORE", KEYS[4], "C " .. field, "B " .. field)
 if done[1] then return { USED, "C" } end
 if done[2] then return { USED, "B" } end
+
+local latest = ARGV[9] ~= "" and redis.call("GET", KEYS[7])
+if latest and tonumber(latest) >= tonumber(ARGV[9]) then return { TOO_LATE } end
 
 local nid = string.format("%s.%012X", ARGV[2], redis.call("HINCRBY", KEYS[6], "nid", 1))
 local head = string.format('{"nid":"%s","prepared_ms":%.0f,', nid, now_ms())

@@ -1,0 +1,119 @@
+"""`igq pipeline archive` and `replay`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from pipeline.cli import options
+from pipeline.cli.running import Running, errors_named, running
+from pipeline.errors import PipelineError
+from pipeline.session import LOCAL_MASTER
+from sharedq.api import group_for
+from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.repository import Repository
+from sharedq.reading import find_places
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def archive(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="The archive. It is made, or added to.")],
+    queue: Annotated[list[str] | None, typer.Option(help="A queue; may be given several times.")] = None,
+    structure: Annotated[str | None, typer.Option(help="All shared queues of a coupling-facility structure.")] = None,
+    remove: Annotated[bool, typer.Option("--remove", help="Take what is archived off its queue.")] = False,
+    qmgr: options.Qmgr = "",
+    group: options.Group = None,
+    url: options.Url = None,
+    master: options.Master = LOCAL_MASTER,
+    rows: options.Rows = 50,
+    spark_log: options.SparkLog = "off",
+) -> None:
+    """Copy queues into Parquet files, each message once, with its whole descriptor, its data and its place.
+
+    Run again, also after it was killed, it adds what is not in the archive yet. With --remove, messages are taken off
+    their queue once they are in the archive. Exit status: 0 done; 2 it could not be.
+    """
+    with errors_named("archive"):
+        if bool(queue) == bool(structure):
+            raise PipelineError("say --queue or --structure")
+        with running("archive", group=group, url=url, master=master, spark_log=spark_log) as at:
+            from pipeline.jobs.archive import Archive, archive_queue, archived, new_run, remove_archived
+
+            queues = queue or _queues_of(at, structure or "")
+            for name in queues:
+                find_places(group_for(at.settings), name, qmgr)
+            stored = Archive.open(directory.absolute(), at.group, make=True)
+            run = new_run()
+            for name in queues:
+                at.step(f"archiving {name}")
+                archive_queue(at.session, at.settings, name, qmgr, stored, run)
+            done = [archived(stored.read(at.session).where(f"run = '{run}'"))]
+            for name in queues if remove else ():
+                at.step(f"taking what is archived off {name}")
+                done.append(remove_archived(at.session, at.settings, name, qmgr, stored))
+            _show(done, rows)
+
+
+def replay(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="An archive.")],
+    queue: Annotated[list[str] | None, typer.Option(help="Only this queue; may be given several times.")] = None,
+    to: Annotated[str | None, typer.Option("--to", metavar="QUEUE", help="Put all on this queue instead.")] = None,
+    again: Annotated[
+        str, typer.Option(metavar="NAME", help="Put also what was put before, once for each name.")
+    ] = "",
+    qmgr: options.Qmgr = "",
+    group: options.Group = None,
+    url: options.Url = None,
+    master: options.Master = LOCAL_MASTER,
+    rows: options.Rows = 50,
+    spark_log: options.SparkLog = "off",
+) -> None:
+    """Put the messages of an archive back on their queues, as they were and in their order.
+
+    Each run of the archive is put on each queue whole or not at all, and once: repeated, also after it was killed, the
+    command puts what was not put yet. Exit status: 0 done; 2 it could not be.
+    """
+    with errors_named("replay"), running("replay", group=group, url=url, master=master, spark_log=spark_log) as at:
+        from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
+
+        from pipeline.jobs.archive import Archive, job_of, parts, replay_part
+        from pipeline.schemas import DONE
+
+        stored = Archive.open(directory.absolute(), at.group, make=False)
+        table = stored.read(at.session)
+        found = [part for part in parts(table) if not queue or part[1] in queue]
+        missing = sorted(set(queue or ()) - {name for _, name, _ in found})
+        if missing:
+            raise PipelineError(f"{directory}: has no messages of {missing[0]}")
+        done: dict[str, int] = {}
+        for run, name, messages in found:
+            target = to or name
+            at.step(f"putting {messages:,} messages of {name} on {target}")
+            part = table.where((F.col("run") == run) & (F.col("queue") == name))
+            replay_part(part, at.settings, target, qmgr, job_of(stored, run, name, target, again))
+            done[target] = done.get(target, 0) + messages
+        _show([at.session.createDataFrame([(name, "there", count) for name, count in done.items()], DONE)], rows)
+
+
+def _queues_of(at: Running, structure: str) -> list[str]:
+    group = group_for(at.settings)
+    group.structure_number(structure)
+    shown = Repository(group, None).display_queues("*", ("QLOCAL",), "SHARED")
+    names = [each.name for each in shown if each.structure == structure and each.name != SYSTEM_QSG_TRANSMIT_QUEUE]
+    if not names:
+        raise PipelineError(f"structure {structure} has no shared queues")
+    return sorted(names)
+
+
+def _show(done: list[DataFrame], rows: int) -> None:
+    from pipeline.tables import print_table
+
+    table, *more = done
+    for each in more:
+        table = table.unionByName(each)
+    print_table("done", table, rows, Console())

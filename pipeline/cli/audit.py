@@ -1,0 +1,107 @@
+"""`igq pipeline audit`."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from pipeline.cli import options
+from pipeline.cli.running import errors_named, running
+from pipeline.errors import PipelineError
+from pipeline.runs import check_run, has_own_server
+from pipeline.session import LOCAL_MASTER
+
+#: Exit status where the verdict is bad.
+FAILED = 1
+#: The first messages of a run may carry a time just before the run's first record.
+RUN_MARGIN_MS = 1_000
+
+
+def audit(
+    run: Annotated[
+        Path | None, typer.Option("--run", metavar="DIR", help="Records of a run: expected.jsonl, sent-*.jsonl, ...")
+    ] = None,
+    group: options.Group = None,
+    url: options.Url = None,
+    master: options.Master = LOCAL_MASTER,
+    output: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where the report goes. Default: the run's directory.")
+    ] = None,
+    start: options.Start = None,
+    end: options.End = None,
+    make_archive: Annotated[
+        bool, typer.Option("--make-archive", help="Keep Java's classes in the data directory: later jobs start faster.")
+    ] = False,
+    spark_log: options.SparkLog = "off",
+) -> None:
+    """Prove that every message arrived once and in order, or name those that did not.
+
+    Follows each message through the journal, from its committed put to its committed get. With --run, compares
+    that with what the input rows demand and with what the putting and getting programs saw.
+
+    Writes verdict.json and report.html, and prints a short table. Exit status: 0 nothing is lost, duplicated, out
+    of sequence or unexpected; 1 something is; 2 the audit could not be made.
+    """
+    with errors_named("audit"):
+        is_passed = _audit(run, group, url, master, output, start, end, make_archive, spark_log)
+    raise typer.Exit(0 if is_passed else FAILED)
+
+
+def _audit(
+    run: Path | None,
+    group: str | None,
+    url: str | None,
+    master: str,
+    output: Path | None,
+    start: str | None,
+    end: str | None,
+    make_archive: bool,
+    spark_log: str,
+) -> bool:
+    first, last = options.positions(start, end)
+    if run:
+        check_run(run)
+    # A run with an embedded server of its own has its journal there.
+    server_dir = run if run and has_own_server(run) else None
+    with running(
+        "audit",
+        group=group,
+        url=url,
+        master=master,
+        spark_log=spark_log,
+        make_archive=make_archive,
+        server_dir=server_dir,
+    ) as at:
+        # Spark is there now, so the modules that import it can be.
+        from pipeline.jobs.audit import audit as judge
+        from pipeline.journal_source import JournalPart
+        from pipeline.records import read_run
+        from pipeline.report import print_summary, write_report
+
+        records = read_run(at.session, run) if run else None
+        if start is None and records and records.timeline:
+            first = str(max(0, int(records.timeline[0]["t_ms"]) - RUN_MARGIN_MS))
+        verdict, series = judge(at.session, JournalPart(at.group, at.url, first, last), records, at.step)
+        at.step("writing the report")
+        fallback = at.settings.data_dir / "audits" / f"{datetime.now(UTC):%Y%m%dT%H%M%S}"
+        directory = _output_directory(output or run or fallback)
+        verdict.write(directory / "verdict.json")
+        write_report(verdict, series, directory / "report.html")
+    print_summary(verdict, Console())
+    Console().print(f"report: {directory / 'report.html'}", highlight=False, markup=False, soft_wrap=True)
+    return verdict.is_passed
+
+
+def _output_directory(path: Path) -> Path:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        probe = path / ".igq-probe"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise PipelineError(f"output directory {path}: {error.strerror or error}") from None
+    return path

@@ -1,0 +1,187 @@
+"""`igq pipeline journal`, `flow`, `trace` and `recovery`: jobs over the journal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from pipeline.cli import options
+from pipeline.cli.running import Running, errors_named, running
+from pipeline.errors import PipelineError
+from pipeline.jobs.recovery_timeline import recoveries
+from pipeline.runs import timeline_of
+from pipeline.session import LOCAL_MASTER
+from sharedq.api import group_for
+from sharedq.recovery_records import recovery_records
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True)
+class JournalJob:
+    """A job that reads the journal, writes tables, and shows some of them."""
+
+    name: str
+    group: str | None
+    url: str | None
+    master: str
+    stored: Path | None
+    output: Path | None
+    start: str | None
+    end: str | None
+    rows: int
+    spark_log: str
+
+    def run(self, tables_of: Callable[[Running, DataFrame], Mapping[str, DataFrame]], shown: tuple[str, ...]) -> None:
+        """Make the tables, write them where asked, and show those that are named in *shown*.
+
+        Raises:
+            PipelineError, JournalError, ...: it cannot run.
+        """
+        first, last = options.positions(self.start, self.end)
+        output = options.new_directory(self.output)
+        with running(
+            self.name, group=self.group, url=self.url, master=self.master, spark_log=self.spark_log
+        ) as at:
+            tables = tables_of(at, self._journal(at, first, last))
+            from pipeline.tables import print_table, write_tables
+
+            if output:
+                at.step(f"writing {self.output}")
+                write_tables(tables, output)
+            at.step("counting")
+            for name in shown:
+                print_table(name, tables[name], self.rows, Console())
+
+    def _journal(self, at: Running, first: str, last: str) -> DataFrame:
+        # Spark is there now, so the modules that import it can be.
+        from pipeline.journal_source import JournalPart, stored_journal
+
+        at.step("reading the journal")
+        if self.stored:
+            return stored_journal(at.session, self.stored.absolute(), first, last)
+        return JournalPart(at.group, at.url, first, last).read(at.session)
+
+
+def journal(
+    output: Annotated[Path, typer.Option(metavar="DIR", help="Where the events go, as Parquet. It must not exist.")],
+    group: options.Group = None,
+    url: options.Url = None,
+    master: options.Master = LOCAL_MASTER,
+    start: options.Start = None,
+    end: options.End = None,
+    spark_log: options.SparkLog = "off",
+) -> None:
+    """Store the journal as Parquet, one row an event, before Redis drops its oldest entries.
+
+    The other jobs read it with --input. Exit status: 0 stored; 2 it could not be.
+    """
+    with errors_named("journal"):
+        first, last = options.positions(start, end)
+        directory = options.new_directory(output)
+        with running("journal", group=group, url=url, master=master, spark_log=spark_log) as at:
+            from pipeline.journal_source import JournalPart
+
+            at.step(f"writing {output}")
+            JournalPart(at.group, at.url, first, last).read(at.session).write.parquet(str(directory))
+
+
+def flow(
+    group: options.Group = None,
+    url: options.Url = None,
+    master: options.Master = LOCAL_MASTER,
+    stored: options.Input = None,
+    output: options.Output = None,
+    start: options.Start = None,
+    end: options.End = None,
+    rows: options.Rows = 20,
+    spark_log: options.SparkLog = "off",
+) -> None:
+    """Show how many messages went through each queue, how long they stayed, and how many lay there.
+
+    Of every queue, manager and hop: messages, messages a second, and the percentiles of the time from the commit of
+    the put (or the agent's hop) to that of the get. Tables: queues; minutes, the same minute by minute; depth, the
+    messages on each queue over time. Exit status: 0 shown; 2 it could not be.
+    """
+    with errors_named("flow"):
+        job = JournalJob("flow", group, url, master, stored, output, start, end, rows, spark_log)
+
+        def tables(_: Running, journal: DataFrame) -> Mapping[str, DataFrame]:
+            from pipeline.jobs.flow import flow_tables
+
+            return flow_tables(journal)
+
+        job.run(tables, ("queues", "depth"))
+
+
+def trace(
+    msg_id: Annotated[str | None, typer.Option(metavar="HEX", help="MsgId, 48 hexadecimal digits.")] = None,
+    correl_id: Annotated[str | None, typer.Option(metavar="HEX", help="CorrelId; zeros behind it are added.")] = None,
+    group_id: Annotated[str | None, typer.Option(metavar="HEX", help="GroupId; zeros behind it are added.")] = None,
+    group: options.Group = None,
+    url: options.Url = None,
+    master: options.Master = LOCAL_MASTER,
+    stored: options.Input = None,
+    output: options.Output = None,
+    start: options.Start = None,
+    end: options.End = None,
+    rows: options.Rows = 200,
+    spark_log: options.SparkLog = "off",
+) -> None:
+    """Follow the messages of one MsgId, CorrelId or GroupId through every manager and queue.
+
+    Shows each put, transfer and get in order of time, who did it, and whether it was committed, backed out, or has not
+    ended. Exit status: 0 shown; 2 it could not be.
+    """
+    with errors_named("trace"):
+        given = {"msg_id": msg_id, "correl_id": correl_id, "group_id": group_id}
+        asked = {name: value for name, value in given.items() if value}
+        if len(asked) != 1:
+            raise PipelineError("say one of --msg-id, --correl-id and --group-id")
+        ((column, text),) = asked.items()
+        identifier = options.identifier(column.replace("_", "-"), text)
+        job = JournalJob("trace", group, url, master, stored, output, start, end, rows, spark_log)
+
+        def tables(_: Running, journal: DataFrame) -> Mapping[str, DataFrame]:
+            from pipeline.jobs.trace import trace as follow
+
+            return {"trace": follow(journal, column, identifier)}
+
+        job.run(tables, ("trace",))
+
+
+def recovery(
+    run: Annotated[
+        Path | None, typer.Option("--run", metavar="DIR", help="A run's directory: its timeline is shown too.")
+    ] = None,
+    group: options.Group = None,
+    url: options.Url = None,
+    master: options.Master = LOCAL_MASTER,
+    stored: options.Input = None,
+    output: options.Output = None,
+    start: options.Start = None,
+    end: options.End = None,
+    rows: options.Rows = 50,
+    spark_log: options.SparkLog = "off",
+) -> None:
+    """Show each failure that the group remembers, how long each phase of its recovery took, and what it touched.
+
+    Tables: recoveries and phases, of the latest 100; units, the units of work that peers ended by the journal; and
+    messages, what those had put and got. Exit status: 0 shown; 2 it could not be.
+    """
+    with errors_named("recovery"):
+        timeline = [] if run is None else recoveries(timeline_of(run))
+        job = JournalJob("recovery", group, url, master, stored, output, start, end, rows, spark_log)
+
+        def tables(at: Running, journal: DataFrame) -> Mapping[str, DataFrame]:
+            from pipeline.jobs.recovery import recovery_tables
+
+            return recovery_tables(at.session, journal, recovery_records(group_for(at.settings)), timeline)
+
+        job.run(tables, ("recoveries", "phases", "units"))

@@ -1,0 +1,61 @@
+"""Options that several jobs have."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pipeline.errors import PipelineError
+from sharedq.journal import parse_position
+
+#: Bytes of an identifier.
+_ID_LENGTH = 24
+
+Group = Annotated[str | None, typer.Option(help="Queue-sharing group. Default: IGQ_GROUP, or QSG1.")]
+Url = Annotated[str | None, typer.Option(help="Where Redis is. Default: IGQ_REDIS_URL, or the embedded server.")]
+Master = Annotated[str, typer.Option(help="Spark master, for example spark://HOST:7077.")]
+SparkLog = Annotated[str, typer.Option(help="Spark's own log: off, error, warn, info.")]
+Start = Annotated[
+    str | None, typer.Option("--from", metavar="TIME", help="First event: 2013-01-31T12:00:00 (UTC), or ms.")
+]
+End = Annotated[str | None, typer.Option("--to", metavar="TIME", help="Last event, included.")]
+Input = Annotated[
+    Path | None,
+    typer.Option("--input", metavar="DIR", help="A journal stored by `igq pipeline journal`, instead of Redis."),
+]
+Output = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Write the tables there as Parquet. It must not exist.")
+]
+Rows = Annotated[int, typer.Option(min=1, max=10_000, help="Rows of each table to show.")]
+Qmgr = Annotated[
+    str, typer.Option(metavar="QM", help="Manager whose names count. Default: shared queues; any to connect to.")
+]
+
+
+def positions(start: str | None, end: str | None) -> tuple[str, str]:
+    """The time range of a job as places in a journal. Raises PipelineError: one cannot be read."""
+    try:
+        return parse_position(start or "-"), parse_position(end or "+")
+    except ValueError as error:
+        raise PipelineError(str(error)) from None
+
+
+def new_directory(path: Path | None) -> Path | None:
+    """Where tables go, as Spark's other processes find it.
+
+    Raises:
+        PipelineError: something is there already; no job adds to what another one wrote.
+    """
+    if path is not None and path.exists():
+        raise PipelineError(f"output directory {path}: exists; name a new one")
+    return path and path.absolute()
+
+
+def identifier(option: str, text: str) -> str:
+    """A MsgId, CorrelId or GroupId in lower-case hexadecimal digits, whole. Raises PipelineError: it is none."""
+    if not re.fullmatch(rf"([0-9a-fA-F]{{2}}){{1,{_ID_LENGTH}}}", text):
+        raise PipelineError(f"--{option} {text}: allowed: pairs of hexadecimal digits, {_ID_LENGTH} at most")
+    return text.lower().ljust(2 * _ID_LENGTH, "0")

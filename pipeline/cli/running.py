@@ -1,0 +1,142 @@
+"""What every job does around its work: progress, a Spark session, and errors as one line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+from rich.console import Console
+
+from config import ConfigError, load_settings, prepare_data_dir
+from config.settings import Settings
+from pipeline.errors import PipelineError
+from pipeline.session import spark_session
+from sharedq.deployment import DeploymentError
+from sharedq.embedded import EmbeddedRedis, EmbeddedRedisError
+from sharedq.journal import JournalError
+from sharedq.mqi.errors import MQIError
+from sharedq.mqi.xa import XAError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+#: Exit status of a job that could not run.
+COULD_NOT_RUN = 2
+#: Modules whose errors say by themselves what is wrong.
+_OURS = ("sharedq.", "config.", "pipeline.")
+
+
+@dataclass(frozen=True)
+class Running:
+    """A job at work.
+
+    Attributes:
+        settings: with the group and the URL that were asked for.
+        step: tells the user what is being done.
+    """
+
+    session: SparkSession
+    settings: Settings
+    step: Callable[[str], None]
+
+    @property
+    def group(self) -> str:
+        """The queue-sharing group."""
+        return self.settings.group
+
+    @property
+    def url(self) -> str:
+        """Where Redis is."""
+        assert self.settings.redis_url is not None
+        return self.settings.redis_url
+
+
+@contextmanager
+def errors_named(job: str) -> Iterator[None]:
+    """One line on standard error, and exit status 2, for whatever keeps *job* from its work."""
+    errors = Console(stderr=True)
+    known = (
+        *(PipelineError, ConfigError, JournalError, DeploymentError, EmbeddedRedisError),
+        *(MQIError, XAError),
+    )
+    try:
+        yield
+    except known as error:
+        errors.print(f"igq pipeline {job}: {error}", highlight=False, markup=False, soft_wrap=True)
+        raise typer.Exit(COULD_NOT_RUN) from None
+    except KeyboardInterrupt:
+        errors.print(f"igq pipeline {job}: interrupted")
+        raise typer.Exit(130) from None
+
+
+@contextmanager
+def running(
+    job: str,
+    *,
+    group: str | None,
+    url: str | None,
+    master: str,
+    spark_log: str,
+    make_archive: bool = False,
+    server_dir: Path | None = None,
+) -> Iterator[Running]:
+    """A Spark session and the group that *job* is about.
+
+    Args:
+        server_dir: where the embedded server is, when no URL is set; default the data directory.
+
+    Raises:
+        PipelineError, ConfigError, DeploymentError, EmbeddedRedisError: it cannot run.
+    """
+    settings = load_settings()
+    data_dir = prepare_data_dir(settings)
+    with ExitStack() as stack:
+        step = stack.enter_context(_progress(job))
+        url = url or settings.redis_url
+        if url is None:
+            url = stack.enter_context(EmbeddedRedis.start_or_join(server_dir or data_dir)).url
+        settings = _with_place(settings, group, url)
+        step("starting Spark")
+        session = stack.enter_context(
+            spark_session(
+                data_dir, master=master, app_name=f"igq {job}", spark_log=spark_log, make_archive=make_archive
+            )
+        )
+        stack.enter_context(_spark_errors_named())
+        yield Running(session, settings, step)
+
+
+def _with_place(settings: Settings, group: str | None, url: str) -> Settings:
+    from pipeline.source_options import SourceOptions
+
+    return SourceOptions({"group": group or settings.group, "url": url}, ()).settings()
+
+
+@contextmanager
+def _progress(job: str) -> Iterator[Callable[[str], None]]:
+    """Say on standard error what is being done: a moving line on a terminal, plain lines elsewhere."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda text: console.print(f"{job}: {text}", highlight=False, markup=False)
+        return
+    with console.status(job) as status:
+        yield lambda text: status.update(f"{job}: {text}")
+
+
+@contextmanager
+def _spark_errors_named() -> Iterator[None]:
+    """One line of what a worker or Spark itself raised."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        # The last line that names an error of ours is the cause; what is around it is the worker's traceback.
+        ours = [line.partition(": ")[2] for line in lines if line.startswith(_OURS)]
+        raise PipelineError(ours[-1] if ours else f"Spark: {lines[0] if lines else error!r}") from error

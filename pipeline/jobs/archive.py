@@ -1,0 +1,166 @@
+"""The archive and replay jobs: queues as Parquet, and back, message by message.
+
+Each run of `archive` adds what is not in the archive yet, known by its structure and message id, which is never used
+again. What a killed run has left there counts, so the next run goes on behind it. `replay` puts what each run has of
+each queue as one job of that name (``pipeline.queue_sink``): it is put once, however often the command is repeated.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from config.settings import Settings
+from pipeline.errors import PipelineError
+from pipeline.jobs.taking import Taker
+from pipeline.queue_source import QueueSource, queue_table
+from pipeline.schemas import ARCHIVE, DONE, QUEUE
+
+#: What tells an archive from another directory; Spark passes over names that begin so.
+MANIFEST = "_igq_archive.json"
+#: Messages that are taken off a queue in one unit of work.
+UNIT_MESSAGES = 100
+_KEY = ["structure", "message_id"]
+_PARTITIONED_BY = ("run", "queue", "day")
+
+
+@dataclass(frozen=True)
+class Archive:
+    """A directory of messages, of one group.
+
+    Attributes:
+        id: made when the archive was, and never the same.
+    """
+
+    directory: Path
+    id: str
+    group: str
+
+    @classmethod
+    def open(cls, directory: Path, group: str, *, make: bool) -> Archive:
+        """The archive in *directory*; made there where *make* is set and there is nothing yet.
+
+        Raises:
+            PipelineError: there is none, it is something else, or another group's.
+        """
+        path = directory / MANIFEST
+        try:
+            if make and not path.exists():
+                if directory.exists() and any(directory.iterdir()):
+                    raise PipelineError(f"{directory}: is not empty and no archive; name another directory")
+                directory.mkdir(parents=True, exist_ok=True)
+                manifest = {"archive": secrets.token_hex(16), "group": group}
+                unfinished = path.with_suffix(".new")
+                unfinished.write_text(json.dumps(manifest) + "\n", encoding="utf-8")
+                unfinished.replace(path)
+            found = json.loads(path.read_text(encoding="utf-8"))
+            archive = cls(directory, found["archive"], found["group"])
+        except FileNotFoundError:
+            raise PipelineError(f"{directory}: is no archive, it has no {MANIFEST}") from None
+        except (OSError, ValueError, KeyError) as error:
+            raise PipelineError(f"{path}: cannot be used: {error}") from None
+        if make and archive.group != group:
+            raise PipelineError(f"{directory}: is an archive of group {archive.group}, not of {group}")
+        return archive
+
+    def read(self, spark: SparkSession) -> DataFrame:
+        """Its messages, with the columns of ``ARCHIVE``."""
+        # Told, because Spark would take a queue of digits for a number.
+        return spark.read.schema(ARCHIVE).parquet(str(self.directory))
+
+
+def new_run() -> str:
+    """The name of a run: later ones sort behind."""
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%S.%f}-{secrets.token_hex(4)}"
+
+
+def archive_queue(spark: SparkSession, settings: Settings, queue: str, qmgr: str, archive: Archive, run: str) -> None:
+    """Add the messages of a queue that are not in the archive yet."""
+    messages = queue_table(spark, settings, queue, qmgr)
+    known = archive.read(spark).select(*_KEY)
+    (
+        not_archived(messages, known)
+        .transform(with_partitions, run)
+        .write.mode("append")
+        .partitionBy(*_PARTITIONED_BY)
+        .parquet(str(archive.directory))
+    )
+
+
+def not_archived(messages: DataFrame, known: DataFrame) -> DataFrame:
+    """The messages whose key is not among *known*."""
+    return messages.join(known, _KEY, "left_anti")
+
+
+def with_partitions(messages: DataFrame, run: str) -> DataFrame:
+    """With the columns that an archive is partitioned by."""
+    day = F.coalesce(F.date_format("put_at", "yyyy-MM-dd"), F.lit("none"))
+    return messages.withColumn("run", F.lit(run)).withColumn("day", day)
+
+
+def remove_archived(spark: SparkSession, settings: Settings, queue: str, qmgr: str, archive: Archive) -> DataFrame:
+    """Take off a queue what is in the archive, and count it. Each evaluation does it."""
+    schema = to_arrow_schema(DONE)
+
+    def take(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        removed = 0
+        with Taker(settings, queue, qmgr) as taker:
+            for batch in batches:
+                for number, row in enumerate(batch.to_pylist(), 1):
+                    removed += taker.take(row["structure"], row["message_id"]) is not None
+                    if number % UNIT_MESSAGES == 0:
+                        taker.connection.commit()
+                taker.connection.commit()
+        yield pa.RecordBatch.from_pylist([{"queue": queue, "done": "removed", "messages": removed}], schema=schema)
+
+    there = queue_table(spark, settings, queue, qmgr, columns=_KEY)
+    archived = archive.read(spark).select(*_KEY)
+    return there.join(archived, _KEY, "left_semi").mapInArrow(take, DONE).groupBy("queue", "done").agg(_messages())
+
+
+def archived(archive: DataFrame) -> DataFrame:
+    """How many messages of each queue are in (a part of) an archive."""
+    return archive.groupBy("queue").agg(F.count("*").alias("messages")).select(
+        "queue", F.lit("archived").alias("done"), "messages"
+    )
+
+
+def parts(archive: DataFrame) -> list[tuple[str, str, int]]:
+    """Runs and queues of an archive with their messages, in the order in which they are replayed."""
+    rows = archive.groupBy("run", "queue").count().orderBy("run", "queue").collect()
+    return [(row["run"], row["queue"], row["count"]) for row in rows]
+
+
+def replay_part(messages: DataFrame, settings: Settings, target: str, qmgr: str, job: str) -> None:
+    """Put the messages of one run and queue on *target*, in the order that they had: once for each *job*."""
+    messages.sparkSession.dataSource.register(QueueSource)
+    (
+        messages.select(*QUEUE.fieldNames())
+        # One task: several would put at the same time.
+        .repartition(1)
+        .sortWithinPartitions("position")
+        .write.format("igq")
+        .options(group=settings.group, url=settings.redis_url, queue=target, qmgr=qmgr, jobId=job)
+        .mode("append")
+        .save()
+    )
+
+
+def job_of(archive: Archive, run: str, queue: str, target: str, again: str) -> str:
+    """The name under which a part is put on *target* once; *again* makes it another one."""
+    name = f"{archive.id}\n{run}\n{queue}\n{target}\n{again}"
+    return hashlib.sha1(name.encode(), usedforsecurity=False).hexdigest()
+
+
+def _messages() -> Column:
+    return F.sum("messages").alias("messages")

@@ -1,0 +1,154 @@
+"""The deadletter job: what is on a dead-letter queue and why; and back to where it was meant to go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from config.settings import Settings
+from pipeline.jobs.requeue import Requeuer
+from pipeline.schemas import DEAD_LETTERS, REQUEUED
+from sharedq.mqi import wire
+from sharedq.mqi.constants import MQRC, Feedback
+from sharedq.mqi.errors import MQIError
+from sharedq.mqi.headers import MQDLH
+
+#: Columns of a queue that the job reads.
+COLUMNS = (
+    *("structure", "position", "message_id", "put_appl_name", "put_at", "msg_id", "correl_id", "length", "data"),
+    "format",
+)
+_HEADER_LENGTH = wire.DLH.length(1)
+_FORMAT = "MQDEAD"
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Which messages; what is empty asks nothing."""
+
+    reason: int | None = None
+    dest_queue: str = ""
+    source: str = ""
+    correl_id: bytes = b""
+
+    def condition(self) -> Column:
+        """As a filter of a table of dead letters."""
+        conditions = [F.lit(True)]
+        if self.reason is not None:
+            conditions.append(F.col("reason") == self.reason)
+        if self.dest_queue:
+            conditions.append(F.col("dest_queue") == self.dest_queue)
+        if self.source:
+            conditions.append(F.col("source") == self.source)
+        if self.correl_id:
+            conditions.append(F.col("correl_id") == F.lit(self.correl_id))
+        return _all_of(conditions)
+
+
+def dead_letters(queue: DataFrame) -> DataFrame:
+    """The messages of a dead-letter queue with what their headers say."""
+    schema = to_arrow_schema(DEAD_LETTERS, timezone="UTC")
+
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield pa.RecordBatch.from_pylist([_letter(row) for row in batch.to_pylist()], schema=schema)
+
+    return queue.mapInArrow(read, DEAD_LETTERS)
+
+
+def summary(letters: DataFrame) -> DataFrame:
+    """How many messages there are for each reason, destination and source, and since when."""
+    return (
+        letters.groupBy("reason", "why", "dest_queue", "dest_qmgr", "source", "by")
+        .agg(
+            F.count("*").alias("messages"),
+            F.sum("length").alias("bytes"),
+            F.min("dead_at").alias("oldest"),
+            F.max("dead_at").alias("newest"),
+        )
+        .orderBy(F.desc("messages"), "reason", "dest_queue", "source")
+    )
+
+
+def requeue(letters: DataFrame, settings: Settings, queue: str, qmgr: str) -> DataFrame:
+    """Put messages back where they were meant to go, and tell what came of it. Each evaluation does it.
+
+    Those of one destination keep their order. A message that is gone already is passed over, so a task that Spark
+    tries again puts nothing back twice.
+    """
+    schema = to_arrow_schema(REQUEUED)
+
+    def put_back(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with Requeuer(settings, queue, qmgr) as requeuer:
+            for batch in batches:
+                requeuer.put_back(batch.to_pylist())
+        yield pa.RecordBatch.from_pylist(requeuer.told(), schema=schema)
+
+    return (
+        letters.where("reason IS NOT NULL")
+        .select("structure", "message_id", "dest_queue", "dest_qmgr", "position")
+        .repartition("dest_queue", "dest_qmgr")
+        .sortWithinPartitions("position")
+        .mapInArrow(put_back, REQUEUED)
+        .groupBy("outcome", "dest_queue", "dest_qmgr")
+        .agg(F.sum("messages").alias("messages"))
+    )
+
+
+def reason_name(reason: int) -> str:
+    """The name of a reason or feedback code; empty for one that is not known."""
+    for names in (MQRC, Feedback):
+        try:
+            return str(names(reason).name)
+        except ValueError:
+            continue
+    return ""
+
+
+def _letter(row: dict[str, Any]) -> dict[str, Any]:
+    header = _header(row)
+    told: dict[str, Any] = {}
+    if header is not None:
+        told = {
+            "reason": header.reason,
+            "why": reason_name(header.reason),
+            "dest_queue": header.dest_q_name.decode("latin-1"),
+            "dest_qmgr": header.dest_q_mgr_name.decode("latin-1"),
+            "by": header.put_appl_name.decode("latin-1"),
+            "dead_at": _time(header),
+        }
+    names = ("structure", "position", "message_id", "put_at", "msg_id", "correl_id")
+    length = row["length"] - (_HEADER_LENGTH if header else 0)
+    return {name: row[name] for name in names} | told | {"source": row["put_appl_name"], "length": length}
+
+
+def _header(row: dict[str, Any]) -> MQDLH | None:
+    if row["format"] != _FORMAT:
+        return None
+    try:
+        return wire.DLH.unpack(row["data"][:_HEADER_LENGTH])
+    except MQIError:
+        return None
+
+
+def _time(header: MQDLH) -> datetime | None:
+    # HHMMSSTH: hundredths are a fraction of the second.
+    text = f"{header.put_date.decode('latin-1')}{header.put_time.decode('latin-1')}0000+0000"
+    try:
+        return datetime.strptime(text, "%Y%m%d%H%M%S%f%z")
+    except ValueError:
+        return None
+
+
+def _all_of(conditions: list[Column]) -> Column:
+    found, *rest = conditions
+    for condition in rest:
+        found = found & condition
+    return found

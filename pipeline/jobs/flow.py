@@ -1,0 +1,94 @@
+"""The flow job: how much went through each queue and how long it took, minute by minute, and what lay there."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
+
+from pipeline.jobs.stays import stays
+
+_MINUTE_MS = 60_000
+#: Of the times that messages stayed; the middle one is the median.
+_PERCENTILES = (0.5, 0.9, 0.99)
+_ACCURACY = 10_000
+#: How a message left a queue -> what it was for its journey.
+_HOPS = {"get": "delivery", "transfer": "agent's hop", "expire": "expired", "clear": "cleared"}
+
+
+def flow_tables(journal: DataFrame) -> dict[str, DataFrame]:
+    """The job's tables by name: ``queues``, ``minutes`` and ``depth``."""
+    moves = stays(journal).persist()
+    return {"queues": queues(moves), "minutes": minutes(moves), "depth": depth(moves)}
+
+
+def queues(moves: DataFrame) -> DataFrame:
+    """A row a queue, manager and hop: messages, messages a second and how long they stayed, over all of the time."""
+    left = moves.where("left_ms IS NOT NULL").withColumn("hop", _hop())
+    span_s = F.greatest((F.max("left_ms") - F.min("left_ms")) / 1000, F.lit(1.0))
+    return (
+        left.groupBy("structure", "queue", F.col("get_qmgr").alias("qmgr"), "hop")
+        .agg(F.count("*").alias("messages"), F.round(F.count("*") / span_s, 1).alias("per_second"), *_stayed())
+        .select("structure", "queue", "qmgr", "hop", "messages", "per_second", *_percentiles())
+        .orderBy("structure", "queue", "qmgr", "hop")
+    )
+
+
+def minutes(moves: DataFrame) -> DataFrame:
+    """As `queues`, a row for each minute in which messages left; ``minute`` is its beginning."""
+    left = moves.where("left_ms IS NOT NULL").withColumn("hop", _hop())
+    return (
+        left.groupBy(
+            _minute("left_ms").alias("minute"), "structure", "queue", F.col("get_qmgr").alias("qmgr"), "hop"
+        )
+        .agg(F.count("*").alias("messages"), *_stayed())
+        .select("minute", "structure", "queue", "qmgr", "hop", "messages", *_percentiles())
+        .orderBy("minute", "structure", "queue", "qmgr", "hop")
+    )
+
+
+def depth(moves: DataFrame) -> DataFrame:
+    """Messages on each queue at the end of each minute in which something changed there.
+
+    What was there before the journal begins counts as soon as it leaves, so no depth is below 0 for long: it is
+    counted from the journal's first event, as though those had arrived before it.
+    """
+    arrived = moves.where("arrived_ms IS NOT NULL").select(
+        "structure", "queue", _minute("arrived_ms").alias("minute"), F.lit(1).alias("change")
+    )
+    left = moves.where("left_ms IS NOT NULL").select(
+        "structure", "queue", _minute("left_ms").alias("minute"), F.lit(-1).alias("change")
+    )
+    older = moves.where("arrived_ms IS NULL").groupBy("structure", "queue").agg(F.count("*").alias("older"))
+    until = Window.partitionBy("structure", "queue").orderBy("minute").rowsBetween(Window.unboundedPreceding, 0)
+    is_arrival = F.col("change") > 0
+    return (
+        arrived.unionByName(left)
+        .groupBy("minute", "structure", "queue")
+        .agg(F.count_if(is_arrival).alias("arrived"), F.count_if(~is_arrival).alias("left"))
+        .withColumn("change", F.sum(F.col("arrived") - F.col("left")).over(until))
+        .join(F.broadcast(older), ["structure", "queue"], "left")
+        .select(
+            *("minute", "structure", "queue", "arrived", "left"),
+            (F.col("change") + F.coalesce("older", F.lit(0))).alias("depth"),
+        )
+        .orderBy("minute", "structure", "queue")
+    )
+
+
+def _hop() -> Column:
+    return F.create_map(*(F.lit(text) for pair in _HOPS.items() for text in pair))[F.col("left_by")]
+
+
+def _minute(ms: str) -> Column:
+    return F.timestamp_millis(F.floor(F.col(ms) / _MINUTE_MS) * _MINUTE_MS)
+
+
+def _stayed() -> tuple[Column, ...]:
+    """How long messages stayed, of those whose arrival is known."""
+    stayed = F.col("left_ms") - F.col("arrived_ms")
+    return F.percentile_approx(stayed, list(_PERCENTILES), _ACCURACY).alias("stayed"), F.max(stayed).alias("max_ms")
+
+
+def _percentiles() -> tuple[Column, ...]:
+    names = (f"p{round(part * 100)}_ms" for part in _PERCENTILES)
+    return (*(F.get("stayed", F.lit(at)).alias(name) for at, name in enumerate(names)), F.col("max_ms"))

@@ -1,0 +1,54 @@
+"""The trace job: everything that happened to the messages of one MsgId, CorrelId or GroupId, at every manager."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
+
+from pipeline.jobs.lives import message_events, unit_ends, with_outcome, with_place
+
+#: What identifies a message on its way; hexadecimal, as the journal has it.
+IDENTIFIERS = ("msg_id", "correl_id", "group_id")
+
+
+def trace(journal: DataFrame, column: str, identifier: str) -> DataFrame:
+    """The events of those messages in order of time, each with what became of it (``outcome``)."""
+    puts = journal.where(F.col("event") == "put")
+    found = travelled(puts, puts.where(F.col(column) == identifier))
+    return (
+        told(journal)
+        .join(F.broadcast(found), ["structure", "message_number"])
+        .orderBy("at.ms", "structure", "at.seq", "position")
+        .select(
+            *("time", "event", "outcome", "qmgr", "structure", "queue", "target_queue"),
+            *("msg_id", "correl_id", "group_id", "msg_seq_number", "owner", "unit_of_work", "message_id"),
+            F.col("is_recovered").alias("recovered"),
+        )
+    )
+
+
+def travelled(puts: DataFrame, chosen: DataFrame) -> DataFrame:
+    """The messages of the puts that were chosen, and those by which they travelled on: they keep the MsgId."""
+    same = chosen.select("msg_id").distinct()
+    return puts.join(F.broadcast(same), "msg_id", "left_semi").select(
+        *("structure", "message_number"),
+        *IDENTIFIERS,
+        "msg_seq_number",
+    )
+
+
+def told(journal: DataFrame) -> DataFrame:
+    """Events of messages with their ``outcome``; identifiers are left to the put that they stand in."""
+    events = with_place(journal)
+    outcomes = with_outcome(message_events(events), unit_ends(events))
+    return outcomes.withColumn("outcome", outcome()).drop(*IDENTIFIERS, "msg_seq_number")
+
+
+def outcome() -> Column:
+    """What became of an event: done at once, committed, backed out, or its unit of work has not ended."""
+    return (
+        F.when(F.col("unit_of_work").isNull(), "done")
+        .when(F.col("is_open"), "not ended")
+        .when(F.col("done_at").isNotNull(), "committed")
+        .otherwise("backed out")
+    )

@@ -1,0 +1,268 @@
+"""`format("igq")`, writing: rows become messages on a queue, all of them or none.
+
+Each task puts in units of work and prepares them; the driver commits those of all tasks by one decision, or backs
+them out. What a task has prepared that is not wanted (it was tried again, or its job ended) is backed out too, and
+what comes after the decision is not even prepared: see ``sharedq.in_doubt``. A streaming query's batch is decided
+under the query's id and its own number, so a batch that is repeated after a crash changes nothing.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import TypeVar
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
+from pyspark.sql.types import StructType
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
+
+from config.settings import Settings
+from pipeline.errors import PipelineError
+from pipeline.messages import check_columns, has_context, messages
+from pipeline.source_options import SourceOptions
+from sharedq.api import QueueManagerConnection, connect, group_for
+from sharedq.group import Group
+from sharedq.in_doubt import TOGETHER_MAX, Batch, latest_batch
+from sharedq.mqi.constants import MQRC, OpenOption, PutOption
+from sharedq.mqi.errors import ConnectionBroken, error_for
+from sharedq.mqi.xa import XAError, XAReturn
+
+#: Options besides group and url.
+OPTIONS = ("queue", "qmgr", "jobId")
+#: Messages in a unit of work, at most; fewer where MAXUMSGS of the manager is less.
+UNIT_MESSAGES = 10_000
+#: Messages encoded at a time.
+_PUT_MESSAGES = 1_000
+#: For how long it is remembered that a run is over: longer than any of its tasks can outlive it.
+_RUN_KEPT_S = 7 * 24 * 3600
+#: How often the driver asks anew where an answer was lost.
+_ATTEMPTS = 3
+_JOB_ID_MAX = 40
+
+_OPTIONS = int(PutOption.SYNCPOINT)
+_CONTEXT_OPTIONS = int(PutOption.SYNCPOINT | PutOption.SET_ALL_CONTEXT)
+
+_T = TypeVar("_T")
+
+
+@dataclass
+class Prepared(WriterCommitMessage):
+    """What a task has prepared: external ids, in the order of its rows, and the batch that they are for."""
+
+    xids: tuple[bytes, ...]
+    batch: Batch
+
+
+@dataclass(frozen=True)
+class Sink:
+    """A queue to put on, for all tasks and the driver of a job.
+
+    Attributes:
+        qmgr: the manager that all of them connect to: only its programs can commit what is prepared there.
+    """
+
+    settings: Settings
+    queue: str
+    qmgr: str
+    sets_context: bool
+
+    @classmethod
+    def of(cls, schema: StructType, options: SourceOptions, *, overwrite: bool) -> Sink:
+        """The sink of a query that writes rows of *schema*.
+
+        Raises:
+            PipelineError: an option or a column cannot be used.
+            MQIError: the queue cannot be opened for output, or the manager is not running.
+        """
+        if overwrite:
+            raise PipelineError('messages can only be added to a queue: mode("append")')
+        check_columns(schema)
+        settings = options.settings()
+        qmgr = options.text("qmgr") or _running_member(group_for(settings))
+        sink = cls(settings, options.required("queue", "the name of the queue to put on"), qmgr, has_context(schema))
+        with sink.connect() as connection:
+            connection.open(sink.queue, sink._open_options).close()
+        return sink
+
+    def connect(self) -> QueueManagerConnection:
+        """A connection to the manager. Raises MQIError: 2059 it is not running, ..."""
+        return connect(self.qmgr, settings=self.settings, appl_name="igq pipeline")
+
+    def prepare(self, batches: Iterable[pa.RecordBatch], batch: Batch, name: str) -> Prepared:
+        """Put the rows in units of work and prepare those, under external ids that begin with *name*.
+
+        Raises:
+            MQIError: a message cannot be put; nothing is left of them.
+            XAError: XAER_PROTO, *batch* is over; nothing is left of them.
+        """
+        xids: list[bytes] = []
+        with self.connect() as connection:
+            queue = connection.open(self.queue, self._open_options)
+            options = _CONTEXT_OPTIONS if self.sets_context else _OPTIONS
+            per_unit = min(UNIT_MESSAGES, connection.connection.max_uncommitted)
+            try:
+                for unit in _parts(chain.from_iterable(map(messages, batches)), per_unit):
+                    for some in _parts(unit, _PUT_MESSAGES):
+                        queue.put_many(some, options=options)
+                    xid = f"{name}/{len(xids)}".encode()
+                    connection.prepare(xid, batch)
+                    xids.append(xid)
+            except Exception:
+                if not connection.connection.is_ended:
+                    connection.backout()
+                    for xid in xids:
+                        connection.backout_prepared(xid)
+                raise
+        return Prepared(tuple(xids), batch)
+
+    def commit(self, batch: Batch, xids: Sequence[bytes]) -> None:
+        """Commit *xids*, by one decision; where *batch* was decided before, nothing.
+
+        Raises:
+            XAError: one of them is gone, so nothing is committed.
+            MQIError: 2009 unknown.
+        """
+        if len(xids) > TOGETHER_MAX:
+            raise PipelineError(
+                f"{len(xids)} units of work are too many to be committed together (at most {TOGETHER_MAX}): write"
+                f" fewer rows at a time, in fewer partitions, or raise MAXUMSGS of {self.qmgr} up to {UNIT_MESSAGES}"
+            )
+        self._ask(lambda connection: connection.commit_prepared_together(xids, batch))
+
+    def back_out(self, name: str) -> None:
+        """Back out whatever is in doubt under external ids that begin with *name*."""
+        self._ask(lambda connection: _back_out(connection, name.encode()))
+
+    def _ask(self, ask: Callable[[QueueManagerConnection], object]) -> None:
+        """Ask, and where the answer was lost ask anew: neither a decision nor its repetition does harm."""
+        again = Retrying(
+            retry=retry_if_exception_type(ConnectionBroken), stop=stop_after_attempt(_ATTEMPTS), reraise=True
+        )
+        for attempt in again:
+            with attempt, self.connect() as connection:
+                ask(connection)
+
+    @property
+    def _open_options(self) -> int:
+        return int(OpenOption.OUTPUT | (OpenOption.SET_ALL_CONTEXT if self.sets_context else 0))
+
+
+class QueueWriter(DataSourceArrowWriter):
+    """Writes a DataFrame: all of it or nothing."""
+
+    def __init__(self, schema: StructType, options: SourceOptions, *, overwrite: bool) -> None:
+        job = options.text("jobId")
+        if len(job) > _JOB_ID_MAX or not (job.isascii() and job.isprintable()) or "/" in job:
+            raise PipelineError(f"jobId={job}: allowed: up to {_JOB_ID_MAX} ASCII characters, no /")
+        self._sink = Sink.of(schema, options, overwrite=overwrite)
+        run = uuid.uuid4().hex
+        self._name = f"igq.spark/{job}/{run}"
+        #: That this run is over: nothing is prepared for it from then on.
+        self._run = Batch(f"run/{run}", kept_s=_RUN_KEPT_S)
+        #: What is decided once, whatever run does it.
+        self._job = Batch(f"job/{job}") if job else self._run
+        group = group_for(self._sink.settings)
+        self._is_done = bool(job) and latest_batch(group, self._job.series) is not None
+        if job and not self._is_done:
+            # Left by an earlier run that was killed. Where that still runs, it cannot commit any more.
+            self._sink.back_out(f"igq.spark/{job}/")
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Prepared:
+        if self._is_done:
+            return Prepared((), self._run)
+        return self._sink.prepare(iterator, self._run, f"{self._name}/{_attempt()}")
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        if not self._is_done:
+            self._sink.commit(self._job, _xids(messages))
+        self._end()
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        del messages
+        self._end()
+
+    def _end(self) -> None:
+        self._sink.commit(self._run, ())
+        self._sink.back_out(self._name)
+
+
+class QueueStreamWriter(DataSourceStreamArrowWriter):
+    """Writes the batches of a streaming query, each once: whole, or not at all."""
+
+    def __init__(self, schema: StructType, options: SourceOptions, *, overwrite: bool) -> None:
+        if options.text("jobId"):
+            raise PipelineError("jobId is for batch writes: a streaming query is known by its checkpoint")
+        self._sink = Sink.of(schema, options, overwrite=overwrite)
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Prepared:
+        context = TaskContext.get()
+        assert context is not None
+        query = context.getLocalProperty("sql.streaming.queryId")
+        number = context.getLocalProperty("streaming.sql.batchId")
+        assert query is not None
+        assert number is not None
+        batch = Batch(f"query/{query}", int(number))
+        latest = latest_batch(group_for(self._sink.settings), batch.series)
+        if latest is not None and latest >= batch.number:
+            # Spark repeats it after a crash: it is committed.
+            return Prepared((), batch)
+        return self._sink.prepare(iterator, batch, f"{_name_of(batch)}{_attempt()}")
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
+        xids = _xids(messages)
+        for batch in _batches(messages, batchId):
+            self._sink.commit(batch, xids)
+            self._sink.back_out(_name_of(batch))
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
+        for batch in _batches(messages, batchId):
+            self._sink.back_out(_name_of(batch))
+
+
+def _attempt() -> str:
+    """Names this attempt of this task."""
+    context = TaskContext.get()
+    assert context is not None
+    return f"{context.partitionId()}.{context.taskAttemptId()}"
+
+
+def _name_of(batch: Batch) -> str:
+    return f"igq.spark/{batch.series.partition('/')[2]}/{batch.number}/"
+
+
+def _xids(found: Sequence[WriterCommitMessage | None]) -> list[bytes]:
+    return [xid for each in found if isinstance(each, Prepared) for xid in each.xids]
+
+
+def _batches(found: Sequence[WriterCommitMessage | None], number: int) -> set[Batch]:
+    """The batch that the tasks were about: none where no task has answered."""
+    return {each.batch for each in found if isinstance(each, Prepared) and each.batch.number == number}
+
+
+def _back_out(connection: QueueManagerConnection, name: bytes) -> None:
+    for unit in connection.recover():
+        if unit.xid.startswith(name) and unit.outcome is None:
+            try:
+                connection.backout_prepared(unit.xid)
+            except XAError as error:
+                # Ended in this moment, by somebody else.
+                if error.code not in (XAReturn.XA_HEURCOM, XAReturn.XAER_NOTA):
+                    raise
+
+
+def _running_member(group: Group) -> str:
+    running = [member.name for member in group.members() if member.state == "RUNNING"]
+    if not running:
+        raise error_for(MQRC.Q_MGR_NOT_AVAILABLE, "", group.name, "no member of the group is running")
+    return running[0]
+
+
+def _parts(values: Iterable[_T], size: int) -> Iterator[list[_T]]:
+    """The values, some at a time."""
+    iterator = iter(values)
+    while part := list(islice(iterator, size)):
+        yield part

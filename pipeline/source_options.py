@@ -1,0 +1,80 @@
+"""Options that the data sources have in common: where the group is, and how a wrong value is named."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from pydantic import ValidationError
+
+from config.settings import Settings
+from pipeline.errors import PipelineError
+
+#: Spark itself hands these over.
+_OF_SPARK = ("path", "paths")
+
+
+class SourceOptions:
+    """The options of one read or write; names count in any case, as everywhere in Spark.
+
+    Args:
+        allowed: names besides ``group`` and ``url``.
+
+    Raises:
+        PipelineError: an option that is not known.
+    """
+
+    def __init__(self, given: Mapping[str, str], allowed: Collection[str]) -> None:
+        self._given = {name.lower(): value for name, value in given.items()}
+        names = ("group", "url", *allowed)
+        known = {name.lower() for name in (*names, *_OF_SPARK)}
+        unknown = sorted(set(self._given) - known)
+        if unknown:
+            raise PipelineError(f"unknown option {unknown[0]}; allowed: {', '.join(names)}")
+
+    def text(self, name: str, default: str = "") -> str:
+        """The option, or *default*."""
+        return self._given.get(name.lower(), default).strip()
+
+    def required(self, name: str, what: str) -> str:
+        """The option. Raises PipelineError: it is missing; *what* says what it is."""
+        value = self.text(name)
+        if not value:
+            raise PipelineError(f"the option {name} is missing: {what}")
+        return value
+
+    def number(self, name: str, default: int) -> int:
+        """A whole number from 1 on. Raises PipelineError: it is none."""
+        text = self.text(name, str(default))
+        if not (text.isascii() and text.isdecimal() and int(text) > 0):
+            raise PipelineError(f"{name}={text}: allowed: whole numbers from 1 on")
+        return int(text)
+
+    def flag(self, name: str, *, default: bool) -> bool:
+        """A truth value. Raises PipelineError: it is none."""
+        text = self.text(name, str(default)).lower()
+        if text not in ("true", "false"):
+            raise PipelineError(f"{name}={text}: allowed: true, false")
+        return text == "true"
+
+    def settings(self) -> Settings:
+        """The settings in force, with the group and the URL of the options.
+
+        Raises:
+            PipelineError: nobody says where Redis is, or a value cannot be used.
+            ConfigError: a setting cannot be used.
+        """
+        # Imported in every worker otherwise, and most are told what they need.
+        from config.loading import load_settings
+
+        settings = load_settings()
+        told = {"group": self.text("group"), "redis_url": self.text("url")}
+        values = settings.model_dump() | {name: value for name, value in told.items() if value}
+        if not values["redis_url"]:
+            raise PipelineError("where is Redis? Give the option url, or set IGQ_REDIS_URL")
+        try:
+            return Settings.model_validate(values)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            name = "url" if first["loc"][0] == "redis_url" else str(first["loc"][0])
+            allowed = Settings.model_fields[str(first["loc"][0])].description or "a Redis URL"
+            raise PipelineError(f"option {name}: allowed: {allowed}") from None

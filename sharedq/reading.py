@@ -1,0 +1,276 @@
+"""Reads what is on a queue as columns, without opening it: for readers of many messages at once, such as Spark.
+
+A reader holds no handle, no lease and no lock, and changes nothing. The queue is planned as ranges of positions, which
+anybody may read at any time and in parallel; each call of a script returns a slice of one range.
+
+What a range returns is what is available when it is read: no uncommitted, locked or expired message, and none that was
+put after the ranges were planned. A message that is got meanwhile is missing; nothing is returned twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import pairwise
+from typing import Any, Final
+
+from sharedq.deployment import Deployment
+from sharedq.group import Group
+from sharedq.keys import private_structure, structure_keys
+from sharedq.link import Argument, Link, Reply
+from sharedq.message import message_number
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import error_for
+from sharedq.mqi.limits import MAX_PRIORITY, NULL_ID
+from sharedq.mqi.structures import MQMD
+from sharedq.objects.definitions import QueueAlias, QueueLocal
+from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.repository import Repository
+from sharedq.put_messages import PRIORITY_STEP
+from sharedq.record import decode_descriptor, generated_number, record_body, record_destination, record_put_time_ms
+
+#: Messages and bytes that one call looks at, at most: a millisecond of the server's time, or about one.
+SLICE_MESSAGES, SLICE_BYTES = 500, 1 << 20
+#: Behind every position.
+_POSITION_MAX: Final = (MAX_PRIORITY + 1) * PRIORITY_STEP
+#: A connection that answers nothing for so long is lost, seconds.
+_TIMEOUT_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where messages of a queue are: its structure, or one of those that have a part of it."""
+
+    queue: str
+    structure: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRange:
+    """Positions from behind ``after`` up to ``until``, of messages that had arrived by number ``newest``."""
+
+    place: Place
+    after: int
+    until: int
+    newest: int
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which messages: all that is asked must hold, ``b""`` and None ask nothing.
+
+    Attributes:
+        msg_id: may find messages with other MsgIds too, where igq generated them: compare again.
+        priority_min, priority_max: of the descriptor.
+        put_from_ms, put_until_ms: put time, milliseconds since 1970, both included. A message that was put with a
+            date that is none is never between them.
+    """
+
+    msg_id: bytes = b""
+    correl_id: bytes = b""
+    group_id: bytes = b""
+    priority_min: int = 0
+    priority_max: int = MAX_PRIORITY
+    put_from_ms: int | None = None
+    put_until_ms: int | None = None
+
+    @property
+    def has_identifier(self) -> bool:
+        """Whether the selection index leads to what is asked for."""
+        return bool(self.msg_id or self.correl_id or self.group_id)
+
+
+ALL = Wanted()
+
+
+# -- planning ------------------------------------------------------------------------------------------------
+
+
+def find_places(group: Group, queue: str, qmgr: str = "") -> list[Place]:
+    """Where the messages of *queue* are, as the manager *qmgr* knows that name; without one shared queues are known.
+
+    All parts of SYSTEM.QSG.TRANSMIT.QUEUE where no manager is named, else that manager's.
+
+    Raises:
+        MQIError: 2085 no such queue, 2058 no such manager, 2059 there is no such group, 2045 not a local queue nor an
+            alias of one, 2082 an alias of nothing, 2016 it is inhibited for gets, 2035, 2009.
+    """
+    if not group.structure_names():
+        raise error_for(MQRC.Q_MGR_NOT_AVAILABLE, "", group.name, "no manager of this group ever started there")
+    if qmgr and group.member(qmgr) is None:
+        raise error_for(MQRC.Q_MGR_NAME_ERROR, "", qmgr)
+    repository = Repository(group, qmgr or None)
+    located = repository.lookup(queue)
+    if located is not None and isinstance(located.definition, QueueAlias):
+        _check_may_get(queue, located.definition)
+        target = located.definition.target
+        located = repository.lookup(target)
+        if located is None:
+            raise error_for(MQRC.UNKNOWN_ALIAS_BASE_Q, "", queue, f"its target is {target!r}")
+    if located is None:
+        where = f"at {qmgr}" if qmgr else "among the shared ones; a private queue needs its manager's name too"
+        raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "", queue, f"no such queue {where}")
+    if not isinstance(located.definition, QueueLocal):
+        raise error_for(MQRC.OPTION_NOT_VALID_FOR_TYPE, "", queue, "only local queues can be read")
+    _check_may_get(queue, located.definition)
+    structures = [located.structure]
+    if located.name == SYSTEM_QSG_TRANSMIT_QUEUE:
+        own = private_structure(qmgr)
+        structures = [own] if qmgr else [name for name in group.structure_names() if name.startswith(own)]
+    return [Place(located.name, name, group.structure_number(name)) for name in structures]
+
+
+def _check_may_get(name: str, definition: QueueLocal | QueueAlias) -> None:
+    if definition.get == "DISABLED":
+        raise error_for(MQRC.GET_INHIBITED, "", name, "GET(DISABLED)")
+
+
+def plan_ranges(group: Group, places: Sequence[Place], wanted: Wanted, per_range: int) -> list[ReadRange]:
+    """Ranges that together hold every position once, in delivery order; of *per_range* messages, about.
+
+    Where an identifier leads to the messages, one range a place is enough.
+
+    Raises:
+        MQIError: 2009 Redis cannot be reached, 2035.
+    """
+    ranges: list[ReadRange] = []
+    for place in places:
+        cuts = [] if wanted.has_identifier else _cuts(group, place, per_range)
+        newest = int(group.command(_queue_key(group, place), "GET", group.structure(place.structure).sequence) or 0)
+        edges = [0, *cuts, _POSITION_MAX]
+        ranges += [ReadRange(place, *edge, newest) for edge in pairwise(edges)]
+    return ranges
+
+
+def _cuts(group: Group, place: Place, per_range: int) -> list[int]:
+    """Positions at which to cut, rising. Whatever they are the ranges hold everything; these make them even."""
+    queue = group.structure(place.structure).queue(place.queue)
+    # Members of groups stand in a set of their own; most queues have few or nothing else.
+    by_size = sorted((int(group.command(key, "ZCARD", key)), key) for key in (queue.available, queue.members))
+    (fewer, _), (more, key) = by_size
+    parts = -(-(fewer + more) // per_range)
+    scores = [
+        group.command(key, "ZRANGE", key, rank, rank, "WITHSCORES")
+        for rank in (more * part // parts for part in range(1, parts))
+    ]
+    return sorted({int(float(found[1])) for found in scores if found})
+
+
+def _queue_key(group: Group, place: Place) -> str:
+    return group.structure(place.structure).queue(place.queue).queue
+
+
+# -- reading -------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Found:
+    """One message of a slice; its descriptor is decoded when the first column asks for it."""
+
+    place: Place
+    message_id: bytes
+    position: int
+    length: int
+    record: bytes
+    now_ms: int
+    _md: MQMD | None = None
+
+    @property
+    def md(self) -> MQMD:
+        if self._md is None:
+            number = message_number(self.message_id)
+            self._md = decode_descriptor(self.record, number, self.place.number, self.now_ms)
+        return self._md
+
+
+def _number_of(name: str) -> Callable[[_Found], Any]:
+    return lambda found: getattr(found.md, name)
+
+
+def _text_of(name: str) -> Callable[[_Found], Any]:
+    # Every byte stays what it is, whatever the character set; names are ASCII anyway.
+    return lambda found: getattr(found.md, name).decode("latin-1")
+
+
+def _identifier_of(name: str) -> Callable[[_Found], Any]:
+    def identifier(found: _Found) -> bytes | None:
+        value: bytes = getattr(found.md, name)
+        return None if value == NULL_ID else value
+
+    return identifier
+
+
+_IDENTIFIERS = ("msg_id", "correl_id", "group_id")
+_BYTES = ("accounting_token",)
+_OF_DESCRIPTOR: dict[str, Callable[[_Found], Any]] = {
+    field.name: (
+        _identifier_of(field.name)
+        if field.name in _IDENTIFIERS
+        else _text_of(field.name)
+        if isinstance(field.default, bytes) and field.name not in _BYTES
+        else _number_of(field.name)
+    )
+    for field in fields(MQMD)
+}
+#: Column -> its value. Numbers are integers, texts str (ISO 8859-1), identifiers bytes or None for a null one.
+COLUMNS: Final[dict[str, Callable[[_Found], Any]]] = {
+    "queue": lambda found: found.place.queue,
+    "structure": lambda found: found.place.structure,
+    "position": lambda found: found.position,
+    "message_id": lambda found: found.message_id.decode(),
+    **_OF_DESCRIPTOR,
+    "put_at": lambda found: record_put_time_ms(found.record) * 1000 or None,
+    "destination": lambda found: record_destination(found.record).decode("latin-1") or None,
+    "length": lambda found: found.length,
+    "data": lambda found: record_body(found.record),
+}
+
+
+class Reader:
+    """Reads ranges over one connection.
+
+    Args:
+        columns: names of ``COLUMNS``. Data are only fetched where ``data`` is among them.
+
+    Raises:
+        MQIError: from every call: 2009 Redis cannot be reached, 2035 it refuses us.
+    """
+
+    def __init__(self, deployment: Deployment, group: str, columns: Sequence[str], wanted: Wanted = ALL) -> None:
+        self._link = Link(deployment, timeout_s=_TIMEOUT_S)
+        self._group = group
+        self._columns = [COLUMNS[name] for name in columns]
+        self._has_body = int("data" in columns)
+        self._wanted = wanted
+
+    def read(self, what: ReadRange) -> Iterator[list[list[Any]]]:
+        """The range's messages in delivery order, some at a time: for each column its values."""
+        while True:
+            after, now_ms, flat = self._slice(what)
+            if flat:
+                found = [
+                    _Found(what.place, flat[at], int(flat[at + 1]), flat[at + 2], flat[at + 3], int(now_ms))
+                    for at in range(0, len(flat), 4)
+                ]
+                yield [[value(each) for each in found] for value in self._columns]
+            if not after:
+                return
+            what = replace(what, after=int(after))
+
+    def close(self) -> None:
+        """End the connection."""
+        self._link.close()
+
+    def _slice(self, what: ReadRange) -> Reply:
+        wanted, keys = self._wanted, structure_keys(self._group, what.place.structure)
+        queue = keys.queue(what.place.queue)
+        number = generated_number(wanted.msg_id, what.place.number)
+        arguments: list[Argument] = [
+            *(what.after, what.until, what.newest, SLICE_MESSAGES, SLICE_BYTES, self._has_body),
+            *("" if number is None else number, wanted.msg_id, wanted.correl_id, wanted.group_id),
+            *(wanted.priority_min, wanted.priority_max),
+            *("" if ms is None else ms for ms in (wanted.put_from_ms, wanted.put_until_ms)),
+        ]
+        script_keys = [keys.messages, queue.queue, queue.available, queue.members, queue.index]
+        return self._link.call("structure/read_range", script_keys, arguments)

@@ -1,0 +1,185 @@
+"""`archive` and `replay`: every message once and as it was, whatever was killed in between."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from typer.testing import Result
+
+from pipeline.jobs import archive as archiving
+from pipeline.jobs.archive import MANIFEST, Archive, archive_queue, job_of, new_run, parts, replay_part
+from pipeline.queue_source import queue_table
+from sharedq.api import Queue
+from sharedq.mqi.constants import GetOption
+from sharedq.mqi.structures import MQMD
+from tests.support.groups import BOTH, LMIG, LSEG, MIG, SEG, browse_all, put_member
+from tests.support.members import TestGroup
+
+pytestmark = pytest.mark.spark
+
+Command = Callable[..., Result]
+#: What a queue makes of a message, and what a descriptor tells in hundredths of a second only.
+NOT_THE_MESSAGES_OWN = ("queue", "structure", "position", "message_id", "put_at")
+
+
+@pytest.fixture
+def orders(group: TestGroup) -> Queue:
+    """A queue with messages of all kinds, an empty one whose name is a number, and one to replay to."""
+    group.define_structure()
+    for name in ("ORDERS", "0042", "COPY"):
+        group.define_shared(name)
+    queue = group.connect().open("ORDERS", BOTH)
+    for number in range(12):
+        queue.put(b"%d" % number, MQMD(priority=number % 3, persistence=number % 2, correl_id=b"c" * 24))
+    for number in range(3):
+        put_member(queue, b"g", number + 1, b"member %d" % number, LMIG if number == 2 else MIG, format=b"MQSTR")
+    put_member(queue, b"s", 1, b"half", SEG)
+    put_member(queue, b"s", 1, b"rest", LSEG, offset=4)
+    queue.put(b"\0", MQMD(reply_to_q=b"REPLIES", report=64, feedback=7))
+    return queue
+
+
+def at(group: TestGroup) -> tuple[str, ...]:
+    return ("--group", group.group.name, "--url", str(group.settings.redis_url))
+
+
+def content(spark: SparkSession, group: TestGroup, queue: str) -> list[dict[str, Any]]:
+    table = queue_table(spark, group.settings, queue).drop(*NOT_THE_MESSAGES_OWN)
+    return [row.asDict() for row in table.collect()]
+
+
+def archive_of(spark: SparkSession, directory: Path, group: TestGroup) -> list[bytes]:
+    rows = Archive.open(directory, group.group.name, make=False).read(spark).orderBy("run", "position").collect()
+    return [bytes(row.data) for row in rows]
+
+
+def test_a_queue_comes_back_as_it_was(
+    spark: SparkSession, group: TestGroup, orders: Queue, command: Command, tmp_path: Path
+) -> None:
+    before, bodies = content(spark, group, "ORDERS"), browse_all(orders)
+
+    command("archive", str(tmp_path / "a"), "--queue", "ORDERS", *at(group))
+    assert archive_of(spark, tmp_path / "a", group) == bodies == browse_all(orders)
+    command("replay", str(tmp_path / "a"), "--to", "COPY", *at(group))
+
+    assert content(spark, group, "COPY") == before
+    assert browse_all(group.connect().open("COPY", BOTH)) == bodies
+
+
+def test_an_archive_is_added_to_and_replayed_once(
+    spark: SparkSession, group: TestGroup, orders: Queue, command: Command, tmp_path: Path
+) -> None:
+    directory = str(tmp_path / "a")
+    first = browse_all(orders)
+    for _ in range(2):
+        command("archive", directory, "--structure", "APPL1", *at(group))
+    orders.put(b"later", MQMD(priority=9))
+    command("archive", directory, "--queue", "ORDERS", "--queue", "0042", *at(group))
+    assert archive_of(spark, tmp_path / "a", group) == [*first, b"later"]
+
+    copy = group.connect().open("COPY", BOTH)
+    for _ in range(2):
+        command("replay", directory, "--queue", "ORDERS", "--to", "COPY", *at(group))
+        assert browse_all(copy) == [b"later", *first]
+    command("replay", directory, "--to", "COPY", "--again", "once more", *at(group))
+    assert len(browse_all(copy)) == 2 * (len(first) + 1)
+
+
+def test_removing_takes_off_what_is_archived_and_nothing_else(
+    spark: SparkSession, group: TestGroup, orders: Queue, command: Command, tmp_path: Path
+) -> None:
+    everything = browse_all(orders)
+    other = group.connect().open("ORDERS", BOTH)
+    held = other.get(GetOption.SYNCPOINT).body
+
+    shown = command("archive", str(tmp_path / "a"), "--queue", "ORDERS", "--remove", *at(group))
+    other.connection.backout()
+
+    assert "removed" in shown.stdout
+    assert browse_all(orders) == [held]
+    assert archive_of(spark, tmp_path / "a", group) == everything[1:]
+    command("archive", str(tmp_path / "a"), "--queue", "ORDERS", "--remove", *at(group))
+    assert browse_all(orders) == []
+    assert sorted(archive_of(spark, tmp_path / "a", group)) == sorted(everything)
+
+
+def test_the_next_run_goes_on_behind_one_that_was_killed(
+    spark: SparkSession, group: TestGroup, orders: Queue, tmp_path: Path
+) -> None:
+    """Killed within its commit, Spark has moved some files of a run to their place and not the others."""
+    stored = Archive.open(tmp_path / "a", group.group.name, make=True)
+    killed = new_run()
+    # Several files.
+    messages = queue_table(spark, group.settings, "ORDERS")
+    parted = archiving.with_partitions(messages, killed).repartition(4)
+    parted.write.mode("append").partitionBy("run", "queue", "day").parquet(str(stored.directory))
+    files = sorted(stored.directory.rglob("*.parquet"))
+    assert len(files) > 2
+    for file in files[: len(files) // 2]:
+        file.unlink()
+    (stored.directory / "_temporary" / "0").mkdir(parents=True)
+    left = stored.read(spark).count()
+
+    archive_queue(spark, group.settings, "ORDERS", "", stored, new_run())
+
+    found = stored.read(spark)
+    assert 0 < left < len(browse_all(orders)) == found.count()
+    assert found.select("message_id").distinct().count() == found.count()
+    assert len(parts(found)) == 2
+
+
+def test_a_replay_that_was_killed_is_done_once(
+    spark: SparkSession, group: TestGroup, orders: Queue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its units of work are in doubt, nobody sees them, and the next replay begins anew."""
+    stored = Archive.open(tmp_path / "a", group.group.name, make=True)
+    run = new_run()
+    archive_queue(spark, group.settings, "ORDERS", "", stored, run)
+    job = job_of(stored, run, "ORDERS", "COPY", "")
+    copy = group.connect().open("COPY", BOTH)
+    from tests.pipeline.test_queue_sink import in_doubt, prepared, writer
+
+    monkeypatch.setattr("pipeline.queue_sink.UNIT_MESSAGES", 5)
+    prepared(writer(group, queue="COPY", jobId=job), "0.1", *[b"killed"] * 12)
+    assert in_doubt(group) == 3
+
+    replay_part(stored.read(spark), group.settings, "COPY", "", job)
+
+    assert browse_all(copy) == browse_all(orders)
+    assert in_doubt(group) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (("archive", "NEW"), "say --queue or --structure"),
+        (("archive", "NEW", "--queue", "Q", "--structure", "S"), "say --queue or --structure"),
+        (("archive", "NEW", "--queue", "NONE"), "NONE: MQRC_UNKNOWN_OBJECT_NAME (2085)"),
+        (("archive", "NEW", "--structure", "NONE"), "NONE: MQRC_CF_STRUC_ERROR (2349)"),
+        (("archive", "FULL", "--queue", "ORDERS"), "is not empty and no archive"),
+        (("archive", "OTHER", "--queue", "ORDERS"), "is an archive of group ABCD, not of"),
+        (("archive", "BROKEN", "--queue", "ORDERS"), "cannot be used: "),
+        (("replay", "NEW"), "is no archive, it has no _igq_archive.json"),
+        (("replay", "OTHER", "--queue", "ORDERS"), "has no messages of ORDERS"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(
+    group: TestGroup, orders: Queue, command: Command, tmp_path: Path, arguments: tuple[str, ...], what: str
+) -> None:
+    assert orders.name == "ORDERS"
+    for name, text in (("OTHER", '{"archive": "1", "group": "ABCD"}'), ("BROKEN", "{")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / MANIFEST).write_text(text)
+    (tmp_path / "FULL").mkdir()
+    shutil.copy(__file__, tmp_path / "FULL")
+
+    job, directory, *more = arguments
+    shown = command(job, str(tmp_path / directory), *more, *at(group), status=2)
+
+    assert shown.stderr.splitlines()[-1].startswith(f"igq pipeline {job}: ")
+    assert what in shown.stderr.splitlines()[-1]

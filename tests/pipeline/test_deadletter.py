@@ -1,0 +1,190 @@
+"""`deadletter`: what is told of dead letters, and that each goes back once, whole and in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from typer.testing import Result
+
+from igq.agent.core import Transmitted, dead_letter
+from pipeline.jobs import requeue as requeueing
+from pipeline.jobs.deadletter import COLUMNS, Chosen, dead_letters, reason_name, requeue, summary
+from pipeline.jobs.requeue import Requeuer
+from pipeline.queue_source import queue_table
+from sharedq.api import Queue
+from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
+from sharedq.mqi.structures import MQMD
+from tests.support.groups import BOTH, browse_all
+from tests.support.members import TestGroup
+
+pytestmark = pytest.mark.spark
+
+Command = Callable[..., Result]
+DLQ = "DEAD.QUEUE"
+
+
+@pytest.fixture
+def dead(group: TestGroup) -> Queue:
+    """QM1's dead-letter queue: letters to three queues, of which one does not exist, and a message without header."""
+    group.define_structure()
+    group.define_private("QM1", DLQ)
+    for name in ("FULL", "GATE"):
+        group.define_shared(name)
+    group.repository("QM1").alter_qmgr("QM1", {"dead_letter_queue": DLQ})
+    queue = group.connect().open(DLQ, BOTH | OpenOption.SET_ALL_CONTEXT)
+    for number in range(6):
+        letter(queue, "FULL", MQRC.Q_FULL, b"full %d" % number)
+    letter(queue, "NOWHERE", MQRC.UNKNOWN_OBJECT_NAME, b"nowhere")
+    for number in range(3):
+        letter(queue, "GATE", MQRC.Q_FULL, b"gate %d" % number, correl_id=b"c%d".ljust(24, b"\0") % number)
+    queue.put(b"not a letter")
+    return queue
+
+
+def letter(queue: Queue, name: str, reason: MQRC, body: bytes, **fields: Any) -> None:
+    md = MQMD(format=b"MQSTR", persistence=1, priority=4, put_appl_name=b"payroll", put_appl_type=6, **fields)
+    as_dead = dead_letter(
+        Transmitted(md, body, name.encode(), b"QM1"), reason, b"IGQ agent", b"20261122", b"03153099"
+    )
+    queue.put(as_dead[1], as_dead[0], options=PutOption.SET_ALL_CONTEXT)
+
+
+def letters(spark: SparkSession, group: TestGroup) -> Any:
+    return dead_letters(queue_table(spark, group.settings, DLQ, "QM1", columns=COLUMNS))
+
+
+def test_the_header_is_told_and_grouped(spark: SparkSession, group: TestGroup, dead: Queue) -> None:
+    assert dead.name == DLQ
+    table = letters(spark, group)
+
+    first = table.collect()[0]
+    assert (first.reason, first.why, first.dest_queue, first.dest_qmgr) == (2053, "Q_FULL", "FULL", "QM1")
+    assert (first.source, first.by, first.length) == ("payroll", "IGQ agent", len(b"full 0"))
+    assert f"{first.dead_at:%M:%S.%f}" == "15:30.990000"
+    rows = [(row.why, row.dest_queue, row.messages, row.bytes) for row in summary(table).collect()]
+    assert rows == [
+        ("Q_FULL", "FULL", 6, 36),
+        ("Q_FULL", "GATE", 3, 18),
+        (None, None, 1, 12),
+        ("UNKNOWN_OBJECT_NAME", "NOWHERE", 1, 7),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "count"),
+    [
+        (Chosen(), 11),
+        (Chosen(reason=2053), 9),
+        (Chosen(dest_queue="GATE"), 3),
+        (Chosen(source="payroll", reason=2085), 1),
+        (Chosen(correl_id=b"c1".ljust(24, b"\0")), 1),
+        (Chosen(source="nobody"), 0),
+    ],
+)
+def test_filters_choose(spark: SparkSession, group: TestGroup, dead: Queue, chosen: Chosen, count: int) -> None:
+    assert dead.name == DLQ
+    assert letters(spark, group).where(chosen.condition()).count() == count
+
+
+def test_reasons_have_names() -> None:
+    assert (reason_name(2053), reason_name(271), reason_name(99_999)) == ("Q_FULL", "XMIT_Q_MSG_ERROR", "")
+
+
+def test_letters_go_back_whole_and_in_order_and_what_cannot_stays(
+    spark: SparkSession, group: TestGroup, dead: Queue
+) -> None:
+    outcomes = requeue(letters(spark, group), group.settings, DLQ, "QM1").collect()
+
+    assert sorted((row.outcome, row.dest_queue, row.messages) for row in outcomes) == [
+        ("MQRC_UNKNOWN_OBJECT_NAME (2085)", "NOWHERE", 1),
+        ("put back", "FULL", 6),
+        ("put back", "GATE", 3),
+    ]
+    assert [body[-7:] for body in browse_all(dead)] == [b"nowhere", b"not a letter"[-7:]]
+    full, gate = (group.connect().open(name, BOTH) for name in ("FULL", "GATE"))
+    assert browse_all(full) == [b"full %d" % number for number in range(6)]
+    md = gate.get(GetOption.BROWSE_FIRST).md
+    assert (md.format, md.put_appl_name, md.persistence, md.priority) == (b"MQSTR", b"payroll", 1, 4)
+    assert md.correl_id == b"c0".ljust(24, b"\0")
+
+
+def test_one_that_is_refused_holds_nobody_up(spark: SparkSession, group: TestGroup, dead: Queue) -> None:
+    group.repository("QM1").alter("QLOCAL", "FULL", {"max_depth": 4})
+
+    outcomes = requeue(letters(spark, group), group.settings, DLQ, "QM1").collect()
+
+    told = {(row.outcome, row.dest_queue): row.messages for row in outcomes}
+    assert told["put back", "FULL"] == 4
+    assert told["MQRC_Q_FULL (2053)", "FULL"] == 2
+    assert told["put back", "GATE"] == 3
+    assert len(browse_all(dead)) == 4
+
+
+def test_a_task_that_is_tried_again_puts_nothing_back_twice(spark: SparkSession, group: TestGroup, dead: Queue) -> None:
+    assert dead.name == DLQ
+    rows = [row.asDict() for row in letters(spark, group).where("dest_queue = 'GATE'").collect()]
+    for expected in ("put back", "gone"):
+        with Requeuer(group.settings, DLQ, "QM1") as requeuer:
+            requeuer.put_back(rows)
+        assert requeuer.told() == [{"outcome": expected, "dest_queue": "GATE", "dest_qmgr": "QM1", "messages": 3}]
+    assert browse_all(group.connect().open("GATE", BOTH)) == [b"gate %d" % number for number in range(3)]
+
+
+def test_killed_within_a_unit_of_work_it_leaves_the_rest(
+    spark: SparkSession, group: TestGroup, dead: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is committed is put back, what is not is on the dead-letter queue: nothing is on both, or on neither."""
+    monkeypatch.setattr(requeueing, "UNIT_MESSAGES", 2)
+    rows = [row.asDict() for row in letters(spark, group).where("dest_queue = 'FULL'").collect()]
+    dying = Requeuer(group.settings, DLQ, "QM1")
+    dying.put_back(rows[:2])
+    dying._move(rows[2])
+    dying._connection.backout()
+
+    with Requeuer(group.settings, DLQ, "QM1") as requeuer:
+        requeuer.put_back(rows)
+
+    assert browse_all(group.connect().open("FULL", BOTH)) == [b"full %d" % number for number in range(6)]
+    assert len(browse_all(dead)) == 5
+
+
+# -- the command -------------------------------------------------------------------------------------------------------
+
+
+def test_the_command_shows_and_puts_back(
+    spark: SparkSession, group: TestGroup, dead: Queue, command: Command, tmp_path: Path
+) -> None:
+    at = ("QM1", "--group", group.group.name, "--url", str(group.settings.redis_url))
+
+    shown = command("deadletter", *at, "--output", str(tmp_path / "letters"))
+    assert "Q_FULL" in shown.stdout
+    assert spark.read.parquet(str(tmp_path / "letters" / "messages")).count() == 11
+    command("deadletter", *at, "--requeue", "--reason", "q_full", "--destination", "GATE")
+    assert len(browse_all(dead)) == 8
+    shown = command("deadletter", *at, "--requeue", "--reason", "2085", status=1)
+    assert "MQRC_UNKNOWN_OBJECT_NAME (2085)" in shown.stdout
+    assert len(browse_all(dead)) == 8
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (("QM7",), "QM7: MQRC_Q_MGR_NAME_ERROR (2058)"),
+        (("QM2",), "QM2 has no dead-letter queue: ALTER QMGR DEADQ, or name one with --queue"),
+        (("QM1", "--queue", "NONE"), "NONE: MQRC_UNKNOWN_OBJECT_NAME (2085)"),
+        (("QM1", "--reason", "because"), "--reason because: allowed: a number, or a name such as Q_FULL"),
+        (("QM1", "--correl-id", "0"), "--correl-id 0: allowed: pairs of hexadecimal digits"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(
+    group: TestGroup, dead: Queue, command: Command, arguments: tuple[str, ...], what: str
+) -> None:
+    assert dead.name == DLQ
+    group.add_member("QM2")
+    url = str(group.settings.redis_url)
+    shown = command("deadletter", *arguments, "--group", group.group.name, "--url", url, status=2)
+    assert what in shown.stderr.splitlines()[-1]

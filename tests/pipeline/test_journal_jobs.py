@@ -1,0 +1,213 @@
+"""`flow`, `trace` and the stored journal: the tables on small journals, and the commands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from typer.testing import Result
+
+from pipeline.jobs.flow import flow_tables
+from pipeline.jobs.stays import stays
+from pipeline.jobs.trace import trace
+from pipeline.journal_source import JournalPart
+from tests.pipeline.support import GROUP, HandWrittenJournal, detail
+
+pytestmark = pytest.mark.spark
+
+TRANSMIT = "SYSTEM.QSG.TRANSMIT.QUEUE"
+#: A whole minute.
+T0 = 1_800_000_000_000
+CORREL, FAMILY = "c0" * 24, "f0" * 24
+PUTTER, AGENT, GETTER = "EWR.1.1.1", "JFK.1.9.1", "JFK.1.5.1"
+
+Command = Callable[..., Result]
+
+
+@pytest.fixture
+def journey(journal: HandWrittenJournal) -> HandWrittenJournal:
+    """Two messages by way of JFK's part of the transmission queue: one is got, one is got, backed out and got again."""
+    journal.define("APPL1", "@JFK")
+    unit, first, second = f"{PUTTER}/1", f"{GETTER}/1", f"{GETTER}/2"
+    details = [detail(CORREL, group=FAMILY), detail("c1" * 24, group=FAMILY, seq=2)]
+    journal.put("@JFK", TRANSMIT, PUTTER, ["1.4x", "2.4x"], unit=unit, details=details, ms=T0)
+    journal.end("@JFK", "commit", unit, 2, ms=T0 + 10)
+    journal.transfer("@JFK", TRANSMIT, "GATE", AGENT, ["1.4x", "2.4x"], ms=T0 + 15)
+    journal.get("@JFK", "GATE", GETTER, ["1.4x", "2.4x"], unit=first, ms=T0 + 20)
+    journal.end("@JFK", "backout", first, 2, recoverer="LGA.1.1.1", ms=T0 + 5_000)
+    journal.get("@JFK", "GATE", GETTER, ["1.4x"], unit=second, ms=T0 + 61_000)
+    journal.end("@JFK", "commit", second, 1, ms=T0 + 61_015)
+    return journal
+
+
+def read(spark: SparkSession, url: str) -> DataFrame:
+    return JournalPart(GROUP, url).read(spark)
+
+
+def test_a_message_stays_on_each_queue_of_its_way(
+    spark: SparkSession, redis_url: str, journey: HandWrittenJournal
+) -> None:
+    assert journey.numbers["@JFK"] == 2
+    rows = {(row.queue, row.message_number): row for row in stays(read(spark, redis_url)).collect()}
+
+    assert set(rows) == {(TRANSMIT, 1), (TRANSMIT, 2), ("GATE", 1), ("GATE", 2)}
+    there, got = rows["GATE", 2], rows["GATE", 1]
+    assert (got.arrived_ms - T0, got.arrived_by, got.left_ms - T0, got.left_by) == (15, "transfer", 61_015, "get")
+    assert (got.put_qmgr, got.get_qmgr, got.is_recovered) == ("JFK", "JFK", False)
+    assert (there.left_ms, there.left_by) == (None, None)
+    hop = rows[TRANSMIT, 1]
+    assert (hop.arrived_ms - T0, hop.put_qmgr, hop.left_ms - T0, hop.left_by) == (10, "EWR", 15, "transfer")
+
+
+def test_what_was_never_committed_is_no_stay(spark: SparkSession, redis_url: str, journal: HandWrittenJournal) -> None:
+    journal.define("APPL1")
+    journal.put("APPL1", "Q", PUTTER, ["1"], unit=f"{PUTTER}/1", ms=T0)
+    journal.put("APPL1", "Q", PUTTER, ["2"], unit=f"{PUTTER}/2", ms=T0)
+    journal.end("APPL1", "backout", f"{PUTTER}/2", 1, ms=T0 + 1)
+    journal.put("APPL1", "Q", PUTTER, ["3"], ms=T0 + 2)
+    journal.expire("APPL1", "Q", GETTER, ["3"])
+
+    (row,) = stays(read(spark, redis_url)).collect()
+
+    assert (row.message_number, row.left_by) == (3, "expire")
+
+
+def test_flow_counts_messages_and_times_by_queue_hop_and_minute(
+    spark: SparkSession, redis_url: str, journal: HandWrittenJournal
+) -> None:
+    journal.define("APPL1", "@JFK")
+    for number in range(1, 101):
+        journal.put("APPL1", "Q", PUTTER, [str(number)], ms=T0)
+    for number in range(1, 91):
+        journal.get("APPL1", "Q", GETTER, [str(number)], ms=T0 + number * 1_000)
+    journal.get("APPL1", "Q", GETTER, ["900"], ms=T0 + 90_500)
+
+    tables = flow_tables(read(spark, redis_url))
+
+    (queue,) = tables["queues"].collect()
+    assert (queue.queue, queue.qmgr, queue.hop, queue.messages) == ("Q", "JFK", "delivery", 91)
+    assert queue.per_second == pytest.approx(91 / 89.5, abs=0.1)
+    assert (queue.p50_ms, queue.p90_ms, queue.max_ms) == (45_000, 81_000, 90_000)
+    first, second = tables["minutes"].collect()
+    assert (first.messages, first.max_ms, second.messages, second.max_ms) == (59, 59_000, 32, 90_000)
+    # One was there before the journal begins.
+    assert [(row.arrived, row.left, row.depth) for row in tables["depth"].collect()] == [(100, 59, 42), (0, 32, 10)]
+
+
+def test_flow_tells_hops_from_deliveries(spark: SparkSession, redis_url: str, journey: HandWrittenJournal) -> None:
+    assert journey.numbers
+    rows = flow_tables(read(spark, redis_url))["queues"].collect()
+    assert [(row.queue, row.hop, row.messages, row.p50_ms) for row in rows] == [
+        ("GATE", "delivery", 1, 61_000),
+        (TRANSMIT, "agent's hop", 2, 5),
+    ]
+
+
+def test_trace_follows_a_message_through_every_queue(
+    spark: SparkSession, redis_url: str, journey: HandWrittenJournal
+) -> None:
+    assert journey.numbers
+    rows = trace(read(spark, redis_url), "correl_id", CORREL).collect()
+
+    assert [(row.event, row.queue, row.outcome, row.qmgr) for row in rows] == [
+        ("put", TRANSMIT, "committed", "EWR"),
+        ("transfer", TRANSMIT, "done", "JFK"),
+        ("get", "GATE", "backed out", "JFK"),
+        ("get", "GATE", "committed", "JFK"),
+    ]
+    assert {row.correl_id for row in rows} == {CORREL}
+    assert rows[2].recovered
+    assert rows[1].target_queue == "GATE"
+
+
+def test_trace_follows_a_group_and_what_an_agent_put_again(
+    spark: SparkSession, redis_url: str, journey: HandWrittenJournal
+) -> None:
+    """Into another structure an agent gets and puts; the message keeps its MsgId."""
+    msg_id = (b"CSQ EWR         " + b"\x00\x02" + b"\x00\x00\x00\x00\x00\x02").hex()
+    unit = f"{AGENT}/1"
+    journey.get("@JFK", "GATE", AGENT, ["2.4x"], unit=unit, ms=T0 + 70_000)
+    journey.put("APPL1", "FAR", AGENT, ["77x"], unit=unit, details=[detail(msg_id=msg_id)], ms=T0 + 70_001)
+
+    rows = trace(read(spark, redis_url), "group_id", FAMILY).collect()
+
+    assert len({row.msg_id for row in rows}) == 2
+    assert [(row.event, row.queue, row.outcome) for row in rows][-2:] == [
+        ("get", "GATE", "not ended"),
+        ("put", "FAR", "not ended"),
+    ]
+    assert trace(read(spark, redis_url), "msg_id", "00" * 24).collect() == []
+
+
+# -- commands ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_commands_show_tables_and_write_them(
+    spark: SparkSession, redis_url: str, journey: HandWrittenJournal, command: Command, tmp_path: Path
+) -> None:
+    assert journey.numbers
+    at = ("--group", GROUP, "--url", redis_url)
+
+    shown = command("flow", *at, "--output", str(tmp_path / "flow"))
+    assert "agent's hop" in shown.stdout
+    assert spark.read.parquet(str(tmp_path / "flow" / "minutes")).count() == 2
+    shown = command("trace", *at, "--correl-id", CORREL.upper(), "--rows", "2")
+    assert "... and more; --rows shows more than 2" in shown.stdout
+    assert "committed" in shown.stdout
+
+
+def test_a_stored_journal_is_the_journal(
+    spark: SparkSession, redis_url: str, journey: HandWrittenJournal, command: Command, tmp_path: Path
+) -> None:
+    at = ("--group", GROUP, "--url", redis_url)
+    stored = tmp_path / "stored"
+
+    command("journal", *at, "--output", str(stored))
+
+    assert spark.read.parquet(str(stored)).exceptAll(read(spark, redis_url)).isEmpty()
+    journey.client.delete("{QT01:@JFK}:journal")
+    shown = command("flow", *at, "--input", str(stored), "--from", str(T0 + 15), "--to", str(T0 + 30_000))
+    assert "(none)" not in shown.stdout
+    assert "GATE" in shown.stdout
+    assert "61,0" not in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (("flow", "--from", "yesterday"), "'yesterday' is no place in the journal"),
+        (("flow", "--group", "toolong"), "option group: allowed: 1 to 4"),
+        (("flow", "--group", "NONE"), "Redis knows no group NONE"),
+        (("flow", "--input", "/nowhere"), "input /nowhere: no such directory"),
+        (("flow", "--output", "/"), "output directory /: exists; name a new one"),
+        (("flow", "--url", "unix:///nowhere/at/all"), "Redis: "),
+        (("journal", "--output", "/"), "output directory /: exists"),
+        (("trace",), "say one of --msg-id, --correl-id and --group-id"),
+        (("trace", "--msg-id", "00", "--group-id", "00"), "say one of"),
+        (("trace", "--msg-id", "xyz"), "--msg-id xyz: allowed: pairs of hexadecimal digits, 24 at most"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(
+    redis_url: str, journal: HandWrittenJournal, command: Command, arguments: tuple[str, ...], what: str
+) -> None:
+    journal.define("APPL1")
+    url = () if "--url" in arguments else ("--url", redis_url)
+    shown = command(*arguments, *url, status=2)
+
+    job = arguments[0]
+    lines = [line for line in shown.stderr.splitlines() if not line.startswith(f"{job}: ")]
+    assert len(lines) == 1
+    assert lines[0].startswith(f"igq pipeline {job}: ")
+    assert what in lines[0]
+
+
+def test_input_that_is_no_journal_is_named(spark: SparkSession, command: Command, tmp_path: Path) -> None:
+    spark.range(3).write.parquet(str(tmp_path / "other"))
+    (tmp_path / "empty").mkdir()
+    url = ("--url", "unix:///nowhere/at/all")
+    shown = command("flow", *url, "--input", str(tmp_path / "other"), status=2)
+    assert "is no journal, it has no column" in shown.stderr
+    shown = command("flow", *url, "--input", str(tmp_path / "empty"), status=2)
+    assert "holds no Parquet files" in shown.stderr

@@ -1,0 +1,71 @@
+"""Every example of docs/pipeline.md runs."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from typer.models import CommandInfo
+from typer.testing import Result
+
+from pipeline.cli import app
+from sharedq.api import Queue
+from sharedq.mqi.structures import MQMD
+from tests.support.groups import BOTH, browse_all
+from tests.support.members import TestGroup
+
+pytestmark = pytest.mark.spark
+
+TEXT = (Path(__file__).parents[2] / "docs" / "pipeline.md").read_text("utf-8")
+COMMANDS = re.findall(r"^igq pipeline (.*)$", TEXT, flags=re.MULTILINE)
+EXAMPLES = re.findall(r"^```python\n(.*?)^```", TEXT, flags=re.DOTALL | re.MULTILINE)
+
+
+@pytest.fixture
+def orders(group: TestGroup) -> Queue:
+    """The queue of the examples."""
+    group.define_structure()
+    group.define_shared("ORDERS")
+    group.define_private("QM1", "DEAD.QUEUE")
+    group.repository("QM1").alter_qmgr("QM1", {"dead_letter_queue": "DEAD.QUEUE"})
+    orders = group.connect().open("ORDERS", BOTH)
+    for number in range(10):
+        orders.put(b"order %d" % number, MQMD(priority=number % 5, correl_id=b"ABCDEFGHIJKLMNOPQRSTUVWX"))
+    return orders
+
+
+def test_examples_in_python_run_one_after_the_other(spark: SparkSession, group: TestGroup, orders: Queue) -> None:
+    names = {"spark": spark, "GROUP": group.group.name, "URL": group.settings.redis_url}
+
+    for example in EXAMPLES:
+        exec(compile(example, "docs/pipeline.md", "exec"), names)
+
+    spark.conf.unset("spark.sql.python.filterPushdown.enabled")
+    assert len(EXAMPLES) >= 4
+    assert len(browse_all(orders)) == 12
+
+
+@pytest.mark.usefixtures("orders")
+def test_commands_run_one_after_the_other(
+    group: TestGroup, command: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    url = group.settings.redis_url
+    assert url is not None
+
+    for arguments in COMMANDS:
+        command(*shlex.split(arguments), "--group", group.group.name, "--url", url)
+
+    assert len(COMMANDS) >= 3
+
+
+def test_every_job_is_told() -> None:
+    assert [job.name for job in app.registered_commands if f"| `{name_of(job)}` |" not in TEXT] == []
+
+
+def name_of(job: CommandInfo) -> str:
+    return str(job.name or getattr(job.callback, "__name__", ""))

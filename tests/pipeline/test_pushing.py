@@ -1,0 +1,89 @@
+"""Filters that the server looks for, and those that are left to Spark. Pure."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from pyspark.sql.datasource import (
+    EqualTo,
+    Filter,
+    GreaterThan,
+    GreaterThanOrEqual,
+    In,
+    IsNotNull,
+    LessThan,
+    LessThanOrEqual,
+    Not,
+)
+
+from pipeline.pushing import push
+from sharedq.reading import ALL, Wanted
+
+ID, OTHER = b"i" * 24, b"o" * 24
+PRIORITY, PUT_AT = ("priority",), ("put_at",)
+
+
+def at(ms: int, micros: int = 0) -> datetime:
+    return datetime.fromtimestamp(ms // 1000, UTC).replace(microsecond=ms % 1000 * 1000 + micros)
+
+
+@pytest.mark.parametrize(
+    ("asked", "wanted"),
+    [
+        (EqualTo(("correl_id",), ID), Wanted(correl_id=ID)),
+        (EqualTo(("group_id",), bytearray(ID)), Wanted(group_id=ID)),
+        (EqualTo(PRIORITY, 5), Wanted(priority_min=5, priority_max=5)),
+        (GreaterThan(PRIORITY, 5), Wanted(priority_min=6)),
+        (GreaterThanOrEqual(PRIORITY, -3), Wanted()),
+        (LessThan(PRIORITY, 5), Wanted(priority_max=4)),
+        (LessThanOrEqual(PRIORITY, 5), Wanted(priority_max=5)),
+        (EqualTo(PUT_AT, at(7001)), Wanted(put_from_ms=7001, put_until_ms=7001)),
+        (GreaterThan(PUT_AT, at(7001)), Wanted(put_from_ms=7002)),
+        (GreaterThan(PUT_AT, at(7001, 1)), Wanted(put_from_ms=7002)),
+        (GreaterThanOrEqual(PUT_AT, at(7001)), Wanted(put_from_ms=7001)),
+        (GreaterThanOrEqual(PUT_AT, at(7001, 1)), Wanted(put_from_ms=7002)),
+        (LessThan(PUT_AT, at(7001)), Wanted(put_until_ms=7000)),
+        (LessThan(PUT_AT, at(7001, 1)), Wanted(put_until_ms=7001)),
+        (LessThanOrEqual(PUT_AT, at(7001)), Wanted(put_until_ms=7001)),
+        (LessThanOrEqual(PUT_AT, at(7001, 1)), Wanted(put_until_ms=7001)),
+    ],
+)
+def test_what_is_pushed_is_exact(asked: Filter, wanted: Wanted) -> None:
+    assert push([asked]) == (wanted, [])
+
+
+def test_a_msg_id_leads_there_and_is_compared_again() -> None:
+    asked = EqualTo(("msg_id",), ID)
+    assert push([asked]) == (Wanted(msg_id=ID), [asked])
+
+
+def test_several_filters_narrow_each_other() -> None:
+    asked = [GreaterThan(PRIORITY, 2), LessThan(PRIORITY, 8), GreaterThan(PRIORITY, 4), EqualTo(("correl_id",), ID)]
+    assert push(asked) == (Wanted(correl_id=ID, priority_min=5, priority_max=7), [])
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        EqualTo(("correl_id",), b"short"),
+        EqualTo(("correl_id",), None),
+        EqualTo(("format",), "MQSTR"),
+        In(("msg_id",), (ID, OTHER)),
+        IsNotNull(PRIORITY),
+        Not(EqualTo(PRIORITY, 5)),
+        EqualTo(PRIORITY, 5.0),
+        In(PRIORITY, (1, 2)),
+        EqualTo(PUT_AT, at(7001, 1)),
+        EqualTo(PUT_AT, datetime(2026, 1, 1)),  # noqa: DTZ001
+        In(PUT_AT, (at(1),)),
+    ],
+)
+def test_what_is_not_understood_is_left_to_spark(asked: Any) -> None:
+    assert push([asked]) == (ALL, [asked])
+
+
+def test_a_second_identifier_of_a_kind_is_left_to_spark() -> None:
+    first, second = EqualTo(("group_id",), ID), EqualTo(("group_id",), OTHER)
+    assert push([first, second]) == (Wanted(group_id=ID), [second])

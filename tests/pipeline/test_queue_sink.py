@@ -1,0 +1,346 @@
+"""`format("igq")`, writing: against real queues, with tasks that fail, are tried again, or outlive their job."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from pipeline import queue_sink
+from pipeline.errors import PipelineError
+from pipeline.messages import check_columns, messages
+from pipeline.queue_sink import Prepared, QueueWriter, Sink
+from pipeline.queue_source import QueueSource
+from pipeline.source_options import SourceOptions
+from sharedq.api import Queue
+from sharedq.in_doubt import Batch, prepared_units
+from sharedq.mqi.constants import GetOption
+from sharedq.mqi.limits import NULL_ID
+from sharedq.mqi.structures import MQMD
+from sharedq.mqi.xa import XAError, XAReturn
+from tests.support.groups import BOTH, LMIG, MIG, browse_all, put_member
+from tests.support.members import TestGroup
+from tests.support.scenes import stored
+
+
+def schema_of(**columns: str) -> StructType:
+    schema = StructType()
+    for name, kind in columns.items():
+        schema = schema.add(name, kind)
+    return schema
+
+
+DATA = schema_of(data="binary")
+
+
+@pytest.fixture
+def orders(group: TestGroup) -> Queue:
+    """An empty shared queue; another one is COPY."""
+    group.define_structure()
+    group.define_shared("ORDERS")
+    group.define_shared("COPY")
+    return group.connect().open("ORDERS", BOTH)
+
+
+def options(where: TestGroup, **more: str) -> dict[str, str]:
+    url = where.settings.redis_url
+    assert url is not None
+    return {"url": url, "group": where.group.name, "queue": "ORDERS", **more}
+
+
+def write(table: DataFrame, where: TestGroup, **more: Any) -> None:
+    table.sparkSession.dataSource.register(QueueSource)
+    table.write.format("igq").options(**options(where, **more)).mode("append").save()
+
+
+def writer(where: TestGroup, schema: StructType = DATA, **more: str) -> QueueWriter:
+    return QueueWriter(schema, SourceOptions(options(where, **more), queue_sink.OPTIONS), overwrite=False)
+
+
+def rows(*bodies: bytes) -> list[pa.RecordBatch]:
+    return [pa.RecordBatch.from_pydict({"data": list(bodies)}, schema=to_arrow_schema(DATA))]
+
+
+def prepared(job: QueueWriter, attempt: str, *bodies: bytes) -> Prepared:
+    """What a task of *job* does."""
+    return job._sink.prepare(rows(*bodies), job._run, f"{job._name}/{attempt}")
+
+
+def in_doubt(where: TestGroup) -> int:
+    return len(prepared_units(where.group))
+
+
+# -- from rows to messages ---------------------------------------------------------------------------------------------
+
+
+def test_columns_override_the_descriptor_and_nulls_leave_it() -> None:
+    schema = schema_of(
+        data="string", priority="integer", correl_id="binary", format="string", msg_seq_number="long"
+    )
+    values = {
+        "data": ["zwölf", "2"],
+        "priority": [7, None],
+        "correl_id": [b"c", None],
+        "format": ["MQSTR", None],
+        "msg_seq_number": [2, None],
+    }
+    batch = pa.RecordBatch.from_pydict(values, schema=to_arrow_schema(schema))
+
+    (first, body), (second, _) = messages(batch)
+
+    assert body == "zwölf".encode()
+    assert (first.priority, first.correl_id, first.format) == (7, b"c".ljust(24, b"\0"), b"MQSTR")
+    assert (first.msg_seq_number, first.version) == (2, 2)
+    assert second == MQMD(version=2)
+
+
+@pytest.mark.parametrize(
+    ("columns", "what"),
+    [
+        ({"priority": "integer"}, "there is no column data"),
+        ({"data": "integer"}, "column data is int, must be binary"),
+        ({"data": "binary", "prio": "integer"}, "there is no column prio in a descriptor; allowed: queue"),
+        ({"data": "binary", "priority": "string"}, "column priority is string, must be int"),
+        ({"data": "binary", "format": "binary"}, "column format is binary, must be string"),
+    ],
+)
+def test_columns_that_cannot_be_put_are_named(columns: dict[str, str], what: str) -> None:
+    with pytest.raises(PipelineError, match=what):
+        check_columns(schema_of(**columns))
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "what"),
+    [
+        ("data", None, "data is null in a row"),
+        ("correl_id", b"x" * 25, "correl_id has 25 bytes in a row, at most 24 fit"),
+        ("format", "日本", "format has a character in a row that is not in ISO 8859-1"),
+    ],
+)
+def test_values_that_cannot_be_put_are_named(column: str, value: Any, what: str) -> None:
+    batch = pa.RecordBatch.from_pydict({"data": [b"1"]} | {column: [value]})
+    with pytest.raises(PipelineError, match=what):
+        list(messages(batch))
+
+
+# -- through Spark -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.spark
+def test_rows_become_messages(spark: SparkSession, group: TestGroup, orders: Queue) -> None:
+    table = spark.range(0, 1000, numPartitions=3).select(
+        F.col("id").cast("string").alias("data"), (F.col("id") % 10).cast("int").alias("priority")
+    )
+
+    write(table, group)
+
+    assert sorted(int(body) for body in browse_all(orders)) == list(range(1000))
+    first = orders.get().md
+    assert (first.priority, first.put_appl_name, first.msg_id == NULL_ID) == (9, b"igq pipeline", False)
+    assert in_doubt(group) == 0
+
+
+@pytest.mark.spark
+def test_a_queue_read_and_written_is_the_same_queue(spark: SparkSession, group: TestGroup, orders: Queue) -> None:
+    """But for what the queue makes of a message; a descriptor tells the put time in hundredths of a second."""
+    for number in range(20):
+        orders.put(b"%d" % number, MQMD(priority=number % 3, format=b"MQSTR", report=64, correl_id=b"c" * 24))
+        put_member(orders, b"g", number + 1, b"m%d" % number, LMIG if number == 19 else MIG, persistence=1)
+    orders.put(b"", MQMD(feedback=5))
+    table = spark.read.format("igq").options(**options(group)).load()
+
+    write(table.coalesce(1), group, queue="COPY")
+
+    copy = spark.read.format("igq").options(**options(group, queue="COPY")).load()
+    left = ("queue", "position", "message_id", "put_at")
+    assert [row.asDict() for row in copy.drop(*left).collect()] == [row.asDict() for row in table.drop(*left).collect()]
+
+
+@pytest.mark.spark
+def test_a_job_that_fails_leaves_nothing(spark: SparkSession, group: TestGroup, orders: Queue) -> None:
+    group.define_shared("SMALL", max_depth=25)
+    table = spark.range(0, 40, numPartitions=4).select(F.col("id").cast("string").alias("data"))
+
+    with pytest.raises(Exception, match=r"SMALL: MQRC_Q_FULL \(2053\)"):
+        write(table, group, queue="SMALL")
+
+    assert orders.name == "ORDERS"
+    assert in_doubt(group) == 0
+    assert stored(group) == 0
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("more", "what"),
+    [
+        ({"queue": "NONE"}, r"NONE: MQRC_UNKNOWN_OBJECT_NAME \(2085\)"),
+        ({"qmgr": "QM7"}, r"QM7: MQRC_Q_MGR_NAME_ERROR \(2058\)"),
+        ({"jobId": "a/b"}, "jobId=a/b: allowed"),
+        ({"job": "a"}, "unknown option job; allowed: group, url, queue, qmgr, jobId"),
+        ({"url": "unix:///nowhere/at/all"}, r"MQRC_CONNECTION_BROKEN \(2009\)"),
+    ],
+)
+def test_what_cannot_be_written_is_one_clear_error(
+    spark: SparkSession, group: TestGroup, orders: Queue, more: dict[str, str], what: str
+) -> None:
+    with pytest.raises(Exception, match=what):
+        write(spark.sql("SELECT 'x' AS data"), group, **more)
+    assert browse_all(orders) == []
+
+
+@pytest.mark.spark
+def test_a_queue_is_never_overwritten(spark: SparkSession, group: TestGroup, orders: Queue) -> None:
+    orders.put(b"there")
+    spark.dataSource.register(QueueSource)
+    writing = spark.sql("SELECT 'x' AS data").write.format("igq").options(**options(group))
+    with pytest.raises(Exception, match="can only be added to a queue"):
+        writing.mode("overwrite").save()
+    assert browse_all(orders) == [b"there"]
+
+
+# -- tasks that are tried again, jobs that die -------------------------------------------------------------------------
+
+
+def test_only_the_attempts_that_spark_chose_are_committed(group: TestGroup, orders: Queue) -> None:
+    job = writer(group)
+    first, lost = prepared(job, "0.1", b"1"), prepared(job, "1.2", b"2")
+    second = prepared(job, "1.3", b"2")
+    assert browse_all(orders) == []
+
+    job.commit([first, second])
+
+    assert browse_all(orders) == [b"1", b"2"]
+    assert lost.xids != second.xids
+    assert in_doubt(group) == 0
+    assert stored(group) == 2
+
+
+def test_an_attempt_that_outlives_its_job_leaves_nothing(group: TestGroup, orders: Queue) -> None:
+    committed, aborted = writer(group), writer(group)
+    committed.commit([prepared(committed, "0.1", b"1")])
+    aborted.abort([prepared(aborted, "0.1", b"2"), None])
+    for job in (committed, aborted):
+        with pytest.raises(XAError) as caught:
+            prepared(job, "0.9", b"late")
+        assert caught.value.code == XAReturn.XAER_PROTO
+
+    assert browse_all(orders) == [b"1"]
+    assert in_doubt(group) == 0
+    assert stored(group) == 1
+
+
+def test_one_unit_of_work_that_is_gone_keeps_the_job_from_its_commit(group: TestGroup, orders: Queue) -> None:
+    job = writer(group)
+    done = [prepared(job, "0.1", b"1"), prepared(job, "1.2", b"2")]
+    assert group.connect().backout_prepared(done[1].xids[0])
+
+    with pytest.raises(XAError):
+        job.commit(list(done))
+    job.abort(list(done))
+
+    assert browse_all(orders) == []
+    assert in_doubt(group) == 0
+
+
+def test_a_task_with_more_than_a_unit_of_work_holds_prepares_several(
+    group: TestGroup, orders: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queue_sink, "UNIT_MESSAGES", 3)
+    bodies = [b"%d" % number for number in range(8)]
+    job = writer(group)
+    done = prepared(job, "0.1", *bodies)
+    assert len(done.xids) == 3
+
+    job.commit([done])
+
+    assert browse_all(orders) == bodies
+
+
+def test_a_task_that_fails_backs_out_what_it_had_prepared(
+    group: TestGroup, orders: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queue_sink, "UNIT_MESSAGES", 2)
+    job = writer(group)
+    wrong = pa.RecordBatch.from_pydict({"data": [None]}, schema=to_arrow_schema(DATA))
+
+    with pytest.raises(PipelineError, match="data is null"):
+        job._sink.prepare([*rows(b"1", b"2", b"3"), wrong], job._run, f"{job._name}/0.1")
+
+    assert in_doubt(group) == 0
+    assert stored(group) == 0
+    assert browse_all(orders) == []
+
+
+def test_a_named_job_that_was_killed_is_done_once_by_its_next_run(group: TestGroup, orders: Queue) -> None:
+    killed = writer(group, jobId="nightly")
+    left = prepared(killed, "0.1", b"1")
+    assert in_doubt(group) == 1
+
+    again = writer(group, jobId="nightly")
+    assert in_doubt(group) == 0
+    again.commit([prepared(again, "0.2", b"1")])
+    # Neither the one thought dead nor a third run changes anything.
+    with pytest.raises(XAError):
+        Sink.commit(killed._sink, Batch("another"), left.xids)
+    third = writer(group, jobId="nightly")
+    third.commit([third.write(iter(rows(b"1")))])
+
+    assert browse_all(orders) == [b"1"]
+    assert in_doubt(group) == 0
+
+
+def test_a_named_job_that_was_aborted_can_be_run_again(group: TestGroup, orders: Queue) -> None:
+    failed = writer(group, jobId="nightly")
+    failed.abort([prepared(failed, "0.1", b"1")])
+    again = writer(group, jobId="nightly")
+    again.commit([prepared(again, "0.2", b"1")])
+    assert browse_all(orders) == [b"1"]
+
+
+# -- streaming ---------------------------------------------------------------------------------------------------------
+
+
+def stream(spark: SparkSession, where: TestGroup, source: Path, checkpoint: Path) -> None:
+    spark.dataSource.register(QueueSource)
+    table = spark.readStream.schema("data STRING").option("maxFilesPerTrigger", 1).json(str(source))
+    query = (
+        table.writeStream.format("igq")
+        .options(**options(where))
+        .option("checkpointLocation", str(checkpoint))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+
+
+@pytest.mark.spark
+def test_a_batch_that_is_repeated_changes_nothing(
+    spark: SparkSession, group: TestGroup, orders: Queue, tmp_path: Path
+) -> None:
+    source, checkpoint = tmp_path / "source", tmp_path / "checkpoint"
+    source.mkdir()
+    for number in range(3):
+        (source / f"{number}.json").write_text("".join(f'{{"data": "{number}-{row}"}}\n' for row in range(10)))
+    expected = sorted(b"%d-%d" % (number, row) for number in range(3) for row in range(10))
+    stream(spark, group, source, checkpoint)
+    assert sorted(browse_all(orders)) == expected
+
+    # As a crash behind the sink's commit, and before Spark has noted it, leaves it.
+    (checkpoint / "commits" / "2").unlink()
+    (checkpoint / "commits" / ".2.crc").unlink(missing_ok=True)
+    stream(spark, group, source, checkpoint)
+
+    assert sorted(browse_all(orders)) == expected
+    assert in_doubt(group) == 0
+    # Another query is another one.
+    shutil.rmtree(checkpoint)
+    stream(spark, group, source, checkpoint)
+    assert len(browse_all(orders)) == 2 * len(expected)
+    assert orders.get(GetOption.SYNCPOINT).body

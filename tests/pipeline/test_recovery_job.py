@@ -1,0 +1,128 @@
+"""`recovery`: what the group remembers of failures, and what peers ended by the journal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from typer.testing import Result
+
+from pipeline.jobs.recovery import messages, recovery_tables, units
+from pipeline.jobs.recovery_timeline import recoveries
+from pipeline.journal_source import JournalPart
+from sharedq.keys import admin_keys
+from tests.pipeline.support import GROUP, HandWrittenJournal, detail
+
+pytestmark = pytest.mark.spark
+
+Command = Callable[..., Result]
+T0 = 1_800_000_000_000
+DEAD, PEER = "JFK.3.2.1", "LGA.1.1.1"
+RECORD = {
+    "failed": "JFK.3",
+    "qmgr": "JFK",
+    "by": "LGA",
+    "claimant": PEER,
+    "state": "RESOLVED",
+    "units_of_work": 2,
+    "messages": 3,
+    "claims": 1,
+    "lease_ended_ms": T0,
+    "detected_ms": T0 + 40,
+    "claimed_ms": T0 + 45,
+    "fenced_ms": T0 + 60,
+    "resolving_ms": T0 + 61,
+    "resolved_ms": T0 + 100,
+    "seconds": 0.06,
+}
+
+
+@pytest.fixture
+def failed(journal: HandWrittenJournal) -> HandWrittenJournal:
+    """JFK died with a get that is backed out, and a put whose commit was decided; EWR ended its own work."""
+    journal.define("APPL1")
+    own, got, put = "EWR.1.1.1/1", f"{DEAD}/1", f"{DEAD}/2"
+    journal.put("APPL1", "Q", "EWR.1.1.1", ["1", "2"], unit=own, ms=T0 - 50)
+    journal.end("APPL1", "commit", own, 2, ms=T0 - 40)
+    journal.get("APPL1", "Q", DEAD, ["1", "2"], unit=got, ms=T0 - 30)
+    journal.put("APPL1", "R", DEAD, ["3x"], unit=put, details=[detail("c0" * 24)], ms=T0 - 20)
+    journal.end("APPL1", "backout", got, 2, recoverer=PEER, ms=T0 + 70)
+    journal.end("APPL1", "commit", put, 1, recoverer=PEER, ms=T0 + 80)
+    journal.client.hset(admin_keys(GROUP).recoveries, "JFK.3", json.dumps(RECORD))
+    return journal
+
+
+def test_messages_that_a_failure_touched_are_told_with_their_end(
+    spark: SparkSession, redis_url: str, failed: HandWrittenJournal
+) -> None:
+    assert failed.numbers
+    touched = messages(JournalPart(GROUP, redis_url).read(spark))
+
+    rows = sorted((row.failed, row.by, row.queue, row.event, row.outcome, row.message_id) for row in touched.collect())
+    assert rows == [
+        ("JFK", "LGA", "Q", "get", "backed out", "1"),
+        ("JFK", "LGA", "Q", "get", "backed out", "2"),
+        ("JFK", "LGA", "R", "put", "committed", "3x"),
+    ]
+    counted = [(row.queue, row.outcome, row.units_of_work, row.messages) for row in units(touched).collect()]
+    assert counted == [("Q", "backed out", 1, 2), ("R", "committed", 1, 1)]
+
+
+def test_phases_are_timed_from_the_first_moment_that_is_known(
+    spark: SparkSession, redis_url: str, failed: HandWrittenJournal
+) -> None:
+    assert failed.numbers
+    timeline = recoveries(
+        [{"t_ms": T0 - 5, "event": "killed", "qmgr": "JFK"}, {"t_ms": T0 + 50, "event": "detected", "qmgr": "JFK"}]
+    )
+    unfinished = {**RECORD, "failed": "LGA.9", "state": "CLAIMED", "detected_ms": T0 + 90}
+    unfinished = {name: value for name, value in unfinished.items() if name not in ("resolved_ms", "seconds")}
+    journal = JournalPart(GROUP, redis_url).read(spark)
+
+    tables = recovery_tables(spark, journal, [unfinished, RECORD], timeline)
+
+    assert [(row.failed, row.state, row.seconds) for row in tables["recoveries"].collect()] == [
+        ("JFK.3", "RESOLVED", 0.06),
+        ("LGA.9", "CLAIMED", 0.0),
+    ]
+    phases = tables["phases"].collect()
+    assert [(row.phase, row.since_failure_ms, row.took_ms) for row in phases if row.failed == "JFK.3"] == [
+        ("lease ended", 0, 0),
+        ("detected", 40, 40),
+        ("claimed", 45, 5),
+        ("fenced", 60, 15),
+        ("resolving", 61, 1),
+        ("resolved", 100, 39),
+    ]
+    assert [(row.phase, row.took_ms) for row in phases if row.failed == "JFK"] == [("killed", 0), ("detected", 55)]
+    assert phases[0].at.astimezone(UTC).timestamp() == T0 / 1000
+
+
+def test_the_command_shows_phases_and_writes_its_tables(
+    spark: SparkSession, redis_url: str, failed: HandWrittenJournal, command: Command, tmp_path: Path
+) -> None:
+    assert failed.numbers
+    output = tmp_path / "tables"
+    (tmp_path / "timeline.jsonl").write_text(json.dumps({"t_ms": T0, "event": "killed", "qmgr": "EWR"}) + "\n")
+    at = ("--group", GROUP, "--url", redis_url)
+
+    shown = command("recovery", *at, "--output", str(output), "--run", str(tmp_path))
+
+    assert "fenced" in shown.stdout
+    assert "killed" in shown.stdout
+    assert spark.read.parquet(str(output / "messages")).count() == 3
+    assert sorted(path.name for path in output.iterdir()) == ["messages", "phases", "recoveries", "units"]
+    refused = command("recovery", *at, "--run", "/", status=2)
+    assert "has no timeline.jsonl" in refused.stderr
+
+
+def test_a_group_without_failures_has_empty_tables(
+    redis_url: str, journal: HandWrittenJournal, command: Command
+) -> None:
+    journal.define("APPL1")
+    shown = command("recovery", "--group", GROUP, "--url", redis_url)
+    assert shown.stdout.count("(none)") == 3

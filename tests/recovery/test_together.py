@@ -1,0 +1,182 @@
+"""Prepared units of work that are committed together: all of them or none, once for each batch of a series."""
+
+from __future__ import annotations
+
+import pytest
+
+from sharedq.api import QueueManagerConnection
+from sharedq.in_doubt import TOGETHER_MAX, Batch, latest_batch, prepared_units
+from sharedq.mqi.constants import MQRC, PutOption
+from sharedq.mqi.errors import MQIError
+from sharedq.mqi.xa import XAError, XAReturn
+from tests.recovery.scene import BOTH, DEAD, Died, Scene, die_after_call
+from tests.recovery.test_in_doubt import again_and_again, restart
+
+XIDS = (b"first", b"second", b"third")
+QUEUES = {"ORDERS": "APPL1", "BILLS": "APPL2", "LOCAL": "@QM1"}
+EVERYTHING = {queue: [b"first", b"second", b"third"] for queue in QUEUES}
+NOTHING: dict[str, list[bytes]] = {queue: [] for queue in QUEUES}
+
+
+def prepare(scene: Scene, *xids: bytes) -> None:
+    """One unit of work for each id, over three structures, by a program that has gone."""
+    with scene.test.connect("QM1") as worker:
+        queues = [worker.open(queue, BOTH) for queue in QUEUES]
+        for xid in xids:
+            for queue in queues:
+                queue.put(xid, options=PutOption.SYNCPOINT)
+            assert worker.prepare(xid) == len(QUEUES)
+
+
+def seen(scene: Scene) -> dict[str, list[bytes]]:
+    return {queue: [body for body, _ in scene.messages(structure, queue)] for queue, structure in QUEUES.items()}
+
+
+def coordinator(scene: Scene) -> QueueManagerConnection:
+    return scene.test.connect("QM1")
+
+
+def test_all_are_committed_and_told_again_nothing_happens(scene: Scene) -> None:
+    prepare(scene, *XIDS)
+    assert seen(scene) == NOTHING
+
+    assert coordinator(scene).commit_prepared_together(XIDS)
+    assert seen(scene) == EVERYTHING
+    assert prepared_units(scene.test.group) == []
+    assert coordinator(scene).commit_prepared_together(XIDS)
+    assert seen(scene) == EVERYTHING
+
+
+@pytest.mark.parametrize(("fate", "code"), [("unknown", XAReturn.XAER_NOTA), ("backed out", XAReturn.XA_HEURRB)])
+def test_one_that_cannot_be_committed_keeps_all_from_it(scene: Scene, fate: str, code: XAReturn) -> None:
+    prepare(scene, *XIDS[:2])
+    if fate == "backed out":
+        prepare(scene, XIDS[2])
+        assert coordinator(scene).backout_prepared(XIDS[2])
+
+    with pytest.raises(XAError) as caught:
+        coordinator(scene).commit_prepared_together(XIDS)
+
+    assert (caught.value.code, caught.value.xid) == (code, XIDS[2])
+    assert seen(scene) == NOTHING
+    assert [unit.outcome for unit in prepared_units(scene.test.group)] == [None, None]
+
+
+def test_one_whose_backing_out_was_decided_counts_as_backed_out(scene: Scene) -> None:
+    prepare(scene, *XIDS)
+    dying = coordinator(scene)
+    die_after_call(dying.connection, 1)
+    with pytest.raises(Died):
+        dying.backout_prepared(XIDS[1])
+
+    with pytest.raises(XAError) as caught:
+        coordinator(scene).commit_prepared_together(XIDS)
+
+    assert caught.value.code == XAReturn.XA_HEURRB
+    assert seen(scene) == NOTHING
+
+
+def test_killed_after_any_script_all_or_none_is_committed(scene: Scene) -> None:
+    """Who dies before the decision has decided nothing; behind it the group completes every one."""
+    prepare(scene, *XIDS)
+    fates = []
+    for number in again_and_again(scene):
+        dying = coordinator(scene)
+        die_after_call(dying.connection, number)
+        try:
+            dying.commit_prepared_together(XIDS, Batch("query", 0))
+            break
+        except Died:
+            pass
+        restart(scene, DEAD)
+        fates.append(seen(scene))
+        assert prepared_units(scene.test.group) == []
+        assert coordinator(scene).commit_prepared_together(XIDS, Batch("query", 1))
+    assert len(fates) > 2 * len(XIDS)
+    assert all(fate == EVERYTHING for fate in fates), "the first script decides"
+    assert seen(scene) == EVERYTHING
+
+
+def test_killed_before_the_decision_nothing_is_committed(scene: Scene) -> None:
+    prepare(scene, *XIDS)
+    restart(scene, DEAD)
+    assert seen(scene) == NOTHING
+    assert len(prepared_units(scene.test.group)) == len(XIDS)
+    assert coordinator(scene).commit_prepared_together(XIDS)
+    assert seen(scene) == EVERYTHING
+
+
+# -- series --------------------------------------------------------------------------------------------------------
+
+
+def test_a_batch_of_a_series_is_committed_once(scene: Scene) -> None:
+    prepare(scene, b"first")
+    assert coordinator(scene).commit_prepared_together([b"first"], Batch("query", 7))
+    prepare(scene, b"again")
+
+    for batch in (7, 6, 0):
+        assert not coordinator(scene).commit_prepared_together([b"again"], Batch("query", batch))
+
+    assert seen(scene)["ORDERS"] == [b"first"]
+    assert coordinator(scene).backout_prepared(b"again")
+    prepare(scene, b"second")
+    assert coordinator(scene).commit_prepared_together([b"second"], Batch("query", 8))
+    prepare(scene, b"third")
+    assert coordinator(scene).commit_prepared_together([b"third"], Batch("another", 0))
+    assert seen(scene)["ORDERS"] == [b"first", b"second", b"third"]
+
+
+def test_a_batch_with_nothing_in_it_counts_too(scene: Scene) -> None:
+    assert coordinator(scene).commit_prepared_together([], Batch("query", 3))
+    assert not coordinator(scene).commit_prepared_together([], Batch("query", 3))
+
+
+def test_what_comes_too_late_for_its_batch_is_not_prepared(scene: Scene) -> None:
+    assert latest_batch(scene.test.group, "query") is None
+    assert coordinator(scene).commit_prepared_together([], Batch("query", 3))
+    assert latest_batch(scene.test.group, "query") == 3
+    late = coordinator(scene)
+    orders = late.open("ORDERS", BOTH)
+    orders.put(b"late", options=PutOption.SYNCPOINT)
+
+    with pytest.raises(XAError, match="batch 3 of query was decided without it") as caught:
+        late.prepare(b"late", Batch("query", 3))
+
+    assert caught.value.code == XAReturn.XAER_PROTO
+    assert prepared_units(scene.test.group) == []
+    assert late.prepare(b"next", Batch("query", 4)) == 1
+    assert late.commit_prepared_together([b"next"], Batch("query", 4))
+    assert seen(scene)["ORDERS"] == [b"late"]
+
+
+def test_a_batch_that_is_kept_for_a_time_is_forgotten_then(scene: Scene) -> None:
+    assert coordinator(scene).commit_prepared_together([], Batch("job", 0, kept_s=100))
+    client = scene.test.group.client()
+    assert 0 < client.ttl(f"{scene.test.group.keys.series}job") <= 100
+
+
+# -- what is refused -----------------------------------------------------------------------------------------------
+
+
+def test_too_many_are_refused(scene: Scene) -> None:
+    with pytest.raises(XAError, match=f"at most {TOGETHER_MAX}") as caught:
+        coordinator(scene).commit_prepared_together([b"%d" % n for n in range(TOGETHER_MAX + 1)])
+    assert caught.value.code == XAReturn.XAER_INVAL
+
+
+def test_those_of_another_manager_are_not_known(scene: Scene) -> None:
+    prepare(scene, *XIDS)
+    with pytest.raises(XAError) as caught:
+        scene.test.connect("QM2").commit_prepared_together(XIDS)
+    assert caught.value.code == XAReturn.XAER_NOTA
+    assert seen(scene) == NOTHING
+
+
+def test_one_that_was_recovered_decides_nothing(scene: Scene) -> None:
+    prepare(scene, *XIDS)
+    zombie = coordinator(scene)
+    restart(scene, DEAD)
+    with pytest.raises(MQIError) as caught:
+        zombie.commit_prepared_together(XIDS)
+    assert caught.value.reason == MQRC.CONNECTION_BROKEN
+    assert seen(scene) == NOTHING
