@@ -122,7 +122,8 @@ class SyntheticRun:
         """One unit of work that gets the group, as the defects have it."""
         igq = copies[0].path == "igq"
         taken = [at for at in range(len(copies)) if not igq or copies[at].row not in self.lost]
-        for at in range(len(taken) - 1):
+        # From the end: who was moved once is not met again.
+        for at in reversed(range(len(taken) - 1)):
             if igq and copies[taken[at]].row in self.swapped:
                 taken[at], taken[at + 1] = taken[at + 1], taken[at]
         owner = f"{copies[0].target}.1.5.1"
