@@ -178,6 +178,8 @@ class Against(RuleBasedStateMachine):
         self.group.close()
 
 
+# As many examples as were asked for take as long as they take.
+@pytest.mark.timeout(0 if "MODEL_EXAMPLES" in os.environ else 300)
 @pytest.mark.slow
 def test_real_queues_behave_like_the_model(redis_server: Server, tmp_path: Path) -> None:
     Against.url, Against.where = redis_server.url, tmp_path

@@ -380,6 +380,8 @@ class Grouped(RuleBasedStateMachine):
         self.group.close()
 
 
+# As many examples as were asked for take as long as they take.
+@pytest.mark.timeout(0 if "MODEL_EXAMPLES" in os.environ else 300)
 @pytest.mark.slow
 def test_groups_behave_like_the_model(redis_server: Server, tmp_path: Path) -> None:
     Grouped.url, Grouped.where = redis_server.url, tmp_path
