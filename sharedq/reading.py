@@ -249,14 +249,34 @@ class Reader:
         while True:
             after, now_ms, flat = self._slice(what)
             if flat:
-                found = [
-                    _Found(what.place, flat[at], int(flat[at + 1]), flat[at + 2], flat[at + 3], int(now_ms))
-                    for at in range(0, len(flat), 4)
-                ]
-                yield [[value(each) for each in found] for value in self._columns]
+                yield self._values(what.place, now_ms, flat)
             if not after:
                 return
             what = replace(what, after=int(after))
+
+    def read_unit(self, place: Place, unit_id: str) -> Iterator[list[list[Any]]]:
+        """What a prepared unit of work got or put in *place*, in its order, some at a time: for each column its values.
+
+        Raises:
+            MQIError: 2003, it has ended; what was returned so far is not all of it.
+        """
+        keys = structure_keys(self._group, place.structure)
+        elements, position = 2, 1
+        while position < elements:
+            elements, *found = self._link.call(
+                "structure/read_unit", [keys.unit_of_work + unit_id, keys.messages], [position, self._has_body]
+            )
+            if not elements:
+                raise error_for(MQRC.BACKED_OUT, "", unit_id, "the unit of work to be read has ended")
+            yield self._values(place, *found)
+            position += 1
+
+    def _values(self, place: Place, now_ms: bytes, flat: Sequence[Any]) -> list[list[Any]]:
+        found = [
+            _Found(place, flat[at], int(flat[at + 1]), flat[at + 2], flat[at + 3], int(now_ms))
+            for at in range(0, len(flat), 4)
+        ]
+        return [[value(each) for each in found] for value in self._columns]
 
     def close(self) -> None:
         """End the connection."""
