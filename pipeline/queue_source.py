@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
+    DataSourceStreamReader,
     DataSourceStreamWriter,
     DataSourceWriter,
     InputPartition,
@@ -25,18 +25,18 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from config.settings import Settings
-from pipeline import queue_sink
+from pipeline import queue_sink, queue_stream
+from pipeline.arrow_batches import batch, batches
 from pipeline.errors import PipelineError
 from pipeline.pushing import Filter, push
 from pipeline.queue_sink import QueueStreamWriter, QueueWriter
+from pipeline.queue_stream import QueueStreamReader
 from pipeline.schemas import QUEUE
 from pipeline.source_options import SourceOptions
 from sharedq.deployment import Deployment
 from sharedq.group import Group
 from sharedq.reading import ALL, Reader, ReadRange, Wanted, find_places, plan_ranges
 
-#: Rows handed to Spark at a time, and about how many bytes of data.
-BATCH_ROWS, BATCH_BYTES = 20_000, 8 << 20
 #: Messages in a partition, about.
 ROWS_PER_PARTITION = 50_000
 OPTIONS = ("queue", "qmgr", "columns", "rowsPerPartition", "pushFilters")
@@ -65,6 +65,10 @@ class QueueSource(DataSource):
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802 - Spark's name
         options = SourceOptions(dict(self.options), (*queue_sink.OPTIONS, "checkpointLocation"))
         return QueueStreamWriter(schema, options, overwrite=overwrite)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
+        _check_schema(schema)
+        return QueueStreamReader(schema, SourceOptions(dict(self.options), queue_stream.OPTIONS))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         options = SourceOptions(dict(self.options), OPTIONS)
@@ -97,13 +101,13 @@ class QueueReader(DataSourceReader):
         arrow = to_arrow_schema(self._schema, timezone="UTC")
         if not isinstance(partition, QueuePartition):
             # What Spark makes of no partitions at all.
-            yield _batch([[] for _ in arrow], arrow)
+            yield batch([[] for _ in arrow], arrow)
             return
         assert self._settings.redis_url is not None
         names = self._schema.fieldNames()
         reader = Reader(Deployment(self._settings.redis_url), self._settings.group, names, self._wanted)
         try:
-            yield from _batches(reader.read(partition.what), arrow)
+            yield from batches(reader.read(partition.what), arrow)
         finally:
             reader.close()
 
@@ -133,26 +137,6 @@ def _check_schema(schema: StructType) -> None:
             raise PipelineError(f"schema: there is no column {field.name}; allowed: {', '.join(types)}")
         if field.dataType != types[field.name]:
             raise PipelineError(f"schema: {field.name} is {types[field.name].simpleString()}")
-
-
-def _batches(slices: Iterator[list[list[Any]]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    columns: list[list[Any]] = [[] for _ in schema]
-    at_data = schema.get_field_index("data")
-    held_bytes = 0
-    for values in slices:
-        for column, more in zip(columns, values, strict=True):
-            column.extend(more)
-        held_bytes += sum(map(len, values[at_data])) if at_data >= 0 else 0
-        if len(columns[0]) >= BATCH_ROWS or held_bytes >= BATCH_BYTES:
-            yield _batch(columns, schema)
-            columns, held_bytes = [[] for _ in schema], 0
-    # One at least: Spark compares the first one with the schema.
-    yield _batch(columns, schema)
-
-
-def _batch(columns: list[list[Any]], schema: pa.Schema) -> pa.RecordBatch:
-    arrays = [pa.array(values, type=field.type) for values, field in zip(columns, schema, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def queue_table(

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
+from operator import attrgetter
 from typing import Any, Final
 
 from sharedq.deployment import Deployment
@@ -166,65 +167,53 @@ def _queue_key(group: Group, place: Place) -> str:
 
 @dataclass(slots=True)
 class _Found:
-    """One message of a slice; its descriptor is decoded when the first column asks for it."""
+    """One message of a slice."""
 
     place: Place
     message_id: bytes
     position: int
     length: int
     record: bytes
-    now_ms: int
-    _md: MQMD | None = None
-
-    @property
-    def md(self) -> MQMD:
-        if self._md is None:
-            number = message_number(self.message_id)
-            self._md = decode_descriptor(self.record, number, self.place.number, self.now_ms)
-        return self._md
 
 
-def _number_of(name: str) -> Callable[[_Found], Any]:
-    return lambda found: getattr(found.md, name)
+def _identifiers(values: Sequence[bytes]) -> list[bytes | None]:
+    return [None if value == NULL_ID else value for value in values]
 
 
-def _text_of(name: str) -> Callable[[_Found], Any]:
-    # Every byte stays what it is, whatever the character set; names are ASCII anyway.
-    return lambda found: getattr(found.md, name).decode("latin-1")
-
-
-def _identifier_of(name: str) -> Callable[[_Found], Any]:
-    def identifier(found: _Found) -> bytes | None:
-        value: bytes = getattr(found.md, name)
-        return None if value == NULL_ID else value
-
-    return identifier
+def _texts(values: Sequence[bytes]) -> list[str]:
+    # Every byte stays what it is, whatever the character set; names are ASCII anyway. Most messages agree in them.
+    texts = {value: value.decode("latin-1") for value in set(values)}
+    return [texts[value] for value in values]
 
 
 _IDENTIFIERS = ("msg_id", "correl_id", "group_id")
 _BYTES = ("accounting_token",)
-_OF_DESCRIPTOR: dict[str, Callable[[_Found], Any]] = {
+#: Fields of the descriptor, and what makes a column of their values.
+_OF_DESCRIPTOR: dict[str, Callable[[Sequence[Any]], list[Any]]] = {
     field.name: (
-        _identifier_of(field.name)
+        _identifiers
         if field.name in _IDENTIFIERS
-        else _text_of(field.name)
+        else _texts
         if isinstance(field.default, bytes) and field.name not in _BYTES
-        else _number_of(field.name)
+        else list
     )
     for field in fields(MQMD)
 }
-#: Column -> its value. Numbers are integers, texts str (ISO 8859-1), identifiers bytes or None for a null one.
-COLUMNS: Final[dict[str, Callable[[_Found], Any]]] = {
+#: Other columns of a message, by name.
+_OF_PLACE: dict[str, Callable[[_Found], Any]] = {
     "queue": lambda found: found.place.queue,
     "structure": lambda found: found.place.structure,
     "position": lambda found: found.position,
     "message_id": lambda found: found.message_id.decode(),
-    **_OF_DESCRIPTOR,
+}
+_OF_RECORD: dict[str, Callable[[_Found], Any]] = {
     "put_at": lambda found: record_put_time_ms(found.record) * 1000 or None,
     "destination": lambda found: record_destination(found.record).decode("latin-1") or None,
     "length": lambda found: found.length,
     "data": lambda found: record_body(found.record),
 }
+#: Names of the columns. Numbers are integers, texts str (ISO 8859-1), identifiers bytes or None for a null one.
+COLUMNS: Final = (*_OF_PLACE, *_OF_DESCRIPTOR, *_OF_RECORD)
 
 
 class Reader:
@@ -240,7 +229,10 @@ class Reader:
     def __init__(self, deployment: Deployment, group: str, columns: Sequence[str], wanted: Wanted = ALL) -> None:
         self._link = Link(deployment, timeout_s=_TIMEOUT_S)
         self._group = group
-        self._columns = [COLUMNS[name] for name in columns]
+        self._columns = columns
+        self._fields = [name for name in columns if name in _OF_DESCRIPTOR]
+        # Of two fields at least it makes tuples.
+        self._fields_of = attrgetter("version", "version", *self._fields)
         self._has_body = int("data" in columns)
         self._wanted = wanted
 
@@ -249,14 +241,44 @@ class Reader:
         while True:
             after, now_ms, flat = self._slice(what)
             if flat:
-                found = [
-                    _Found(what.place, flat[at], int(flat[at + 1]), flat[at + 2], flat[at + 3], int(now_ms))
-                    for at in range(0, len(flat), 4)
-                ]
-                yield [[value(each) for each in found] for value in self._columns]
+                yield self._values(what.place, now_ms, flat)
             if not after:
                 return
             what = replace(what, after=int(after))
+
+    def read_unit(self, place: Place, unit_id: str) -> Iterator[list[list[Any]]]:
+        """What a prepared unit of work got or put in *place*, in its order, some at a time: for each column its values.
+
+        Raises:
+            MQIError: 2003, it has ended; what was returned so far is not all of it.
+        """
+        keys = structure_keys(self._group, place.structure)
+        elements, position = 2, 1
+        while position < elements:
+            elements, *found = self._link.call(
+                "structure/read_unit", [keys.unit_of_work + unit_id, keys.messages], [position, self._has_body]
+            )
+            if not elements:
+                raise error_for(MQRC.BACKED_OUT, "", unit_id, "the unit of work to be read has ended")
+            yield self._values(place, *found)
+            position += 1
+
+    def _values(self, place: Place, now_ms: bytes, flat: Sequence[Any]) -> list[list[Any]]:
+        found = [
+            _Found(place, flat[at], int(flat[at + 1]), flat[at + 2], flat[at + 3]) for at in range(0, len(flat), 4)
+        ]
+        values: dict[str, list[Any]] = {}
+        if self._fields:
+            mds = [
+                decode_descriptor(each.record, message_number(each.message_id), place.number, int(now_ms))
+                for each in found
+            ]
+            _, _, *columns = zip(*map(self._fields_of, mds), strict=True)
+            values = {name: _OF_DESCRIPTOR[name](column) for name, column in zip(self._fields, columns, strict=True)}
+        for name, value_of in (_OF_PLACE | _OF_RECORD).items():
+            if name in self._columns:
+                values[name] = [value_of(each) for each in found]
+        return [values[name] for name in self._columns]
 
     def close(self) -> None:
         """End the connection."""

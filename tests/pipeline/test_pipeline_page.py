@@ -38,15 +38,19 @@ def orders(group: TestGroup) -> Queue:
     return orders
 
 
-def test_examples_in_python_run_one_after_the_other(spark: SparkSession, group: TestGroup, orders: Queue) -> None:
+def test_examples_in_python_run_one_after_the_other(
+    spark: SparkSession, group: TestGroup, orders: Queue, tmp_path: Path
+) -> None:
     names = {"spark": spark, "GROUP": group.group.name, "URL": group.settings.redis_url}
+    names |= {"TARGET": str(tmp_path / "taken"), "CHECKPOINT": str(tmp_path / "checkpoint")}
 
     for example in EXAMPLES:
         exec(compile(example, "docs/pipeline.md", "exec"), names)
 
     spark.conf.unset("spark.sql.python.filterPushdown.enabled")
-    assert len(EXAMPLES) >= 4
-    assert len(browse_all(orders)) == 12
+    assert len(EXAMPLES) >= 5
+    assert browse_all(orders) == []
+    assert spark.read.parquet(str(tmp_path / "taken")).count() == 12
 
 
 @pytest.mark.usefixtures("orders")
