@@ -127,6 +127,7 @@ class Stage:
 
     @do.register
     def _(self, step: steps.Kill) -> None:
+        self._wait_for_agents(step.who, step.managers)
         self._remember(step.managers)
         children = self._children(step.who, step.managers)
         self._tell("killed", step.who.value, step.managers)
@@ -138,6 +139,7 @@ class Stage:
 
     @do.register
     def _(self, step: steps.Pause) -> None:
+        self._wait_for_agents(step.who, step.managers, is_with_manager=True)
         self._remember(step.managers)
         if step.who in (Who.MANAGER, Who.EVERYTHING):
             for qmgr in self._drawn[: step.managers]:
@@ -147,6 +149,7 @@ class Stage:
 
     @do.register
     def _(self, _step: steps.HangAgent) -> None:
+        self._wait_for_agents(Who.AGENT, 1)
         self._remember(1)
         self._signal(Who.AGENT, 1, signal.SIGSTOP)
         self._tell("hung", Who.AGENT.value)
@@ -269,6 +272,12 @@ class Stage:
 
     def _draw(self) -> list[str]:
         return self._generator.sample(QMGRS, len(QMGRS))
+
+    def _wait_for_agents(self, who: Who, managers: int, *, is_with_manager: bool = False) -> None:
+        """See to it that the process of each agent that is to get a signal is known: it may only just start."""
+        if who is Who.AGENT or (who is Who.EVERYTHING and is_with_manager):
+            for qmgr in self._drawn[:managers]:
+                wait_for_agent(self._scene, qmgr, 0)
 
     def _remember(self, managers: int) -> None:
         """What later steps must know about processes that are about to be gone."""

@@ -188,7 +188,13 @@ class Scene:
             self.watch.holding.pop(child.name, None)
 
     def signal_agent(self, pid: int, number: int) -> None:
-        """Send a signal to an agent: a child of its manager, not of ours."""
+        """Send a signal to an agent: a child of its manager, not of ours.
+
+        Raises:
+            CommandError: there is none. To the system number 0 would mean this process and all of its kin.
+        """
+        if pid <= 0:
+            raise CommandError("there is no IGQ agent to send a signal to")
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, number)
 

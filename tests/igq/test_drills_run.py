@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from igq.drills.run import RANDOM, drill, run_once
 from igq.drills.scenario import Drain, Kill, LimitMemory, Pause, Resume, Start, StartGroup
 from igq.drills.scenarios import SCENARIOS, random_scenario
 from igq.errors import CommandError
+from igq.load.scene import Scene
 
 #: Drills that start no manager anew: each takes some seconds, most of it the group's start.
 QUICK = ("script-flush", "igq-toggle", "memory-full", "kill-redis")
@@ -49,6 +51,14 @@ def test_all_and_a_name_contradict_each_other() -> None:
 def test_a_random_drill_is_the_same_for_the_same_seed() -> None:
     assert random_scenario(7) == random_scenario(7)
     assert len({random_scenario(seed).steps for seed in range(20)}) > 10
+
+
+@pytest.mark.parametrize("pid", [0, -1])
+def test_an_agent_that_is_not_there_gets_no_signal(pid: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system takes 0 for the whole family of the drill, and -1 for everybody."""
+    monkeypatch.setattr("os.kill", lambda *_: pytest.fail("a signal was sent"))
+    with pytest.raises(CommandError, match="no IGQ agent"):
+        Scene.signal_agent(object.__new__(Scene), pid, signal.SIGSTOP)
 
 
 @pytest.mark.parametrize("seed", range(30))
