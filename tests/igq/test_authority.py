@@ -17,10 +17,9 @@ from igq.manager import QueueManager
 from igq.membership import Membership
 from igq.mqsc.executor import run
 from sharedq.context import user_identifier
-from sharedq.message import Message
 from sharedq.mqi import wire
-from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption, Report
-from sharedq.mqi.errors import MQIError, NoMsgAvailable, error_for
+from sharedq.mqi.constants import MQRC, OpenOption, PutOption, Report
+from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.authorities import (
     Authorities,
@@ -34,6 +33,7 @@ from sharedq.objects.managers import QueueManagerAttributes
 from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.system import SYSTEM_DEAD_LETTER_QUEUE
 from sharedq.transmission import as_transmitted
+from tests.support.agents import drain
 from tests.support.members import TestGroup
 
 #: The user ids of the sending manager, of IGQUSER, of the message's descriptor.
@@ -96,19 +96,9 @@ def put(group: TestGroup, receiver: Receiver) -> Put:
     return put_one
 
 
-def drain(group: TestGroup, queue: str, qmgr: str = "QM2") -> list[Message]:
-    found: list[Message] = []
-    with group.connect(qmgr).open(queue, OpenOption.INPUT_SHARED) as source:
-        while True:
-            try:
-                found.append(source.get(GetOption.NO_SYNCPOINT))
-            except NoMsgAvailable:
-                return found
-
-
 def reasons(group: TestGroup) -> list[int]:
     """Of what is on the dead-letter queue of QM2."""
-    return [wire.DLH.unpack(letter.body).reason for letter in drain(group, SYSTEM_DEAD_LETTER_QUEUE)]
+    return [wire.DLH.unpack(letter.body).reason for letter in drain(group.connect("QM2"), SYSTEM_DEAD_LETTER_QUEUE)]
 
 
 def grant(group: TestGroup, *users: str, profile: str = "ORDERS") -> None:
@@ -181,7 +171,7 @@ def test_users_that_cannot_be(principal: str) -> None:
 def test_without_records_nothing_is_checked_and_messages_move(group: TestGroup, receiver: Receiver, put: Put) -> None:
     put(user="")
     assert receiver.round() == (1, 0)
-    assert len(drain(group, "ORDERS")) == 1
+    assert len(drain(group.connect("QM2"), "ORDERS")) == 1
 
 
 @pytest.mark.parametrize(
@@ -195,7 +185,7 @@ def test_each_of_the_users_must_have_the_authority(
     grant(group, *needed)
     put(b"granted")
     assert receiver.round() == (0, 1)
-    assert [message.body for message in drain(group, "ORDERS")] == [b"granted"]
+    assert [message.body for message in drain(group.connect("QM2"), "ORDERS")] == [b"granted"]
 
     for missing in sorted(needed):
         Authorities(group.group).change("ORDERS", missing, remove=["PUT"])
@@ -203,7 +193,7 @@ def test_each_of_the_users_must_have_the_authority(
         assert receiver.round() == (0, 0)
         assert reasons(group) == [MQRC.NOT_AUTHORIZED]
         grant(group, missing)
-    assert drain(group, "ORDERS") == []
+    assert drain(group.connect("QM2"), "ORDERS") == []
 
 
 def test_who_is_asked_is_told_message_by_message_and_order_is_kept(
@@ -216,7 +206,7 @@ def test_who_is_asked_is_told_message_by_message_and_order_is_kept(
 
     assert receiver.round() == (0, 3)
 
-    assert [message.body for message in drain(group, "ORDERS")] == [b"0", b"2", b"4"]
+    assert [message.body for message in drain(group.connect("QM2"), "ORDERS")] == [b"0", b"2", b"4"]
     assert reasons(group) == [MQRC.NOT_AUTHORIZED] * 2
     assert receiver.said == [("CSQM064I", "2035 NOT_AUTHORIZED")] * 2
 
@@ -229,7 +219,7 @@ def test_the_name_that_the_message_says_is_what_counts(group: TestGroup, receive
 
     assert receiver.round() == (0, 1)
 
-    assert [message.body for message in drain(group, "FLIGHTS", "QM1")] == [b"shared"]
+    assert [message.body for message in drain(group.connect("QM1"), "FLIGHTS")] == [b"shared"]
     assert reasons(group) == [MQRC.NOT_AUTHORIZED]
 
 
@@ -249,7 +239,7 @@ def test_what_is_refused_is_undeliverable_like_anything_else(group: TestGroup, r
 
     assert receiver.round() == (0, 0)
 
-    assert (drain(group, "ORDERS"), drain(group, SYSTEM_DEAD_LETTER_QUEUE)) == ([], [])
+    assert (drain(group.connect("QM2"), "ORDERS"), drain(group.connect("QM2"), SYSTEM_DEAD_LETTER_QUEUE)) == ([], [])
     assert receiver.said == [("CSQM068I", "2035 NOT_AUTHORIZED")]
     back = TransmitQueue(group.connect("QM1").connection).take()
     assert [(message.destination, message.md.feedback) for message in back] == [(b"REPLIES", MQRC.NOT_AUTHORIZED)]
@@ -266,7 +256,7 @@ def test_without_a_dead_letter_queue_a_persistent_one_waits_for_its_authority(
 
     grant(group, SENDER)
     assert receiver.round() == (0, 1)
-    assert [message.body for message in drain(group, "ORDERS")] == [b"kept"]
+    assert [message.body for message in drain(group.connect("QM2"), "ORDERS")] == [b"kept"]
 
 
 def test_a_running_agent_cannot_overtake_a_new_record(group: TestGroup, receiver: Receiver, put: Put) -> None:
@@ -278,7 +268,7 @@ def test_a_running_agent_cannot_overtake_a_new_record(group: TestGroup, receiver
 
     moved = receiver.queue.move()
 
-    assert (moved.count, len(drain(group, "ORDERS"))) == (0, 1)
+    assert (moved.count, len(drain(group.connect("QM2"), "ORDERS"))) == (0, 1)
     assert receiver.round() == (0, 0)
     assert reasons(group) == [MQRC.NOT_AUTHORIZED]
 
@@ -298,7 +288,7 @@ def test_a_record_that_appears_while_an_agent_starts_is_not_overlooked(
         starting = Receiver(group)
     put()
     assert starting.queue.move().count == 0
-    assert drain(group, "ORDERS") == []
+    assert drain(group.connect("QM2"), "ORDERS") == []
 
 
 def test_when_the_last_record_goes_messages_move_again(group: TestGroup, receiver: Receiver, put: Put) -> None:
@@ -326,7 +316,7 @@ def test_what_redis_does_not_let_the_agent_do_is_no_fault_of_the_message(
 
     assert reasons(group) == []
     assert receiver.round() == (0, 1)
-    assert [message.body for message in drain(group, "ORDERS")] == [b"kept"]
+    assert [message.body for message in drain(group.connect("QM2"), "ORDERS")] == [b"kept"]
 
 
 def test_a_message_on_its_way_to_another_member_is_checked_there(group: TestGroup, receiver: Receiver) -> None:

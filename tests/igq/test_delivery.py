@@ -91,12 +91,13 @@ def test_the_undeliverable_goes_to_the_dead_letter_queue_of_its_destination(
     assert agent.said == ["CSQM064I"]
 
 
+@pytest.mark.parametrize("correl_id", [b"", b"c" * 24])
 def test_what_was_backed_out_before_it_moves_is_a_new_message_at_its_destination(
-    group: TestGroup, agent: AgentOfQM2, put: Put
+    group: TestGroup, agent: AgentOfQM2, put: Put, correl_id: bytes
 ) -> None:
     group.repository("QM2").alter_qmgr("QM2", {"dead_letter_queue": ""})
     for n in range(3):
-        put("LATE", b"%d" % n, correl_id=b"c" * 24 if n == 1 else bytes(24))
+        put("LATE", b"%d" % n, correl_id=correl_id if n == 1 else b"")
     with pytest.raises(Trouble):
         agent.deliver()
     group.define_private("QM2", "LATE")
