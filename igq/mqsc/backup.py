@@ -1,15 +1,27 @@
-"""BACKUP CFSTRUCT and RECOVER CFSTRUCT."""
+"""BACKUP CFSTRUCT, RECOVER CFSTRUCT and DISPLAY CFSTATUS."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from igq.mqsc import messages
 from igq.mqsc.attribute_values import find_parameter, read_choice
+from igq.mqsc.display import Shown, read_request, shown, two_columns
 from igq.mqsc.parser import Command
 from sharedq.backup.restore import purge, recover
+from sharedq.backup.status import latest_backup, messages_in, structure_status
 from sharedq.backup.take import backup
+from sharedq.group import Group
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import error_for
+from sharedq.objects.names import matches
 from sharedq.objects.repository import Repository
 
 _EXCLUDED_S = range(30, 601)
+_SHOWN = {
+    "SUMMARY": ("CFTYPE", "ENTSUSED", "STATUS"),
+    "BACKUP": ("BKUPDATE", "BKUPSIZE", "BKUPTIME", "ENTSUSED", "STATUS"),
+}
 
 
 def backup_structure(command: Command, repository: Repository) -> list[str]:
@@ -44,3 +56,35 @@ def recover_structure(command: Command, repository: Repository) -> list[str]:
         names = ", ".join(recovered.missing)
         lines.append(messages.NOT_RECOVERED.format(f"queues defined since, DEFINE them with REPLACE: {names}"))
     return lines
+
+
+def display_structure_status(command: Command, repository: Repository) -> list[str]:
+    """DISPLAY CFSTATUS TYPE(SUMMARY|BACKUP): whether structures are there, and their latest backup in this place."""
+    kind = read_choice(command, "TYPE", tuple(_SHOWN), "SUMMARY")
+    request = read_request(command, ("TYPE",), ("CFSTATUS", "TYPE", *_SHOWN[kind]), all_by_default=True)
+    record_of = _summary if kind == "SUMMARY" else _backup
+    lines: list[str] = []
+    for structure in repository.structures():
+        if matches(command.name, structure.name):
+            record = [shown("CFSTATUS", structure.name), shown("TYPE", kind)]
+            record += record_of(repository.group, structure.name)
+            if request.where(record):
+                lines += [messages.STRUCTURE_STATUS, *two_columns(request.select(record, always=2))]
+    if not lines:
+        raise error_for(MQRC.CF_STRUC_ERROR, "", command.name, "there is no such structure")
+    return lines
+
+
+def _summary(group: Group, structure: str) -> Iterator[Shown]:
+    yield shown("CFTYPE", "APPL")
+    yield shown("ENTSUSED", messages_in(group, structure))
+    yield shown("STATUS", structure_status(group, structure))
+
+
+def _backup(group: Group, structure: str) -> Iterator[Shown]:
+    latest = latest_backup(group, structure)
+    yield shown("BKUPDATE", f"{latest.begun:%Y-%m-%d}" if latest else "")
+    yield shown("BKUPSIZE", -(-latest.bytes // 1_000_000) if latest else 0)
+    yield shown("BKUPTIME", f"{latest.begun:%H.%M.%S}" if latest else "")
+    yield shown("ENTSUSED", latest.messages if latest else 0)
+    yield shown("STATUS", structure_status(group, structure))

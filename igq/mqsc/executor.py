@@ -223,6 +223,7 @@ _DISPLAYS: dict[str, Callable[[Command, Repository], list[str]]] = {
     "QMGR": displays.display_qmgr,
     "QSTATUS": displays.display_queue_status,
     "CFSTRUCT": displays.display_structure,
+    "CFSTATUS": backup.display_structure_status,
     "GROUP": displays.display_group,
     "CONN": displays.display_connection,
     "THREAD": displays.display_thread,

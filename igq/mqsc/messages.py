@@ -28,6 +28,7 @@ RECOVERY_COMPLETED = "CSQE131I: Recovery of structure {} completed, {} messages 
 NOT_RECOVERED = "   not recovered: {}"
 COMPLETED = "CSQ9022I: {} completed."
 STRUCTURE_DETAILS = "CSQ9022I: CF structure details."
+STRUCTURE_STATUS = "CSQ9022I: CF structure status details."
 GROUP_DETAILS = "CSQ9022I: Queue-sharing group {}."
 
 _FAILURES = {

@@ -43,6 +43,7 @@ OBJECTS = (
     Word("QUEUE", 1),
     Word("QSTATUS", 2),
     Word("CFSTRUCT", 5),
+    Word("CFSTATUS", 5),
     Word("GROUP", 5, "none"),
     Word("CONN", 4, "optional"),
     Word("THREAD", 3, "optional"),
@@ -59,7 +60,7 @@ TAKES = {
     "DELETE": ("QLOCAL", "QREMOTE", "QALIAS", "QMODEL", "CFSTRUCT", "AUTHREC"),
     "DISPLAY": (
         *("QUEUE", "QLOCAL", "QREMOTE", "QALIAS", "QMODEL"),
-        *("QMGR", "QSTATUS", "CFSTRUCT", "GROUP", "CONN", "THREAD", "AUTHREC"),
+        *("QMGR", "QSTATUS", "CFSTRUCT", "GROUP", "CONN", "THREAD", "AUTHREC", "CFSTATUS"),
     ),
     "RECOVER": ("CFSTRUCT",),
     "RESOLVE": ("INDOUBT",),

@@ -560,6 +560,27 @@ def test_by_mqsc(filled: TestGroup) -> None:
     assert content(filled) == expected
 
 
+def test_the_status_of_a_structure_and_of_its_backup(filled: TestGroup) -> None:
+    def shows(text: str, *words: str) -> None:
+        status, output = mqsc(filled, text + "\n")
+        assert status == 0, output
+        assert [word for word in words if word not in output] == []
+
+    shows("DISPLAY CFSTATUS(*)", "CFSTATUS(APPL1)", "TYPE(SUMMARY)", "CFTYPE(APPL)", "STATUS(ACTIVE)", "ENTSUSED(752)")
+    shows("DIS CFSTATUS(APPL1) TYPE(BACKUP)", "BKUPDATE( )", "BKUPTIME( )", "BKUPSIZE(0)")
+    taken = backup(filled.group, "APPL1")
+    shows("DIS CFSTATUS(APPL1) TYPE(BACKUP)", "BKUPSIZE(1)", "ENTSUSED(752)", "STATUS(ACTIVE)")
+    lose(filled)
+    shows("DIS CFSTATUS(APP*) STATUS", "STATUS(FAILED)")
+    assert killed_after(filled, 3, lambda: recover(filled.group, "APPL1"))
+    shows("DIS CFSTATUS(APPL1) WHERE(STATUS EQ INRECOVER)", "STATUS(INRECOVER)")
+    recover(filled.group, "APPL1")
+    damage_end(taken.path)
+    shows("DIS CFSTATUS(APPL1) TYPE(BACKUP)", "BKUPDATE( )", "STATUS(ACTIVE)")
+    assert mqsc(filled, "DIS CFSTATUS(NOWHERE)\n")[0] == 10
+    assert mqsc(filled, "DIS CFSTATUS(APPL1) TYPE(SMDS)\n")[0] == 10
+
+
 @pytest.mark.parametrize(
     "command",
     [
