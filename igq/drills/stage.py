@@ -46,6 +46,8 @@ class Stage:
         self._incarnations: dict[str, str] = {}
         self._owners: list[str] = []
         self._agents: dict[str, int] = {}
+        #: Agents that do not work again: another process takes the place of each.
+        self._replaced: dict[str, int] = {}
         self._bulk: Bulk | None = None
         #: Interruptions of programs before the latest fault.
         self._known_interruptions = 0
@@ -128,7 +130,7 @@ class Stage:
     @do.register
     def _(self, step: steps.Kill) -> None:
         self._wait_for_agents(step.who, step.managers)
-        self._remember(step.managers)
+        self._remember(step.managers, is_agent_replaced=step.who in (Who.AGENT, Who.MANAGER, Who.EVERYTHING))
         children = self._children(step.who, step.managers)
         self._tell("killed", step.who.value, step.managers)
         if step.who is Who.AGENT:
@@ -140,7 +142,8 @@ class Stage:
     @do.register
     def _(self, step: steps.Pause) -> None:
         self._wait_for_agents(step.who, step.managers, is_with_manager=True)
-        self._remember(step.managers)
+        # Its manager renews the lease of one that is only stopped.
+        self._remember(step.managers, is_agent_replaced=step.who in (Who.MANAGER, Who.EVERYTHING))
         if step.who in (Who.MANAGER, Who.EVERYTHING):
             for qmgr in self._drawn[: step.managers]:
                 self._scene.forget_ready(qmgr)
@@ -150,7 +153,7 @@ class Stage:
     @do.register
     def _(self, _step: steps.HangAgent) -> None:
         self._wait_for_agents(Who.AGENT, 1)
-        self._remember(1)
+        self._remember(1, is_agent_replaced=True)
         self._signal(Who.AGENT, 1, signal.SIGSTOP)
         self._tell("hung", Who.AGENT.value)
 
@@ -224,7 +227,7 @@ class Stage:
 
     @do.register
     def _(self, _step: steps.WaitForAgent) -> None:
-        pid = wait_for_agent(self._scene, self.victim, self._agents.get(self.victim, 0))
+        pid = wait_for_agent(self._scene, self.victim, self._replaced.get(self.victim, 0))
         self._tell("serialized", f"IGQ agent, pid {pid}")
 
     @do.register
@@ -277,9 +280,9 @@ class Stage:
         """See to it that the process of each agent that is to get a signal is known: it may only just start."""
         if who is Who.AGENT or (who is Who.EVERYTHING and is_with_manager):
             for qmgr in self._drawn[:managers]:
-                wait_for_agent(self._scene, qmgr, 0)
+                wait_for_agent(self._scene, qmgr, self._replaced.get(qmgr, 0))
 
-    def _remember(self, managers: int) -> None:
+    def _remember(self, managers: int, *, is_agent_replaced: bool) -> None:
         """What later steps must know about processes that are about to be gone."""
         scene = self._scene
         self._owners = []
@@ -289,6 +292,8 @@ class Stage:
             programs = [program for program in scene.programs_of(qmgr) if program.name in scene.watch.holding]
             self._owners += [program.owner.rpartition(".")[0] for program in programs]
             self._agents[qmgr] = working_agent(scene.group, qmgr) or self._agents.get(qmgr, 0)
+            if is_agent_replaced:
+                self._replaced[qmgr] = self._agents[qmgr]
 
     def _children(self, who: Who, managers: int) -> list[Child]:
         if who is Who.RECOVERER:

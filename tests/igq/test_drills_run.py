@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+import random
 import signal
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 from rich.console import Console
 
 from config.settings import Settings
 from igq.drills.run import RANDOM, drill, run_once
-from igq.drills.scenario import Drain, Kill, LimitMemory, Pause, Resume, Start, StartGroup
+from igq.drills.scenario import (
+    Drain,
+    HangAgent,
+    Kill,
+    LimitMemory,
+    Pause,
+    Resume,
+    Start,
+    StartGroup,
+    Step,
+    WaitForAgent,
+    Who,
+)
 from igq.drills.scenarios import SCENARIOS, random_scenario
+from igq.drills.stage import Stage
 from igq.errors import CommandError
 from igq.load.scene import Scene
 
@@ -59,6 +74,38 @@ def test_an_agent_that_is_not_there_gets_no_signal(pid: int, monkeypatch: pytest
     monkeypatch.setattr("os.kill", lambda *_: pytest.fail("a signal was sent"))
     with pytest.raises(CommandError, match="no IGQ agent"):
         Scene.signal_agent(object.__new__(Scene), pid, signal.SIGSTOP)
+
+
+@pytest.mark.parametrize(
+    ("step", "expected"),
+    [
+        # Its manager renews the lease of an agent that is only stopped: it goes on.
+        (Pause(Who.AGENT), 0),
+        (Kill(Who.PROGRAMS), 0),
+        (Pause(Who.PROGRAMS), 0),
+        (Kill(Who.AGENT), 7),
+        (HangAgent(), 7),
+        (Kill(Who.MANAGER), 7),
+        (Pause(Who.EVERYTHING), 7),
+    ],
+)
+def test_another_agent_is_waited_for_only_where_there_will_be_one(
+    step: Step, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    not_pids: list[int] = []
+    scene = MagicMock()
+    scene.programs_of.return_value = []
+    monkeypatch.setattr("igq.drills.stage.working_agent", lambda *_: 7)
+
+    def wait(_scene: object, _qmgr: str, not_pid: int) -> int:
+        not_pids.append(not_pid)
+        return 7
+
+    monkeypatch.setattr("igq.drills.stage.wait_for_agent", wait)
+    stage = Stage(scene, random.Random(1), 100, lambda *_: None)
+    stage.do(step)
+    stage.do(WaitForAgent())
+    assert not_pids[-1] == expected
 
 
 @pytest.mark.parametrize("seed", range(30))
