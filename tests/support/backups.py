@@ -1,0 +1,93 @@
+"""Structures that are lost, backed up and recovered, for the tests of that."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from igq.mqsc.executor import run
+from sharedq.backup.restore import is_lost
+from sharedq.link import Argument, Reply
+from sharedq.mqi.constants import GetOption, OpenOption
+from sharedq.mqi.errors import NoMsgAvailable
+from sharedq.mqi.structures import MQMD
+from tests.support.members import TestGroup
+
+BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE
+QUEUES = ("FIFO", "PRIO", "GROUPS")
+#: Of each queue MsgId and data.
+Content = dict[str, list[tuple[bytes, bytes]]]
+
+
+def lose(group: TestGroup, structure: str = "APPL1") -> None:
+    """The structure is gone, as though its server had lost it."""
+    client = group.group.client()
+    keys = list(client.scan_iter(match=f"{group.group.structure(structure).tag}:*", count=1000))
+    for start in range(0, len(keys), 500):
+        client.delete(*keys[start : start + 500])
+    assert is_lost(group.group, structure)
+
+
+def persistent(**fields: Any) -> MQMD:
+    return MQMD(**({"persistence": 1} | fields))
+
+
+def content(group: TestGroup, queues: Sequence[str] = QUEUES) -> Content:
+    """Persistent messages in the order in which they can be browsed: MsgId and data."""
+    found: Content = {}
+    connection = group.connect()
+    for name in queues:
+        found[name] = []
+        with connection.open(name, OpenOption.BROWSE) as queue:
+            how = GetOption.BROWSE_FIRST
+            with suppress(NoMsgAvailable):
+                while True:
+                    message = queue.get(how)
+                    how = GetOption.BROWSE_NEXT
+                    if message.is_persistent:
+                        found[name].append((message.md.msg_id, message.body))
+    return found
+
+
+def mqsc(group: TestGroup, text: str) -> tuple[int, str]:
+    out = io.StringIO()
+    return run(text.splitlines(keepends=True), group.repository("QM1"), out), out.getvalue()
+
+
+def between_calls(group: TestGroup, monkeypatch: pytest.MonkeyPatch, each: Callable[[], None]) -> None:
+    """Do something before every script of a backup."""
+    call = group.group.call
+
+    def hooked(name: str, keys: Sequence[str], args: Sequence[Argument]) -> Reply:
+        if name.startswith("structure/backup"):
+            each()
+        return call(name, keys, args)
+
+    monkeypatch.setattr(group.group, "call", hooked)
+
+
+def killed_after(group: TestGroup, calls: int, work: Callable[[], object]) -> bool:
+    """Do *work* in a process that is killed behind so many scripts; whether it came so far."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            call, count = group.group.call, iter(range(1, 1_000_000))
+
+            def counted(name: str, keys: Sequence[str], args: Sequence[Argument]) -> Reply:
+                reply = call(name, keys, args)
+                if name.startswith(("structure/backup", "structure/restore")) and next(count) == calls:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return reply
+
+            group.group.call = counted  # type: ignore[method-assign]
+            work()
+        finally:
+            os._exit(0)
+    _, status = os.waitpid(pid, 0)
+    return os.WIFSIGNALED(status)
