@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from unittest.mock import MagicMock
 
@@ -11,6 +12,7 @@ import pytest
 from rich.console import Console
 
 from config.settings import Settings
+from igq.drills.faults import alter_igq
 from igq.drills.run import RANDOM, drill, run_once
 from igq.drills.scenario import (
     Drain,
@@ -29,6 +31,8 @@ from igq.drills.scenarios import SCENARIOS, random_scenario
 from igq.drills.stage import Stage
 from igq.errors import CommandError
 from igq.load.scene import Scene
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import error_for
 
 #: Drills that start no manager anew: each takes some seconds, most of it the group's start.
 QUICK = ("script-flush", "igq-toggle", "memory-full", "kill-redis")
@@ -66,6 +70,27 @@ def test_all_and_a_name_contradict_each_other() -> None:
 def test_a_random_drill_is_the_same_for_the_same_seed() -> None:
     assert random_scenario(7) == random_scenario(7)
     assert len({random_scenario(seed).steps for seed in range(20)}) > 10
+
+
+def test_an_alter_whose_outcome_is_unknown_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    outcomes: list[Exception | None] = [error_for(MQRC.CONNECTION_BROKEN, "", "EWR"), None, CommandError("refused")]
+
+    def alter(*_: object) -> None:
+        outcome = outcomes.pop(0)
+        if outcome is not None:
+            raise outcome
+
+    def wait(is_done: Callable[[], bool], *_: object, **__: object) -> None:
+        while not is_done():
+            pass
+
+    monkeypatch.setattr("igq.drills.faults.do_mqsc", alter)
+    scene = MagicMock()
+    scene.watch.wait = wait
+    alter_igq(scene, "EWR", "DISABLED")
+    assert len(outcomes) == 1
+    with pytest.raises(CommandError, match="refused"):
+        alter_igq(scene, "EWR", "DISABLED")
 
 
 @pytest.mark.parametrize("pid", [0, -1])
