@@ -1,8 +1,9 @@
 """The archive and replay jobs: queues as Parquet, and back, message by message.
 
-Each run of `archive` adds what is not in the archive yet, known by its structure and message id, which is never used
-again. What a killed run has left there counts, so the next run goes on behind it. `replay` puts what each run has of
-each queue as one job of that name (``pipeline.queue_sink``): it is put once, however often the command is repeated.
+Each run of `archive` adds what is not in the archive yet, known by its structure and message id, and by its MsgId, put
+time and length, where a structure was lost and numbers its messages anew. What a killed run has left there counts, so
+the next run goes on behind it. `replay` puts what each run has of each queue as one job of that name
+(``pipeline.queue_sink``): it is put once, however often the command is repeated.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ from pipeline.schemas import ARCHIVE, DONE, QUEUE
 MANIFEST = "_igq_archive.json"
 #: Messages that are taken off a queue in one unit of work.
 UNIT_MESSAGES = 100
-_KEY = ["structure", "message_id"]
+#: What tells messages apart, also where a structure was lost once and began anew to number them.
+_KEY = ("structure", "message_id", "msg_id", "put_at", "length")
 _PARTITIONED_BY = ("run", "queue", "day")
 
 
@@ -87,9 +89,8 @@ def new_run() -> str:
 def archive_queue(spark: SparkSession, settings: Settings, queue: str, qmgr: str, archive: Archive, run: str) -> None:
     """Add the messages of a queue that are not in the archive yet."""
     messages = queue_table(spark, settings, queue, qmgr)
-    known = archive.read(spark).select(*_KEY)
     (
-        not_archived(messages, known)
+        not_archived(messages, archive.read(spark))
         .transform(with_partitions, run)
         .write.mode("append")
         .partitionBy(*_PARTITIONED_BY)
@@ -97,9 +98,9 @@ def archive_queue(spark: SparkSession, settings: Settings, queue: str, qmgr: str
     )
 
 
-def not_archived(messages: DataFrame, known: DataFrame) -> DataFrame:
-    """The messages whose key is not among *known*."""
-    return messages.join(known, _KEY, "left_anti")
+def not_archived(messages: DataFrame, archive: DataFrame) -> DataFrame:
+    """The messages that are not in an archive."""
+    return messages.join(_keys(archive), _is_known(), "left_anti")
 
 
 def with_partitions(messages: DataFrame, run: str) -> DataFrame:
@@ -124,8 +125,8 @@ def remove_archived(spark: SparkSession, settings: Settings, queue: str, qmgr: s
         yield pa.RecordBatch.from_pylist([{"queue": queue, "done": "removed", "messages": removed}], schema=schema)
 
     there = queue_table(spark, settings, queue, qmgr, columns=_KEY)
-    archived = archive.read(spark).select(*_KEY)
-    return there.join(archived, _KEY, "left_semi").mapInArrow(take, DONE).groupBy("queue", "done").agg(_messages())
+    archived = there.join(_keys(archive.read(spark)), _is_known(), "left_semi")
+    return archived.mapInArrow(take, DONE).groupBy("queue", "done").agg(F.sum("messages").alias("messages"))
 
 
 def archived(archive: DataFrame) -> DataFrame:
@@ -162,5 +163,13 @@ def job_of(archive: Archive, run: str, queue: str, target: str, again: str) -> s
     return hashlib.sha1(name.encode(), usedforsecurity=False).hexdigest()
 
 
-def _messages() -> Column:
-    return F.sum("messages").alias("messages")
+def _keys(archive: DataFrame) -> DataFrame:
+    return archive.select(*(F.col(name).alias(f"known_{name}") for name in _KEY))
+
+
+def _is_known() -> Column:
+    """Whether a message is one of ``_keys``."""
+    first, *more = (F.col(name).eqNullSafe(F.col(f"known_{name}")) for name in _KEY)
+    for condition in more:
+        first = first & condition
+    return first

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from typer.testing import Result
 
 from pipeline.jobs import archive as archiving
@@ -152,6 +153,23 @@ def test_a_replay_that_was_killed_is_done_once(
 
     assert browse_all(copy) == browse_all(orders)
     assert in_doubt(group) == 0
+
+
+def test_a_message_with_the_id_of_an_archived_one_is_another_one(
+    spark: SparkSession, group: TestGroup, orders: Queue, tmp_path: Path
+) -> None:
+    """A structure that was lost numbers its messages anew: they must not pass for those that are archived."""
+    stored = Archive.open(tmp_path / "a", group.group.name, make=True)
+    table = queue_table(spark, group.settings, "ORDERS")
+    others = table.withColumn("put_at", F.col("put_at") - F.expr("INTERVAL 1 HOUR"))
+    others = archiving.with_partitions(others, new_run())
+    others.write.mode("append").partitionBy("run", "queue", "day").parquet(str(stored.directory))
+    count = len(browse_all(orders))
+
+    assert archiving.not_archived(table, stored.read(spark)).count() == count
+    removed = archiving.remove_archived(spark, group.settings, "ORDERS", "QM1", stored).collect()
+    assert sum(row.messages for row in removed) == 0
+    assert len(browse_all(orders)) == count
 
 
 @pytest.mark.parametrize(
