@@ -60,6 +60,7 @@ demo: setup
 
 test: setup
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(PYTEST) -m "not slow" tests/unit tests/tidy tests/lua tests/protocol tests/mqi tests/pymqi tests/recovery

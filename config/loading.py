@@ -101,9 +101,7 @@ def _validate(
     """The values, typed. Text is converted (IGQ_LEASE_MS=2000); TOML has types, and those must be right."""
     try:
         if is_text:
-            settings = Settings.model_validate_strings(
-                {name: str(value) for name, value in (base | values).items()}
-            )
+            settings = Settings.model_validate_strings({name: str(value) for name, value in (base | values).items()})
         else:
             settings = Settings.model_validate(base | values, strict=True)
     except ValidationError as error:

@@ -47,15 +47,13 @@ class Settings(BaseModel):
     #: Replicas that must have a change before it is acknowledged (WAIT); 0 for none.
     wait_replicas: Annotated[int, Field(ge=0, le=100, description="0 to 100 replicas")] = 0
     #: How long to wait for them.
-    wait_replicas_timeout_ms: Annotated[
-        int, Field(ge=1, le=60_000, description="1 to 60000 milliseconds")
-    ] = 1_000
+    wait_replicas_timeout_ms: Annotated[int, Field(ge=1, le=60_000, description="1 to 60000 milliseconds")] = 1_000
     #: Whether message events are recorded for the pipeline.
     journal: Annotated[bool, Field(description="true or false")] = True
     #: Message events kept in a structure before the oldest are dropped.
-    journal_max_entries: Annotated[
-        int, Field(ge=1_000, le=1_000_000_000, description="1000 to 1000000000 entries")
-    ] = 1_000_000
+    journal_max_entries: Annotated[int, Field(ge=1_000, le=1_000_000_000, description="1000 to 1000000000 entries")] = (
+        1_000_000
+    )
     #: Application structure that is defined with the group, for what names none.
     default_structure: Annotated[
         str,

@@ -18,7 +18,7 @@ MESSAGES = MappingProxyType(
         "CSQY009I": "{qmgr} stop accepted: {mode}, at most {timeout_s:g} s for programs to end",
         "CSQY003I": "{qmgr} queue manager stopped",
         "CSQY333E": "{qmgr} lost its place in the group: {why}; ending its work and joining again",
-        "CSQY334I": "{qmgr} waiting for the lease of an earlier start to run out, {wait_s:.1f} s",
+        "CSQY334I": "{qmgr} has been started before; looking for {wait_s:.1f} s whether that one renews its lease",
         "CSQY335E": "{qmgr} cannot reach Redis: {error}; next attempt in {wait_s:.1f} s",
         "CSQ9022I": "{qmgr} queue manager {qmgr} is ready, incarnation {incarnation}, pid {pid}",
         "CSQJ001I": "{qmgr} durability: {statement}",

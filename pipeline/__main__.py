@@ -7,7 +7,7 @@ from pipeline.cli import app
 
 def main() -> None:
     """Run the command line."""
-    app()
+    app(prog_name="igq pipeline")
 
 
 if __name__ == "__main__":

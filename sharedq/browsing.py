@@ -39,9 +39,7 @@ def browse(
 
     def call(waiter: bytes, horizon: int) -> ScriptCall:
         if handle.has_members or selection.is_grouped or is_for_handle or handle.may_meet_marks:
-            return grouped_call(
-                connection, handle, selection, options, 1, max_length, waiter, "", "b", cursor, horizon
-            )
+            return grouped_call(connection, handle, selection, options, 1, max_length, waiter, "", "b", cursor, horizon)
         return (
             "structure/browse",
             (

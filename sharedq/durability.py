@@ -84,9 +84,7 @@ def judge(facts: Facts) -> Durability:
     if facts.has_aof and not facts.is_aof_healthy:
         return Durability("none", "none: the server cannot write its append-only file at present")
     if facts.has_aof and facts.appendfsync == "always" and not facts.is_unsynced_in_rewrite:
-        return Durability(
-            "always", "always: a message is synced to the server's disk before it is acknowledged"
-        )
+        return Durability("always", "always: a message is synced to the server's disk before it is acknowledged")
     if facts.wait_replicas > 0:
         return _judge_replicated(facts)
     return _judge_lossy(facts)
@@ -115,12 +113,8 @@ def _judge_lossy(facts: Facts) -> Durability:
         )
     if facts.appendfsync is None:
         # Redis' own default, and no more than that can be promised to a stranger.
-        return Durability(
-            "everysec", "everysec: assumed, the server does not tell its appendfsync (CONFIG is refused)"
-        )
-    return Durability(
-        "everysec", "everysec: if the server's host fails, the last two seconds of messages may be lost"
-    )
+        return Durability("everysec", "everysec: assumed, the server does not tell its appendfsync (CONFIG is refused)")
+    return Durability("everysec", "everysec: if the server's host fails, the last two seconds of messages may be lost")
 
 
 def _replicas(count: int) -> str:

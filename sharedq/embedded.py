@@ -113,9 +113,7 @@ class EmbeddedRedis:
                     _ensure_running(self._files)
                 delay_s = 0.1
             except (EmbeddedRedisError, OSError) as error:
-                _log.warning(
-                    "The embedded server has lost its guardian and cannot be started again: %s", error
-                )
+                _log.warning("The embedded server has lost its guardian and cannot be started again: %s", error)
                 self._has_left.wait(delay_s)
                 delay_s = min(2 * delay_s, 5.0)
 
@@ -148,9 +146,7 @@ def _wait_for_lock(fd: int, operation: int, obstacle: str, files: ServerFiles) -
     end_s = time.monotonic() + START_TIMEOUT_S
     while not try_lock(fd, operation):
         if time.monotonic() > end_s:
-            raise EmbeddedRedisError(
-                f"embedded server in {files.data_dir}: {obstacle} for {START_TIMEOUT_S:.0f} s"
-            )
+            raise EmbeddedRedisError(f"embedded server in {files.data_dir}: {obstacle} for {START_TIMEOUT_S:.0f} s")
         time.sleep(_POLL_S)
 
 

@@ -116,9 +116,7 @@ def has_open(pid: int, path: Path) -> bool:
             return True
         return False
     try:
-        return any(
-            Path(entry.path).samefile(path) for entry in os.scandir(f"/proc/{pid}/fd") if entry.is_file()
-        )
+        return any(Path(entry.path).samefile(path) for entry in os.scandir(f"/proc/{pid}/fd") if entry.is_file())
     except OSError:
         return False
 
@@ -325,9 +323,7 @@ class Guardian:
                         return
                     self._wait(lambda: False, 0.02)
             if has_open(read_pid(self._files.server_lock), self._files.server_lock):
-                raise OSError(
-                    f"the former server, process {read_pid(self._files.server_lock)}, cannot be ended"
-                )
+                raise OSError(f"the former server, process {read_pid(self._files.server_lock)}, cannot be ended")
             # What still holds the lock is a dead server's child that was rewriting the append-only file. It
             # can do no harm: its result is taken over by its parent or not at all.
             self._files.server_lock.unlink()

@@ -31,9 +31,7 @@ def find_server() -> str:
     if name:
         path = shutil.which(name)
         if path is None:
-            raise EmbeddedRedisError(
-                f"{SERVER_VARIABLE}={name}: no such program; allowed: a path, or a name on PATH"
-            )
+            raise EmbeddedRedisError(f"{SERVER_VARIABLE}={name}: no such program; allowed: a path, or a name on PATH")
         return path
     try:
         # The module that finds the program, and not the package's own way to start it: that one leaves the
@@ -85,7 +83,5 @@ def _private_dir(name: str, last_socket: Path) -> Path:
     found = path.lstat()
     # The name can be guessed, so somebody else may have been there first, to read what is sent.
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
-        raise EmbeddedRedisError(
-            f"{path} is not a directory of yours alone; remove it, or use a shorter IGQ_DATA_DIR"
-        )
+        raise EmbeddedRedisError(f"{path} is not a directory of yours alone; remove it, or use a shorter IGQ_DATA_DIR")
     return path

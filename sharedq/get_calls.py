@@ -51,9 +51,7 @@ def get_call(
     token, is_marked = connection.token, options & _MARK_SKIP_BACKOUT
     if handle.has_members or handle.may_hold_lock or handle.may_meet_marks or selection.is_grouped or is_marked:
         how = "s" if is_marked else str(mode)
-        return grouped_call(
-            connection, handle, selection, options, count, max_length, waiter, unit_id, how, 0, horizon
-        )
+        return grouped_call(connection, handle, selection, options, count, max_length, waiter, unit_id, how, 0, horizon)
     return (
         "structure/get",
         handle.get_keys or _get_keys(handle, token),

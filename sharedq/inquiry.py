@@ -39,9 +39,7 @@ def inquire(connection: Connection, handle: Handle, selectors: Sequence[int]) ->
     if not handle.options & int(OpenOption.INQUIRE):
         raise error_for(MQRC.NOT_OPEN_FOR_INQUIRE, "MQINQ", handle.object_name)
     key = handle.queue.queue
-    text, inputs, outputs, *elsewhere = connection.command(
-        key, "HMGET", key, "def", "ip", "op", *_NOT_IN_AVAILABLE
-    )
+    text, inputs, outputs, *elsewhere = connection.command(key, "HMGET", key, "def", "ip", "op", *_NOT_IN_AVAILABLE)
     if text is None:
         raise error_for(MQRC.Q_DELETED, "MQINQ", handle.object_name)
     available = connection.command(key, "ZCARD", handle.queue.available)

@@ -120,9 +120,7 @@ def read_entries(
     """
     while True:
         with _errors_named():
-            found: list[tuple[bytes, dict[bytes, bytes]]] = client.xrange(
-                structure.journal, start, end, count
-            )  # type: ignore[assignment]
+            found: list[tuple[bytes, dict[bytes, bytes]]] = client.xrange(structure.journal, start, end, count)  # type: ignore[assignment]
         for stream_id, fields in found:
             yield Entry(stream_id.decode(), fields)
         if len(found) < count:
@@ -254,9 +252,7 @@ def _expand(entry: Entry, structure: str, structure_number: int) -> list[Journal
     ]
 
 
-def _message_row(
-    head: JournalRow, position: int, message_id: str, detail: str | None, prefix: str
-) -> JournalRow:
+def _message_row(head: JournalRow, position: int, message_id: str, detail: str | None, prefix: str) -> JournalRow:
     number = int(message_id.rstrip("x").partition(".")[0])
     row = (*head[:3], position, *head[4:10], number, message_id)
     if detail is None:

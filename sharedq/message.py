@@ -201,8 +201,7 @@ def _decode_records(handle: Handle, ids: Sequence[bytes], records: Sequence[byte
     now_ms = int(time.time() * 1000)
     structure_number = handle.structure.number
     messages = [
-        Message((record, message_id, structure_number, now_ms))
-        for message_id, record in zip(ids, records, strict=True)
+        Message((record, message_id, structure_number, now_ms)) for message_id, record in zip(ids, records, strict=True)
     ]
     if handle.facts.is_transmission and handle.shows_headers:
         # A part of the shared transmission queue holds what is addressed to the manager of its structure.

@@ -86,9 +86,7 @@ def put_call(
 def _are_plain(arguments: Sequence[PutArguments]) -> bool:
     """Whether none of these messages needs a look, and all have one place among the priorities."""
     shared, is_looked_at, _ = arguments[0]
-    return not is_looked_at and (
-        len(arguments) == 1 or all(base == shared and not look for base, look, _ in arguments)
-    )
+    return not is_looked_at and (len(arguments) == 1 or all(base == shared and not look for base, look, _ in arguments))
 
 
 def has_members(arguments: Sequence[PutArguments]) -> bool:

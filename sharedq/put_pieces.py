@@ -49,9 +49,7 @@ def is_grouped(handle: Handle, md: MQMD, options: int) -> bool:
     )
 
 
-def split_up(
-    connection: Connection, handle: Handle, messages: Sequence[tuple[MQMD, bytes]], options: int
-) -> Pieces:
+def split_up(connection: Connection, handle: Handle, messages: Sequence[tuple[MQMD, bytes]], options: int) -> Pieces:
     """The physical messages to store, by the handle's definition; *messages* get the fields they are put with.
 
     Raises:

@@ -187,9 +187,7 @@ def _encode(md: MQMD, body: bytes, origin: bytes, put_time_ms: int, destination:
     if flags & RECORD_MSG_ID:
         parts += _identifier(md.msg_id)
     if flags & RECORD_GROUP:
-        parts += _GROUP.pack(
-            _identifier(md.group_id), md.msg_seq_number, md.offset, md.msg_flags, md.original_length
-        )
+        parts += _GROUP.pack(_identifier(md.group_id), md.msg_seq_number, md.offset, md.msg_flags, md.original_length)
     if destination:
         flags |= RECORD_DESTINATION
         parts += bytes((len(destination),)) + destination

@@ -38,10 +38,14 @@ def put(
     ] = None,
     priority: Annotated[int, typer.Option(min=-1, max=9, help="0 to 9; -1: as the queue says.")] = -1,
 ) -> int:
-    """Put messages on a queue, one for each argument, or for each line of standard input."""
+    """Put messages on a queue, one for each argument, or for each line of standard input.
+
+    A hundred are put at once, all of them or none; the error tells how many had been put before.
+    """
     import sharedq
     from igq.log import log_to_stderr
     from sharedq.mqi.constants import Format, OpenOption, Persistence, PutOption
+    from sharedq.mqi.errors import error_for
     from sharedq.mqi.structures import MQMD
 
     log_to_stderr()
@@ -54,10 +58,17 @@ def put(
     ):
         for bodies in _batches(messages):
             batch = [(MQMD(format=Format.STRING, persistence=persistence, priority=priority), each) for each in bodies]
-            to.put_many(batch, options=PutOption.FAIL_IF_QUIESCING)
+            try:
+                to.put_many(batch, options=PutOption.FAIL_IF_QUIESCING)
+            except sharedq.MQIError as error:
+                raise error_for(error.reason, "MQPUT", queue, f"{_put_so_far(count, queue)} before that") from error
             count += len(batch)
-    typer.echo(f"{count} message{'' if count == 1 else 's'} put on {queue}", err=True)
+    typer.echo(_put_so_far(count, queue), err=True)
     return 0
+
+
+def _put_so_far(count: int, queue: str) -> str:
+    return f"{count} message{'' if count == 1 else 's'} put on {queue}"
 
 
 def get(

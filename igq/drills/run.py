@@ -92,9 +92,7 @@ def drill(
     return 1 if bad else 0
 
 
-def _runs(
-    names: Sequence[str], first: int, repeat: int, until_s: float | None
-) -> Iterator[tuple[int, Scenario]]:
+def _runs(names: Sequence[str], first: int, repeat: int, until_s: float | None) -> Iterator[tuple[int, Scenario]]:
     """Seeds and scenarios: *repeat* times every name, or for as long as there is time."""
     for seed in count_from(first):
         if until_s is None and seed >= first + repeat:

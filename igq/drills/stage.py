@@ -37,9 +37,7 @@ class Stage:
         say: takes the name of a manager and a sentence about what is done.
     """
 
-    def __init__(
-        self, scene: Scene, generator: random.Random, messages: int, say: Callable[[str, str], None]
-    ) -> None:
+    def __init__(self, scene: Scene, generator: random.Random, messages: int, say: Callable[[str, str], None]) -> None:
         self._scene, self._generator, self._messages, self._say = scene, generator, messages, say
         self._drawn = self._draw()
         self._recoverer = ""

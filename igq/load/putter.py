@@ -27,9 +27,7 @@ from sharedq.mqi.structures import MQMD
 
 STATUS_QUEUE = "DEMO.STATUS"
 #: Its unit of work is backed out; what is in the way passes, or is healed by opening the queues again.
-_TRY_AGAIN = frozenset(
-    {MQRC.BACKED_OUT, MQRC.OBJECT_CHANGED, MQRC.UNKNOWN_REMOTE_Q_MGR, MQRC.STORAGE_MEDIUM_FULL}
-)
+_TRY_AGAIN = frozenset({MQRC.BACKED_OUT, MQRC.OBJECT_CHANGED, MQRC.UNKNOWN_REMOTE_Q_MGR, MQRC.STORAGE_MEDIUM_FULL})
 _TRY_AGAIN_S = 0.2
 
 

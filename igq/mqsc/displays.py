@@ -61,7 +61,7 @@ def display_queue(command: Command, repository: Repository) -> list[str]:
         record = list(_queue_record(queue))
         if request.where(record):
             lines += [messages.QUEUE_DETAILS, *two_columns(request.select(record, always=2))]
-    return _found(lines, command.name)
+    return _found(lines, command)
 
 
 def display_qmgr(command: Command, repository: Repository) -> list[str]:
@@ -81,7 +81,7 @@ def display_structure(command: Command, repository: Repository) -> list[str]:
         record.sort(key=lambda each: each.keywords[0] != "CFSTRUCT")
         if matches(command.name, structure.name) and request.where(record):
             lines += [messages.STRUCTURE_DETAILS, *two_columns(request.select(record, always=1))]
-    return _found(lines, command.name)
+    return _found(lines, command)
 
 
 def display_queue_status(command: Command, repository: Repository) -> list[str]:
@@ -93,7 +93,7 @@ def display_queue_status(command: Command, repository: Repository) -> list[str]:
     request = read_request(command, ("TYPE", "OPENTYPE", "CMDSCOPE"), known, all_by_default=True)
     queues = repository.display_queues(command.name, (QueueLocal.kind,))
     if not queues:
-        return _found([], command.name)
+        return _found([], command)
     lines = []
     for queue in queues:
         if is_by_queue:
@@ -104,7 +104,7 @@ def display_queue_status(command: Command, repository: Repository) -> list[str]:
         for record in records:
             if request.where(record):
                 lines += [messages.QUEUE_STATUS, *two_columns(request.select(record, always=2))]
-    return lines
+    return lines or [messages.NOTHING_FOUND.format("handle" if kind == "HANDLE" else command.object_type)]
 
 
 def display_group(command: Command, repository: Repository) -> list[str]:
@@ -138,7 +138,7 @@ def display_connection(command: Command, repository: Repository) -> list[str]:
     for token, record in [*connections, *in_doubt]:
         if matches(pattern, token) and request.where(record):
             lines += [messages.CONNECTION_DETAILS, *two_columns(request.select(record, always=1))]
-    return lines if is_generic(pattern) else _found(lines, pattern)
+    return lines if is_generic(pattern) else _found(lines, command)
 
 
 def display_thread(command: Command, repository: Repository) -> list[str]:
@@ -157,10 +157,13 @@ def display_thread(command: Command, repository: Repository) -> list[str]:
     return [messages.THREADS, *lines] if lines else [messages.NO_THREADS.format("active" if kind == "*" else kind)]
 
 
-def _found(lines: list[str], name: str) -> list[str]:
-    if not lines:
-        raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "", name)
-    return lines
+def _found(lines: list[str], command: Command) -> list[str]:
+    """The answer; a name that is none's is an error, a pattern or a filter that nothing fits is not."""
+    if lines:
+        return lines
+    if not is_generic(command.name) and find_parameter(command, "WHERE") is None:
+        raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "", command.name)
+    return [messages.NOTHING_FOUND.format(command.object_type)]
 
 
 def _queue_record(queue: DisplayedQueue) -> Iterator[Shown]:

@@ -63,9 +63,7 @@ def replay(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="An archive.")],
     queue: Annotated[list[str] | None, typer.Option(help="Only this queue; may be given several times.")] = None,
     to: Annotated[str | None, typer.Option("--to", metavar="QUEUE", help="Put all on this queue instead.")] = None,
-    again: Annotated[
-        str, typer.Option(metavar="NAME", help="Put also what was put before, once for each name.")
-    ] = "",
+    again: Annotated[str, typer.Option(metavar="NAME", help="Put also what was put before, once for each name.")] = "",
     qmgr: options.Qmgr = "",
     group: options.Group = None,
     url: options.Url = None,

@@ -131,8 +131,10 @@ def remove_archived(spark: SparkSession, settings: Settings, queue: str, qmgr: s
 
 def archived(archive: DataFrame) -> DataFrame:
     """How many messages of each queue are in (a part of) an archive."""
-    return archive.groupBy("queue").agg(F.count("*").alias("messages")).select(
-        "queue", F.lit("archived").alias("done"), "messages"
+    return (
+        archive.groupBy("queue")
+        .agg(F.count("*").alias("messages"))
+        .select("queue", F.lit("archived").alias("done"), "messages")
     )
 
 

@@ -205,13 +205,12 @@ def tally(copies: DataFrame, reason: str) -> dict[str, int]:
 def peer_work(journal: DataFrame) -> DataFrame:
     """Units of work that ended by a peer's hand, for each pair of failed and recovering manager."""
     time_ms = F.unix_millis("time")
-    unit = F.struct("structure", "unit_of_work")
     return (
         journal.where(F.col("recovered") & F.col("unit_of_work").isNotNull())
         .groupBy(F.split_part("unit_of_work", F.lit("."), F.lit(1)).alias("failed"), F.col("qmgr").alias("by"))
         .agg(
-            F.count_distinct(F.when(F.col("event") == "commit", unit)).alias("committed_units"),
-            F.count_distinct(F.when(F.col("event") == "backout", unit)).alias("backed_out_units"),
+            F.count_distinct(F.when(F.col("event") == "commit", F.col("unit_of_work"))).alias("committed_units"),
+            F.count_distinct(F.when(F.col("event") == "backout", F.col("unit_of_work"))).alias("backed_out_units"),
             F.sum("messages").alias("messages"),
             F.min(time_ms).alias("first_ms"),
             F.max(time_ms).alias("last_ms"),

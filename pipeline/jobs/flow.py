@@ -37,9 +37,7 @@ def minutes(moves: DataFrame) -> DataFrame:
     """As `queues`, a row for each minute in which messages left; ``minute`` is its beginning."""
     left = moves.where("left_ms IS NOT NULL").withColumn("hop", _hop())
     return (
-        left.groupBy(
-            _minute("left_ms").alias("minute"), "structure", "queue", F.col("get_qmgr").alias("qmgr"), "hop"
-        )
+        left.groupBy(_minute("left_ms").alias("minute"), "structure", "queue", F.col("get_qmgr").alias("qmgr"), "hop")
         .agg(F.count("*").alias("messages"), *_stayed())
         .select("minute", "structure", "queue", "qmgr", "hop", "messages", *_percentiles())
         .orderBy("minute", "structure", "queue", "qmgr", "hop")

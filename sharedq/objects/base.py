@@ -84,4 +84,7 @@ def _one_line(model: type[ObjectDefinition], error: ValidationError) -> str:
         return first["msg"].removeprefix("Value error, ")
     name = str(first["loc"][0])
     keyword = next((each.keyword for each in attributes_of(model) if each.field == name), name)
-    return f"{keyword}({first['input']}): {first['msg'].removeprefix('Value error, ').lower()}"
+    text = first["msg"].removeprefix("Value error, ")
+    # Our own words, with a name in them, stay as they are; the library's begin a sentence.
+    text = text if text != first["msg"] else text[0].lower() + text[1:]
+    return f"{keyword}({first['input']}): {text}"

@@ -160,9 +160,7 @@ def test_an_agent_that_hangs_in_a_batch_is_replaced_and_what_it_did_is_kept_or_u
     assert stored(duo, "@QM2") + stored(duo, "APPL1") == len(sent)
 
 
-def test_a_mover_that_hangs_ends_the_process_that_it_is_in(
-    duo: TestGroup, manager: ManagerOfQM2, proxy: Proxy
-) -> None:
+def test_a_mover_that_hangs_ends_the_process_that_it_is_in(duo: TestGroup, manager: ManagerOfQM2, proxy: Proxy) -> None:
     duo.repository("QM2").alter_qmgr("QM2", {"igq": "DISABLED"})
     duo.define_private("QM1", "IN")
     hanging = manager.agent()

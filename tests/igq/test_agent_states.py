@@ -125,9 +125,7 @@ SEEN_AT_OPEN = ("wrong attributes",)
 
 
 @pytest.mark.parametrize("cause", CAUSES)
-def test_each_cause_leads_into_retry_and_its_repair_out_of_it(
-    group: TestGroup, work: AgentAtWork, cause: str
-) -> None:
+def test_each_cause_leads_into_retry_and_its_repair_out_of_it(group: TestGroup, work: AgentAtWork, cause: str) -> None:
     happen, repair, words = CAUSES[cause]
     if cause in SEEN_AT_OPEN:
         happen(group)

@@ -148,9 +148,7 @@ def test_nobody_can_speak_for_another_process(deaths: Deaths) -> None:
     assert deaths.get(timeout=60) == ("QM7.1.4", living.pid)
 
 
-def test_a_process_that_has_gone_before_it_is_heard_is_told(
-    deaths: Deaths, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_process_that_has_gone_before_it_is_heard_is_told(deaths: Deaths, monkeypatch: pytest.MonkeyPatch) -> None:
     def gone(_pid: int) -> int:
         raise ProcessLookupError
 
@@ -222,9 +220,7 @@ def known_processes(group: TestGroup) -> list[str]:
     return [name.decode() for name in group.group.command(keys.processes, "HKEYS", keys.processes)]
 
 
-def test_a_killed_programs_work_is_backed_out_at_once(
-    group: TestGroup, said: list[tuple[str, dict[str, Any]]]
-) -> None:
+def test_a_killed_programs_work_is_backed_out_at_once(group: TestGroup, said: list[tuple[str, dict[str, Any]]]) -> None:
     with group.connect() as connection:
         connection.put1("Q", b"1")
     program = Program(group.settings, "QM2")

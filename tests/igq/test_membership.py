@@ -87,9 +87,7 @@ def test_a_late_renewal_of_an_own_earlier_incarnation_refuses_nothing(empty: Gro
         if len(waiting.waited_s) == 1:
             assert first.renew((), look=False).is_held
 
-    second = Membership.join(
-        empty, "QM1", INFO, wait_while_the_last_renewal_arrives, own_incarnation=first.incarnation
-    )
+    second = Membership.join(empty, "QM1", INFO, wait_while_the_last_renewal_arrives, own_incarnation=first.incarnation)
     assert second.incarnation == 2
     assert len(waiting.waited_s) > 1
 

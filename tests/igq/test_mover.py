@@ -264,9 +264,7 @@ def test_a_queue_that_leads_to_nobody_here_is_left_to_its_own_programs(trio: Tes
     ("changes", "words"),
     [({"get": "DISABLED"}, "GET"), ({"usage": "NORMAL"}, "USAGE"), (None, "not defined|DELETED|UNKNOWN")],
 )
-def test_a_queue_that_cannot_be_used_is_trouble(
-    trio: TestGroup, changes: dict[str, object] | None, words: str
-) -> None:
+def test_a_queue_that_cannot_be_used_is_trouble(trio: TestGroup, changes: dict[str, object] | None, words: str) -> None:
     steps = Steps(trio)
     assert steps.deliver() == 0
     repository = trio.repository("QM1")

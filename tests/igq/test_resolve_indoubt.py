@@ -73,9 +73,7 @@ def test_the_status_counts_it_for_its_manager(in_doubt: TestGroup) -> None:
     assert read_status(in_doubt.settings).managers[0].in_doubt == 0
 
 
-@pytest.mark.parametrize(
-    ("action", "answer", "expected"), [("COMMIT", "CSQV414I", [XID]), ("BACKOUT", "CSQV415I", [])]
-)
+@pytest.mark.parametrize(("action", "answer", "expected"), [("COMMIT", "CSQV414I", [XID]), ("BACKOUT", "CSQV415I", [])])
 def test_an_operator_ends_it_by_its_nid(in_doubt: TestGroup, action: str, answer: str, expected: list[bytes]) -> None:
     nid = nid_of(in_doubt)
     prepare(in_doubt, b"stays")

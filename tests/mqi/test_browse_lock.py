@@ -227,6 +227,7 @@ SMALL = {"max_length": 0}
 NOBODY: dict[str, Any] = {"match": MQMD(correl_id=b"?" * 24), "match_options": MatchOption.MATCH_CORREL_ID}
 WRONG_NUMBER: dict[str, Any] = matching(seq=7)
 
+
 def disconnect(queue: Queue) -> MQRC:
     """MQDISC, which closes the handle."""
     QueueManagerConnection(queue.connection).disconnect()

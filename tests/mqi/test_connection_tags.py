@@ -35,9 +35,7 @@ def pair(group: TestGroup) -> TestGroup:
     return group
 
 
-def connect(
-    group: TestGroup, option: ConnectOption, process: Process, tag: bytes = TAG
-) -> QueueManagerConnection:
+def connect(group: TestGroup, option: ConnectOption, process: Process, tag: bytes = TAG) -> QueueManagerConnection:
     return group.connect(process.qmgr, process, tag=tag_argument(process.qmgr, tag, option))
 
 

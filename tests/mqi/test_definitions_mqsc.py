@@ -138,7 +138,10 @@ def test_display_queue_filters_by_type_disposition_structure_and_where(group: Te
     assert names("QL(A.*) CFSTRUCT(APPL1)") == ["A.S"]
     assert names("Q(A.*) WHERE(MAXDEPTH LT 10)") == ["A.P"]
     assert names("Q(A.*) WHERE(RQMNAME EQ QM2)") == ["A.R"]
-    assert "AMQ8147E" in failed(group, "DIS Q(NONE*)")
+    # That nothing fits a pattern or a filter is an answer; that a name is none's is an error.
+    for nothing in ("Q(NONE*)", "Q(A.P) WHERE(MAXDEPTH GT 10)", "Q(*) WHERE(CURDEPTH GT 0)"):
+        assert "CSQM297I: No QUEUE matches the request." in done(group, f"DIS {nothing}")
+    assert "AMQ8147E" in failed(group, "DIS Q(NONE)")
 
 
 def test_alter_and_display_qmgr(group: TestGroup) -> None:

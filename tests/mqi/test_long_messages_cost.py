@@ -120,9 +120,7 @@ def put_with_commit_of_gets(connection: QueueManagerConnection, queue: Queue, bo
         connection.commit()
 
 
-@pytest.mark.parametrize(
-    "put", [put_now, put_among_others, put_with_identifier, put_in_unit, put_with_commit_of_gets]
-)
+@pytest.mark.parametrize("put", [put_now, put_among_others, put_with_identifier, put_in_unit, put_with_commit_of_gets])
 def test_the_queue_knows_of_a_long_message_until_it_is_empty(
     group: TestGroup, put: Callable[[QueueManagerConnection, Queue, bytes], None]
 ) -> None:

@@ -67,9 +67,7 @@ def test_it_is_an_ordinary_get_of_the_unit_of_work_that_follows(
     assert units(group) == []
 
 
-def test_a_commit_removes_it_like_any_other(
-    group: TestGroup, connection: QueueManagerConnection, queue: Queue
-) -> None:
+def test_a_commit_removes_it_like_any_other(group: TestGroup, connection: QueueManagerConnection, queue: Queue) -> None:
     queue.get(MARKED)
     connection.commit()
     connection.backout()
@@ -111,9 +109,7 @@ def test_what_was_not_got_is_not_marked(group: TestGroup, connection: QueueManag
     assert on_queue(group, "Q") == [(b"2", 0), (b"3", 0)]
 
 
-def test_under_the_cursor_and_by_identifier(
-    group: TestGroup, connection: QueueManagerConnection, queue: Queue
-) -> None:
+def test_under_the_cursor_and_by_identifier(group: TestGroup, connection: QueueManagerConnection, queue: Queue) -> None:
     queue.put(b"4", MQMD(correl_id=b"C" * 24))
     assert queue.get(MARKED, match=MQMD(version=2, correl_id=b"C" * 24)).body == b"4"
     connection.backout()
@@ -200,9 +196,7 @@ def test_asynchronous_puts_beside_it(group: TestGroup, connection: QueueManagerC
     assert stored(group) == 2
 
 
-def test_a_commit_that_fails_undoes_it_too(
-    group: TestGroup, connection: QueueManagerConnection, queue: Queue
-) -> None:
+def test_a_commit_that_fails_undoes_it_too(group: TestGroup, connection: QueueManagerConnection, queue: Queue) -> None:
     group.define_shared("FULL", max_depth=1)
     full = connection.open("FULL", BOTH)
     full.put(b"x")

@@ -47,9 +47,7 @@ def dead(group: TestGroup) -> Queue:
 
 def letter(queue: Queue, name: str, reason: MQRC, body: bytes, **fields: Any) -> None:
     md = MQMD(format=b"MQSTR", persistence=1, priority=4, put_appl_name=b"payroll", put_appl_type=6, **fields)
-    as_dead = dead_letter(
-        Transmitted(md, body, name.encode(), b"QM1"), reason, b"IGQ agent", b"20261122", b"03153099"
-    )
+    as_dead = dead_letter(Transmitted(md, body, name.encode(), b"QM1"), reason, b"IGQ agent", b"20261122", b"03153099")
     queue.put(as_dead[1], as_dead[0], options=PutOption.SET_ALL_CONTEXT)
 
 

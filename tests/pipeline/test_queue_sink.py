@@ -81,9 +81,7 @@ def in_doubt(where: TestGroup) -> int:
 
 
 def test_columns_override_the_descriptor_and_nulls_leave_it() -> None:
-    schema = schema_of(
-        data="string", priority="integer", correl_id="binary", format="string", msg_seq_number="long"
-    )
+    schema = schema_of(data="string", priority="integer", correl_id="binary", format="string", msg_seq_number="long")
     values = {
         "data": ["zwölf", "2"],
         "priority": [7, None],

@@ -100,9 +100,7 @@ EVERYTHING = [b"%d" % number for number in range(9)] + [b"m0", b"m1", b"m2"]
 # -- the driver's calls, in Spark's order, cut off where a driver can die ----------------------------------------------
 
 
-def test_batches_follow_each_other_and_end_with_nothing_left(
-    group: TestGroup, orders: Queue, drivers: Drivers
-) -> None:
+def test_batches_follow_each_other_and_end_with_nothing_left(group: TestGroup, orders: Queue, drivers: Drivers) -> None:
     reader = drivers.start()
     at, seen = reader.initialOffset(), list[bytes]()
     for _ in range(3):

@@ -242,9 +242,7 @@ class Protocol:
             yield "structure/release", released, _next_structure(mine, "look", "finish")
 
     def _claimed(self, world: World, who: str) -> World:
-        world = world._replace(
-            lease=TAKEN, claimant=who, is_fenced=self._rules.recoverer_shuts_out_before_it_looks
-        )
+        world = world._replace(lease=TAKEN, claimant=who, is_fenced=self._rules.recoverer_shuts_out_before_it_looks)
         if world.tag == "V" and not self._rules.tag_waits_for_the_last_step:
             world = world._replace(tag="")
         return world
@@ -315,9 +313,7 @@ def _recorded(world: World, structure: int, kind: str, message: str) -> World:
 
 def _appeared(world: World, structure: int, message: str) -> World:
     there = tuple(sorted((*world.available[structure], message), key=POSITIONS.__getitem__))
-    return world._replace(
-        available=replaced(world.available, structure, there), appeared=(*world.appeared, message)
-    )
+    return world._replace(available=replaced(world.available, structure, there), appeared=(*world.appeared, message))
 
 
 def _delivered(world: World, structure: int) -> World:

@@ -24,9 +24,7 @@ VARIANTS = (
         SPANNING,
         Rules(effect_and_record_change_together=False),
     ),
-    Variant(
-        "scripts do not look their caller up", "2. Fencing", SPANNING, Rules(scripts_look_their_caller_up=False)
-    ),
+    Variant("scripts do not look their caller up", "2. Fencing", SPANNING, Rules(scripts_look_their_caller_up=False)),
     Variant(
         "entering a structure is not checked again",
         "2. Fencing",
@@ -53,9 +51,7 @@ VARIANTS = (
         Rules(large_unit_remembers_its_decision=False),
     ),
     Variant("a unit of work ends in one call", "4. Bounded scripts", LARGE, Rules(work_is_done_in_chunks=False)),
-    Variant(
-        "what comes back goes to the end", "5. Position", SPANNING, Rules(backout_returns_to_the_place=False)
-    ),
+    Variant("what comes back goes to the end", "5. Position", SPANNING, Rules(backout_returns_to_the_place=False)),
     Variant(
         "the claim frees the tag",
         "6. Sequence under failure",
@@ -72,9 +68,7 @@ VARIANTS = (
     Variant(
         "an effect and its record are two scripts", "8. Once", SPANNING, Rules(effect_and_record_change_together=False)
     ),
-    Variant(
-        "a lost reply is told as a failure", "9. Three outcomes", SPANNING, Rules(lost_reply_is_unknown=False)
-    ),
+    Variant("a lost reply is told as a failure", "9. Three outcomes", SPANNING, Rules(lost_reply_is_unknown=False)),
     Variant(
         "a call whose reply is lost is sent again", "9. Three outcomes", SPANNING, Rules(calls_are_sent_once=False)
     ),

@@ -22,9 +22,7 @@ MANAGERS = ("EWR", "JFK", "LGA")
 
 @pytest.fixture(scope="module")
 def services() -> dict[str, dict[str, Any]]:
-    loaded: dict[str, dict[str, dict[str, Any]]] = yaml.safe_load(
-        (ROOT / "docker-compose.yml").read_text("utf-8")
-    )
+    loaded: dict[str, dict[str, dict[str, Any]]] = yaml.safe_load((ROOT / "docker-compose.yml").read_text("utf-8"))
     return loaded["services"]
 
 
@@ -43,9 +41,7 @@ def test_redis_syncs_every_write_and_drops_no_key(services: dict[str, dict[str, 
 
 
 def test_everything_of_ours_is_one_image_built_here(services: dict[str, dict[str, Any]]) -> None:
-    assert {(service["image"], service["build"]) for service in ours(services).values()} == {
-        ("igq:0.1.0", ".")
-    }
+    assert {(service["image"], service["build"]) for service in ours(services).values()} == {("igq:0.1.0", ".")}
 
 
 @pytest.mark.parametrize("name", MANAGERS)
@@ -93,9 +89,7 @@ def test_healthcheck_of_a_manager_reads_the_groups_status(
     kind, command = services["EWR"]["healthcheck"]["test"]
     assert kind == "CMD-SHELL"
     igq = tmp_path / "igq"
-    igq.write_text(
-        f"#!/bin/sh\n[ \"$*\" = 'status --json' ] && echo '{json.dumps({'managers': managers})}'\n", "utf-8"
-    )
+    igq.write_text(f"#!/bin/sh\n[ \"$*\" = 'status --json' ] && echo '{json.dumps({'managers': managers})}'\n", "utf-8")
     igq.chmod(0o755)
 
     # docker compose would take a single $ for a variable of its own.
@@ -111,9 +105,7 @@ def test_healthcheck_of_a_manager_reads_the_groups_status(
 
 def test_image_copies_what_is_there_and_every_package(services: dict[str, dict[str, Any]]) -> None:
     dockerfile = (ROOT / "Dockerfile").read_text("utf-8")
-    copied = {
-        word for line in re.findall(r"^COPY (.*)$", dockerfile, re.MULTILINE) for word in line.split()[:-1]
-    }
+    copied = {word for line in re.findall(r"^COPY (.*)$", dockerfile, re.MULTILINE) for word in line.split()[:-1]}
 
     assert {
         "requirements.lock",

@@ -13,9 +13,7 @@ NAMED = re.findall(r"`([\w/]+\.py)::(\w+)`", TEXT)
 def test_every_test_that_it_names_is_there() -> None:
     assert len(NAMED) > 40
     missing = [
-        f"{path}::{name}"
-        for path, name in NAMED
-        if f"def {name}(" not in (ROOT / "tests" / path).read_text("utf-8")
+        f"{path}::{name}" for path, name in NAMED if f"def {name}(" not in (ROOT / "tests" / path).read_text("utf-8")
     ]
     assert missing == []
 

@@ -17,9 +17,7 @@ NOT_LISTED = ("NONE", "BROWSE_HANDLE", "BROWSE_CO_OP")
 def test_every_test_that_it_names_is_there() -> None:
     assert len(NAMED) > 50
     missing = [
-        f"{path}::{name}"
-        for path, name in NAMED
-        if f"def {name}(" not in (ROOT / "tests" / path).read_text("utf-8")
+        f"{path}::{name}" for path, name in NAMED if f"def {name}(" not in (ROOT / "tests" / path).read_text("utf-8")
     ]
     assert missing == []
 

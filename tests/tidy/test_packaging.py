@@ -61,9 +61,7 @@ def test_lock_holds_what_the_project_asks_for(project: dict[str, Any]) -> None:
 
 def test_package_holds_its_scripts_and_samples() -> None:
     """As setuptools sees it: files that no pattern names would be missing in an installed package."""
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"][
-        "package-data"
-    ]
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]["package-data"]
 
     for package, suffixes in {"sharedq": [".lua"], "config": [".toml", ".mqsc"]}.items():
         named = {path for pattern in settings[package] for path in (ROOT / package).glob(pattern)}
@@ -81,9 +79,7 @@ def test_a_python_that_is_too_old_is_told_in_one_line(tmp_path: Path) -> None:
     for name in ("Makefile", "requirements.lock", "pyproject.toml"):
         (copy / name).write_text((ROOT / name).read_text("utf-8"), "utf-8")
 
-    done = subprocess.run(
-        ["make", "setup", f"PYTHON={old}"], cwd=copy, check=False, capture_output=True, text=True
-    )
+    done = subprocess.run(["make", "setup", f"PYTHON={old}"], cwd=copy, check=False, capture_output=True, text=True)
 
     assert done.returncode != 0
     assert f"igq needs Python 3.11 or later: none found as '{old}'" in done.stderr

@@ -106,9 +106,7 @@ def test_other_group_names_are_refused_with_what_is_allowed(tmp_path: Path, name
         ("default_structure", "appl1", "1 to 12 of A-Z 0-9, the first a letter"),
     ],
 )
-def test_error_names_setting_value_and_what_is_allowed(
-    tmp_path: Path, name: str, value: str, allowed: str
-) -> None:
+def test_error_names_setting_value_and_what_is_allowed(tmp_path: Path, name: str, value: str, allowed: str) -> None:
     variable = f"IGQ_{name.upper()}"
 
     assert error_of({"HOME": str(tmp_path), variable: value}) == f"{variable}={value}: allowed: {allowed}"
@@ -127,9 +125,7 @@ def test_wrong_line_in_the_file_is_found_where_the_environment_covers_it(tmp_pat
 def test_unknown_setting_is_refused_with_the_nearest_known_one(tmp_path: Path) -> None:
     text = error_of(toml(tmp_path, "lease_millis = 2000"))
 
-    assert text.endswith(
-        "lease_millis in " + str(tmp_path / "igq.toml") + ": unknown setting; did you mean lease_ms?"
-    )
+    assert text.endswith("lease_millis in " + str(tmp_path / "igq.toml") + ": unknown setting; did you mean lease_ms?")
 
 
 @pytest.mark.parametrize("word", ["retry", "interval", "short", "long", "batch"])
@@ -150,9 +146,7 @@ def test_file_that_cannot_be_read_is_told_with_the_reason(tmp_path: Path) -> Non
     binary = tmp_path / "binary.toml"
     binary.write_bytes(b"\xff\xfe\x00")
 
-    assert error_of({"IGQ_CONFIG": str(missing)}).startswith(
-        f"IGQ_CONFIG={missing}: cannot be read: No such file"
-    )
+    assert error_of({"IGQ_CONFIG": str(missing)}).startswith(f"IGQ_CONFIG={missing}: cannot be read: No such file")
     assert "it is not UTF-8 text" in error_of({"IGQ_CONFIG": str(binary)})
 
 

@@ -191,9 +191,7 @@ def test_put_time_is_rendered_in_utc_to_the_hundredth() -> None:
     for step_ms, expected in ((0, (b"20121231", b"23595999")), (10, (b"20130101", b"00000000"))):
         moment = start + timedelta(milliseconds=step_ms)
         put_time_ms = round(moment.timestamp() * 1000)
-        md = decode_descriptor(
-            encode_record(MQMD(priority=0, persistence=0), b"", b"EWR", put_time_ms), 1, 1, NOW_MS
-        )
+        md = decode_descriptor(encode_record(MQMD(priority=0, persistence=0), b"", b"EWR", put_time_ms), 1, 1, NOW_MS)
         assert (md.put_date, md.put_time) == expected
 
 

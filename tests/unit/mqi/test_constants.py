@@ -269,9 +269,7 @@ CHARACTER_SELECTORS = {
     ],
     ids=lambda value: value.__name__ if isinstance(value, type) else "",
 )
-def test_members_have_the_numbers_that_ibm_gives_them(
-    names: type[GetOption | MQRC], numbers: dict[str, int]
-) -> None:
+def test_members_have_the_numbers_that_ibm_gives_them(names: type[GetOption | MQRC], numbers: dict[str, int]) -> None:
     assert {name: int(names[name]) for name in numbers} == numbers
 
 

@@ -54,9 +54,7 @@ NOT_VALID_WITH = {
     # Unlocking goes only with what it implies: GMNWT and GMNSYP.
     "GMUNLK": " ".join(sorted(RPG.keys() - {"GMUNLK", "GMNWT", "GMNSYP"})),
 }
-REFUSED = {
-    frozenset((option, other)) for option, others in NOT_VALID_WITH.items() for other in others.split()
-}
+REFUSED = {frozenset((option, other)) for option, others in NOT_VALID_WITH.items() for other in others.split()}
 #: Not in the text; IBM's reference has them with browsing only.
 MARKS = (
     GetOption.MARK_BROWSE_HANDLE,
@@ -97,9 +95,7 @@ def test_get_refuses_exactly_the_combinations_that_the_text_refuses() -> None:
     wrong = []
     for bits in product(*((0, int(option)) for option in RPG.values() if option)):
         options = sum(bits)
-        is_refused = any(options & pair == pair for pair in pairs) or (
-            options & lock and not options & browses
-        )
+        is_refused = any(options & pair == pair for pair in pairs) or (options & lock and not options & browses)
         if bool(check_get_options.__wrapped__(options, 3)) != bool(is_refused):
             wrong.append(GetOption(options))
     assert wrong == []
