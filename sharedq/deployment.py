@@ -16,7 +16,7 @@ from redis.backoff import NoBackoff
 from redis.connection import AbstractConnection, Connection, SSLConnection, UnixDomainSocketConnection, parse_url
 from redis.crc import key_slot
 from redis.retry import Retry
-from redis.sentinel import Sentinel
+from redis.sentinel import MasterNotFoundError, Sentinel
 
 #: Seconds to wait for a connection. Calls have no time limit of their own: a lease bounds them.
 CONNECT_TIMEOUT_S = 5.0
@@ -130,7 +130,12 @@ class Deployment:
                 sentinel = Sentinel(
                     [(e.host, e.port) for e in self._url.endpoints], socket_timeout=1.0, **self._tls_options()
                 )
-                host, port = sentinel.discover_master(self._url.service)
+                try:
+                    host, port = sentinel.discover_master(self._url.service)
+                except MasterNotFoundError:
+                    # The library's words show all of its objects.
+                    asked = ", ".join(f"{each.host}:{each.port}" for each in self._url.endpoints)
+                    raise MasterNotFoundError(f"no Sentinel of {asked} knows a primary {self._url.service}") from None
                 self._sentinel_master = Endpoint(host=str(host), port=int(port))
             return self._sentinel_master
 

@@ -79,11 +79,12 @@ def open_queue(connection: Connection, od: MQOD, options: OpenOption | int, *, o
 
 def _check_names(name: str, qmgr_name: str) -> None:
     """Refuse names that no object can have: those of another manager's queues are looked up nowhere here."""
-    for each in filter(None, (name, qmgr_name)):
+    for each, reason in ((name, MQRC.UNKNOWN_OBJECT_NAME), (qmgr_name, MQRC.UNKNOWN_OBJECT_Q_MGR)):
         try:
-            check_object_name(each)
+            if each:
+                check_object_name(each)
         except ValueError as error:
-            raise error_for(MQRC.OBJECT_NAME_ERROR, "MQOPEN", "", str(error)) from error
+            raise error_for(reason, "MQOPEN", "", str(error)) from error
 
 
 def open_qmgr(connection: Connection, od: MQOD, options: OpenOption | int) -> QMgrHandle:

@@ -16,6 +16,10 @@ FAILED, INTERRUPTED = 1, 130
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; returns its exit status. Results go to standard output, the rest to standard error."""
+    if sys.stdout is None:
+        # Closed by who started us. What is got would be gone, and nobody would have seen it.
+        os.write(2, b"igq: standard output is closed\n") if sys.stderr is not None else None
+        return FAILED
     try:
         result = build_app()(args=arguments, standalone_mode=False, prog_name="igq")
         return result if isinstance(result, int) else 0

@@ -169,11 +169,13 @@ def _batches(messages: list[str] | None) -> Iterator[list[bytes]]:
     if messages:
         yield [message.encode("utf-8", "surrogateescape") for message in messages]
         return
-    source, rest = cast(BufferedReader, sys.stdin.buffer), b""
-    # read1 returns what is there, and waits only when nothing is.
+    source, pieces = cast(BufferedReader, sys.stdin.buffer), list[bytes]()
+    # read1 returns what is there, and waits only when nothing is. A long line comes in many pieces.
     while chunk := source.read1(_CHUNK_BYTES):
-        *lines, rest = (rest + chunk).split(b"\n")
+        first, *lines = chunk.split(b"\n")
+        pieces.append(first)
         if lines:
-            yield [line.removesuffix(b"\r") for line in lines]
-    if rest:
+            complete, pieces = [b"".join(pieces), *lines[:-1]], [lines[-1]]
+            yield [line.removesuffix(b"\r") for line in complete]
+    if rest := b"".join(pieces):
         yield [rest.removesuffix(b"\r")]

@@ -35,6 +35,7 @@ GROUP_DETAILS = "CSQ9022I: Queue-sharing group {}."
 _FAILURES = {
     MQRC.UNKNOWN_OBJECT_NAME: "AMQ8147E: {} was not found",
     MQRC.CF_STRUC_ERROR: "AMQ8147E: {} cannot be used",
+    MQRC.CF_STRUC_FAILED: "AMQ8147E: {} cannot be used",
     MQRC.OBJECT_ALREADY_EXISTS: "AMQ8150E: {} exists already",
     MQRC.OBJECT_NOT_UNIQUE: "AMQ8150E: {} exists already, in another disposition",
     MQRC.Q_TYPE_ERROR: "AMQ8151E: {} is of another type",

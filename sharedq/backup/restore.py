@@ -19,7 +19,9 @@ from sharedq.in_doubt import prepared_units
 from sharedq.link import Argument
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
+from sharedq.objects.directory import Directory
 from sharedq.objects.local_queues import LocalQueues
+from sharedq.objects.lost import has_lost_all
 
 _BATCH_MESSAGES, _BATCH_BYTES = 100, 1 << 20
 #: More message numbers than any structure gives between two backups.
@@ -77,8 +79,7 @@ def purge(group: Group, structure: str) -> Recovered:
 
 def is_lost(group: Group, structure: str) -> bool:
     """Whether queues are defined in the structure, and it has none of them."""
-    names = queues_of(group, structure)
-    return bool(names) and not LocalQueues(group, None, "").read(structure, names)
+    return has_lost_all(Directory(group), LocalQueues(group, None, ""), structure)
 
 
 def _refuse_unless_lost(group: Group, structure: str) -> None:
@@ -94,14 +95,14 @@ def _refuse_because_it_is_there(structure: str) -> NoReturn:
 
 def _empty(group: Group, structure: str) -> Recovered:
     queues = LocalQueues(group, None, "")
-    names = queues_of(group, structure)
-    for name, stored in queues.read(structure, names).items():
+    there = queues.read(structure, queues_of(group, structure))
+    for name, stored in there.items():
         if stored.state.handles or stored.state.uncommitted:
             reason = MQRC.OBJECT_IN_USE if stored.state.handles else MQRC.Q_NOT_EMPTY
             raise error_for(reason, "", name, f"{name} is open, or has uncommitted messages")
-    for name in names:
+    for name in there:
         queues.remove(structure, name, "clear")
-    return Recovered("", 0, len(names), 0, ())
+    return Recovered("", 0, len(there), 0, ())
 
 
 class _Recovery:

@@ -26,6 +26,7 @@ from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
 from sharedq.objects.directory import Directory
 from sharedq.objects.local_queues import LocalQueues
+from sharedq.objects.lost import lost_queues, shared_queues
 from sharedq.objects.managers import CFStruct
 from sharedq.objects.structures import Structures
 
@@ -63,6 +64,7 @@ def backup(group: Group, structure: str) -> Taken:
     path = backup_path(group.settings, structure)
     try:
         with exclusively(path, structure):
+            _refuse_what_is_lost(group, structure)
             about = {"group": group.name, "structure": structure, "begun": datetime.now(UTC).isoformat()}
             writer = BackupWriter(path, about)
             try:
@@ -106,13 +108,14 @@ def exclusively(path: Path, structure: str) -> Iterator[None]:
 
 def queues_of(group: Group, structure: str) -> list[str]:
     """Names of the shared queues that the directory has in a structure."""
-    return sorted(
-        {
-            entry.name
-            for entry in Directory(group).scan()
-            if entry.scope == "S" and entry.is_in_structure and entry.structure == structure
-        }
-    )
+    return shared_queues(Directory(group), structure)
+
+
+def _refuse_what_is_lost(group: Group, structure: str) -> None:
+    """A backup of it would take the place of the one that it can be recovered from."""
+    lost = lost_queues(Directory(group), LocalQueues(group, None, ""), structure)
+    if lost:
+        raise not_recoverable(structure, f"queue {lost[0]} is lost: RECOVER CFSTRUCT first, or DELETE it")
 
 
 class _Backup:

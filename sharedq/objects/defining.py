@@ -14,6 +14,7 @@ from sharedq.objects.definitions import AnyQueue, Definition, QueueLocal, QueueM
 from sharedq.objects.deleting import drop_closed_parts
 from sharedq.objects.directory import Entry, Mode
 from sharedq.objects.finding import Finder
+from sharedq.objects.lost import has_lost_all
 
 _D = TypeVar("_D", bound=Definition)
 
@@ -110,12 +111,21 @@ def _define_partitioned(finder: Finder, entry: Entry, known: Entry | None, mode:
             finder.queues.wake_waiters(structure, entry.name)
 
 
+def _refuse_where_lost(finder: Finder, entry: Entry) -> None:
+    """A new queue would make a structure that has lost its queues look as if it were whole."""
+    if not finder.queues.has_begun(entry.structure) and has_lost_all(finder.directory, finder.queues, entry.structure):
+        detail = f"{entry.structure} has lost its queues: RECOVER CFSTRUCT brings them back"
+        raise error_for(MQRC.CF_STRUC_FAILED, "", entry.name, detail)
+
+
 def _define_local(finder: Finder, entry: Entry, queue: QueueLocal, mode: Mode, *, was_there: bool) -> None:
     """First the structure, then the directory."""
     if mode == "replace":
         stored = finder.queues.read(entry.structure, [queue.name]).get(queue.name)
         if stored is not None:
             queue = _keep_creation(queue, stored.definition)
+    if not was_there and entry.scope == "S":
+        _refuse_where_lost(finder, entry)
     try:
         is_created = finder.queues.define(entry.structure, queue, replace=mode == "replace")
     except MQIError as error:

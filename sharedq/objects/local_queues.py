@@ -66,6 +66,11 @@ class LocalQueues:
         #: Named in the journal as who cleared a queue.
         self._author = caller or f"{qmgr or group.name}.0.0.0"
 
+    def has_begun(self, structure: str) -> bool:
+        """Whether anything was ever defined in the structure, and it has not lost that."""
+        key = self._group.structure(structure).sequence
+        return bool(self._group.command(key, "EXISTS", key))
+
     def define(self, structure: str, queue: QueueLocal, *, replace: bool) -> bool:
         """Create the queue, or replace its definition; whether it was created.
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from igq.cli.messages import printable
-from tests.cli.conftest import Shell
+from tests.cli.conftest import ROOT, Shell
 
 
 def define(group: Shell, qmgr: str, *commands: str) -> None:
@@ -138,7 +140,7 @@ def test_mqsc_tells_by_its_exit_status_what_became_of_the_commands(group: Shell,
         (("put", "QM1", "NO.SUCH.Q", "x"), "MQRC_UNKNOWN_OBJECT_NAME (2085)"),
         (("put", "QM1", "Q", "--qmgr", "NOBODY", "x"), "MQRC_UNKNOWN_REMOTE_Q_MGR (2087)"),
         (("put", "QM1", "", "x", "--qmgr", "QM2"), "MQRC_REMOTE_Q_NAME_ERROR (2184)"),
-        (("put", "QM1", "X" * 60, "x", "--qmgr", "QM2"), "MQRC_OBJECT_NAME_ERROR (2152)"),
+        (("put", "QM1", "X" * 60, "x", "--qmgr", "QM2"), "MQRC_UNKNOWN_OBJECT_NAME (2085)"),
         (("get", "QM1", "NO.SUCH.Q"), "MQRC_UNKNOWN_OBJECT_NAME (2085)"),
         (("browse", "QM2", "NO.SUCH.Q"), "MQRC_UNKNOWN_OBJECT_NAME (2085)"),
         (("qmgr", "stop", "NOBODY"), "there is no queue manager NOBODY"),
@@ -155,3 +157,28 @@ def test_an_error_is_one_line_on_standard_error(group: Shell, arguments: tuple[s
     assert words in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert done.stdout == ""
+
+
+def test_where_standard_output_is_closed_nothing_is_got(group: Shell) -> None:
+    define(group, "QM1", "DEFINE QLOCAL(CLOSED.Q)")
+    group.out("put", "QM1", "CLOSED.Q", "kept")
+    command = [sys.executable, "-m", "igq", "get", "QM1", "CLOSED.Q"]
+    closed = subprocess.run(
+        ["/bin/sh", "-c", '"$@" >&-', "sh", *command],
+        cwd=ROOT,
+        env=group.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (closed.returncode, closed.stderr) == (1, "igq: standard output is closed\n")
+    assert group.out("get", "QM1", "CLOSED.Q") == "kept\n"
+
+
+def test_a_line_longer_than_what_a_pipe_holds_is_one_message(group: Shell) -> None:
+    long = "x" * 3_000_000
+    define(group, "QM1", "DEFINE QLOCAL(LONG.Q)")
+    group.out("put", "QM1", "LONG.Q", text=f"first\n{long}\n\nlast")
+
+    assert group.out("get", "QM1", "LONG.Q") == f"first\n{long}\n\nlast\n"

@@ -155,6 +155,22 @@ def test_purge_empties_what_is_there_and_what_is_lost(filled: TestGroup) -> None
     assert content(filled) == empty
 
 
+def test_what_is_lost_is_not_backed_up_over_the_backup_that_would_recover_it(filled: TestGroup) -> None:
+    expected = content(filled)
+    backup(filled.group, "APPL1")
+    lose(filled)
+
+    assert "is lost: RECOVER CFSTRUCT" in refused(lambda: backup(filled.group, "APPL1"))
+    with pytest.raises(MQIError) as caught:
+        filled.define_shared("NEW")
+    assert caught.value.reason == MQRC.CF_STRUC_FAILED
+
+    assert is_lost(filled.group, "APPL1")
+    recover(filled.group, "APPL1")
+    assert content(filled) == expected
+    filled.define_shared("NEW")
+
+
 def test_purge_spares_queues_in_use(filled: TestGroup) -> None:
     expected = content(filled)
     with filled.connect().open("PRIO", BOTH), pytest.raises(MQIError) as caught:
