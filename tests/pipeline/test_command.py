@@ -10,6 +10,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from pipeline import plots
+from pipeline.__main__ import main
 from pipeline.cli import app
 from pipeline.jobs.recovery_timeline import recoveries
 from pipeline.jobs.series import Series
@@ -99,6 +100,21 @@ def test_help_teaches_the_job_and_its_exit_status() -> None:
     assert shown.exit_code == 0
     assert "Exit status: 0" in " ".join(shown.stdout.split())
     assert all(option in shown.stdout for option in ("--run", "--group", "--url", "--master", "--output", "--from"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["nope"], "No such command 'nope' (see igq pipeline --help)"),
+        (["flow", "--rows", "0"], "igq pipeline flow --help"),
+    ],
+)
+def test_wrong_arguments_are_one_line_and_status_2(
+    arguments: list[str], why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err.count("\n"), why in shown.err) == ("", 1, True)
 
 
 @pytest.mark.parametrize(
