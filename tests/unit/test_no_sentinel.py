@@ -1,0 +1,15 @@
+"""A Sentinel that cannot be asked: told in one short line, with where it was looked for."""
+
+from __future__ import annotations
+
+import pytest
+from redis.exceptions import ConnectionError as NoConnection
+
+from sharedq.deployment import Deployment
+
+
+def test_the_error_names_the_sentinels_and_the_service_and_shows_no_objects() -> None:
+    with pytest.raises(NoConnection) as caught:
+        Deployment("redis+sentinel://127.0.0.1:1/svc").locate("{QSG1:CSQ_ADMIN}:members")
+
+    assert str(caught.value) == "no Sentinel of 127.0.0.1:1 knows a primary svc"
