@@ -144,6 +144,15 @@ class Connection:
                 raise error_for(MQRC.CONNECTION_BROKEN, "", self.qmgr_name, "this connection was fenced by a recoverer")
         return replies
 
+    def block(self, wake_key: str, timeout_s: float) -> bytes | None:
+        """Wait for a wake-up; what came with it, or None where *timeout_s* passed (see ``Link.block``)."""
+        self.check()
+        try:
+            return self._link.block(wake_key, timeout_s)
+        except BaseException:
+            self._break_off_with_link()
+            raise
+
     def block_then_call(
         self, wake_key: str, timeout_s: float, name: str, keys: Sequence[str], args: Sequence[Argument]
     ) -> tuple[bool, Reply]:

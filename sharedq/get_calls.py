@@ -24,6 +24,10 @@ _QUEUE, _AVAILABLE = 2, 3
 _NAME, _VERSION, _COUNT, _UNIT, _LENGTH = 1, 2, 3, 4, 6
 #: Where structure/get has the waiter among its arguments, and what stands there where it ends a unit of work first.
 _WAITER, _COMMIT_FIRST = 9, b"+"
+#: How a get of any message waits: it looks when it is woken; or it is handed the message and looks for none.
+_ANY, _ANY_HANDED = b"A", b"A!"
+#: Longer records are not handed over; see structure/get.
+_HANDED_MAX = 10240
 #: Letters of structure/get_grouped.
 _MARKING = (
     (int(GetOption.MARK_BROWSE_HANDLE), "h"),
@@ -52,6 +56,8 @@ def get_call(
     if handle.has_members or handle.may_hold_lock or handle.may_meet_marks or selection.is_grouped or is_marked:
         how = "s" if is_marked else str(mode)
         return grouped_call(connection, handle, selection, options, count, max_length, waiter, unit_id, how, 0, horizon)
+    if waiter == _ANY and count == 1 and not mode and max_length >= _HANDED_MAX:
+        waiter = _ANY_HANDED
     return (
         "structure/get",
         handle.get_keys or _get_keys(handle, token),
@@ -70,6 +76,20 @@ def get_call(
             *(() if selection is ANY else selection.arguments),
         ),
     )
+
+
+def is_handed(get: ScriptCall) -> bool:
+    """Whether the get waits to be handed its message, where the call *get* has found none."""
+    name, _, args = get
+    return name == "structure/get" and args[_WAITER] == _ANY_HANDED
+
+
+def handed_reply(handed: bytes) -> Reply | None:
+    """What structure/get would have answered, from what came with the wake-up; None where that was only a wake-up."""
+    head, is_message, record = handed.partition(b"\n")
+    if not is_message:
+        return None
+    return [0, len(record) - int.from_bytes(record[3:5], "big"), head.partition(b" ")[0], [record]]
 
 
 def with_commit(get: ScriptCall, structure: StructureKeys, unit: UnitOfWork) -> ScriptCall:

@@ -26,7 +26,7 @@ HELD_IDS = 1_000
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _POSITION = re.compile(r"\d{1,18}(-\d{1,20})?")
-_EVENTS = frozenset({"put", "get", "commit", "backout", "transfer", "expire", "clear"})
+_EVENTS = frozenset({"put", "get", "commit", "backout", "transfer", "expire", "clear", "return"})
 
 
 class JournalError(Exception):

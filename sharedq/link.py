@@ -130,6 +130,15 @@ class Link:
                 return [self._as_answer(reply) if len(calls) > 1 else self._checked(reply) for reply in replies]
         return replies
 
+    def block(self, wake_key: str, timeout_s: float) -> bytes | None:
+        """Wait until something is pushed to *wake_key*, and take it; None where *timeout_s* passed or a slot moved."""
+        (woken,) = self._send(wake_key, _pack("BLPOP", wake_key, timeout_s), 1)
+        if isinstance(woken, _UNDONE):
+            # A slot that moves away wakes who is blocked on it; the next call follows it to its new node.
+            return None
+        woken = self._checked(woken)
+        return None if woken is None else bytes(woken[1])
+
     def block_then_call(
         self, wake_key: str, timeout_s: float, name: str, keys: Sequence[str], args: Sequence[Argument]
     ) -> tuple[bool, Reply]:

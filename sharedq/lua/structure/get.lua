@@ -37,7 +37,7 @@ ARGV
   12 ended_id, 13 expected   the unit of work to end, and how many operations must be there, all of them gets
   14.. names of the queues it got from, in the order of their keys
 REPLY       { 0 | 2079 | 2080, length of the first body, ids, [records] } | { 1, version, definition } stale
-            | { 2, "" } look again: only expired messages were found
+            | { 2, "" } look again: only expired messages were found, or what it was handed is back
             | { 3 } members of groups are there, { 4 } marked messages: structure/get_grouped knows of them | { reason }
 REASONS     2009 CONNECTION_BROKEN | 2052 Q_DELETED | 2033 NO_MSG_AVAILABLE | 2034 NO_MSG_UNDER_CURSOR
             | 2219 CALL_IN_PROGRESS | 2003 BACKED_OUT ("=" and "+" only: nothing was applied) | 2079 TRUNCATED_MSG_ACCEPTED | 2080 TRUNCATED_MSG_FAILED
@@ -54,6 +54,9 @@ local LONG = 10240
 local waiting, state = redis.call("HGET", own, owner), redis.call("HMGET", KEYS[3], "ver", "gm", "mk", "lg")
 local version, may_be_long = state[1], state[4]
 if not waiting then return { MQRC.CONNECTION_BROKEN } end
+-- It was handed a message, and has it by now, or else its wait ended before that arrived.
+local is_handed = string.byte(waiting) == 72
+if is_handed and redis.call("EXISTS", KEYS[9]) == 0 then waiting, is_handed = "", false end
 -- Sent in one write behind a commit, which failed or has chunks left: its unit of work is still there.
 local is_any = not ARGV[12]
 if ARGV[10] == "=" and redis.call("EXISTS", unit) == 1 then return { MQRC.BACKED_OUT } end
@@ -79,7 +82,7 @@ if ARGV[10] == "+" then
             "e", "commit", "o", owner, "u", ARGV[12], "n", count, "r", "")
     end
 end
-if version == ARGV[3] and ((state[2] or "0") ~= "0" or state[3]) then return { state[3] and MARKED or GROUPED } end
+if not is_handed and version == ARGV[3] and ((state[2] or "0") ~= "0" or state[3]) then return { state[3] and MARKED or GROUPED } end
 
 -- How many to take: no more bodies are read than are returned.
 local wanted = ARGV[4]
@@ -158,6 +161,12 @@ local truncate, bytes_max = ARGV[8] == "1", tonumber(ARGV[9])
 local selection = { id = "", number = "", prefix = "", msgid = "", correl = "" }
 if not is_any then
     selection = { id = ARGV[12], number = ARGV[13], prefix = ARGV[14], msgid = ARGV[15], correl = ARGV[16] }
+end
+if is_handed then
+    if waiting ~= "H" .. queue.name then return { MQRC.CALL_IN_PROGRESS } end
+    queue.hand = { messages = messages, journal = KEYS[10], journal_max = ARGV[11] }
+    redis.call("HSET", own, owner, take_back(queue, owner, KEYS[9]) and "K" .. queue.name or "")
+    return { LOOK_AGAIN, "" }
 end
 -- Who was woken owes the queue a look, and stays noted until it has looked: its recovery passes the wake-up on.
 if version and version ~= ARGV[3] then return { STALE, version, redis.call("HGET", queue.q, "def") } end
