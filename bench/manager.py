@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from sharedq.group import Group
 from tests.support.members import TestGroup
@@ -18,9 +19,17 @@ from tests.support.members import TestGroup
 START_TIMEOUT_S = 60.0
 
 
+@dataclass(frozen=True, slots=True)
+class Running:
+    """Process ids of a manager and of its agent."""
+
+    pid: int
+    agent_pid: int
+
+
 @contextlib.contextmanager
-def running_manager(group: TestGroup, name: str) -> Iterator[int]:
-    """Start the manager *name* of *group*; gives the process id of its agent, and stops both in the end."""
+def running_manager(group: TestGroup, name: str) -> Iterator[Running]:
+    """Start the manager *name* of *group*, and stop it in the end."""
     settings = group.settings
     environment = os.environ | {
         "IGQ_GROUP": settings.group,
@@ -33,7 +42,7 @@ def running_manager(group: TestGroup, name: str) -> Iterator[int]:
         [sys.executable, "-m", "igq", "qmgr", "start", name], env=environment, stdout=subprocess.DEVNULL
     )
     try:
-        yield _wait_for_agent(group.group, name, process)
+        yield Running(process.pid, _wait_for_agent(group.group, name, process))
     finally:
         process.send_signal(signal.SIGTERM)
         try:

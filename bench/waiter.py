@@ -1,4 +1,4 @@
-"""``python -m bench.waiter``: the process that waits, in the wake-up line.
+"""``python -m bench.waiter HOW URL [GROUP DATA_DIR QMGR QUEUE]``: the process that waits, in lines about wake-ups.
 
 Tells the clock's reading at each wake-up on standard output, one a line. CLOCK_MONOTONIC is the same for all
 processes of a machine, so the line that pushes can subtract.
@@ -16,42 +16,43 @@ from config.settings import Settings
 from sharedq import connect
 from sharedq.mqi.constants import GetOption, OpenOption
 
-QUEUE, LIST_KEY, PLAIN_LIST_KEY, STREAM_KEY = "BENCH.WAKE", "bench:list", "bench:list2", "bench:stream"
+LIST_KEY, PLAIN_LIST_KEY, STREAM_KEY = "bench:list", "bench:list2", "bench:stream"
 
 
 def main(arguments: list[str]) -> None:
     """Wait *how* for ever, telling each wake-up; ends when standard output is closed."""
-    how, url, group, data_dir = arguments
-    wait = {"igq": _igq, "blpop": _blpop, "blpop-redis-py": _blpop_plain, "xreadgroup": _xreadgroup}[how](
-        url, group, data_dir
-    )
+    how, url, *of_igq = arguments
+    begin: dict[str, Callable[..., Callable[[], object]]] = {
+        "igq": _igq,
+        "blpop": _blpop,
+        "blpop-redis-py": _blpop_plain,
+        "xreadgroup": _xreadgroup,
+    }
+    wait = begin[how](url, *of_igq)
     while True:
         wait()
         sys.stdout.write(f"{time.monotonic_ns()}\n")
         sys.stdout.flush()
 
 
-def _igq(url: str, group: str, data_dir: str) -> Callable[[], object]:
+def _igq(url: str, group: str, data_dir: str, qmgr: str, queue_name: str) -> Callable[[], object]:
     settings = Settings(group=group, redis_url=url, data_dir=Path(data_dir), journal=False, lease_ms=600_000)
-    queue = connect(group, settings=settings).open(QUEUE, OpenOption.INPUT_SHARED)
+    queue = connect(qmgr, settings=settings).open(queue_name, OpenOption.INPUT_SHARED)
     options = int(GetOption.WAIT)
     return lambda: queue.get(options, wait_ms=-1)
 
 
-def _blpop(url: str, group: str, data_dir: str) -> Callable[[], object]:
-    del group, data_dir
+def _blpop(url: str) -> Callable[[], object]:
     redis = ThinStreams(url)
     return lambda: redis.send(("BLPOP", LIST_KEY, 0))
 
 
-def _blpop_plain(url: str, group: str, data_dir: str) -> Callable[[], object]:
-    del group, data_dir
+def _blpop_plain(url: str) -> Callable[[], object]:
     client = plain_client(url)
     return lambda: client.blpop([PLAIN_LIST_KEY])
 
 
-def _xreadgroup(url: str, group: str, data_dir: str) -> Callable[[], object]:
-    del group, data_dir
+def _xreadgroup(url: str) -> Callable[[], object]:
     redis = ThinStreams(url)
 
     def wait() -> None:

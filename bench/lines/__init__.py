@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bench.lines import batch, depth, hop, idle, large_unit, memory, order, single, wakeup
+from bench.lines import batch, depth, hop, idle, igq_wakeup, large_unit, memory, order, recovery, single, wakeup
 from bench.rows import Row
 from bench.site import Site
 
@@ -33,6 +33,8 @@ LINES = {
     "order": Line(order.measure, ONE),
     "large-unit": Line(large_unit.measure, ONE),
     "wakeup": Line(wakeup.measure, ONE),
+    "igq-wakeup": Line(igq_wakeup.measure),
+    "recovery": Line(recovery.measure),
     "memory": Line(memory.measure, ONE),
     "idle": Line(idle.measure, ONE),
     "journal": Line(single.measure_journal),

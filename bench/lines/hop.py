@@ -1,8 +1,9 @@
-"""A hop: from the transmit queue to a private queue of another manager, through its agent's process."""
+"""Hops: from the transmit queue to queues of another manager, private and shared, through its agent's process."""
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import signal
 import statistics
@@ -10,49 +11,65 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
+
+from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
 
 from bench.harness import BODY, Cost, commands_processed
 from bench.lines.single import SOURCE, TARGET
 from bench.manager import running_manager
 from bench.rows import Row, ratio_row
-from bench.site import Site, fill
+from bench.site import Site, fill, persistent
 from sharedq.keys import private_structure
-from sharedq.mqi.constants import OpenOption
+from sharedq.mqi.constants import MQRC, OpenOption, PutOption
+from sharedq.mqi.errors import MQIError
 
-FLOOR = 3.0
-REMOTE_QMGR, QUEUE = "QM2", "BENCH.TARGET"
+FLOOR = 5.0
+REMOTE_QMGR = "QM2"
+#: Queues among which the messages of the line with several destinations go in turns.
+SEVERAL = 4
 #: Longest time for one round, seconds.
 ROUND_TIMEOUT_S = 120.0
+_IN_USE = (MQRC.OBJECT_IN_USE, MQRC.Q_NOT_EMPTY)
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """Where messages go, from their manager's part of the transmit queue: that is in its own structure."""
+
+    name: str
+    queues: tuple[str, ...]
+    is_shared: bool = False
+
+
+_LINES = (
+    _Line("hop to a private queue", ("BENCH.HOP",)),
+    _Line(f"hop to {SEVERAL} private queues in turns", tuple(f"BENCH.HOP.{n}" for n in range(SEVERAL))),
+    _Line("hop to a shared queue, in another structure", ("BENCH.HOP.SHARED",), is_shared=True),
+)
 
 
 def measure(site: Site) -> list[Row]:
-    """The mover is stopped, its queue filled; timed is from its going on until the last message has arrived.
+    """The agent is stopped, its queue filled; timed is from its going on until the last message has arrived.
 
     The same with streams: a process that reads fifty, adds them to another stream and acknowledges in MULTI, over
     either kind of connection.
     """
     count = site.effort.hop_messages
     group = site.group
-    costs = {name: Cost() for name in ("igq", "streams", "redis-py")}
-    rounds_commands: dict[str, list[float]] = {name: [] for name in costs}
-    with running_manager(group, REMOTE_QMGR) as agent_pid:
-        group.define_private(REMOTE_QMGR, QUEUE)
-        queue = site.connect().open(QUEUE, OpenOption.OUTPUT, qmgr_name=REMOTE_QMGR)
-        keys = group.group.structure(private_structure(REMOTE_QMGR)).queue(QUEUE)
+    names = (*(line.name for line in _LINES), "streams", "redis-py")
+    costs = {name: Cost() for name in names}
+    rounds_commands: dict[str, list[float]] = {name: [] for name in names}
+    with running_manager(group, REMOTE_QMGR) as manager:
+        ways = [_Way(site, line) for line in _LINES]
         with _hopper(site, "streams") as bare, _hopper(site, "redis-py") as plain:
             for turn in range(1 + max(3, site.effort.rounds // 10)):
-                found = {
-                    "igq": _round(
-                        site,
-                        agent_pid,
-                        partial(fill, queue, count),
-                        partial(site.client.zcard, keys.available),
-                        count,
-                    )
-                }
-                group.repository(REMOTE_QMGR).clear(QUEUE)
+                found: dict[str, tuple[float, float]] = {}
+                for way in ways:
+                    found[way.line.name] = _round(site, manager.agent_pid, partial(way.load, count), way.arrived, count)
+                    way.clear()
                 for name, pid in (("streams", bare), ("redis-py", plain)):
                     source, target = _ends(name)
                     found[name] = _round(
@@ -69,7 +86,49 @@ def measure(site: Site) -> list[Row]:
                         rounds_commands[name].append(commands)
     for name, cost in costs.items():
         cost.commands = statistics.median(rounds_commands[name])
-    return [ratio_row("hop through the agent", FLOOR, costs)]
+    streams = {name: costs[name] for name in ("streams", "redis-py")}
+    return [ratio_row(line.name, FLOOR, {"igq": costs[line.name]} | streams) for line in _LINES]
+
+
+class _Way:
+    """The queues of one line, made here."""
+
+    def __init__(self, site: Site, line: _Line) -> None:
+        self.line, self._client, self._group = line, site.client, site.group
+        for name in line.queues:
+            if line.is_shared:
+                self._group.define_shared(name)
+            else:
+                self._group.define_private(REMOTE_QMGR, name)
+        connection = site.connect()
+        self._open = [connection.open(name, OpenOption.OUTPUT, qmgr_name=REMOTE_QMGR) for name in line.queues]
+        structure = "APPL1" if line.is_shared else private_structure(REMOTE_QMGR)
+        keys = self._group.group.structure(structure)
+        self._available = [keys.queue(name).available for name in line.queues]
+
+    def load(self, count: int) -> None:
+        """Put *count* messages, one on each queue in turns."""
+        if len(self._open) == 1:
+            fill(self._open[0], count)
+            return
+        for queue in itertools.islice(itertools.cycle(self._open), count):
+            queue.put(BODY, persistent(), options=PutOption.NO_SYNCPOINT)
+
+    def arrived(self) -> int:
+        """Messages on their queues."""
+        return sum(int(self._client.zcard(key)) for key in self._available)
+
+    def clear(self) -> None:
+        """Empty the queues, once the agent has closed them."""
+        for name in self.line.queues:
+            for attempt in Retrying(
+                retry=retry_if_exception(lambda error: isinstance(error, MQIError) and error.reason in _IN_USE),
+                wait=wait_fixed(0.005),
+                stop=stop_after_delay(ROUND_TIMEOUT_S),
+                reraise=True,
+            ):
+                with attempt:
+                    self._group.repository(REMOTE_QMGR).clear(name)
 
 
 @contextlib.contextmanager

@@ -7,18 +7,22 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import redis
 
 from bench.harness import BODY, ROUNDS_MIN
 from bench.rows import Row
-from bench.site import Site, persistent
+from bench.site import QMGR, Site, persistent
 from bench.streams import plain_client
-from bench.waiter import LIST_KEY, PLAIN_LIST_KEY, QUEUE, STREAM_KEY
+from bench.waiter import LIST_KEY, PLAIN_LIST_KEY, STREAM_KEY
 from sharedq.mqi.constants import OpenOption
+from tests.support.members import TestGroup
 
 LIMIT = 1.5
+QUEUE = "BENCH.WAKE"
+#: Unmeasured turns, until all is warm.
+WARM_UP = 5
 
 
 def measure(site: Site) -> list[Row]:
@@ -33,21 +37,8 @@ def measure(site: Site) -> list[Row]:
         "blpop-redis-py": lambda: plain.lpush(PLAIN_LIST_KEY, BODY),
         "xreadgroup": lambda: site.streams.add(STREAM_KEY, BODY),
     }
-    samples: dict[str, list[float]] = {how: [] for how in pushes}
-    with contextlib.ExitStack() as stack:
-        wakeups = {how: stack.enter_context(_waiter(site, how)) for how in pushes}
-        warm_up = 5
-        end_s = time.monotonic() + site.effort.line_s
-        for turn in range(warm_up + site.effort.rounds * 5):
-            if turn >= warm_up + ROUNDS_MIN and time.monotonic() > end_s:
-                break
-            for how, push in pushes.items():
-                _until_blocked(site.client, len(pushes))
-                start_ns = time.monotonic_ns()
-                push()
-                woken_ns = int(next(wakeups[how]))
-                if turn >= warm_up:
-                    samples[how].append((woken_ns - start_ns) / 1_000)
+    waits = {how: (how,) for how in pushes} | {"igq": waits_on(site.group, QMGR, QUEUE)}
+    samples = take_samples(site, pushes, waits, len(pushes))
     us = {how: statistics.median(found) for how, found in samples.items()}
     return [
         Row(
@@ -68,13 +59,42 @@ def measure(site: Site) -> list[Row]:
     ]
 
 
+def waits_on(group: TestGroup, qmgr: str, queue: str) -> tuple[str, ...]:
+    """Arguments of a ``bench.waiter`` that waits on *queue*, connected to *qmgr*; see `take_samples`."""
+    return "igq", group.settings.group, str(group.settings.data_dir), qmgr, queue
+
+
+def take_samples(
+    site: Site, pushes: Mapping[str, Callable[[], object]], waits: Mapping[str, Sequence[str]], blocked: int
+) -> dict[str, list[float]]:
+    """Microseconds from before a push until its waiter has it; the ways take turns.
+
+    Args:
+        pushes: by way, what wakes the waiter of that way.
+        waits: by way, what its waiter waits for: the first and the later arguments of ``bench.waiter``.
+        blocked: how many clients of the server are blocked when all wait.
+    """
+    samples: dict[str, list[float]] = {how: [] for how in pushes}
+    with contextlib.ExitStack() as stack:
+        wakeups = {how: stack.enter_context(_waiter(site, waits[how])) for how in pushes}
+        end_s = time.monotonic() + site.effort.line_s
+        for turn in range(WARM_UP + site.effort.rounds * 5):
+            if turn >= WARM_UP + ROUNDS_MIN and time.monotonic() > end_s:
+                break
+            for how, push in pushes.items():
+                _until_blocked(site.client, blocked)
+                start_ns = time.monotonic_ns()
+                push()
+                woken_ns = int(next(wakeups[how]))
+                if turn >= WARM_UP:
+                    samples[how].append((woken_ns - start_ns) / 1_000)
+    return samples
+
+
 @contextlib.contextmanager
-def _waiter(site: Site, how: str) -> Iterator[Iterator[bytes]]:
-    settings = site.group.settings
-    process = subprocess.Popen(
-        [sys.executable, "-m", "bench.waiter", how, site.url, settings.group, str(settings.data_dir)],
-        stdout=subprocess.PIPE,
-    )
+def _waiter(site: Site, waits: Sequence[str]) -> Iterator[Iterator[bytes]]:
+    how, *more = waits
+    process = subprocess.Popen([sys.executable, "-m", "bench.waiter", how, site.url, *more], stdout=subprocess.PIPE)
     assert process.stdout is not None
     try:
         yield iter(process.stdout)

@@ -74,6 +74,8 @@ class Deliverer:
             Trouble: a persistent message can go nowhere; the batch is backed out.
             MQIError: 2009, the connection is lost.
         """
+        if not messages:
+            return 0
         self._news.clear()
         delivered = 0
         try:

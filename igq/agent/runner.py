@@ -80,16 +80,24 @@ class Agent:
         self._sleep.begin_attempt()
         queue, deliverer = self._opened()
         moved = queue.move()
-        delivered = moved.count
-        if moved.is_stuck:
-            delivered += deliverer.deliver(queue.take())
+        self._count(moved.count)
+        if moved.is_waiting:
+            self._leave_retry()
+            with self._pulse.resting(WAIT_S):
+                moved = queue.wait_and_move()
+            self._count(moved.count)
+        messages = queue.take() if moved.is_stuck else []
+        self._count(deliverer.deliver(messages))
         self._leave_retry()
-        if delivered:
-            self._pulse.beat()
-            self._reporter.update(delivered=self._reporter.state.delivered + delivered)
-        if not moved.left:
+        if moved.is_stuck and not messages:
+            # While authorities are checked nothing is moved, nor waited for in that way.
             with self._pulse.resting(WAIT_S):
                 queue.wait()
+
+    def _count(self, count: int) -> None:
+        if count:
+            self._pulse.beat()
+            self._reporter.update(delivered=self._reporter.state.delivered + count)
 
     def _pause(self, seconds: float) -> None:
         with self._pulse.resting(seconds):

@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 
 from igq.agent.destinations import Destinations
-from igq.agent.source import BATCH_MESSAGES, TransmissionQueue, as_trouble
+from igq.agent.source import BATCH_MESSAGES, WAIT_S, TransmissionQueue, as_trouble
 from sharedq.connection import Connection, ScriptCall
 from sharedq.keys import private_structure
+from sharedq.link import Reply
+from sharedq.mqi.constants import MQRC
 from sharedq.objects.authorities import Authorities
 from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.selection import ANY
+from sharedq.waiting import BLOCK_MAX_S, stop_waiting
 
 #: Batches sent in one write while there is a backlog.
 BATCHES_PER_WRITE = 4
 _CHANGED = 1
+#: The agent waits as a get of any message does.
+_WAITER = ANY.waiter_text(is_browse=False)
 
 
 @dataclass(slots=True)
 class Moved:
     """What a write of transfer calls did.
 
-    ``left`` counts messages still there. ``is_stuck``: the first of them must be delivered by puts.
+    ``left`` counts messages still there. ``is_stuck``: the first of them must be delivered by puts. ``is_waiting``:
+    there were none, and whoever puts the next one wakes the agent, which has to call ``TransmitQueue.wait``.
     """
 
     count: int = 0
     left: int = 0
     is_stuck: bool = False
+    is_waiting: bool = False
     unknown: set[bytes] = field(default_factory=set)
     stale: set[bytes] = field(default_factory=set)
 
@@ -52,8 +61,41 @@ class TransmitQueue(TransmissionQueue):
             self.reload()
         if self._is_checked:
             return Moved(is_stuck=True)
+        call = self._transfer_call()
+        moved = self._moved(self._connection.call_many([call] * self._writes()))
+        self._backlog = moved.left
+        return moved
+
+    def wait_and_move(self) -> Moved:
+        """Behind a `move` that waits: wait for a message, `WAIT_S` at most, and move it in the moment it arrives."""
+        connection, wake_key = self._connection, self._access.keys.wake + self._connection.token
+        end_s = time.monotonic() + WAIT_S
+        while True:
+            # Known before it is asked whether the agent is to stop: who notices that later finds it blocking here.
+            connection.waits_on(wake_key)
+            try:
+                left_s = end_s - time.monotonic()
+                if connection.is_quiescing or left_s <= 0:
+                    stop_waiting(connection, self.handle)
+                    return Moved()
+                # The wake-up and the move are one write: see Link.block_then_call.
+                _, reply = connection.block_then_call(wake_key, min(left_s, BLOCK_MAX_S), *self._transfer_call())
+            finally:
+                connection.waits_on(None)
+            moved = self._moved([reply])
+            if not moved.is_waiting:
+                return moved
+
+    def _moved(self, replies: list[Reply]) -> Moved:
         moved = Moved()
-        for reply in self._connection.call_many([self._transfer_call()] * self._writes()):
+        for reply in replies:
+            moved.is_waiting = reply[0] == MQRC.NO_MSG_AVAILABLE
+            if moved.is_waiting:
+                moved.left, moved.is_stuck = 0, False
+                continue
+            if reply[0]:
+                # It does not look now at what it may have been woken for: then another one must.
+                stop_waiting(self._connection, self.handle)
             if reply[0] == _CHANGED:
                 self.reload()
                 return Moved(moved.count, max(1, moved.left))
@@ -64,7 +106,6 @@ class TransmitQueue(TransmissionQueue):
             moved.unknown.update(reply[3])
             moved.stale.update(reply[4])
             moved.is_stuck = bool(reply[5])
-        self._backlog = moved.left
         self.destinations.reload(moved.stale)
         if moved.unknown and not self.destinations.learn(sorted(moved.unknown)):
             moved.is_stuck = True
@@ -87,6 +128,8 @@ class TransmitQueue(TransmissionQueue):
             keys.wake,
             keys.journal,
             keys.versions,
+            queue.waiters,
+            keys.wake + self._connection.token,
         ]
         arguments: list[str | bytes | int | float] = [
             self._connection.token,
@@ -96,6 +139,7 @@ class TransmitQueue(TransmissionQueue):
             self._connection.group.journal_max,
             int(facts.is_fifo),
             self._authority_version,
+            _WAITER,
         ]
         for destination in self.destinations:
             target = destination.queue

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import random
+import threading
 from typing import Any
 
 import pytest
 
+from recovery.resolve import recover
+from recovery.target import Target
 from sharedq.mqi.constants import MatchOption, OpenOption
 from sharedq.mqi.limits import PRIORITY_AS_Q_DEF
 from sharedq.mqi.structures import MQMD
+from sharedq.objects.authorities import Authorities
 from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from tests.support.agents import AgentOfQM2, Put, bodies, drain
 from tests.support.members import TestGroup
@@ -56,7 +61,117 @@ def test_both_ways_end_in_the_same_place(
         found[name] = [(message.body, message.md.priority, message.md.backout_count) for message in messages]
 
     assert found["RUN"] == found["ONE"]
-    assert runs(group) - before == int(len(set(priorities)) == 1)
+    assert runs(group) - before == 1
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_runs_for_several_queues_end_as_message_by_message(
+    group: TestGroup, agent: AgentOfQM2, put: Put, seed: int
+) -> None:
+    """The same messages twice: for queues that they reach in runs, and for queues where each is measured."""
+    chance = random.Random(seed)
+    queues = [
+        {"msg_delivery_sequence": chance.choice(["PRIORITY", "FIFO"]), "def_priority": chance.randrange(10)}
+        for _ in range(chance.randrange(2, 6))
+    ]
+    for way, more in (("RUN", {}), ("ONE", MEASURED)):
+        for number, attributes in enumerate(queues):
+            group.define_private("QM2", f"{way}.{number}", **attributes, **more)
+            put(f"{way}.{number}", b"first")
+        agent.move()
+    messages = [
+        (chance.randrange(len(queues)), chance.choice([0, 4, 4, 4, 9]), chance.random() < 0.3) for _ in range(120)
+    ]
+    before, moved = runs(group), 0
+    for way in ("RUN", "ONE"):
+        for position, (number, priority, is_moved_now) in enumerate(messages):
+            put(f"{way}.{number}", b"%d" % position, priority=priority)
+            if is_moved_now:
+                moved += way == "RUN"
+                agent.move()
+        agent.move()
+
+    found = {
+        way: [
+            [(message.body, message.md.priority) for message in drain(group.connect("QM2"), f"{way}.{number}")]
+            for number in range(len(queues))
+        ]
+        for way in ("RUN", "ONE")
+    }
+    assert found["RUN"] == found["ONE"]
+    assert sum(len(messages) - 1 for messages in found["RUN"]) == len(messages)
+    assert runs(group) - before >= moved
+
+
+def test_an_agent_that_waits_moves_a_message_in_the_call_that_puts_an_end_to_its_wait(
+    group: TestGroup, agent: AgentOfQM2, put: Put
+) -> None:
+    define(group, put, agent)
+    assert agent.queue.move().is_waiting
+    found: list[int] = []
+    waiting = threading.Thread(target=lambda: found.append(agent.queue.wait_and_move().count))
+    waiting.start()
+    put("RUN", b"1")
+    waiting.join()
+
+    assert found == [1]
+    assert bodies(group, "RUN") == [b"1"]
+
+
+def test_an_agent_that_is_told_to_stop_leaves_the_next_message_to_who_waits(
+    group: TestGroup, agent: AgentOfQM2, put: Put
+) -> None:
+    define(group, put, agent)
+    assert agent.queue.move().is_waiting
+    agent.connection.notice_quiescing()
+    assert agent.queue.wait_and_move().count == 0
+    put("RUN", b"1")
+
+    keys = group.group.structure("@QM2")
+    client = group.group.client()
+    queue = keys.queue(SYSTEM_QSG_TRANSMIT_QUEUE)
+    assert (client.zcard(queue.waiters), client.hget(queue.queue, "nw")) == (0, b"0")
+    assert client.hget(keys.owners, agent.connection.token) == b""
+
+
+def test_a_dead_agent_passes_on_what_it_was_woken_for(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:
+    define(group, put, agent)
+    assert agent.queue.move().is_waiting
+    other = AgentOfQM2(group)
+    assert other.queue.move().is_waiting
+    put("RUN", b"1")
+    states = [
+        group.group.client().hget(group.group.structure("@QM2").owners, each.connection.token)
+        for each in (agent, other)
+    ]
+    dead, living = (agent, other) if states[0][:1] == b"K" else (other, agent)
+    assert sorted(state[:1] for state in states) == [b"K", b"W"]
+
+    dead.connection.break_off()
+    recover(group.group, group.connect("QM1").connection, Target.parse(dead.connection.token), force=True)
+
+    moved = living.queue.wait_and_move()
+    # One of them had not delivered there yet.
+    assert moved.count or living.queue.move().count
+    assert bodies(group, "RUN") == [b"1"]
+
+
+@pytest.mark.parametrize("change", ["alter", "authorities"])
+def test_what_changes_while_it_waits_counts_for_the_message_that_wakes_it(
+    group: TestGroup, agent: AgentOfQM2, put: Put, change: str
+) -> None:
+    define(group, put, agent)
+    assert agent.queue.move().is_waiting
+    if change == "alter":
+        group.repository("QM1").alter("QLOCAL", SYSTEM_QSG_TRANSMIT_QUEUE, {"description": "new"})
+    else:
+        Authorities(group.group).change("OTHER", "NOBODY", add=["PUT"])
+    put("RUN", b"1")
+
+    moved = agent.queue.wait_and_move()
+
+    assert (moved.count, moved.is_waiting) == (0, False)
+    assert agent.queue.move().is_stuck == (change == "authorities")
 
 
 def test_a_message_that_came_in_a_run_is_found_by_its_msg_id(

@@ -142,13 +142,14 @@ def test_the_agent_places_them_so_too(group: TestGroup, priority: int, place: in
         transmit.put(b"plain %d" % number, MQMD(priority=number))
     queue = sender.open("Q", BOTH)
     script_keys = [keys.owners, keys.sequence, keys.messages, source.queue, source.available, source.index]
-    script_keys += [keys.expiry, keys.wake, keys.journal, keys.versions]
+    script_keys += [keys.expiry, keys.wake, keys.journal, keys.versions, source.waiters]
+    script_keys += [keys.wake + sender.connection.token]
     script_keys += [target.queue, target.available, target.index, target.waiters, target.groups, target.members]
     reply = sender.connection.checked_call(
         "structure/transfer",
         script_keys,
         [
-            *(sender.connection.token, source.name, transmit.handle.version, 50, "0", 0, ""),
+            *(sender.connection.token, source.name, transmit.handle.version, 50, "0", 0, "", ""),
             *("Q", "0", queue.handle.version, 999_999_999, "G", 0),
         ],
     )

@@ -147,13 +147,14 @@ def test_the_hop_takes_members_in_physical_order_and_they_are_a_group_behind_it(
     assert take(transmit, GetOption.BROWSE_FIRST) == b"g2"
     queue = sender.open("Q", BOTH)
     script_keys = [keys.owners, keys.sequence, keys.messages, source.queue, source.available, source.index]
-    script_keys += [keys.expiry, keys.wake, keys.journal, keys.versions]
+    script_keys += [keys.expiry, keys.wake, keys.journal, keys.versions, source.waiters]
+    script_keys += [keys.wake + sender.connection.token]
     script_keys += [target.queue, target.available, target.index, target.waiters, target.groups, target.members]
     reply = sender.connection.checked_call(
         "structure/transfer",
         script_keys,
         [
-            *(sender.connection.token, source.name, transmit.handle.version, 50, "0", 0, ""),
+            *(sender.connection.token, source.name, transmit.handle.version, 50, "0", 0, "", ""),
             *("Q", "0", queue.handle.version, 999_999_999, "", 0),
         ],
     )

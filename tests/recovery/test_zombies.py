@@ -54,9 +54,10 @@ def transfer(zombie: Zombie) -> None:
     keys = zombie.scene.structure("APPL1")
     source, target = keys.queue("ORDERS"), keys.queue("LATE")
     script_keys = [keys.owners, keys.sequence, keys.messages, source.queue, source.available, source.index]
-    script_keys += [keys.expiry, keys.wake, keys.journal, keys.versions]
+    script_keys += [keys.expiry, keys.wake, keys.journal, keys.versions, source.waiters]
+    script_keys += [keys.wake + zombie.orders.connection.token]
     script_keys += [target.queue, target.available, target.index, target.waiters]
-    transmit: list[Argument] = ["ORDERS", zombie.orders.handle.version, 50, "1000", 0, ""]
+    transmit: list[Argument] = ["ORDERS", zombie.orders.handle.version, 50, "1000", 0, "", ""]
     call(zombie.orders, "structure/transfer", script_keys, *transmit, "LATE", "0", "1", 999_999_999, "", 0)
 
 

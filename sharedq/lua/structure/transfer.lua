@@ -5,8 +5,10 @@ their destination queues in this structure. One script is one batch: got, put an
 Only entries move; bodies stay where they are. What cannot be delivered here is left in place, reported, and
 blocks what follows it to the same destination, so that nothing overtakes.
 
+An agent that finds nothing waits for a message as a get does, and moves it in the call that ends its wait.
+
 KEYS
-  1  own        hash    registered owners (the fence)
+  1  own        hash    registered owners (the fence); value: the owner's waiting state
   2  sequence   string  counter of arrivals
   3  messages   hash    message id -> record
   4  queue      hash    the transmit queue
@@ -16,7 +18,9 @@ KEYS
   8  wake_base  base    keys that waiting connections block on
   9  journal    stream
   10 versions   hash    that of the authority records
-  11.. for each destination: queue, available, index, waiters, groups, members
+  11 waiters    zset    who waits on the transmit queue
+  12 wake       list    the caller's own wake key
+  13.. for each destination: queue, available, index, waiters, groups, members
 ARGV
   1  caller       owner token of the agent
   2  queue_name   of the transmit queue
@@ -25,63 +29,113 @@ ARGV
   5  journal_max
   6  is_fifo      1 when the transmit queue does not order by priority
   7  authorities  version of the authority records that the caller knows: with any, it moves nothing
-  8.. for each destination: name, code, version, MAXDEPTH, score base; "" for priority order, "G" for that of
+  8  wait         "" or the waiter's selection text: wait when there is nothing
+  9.. for each destination: name, code, version, MAXDEPTH, score base; "" for priority order, "G" for that of
      a queue indexed by GroupId; longest body or 0
 REPLY       { 0, moved, left, [codes of unknown destinations], [stale names], [blocked ids], [their reasons] }
             | { 1 } the transmit queue or the authority records changed | { reason }
-REASONS     2009 CONNECTION_BROKEN | 2085 UNKNOWN_OBJECT_NAME | in the list: 2053 Q_FULL | 2030 MSG_TOO_BIG_FOR_Q
+REASONS     2009 CONNECTION_BROKEN | 2085 UNKNOWN_OBJECT_NAME | 2033 NO_MSG_AVAILABLE (it waits now) | 2219 CALL_IN_PROGRESS
+            | in the list: 2053 Q_FULL | 2030 MSG_TOO_BIG_FOR_Q
             | 2104 UNKNOWN_REPORT_OPTION (a report is asked for: deliver it call by call)
 INVARIANTS  1 one state, 2 fencing, 4 bounded, 5 position, 8 once
 COST        O(count * log depth)
-USES        place, journal
+USES        place, waiting, journal
 ]]
 local own, sequence, messages, expiry, wake_base = KEYS[1], KEYS[2], KEYS[3], KEYS[7], KEYS[8]
-local source = { name = ARGV[2], q = KEYS[4], a = KEYS[5], i = KEYS[6] }
+local source = { name = ARGV[2], q = KEYS[4], a = KEYS[5], i = KEYS[6], w = KEYS[11] }
 local caller, count, is_fifo = ARGV[1], tonumber(ARGV[4]), ARGV[6] == "1"
 local PRIORITY_STEP, REPORT = 2 ^ 48, 32
-local CHANGED = 1
+local CHANGED, NO_DEPTH_LIMIT = 1, 999999999
+local FIRST_KEY, FIRST_ARGUMENT = 13, 9
 
-if redis.call("HEXISTS", KEYS[1], ARGV[1]) == 0 then return { MQRC.CONNECTION_BROKEN } end
+local waiting = redis.call("HGET", own, caller)
+if not waiting then return { MQRC.CONNECTION_BROKEN } end
 local version, may_be_long, backed_out = unpack(redis.call("HMGET", source.q, "ver", "lg", "bo"))
 if not version then return { MQRC.UNKNOWN_OBJECT_NAME } end
+-- Who was woken owes the queue a look, and stays noted until it has looked: its recovery passes the wake-up on.
 if version ~= ARGV[3] or (redis.call("HGET", KEYS[10], "AUT") or "") ~= ARGV[7] then return { CHANGED } end
 
--- The common case first, before any function is made: plain messages for one queue that nobody waits on, of one
--- priority. They go as one run; one by one (below) they cost three times as much.
-local ids = not is_fifo and not backed_out and redis.call("ZRANGE", source.a, 0, count - 1) or {}
-local run = #ids
-local code = run > 0 and string.match(ids[1], "%.(%d+)$")
-local at = 8
-while code and ARGV[at] and ARGV[at + 1] ~= code do at = at + 6 end
-if code and ARGV[at] and ARGV[at + 5] == "0" then
-    local q, available = KEYS[at + 3], KEYS[at + 4]
-    local state = redis.call("HMGET", q, "ver", "nw", "code", "lg", "pu", "lk", "gm")
-    local room = tonumber(ARGV[at + 3])
-    if room < 999999999 then
-        room = room - redis.call("ZCARD", available) - (state[5] or 0) - (state[6] or 0) - (state[7] or 0)
-    end
-    local ends = redis.call("ZMSCORE", source.a, ids[1], ids[run])
-    local base = ends[1] - ends[1] % PRIORITY_STEP
-    local ids_text = table.concat(ids, " ")
+-- The common case first, before any function is made: plain messages for queues that nobody waits on. They go as a run
+-- for each queue; one by one (below) they cost three times as much.
+local is_woken, runs = waiting == "K" .. source.name, {}
+local ids = (waiting == "" or is_woken) and not is_fifo and not backed_out
+    and redis.call("ZRANGE", source.a, 0, count - 1) or {}
+local all = #ids
+local ids_text, code = table.concat(ids, " "), all > 0 and string.match(ids[1], "%.(%d+)$")
+if code then
     local _, fitting = string.gsub(ids_text .. " ", "%." .. code .. " ", "")
-    if state[1] == ARGV[at + 2] and (state[2] or "0") == "0" and state[3] == code and run <= room
-        and (state[4] or not may_be_long) and fitting == run and ends[2] - base < PRIORITY_STEP then
-        redis.call("ZREMRANGEBYRANK", source.a, 0, run - 1)
-        local arrival = (tonumber(ARGV[at + 4]) or base) + redis.call("INCRBY", sequence, run) - run
-        local added = {}
-        for position = 1, run do added[2 * position - 1], added[2 * position] = arrival + position, ids[position] end
-        redis.call("ZADD", available, unpack(added))
-        if ARGV[5] ~= "0" then
-            redis.call("XADD", KEYS[9], "MAXLEN", "~", ARGV[5], "*",
-                "e", "transfer", "o", caller, "q", source.name, "t", ARGV[at], "i", ids_text)
+    if fitting == all then
+        runs[1] = { code = code, ids = ids, ids_text = ids_text }
+    else
+        local by_code = {}
+        for position, id in ipairs(ids) do
+            code = string.match(id, "%.(%d+)$")
+            if not code then
+                runs = {}
+                break
+            end
+            local run = by_code[code]
+            if not run then
+                run = { code = code, ids = {}, positions = {} }
+                by_code[code], runs[#runs + 1] = run, run
+            end
+            run.ids[#run.ids + 1], run.positions[#run.positions + 1] = id, position
         end
-        return { 0, run, redis.call("ZCARD", source.a), {}, {}, {}, {} }
     end
 end
+local is_all = #runs > 0
+for _, run in ipairs(runs) do
+    local at = FIRST_ARGUMENT
+    while ARGV[at] and ARGV[at + 1] ~= run.code do at = at + 6 end
+    -- Nothing that has to be measured.
+    is_all = ARGV[at] and ARGV[at + 5] == "0"
+    if not is_all then break end
+    run.name, run.base = ARGV[at], tonumber(ARGV[at + 4])
+    run.q, run.a = KEYS[FIRST_KEY + at - FIRST_ARGUMENT], KEYS[FIRST_KEY + at - FIRST_ARGUMENT + 1]
+    local state = redis.call("HMGET", run.q, "ver", "nw", "code", "lg", "pu", "lk", "gm")
+    local room = tonumber(ARGV[at + 3])
+    if room < NO_DEPTH_LIMIT then
+        room = room - redis.call("ZCARD", run.a) - (state[5] or 0) - (state[6] or 0) - (state[7] or 0)
+    end
+    is_all = state[1] == ARGV[at + 2] and (state[2] or "0") == "0" and state[3] == run.code and #run.ids <= room
+        and (state[4] or not may_be_long)
+    if not is_all then break end
+end
+if is_all then
+    local ends, scores = redis.call("ZMSCORE", source.a, ids[1], ids[all]), nil
+    local base = ends[1] - ends[1] % PRIORITY_STEP
+    -- In order of their scores, so what is the priority of the first and of the last is that of all.
+    if ends[2] - base >= PRIORITY_STEP then scores = redis.call("ZMSCORE", source.a, unpack(ids)) end
+    if is_woken then
+        redis.call("DEL", KEYS[12])
+        redis.call("HSET", own, caller, "")
+    end
+    redis.call("ZREMRANGEBYRANK", source.a, 0, all - 1)
+    local arrival = redis.call("INCRBY", sequence, all) - all
+    for _, run in ipairs(runs) do
+        local added = {}
+        for position, id in ipairs(run.ids) do
+            local its_base = run.base or base
+            if scores and not run.base then
+                local score = scores[run.positions and run.positions[position] or position]
+                its_base = score - score % PRIORITY_STEP
+            end
+            added[2 * position - 1], added[2 * position] = its_base + arrival + position, id
+        end
+        arrival = arrival + #run.ids
+        redis.call("ZADD", run.a, unpack(added))
+        if ARGV[5] ~= "0" then
+            redis.call("XADD", KEYS[9], "MAXLEN", "~", ARGV[5], "*", "e", "transfer", "o", caller, "q", source.name,
+                "t", run.name, "i", run.ids_text or table.concat(run.ids, " "))
+        end
+    end
+    return { 0, all, redis.call("ZCARD", source.a), {}, {}, {}, {} }
+end
 -- PRELUDE
+if waiting ~= "" and stop_waiting(source, own, caller, waiting, KEYS[12]) then return { MQRC.CALL_IN_PROGRESS } end
 local targets, stale = {}, {}
-for position = 8, #ARGV, 6 do
-    local key = 11 + (position - 8)
+for position = FIRST_ARGUMENT, #ARGV, 6 do
+    local key = FIRST_KEY + position - FIRST_ARGUMENT
     local target = {
         name = ARGV[position], q = KEYS[key], a = KEYS[key + 1], i = KEYS[key + 2], w = KEYS[key + 3],
         g = KEYS[key + 4], r = KEYS[key + 5],
@@ -96,7 +150,7 @@ for position = 8, #ARGV, 6 do
     else
         local depth_max = tonumber(ARGV[position + 3])
         target.room = depth_max
-        if depth_max < 999999999 then
+        if depth_max < NO_DEPTH_LIMIT then
             target.room = depth_max - redis.call("ZCARD", target.a) - (state[2] or 0) - (state[3] or 0) - (state[6] or 0)
         end
         target.waiting = tonumber(state[4] or 0)
@@ -190,4 +244,8 @@ if #expired > 0 then
 end
 local left = redis.call("ZCARD", source.a)
 if backed_out and left == 0 then redis.call("HDEL", source.q, "bo") end
+if #entries == 0 and ARGV[8] ~= "" then
+    start_waiting(source, own, caller, ARGV[8])
+    return { MQRC.NO_MSG_AVAILABLE }
+end
 return { 0, moved, left, unknown, stale, blocked, reasons }
