@@ -15,12 +15,17 @@ if TYPE_CHECKING:
     from sharedq.resolution import Route
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class StructureAccess:
-    """A structure that a connection has entered."""
+    """A structure that a connection has entered.
+
+    ``has_failed``: it lost its keys since then, and this connection with them; handles of it stay useless also when it
+    is recovered.
+    """
 
     keys: StructureKeys
     number: int
+    has_failed: bool = False
 
 
 @dataclass(slots=True)

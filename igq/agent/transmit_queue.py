@@ -8,6 +8,7 @@ from igq.agent.destinations import Destinations
 from igq.agent.source import BATCH_MESSAGES, TransmissionQueue, as_trouble
 from sharedq.connection import Connection, ScriptCall
 from sharedq.keys import private_structure
+from sharedq.mqi.errors import MQIError
 from sharedq.objects.authorities import Authorities
 from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
 
@@ -53,7 +54,11 @@ class TransmitQueue(TransmissionQueue):
         if self._is_checked:
             return Moved(is_stuck=True)
         moved = Moved()
-        for reply in self._connection.call_many([self._transfer_call()] * self._writes()):
+        try:
+            replies = self._connection.call_many([self._transfer_call()] * self._writes())
+        except MQIError as error:
+            raise as_trouble(error) from error
+        for reply in replies:
             if reply[0] == _CHANGED:
                 self.reload()
                 return Moved(moved.count, max(1, moved.left))

@@ -21,6 +21,8 @@ from igq.agent.runner import Agent
 from igq.agent.source import WAIT_S
 from igq.mqsc_session import _Repository
 from igq.status import AgentStatus, _agent
+from sharedq.backup.restore import recover
+from sharedq.backup.take import backup
 from sharedq.connecting import RESERVED_TAG, tag_argument
 from sharedq.kept_process import KeptProcess
 from sharedq.keys import private_structure
@@ -29,6 +31,7 @@ from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.system import define_system_objects
+from tests.support.backups import lose
 from tests.support.members import TestGroup
 from tests.support.scenes import on_queue, until
 
@@ -103,7 +106,21 @@ def send_astray(group: TestGroup) -> None:
     group.connect("QM2").put1("NOWHERE", b"astray", MQMD(persistence=1), qmgr_name="QM1")
 
 
-Act = Callable[[TestGroup], None]
+def lose_destination(group: TestGroup) -> None:
+    """A message arrives for a queue of a structure that has failed."""
+    group.define_shared("SHARED")
+    backup(group.group, "APPL1")
+    lose(group)
+    group.connect("QM2").put1("SHARED", b"shared", MQMD(persistence=1), qmgr_name="QM1")
+
+
+def begin_anew(group: TestGroup) -> None:
+    """As a start of QM1 does."""
+    group.repository("QM1").prepare_manager("QM1")
+    define_again(group)
+
+
+Act = Callable[[TestGroup], object]
 
 CAUSES: dict[str, tuple[Act, Act, str]] = {
     "queue missing": (
@@ -117,11 +134,21 @@ CAUSES: dict[str, tuple[Act, Act, str]] = {
         lambda group: group.repository("QM1").alter("QLOCAL", SYSTEM_QSG_TRANSMIT_QUEUE, {"get": "ENABLED"}),
         "GET",
     ),
+    "structure of a destination has failed": (
+        lose_destination,
+        lambda group: recover(group.group, "APPL1"),
+        "SHARED: MQRC_CF_STRUC_FAILED (2373)",
+    ),
+    "own structure has failed": (
+        lambda group: lose(group, private_structure("QM1")),
+        begin_anew,
+        "MQRC_CF_STRUC_FAILED (2373)",
+    ),
     "batch backed out": (send_astray, lambda group: group.define_private("QM1", "NOWHERE"), "NOWHERE"),
 }
 
 #: No command makes these, so no waiting agent is told of them.
-SEEN_AT_OPEN = ("wrong attributes",)
+SEEN_AT_OPEN = ("wrong attributes", "own structure has failed")
 
 
 @pytest.mark.parametrize("cause", CAUSES)
@@ -150,6 +177,8 @@ def test_each_cause_leads_into_retry_and_its_repair_out_of_it(group: TestGroup, 
     assert "CSQM066I" in work.said()
     if cause == "batch backed out":
         assert [body for body, _ in on_queue(group, "NOWHERE", "@QM1")] == [b"astray"]
+    if cause == "structure of a destination has failed":
+        until(lambda: on_queue(group, "SHARED") == [(b"shared", 0)], "it is delivered", PATIENCE_S)
 
 
 def test_a_try_in_vain_is_counted(group: TestGroup, work: AgentAtWork) -> None:
