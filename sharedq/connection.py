@@ -17,7 +17,7 @@ from sharedq.link import Argument, Link, Reply
 from sharedq.mqi.constants import MQCC, MQRC
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import DEFAULT_CCSID
-from sharedq.objects.failures import State, structure_state
+from sharedq.objects.failures import State, failure_count, structure_state
 from sharedq.owner import Process, release_process
 from sharedq.put_status import PutStatus
 from sharedq.turns import Turns
@@ -112,8 +112,9 @@ class Connection:
             self.checked_call("structure/attach", [keys.owners, keys.fence], owner)
             # A recoverer fences the administration structure first and lists the structures afterwards: whoever
             # passes this check after entering a structure will be found there.
-            self.checked_call("admin/check_owner", [self.group.keys.fence], owner)
-            access = self._accesses[structure] = StructureAccess(keys, number)
+            admin = self.group.keys
+            reply = self.checked_call("admin/check_owner", [admin.fence, admin.failures], [*owner, structure])
+            access = self._accesses[structure] = StructureAccess(keys, number, failure_count(reply[1]))
         return access
 
     def has_entered(self, access: StructureAccess) -> bool:
@@ -209,20 +210,27 @@ class Connection:
         return self._failure(access, self.qmgr_name)
 
     def _is_forgotten(self, access: StructureAccess) -> bool:
-        """Whether a structure does not know this connection, and no recoverer is the reason.
+        """Whether a structure does not know this connection because it has failed, not because of a recoverer.
 
         A recoverer marks whom it shuts out in the administration structure before it does so anywhere else, and
         takes the mark away only with the entry of the connection. So in this order nothing escapes.
         """
-        keys, admin = access.keys, self.group.keys
+        keys, admin, name = access.keys, self.group.keys, access.keys.name
         if self.command(keys.owners, "HEXISTS", keys.owners, self.token):
             return False
         try:
-            is_dead = self._link.call("admin/check_owner", [admin.fence], self.owner_arguments())[0]
+            state = structure_state(self.group, name)
+        except MQIError:
+            return False
+        try:
+            script_keys = [admin.fence, admin.failures]
+            is_dead, *told = self._link.call("admin/check_owner", script_keys, [*self.owner_arguments(), name])
         except BaseException:
             self._break_off_with_link()
             raise
-        return not is_dead and bool(self.command(admin.owners, "HEXISTS", admin.owners, self.token))
+        if is_dead or (state == "ACTIVE" and failure_count(told[0]) == access.failures):
+            return False
+        return bool(self.command(admin.owners, "HEXISTS", admin.owners, self.token))
 
     def _structure_failed(self, access: StructureAccess) -> None:
         """Nothing of what this connection had there is left; what its unit of work did elsewhere is backed out."""

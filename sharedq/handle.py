@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 class StructureAccess:
     """A structure that a connection has entered.
 
-    ``has_failed``: it lost its keys since then, and this connection with them; handles of it stay useless also when it
-    is recovered.
+    ``failures``: how many times it had failed before. ``has_failed``: it lost its keys since then, and this connection
+    with them; handles of it stay useless also when it is recovered.
     """
 
     keys: StructureKeys
     number: int
+    failures: int = 0
     has_failed: bool = False
 
 

@@ -93,6 +93,11 @@ def why_not_there(group: Group, structure: str, name: str) -> MQIError | None:
     return None
 
 
+def failure_count(text: bytes) -> int:
+    """How many times a structure has failed, by its record; empty: never."""
+    return _parsed(text).count if text else 0
+
+
 def _parsed(text: bytes) -> Failure:
     state, since_ms, count = text.split()
     return Failure(state == b"FAILED", int(since_ms), int(count), text.decode())

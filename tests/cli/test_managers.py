@@ -361,3 +361,23 @@ def test_a_structure_that_fails_is_told_of_and_recovered_without_any_restart(tmp
     finally:
         shell.close()
         server.close()
+
+
+def test_a_program_of_a_killed_manager_ends_with_one_line(shell: Shell) -> None:
+    shell.environment["IGQ_LEASE_MS"] = "3000"
+    managers = [shell.start_manager(name) for name in ("QM1", "QM2")]
+    shell.out("mqsc", "QM1", "-c", "DEFINE QLOCAL(Q) QSGDISP(SHARED) CFSTRUCT(APPL1)")
+    putting = shell.typed("put", "QM1", "Q")
+    putting.type("first")
+    getting = shell.start("get", "QM1", "Q", "--wait", "-1")
+    getting.wait_for("first")
+
+    managers[0].end(signal.SIGKILL)
+    managers[1].wait_for("CSQE014I")
+    putting.type("second")
+    for program, got in ((putting, []), (getting, ["first"])):
+        assert program.wait() == 1
+        assert program.lines[: len(got)] == got
+        (line,) = program.lines[len(got) :]
+        assert line.startswith("igq: ")
+        assert "MQRC_CONNECTION_BROKEN (2009)" in line
