@@ -27,7 +27,8 @@ local queues_end = FIRST + KEYS_PER_QUEUE * tonumber(ARGV[3]) - 1
 for key = FIRST, queues_end, KEYS_PER_QUEUE do
     if redis.call("HEXISTS", KEYS[key], "ver") == 1 then return { MQRC.CF_STRUC_IN_USE } end
 end
-for key = 3, #KEYS, CHUNK do redis.call("UNLINK", unpack(KEYS, key, math.min(key + CHUNK - 1, #KEYS))) end
+redis.call("UNLINK", KEYS[3], KEYS[4], KEYS[5], KEYS[6])
+for key = FIRST, #KEYS, CHUNK do redis.call("UNLINK", unpack(KEYS, key, math.min(key + CHUNK - 1, #KEYS))) end
 redis.call("HSET", KEYS[1], "RECOVER", ARGV[1])
 local missing = tonumber(ARGV[2]) - tonumber(redis.call("GET", KEYS[2]) or 0)
 if missing > 0 then redis.call("INCRBY", KEYS[2], string.format("%.0f", missing)) end
