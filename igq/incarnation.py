@@ -17,6 +17,7 @@ from igq.agent_child import AgentChild
 from igq.deaths import watch_deaths
 from igq.membership import Membership, Renewal
 from igq.stopping import STOP_TIMEOUT_S
+from igq.structure_watch import LOOK_S
 from igq.worker import Worker
 from recovery.target import Target
 from recovery.watch import due, next_look_ms
@@ -73,6 +74,9 @@ class Incarnation:
         self._membership, self._inbox, self._say = membership, inbox, say
         self._process, _ = membership.new_process("manager")
         self.worker = Worker(membership.group, self._process, say)
+        #: Changes of structures that the group was told of, as of the last renewal; and when to look at them anyway.
+        self._failures_told = 0
+        self._structures_due_s = math.inf
         self._agent: AgentChild | None = None
         self._agent_due_s: float | None = None
         self._agent_started_s = 0.0
@@ -126,6 +130,7 @@ class Incarnation:
         except MQIError as error:
             self._could_not_open(error)
             return
+        self._structures_due_s = 0.0
         self._start_agent()
 
     def _could_not_open(self, error: Exception) -> None:
@@ -200,12 +205,20 @@ class Incarnation:
             self._replace_agent(agent)
         if look:
             self._watch(renewal)
+        self._look_at_structures(renewal.failures)
         self._complete_alter(int(renewal.member.get("igq_version", 0)))
         self._plan_next(at_s)
         asked = renewal.member.get("stop")
         if asked:
             timeout_s = float(renewal.member.get("stop_timeout_s", STOP_TIMEOUT_S))
             self.request_stop(is_immediate=asked == "immediate", timeout_s=timeout_s)
+
+    def _look_at_structures(self, told: int) -> None:
+        """When somebody has told of one, and from time to time."""
+        now_s = time.monotonic()
+        if now_s >= self._structures_due_s or (told != self._failures_told and self._structures_due_s < math.inf):
+            self._failures_told, self._structures_due_s = told, now_s + LOOK_S
+            self.worker.submit(self.worker.look_at_structures)
 
     def _complete_alter(self, version: int) -> None:
         """See to it that every structure knows what IGQ is now, though the command that altered it was cut off."""

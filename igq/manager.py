@@ -26,6 +26,7 @@ from sharedq.durability import read_weakest
 from sharedq.group import Group
 from sharedq.in_doubt import prepared_units
 from sharedq.mqi.errors import MQIError
+from sharedq.objects.failures import structure_state
 from sharedq.objects.managers import QueueManagerAttributes
 from sharedq.objects.repository import Repository
 from sharedq.objects.system import SYSTEM_DEAD_LETTER_QUEUE, define_system_objects
@@ -107,7 +108,9 @@ class QueueManager:
         repository.prepare_manager(self.name, at_first={"dead_letter_queue": SYSTEM_DEAD_LETTER_QUEUE})
         define_system_objects(repository, self._settings.default_structure)
         for structure in self._group.structure_names():
-            self._say("CSQE005I", structure=structure)
+            # Of those that have failed, its watch says that.
+            if structure_state(self._group, structure) == "ACTIVE":
+                self._say("CSQE005I", structure=structure)
         in_doubt = len(prepared_units(self._group, self.name))
         if in_doubt:
             self._say("CSQR004I", target=self.name, in_doubt=in_doubt)

@@ -31,6 +31,7 @@ class Renewal:
         member: what the group knows of this manager.
         leases: if looked at, some that have run out and may be this manager's to recover, and the next to run out.
         lost: processes of ours that were not renewed.
+        failures: how often the group was told that a structure has failed, or can be used again.
     """
 
     is_held: bool
@@ -38,6 +39,7 @@ class Renewal:
     member: Mapping[str, Any]
     leases: Sequence[tuple[str, int]]
     lost: Sequence[str]
+    failures: int
 
 
 class Membership:
@@ -107,16 +109,16 @@ class Membership:
         """
         keys = self.group.keys
         sent_at_s = time.monotonic()
-        held, now_ms, member, flat, *rest = self.group.call(
+        held, now_ms, member, flat, tokens, failures = self.group.call(
             "admin/renew",
-            [keys.leases, keys.members],
+            [keys.leases, keys.members, keys.group],
             [self.token, self.group.settings.lease_ms, self.qmgr, LOOK if look else 0, *processes],
         )
         if held:
             self.renewed_at_s = sent_at_s
         leases = [(name.decode(), int(float(at))) for name, at in zip(flat[::2], flat[1::2], strict=True)]
-        lost = [token.decode() for token in rest[0]] if rest else []
-        return Renewal(bool(held), int(now_ms), json.loads(member) if member else {}, leases, lost)
+        lost = [token.decode() for token in tokens]
+        return Renewal(bool(held), int(now_ms), json.loads(member) if member else {}, leases, lost, int(failures))
 
     def tell(self, **changes: Any) -> None:
         """Change what the group knows of this manager.

@@ -31,6 +31,9 @@ MESSAGES = MappingProxyType(
         "CSQE014I": "{qmgr} recovery of {target}: phase 2 completed, {units_of_work} units of work, "
         "{messages} messages",
         "CSQE015I": "{qmgr} recovery of {target} cannot be done now: {error}",
+        "CSQE035E": "{qmgr} structure {structure} has failed, it has lost its queues: RECOVER CFSTRUCT({structure})",
+        "CSQE036I": "{qmgr} structure {structure} has failed, it has lost its queues, and cannot be recovered",
+        "CSQE131I": "{qmgr} structure {structure} can be used again",
         "CSQR004I": "{qmgr} {in_doubt} unit(s) of work of {target} in doubt, see DISPLAY THREAD(*) TYPE(INDOUBT)",
         # Programs.
         "CSQ3201E": "{qmgr} program {target} ended abnormally, pid {pid}",

@@ -63,8 +63,8 @@ def connect(
             ``RESTRICT_CONN_TAG_*``.
 
     Raises:
-        MQIError: 2058 unknown, 2059 not running, 2161 quiescing, 2271 tag in use, 2350 tag not usable, 2009 Redis is
-            not reachable.
+        MQIError: 2058 unknown, 2059 not running, or Redis is not reachable; 2035 Redis refuses us; 2161 quiescing, 2271
+            tag in use, 2350 tag not usable.
         DeploymentError: Redis cannot be used as configured.
     """
     group = group_for(settings)

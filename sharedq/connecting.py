@@ -25,9 +25,19 @@ def connect_to(
     """MQCONNX: connect to a manager, or by the group's name (or ``*`` and it) to any running member.
 
     Raises:
-        MQIError: 2058 no such manager, 2059 not running, 2161 quiescing, 2271 tag in use, 2350 tag not usable, 2046
-            bad options.
+        MQIError: 2058 no such manager, 2059 not running, or Redis cannot be reached; 2035 Redis refuses us; 2161
+            quiescing, 2271 tag in use, 2350 tag not usable, 2046 bad options.
     """
+    try:
+        return _connect_to(group, name, tag, options, appl_name)
+    except MQIError as error:
+        if error.reason != MQRC.CONNECTION_BROKEN:
+            raise
+        # What was begun is recovered if need be; the program has never had a connection that could break.
+        raise error_for(MQRC.Q_MGR_NOT_AVAILABLE, "MQCONN", name, error.detail) from error
+
+
+def _connect_to(group: Group, name: str, tag: bytes, options: ConnectOption | int, appl_name: str) -> Connection:
     tag_text = tag_argument(name, tag, ConnectOption(options))
     if tag_text and tag[: len(RESERVED_TAG)].upper() == RESERVED_TAG:
         raise error_for(MQRC.CONN_TAG_NOT_USABLE, "MQCONNX", name, "tags that begin with MQ are the queue manager's")

@@ -149,9 +149,14 @@ class Deployment:
             if self._cluster is None:
                 nodes = [redis.cluster.ClusterNode(e.host, e.port) for e in self._url.endpoints]
                 credentials = {k: v for k, v in self._url.options.items() if k in ("username", "password")}
-                self._cluster = redis.RedisCluster(
-                    startup_nodes=nodes, socket_timeout=CONNECT_TIMEOUT_S, **self._tls_options(), **credentials
-                )
+                try:
+                    self._cluster = redis.RedisCluster(
+                        startup_nodes=nodes, socket_timeout=CONNECT_TIMEOUT_S, **self._tls_options(), **credentials
+                    )
+                except redis.exceptions.RedisClusterException as error:
+                    # That is none of the library's own errors; what it was made from is.
+                    cause = error.__cause__
+                    raise cause if isinstance(cause, redis.RedisError) else redis.ConnectionError(str(error)) from error
             return self._cluster
 
 

@@ -31,8 +31,20 @@ def commit(connection: Connection, *, and_then: ScriptCall | None = None, of: Ha
         The reply to *and_then*; None where that is still to be called.
 
     Raises:
-        MQIError: 2003 an asynchronous put of it had failed, everything is backed out; 2009 unknown.
+        MQIError: 2003 an asynchronous put of it had failed, or a structure: everything is backed out; 2123 committed,
+            but for what it did in a structure that has failed; 2009 unknown.
     """
+    try:
+        return _commit(connection, and_then, of)
+    except MQIError as error:
+        if connection.is_ended or error.reason == MQRC.BACKED_OUT:
+            raise
+        # Nothing was decided: a structure has failed, or refuses for now and the commit can be tried again.
+        _back_out_failed_puts(connection)
+        raise
+
+
+def _commit(connection: Connection, and_then: ScriptCall | None, of: Handle | None) -> Reply:
     _back_out_failed_puts(connection)
     followed = None if and_then is None or of is None else (and_then, of)
     if connection.pending:
@@ -134,9 +146,18 @@ def _commit_everywhere(connection: Connection) -> None:
         [keys.fence, keys.decisions],
         (*connection.owner_arguments(), unit.id, " ".join(unit.parts)),
     )
-    decided = settle(connection, decide, lambda structure: _finish_decided(connection, structure, None))
+    lost: list[str] = []
+
+    def apply(structure: str) -> None:
+        if not _finish_decided(connection, structure, None):
+            lost.append(structure)
+
+    decided = settle(connection, decide, apply)
     if decided[0]:
         raise connection.error(decided[0], "MQCMIT")
+    if lost:
+        detail = f"committed, but for what it did in {' and '.join(lost)}, which has failed"
+        raise connection.error(MQRC.OUTCOME_MIXED, "MQCMIT", detail=detail)
 
 
 def settle(connection: Connection, decide: ScriptCall, apply: Callable[[str], None]) -> Reply:
@@ -154,8 +175,10 @@ def settle(connection: Connection, decide: ScriptCall, apply: Callable[[str], No
         connection.to_forget = []
     if decided[0]:
         return decided
-    for structure in unit.parts:
+    for structure in list(unit.parts):
         apply(structure)
+    # Where a structure has failed meanwhile, that counts for what was decided here, not for what follows.
+    connection.put_failure = None
     # Only now: as long as a structure has not applied it, whoever recovers us must find the decision.
     connection.to_forget.append(unit.id)
     unit.begin_next()
@@ -172,12 +195,20 @@ def send_outstanding(connection: Connection) -> None:
     _back_out_failed_puts(connection)
 
 
-def _finish_decided(connection: Connection, structure: str, reply: Reply) -> None:
-    """Apply what is decided. Where that cannot be done now the group does it, and this connection is over."""
+def _finish_decided(connection: Connection, structure: str, reply: Reply) -> bool:
+    """Apply what is decided. Where that cannot be done now the group does it, and this connection is over.
+
+    Returns:
+        False where the structure has failed: nothing is left there to apply.
+    """
     try:
         _end_part(connection, "commit", structure, reply)
     except MQIError as error:
-        connection.leave_to_group("committed", structure, error)
+        if structure in connection.unit.parts:
+            connection.leave_to_group("committed", structure, error)
+        connection.put_failure = None
+        return False
+    return True
 
 
 def backout(connection: Connection, *, by_program: bool = False) -> None:
@@ -195,8 +226,14 @@ def backout(connection: Connection, *, by_program: bool = False) -> None:
     connection.put_failure = None
     marked = unit.marked if by_program else None
     unit.marked = marked
-    for structure in unit.parts:
-        _end_part(connection, "backout", structure, None)
+    for structure in list(unit.parts):
+        try:
+            _end_part(connection, "backout", structure, None)
+        except MQIError:
+            # One that has failed has nothing left to undo.
+            if structure in unit.parts:
+                raise
+    connection.put_failure, marked = None, unit.marked
     unit.restore_order()
     unit.begin_next()
     if marked:

@@ -162,6 +162,8 @@ def _check_batch(handle: Handle, options: int, count: int, match_options: int) -
 
 
 def _check(connection: Connection, handle: Handle, gmo: MQGMO, options: int) -> None:
+    if handle.structure.has_failed:
+        connection.check_usable(handle)
     reason = check_get_options(options, gmo.match_options)
     if reason or options & _NOT_BUILT:
         not_built = MQRC.HMSG_ERROR if options & _IN_HANDLE else MQRC.OPTIONS_ERROR

@@ -11,6 +11,7 @@ from sharedq.message import Message
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQGMO, MQMD
+from sharedq.objects.failures import why_not_there
 
 #: Messages in a batch: IBM's, fixed.
 BATCH_MESSAGES = 50
@@ -39,6 +40,7 @@ _TROUBLES = frozenset(
         MQRC.OBJECT_IN_USE,
         MQRC.STORAGE_MEDIUM_FULL,
         MQRC.CF_STRUC_ERROR,
+        MQRC.CF_STRUC_FAILED,
         MQRC.CF_STRUC_IN_USE,
         MQRC.CF_STRUC_LIST_HDR_IN_USE,
     }
@@ -76,7 +78,8 @@ class TransmissionQueue:
         key = self.handle.queue.queue
         version, definition = self._connection.command(key, "HMGET", key, "ver", "def")
         if version is None:
-            raise Trouble(f"{self.handle.name} is not defined")
+            gone = why_not_there(self._connection.group, self._access.keys.name, self.handle.name)
+            raise Trouble(str(gone or f"{self.handle.name} is not defined"))
         self.handle.version, self.handle.facts = version.decode(), QueueFacts.of(definition)
         self._check_usable()
 

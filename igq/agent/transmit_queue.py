@@ -11,6 +11,7 @@ from sharedq.connection import Connection, ScriptCall
 from sharedq.keys import private_structure
 from sharedq.link import Reply
 from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import MQIError
 from sharedq.objects.authorities import Authorities
 from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.selection import ANY
@@ -62,7 +63,11 @@ class TransmitQueue(TransmissionQueue):
         if self._is_checked:
             return Moved(is_stuck=True)
         call = self._transfer_call()
-        moved = self._moved(self._connection.call_many([call] * self._writes()))
+        try:
+            replies = self._connection.call_many([call] * self._writes())
+        except MQIError as error:
+            raise as_trouble(error) from error
+        moved = self._moved(replies)
         self._backlog = moved.left
         return moved
 
@@ -80,6 +85,8 @@ class TransmitQueue(TransmissionQueue):
                     return Moved()
                 # The wake-up and the move are one write: see Link.block_then_call.
                 _, reply = connection.block_then_call(wake_key, min(left_s, BLOCK_MAX_S), *self._transfer_call())
+            except MQIError as error:
+                raise as_trouble(error) from error
             finally:
                 connection.waits_on(None)
             moved = self._moved([reply])

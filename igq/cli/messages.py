@@ -43,12 +43,12 @@ def put(
     A hundred are put at once, all of them or none; the error tells how many had been put before.
     """
     import sharedq
-    from igq.log import log_to_stderr
+    from igq.log import log_nothing
     from sharedq.mqi.constants import Format, OpenOption, Persistence, PutOption
     from sharedq.mqi.errors import error_for
     from sharedq.mqi.structures import MQMD
 
-    log_to_stderr()
+    log_nothing()
     persistence = int(Persistence.AS_Q_DEF) if persistent is None else int(persistent)
     options = OpenOption.OUTPUT | OpenOption.FAIL_IF_QUIESCING
     count = 0
@@ -84,10 +84,10 @@ def get(
 ) -> int:
     """Get messages and print their bodies, one a line, until none comes within the wait."""
     import sharedq
-    from igq.log import log_to_stderr
+    from igq.log import log_nothing
     from sharedq.mqi.constants import MQRC, GetOption, OpenOption
 
-    log_to_stderr()
+    log_nothing()
     options = GetOption.FAIL_IF_QUIESCING | GetOption.SYNCPOINT | (GetOption.WAIT if wait else 0)
     wait_ms = -1 if wait < 0 else int(wait * 1000)
     count = 0
@@ -120,10 +120,10 @@ def browse(
     import dataclasses
 
     import sharedq
-    from igq.log import log_to_stderr
+    from igq.log import log_nothing
     from sharedq.mqi.constants import MQRC, GetOption, OpenOption
 
-    log_to_stderr()
+    log_nothing()
     count = 0
     with (
         sharedq.connect(qmgr, appl_name="igq browse") as connection,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+from igq.agent.serving import ServingHandle, serving_handles
 from igq.mqsc import messages
 from igq.mqsc.attribute_values import find_parameter, read_choice
 from igq.mqsc.display import Shown, read_request, shown, shown_attributes, two_columns
@@ -53,12 +54,12 @@ def display_queue(command: Command, repository: Repository) -> list[str]:
         options.add("CFSTRUCT")
     known = {keyword for kind in QUEUE_KINDS.values() for keyword in by_keyword(kind)} | {*_COUNTS, "TYPE", "QTYPE"}
     request = read_request(command, options, known, all_by_default=not is_generic(command.name))
-    lines = []
+    lines, serving = [], serving_handles(repository.group)
     for queue in repository.display_queues(command.name, kinds, disposition):
         structure = getattr(queue.definition, "structure", "")
         if "CFSTRUCT" in options and filter_by is not None and not matches(filter_by.value, structure):
             continue
-        record = list(_queue_record(queue))
+        record = list(_queue_record(queue, serving))
         if request.where(record):
             lines += [messages.QUEUE_DETAILS, *two_columns(request.select(record, always=2))]
     return _found(lines, command)
@@ -94,12 +95,12 @@ def display_queue_status(command: Command, repository: Repository) -> list[str]:
     queues = repository.display_queues(command.name, (QueueLocal.kind,))
     if not queues:
         return _found([], command)
-    lines = []
+    lines, serving = [], serving_handles(repository.group)
     for queue in queues:
         if is_by_queue:
-            records = [list(_status_record(queue))]
+            records = [list(_status_record(queue, serving))]
         else:
-            handles = repository.queue_handles(queue.name)
+            handles = [*repository.queue_handles(queue.name), *(each.handle for each in serving if each.is_of(queue))]
             records = [list(_handle_record(queue, each)) for each in handles if _is_open_for(each, open_type)]
         for record in records:
             if request.where(record):
@@ -166,23 +167,27 @@ def _found(lines: list[str], command: Command) -> list[str]:
     return [messages.NOTHING_FOUND.format(command.object_type)]
 
 
-def _queue_record(queue: DisplayedQueue) -> Iterator[Shown]:
+def _open_for_input(queue: DisplayedQueue, serving: list[ServingHandle]) -> int:
+    return (queue.state.open_input if queue.state else 0) + sum(each.is_of(queue) for each in serving)
+
+
+def _queue_record(queue: DisplayedQueue, serving: list[ServingHandle]) -> Iterator[Shown]:
     yield shown("QUEUE", queue.name)
     yield Shown(("TYPE", "QTYPE"), queue.definition.kind, f"TYPE({queue.definition.kind})")
     yield from (each for each in shown_attributes(queue.definition) if each.keywords[0] != "QUEUE")
     if queue.state is not None:
         yield shown("CURDEPTH", queue.state.depth)
-        yield shown("IPPROCS", queue.state.open_input)
+        yield shown("IPPROCS", _open_for_input(queue, serving))
         yield shown("OPPROCS", queue.state.open_output)
 
 
-def _status_record(queue: DisplayedQueue) -> Iterator[Shown]:
+def _status_record(queue: DisplayedQueue, serving: list[ServingHandle]) -> Iterator[Shown]:
     assert queue.state is not None
     assert isinstance(queue.definition, QueueLocal)
     yield shown("QUEUE", queue.name)
     yield shown("TYPE", "QUEUE")
     yield shown("CURDEPTH", queue.state.depth)
-    yield shown("IPPROCS", queue.state.open_input)
+    yield shown("IPPROCS", _open_for_input(queue, serving))
     yield shown("OPPROCS", queue.state.open_output)
     yield shown("UNCOM", "YES" if queue.state.uncommitted else "NO")
     yield shown("MONQ", queue.definition.monitoring)

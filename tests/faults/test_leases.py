@@ -176,6 +176,9 @@ def test_a_connection_that_cannot_be_told_of_quiescing_does_not_end_the_renewals
             told.append("quiescing")
             raise redis.ConnectionError("nobody answers")
 
+        def look_again(self) -> None:
+            told.append("structures")
+
     deaf = Deaf()
     process.add(deaf)
     client, keys = group.group.client(), group.group.keys

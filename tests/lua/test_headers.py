@@ -59,6 +59,7 @@ UNFENCED = {
     "admin/remove_structure": "a definition: an operator's, not an owner's",
     "admin/renew": "only leases that are there, of no replaced incarnation: a claim takes them away",
     "admin/set_authority": "an authority record: an operator's, not an owner's",
+    "admin/structure_state": "what was seen of a structure, by compare and set; nothing is decided by it",
     "structure/define_queue": "a definition: an operator's, not an owner's",
     "structure/discard": "messages that were set aside, which no owner can reach",
     "structure/restore_begin": "an operator's; where a queue can be used, it changes nothing",

@@ -8,13 +8,15 @@ had run out, and stays so until it is recovered. Two managers of one name would 
 KEYS
   1  leases   zset  incarnation or process -> deadline
   2  members  hash  manager -> JSON
+  3  group    hash  counters; only for a caller that wants to hear of structures
 ARGV
   1  token     incarnation or process
   2  lease_ms
   3  qmgr      its manager
   4  look      how many leases to return at most (one more where all of these have run out); 0 none
   5.. tokens of processes to renew as well
-REPLY       { 1 renewed or 0 lost, now in ms, JSON of the manager, [lease, deadline, ...], [other tokens lost] } the last with tokens only
+REPLY       { 1 renewed or 0 lost, now in ms, JSON of the manager, [lease, deadline, ...], [other tokens lost],
+              how many changes of structures were told (admin/structure_state) }
 REASONS     none
 INVARIANTS  2 fencing
 COST        O(tokens * log members), with a look as much for at most 256 leases that have run out
@@ -76,6 +78,5 @@ local function seen(limit)
 end
 
 local look = tonumber(ARGV[4])
-local reply = { is_held and 1 or 0, now, known, look > 0 and seen(look) or {} }
-if #tokens > 1 then reply[5] = lost end
-return reply
+local failures = KEYS[3] and redis.call("HGET", KEYS[3], "failures")
+return { is_held and 1 or 0, now, known, look > 0 and seen(look) or {}, lost, tonumber(failures or 0) }
