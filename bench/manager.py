@@ -18,19 +18,25 @@ from tests.support.members import TestGroup
 START_TIMEOUT_S = 60.0
 
 
-@contextlib.contextmanager
-def running_manager(group: TestGroup, name: str) -> Iterator[int]:
-    """Start the manager *name* of *group*; gives the process id of its agent, and stops both in the end."""
+def environment_of(group: TestGroup) -> dict[str, str]:
+    """What makes a process one of *group*."""
     settings = group.settings
-    environment = os.environ | {
+    return {
         "IGQ_GROUP": settings.group,
         "IGQ_REDIS_URL": str(settings.redis_url),
         "IGQ_DATA_DIR": str(settings.data_dir),
         "IGQ_LEASE_MS": str(settings.lease_ms),
         "IGQ_JOURNAL": str(settings.journal).lower(),
     }
+
+
+@contextlib.contextmanager
+def running_manager(group: TestGroup, name: str) -> Iterator[int]:
+    """Start the manager *name* of *group*; gives the process id of its agent, and stops both in the end."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "igq", "qmgr", "start", name], env=environment, stdout=subprocess.DEVNULL
+        [sys.executable, "-m", "igq", "qmgr", "start", name],
+        env=os.environ | environment_of(group),
+        stdout=subprocess.DEVNULL,
     )
     try:
         yield _wait_for_agent(group.group, name, process)

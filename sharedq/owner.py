@@ -212,7 +212,9 @@ class Process:
         try:
             self._tell_abandoned()
             held, _, member, _ = self.group.call(
-                "admin/renew", [keys.leases, keys.members], [self.token, self.group.settings.lease_ms, self.qmgr, 0]
+                "admin/renew",
+                [keys.leases, keys.members],
+                [self.token, self.group.settings.lease_ms, self.qmgr, 0, 1],
             )
         except MQIError as error:
             log.debug("lease_not_renewed", process=self.token, error=str(error))
