@@ -14,6 +14,7 @@ from config.settings import Settings
 from sharedq.deployment import Deployment, DeploymentError
 from sharedq.embedded import EmbeddedRedis, EmbeddedRedisError
 from sharedq.forks import after_fork
+from sharedq.keepalive import silence_of
 from sharedq.keys import AdminKeys, StructureKeys, admin_keys, structure_keys
 from sharedq.link import Argument, Link, Reply
 from sharedq.mqi.constants import MQRC
@@ -71,7 +72,9 @@ class Group:
         with self._lock:
             if self._deployment is None:
                 url = self.settings.redis_url
-                self._deployment = Deployment(url if url is not None else self._join_embedded())
+                self._deployment = Deployment(
+                    url if url is not None else self._join_embedded(), silence_s=silence_of(self.settings.lease_ms)
+                )
             return self._deployment
 
     def _join_embedded(self) -> str:

@@ -218,7 +218,7 @@ class Process:
             held, _, member, _, _, failures = self.group.call(
                 "admin/renew",
                 [keys.leases, keys.members, keys.group],
-                [self.token, self.group.settings.lease_ms, self.qmgr, 0],
+                [self.token, self.group.settings.lease_ms, self.qmgr, 0, 1],
             )
         except MQIError as error:
             log.debug("lease_not_renewed", process=self.token, error=str(error))

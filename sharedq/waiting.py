@@ -15,7 +15,7 @@ from sharedq.mqi.limits import UNLIMITED_WAIT
 from sharedq.refresh import refresh_definition, refresh_path, take_definition
 
 #: Longest time a connection blocks in Redis before it looks again, seconds.
-BLOCK_MAX_S = 30.0
+BLOCK_MAX_S = 180.0
 
 _STALE, _LOOK_AGAIN, _GROUPED, _MARKED = 1, 2, 3, 4
 #: Where a reply without a message tells when the next mark ends, ms from now.

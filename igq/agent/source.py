@@ -17,8 +17,9 @@ from sharedq.objects.failures import why_not_there
 BATCH_MESSAGES = 50
 #: The greatest MAXUMSGS there is.
 MAX_UNCOMMITTED = 999_999_999
-#: How long a wait for messages lasts, seconds. It is begun anew: one that never ends would be told from no hang.
-WAIT_S = 60
+#: How long a wait for messages lasts, seconds. It is begun anew, and costs an idle agent its few calls: one that never
+#: ends would be told from no hang.
+WAIT_S = 180
 _OPTIONS = int(OpenOption.INPUT_SHARED | OpenOption.BROWSE)
 _NOT_READ = QueueFacts(
     is_put_inhibited=False,

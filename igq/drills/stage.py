@@ -15,7 +15,7 @@ from igq.errors import CommandError
 from igq.load.children import PUTTER, Child
 from igq.load.departures import QMGRS
 from igq.load.scene import Scene
-from igq.load.view import agent_state, working_agent
+from igq.load.view import agent_state, recovery_of, working_agent
 from igq.load.waits import (
     catch_recoverer,
     wait_for_agent,
@@ -171,6 +171,33 @@ class Stage:
                 self._scene.start_programs(qmgr)
         self._tell("restarted", step.who.value, step.managers)
 
+    # -- the network -----------------------------------------------------------------------------------------------
+
+    @do.register
+    def _(self, _step: steps.Cut) -> None:
+        scene = self._scene
+        assert scene.machines is not None
+        self._wait_for_agents(Who.AGENT, 1)
+        self._remember(1, is_agent_replaced=True)
+        self._known_interruptions = len(scene.watch.interruptions)
+        scene.forget_ready(self.victim)
+        scene.machines.cut(self.victim)
+        self._tell("cut_off")
+
+    @do.register
+    def _(self, _step: steps.Heal) -> None:
+        assert self._scene.machines is not None
+        self._scene.machines.heal(self.victim)
+        self._tell("healed")
+
+    @do.register
+    def _(self, _step: steps.ExpectUnharmed) -> None:
+        scene, before = self._scene, self._incarnations[self.victim]
+        now, agent = scene.incarnation(self.victim), working_agent(scene.group, self.victim)
+        if now != before or agent != self._agents[self.victim] or recovery_of(scene.group, before) is not None:
+            raise CommandError(f"{before} was to go on, but it is {now}, with the IGQ agent {agent}")
+        self._tell("unharmed", now)
+
     # -- Redis and definitions -------------------------------------------------------------------------------------
 
     @do.register
@@ -240,8 +267,8 @@ class Stage:
         self._tell("refused", str(agent_state(scene.group, self.victim).get("last_error", "")))
 
     @do.register
-    def _(self, _step: steps.LetLeasePass) -> None:
-        self._scene.watch.wait_a_while(lambda: False, 1.2 * self._scene.settings.lease_ms / 1000)
+    def _(self, step: steps.LetLeasePass) -> None:
+        self._scene.watch.wait_a_while(lambda: False, step.leases * self._scene.settings.lease_ms / 1000)
 
     @do.register
     def _(self, step: steps.WaitForRefusal) -> None:

@@ -228,7 +228,7 @@ def test_the_log_is_kept_in_the_data_directory(shell: Shell) -> None:
 
 
 @pytest.mark.slow
-def test_an_idle_manager_and_its_agent_cost_at_most_five_commands_a_second(tmp_path: Path, shell: Shell) -> None:
+def test_an_idle_manager_and_its_agent_cost_at_most_three_commands_a_second(tmp_path: Path, shell: Shell) -> None:
     server = Server()
     try:
         shell.environment["IGQ_REDIS_URL"] = server.url
@@ -254,10 +254,10 @@ def test_an_idle_manager_and_its_agent_cost_at_most_five_commands_a_second(tmp_p
         while now_s() < seen_s:
             client.blpop(["nobody"], timeout=1)
         before, started_s = calls(), now_s()
-        for _ in range(5):
+        for _ in range(12):
             # Shorter than the client waits for any reply.
             client.blpop(["nobody"], timeout=3)
-        assert (calls() - before) / (now_s() - started_s) <= 3 * 5
+        assert (calls() - before) / (now_s() - started_s) <= 3 * 3
         group.leave()
     finally:
         shell.close()

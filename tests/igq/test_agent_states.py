@@ -20,7 +20,7 @@ from igq.agent.retry import SHORT_RETRY_INTERVAL_S
 from igq.agent.runner import Agent
 from igq.agent.serving import agent_tag
 from igq.agent.source import WAIT_S
-from igq.mqsc_session import _Repository
+from igq.mqsc_session import SessionRepository
 from igq.status import AgentStatus, _agent
 from sharedq.backup.restore import recover
 from sharedq.backup.take import backup
@@ -171,7 +171,7 @@ def test_each_cause_leads_into_retry_and_its_repair_out_of_it(group: TestGroup, 
     assert work.said()[-1] == "CSQM065E"
 
     repair(group)
-    _Repository(group.group, "QM1").alter_qmgr("QM1", {"igq": "ENABLED"})
+    SessionRepository(group.group, "QM1").alter_qmgr("QM1", {"igq": "ENABLED"})
 
     shown = work.wait_for("RUNNING")
     assert (shown.short_retries, shown.next_retry_s) == (0, None)
@@ -187,7 +187,7 @@ def test_a_try_in_vain_is_counted(group: TestGroup, work: AgentAtWork) -> None:
     work.wait_for("RUNNING")
     group.repository("QM1").alter("QLOCAL", SYSTEM_QSG_TRANSMIT_QUEUE, {"get": "DISABLED"})
     work.wait_for("RETRY")
-    _Repository(group.group, "QM1").alter_qmgr("QM1", {"igq": "ENABLED"})
+    SessionRepository(group.group, "QM1").alter_qmgr("QM1", {"igq": "ENABLED"})
     until(lambda: work.status().short_retries == 1, "the retry is counted", PATIENCE_S)
     assert work.status().state == "RETRY"
 
@@ -242,7 +242,7 @@ def test_a_refused_serialization_leads_into_retry(group: TestGroup, work: AgentA
 
     assert "CONN_TAG_IN_USE" in work.wait_for("RETRY").last_error
     predecessor.disconnect()
-    _Repository(group.group, "QM1").alter_qmgr("QM1", {"igq": "ENABLED"})
+    SessionRepository(group.group, "QM1").alter_qmgr("QM1", {"igq": "ENABLED"})
 
     work.wait_for("RUNNING")
 

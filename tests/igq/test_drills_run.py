@@ -41,6 +41,7 @@ QUICK = ("script-flush", "igq-toggle", "memory-full", "kill-redis")
 def test_the_drills_that_are_promised_are_there() -> None:
     wanted = "kill-manager kill-several-managers kill-recoverer last-manager slow-recovery pause-manager kill-agent "
     wanted += "hang-agent pause-agent kill-application pause-application kill-redis script-flush igq-toggle memory-full"
+    wanted += " partition late-partition short-partition"
     assert set(wanted.split()) <= SCENARIOS.keys()
 
 

@@ -140,7 +140,7 @@ def test_a_dead_agent_passes_on_what_it_was_woken_for(group: TestGroup, agent: A
     other = AgentOfQM2(group)
     assert other.queue.move().is_waiting
     put("RUN", b"1")
-    states = [
+    states: list[Any] = [
         group.group.client().hget(group.group.structure("@QM2").owners, each.connection.token)
         for each in (agent, other)
     ]
