@@ -21,6 +21,7 @@ from pyspark.sql.types import StructType
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
 
 from config.settings import Settings
+from pipeline.claims import back_out
 from pipeline.errors import PipelineError
 from pipeline.messages import check_columns, has_context, messages
 from pipeline.source_options import SourceOptions
@@ -29,7 +30,6 @@ from sharedq.group import Group
 from sharedq.in_doubt import TOGETHER_MAX, Batch, latest_batch
 from sharedq.mqi.constants import MQRC, OpenOption, PutOption
 from sharedq.mqi.errors import ConnectionBroken, error_for
-from sharedq.mqi.xa import XAError, XAReturn
 
 #: Options besides group and url.
 OPTIONS = ("queue", "qmgr", "jobId")
@@ -135,7 +135,7 @@ class Sink:
 
     def back_out(self, name: str) -> None:
         """Back out whatever is in doubt under external ids that begin with *name*."""
-        self._ask(lambda connection: _back_out(connection, name.encode()))
+        self._ask(lambda connection: back_out(connection, connection.recover(), name))
 
     def _ask(self, ask: Callable[[QueueManagerConnection], object]) -> None:
         """Ask, and where the answer was lost ask anew: neither a decision nor its repetition does harm."""
@@ -241,17 +241,6 @@ def _xids(found: Sequence[WriterCommitMessage | None]) -> list[bytes]:
 def _batches(found: Sequence[WriterCommitMessage | None], number: int) -> set[Batch]:
     """The batch that the tasks were about: none where no task has answered."""
     return {each.batch for each in found if isinstance(each, Prepared) and each.batch.number == number}
-
-
-def _back_out(connection: QueueManagerConnection, name: bytes) -> None:
-    for unit in connection.recover():
-        if unit.xid.startswith(name) and unit.outcome is None:
-            try:
-                connection.backout_prepared(unit.xid)
-            except XAError as error:
-                # Ended in this moment, by somebody else.
-                if error.code not in (XAReturn.XA_HEURCOM, XAReturn.XAER_NOTA):
-                    raise
 
 
 def _running_member(group: Group) -> str:
