@@ -8,6 +8,7 @@ under the query's id and its own number, so a batch that is repeated after a cra
 
 from __future__ import annotations
 
+import secrets
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -224,10 +225,10 @@ class QueueStreamWriter(DataSourceStreamArrowWriter):
 
 
 def _attempt() -> str:
-    """Names this attempt of this task."""
+    """Names this attempt of this task, unlike any other: a driver that goes on after a crash counts anew."""
     context = TaskContext.get()
     assert context is not None
-    return f"{context.partitionId()}.{context.taskAttemptId()}"
+    return f"{context.partitionId()}.{context.taskAttemptId()}.{secrets.token_hex(4)}"
 
 
 def _name_of(batch: Batch) -> str:
