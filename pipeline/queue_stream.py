@@ -97,8 +97,8 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, UnitPartition)
         assert self._settings.redis_url is not None
-        names = self._schema.fieldNames()
-        reader = Reader(Deployment(self._settings.redis_url), self._settings.group, names)
+        has_data = "data" in self._schema.fieldNames()
+        reader = Reader(Deployment(self._settings.redis_url), self._settings.group, has_data=has_data)
         try:
             found = reader.read_unit(partition.place, partition.unit_id)
             yield from batches(found, to_arrow_schema(self._schema, timezone="UTC"))
