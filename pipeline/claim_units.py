@@ -19,11 +19,13 @@ _ATTEMPTS = 20
 
 
 def get_messages(queue: Queue, count: int) -> int:
-    """Get up to *count* messages under syncpoint; how many there were."""
+    """Get up to *count* messages under syncpoint; how many there were. They are read where they are processed."""
     got = 0
     while got < count:
+        got += queue.take_unseen(count - got)
         try:
-            got += len(queue.get_many(min(_GET_MESSAGES, count - got), GetOption.SYNCPOINT))
+            if got < count:
+                got += len(queue.get_many(min(_GET_MESSAGES, count - got), GetOption.SYNCPOINT))
         except MQIError as error:
             if error.reason != MQRC.NO_MSG_AVAILABLE:
                 raise

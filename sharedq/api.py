@@ -257,6 +257,11 @@ class Queue:
         with self.connection.lock:
             return getting.get_many(self.connection, self._open_handle(), gmo, count)
 
+    def take_unseen(self, count: int) -> int:
+        """Take up to *count* messages under syncpoint without fetching them; see ``sharedq.getting.take_unseen``."""
+        with self.connection.lock:
+            return getting.take_unseen(self.connection, self._open_handle(), count)
+
     def commit_and_get(self, options: GetOption | int = 0, *, wait_ms: int = 0) -> Message:
         """MQCMIT and the next MQGET in one round trip."""
         gmo = MQGMO(version=2, options=int(options), wait_interval=wait_ms)

@@ -24,6 +24,8 @@ _QUEUE, _AVAILABLE = 2, 3
 _NAME, _VERSION, _COUNT, _UNIT, _LENGTH = 1, 2, 3, 4, 6
 #: Where structure/get has the waiter among its arguments, and what stands there where it ends a unit of work first.
 _WAITER, _COMMIT_FIRST = 9, b"+"
+#: In place of whether a body may be cut.
+_BLIND = 2
 #: Letters of structure/get_grouped.
 _MARKING = (
     (int(GetOption.MARK_BROWSE_HANDLE), "h"),
@@ -46,7 +48,10 @@ def get_call(
     waiter: bytes,
     unit_id: str,
     horizon: int = 0,
+    *,
+    is_blind: bool = False,
 ) -> ScriptCall:
+    """A get; ``is_blind``: the messages themselves are not returned, where structure/get is asked."""
     mode = 1 if options & _SYNCPOINT else 2 if options & _SYNCPOINT_IF_PERSISTENT else 0
     token, is_marked = connection.token, options & _MARK_SKIP_BACKOUT
     if handle.has_members or handle.may_hold_lock or handle.may_meet_marks or selection.is_grouped or is_marked:
@@ -63,7 +68,7 @@ def get_call(
             unit_id,
             mode,
             max_length,
-            1 if options & _ACCEPT_TRUNCATED else 0,
+            _BLIND if is_blind else 1 if options & _ACCEPT_TRUNCATED else 0,
             BATCH_BYTES,
             waiter,
             connection.journal_max,

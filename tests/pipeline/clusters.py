@@ -32,7 +32,8 @@ class Cluster:
             "JAVA_HOME": str(java_home),
             "PYSPARK_PYTHON": sys.executable,
             "SPARK_LOCAL_IP": "127.0.0.1",
-            "SPARK_LOG_DIR": str(directory),
+            # A test has no manager that recovers what ran out of its lease.
+            "IGQ_LEASE_MS": "600000",
         }
         self._processes: list[subprocess.Popen[str]] = []
         self.url = self._start(_MASTER, [], r"Starting Spark master at (spark://\S+)")
@@ -41,13 +42,9 @@ class Cluster:
             self._start(_WORKER, arguments, r"Successfully registered with master (\S+)")
 
     def executors(self) -> list[int]:
-        """Process ids of the executors that run now."""
-        found = subprocess.run(
-            ["pgrep", "-f", f"CoarseGrainedExecutorBackend.*--worker-url.*{_port(self.url)}|{self._directory}"],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        """Process ids of the executors that run now: the workers' children."""
+        workers = ",".join(str(process.pid) for process in self._processes[1:])
+        found = subprocess.run(["pgrep", "-P", workers], capture_output=True, text=True, check=False)
         return [int(pid) for pid in found.stdout.split()]
 
     def _start(self, program: str, arguments: list[str], sign: str) -> str:
@@ -98,7 +95,3 @@ class Cluster:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _port(url: str) -> str:
-    return url.rpartition(":")[2]

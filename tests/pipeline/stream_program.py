@@ -30,7 +30,13 @@ def main() -> None:
         orders = orders.options(**told.get("options", {}))
         moving = orders.load().select("data", "priority", "correl_id").writeStream.format("igq.dying")
         moving = moving.options(**at, queue="COPY").option("checkpointLocation", told["checkpoint"])
-        moving.trigger(availableNow=True).start().awaitTermination()
+        query = moving.trigger(availableNow=True).start()
+        try:
+            query.awaitTermination()
+        except Exception as error:
+            # It can tell what happened only as long as there is a session.
+            print(error, file=sys.stderr)
+            raise
 
 
 if __name__ == "__main__":

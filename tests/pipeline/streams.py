@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from sharedq.api import Queue
 from sharedq.in_doubt import prepared_units
 from sharedq.mqi.structures import MQMD
 from tests.support.groups import BOTH, LMIG, MIG, put_member
-from tests.support.members import TestGroup
+from tests.support.members import LEASE_MS, TestGroup
 
 EVERYTHING = [b"%d" % number for number in range(9)] + [b"m0", b"m1", b"m2"]
 
@@ -73,7 +74,7 @@ def in_doubt(group: TestGroup) -> int:
 
 
 class Watch:
-    """What the manager does, which these tests have not: it resolves what programs left that have died.
+    """What the manager does, which these tests have not: it lives on, and resolves what programs left that have died.
 
     Spark kills the worker in which the source of a query lives when that ends, and a killed driver's go with it.
     """
@@ -92,7 +93,10 @@ class Watch:
 
     def _run(self) -> None:
         keys, client = self._group.group.keys, self._group.group.client()
+        member = self._group.group.member("QM1")
+        assert member is not None
         while not self._ended.wait(0.2):
+            client.zadd(keys.leases, {f"QM1.{member.incarnation}": time.time() * 1000 + LEASE_MS}, xx=True)
             programs: Any = client.hgetall(keys.processes)
             for token, text in programs.items():
                 if is_dead(json.loads(text)["pid"]):

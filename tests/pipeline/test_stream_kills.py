@@ -70,7 +70,7 @@ def test_killed_at_every_step_a_query_loses_and_doubles_nothing(
 def test_executors_killed_at_every_step_are_no_matter(group: TestGroup, orders: Queue, tmp_path: Path) -> None:
     """Spark tries the task again: nobody starts anything."""
     with Watch(group):
-        query = start_program(group, tmp_path, die=",".join(EXECUTOR_STEPS), victim="self", master="local[2,4]")
+        query = start_program(group, tmp_path, die=",".join(EXECUTOR_STEPS), victim="self", master="local[2,9]")
         assert query.wait(timeout=200) == 0
     assert [step for step in EXECUTOR_STEPS if not (tmp_path / step).exists()] == []
 
