@@ -8,6 +8,7 @@ under the query's id and its own number, so a batch that is repeated after a cra
 
 from __future__ import annotations
 
+import secrets
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from pyspark.sql.types import StructType
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
 
 from config.settings import Settings
+from pipeline.claims import back_out
 from pipeline.errors import PipelineError
 from pipeline.messages import check_columns, has_context, messages
 from pipeline.source_options import SourceOptions
@@ -29,7 +31,6 @@ from sharedq.group import Group
 from sharedq.in_doubt import TOGETHER_MAX, Batch, latest_batch
 from sharedq.mqi.constants import MQRC, OpenOption, PutOption
 from sharedq.mqi.errors import ConnectionBroken, error_for
-from sharedq.mqi.xa import XAError, XAReturn
 
 #: Options besides group and url.
 OPTIONS = ("queue", "qmgr", "jobId")
@@ -135,7 +136,7 @@ class Sink:
 
     def back_out(self, name: str) -> None:
         """Back out whatever is in doubt under external ids that begin with *name*."""
-        self._ask(lambda connection: _back_out(connection, name.encode()))
+        self._ask(lambda connection: back_out(connection, connection.recover(), name))
 
     def _ask(self, ask: Callable[[QueueManagerConnection], object]) -> None:
         """Ask, and where the answer was lost ask anew: neither a decision nor its repetition does harm."""
@@ -224,10 +225,10 @@ class QueueStreamWriter(DataSourceStreamArrowWriter):
 
 
 def _attempt() -> str:
-    """Names this attempt of this task."""
+    """Names this attempt of this task, unlike any other: a driver that goes on after a crash counts anew."""
     context = TaskContext.get()
     assert context is not None
-    return f"{context.partitionId()}.{context.taskAttemptId()}"
+    return f"{context.partitionId()}.{context.taskAttemptId()}.{secrets.token_hex(4)}"
 
 
 def _name_of(batch: Batch) -> str:
@@ -241,17 +242,6 @@ def _xids(found: Sequence[WriterCommitMessage | None]) -> list[bytes]:
 def _batches(found: Sequence[WriterCommitMessage | None], number: int) -> set[Batch]:
     """The batch that the tasks were about: none where no task has answered."""
     return {each.batch for each in found if isinstance(each, Prepared) and each.batch.number == number}
-
-
-def _back_out(connection: QueueManagerConnection, name: bytes) -> None:
-    for unit in connection.recover():
-        if unit.xid.startswith(name) and unit.outcome is None:
-            try:
-                connection.backout_prepared(unit.xid)
-            except XAError as error:
-                # Ended in this moment, by somebody else.
-                if error.code not in (XAReturn.XA_HEURCOM, XAReturn.XAER_NOTA):
-                    raise
 
 
 def _running_member(group: Group) -> str:

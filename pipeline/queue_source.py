@@ -101,11 +101,12 @@ class QueueReader(DataSourceReader):
         arrow = to_arrow_schema(self._schema, timezone="UTC")
         if not isinstance(partition, QueuePartition):
             # What Spark makes of no partitions at all.
-            yield batch([[] for _ in arrow], arrow)
+            yield batch([], arrow)
             return
         assert self._settings.redis_url is not None
-        names = self._schema.fieldNames()
-        reader = Reader(Deployment(self._settings.redis_url), self._settings.group, names, self._wanted)
+        has_data = "data" in self._schema.fieldNames()
+        deployment = Deployment(self._settings.redis_url)
+        reader = Reader(deployment, self._settings.group, has_data=has_data, wanted=self._wanted)
         try:
             yield from batches(reader.read(partition.what), arrow)
         finally:

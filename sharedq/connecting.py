@@ -71,6 +71,16 @@ def tag_argument(qmgr: str, tag: bytes, options: ConnectOption) -> str:
     return f"{asked[0]}{stripped.hex()}"
 
 
+def is_tag_used(group: Group, tag: bytes) -> bool:
+    """Whether a connection tag is taken now, be it by a connection that died and is still to be recovered.
+
+    Raises:
+        MQIError: 2009, Redis cannot be reached.
+    """
+    key = group.keys.tags
+    return bool(group.command(key, "HEXISTS", key, tag.rstrip(b"\0").hex()))
+
+
 def _connect_to_any(group: Group, tag: str, appl_name: str) -> Connection:
     failure = error_for(MQRC.Q_MGR_NOT_AVAILABLE, "MQCONN", group.name, "no member of the group is running")
     for member in group.members():

@@ -28,6 +28,8 @@ _WAITER, _COMMIT_FIRST = 9, b"+"
 _ANY, _ANY_HANDED = b"A", b"A!"
 #: Longer records are not handed over; see structure/get.
 _HANDED_MAX = 10240
+#: In place of whether a body may be cut.
+_BLIND = 2
 #: Letters of structure/get_grouped.
 _MARKING = (
     (int(GetOption.MARK_BROWSE_HANDLE), "h"),
@@ -50,7 +52,10 @@ def get_call(
     waiter: bytes,
     unit_id: str,
     horizon: int = 0,
+    *,
+    is_blind: bool = False,
 ) -> ScriptCall:
+    """A get; ``is_blind``: the messages themselves are not returned, where structure/get is asked."""
     mode = 1 if options & _SYNCPOINT else 2 if options & _SYNCPOINT_IF_PERSISTENT else 0
     token, is_marked = connection.token, options & _MARK_SKIP_BACKOUT
     if handle.has_members or handle.may_hold_lock or handle.may_meet_marks or selection.is_grouped or is_marked:
@@ -69,7 +74,7 @@ def get_call(
             unit_id,
             mode,
             max_length,
-            1 if options & _ACCEPT_TRUNCATED else 0,
+            _BLIND if is_blind else 1 if options & _ACCEPT_TRUNCATED else 0,
             BATCH_BYTES,
             waiter,
             connection.journal_max,

@@ -21,7 +21,8 @@ from tests.support.members import TestGroup
 pytestmark = pytest.mark.spark
 
 TEXT = (Path(__file__).parents[2] / "docs" / "pipeline.md").read_text("utf-8")
-COMMANDS = re.findall(r"^igq pipeline (.*)$", TEXT, flags=re.MULTILINE)
+#: Those with a cluster run in test_cluster.py.
+COMMANDS = [command for command in re.findall(r"^igq pipeline (.*)$", TEXT, flags=re.M) if "--master" not in command]
 EXAMPLES = re.findall(r"^```python\n(.*?)^```", TEXT, flags=re.DOTALL | re.MULTILINE)
 
 

@@ -14,7 +14,6 @@ from pipeline.queue_source import QueueSource
 from pipeline.schemas import QUEUE
 from sharedq.api import Queue
 from sharedq.mqi.structures import MQMD
-from sharedq.reading import COLUMNS
 from tests.support.groups import BOTH, MIG, browse_all, put_member
 from tests.support.members import TestGroup
 from tests.support.scenes import contents
@@ -40,10 +39,6 @@ def read(spark: SparkSession, where: TestGroup, **options: Any) -> DataFrame:
 
 def correl(text: str) -> bytes:
     return text.encode().ljust(24, b"\0")
-
-
-def test_the_tables_columns_are_those_that_the_reader_knows() -> None:
-    assert QUEUE.fieldNames() == list(COLUMNS)
 
 
 def test_a_queue_is_a_table_in_delivery_order(spark: SparkSession, group: TestGroup, orders: Queue) -> None:

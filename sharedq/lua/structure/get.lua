@@ -28,7 +28,8 @@ ARGV
   5  unit_id      id of the unit of work, or ""
   6  mode         0 outside, 1 inside the unit of work, 2 inside if persistent
   7  length_max   longest body the caller takes, bytes
-  8  truncate     1: a longer body is cut and the message goes (2079); 0: it stays (2080)
+  8  truncate     1: a longer body is cut and the message goes (2079); 0: it stays (2080); 2: no body is returned, and
+                  none is too long
   9  bytes_max    stop filling a batch behind this many bytes; at least LONG a message wanted
   10 wait         "" or the waiter's selection text: wait when nothing fits; "=": sent behind a commit in the same
                   write, do nothing unless that has ended its unit of work; "+": end that first
@@ -48,6 +49,7 @@ USES        place, select, waiting, unit_of_work, journal
 local own, messages, unit = KEYS[1], KEYS[2], KEYS[7]
 local owner, unit_id, mode, length_max = ARGV[1], ARGV[5], ARGV[6], tonumber(ARGV[7])
 local STALE, LOOK_AGAIN, GROUPED, MARKED = 1, 2, 3, 4
+local is_blind = ARGV[8] == "2"
 -- A queue on which a longer record may be says so (`lg`, see docs/keyspace.md): a batch of others never fills bytes_max.
 local LONG = 10240
 
@@ -111,8 +113,8 @@ if version == ARGV[3] and (waiting == "" or is_woken) and is_any and mode ~= "2"
     end
     local count, ids_text = #ids, table.concat(ids, " ")
     if count > 0 and not string.find(ids_text, "x", 1, true) then
-        local records, fit = redis.call("HMGET", messages, unpack(ids)), true
-        if may_be_long or length_max < LONG then
+        local records, fit = is_blind and {} or redis.call("HMGET", messages, unpack(ids)), true
+        if not is_blind and (may_be_long or length_max < LONG) then
             for position = 1, count do fit = fit and #records[position] <= length_max end
         end
         if fit then
@@ -149,6 +151,7 @@ if version == ARGV[3] and (waiting == "" or is_woken) and is_any and mode ~= "2"
                 redis.call("XADD", KEYS[10], "MAXLEN", "~", ARGV[11], "*",
                     "e", "get", "o", owner, "q", ARGV[2], "u", unit_id, "i", ids_text)
             end
+            if is_blind then return { 0, 0, ids_text, records } end
             local _, _, _, high, low = string.byte(records[1], 1, 5)
             return { 0, #records[1] - high * 256 - low, ids_text, records }
         end
@@ -274,5 +277,5 @@ if #expired > 0 then
         return { LOOK_AGAIN, "" }
     end
 end
-reply[3], reply[4] = table.concat(returned, " "), cut
+reply[3], reply[4] = table.concat(returned, " "), is_blind and {} or cut
 return reply
