@@ -111,7 +111,7 @@ class Membership:
         sent_at_s = time.monotonic()
         held, now_ms, member, flat, tokens, told = self.group.call(
             "admin/renew",
-            [keys.leases, keys.members, keys.group],
+            [keys.leases, keys.members],
             [self.token, self.group.settings.lease_ms, self.qmgr, LOOK if look else 0, int(ask), *processes],
         )
         if held:

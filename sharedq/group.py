@@ -129,7 +129,9 @@ class Group:
     def members(self) -> list[Member]:
         """Every manager that ever joined, by name, running or not."""
         found = _pairs(self.command(self.keys.members, "HGETALL", self.keys.members))
-        return sorted((_member(name, text) for name, text in found), key=lambda member: member.name)
+        # What is told of structures stands there too, so that a renewal reads it in one command.
+        members = (_member(name, text) for name, text in found if not name.startswith(b"!"))
+        return sorted(members, key=lambda member: member.name)
 
     def member(self, name: str) -> Member | None:
         """The manager *name*, if it ever joined."""

@@ -75,7 +75,7 @@ def tell(group: Group, structure: str, *, has_failed: bool, known: Failure | Non
     if has_failed != (known is not None and known.is_failed):
         group.call(
             "admin/structure_state",
-            [group.keys.group, group.keys.failures],
+            [group.keys.members, group.keys.failures],
             [structure, "FAILED" if has_failed else "ACTIVE", known.text if known else ""],
         )
 

@@ -312,7 +312,7 @@ def test_the_group_is_told_once_for_each_failure(used: TestGroup) -> None:
     group = used.group
 
     def told() -> int:
-        return int(group.command(group.keys.group, "HGET", group.keys.group, "failures") or 0)
+        return int(group.command(group.keys.members, "HGET", group.keys.members, "!structures") or 0)
 
     assert failure_of(group, "APPL1") is None
     for count in (1, 2):

@@ -154,9 +154,7 @@ def test_an_incarnation_that_another_one_replaced_is_never_renewed_but_recovered
         renewal = first.renew([process.token], look=look, ask=ask)
         assert not renewal.is_held
         assert renewal.lost == [process.token]
-    reply = group.group.call(
-        "admin/renew", [keys.leases, keys.members, keys.group], [program.token, LEASE_MS, "QM2", 0, 1]
-    )
+    reply = group.group.call("admin/renew", [keys.leases, keys.members], [program.token, LEASE_MS, "QM2", 0, 1])
     assert reply[0] == 0
     renewal = second.renew((), look=True)
     assert renewal.is_held

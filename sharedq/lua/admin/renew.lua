@@ -8,17 +8,16 @@ that no lease at all has run out, the caller need not be looked up: this call is
 
 KEYS
   1  leases   zset  incarnation or process -> deadline
-  2  members  hash  manager -> JSON
-  3  group    hash  counters
+  2  members  hash  manager -> JSON; "!structures": how many changes of structures were told
 ARGV
   1  token     incarnation or process
   2  lease_ms
   3  qmgr      its manager
   4  look      how many leases to return at most (one more where all of these have run out); 0 none
-  5  ask       1 return the JSON of the manager, and how often structures changed; 0 the first only where it had to be read
+  5  ask       1 return the JSON of the manager; 0 only where it had to be read
   6.. tokens of processes to renew as well
 REPLY       { 1 renewed or 0 lost, now in ms, JSON of the manager, [lease, deadline, ...], [other tokens lost],
-              how many changes of structures were told (admin/structure_state), or -1 }
+              how many changes of structures were told (admin/structure_state), where the JSON was asked for }
 REASONS     none
 INVARIANTS  2 fencing
 COST        O(tokens * log members), with a look as much for at most 256 leases that have run out
@@ -28,7 +27,10 @@ local leases, look, PAGE = KEYS[1], tonumber(ARGV[4]), 256
 local now = now_ms()
 local first = look > 0 and redis.call("ZRANGE", leases, 0, look - 1, "WITHSCORES")
 local has_none_lapsed = first and (not first[2] or tonumber(first[2]) > now)
-local known = (ARGV[5] == "1" or not has_none_lapsed) and redis.call("HGET", KEYS[2], ARGV[3])
+local known, failures
+if ARGV[5] == "1" or not has_none_lapsed then
+    known, failures = unpack(redis.call("HMGET", KEYS[2], ARGV[3], "!structures"))
+end
 local is_held, lost = true, {}
 local deadline, tokens, pairs_given = now + tonumber(ARGV[2]), { ARGV[1] }, {}
 for position = 6, #ARGV do tokens[#tokens + 1] = ARGV[position] end
@@ -92,5 +94,4 @@ local function seen(limit)
 end
 
 local leases_told = not first and {} or has_none_lapsed and next_ones() or seen(look)
-local failures = ARGV[5] == "1" and (redis.call("HGET", KEYS[3], "failures") or 0) or -1
-return { is_held and 1 or 0, now, known, leases_told, lost, tonumber(failures) }
+return { is_held and 1 or 0, now, known or false, leases_told, lost, tonumber(failures or 0) }
