@@ -48,7 +48,7 @@ def test_no_program_of_before_is_taken_for_one_of_now(alone: TestGroup) -> None:
             queue.put(b"uncommitted", options=PutOption.SYNCPOINT)
 
     for connection, queue in zip(before, queues, strict=True):
-        for call in (queue.get, lambda queue=queue: queue.put(b"late"), connection.commit):  # type: ignore[misc]
+        for call in (queue.get, lambda queue=queue: queue.put(b"late"), connection.commit):
             with pytest.raises(MQIError) as caught:
                 call()
             assert caught.value.reason == MQRC.CONNECTION_BROKEN
