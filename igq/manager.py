@@ -74,7 +74,7 @@ class QueueManager:
             pass
         finally:
             self._group.leave()
-        self._say("CSQY003I")
+        self._say("CSQ3104I")
 
     def _serve(self, membership: Membership) -> Ending:
         """One incarnation, from joining to its end."""
@@ -98,7 +98,7 @@ class QueueManager:
         if ending is Ending.LEASE_LOST:
             if self._signals:
                 raise _Interrupted
-            self._say("CSQY333E", why=why)
+            self._say("IGQ0001E", why=why)
         return ending
 
     def _prepare(self) -> QueueManagerAttributes:
@@ -137,7 +137,7 @@ class QueueManager:
         group.members()
         durability = read_weakest(group.clients(), wait_replicas=settings.wait_replicas)
         self._say("CSQY000I", version=__version__, group=group.name, redis=settings.redis_url_masked)
-        self._say("CSQJ001I", statement=durability.statement)
+        self._say("IGQ0004I", statement=durability.statement)
         if not durability.meets(strict=settings.durability == "strict"):
             raise CommandError(f"{self.name} does not start, durability is strict: {durability.statement}")
 
@@ -150,7 +150,7 @@ class QueueManager:
         def before_sleep(state: RetryCallState) -> None:
             assert state.outcome is not None
             assert state.next_action is not None
-            self._say("CSQY335E", error=state.outcome.exception(), wait_s=state.next_action.sleep)
+            self._say("IGQ0003E", error=state.outcome.exception(), wait_s=state.next_action.sleep)
 
         retrying = Retrying(
             wait=wait_exponential_jitter(initial=0.1, max=5.0, jitter=0.1),
@@ -162,7 +162,7 @@ class QueueManager:
         return retrying(join, self._group, self.name, self._info(), self._wait_for_predecessor)
 
     def _wait_for_predecessor(self, seconds: float) -> None:
-        self._say("CSQY334I", wait_s=seconds)
+        self._say("IGQ0002I", wait_s=seconds)
         self._wait(seconds)
 
     def _wait(self, seconds: float) -> None:

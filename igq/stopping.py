@@ -46,7 +46,10 @@ def require_running(group: Group, name: str) -> Member:
     """
     member = group.member(name)
     if member is None:
-        raise CommandError(f"there is no queue manager {name} in group {group.name}")
+        known = ", ".join(each.name for each in group.members()) or "it has none yet"
+        if name in (group.name, f"*{group.name}"):
+            raise CommandError(f"{name} is the queue-sharing group: name one of its queue managers: {known}")
+        raise CommandError(f"there is no queue manager {name} in group {group.name}: {known}")
     if member.state not in UP or not has_lease(group, member):
         raise CommandError(f"queue manager {name} is not running")
     return member

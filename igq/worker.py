@@ -132,7 +132,7 @@ class Worker:
                 for name in self._group.structure_names():
                     self._discard_expired_in(name)
         except MQIError as error:
-            self._say("CSQI041E", error=str(error))
+            self._say("IGQ0012E", error=str(error))
 
     def _discard_expired_in(self, structure: str) -> None:
         connection, keys = self.connection(), structure_keys(self._group.name, structure)
@@ -166,7 +166,7 @@ class Worker:
             # What is in a unit of work stays listed; look behind it.
             seen += len(found) - discarded
         if total:
-            self._say("CSQI040I", count=total, structure=structure)
+            self._say("IGQ0011I", count=total, structure=structure)
 
     def look_at_structures(self) -> None:
         """Say which structures have failed, and which can be used again: then what waits for that tries at once."""

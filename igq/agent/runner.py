@@ -136,7 +136,7 @@ class Agent:
 
     def _leave_retry(self) -> None:
         if self._reporter.state.state == "RETRY":
-            self._say("CSQM066I", {})
+            self._say("IGQ0021I", {})
         if self._reporter.state.state != "RUNNING":
             self._reporter.update(state="RUNNING", short_retries=0, long_retries=0, next_retry_ms=None)
 

@@ -16,7 +16,7 @@ from sharedq.group import Group
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
 from sharedq.objects.failures import failure_of, structure_state
-from sharedq.objects.names import matches
+from sharedq.objects.names import is_generic, matches
 from sharedq.objects.repository import Repository
 
 _EXCLUDED_S = range(30, 601)
@@ -71,7 +71,12 @@ def display_structure_status(command: Command, repository: Repository) -> list[s
             record = [shown("CFSTATUS", structure.name), shown("TYPE", kind)]
             record += record_of(repository.group, structure.name)
             if request.where(record):
-                lines += [messages.STRUCTURE_STATUS, *two_columns(request.select(record, always=2))]
+                lines += [
+                    messages.details(command),
+                    *two_columns(request.select(record, always=2)),
+                ]
+    if not lines and (is_generic(command.name) or find_parameter(command, "WHERE")):
+        return [messages.NOTHING_FOUND.format(command.object_type)]
     if not lines:
         raise error_for(MQRC.CF_STRUC_ERROR, "", command.name, "there is no such structure")
     return lines

@@ -61,7 +61,10 @@ def display_queue(command: Command, repository: Repository) -> list[str]:
             continue
         record = list(_queue_record(queue, serving))
         if request.where(record):
-            lines += [messages.QUEUE_DETAILS, *two_columns(request.select(record, always=2))]
+            lines += [
+                messages.details(command),
+                *two_columns(request.select(record, always=2)),
+            ]
     return _found(lines, command)
 
 
@@ -70,7 +73,7 @@ def display_qmgr(command: Command, repository: Repository) -> list[str]:
     request = read_request(command, ("CMDSCOPE",), by_keyword(QueueManagerAttributes), all_by_default=True)
     record = shown_attributes(repository.qmgr_attributes(repository.qmgr or ""))
     record.sort(key=lambda each: each.keywords[0] != "QMNAME")
-    return [messages.QMGR_DETAILS, *two_columns(request.select(record, always=1))]
+    return [messages.details(command), *two_columns(request.select(record, always=1))]
 
 
 def display_structure(command: Command, repository: Repository) -> list[str]:
@@ -81,7 +84,10 @@ def display_structure(command: Command, repository: Repository) -> list[str]:
         record = shown_attributes(structure)
         record.sort(key=lambda each: each.keywords[0] != "CFSTRUCT")
         if matches(command.name, structure.name) and request.where(record):
-            lines += [messages.STRUCTURE_DETAILS, *two_columns(request.select(record, always=1))]
+            lines += [
+                messages.details(command),
+                *two_columns(request.select(record, always=1)),
+            ]
     return _found(lines, command)
 
 
@@ -104,7 +110,10 @@ def display_queue_status(command: Command, repository: Repository) -> list[str]:
             records = [list(_handle_record(queue, each)) for each in handles if _is_open_for(each, open_type)]
         for record in records:
             if request.where(record):
-                lines += [messages.QUEUE_STATUS, *two_columns(request.select(record, always=2))]
+                lines += [
+                    messages.details(command),
+                    *two_columns(request.select(record, always=2)),
+                ]
     return lines or [messages.NOTHING_FOUND.format("handle" if kind == "HANDLE" else command.object_type)]
 
 
@@ -112,7 +121,7 @@ def display_group(command: Command, repository: Repository) -> list[str]:
     """DISPLAY GROUP: its members and their states."""
     read_request(command, ("OBSMSGS", "CMDSCOPE"), (), all_by_default=True)
     group = repository.group
-    lines = [messages.GROUP_DETAILS.format(group.name)]
+    lines = [messages.details(command)]
     for member in group.members():
         lines += two_columns(
             [
@@ -138,8 +147,13 @@ def display_connection(command: Command, repository: Repository) -> list[str]:
     in_doubt = [(each.owner, list(unit_record(each))) for each in prepared_units(group, qmgr)]
     for token, record in [*connections, *in_doubt]:
         if matches(pattern, token) and request.where(record):
-            lines += [messages.CONNECTION_DETAILS, *two_columns(request.select(record, always=1))]
-    return lines if is_generic(pattern) else _found(lines, command)
+            lines += [
+                messages.details(command),
+                *two_columns(request.select(record, always=1)),
+            ]
+    if not lines and is_generic(pattern):
+        return [messages.NOTHING_FOUND.format(command.object_type)]
+    return _found(lines, command)
 
 
 def display_thread(command: Command, repository: Repository) -> list[str]:
@@ -155,7 +169,7 @@ def display_thread(command: Command, repository: Repository) -> list[str]:
     for connection in connections_of(repository.group, repository.qmgr or ""):
         if kind in ("ACTIVE", "*") and matches(command.name or "*", connection.appl_name):
             lines += two_columns([shown("THREAD", connection.appl_name), *_connection_record(connection)])
-    return [messages.THREADS, *lines] if lines else [messages.NO_THREADS.format("active" if kind == "*" else kind)]
+    return [messages.THREADS, *lines] if lines else [messages.NO_CONNECTIONS.format("active" if kind == "*" else kind)]
 
 
 def _found(lines: list[str], command: Command) -> list[str]:

@@ -87,7 +87,7 @@ def test_a_stopped_manager_starts_again_at_once_with_its_queues(shell: Shell) ->
     manager = shell.start_manager("QM1")
 
     assert "incarnation 2" in manager.wait_for("CSQ9022I")
-    assert not any("CSQY334I" in line for line in manager.lines)
+    assert not any("IGQ0002I" in line for line in manager.lines)
     assert shell.out("get", "QM1", "KEPT") == "kept\n"
 
 
@@ -214,7 +214,7 @@ def test_ctrl_c_stops_a_group_in_good_order(shell: Shell) -> None:
 
     assert group.end(signal.SIGINT) == 0
 
-    group.wait_for("CSQY003I", 2)
+    group.wait_for("CSQ3104I", 2)
     assert [each["state"] for each in shell.status()["managers"]] == ["STOPPED", "STOPPED"]
 
 
@@ -273,7 +273,7 @@ def test_redis_that_goes_away_and_comes_back_is_found_again(shell: Shell) -> Non
         shell.out("put", "QM1", "KEPT", "--persistent", "kept")
 
         server.kill()
-        manager.wait_for("CSQY333E")
+        manager.wait_for("IGQ0001E")
         server.start()
 
         manager.wait_for("CSQ9022I", 2)
@@ -351,7 +351,7 @@ def test_a_structure_that_fails_is_told_of_and_recovered_without_any_restart(tmp
         shell.out("mqsc", "QM1", "-c", "RECOVER CFSTRUCT(APPL1)")
         for manager in managers:
             manager.wait_for("CSQE131I")
-        managers[0].wait_for("CSQM066I")
+        managers[0].wait_for("IGQ0021I")
         assert shell.out("get", "QM2", "Q", "--wait", "60", "--max", "2").splitlines() == ["kept", "by agent"]
         assert [each["agent"]["restarts"] for each in shell.status()["managers"]] == [0, 0]
         for manager in managers:

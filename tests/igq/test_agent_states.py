@@ -175,7 +175,7 @@ def test_each_cause_leads_into_retry_and_its_repair_out_of_it(group: TestGroup, 
 
     shown = work.wait_for("RUNNING")
     assert (shown.short_retries, shown.next_retry_s) == (0, None)
-    assert "CSQM066I" in work.said()
+    assert "IGQ0021I" in work.said()
     if cause == "batch backed out":
         assert [body for body, _ in on_queue(group, "NOWHERE", "@QM1")] == [b"astray"]
     if cause == "structure of a destination has failed":

@@ -239,7 +239,7 @@ def test_an_exception_report_goes_to_whom_the_message_asks(trio: TestGroup) -> N
     steps.deliver()
     (report,) = drain(trio.connect("QM1"), "REPLIES")
     assert (report.body, report.md.feedback, report.md.correl_id) == (b"request", 2085, sent.msg_id)
-    assert steps.said == ["CSQM068I"]
+    assert steps.said == ["IGQ0022I"]
 
 
 def test_a_queue_that_leads_to_nobody_here_is_left_to_its_own_programs(trio: TestGroup) -> None:
