@@ -188,9 +188,13 @@ def test_a_wait_notices_that_the_machine_of_redis_is_another_one(
         program.close()
 
 
-def test_a_program_that_stays_cut_off_gets_2009(network: Network, server: Remote, tmp_path: Path) -> None:
-    """Whether it waits or calls."""
-    program = Program(network, server, tmp_path, lease_ms=2_000)
+@pytest.mark.parametrize(("lease_ms", "silence_s"), [(2_000, 3_600.0), (600_000, 4.0)])
+def test_a_program_that_stays_cut_off_gets_2009(
+    network: Network, server: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lease_ms: int, silence_s: float
+) -> None:
+    """Whether it waits or calls; its own lease tells it, and so does its kernel alone."""
+    monkeypatch.setattr("sharedq.group.silence_of", lambda _: silence_s)
+    program = Program(network, server, tmp_path, lease_ms=lease_ms)
     try:
         with inside(network, "app"):
             other = program.there.connect("QM1").open("Q", BOTH)
