@@ -210,7 +210,7 @@ def test_a_program_that_stays_cut_off_gets_2009(
 
 @pytest.mark.parametrize("name", DRILLS)
 def test_a_drill_of_a_partition_loses_doubles_and_reorders_nothing(name: str, tmp_path: Path) -> None:
-    with network_or_skip():
+    with network_or_skip("trial"):
         pass
     settings = Settings(data_dir=tmp_path)
     verdict = run_once(SCENARIOS[name], settings, seed=1, console=Console(quiet=True), departures=300)
