@@ -64,6 +64,11 @@ class Heartbeat:
         """A renewal was not answered: try again in that *part* of a period, but before *until_s*."""
         self.next_s = min(now_s + part * self.period_s, until_s)
 
+    def hurry(self) -> None:
+        """Something is new: renew now, and ask."""
+        if self.next_s != math.inf:
+            self.next_s, self._has_asked = 0.0, False
+
     def stop(self) -> None:
         """Renew no more."""
         self.next_s = math.inf

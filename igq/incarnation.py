@@ -289,6 +289,8 @@ class Incarnation:
     def _agent_says(self, message: dict[str, Any]) -> None:
         if message["kind"] == "say":
             self._say(message["id"], **message["fields"])
+        elif message["kind"] == "woken":
+            self._inbox.put(self._heartbeat.hurry)
 
     def _agent_ended(self, child: AgentChild) -> None:
         """Called in the thread that listens to the agent."""

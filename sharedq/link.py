@@ -255,7 +255,10 @@ class Link:
         if self._wait is None:
             return self._exchange(self._connection(key), packed, count)
         replies = self._exchange(self._connection(key), packed + _pack("WAIT", *self._wait), count + 1)
-        self._check_replicas(replies.pop())
+        acknowledged = replies.pop()
+        # What was refused has changed nothing that a replica could lack; and why it was refused tells more.
+        if not all(isinstance(reply, redis.ResponseError) for reply in replies):
+            self._check_replicas(acknowledged)
         return replies
 
     def _mend(self, key: str, packed: bytes, replies: list[Reply]) -> list[Reply]:
@@ -307,7 +310,7 @@ class Link:
     def _check_replicas(self, acknowledged: Reply) -> None:
         assert self._wait is not None
         if isinstance(acknowledged, redis.ResponseError):
-            self._refuse(acknowledged)
+            self._break(acknowledged)
         if int(acknowledged) < self._wait[0]:
             # Done here, not on enough replicas: whether it survives a failover is unknown.
             self._break(redis.ConnectionError(f"{acknowledged} of {self._wait[0]} replicas acknowledged"))

@@ -168,9 +168,13 @@ class Process:
         if os.getpid() != self.pid:
             # It is the parent's to end.
             return
+        is_held = self.is_alive
         self._stop_thread()
         if self._thread is not threading.current_thread():
             self._thread.join()
+        if not is_held:
+            # The group finds out by itself. Nobody shall wait here for a Redis that may be out of reach.
+            return
         try:
             self._tell_abandoned()
             self.group.call("admin/end_process", [self.group.keys.leases, self.group.keys.processes], [self.token])

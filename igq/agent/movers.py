@@ -45,6 +45,7 @@ class Movers:
         report: told of the states of all movers when one has changed.
         pulses: of this process; one for each mover is begun and ended here.
         end: ends this process with an exit status, saying why: a mover cannot go on.
+        on_wake: somebody has something new for this manager.
     """
 
     def __init__(
@@ -55,9 +56,10 @@ class Movers:
         report: Callable[[tuple[MoverState, ...]], None],
         pulses: Pulses,
         end: Callable[[str, int], None],
+        on_wake: Callable[[], None] = lambda: None,
     ) -> None:
         self._group, self._process, self._tell = group, process, tell
-        self._report, self._pulses, self._end = report, pulses, end
+        self._report, self._pulses, self._end, self._on_wake = report, pulses, end, on_wake
         self._pulse = pulses.begin("the watch for transmission queues")
         self._sleep = WakeableSleep(group, movers_wake_key(group, process.qmgr))
         self._movers: dict[Served, tuple[Mover, threading.Thread]] = {}
@@ -106,6 +108,7 @@ class Movers:
                 self._sleep(rest_s)
             if self._sleep.was_woken:
                 is_due = True
+                self._on_wake()
                 self._nudge()
 
     def _list(self) -> None:

@@ -47,6 +47,7 @@ class Agent:
             lambda states: self._reporter.update(movers=states),
             self.pulses,
             partial(end_process, lambda why: channel.send("ended", error=why)),
+            lambda: channel.send("woken"),
         )
         self._connection: Connection | None = None
         self._queue: TransmitQueue | None = None

@@ -129,9 +129,8 @@ class Network:
             start_new_session=True,
         )
         assert holder.stdout is not None
-        assert holder.stderr is not None
         if not holder.stdout.readline():
-            raise _refusal(holder.stderr.read())
+            raise _refusal(holder.communicate()[1])
         self._holders[name] = holder
 
     def _release(self, name: str) -> None:

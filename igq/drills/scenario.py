@@ -194,6 +194,11 @@ class WaitForRefusal:
 
 
 @dataclass(frozen=True, slots=True)
+class ExpectShutOut:
+    """Nothing may have been done under the victim's old incarnation since every structure has shut it out."""
+
+
+@dataclass(frozen=True, slots=True)
 class ExpectInLog:
     """The victim's log must have a line with this message id."""
 
@@ -227,6 +232,7 @@ Step = (
     | Cut
     | Heal
     | ExpectUnharmed
+    | ExpectShutOut
     | WaitUntilReady
     | Start
     | WaitForAgent

@@ -11,6 +11,7 @@ from igq.drills.scenario import (
     Drain,
     Draw,
     ExpectInLog,
+    ExpectShutOut,
     ExpectUnharmed,
     FlushScripts,
     HangAgent,
@@ -57,7 +58,13 @@ _TOGGLED: tuple[Step, ...] = (
     AlterIgq("ENABLED"),
 )
 
-_BACK_ON_THE_NETWORK: tuple[Step, ...] = (Heal(), WaitUntilReady(), WaitForAgent(), ExpectInLog("CSQY333E"))
+_BACK_ON_THE_NETWORK: tuple[Step, ...] = (
+    Heal(),
+    WaitUntilReady(),
+    WaitForAgent(),
+    ExpectInLog("CSQY333E"),
+    ExpectShutOut(),
+)
 
 _ALL = (
     Scenario(
@@ -158,6 +165,7 @@ _ALL = (
             Release(),
             WaitUntilReady(),
             WaitForAgent(),
+            ExpectShutOut(),
             Drain(),
         ),
     ),

@@ -11,6 +11,7 @@ from igq.drills import faults
 from igq.drills import scenario as steps
 from igq.drills.bulk import Bulk
 from igq.drills.scenario import Step, Who
+from igq.drills.zombies import deeds_since
 from igq.errors import CommandError
 from igq.load.children import PUTTER, Child
 from igq.load.departures import QMGRS
@@ -197,6 +198,16 @@ class Stage:
         if now != before or agent != self._agents[self.victim] or recovery_of(scene.group, before) is not None:
             raise CommandError(f"{before} was to go on, but it is {now}, with the IGQ agent {agent}")
         self._tell("unharmed", now)
+
+    @do.register
+    def _(self, _step: steps.ExpectShutOut) -> None:
+        group, owner = self._scene.group, self._incarnations[self.victim]
+        recovery = recovery_of(group, owner)
+        assert recovery is not None
+        fenced_ms = dict(recovery.moments)["fenced"]
+        if deeds := deeds_since(group, owner, fenced_ms):
+            raise CommandError(f"{owner} was shut out at {fenced_ms}, and then: {', '.join(deeds)}")
+        self._tell("nothing_done", f"by {owner}, since it was shut out")
 
     # -- Redis and definitions -------------------------------------------------------------------------------------
 

@@ -264,6 +264,14 @@ def test_an_idle_manager_and_its_agent_cost_at_most_three_commands_a_second(tmp_
         server.close()
 
 
+def test_a_stop_is_heard_long_before_the_next_renewal(shell: Shell) -> None:
+    shell.environment["IGQ_LEASE_MS"] = "600000"
+    manager = shell.start_manager("QM1")
+    agent_of(manager)
+    shell.out("qmgr", "stop", "QM1")
+    manager.wait_for("CSQY003I")
+
+
 def test_redis_that_goes_away_and_comes_back_is_found_again(shell: Shell) -> None:
     server = Server(fsync="always")
     try:

@@ -112,3 +112,24 @@ def test_while_something_is_recovered_every_beat_looks_and_every_other_one_asks(
     beats = [at_s for at_s in group.beats["M1.1"] if at_s > 30]
     assert set(beats) <= set(group.looks["M1.1"])
     assert len(beats) // 2 <= len(set(beats) & set(group.asks["M1.1"])) <= len(beats) // 2 + 1
+
+
+def test_what_is_new_is_asked_for_at_once() -> None:
+    beat = Heartbeat(LEASE_S)
+    assert beat.begin(100.0) == (True, True)
+    beat.looked(100.0, 1_000, [("M2.1", 4_000)], is_recovering=False)
+    beat.renewed(100.0)
+    assert beat.begin(101.0) == (False, True)
+    beat.hurry()
+    assert beat.next_s < 101.0
+    assert beat.begin(105.0) == (True, True)
+    assert beat.begin(105.0) == (True, False)
+    beat.hurry()
+    assert beat.begin(105.0) == (True, True)
+
+
+def test_one_that_is_being_given_up_is_never_renewed_again() -> None:
+    beat = Heartbeat(LEASE_S)
+    beat.stop()
+    beat.hurry()
+    assert beat.next_s == float("inf")
