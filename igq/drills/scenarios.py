@@ -62,7 +62,7 @@ _BACK_ON_THE_NETWORK: tuple[Step, ...] = (
     Heal(),
     WaitUntilReady(),
     WaitForAgent(),
-    ExpectInLog("CSQY333E"),
+    ExpectInLog("IGQ0001E"),
     ExpectShutOut(),
 )
 
