@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from sharedq.context import default_appl_name
@@ -132,9 +132,16 @@ class Connection:
 
     def call_many(self, calls: Sequence[ScriptCall]) -> list[Reply]:
         """Call scripts of one structure in one write, in order."""
+        return self._called(self._link.call_many, calls)
+
+    def call_apart(self, calls: Sequence[ScriptCall]) -> list[Reply]:
+        """Call scripts of several structures at once; what Redis refuses is answered by its reason, in its place."""
+        return self._called(self._link.call_apart, calls)
+
+    def _called(self, call: Callable[[Sequence[ScriptCall]], list[Reply]], calls: Sequence[ScriptCall]) -> list[Reply]:
         self.check()
         try:
-            replies = self._link.call_many(calls)
+            replies = call(calls)
         except BaseException:
             self._break_off_with_link()
             raise

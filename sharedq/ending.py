@@ -16,6 +16,8 @@ from sharedq.unit_of_work import CHUNK_MESSAGES
 
 #: Where the reply of structure/commit_put has that to the get that rode along, if it got a message.
 _RIDER = 3
+#: What Redis may refuse a call with, or a script where a unit of work is not as it should be: nothing was done.
+_UNDONE = (MQRC.STORAGE_MEDIUM_FULL, MQRC.NOT_AUTHORIZED, MQRC.CF_STRUC_IN_USE, MQRC.BACKED_OUT)
 #: A backout that undoes everything.
 NOTHING_SKIPPED = ("", 0)
 
@@ -25,7 +27,8 @@ def commit(connection: Connection, *, and_then: ScriptCall | None = None, of: Ha
 
     Args:
         and_then: a get under syncpoint through the handle *of*, for the unit of work that follows. It leaves in
-            the same write where one call commits everything, in the structure of *of*; else after the commit.
+            the same write where one call commits everything, in the structure of *of*, and where it can end what was
+            got there before; else after the commit.
 
     Returns:
         The reply to *and_then*; None where that is still to be called.
@@ -51,18 +54,19 @@ def commit(connection: Connection, *, and_then: ScriptCall | None = None, of: Ha
         return _commit_one(connection, structure, by_structure.get(structure, []), end, followed)
     send_pending(connection, by_structure)
     _back_out_failed_puts(connection)
-    if parts:
-        _commit_everywhere(connection)
-    return None
+    return _commit_everywhere(connection, followed) if parts else None
 
 
 def _may_commit_within(connection: Connection, get: ScriptCall, handle: Handle) -> bool:
     """Whether the unit of work is nothing but gets of plain messages in the structure of *handle*, few enough."""
+    return not connection.pending and len(connection.unit.parts) == 1 and _may_end_part(connection, get, handle)
+
+
+def _may_end_part(connection: Connection, get: ScriptCall, handle: Handle) -> bool:
+    """Whether the call *get* can end what the unit of work did in the structure of *handle*: few gets, all plain."""
     unit = connection.unit
-    if connection.pending or len(unit.parts) != 1 or get[0] != "structure/get":
-        return False
     part = unit.parts.get(handle.structure.keys.name)
-    return part is not None and part.is_only_gets and unit.messages <= part.chunk
+    return get[0] == "structure/get" and part is not None and part.is_only_gets and unit.messages <= part.chunk
 
 
 def _commit_within(connection: Connection, get: ScriptCall, handle: Handle) -> Reply:
@@ -126,21 +130,45 @@ def _back_out_failed_puts(connection: Connection) -> None:
         raise error_for(MQRC.BACKED_OUT, "MQCMIT", connection.qmgr_name, str(failure)) from failure
 
 
-def _commit_everywhere(connection: Connection) -> None:
-    """Several structures: one decision in the administration structure, then each applies it."""
+def _commit_everywhere(connection: Connection, followed: tuple[ScriptCall, Handle] | None) -> Reply:
+    """Several structures: one decision in the administration structure, then each applies it, all at once.
+
+    Returns:
+        The reply to the get that *followed* names, where that ended the part of its structure; else None.
+    """
     keys, unit = connection.group.keys, connection.unit
     decide: ScriptCall = (
         "admin/decide",
         [keys.fence, keys.decisions],
         (*connection.owner_arguments(), unit.id, " ".join(unit.parts)),
     )
-    decided = settle(connection, decide, lambda structure: _finish_decided(connection, structure, None))
+    within = followed if followed and _may_end_part(connection, *followed) else None
+    got: Reply = None
+
+    def apply(structures: Sequence[str]) -> None:
+        nonlocal got
+        calls = [_end_call(connection, "commit", structure, expected=-1) for structure in structures]
+        source = ""
+        if within:
+            get, handle = within
+            source = handle.structure.keys.name
+            calls[structures.index(source)] = with_commit(get, handle.structure.keys, unit)
+        for structure, reply in zip(structures, connection.call_apart(calls), strict=True):
+            if structure != source:
+                _finish_decided(connection, structure, reply)
+            elif reply[0] in _UNDONE:
+                _finish_decided(connection, structure, None)
+            else:
+                got = reply
+
+    decided = settle(connection, decide, apply)
     if decided[0]:
         raise connection.error(decided[0], "MQCMIT")
+    return got
 
 
-def settle(connection: Connection, decide: ScriptCall, apply: Callable[[str], None]) -> Reply:
-    """Write a decision about the unit of work, have each of its structures apply that, and begin the next one.
+def settle(connection: Connection, decide: ScriptCall, apply: Callable[[Sequence[str]], None]) -> Reply:
+    """Write a decision about the unit of work, have its structures apply that, and begin the next one.
 
     Returns:
         The reply to *decide*. Where it begins with a number other than 0 nothing is decided, and nothing done.
@@ -154,8 +182,7 @@ def settle(connection: Connection, decide: ScriptCall, apply: Callable[[str], No
         connection.to_forget = []
     if decided[0]:
         return decided
-    for structure in unit.parts:
-        apply(structure)
+    apply(list(unit.parts))
     # Only now: as long as a structure has not applied it, whoever recovers us must find the decision.
     connection.to_forget.append(unit.id)
     unit.begin_next()
@@ -175,6 +202,8 @@ def send_outstanding(connection: Connection) -> None:
 def _finish_decided(connection: Connection, structure: str, reply: Reply) -> None:
     """Apply what is decided. Where that cannot be done now the group does it, and this connection is over."""
     try:
+        if reply and reply[0]:
+            raise connection.error(reply[0], "MQCMIT", structure)
         _end_part(connection, "commit", structure, reply)
     except MQIError as error:
         connection.leave_to_group("committed", structure, error)

@@ -130,6 +130,36 @@ class Link:
                 return [self._as_answer(reply) if len(calls) > 1 else self._checked(reply) for reply in replies]
         return replies
 
+    def call_apart(self, calls: Sequence[tuple[str, Sequence[str], Sequence[Argument]]]) -> list[Reply]:
+        """Run scripts of several structures, in one write to each server; on one server in order.
+
+        A call runs whatever the others answered. What Redis refuses is answered by its reason, in its place.
+
+        Raises:
+            MQIError: 2009 the outcome of some of them is unknown.
+        """
+        positions: dict[AbstractConnection, list[int]] = {}
+        for position, (_, keys, _) in enumerate(calls):
+            positions.setdefault(self._connection(keys[0]), []).append(position)
+        wait = b"" if self._wait is None else _pack("WAIT", *self._wait)
+        found = self._exchange_all(
+            [
+                (connection, _pack_calls([calls[each] for each in its]) + wait, len(its) + bool(wait))
+                for connection, its in positions.items()
+            ]
+        )
+        replies: list[Reply] = [None] * len(calls)
+        for its, answers in zip(positions.values(), found, strict=True):
+            if wait:
+                self._check_replicas(answers.pop())
+            for position, reply in zip(its, answers, strict=True):
+                replies[position] = reply
+        for position, reply in enumerate(replies):
+            if isinstance(reply, redis.ResponseError):
+                key, packed = calls[position][1][0], _pack_call(*calls[position])
+                replies[position] = self._as_answer(self._mend(key, packed, [reply])[0])
+        return replies
+
     def block_then_call(
         self, wake_key: str, timeout_s: float, name: str, keys: Sequence[str], args: Sequence[Argument]
     ) -> tuple[bool, Reply]:
@@ -224,15 +254,23 @@ class Link:
 
     def _exchange(self, connection: AbstractConnection, packed: bytes, count: int) -> list[Reply]:
         """Send, then read *count* replies; an error reply is returned in its place."""
+        return self._exchange_all(((connection, packed, count),))[0]
+
+    def _exchange_all(self, exchanges: Sequence[tuple[AbstractConnection, bytes, int]]) -> list[list[Reply]]:
+        """The same over several connections: all is sent before the first answer is waited for."""
         try:
-            connection.send_packed_command([packed], check_health=False)
-            replies: list[Reply] = []
-            for _ in range(count):
-                try:
-                    replies.append(connection.read_response())
-                except redis.ResponseError as error:
-                    replies.append(error)
-            return replies
+            for connection, packed, _ in exchanges:
+                connection.send_packed_command([packed], check_health=False)
+            found: list[list[Reply]] = []
+            for connection, _, count in exchanges:
+                replies: list[Reply] = []
+                for _ in range(count):
+                    try:
+                        replies.append(connection.read_response())
+                    except redis.ResponseError as error:
+                        replies.append(error)
+                found.append(replies)
+            return found
         except (redis.RedisError, OSError, ValueError, AttributeError) as error:
             # ValueError, AttributeError: the socket was closed under us by close() in another thread.
             self._break(error)

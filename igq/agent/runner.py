@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from functools import partial
 
+from igq.agent.carry import Carrier
 from igq.agent.channel import Channel
 from igq.agent.deliver import Deliverer
 from igq.agent.movers import Movers, end_process
@@ -19,6 +20,7 @@ from sharedq.connecting import RESERVED_TAG, tag_argument
 from sharedq.connection import Connection
 from sharedq.group import Group
 from sharedq.kept_process import KeptProcess
+from sharedq.message import Message
 from sharedq.mqi.constants import MQRC, ConnectOption
 from sharedq.mqi.errors import MQIError
 from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
@@ -50,6 +52,7 @@ class Agent:
         self._connection: Connection | None = None
         self._queue: TransmitQueue | None = None
         self._deliverer: Deliverer | None = None
+        self._carrier: Carrier | None = None
         self._is_stopping = False
 
     def run(self) -> None:
@@ -87,12 +90,28 @@ class Agent:
                 moved = queue.wait_and_move()
             self._count(moved.count)
         messages = queue.take() if moved.is_stuck else []
-        self._count(deliverer.deliver(messages))
+        is_idle = moved.is_stuck and not messages
+        self._deliver(queue, deliverer, messages)
         self._leave_retry()
-        if moved.is_stuck and not messages:
+        if is_idle:
             # While authorities are checked nothing is moved, nor waited for in that way.
             with self._pulse.resting(WAIT_S):
                 queue.wait()
+
+    def _deliver(self, queue: TransmitQueue, deliverer: Deliverer, messages: list[Message]) -> None:
+        """Deliver what cannot be moved, batch by batch as long as it can be carried; the rest of a batch by puts."""
+        assert self._carrier is not None
+        while messages and (version := queue.unchecked_version) is not None:
+            carried = len(messages)
+            if not self._carrier.carry(messages, version):
+                break
+            messages = queue.commit_and_take()
+            self._leave_retry()
+            self._count(carried)
+        # Where a part could be carried and a part not, all of it went back.
+        if messages and not queue.has_taken:
+            messages = queue.take()
+        self._count(deliverer.deliver(messages))
 
     def _count(self, count: int) -> None:
         if count:
@@ -108,6 +127,7 @@ class Agent:
             self._connection = self._serialize()
         if self._queue is None or self._deliverer is None:
             self._deliverer = Deliverer(self._connection, self._say, SYSTEM_QSG_TRANSMIT_QUEUE, self._pulse)
+            self._carrier = Carrier(self._connection, self._pulse)
             self._queue = TransmitQueue(self._connection)
         return self._queue, self._deliverer
 

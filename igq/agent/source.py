@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from igq.agent.retry import Trouble
 from sharedq import getting
 from sharedq.connection import Connection
@@ -80,11 +82,30 @@ class TransmissionQueue:
         self.handle.version, self.handle.facts = version.decode(), QueueFacts.of(definition)
         self._check_usable()
 
+    @property
+    def has_taken(self) -> bool:
+        """Whether a batch is at hand."""
+        return self._connection.unit.is_active
+
     def take(self, count: int = BATCH_MESSAGES) -> list[Message]:
         """Get a batch under syncpoint, to be delivered by puts; empty when there is nothing."""
+        return self._taken(getting.get_many, count)
+
+    def commit_and_take(self) -> list[Message]:
+        """Commit the batch at hand and get the next one; where that cannot be done, nothing is left uncommitted."""
+        try:
+            return self._taken(getting.commit_and_get, BATCH_MESSAGES)
+        except (MQIError, Trouble) as error:
+            if isinstance(error, MQIError) and error.reason == MQRC.CONNECTION_BROKEN:
+                raise
+            if self._connection.unit.is_active:
+                self._connection.backout()
+            raise Trouble(str(error)) from error
+
+    def _taken(self, get: Callable[[Connection, Handle, MQGMO, int], list[Message]], count: int) -> list[Message]:
         gmo = MQGMO(options=int(GetOption.SYNCPOINT))
         try:
-            messages = getting.get_many(self._connection, self.handle, gmo, count)
+            messages = get(self._connection, self.handle, gmo, count)
         except MQIError as error:
             if error.reason != MQRC.NO_MSG_AVAILABLE:
                 raise as_trouble(error) from error

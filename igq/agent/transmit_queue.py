@@ -55,6 +55,11 @@ class TransmitQueue(TransmissionQueue):
         self._authority_version = self._authorities.version(self._access.keys)
         self._is_checked = self._authorities.exist()
 
+    @property
+    def unchecked_version(self) -> str | None:
+        """The version of the authority records while there is none; None: authorities are to be checked."""
+        return None if self._is_checked else self._authority_version
+
     def move(self) -> Moved:
         """Move what can be moved without reading it: nothing while authorities are to be checked."""
         if self.handle.facts.is_get_inhibited or self._is_checked:

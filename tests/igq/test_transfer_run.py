@@ -140,10 +140,9 @@ def test_a_dead_agent_passes_on_what_it_was_woken_for(group: TestGroup, agent: A
     other = AgentOfQM2(group)
     assert other.queue.move().is_waiting
     put("RUN", b"1")
-    states = [
-        group.group.client().hget(group.group.structure("@QM2").owners, each.connection.token)
-        for each in (agent, other)
-    ]
+    owners = group.group.structure("@QM2").owners
+    tokens = [each.connection.token for each in (agent, other)]
+    states: list[Any] = [group.group.client().hget(owners, token) for token in tokens]
     dead, living = (agent, other) if states[0][:1] == b"K" else (other, agent)
     assert sorted(state[:1] for state in states) == [b"K", b"W"]
 
