@@ -13,6 +13,7 @@ from igq.agent.pulse import Pulse
 from sharedq.connection import Connection, ScriptCall
 from sharedq.facts import QueueFacts
 from sharedq.handle import Handle
+from sharedq.keys import private_structure
 from sharedq.link import Reply
 from sharedq.message import Message
 from sharedq.mqi.constants import OpenOption
@@ -41,10 +42,15 @@ class _Target:
 
 
 class Carrier:
-    """Carries what *connection* has got from its manager's part of the transmission queue."""
+    """Carries what *connection* has got from its manager's part of the transmission queue.
+
+    Attributes:
+        has_own: some of the latest batch was for queues of that manager's own structure, where it could have moved.
+    """
 
     def __init__(self, connection: Connection, pulse: Pulse) -> None:
         self._connection, self._pulse = connection, pulse
+        self.has_own = False
         self._targets: dict[bytes, _Target] = {}
 
     def carry(self, messages: Sequence[Message], authority_version: str) -> bool:
@@ -65,11 +71,13 @@ class Carrier:
         for message in messages:
             batches.setdefault(message.destination, []).append(message)
         calls: list[ScriptCall] = []
+        self.has_own = False
         for name, its in batches.items():
             target = self._target(name, authority_version)
             arguments = None if target is None else _arguments(target.handle.facts, its)
             if target is None or arguments is None:
                 return False
+            self.has_own |= target.handle.structure.keys.name == private_structure(connection.qmgr_name)
             calls.append(put_call(connection, target.handle, arguments, self._details(its), True))
         # Behind the puts: a name that was given to another queue before a message was sent there leads to that.
         looks = [self._look(name) for name in batches]

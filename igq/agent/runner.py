@@ -108,6 +108,10 @@ class Agent:
             messages = queue.commit_and_take()
             self._leave_retry()
             self._count(carried)
+            if not messages and not self._carrier.has_own:
+                # What comes next will most likely have to be carried, too.
+                with self._pulse.resting(WAIT_S):
+                    messages = queue.wait_and_take()
         # Where a part could be carried and a part not, all of it went back.
         if messages and not queue.has_taken:
             messages = queue.take()

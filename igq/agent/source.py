@@ -89,12 +89,17 @@ class TransmissionQueue:
 
     def take(self, count: int = BATCH_MESSAGES) -> list[Message]:
         """Get a batch under syncpoint, to be delivered by puts; empty when there is nothing."""
-        return self._taken(getting.get_many, count)
+        return self._taken(getting.get_many, count, MQGMO(options=int(GetOption.SYNCPOINT)))
+
+    def wait_and_take(self) -> list[Message]:
+        """Wait for messages, `WAIT_S` at most, and get a batch under syncpoint; none also when told to stop."""
+        options = int(GetOption.SYNCPOINT | GetOption.WAIT | GetOption.FAIL_IF_QUIESCING)
+        return self._taken(getting.get_many, BATCH_MESSAGES, MQGMO(options=options, wait_interval=WAIT_S * 1000))
 
     def commit_and_take(self) -> list[Message]:
         """Commit the batch at hand and get the next one; where that cannot be done, nothing is left uncommitted."""
         try:
-            return self._taken(getting.commit_and_get, BATCH_MESSAGES)
+            return self._taken(getting.commit_and_get, BATCH_MESSAGES, MQGMO(options=int(GetOption.SYNCPOINT)))
         except (MQIError, Trouble) as error:
             if isinstance(error, MQIError) and error.reason == MQRC.CONNECTION_BROKEN:
                 raise
@@ -102,12 +107,13 @@ class TransmissionQueue:
                 self._connection.backout()
             raise Trouble(str(error)) from error
 
-    def _taken(self, get: Callable[[Connection, Handle, MQGMO, int], list[Message]], count: int) -> list[Message]:
-        gmo = MQGMO(options=int(GetOption.SYNCPOINT))
+    def _taken(
+        self, get: Callable[[Connection, Handle, MQGMO, int], list[Message]], count: int, gmo: MQGMO
+    ) -> list[Message]:
         try:
             messages = get(self._connection, self.handle, gmo, count)
         except MQIError as error:
-            if error.reason != MQRC.NO_MSG_AVAILABLE:
+            if error.reason not in (MQRC.NO_MSG_AVAILABLE, MQRC.Q_MGR_QUIESCING):
                 raise as_trouble(error) from error
             messages = []
         if not self.handle.facts.is_transmission:
