@@ -151,20 +151,17 @@ class Connection:
                 raise error_for(MQRC.CONNECTION_BROKEN, "", self.qmgr_name, "this connection was fenced by a recoverer")
         return replies
 
-    def block_then_call(
-        self, wake_key: str, timeout_s: float, name: str, keys: Sequence[str], args: Sequence[Argument]
-    ) -> tuple[bool, Reply]:
-        """Wait for a wake-up, then call a script, in one write (see ``Link.block_then_call``)."""
-        self.check()
-        try:
-            woken, reply = self._link.block_then_call(wake_key, timeout_s, name, keys, args)
-        except BaseException:
-            self._break_off_with_link()
-            raise
-        if reply[0] == MQRC.CONNECTION_BROKEN:
-            self.break_off()
-            raise error_for(MQRC.CONNECTION_BROKEN, "", self.qmgr_name, "this connection was fenced by a recoverer")
-        return woken, reply
+    def block_then_call(self, wake_key: str, timeout_s: float, *calls: ScriptCall) -> tuple[bool, list[Reply]]:
+        """Wait for a wake-up, then call scripts of its structure, in one write (see ``Link.block_then_call``)."""
+        is_woken = False
+
+        def block(calls: Sequence[ScriptCall]) -> list[Reply]:
+            nonlocal is_woken
+            is_woken, replies = self._link.block_then_call(wake_key, timeout_s, calls)
+            return replies
+
+        replies = self._called(block, calls)
+        return is_woken, replies
 
     def command(self, key: str, *args: Argument) -> Reply:
         """A plain read command."""

@@ -123,7 +123,12 @@ class Link:
         among several calls is answered by its reason, in its place, because the others have run.
         """
         key = calls[0][1][0]
-        replies = self._send(key, _pack_calls(calls), len(calls))
+        return self._mended(key, calls, self._send(key, _pack_calls(calls), len(calls)))
+
+    def _mended(
+        self, key: str, calls: Sequence[tuple[str, Sequence[str], Sequence[Argument]]], replies: list[Reply]
+    ) -> list[Reply]:
+        """What *calls* of one structure answered: called anew where nothing was done, refusals as answers."""
         for position, reply in enumerate(replies):
             if isinstance(reply, redis.ResponseError):
                 replies[position:] = self._mend(key, _pack_calls(calls[position:]), replies[position:])
@@ -161,24 +166,22 @@ class Link:
         return replies
 
     def block_then_call(
-        self, wake_key: str, timeout_s: float, name: str, keys: Sequence[str], args: Sequence[Argument]
-    ) -> tuple[bool, Reply]:
-        """Wait until something is pushed to *wake_key*, then run a script, both in one write.
+        self, wake_key: str, timeout_s: float, calls: Sequence[tuple[str, Sequence[str], Sequence[Argument]]]
+    ) -> tuple[bool, list[Reply]]:
+        """Wait until something is pushed to *wake_key*, then run scripts of its structure, all in one write.
 
-        The server runs the script in the moment that it unblocks us, so waking costs one message and no
+        The server runs the scripts in the moment that it unblocks us, so waking costs one message and no
         second round trip.
 
         Returns:
-            Whether we were woken (false: *timeout_s* passed), and the script's reply.
+            Whether we were woken (false: *timeout_s* passed), and the scripts' replies, as of `call_many`.
         """
-        call = _pack_call(name, keys, args)
-        woken, reply = self._send(keys[0], _pack("BLPOP", wake_key, timeout_s) + call, 2)
+        packed = _pack("BLPOP", wake_key, timeout_s) + _pack_calls(calls)
+        woken, *replies = self._send(wake_key, packed, 1 + len(calls))
         if not isinstance(woken, _UNDONE):
             # A slot that moves away wakes who is blocked on it; the look at the queue follows it to its new node.
             self._checked(woken)
-        if isinstance(reply, redis.ResponseError):
-            reply = self._checked(self._mend(keys[0], call, [reply])[0])
-        return woken is not None, reply
+        return woken is not None, self._mended(wake_key, calls, replies)
 
     def command(self, key: str, *args: Argument) -> Reply:
         """Run one plain read command on the server that holds *key*."""

@@ -73,7 +73,7 @@ def call_or_wait(
             try:
                 _check_wait(connection, handle, options, wait_ms, left_s)
                 # The wake-up and the next look are one write: see Link.block_then_call.
-                _, reply = connection.block_then_call(wake_key, max(block_s, 0.001), *make_call(waiter, 0))
+                _, (reply,) = connection.block_then_call(wake_key, max(block_s, 0.001), make_call(waiter, 0))
             finally:
                 connection.waits_on(None)
             continue

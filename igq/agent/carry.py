@@ -53,6 +53,11 @@ class Carrier:
         self.has_own = False
         self._targets: dict[bytes, _Target] = {}
 
+    @property
+    def is_in_use(self) -> bool:
+        """Whether it has carried anything, and knows where to."""
+        return bool(self._targets)
+
     def carry(self, messages: Sequence[Message], authority_version: str) -> bool:
         """Put a batch, got under syncpoint, on its queues, in that unit of work.
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
 
 from igq.agent.retry import Trouble
 from sharedq import getting
@@ -14,6 +16,7 @@ from sharedq.mqi.constants import MQRC, GetOption, OpenOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQGMO, MQMD
 
+_T = TypeVar("_T")
 #: Messages in a batch: IBM's, fixed.
 BATCH_MESSAGES = 50
 #: The greatest MAXUMSGS there is.
@@ -89,17 +92,22 @@ class TransmissionQueue:
 
     def take(self, count: int = BATCH_MESSAGES) -> list[Message]:
         """Get a batch under syncpoint, to be delivered by puts; empty when there is nothing."""
-        return self._taken(getting.get_many, count, MQGMO(options=int(GetOption.SYNCPOINT)))
+        gmo = MQGMO(options=int(GetOption.SYNCPOINT))
+        return self._taken(partial(getting.get_many, self._connection, self.handle, gmo, count))
 
-    def wait_and_take(self) -> list[Message]:
-        """Wait for messages, `WAIT_S` at most, and get a batch under syncpoint; none also when told to stop."""
-        options = int(GetOption.SYNCPOINT | GetOption.WAIT | GetOption.FAIL_IF_QUIESCING)
-        return self._taken(getting.get_many, BATCH_MESSAGES, MQGMO(options=options, wait_interval=WAIT_S * 1000))
+    def commit(self) -> None:
+        """Commit the batch at hand; where that cannot be done, it goes back."""
+        self._or_nothing(self._connection.commit)
 
     def commit_and_take(self) -> list[Message]:
         """Commit the batch at hand and get the next one; where that cannot be done, nothing is left uncommitted."""
+        gmo = MQGMO(options=int(GetOption.SYNCPOINT))
+        get = partial(getting.commit_and_get, self._connection, self.handle, gmo, BATCH_MESSAGES)
+        return self._or_nothing(partial(self._taken, get))
+
+    def _or_nothing(self, end: Callable[[], _T]) -> _T:
         try:
-            return self._taken(getting.commit_and_get, BATCH_MESSAGES, MQGMO(options=int(GetOption.SYNCPOINT)))
+            return end()
         except (MQIError, Trouble) as error:
             if isinstance(error, MQIError) and error.reason == MQRC.CONNECTION_BROKEN:
                 raise
@@ -107,13 +115,11 @@ class TransmissionQueue:
                 self._connection.backout()
             raise Trouble(str(error)) from error
 
-    def _taken(
-        self, get: Callable[[Connection, Handle, MQGMO, int], list[Message]], count: int, gmo: MQGMO
-    ) -> list[Message]:
+    def _taken(self, get: Callable[[], list[Message]]) -> list[Message]:
         try:
-            messages = get(self._connection, self.handle, gmo, count)
+            messages = get()
         except MQIError as error:
-            if error.reason not in (MQRC.NO_MSG_AVAILABLE, MQRC.Q_MGR_QUIESCING):
+            if error.reason != MQRC.NO_MSG_AVAILABLE:
                 raise as_trouble(error) from error
             messages = []
         if not self.handle.facts.is_transmission:
