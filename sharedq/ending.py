@@ -16,6 +16,8 @@ from sharedq.unit_of_work import CHUNK_MESSAGES
 
 #: Where the reply of structure/commit_put has that to the get that rode along, if it got a message.
 _RIDER = 3
+#: What Redis may refuse a call with, or a script where a unit of work is not as it should be: nothing was done.
+_UNDONE = (MQRC.STORAGE_MEDIUM_FULL, MQRC.NOT_AUTHORIZED, MQRC.CF_STRUC_IN_USE, MQRC.BACKED_OUT)
 #: A backout that undoes everything.
 NOTHING_SKIPPED = ("", 0)
 
@@ -25,7 +27,8 @@ def commit(connection: Connection, *, and_then: ScriptCall | None = None, of: Ha
 
     Args:
         and_then: a get under syncpoint through the handle *of*, for the unit of work that follows. It leaves in
-            the same write where one call commits everything, in the structure of *of*; else after the commit.
+            the same write where one call commits everything, in the structure of *of*, and where it can end what was
+            got there before; else after the commit.
 
     Returns:
         The reply to *and_then*; None where that is still to be called.
@@ -63,18 +66,19 @@ def _commit(connection: Connection, and_then: ScriptCall | None, of: Handle | No
         return _commit_one(connection, structure, by_structure.get(structure, []), end, followed)
     send_pending(connection, by_structure)
     _back_out_failed_puts(connection)
-    if parts:
-        _commit_everywhere(connection)
-    return None
+    return _commit_everywhere(connection, followed) if parts else None
 
 
 def _may_commit_within(connection: Connection, get: ScriptCall, handle: Handle) -> bool:
     """Whether the unit of work is nothing but gets of plain messages in the structure of *handle*, few enough."""
+    return not connection.pending and len(connection.unit.parts) == 1 and _may_end_part(connection, get, handle)
+
+
+def _may_end_part(connection: Connection, get: ScriptCall, handle: Handle) -> bool:
+    """Whether the call *get* can end what the unit of work did in the structure of *handle*: few gets, all plain."""
     unit = connection.unit
-    if connection.pending or len(unit.parts) != 1 or get[0] != "structure/get":
-        return False
     part = unit.parts.get(handle.structure.keys.name)
-    return part is not None and part.is_only_gets and unit.messages <= part.chunk
+    return get[0] == "structure/get" and part is not None and part.is_only_gets and unit.messages <= part.chunk
 
 
 def _commit_within(connection: Connection, get: ScriptCall, handle: Handle) -> Reply:
@@ -138,30 +142,49 @@ def _back_out_failed_puts(connection: Connection) -> None:
         raise error_for(MQRC.BACKED_OUT, "MQCMIT", connection.qmgr_name, str(failure)) from failure
 
 
-def _commit_everywhere(connection: Connection) -> None:
-    """Several structures: one decision in the administration structure, then each applies it."""
+def _commit_everywhere(connection: Connection, followed: tuple[ScriptCall, Handle] | None) -> Reply:
+    """Several structures: one decision in the administration structure, then each applies it, all at once.
+
+    Returns:
+        The reply to the get that *followed* names, where that ended the part of its structure; else None.
+    """
     keys, unit = connection.group.keys, connection.unit
     decide: ScriptCall = (
         "admin/decide",
         [keys.fence, keys.decisions],
         (*connection.owner_arguments(), unit.id, " ".join(unit.parts)),
     )
-    lost: list[str] = []
+    within = followed if followed and _may_end_part(connection, *followed) else None
+    got: Reply = None
+    failed: list[str] = []
 
-    def apply(structure: str) -> None:
-        if not _finish_decided(connection, structure, None):
-            lost.append(structure)
+    def apply(structures: Sequence[str]) -> None:
+        nonlocal got
+        calls = [_end_call(connection, "commit", structure, expected=-1) for structure in structures]
+        source = ""
+        if within:
+            get, handle = within
+            source = handle.structure.keys.name
+            calls[structures.index(source)] = with_commit(get, handle.structure.keys, unit)
+        for structure, reply in zip(structures, connection.call_apart(calls), strict=True):
+            # Nothing is left to end in one that has just failed.
+            is_within = structure == source and structure in unit.parts
+            if is_within and reply[0] not in _UNDONE:
+                got = reply
+            elif not _finish_decided(connection, structure, None if is_within else reply):
+                failed.append(structure)
 
     decided = settle(connection, decide, apply)
     if decided[0]:
         raise connection.error(decided[0], "MQCMIT")
-    if lost:
-        detail = f"committed, but for what it did in {' and '.join(lost)}, which has failed"
+    if failed:
+        detail = f"committed, but for what it did in {' and '.join(failed)}, which has failed"
         raise connection.error(MQRC.OUTCOME_MIXED, "MQCMIT", detail=detail)
+    return got
 
 
-def settle(connection: Connection, decide: ScriptCall, apply: Callable[[str], None]) -> Reply:
-    """Write a decision about the unit of work, have each of its structures apply that, and begin the next one.
+def settle(connection: Connection, decide: ScriptCall, apply: Callable[[Sequence[str]], None]) -> Reply:
+    """Write a decision about the unit of work, have its structures apply that, and begin the next one.
 
     Returns:
         The reply to *decide*. Where it begins with a number other than 0 nothing is decided, and nothing done.
@@ -175,8 +198,7 @@ def settle(connection: Connection, decide: ScriptCall, apply: Callable[[str], No
         connection.to_forget = []
     if decided[0]:
         return decided
-    for structure in list(unit.parts):
-        apply(structure)
+    apply(list(unit.parts))
     # Where a structure has failed meanwhile, that counts for what was decided here, not for what follows.
     connection.put_failure = None
     # Only now: as long as a structure has not applied it, whoever recovers us must find the decision.
@@ -202,6 +224,8 @@ def _finish_decided(connection: Connection, structure: str, reply: Reply) -> boo
         False where the structure has failed: nothing is left there to apply.
     """
     try:
+        if reply and reply[0]:
+            raise connection.error(reply[0], "MQCMIT", structure)
         _end_part(connection, "commit", structure, reply)
     except MQIError as error:
         if structure in connection.unit.parts:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from sharedq.browsing import browse
 from sharedq.connection import Connection, ScriptCall
@@ -146,6 +146,25 @@ def take_unseen(connection: Connection, handle: Handle, count: int) -> int:
                 connection.unit.add(handle.structure.keys.name, handle.name, got)
             taken, is_stopped = taken + got, is_stopped or got < size
     return taken
+
+
+def get_later(
+    connection: Connection, handle: Handle, count: int, *, max_length: int = LENGTH_MAX
+) -> tuple[ScriptCall, Callable[[Reply], list[Message]]]:
+    """A get of up to *count* messages under syncpoint that somebody else sends, behind a wait.
+
+    Returns:
+        The call, and what makes its reply messages: none where there were none. It raises as `get_many` does.
+    """
+    options = _SYNCPOINT
+
+    def taken(reply: Reply) -> list[Message]:
+        try:
+            return _take(connection, handle, ANY, options, count, max_length, 0, first_reply=reply)
+        except NoMsgAvailable:
+            return []
+
+    return get_call(connection, handle, ANY, options, count, max_length, b"", connection.unit.id), taken
 
 
 def commit_and_get(

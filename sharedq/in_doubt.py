@@ -138,11 +138,12 @@ def prepare(connection: Connection, xid: bytes, batch: Batch | None = None) -> i
     )
     unit_id = unit.id
 
-    def apply(structure: str) -> None:
-        try:
-            set_apart(connection, structure, connection.token, unit_id)
-        except MQIError as error:
-            connection.leave_to_group("prepared", structure, error)
+    def apply(structures: Sequence[str]) -> None:
+        for structure in structures:
+            try:
+                set_apart(connection, structure, connection.token, unit_id)
+            except MQIError as error:
+                connection.leave_to_group("prepared", structure, error)
 
     decided = settle(connection, decide, apply)
     if decided[0] == _USED:

@@ -123,7 +123,12 @@ class Link:
         among several calls is answered by its reason, in its place, because the others have run.
         """
         key = calls[0][1][0]
-        replies = self._send(key, _pack_calls(calls), len(calls))
+        return self._mended(key, calls, self._send(key, _pack_calls(calls), len(calls)))
+
+    def _mended(
+        self, key: str, calls: Sequence[tuple[str, Sequence[str], Sequence[Argument]]], replies: list[Reply]
+    ) -> list[Reply]:
+        """What *calls* of one structure answered: called anew where nothing was done, refusals as answers."""
         for position, reply in enumerate(replies):
             if isinstance(reply, redis.ResponseError):
                 replies[position:] = self._mend(key, _pack_calls(calls[position:]), replies[position:])
@@ -139,25 +144,53 @@ class Link:
         woken = self._checked(woken)
         return None if woken is None else bytes(woken[1])
 
-    def block_then_call(
-        self, wake_key: str, timeout_s: float, name: str, keys: Sequence[str], args: Sequence[Argument]
-    ) -> tuple[bool, Reply]:
-        """Wait until something is pushed to *wake_key*, then run a script, both in one write.
+    def call_apart(self, calls: Sequence[tuple[str, Sequence[str], Sequence[Argument]]]) -> list[Reply]:
+        """Run scripts of several structures, in one write to each server; on one server in order.
 
-        The server runs the script in the moment that it unblocks us, so waking costs one message and no
+        A call runs whatever the others answered. What Redis refuses is answered by its reason, in its place.
+
+        Raises:
+            MQIError: 2009 the outcome of some of them is unknown.
+        """
+        positions: dict[AbstractConnection, list[int]] = {}
+        for position, (_, keys, _) in enumerate(calls):
+            positions.setdefault(self._connection(keys[0]), []).append(position)
+        wait = b"" if self._wait is None else _pack("WAIT", *self._wait)
+        found = self._exchange_all(
+            [
+                (connection, _pack_calls([calls[each] for each in its]) + wait, len(its) + bool(wait))
+                for connection, its in positions.items()
+            ]
+        )
+        replies: list[Reply] = [None] * len(calls)
+        for its, answers in zip(positions.values(), found, strict=True):
+            if wait:
+                self._check_replicas(answers.pop())
+            for position, reply in zip(its, answers, strict=True):
+                replies[position] = reply
+        for position, reply in enumerate(replies):
+            if isinstance(reply, redis.ResponseError):
+                key, packed = calls[position][1][0], _pack_call(*calls[position])
+                replies[position] = self._as_answer(self._mend(key, packed, [reply])[0])
+        return replies
+
+    def block_then_call(
+        self, wake_key: str, timeout_s: float, calls: Sequence[tuple[str, Sequence[str], Sequence[Argument]]]
+    ) -> tuple[bool, list[Reply]]:
+        """Wait until something is pushed to *wake_key*, then run scripts of its structure, all in one write.
+
+        The server runs the scripts in the moment that it unblocks us, so waking costs one message and no
         second round trip.
 
         Returns:
-            Whether we were woken (false: *timeout_s* passed), and the script's reply.
+            Whether we were woken (false: *timeout_s* passed), and the scripts' replies, as of `call_many`.
         """
-        call = _pack_call(name, keys, args)
-        woken, reply = self._send(keys[0], _pack("BLPOP", wake_key, timeout_s) + call, 2)
+        packed = _pack("BLPOP", wake_key, timeout_s) + _pack_calls(calls)
+        woken, *replies = self._send(wake_key, packed, 1 + len(calls))
         if not isinstance(woken, _UNDONE):
             # A slot that moves away wakes who is blocked on it; the look at the queue follows it to its new node.
             self._checked(woken)
-        if isinstance(reply, redis.ResponseError):
-            reply = self._checked(self._mend(keys[0], call, [reply])[0])
-        return woken is not None, reply
+        return woken is not None, self._mended(wake_key, calls, replies)
 
     def command(self, key: str, *args: Argument) -> Reply:
         """Run one plain read command on the server that holds *key*."""
@@ -233,15 +266,23 @@ class Link:
 
     def _exchange(self, connection: AbstractConnection, packed: bytes, count: int) -> list[Reply]:
         """Send, then read *count* replies; an error reply is returned in its place."""
+        return self._exchange_all(((connection, packed, count),))[0]
+
+    def _exchange_all(self, exchanges: Sequence[tuple[AbstractConnection, bytes, int]]) -> list[list[Reply]]:
+        """The same over several connections: all is sent before the first answer is waited for."""
         try:
-            connection.send_packed_command([packed], check_health=False)
-            replies: list[Reply] = []
-            for _ in range(count):
-                try:
-                    replies.append(connection.read_response())
-                except redis.ResponseError as error:
-                    replies.append(error)
-            return replies
+            for connection, packed, _ in exchanges:
+                connection.send_packed_command([packed], check_health=False)
+            found: list[list[Reply]] = []
+            for connection, _, count in exchanges:
+                replies: list[Reply] = []
+                for _ in range(count):
+                    try:
+                        replies.append(connection.read_response())
+                    except redis.ResponseError as error:
+                        replies.append(error)
+                found.append(replies)
+            return found
         except (redis.RedisError, OSError, ValueError, AttributeError) as error:
             # ValueError, AttributeError: the socket was closed under us by close() in another thread.
             self._break(error)

@@ -14,6 +14,7 @@ from sharedq.mqi.structures import MQMD
 from sharedq.record import (
     RECORD_GROUP,
     RECORD_PERSISTENT,
+    carried_record,
     decode_descriptor,
     record_body,
     record_destination,
@@ -156,6 +157,11 @@ class Message:
     def origin(self) -> bytes:
         """The manager where it was put: the first 12 bytes of its name."""
         return record_origin(self._got[0])
+
+    def carried(self) -> bytes | None:
+        """Its record, put on the queue where it is to go (``record.carried_record``); None: it cannot go as it is."""
+        record, message_id, structure_number, _ = self._got
+        return carried_record(record, message_number(message_id), structure_number)
 
     def wrap(self, destination: bytes, remote_qmgr: bytes) -> None:
         """Give it the header of a transmission queue, as whoever gets messages from one expects."""

@@ -51,6 +51,8 @@ RECORD_REPORT: Final = 32
 RECORD_DESTINATION: Final = 64
 #: Any of these: scripts must look at the record before the message moves or goes.
 RECORD_NEEDS_LOOK: Final = RECORD_EXPIRY | RECORD_CORREL_ID | RECORD_MSG_ID | RECORD_GROUP | RECORD_REPORT
+#: What has any of these cannot be put as it is: times are given as what is left, groups and reports counted.
+_NOT_CARRIED: Final = RECORD_EXPIRY | RECORD_GROUP | RECORD_REPORT
 
 _FRONT: Final = struct.Struct(">BBBH")
 #: Milliseconds since 1970 as 16 and 32 bits.
@@ -255,6 +257,30 @@ def _encoded_tail(origin: bytes, always: tuple[Any, ...], rare: tuple[Any, ...])
         else:
             written += bytes((len(stripped),)) + stripped
     return bytes((len(short),)) + short + _MASK.pack(mask) + written
+
+
+def carried_record(record: bytes, number: int, structure_number: int) -> bytes | None:
+    """The record of a message, got from a transmission queue, as it is put on the queue where it is to go.
+
+    It is new there: nobody has backed it out, and where igq generated its MsgId that is now one that was given.
+
+    Returns:
+        None where more would change: it expires, belongs to a group, asks for reports, or has no destination.
+    """
+    flags, priority, _, length = _FRONT.unpack_from(record)
+    if flags & _NOT_CARRIED or not flags & RECORD_DESTINATION:
+        return None
+    behind, msg_id = _behind_identifiers(record), b""
+    put_time = behind + 1 + record[behind]
+    if not flags & RECORD_MSG_ID:
+        at = put_time + _PUT_TIME.size
+        origin = record[at + 1 : at + 1 + record[at]]
+        msg_id = _PRODUCT + origin.ljust(_ORIGIN_LENGTH)
+        msg_id += _GENERATED.pack(structure_number, number >> 32, number & 0xFFFF_FFFF)
+    front = _FRONT.pack(
+        flags & ~RECORD_DESTINATION | RECORD_MSG_ID, priority, 0, length - (put_time - behind) + len(msg_id)
+    )
+    return b"%b%b%b%b" % (front, record[_FRONT.size : behind], msg_id, record[put_time:])
 
 
 # -- reading -------------------------------------------------------------------------------------------------

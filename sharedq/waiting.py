@@ -82,7 +82,7 @@ def call_or_wait(
                 else:
                     # The wake-up and the next look are one write: see Link.block_then_call.
                     asked = make_call(waiter, 0)
-                    _, reply = connection.block_then_call(wake_key, max(block_s, 0.001), *asked)
+                    _, (reply,) = connection.block_then_call(wake_key, max(block_s, 0.001), asked)
             finally:
                 connection.waits_on(None)
             continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from sharedq.connection import Connection
@@ -44,21 +44,26 @@ class Destinations:
     def __init__(self, connection: Connection, access: StructureAccess) -> None:
         self._connection, self._access = connection, access
         self._active: OrderedDict[str, Destination] = OrderedDict()
+        self._elsewhere: set[bytes] = set()
 
     def __iter__(self) -> Iterator[Destination]:
         return iter(self._active.values())
 
-    def learn(self, codes: Iterable[bytes]) -> bool:
+    def learn(self, codes: Collection[bytes]) -> bool:
         """Look up unknown codes; true when all are queues that messages can be moved to.
 
         The others (in another structure, aliases, remote, put-inhibited, missing) are delivered by puts.
         """
-        found_all = True
         for code in codes:
-            name = self._name_of(code)
-            if name is None or not self._load(name, code.decode()):
-                found_all = False
-        return found_all
+            if code not in self._elsewhere:
+                name = self._name_of(code)
+                if name is None or not self._load(name, code.decode()):
+                    self._elsewhere.add(code)
+        return self._elsewhere.isdisjoint(codes)
+
+    def look_again(self) -> None:
+        """What led elsewhere may be a queue of this structure by now."""
+        self._elsewhere.clear()
 
     def reload(self, names: Iterable[bytes]) -> None:
         """Their definitions have changed."""

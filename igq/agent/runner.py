@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from functools import partial
 
+from igq.agent.carry import Carrier
 from igq.agent.channel import Channel
 from igq.agent.deliver import Deliverer
 from igq.agent.movers import Movers, end_process
@@ -20,6 +21,7 @@ from sharedq.connecting import tag_argument
 from sharedq.connection import Connection
 from sharedq.group import Group
 from sharedq.kept_process import KeptProcess
+from sharedq.message import Message
 from sharedq.mqi.constants import MQRC, ConnectOption
 from sharedq.mqi.errors import MQIError
 from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
@@ -52,6 +54,7 @@ class Agent:
         self._connection: Connection | None = None
         self._queue: TransmitQueue | None = None
         self._deliverer: Deliverer | None = None
+        self._carrier: Carrier | None = None
         self._is_stopping = False
 
     def run(self) -> None:
@@ -80,21 +83,45 @@ class Agent:
         if self._is_stopping:
             return
         self._sleep.begin_attempt()
-        queue, deliverer = self._opened()
-        moved = queue.move()
+        queue, carrier, deliverer = self._opened()
+        moved, messages = queue.move(), list[Message]()
         self._count(moved.count)
         if moved.is_waiting:
             self._leave_retry()
             with self._pulse.resting(WAIT_S):
-                moved = queue.wait_and_move()
+                moved, messages = queue.wait_and_move(may_take=carrier.is_in_use)
             self._count(moved.count)
-        messages = queue.take() if moved.is_stuck else []
-        self._count(deliverer.deliver(messages))
-        self._leave_retry()
         if moved.is_stuck and not messages:
+            messages = queue.take()
+        is_idle = moved.is_stuck and not messages
+        self._deliver(queue, carrier, deliverer, messages)
+        self._leave_retry()
+        if is_idle:
             # While authorities are checked nothing is moved, nor waited for in that way.
             with self._pulse.resting(WAIT_S):
                 queue.wait()
+
+    def _deliver(self, queue: TransmitQueue, carrier: Carrier, deliverer: Deliverer, messages: list[Message]) -> None:
+        """Deliver what cannot be moved, batch by batch as long as it can be carried; the rest of a batch by puts."""
+        while messages and (version := queue.unchecked_version) is not None:
+            carried = len(messages)
+            is_carried = carrier.carry(messages, version)
+            if carrier.has_own or not is_carried:
+                queue.destinations.look_again()
+            if not is_carried:
+                break
+            if carrier.has_own:
+                # What follows can rather be moved.
+                queue.commit()
+                messages = []
+            else:
+                messages = queue.commit_and_take()
+            self._leave_retry()
+            self._count(carried)
+        # Where a part could be carried and a part not, all of it went back.
+        if messages and not queue.has_taken:
+            messages = queue.take()
+        self._count(deliverer.deliver(messages))
 
     def _count(self, count: int) -> None:
         if count:
@@ -105,13 +132,14 @@ class Agent:
         with self._pulse.resting(seconds):
             self._sleep(seconds)
 
-    def _opened(self) -> tuple[TransmitQueue, Deliverer]:
+    def _opened(self) -> tuple[TransmitQueue, Carrier, Deliverer]:
         if self._connection is None:
             self._connection = self._serialize()
-        if self._queue is None or self._deliverer is None:
+        if self._queue is None or self._carrier is None or self._deliverer is None:
             self._deliverer = Deliverer(self._connection, self._say, SYSTEM_QSG_TRANSMIT_QUEUE, self._pulse)
+            self._carrier = Carrier(self._connection, self._pulse)
             self._queue = TransmitQueue(self._connection)
-        return self._queue, self._deliverer
+        return self._queue, self._carrier, self._deliverer
 
     def _serialize(self) -> Connection:
         """MQCONNX with the agent's connection tag: refused while its predecessor's work is recovered."""

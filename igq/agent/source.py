@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
+
 from igq.agent.retry import Trouble
 from sharedq import getting
 from sharedq.connection import Connection
@@ -13,6 +17,7 @@ from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQGMO, MQMD
 from sharedq.objects.failures import why_not_there
 
+_T = TypeVar("_T")
 #: Messages in a batch: IBM's, fixed.
 BATCH_MESSAGES = 50
 #: The greatest MAXUMSGS there is.
@@ -84,11 +89,39 @@ class TransmissionQueue:
         self.handle.version, self.handle.facts = version.decode(), QueueFacts.of(definition)
         self._check_usable()
 
+    @property
+    def has_taken(self) -> bool:
+        """Whether a batch is at hand."""
+        return self._connection.unit.is_active
+
     def take(self, count: int = BATCH_MESSAGES) -> list[Message]:
         """Get a batch under syncpoint, to be delivered by puts; empty when there is nothing."""
         gmo = MQGMO(options=int(GetOption.SYNCPOINT))
+        return self._taken(partial(getting.get_many, self._connection, self.handle, gmo, count))
+
+    def commit(self) -> None:
+        """Commit the batch at hand; where that cannot be done, it goes back."""
+        self._or_nothing(self._connection.commit)
+
+    def commit_and_take(self) -> list[Message]:
+        """Commit the batch at hand and get the next one; where that cannot be done, nothing is left uncommitted."""
+        gmo = MQGMO(options=int(GetOption.SYNCPOINT))
+        get = partial(getting.commit_and_get, self._connection, self.handle, gmo, BATCH_MESSAGES)
+        return self._or_nothing(partial(self._taken, get))
+
+    def _or_nothing(self, end: Callable[[], _T]) -> _T:
         try:
-            messages = getting.get_many(self._connection, self.handle, gmo, count)
+            return end()
+        except (MQIError, Trouble) as error:
+            if isinstance(error, MQIError) and error.reason == MQRC.CONNECTION_BROKEN:
+                raise
+            if self._connection.unit.is_active:
+                self._connection.backout()
+            raise Trouble(str(error)) from error
+
+    def _taken(self, get: Callable[[], list[Message]]) -> list[Message]:
+        try:
+            messages = get()
         except MQIError as error:
             if error.reason != MQRC.NO_MSG_AVAILABLE:
                 raise as_trouble(error) from error

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from functools import partial
 
 from igq.agent.destinations import Destinations
+from igq.agent.retry import Trouble
 from igq.agent.source import BATCH_MESSAGES, WAIT_S, TransmissionQueue, as_trouble
+from sharedq import getting
 from sharedq.connection import Connection, ScriptCall
 from sharedq.keys import private_structure
 from sharedq.link import Reply
+from sharedq.message import Message
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
 from sharedq.objects.authorities import Authorities
@@ -48,6 +52,7 @@ class TransmitQueue(TransmissionQueue):
         super().__init__(connection, private_structure(connection.qmgr_name), SYSTEM_QSG_TRANSMIT_QUEUE)
         self.destinations = Destinations(connection, self._access)
         self._backlog = 0
+        self._unlearned: set[bytes] = set()
 
     def reload(self) -> None:
         """Read the definition in force, and whether authorities are checked."""
@@ -56,13 +61,26 @@ class TransmitQueue(TransmissionQueue):
         self._authority_version = self._authorities.version(self._access.keys)
         self._is_checked = self._authorities.exist()
 
+    @property
+    def unchecked_version(self) -> str | None:
+        """The version of the authority records while there is none; None: authorities are to be checked."""
+        return None if self._is_checked else self._authority_version
+
+    def take(self, count: int = BATCH_MESSAGES) -> list[Message]:
+        """See `TransmissionQueue.take`."""
+        # What is stuck now may have a queue here by the next time.
+        self.destinations.look_again()
+        return super().take(count)
+
     def move(self) -> Moved:
         """Move what can be moved without reading it: nothing while authorities are to be checked."""
         if self.handle.facts.is_get_inhibited or self._is_checked:
             self.reload()
         if self._is_checked:
             return Moved(is_stuck=True)
-        call = self._transfer_call()
+        self.destinations.learn(self._unlearned)
+        self._unlearned.clear()
+        call = self._transfer_call(_WAITER)
         try:
             replies = self._connection.call_many([call] * self._writes())
         except MQIError as error:
@@ -71,8 +89,15 @@ class TransmitQueue(TransmissionQueue):
         self._backlog = moved.left
         return moved
 
-    def wait_and_move(self) -> Moved:
-        """Behind a `move` that waits: wait for a message, `WAIT_S` at most, and move it in the moment it arrives."""
+    def wait_and_move(self, *, may_take: bool = False) -> tuple[Moved, list[Message]]:
+        """Behind a `move` that waits: wait for messages, `WAIT_S` at most, and move them in the moment they arrive.
+
+        Args:
+            may_take: get what cannot be moved, in the same moment, under syncpoint.
+
+        Returns:
+            What was moved, and the batch that was got.
+        """
         connection, wake_key = self._connection, self._access.keys.wake + self._connection.token
         end_s = time.monotonic() + WAIT_S
         while True:
@@ -82,18 +107,33 @@ class TransmitQueue(TransmissionQueue):
                 left_s = end_s - time.monotonic()
                 if connection.is_quiescing or left_s <= 0:
                     stop_waiting(connection, self.handle)
-                    return Moved()
+                    return Moved(), []
                 # The wake-up and the move are one write: see Link.block_then_call.
-                _, reply = connection.block_then_call(wake_key, min(left_s, BLOCK_MAX_S), *self._transfer_call())
+                block_s = min(left_s, BLOCK_MAX_S)
+                if may_take:
+                    return self._moved_and_taken(wake_key, block_s)
+                _, (reply,) = connection.block_then_call(wake_key, block_s, self._transfer_call(_WAITER))
             except MQIError as error:
                 raise as_trouble(error) from error
             finally:
                 connection.waits_on(None)
             moved = self._moved([reply])
             if not moved.is_waiting:
-                return moved
+                return moved, []
 
-    def _moved(self, replies: list[Reply]) -> Moved:
+    def _moved_and_taken(self, wake_key: str, block_s: float) -> tuple[Moved, list[Message]]:
+        get, made_messages = getting.get_later(self._connection, self.handle, BATCH_MESSAGES)
+        # It does not wait on, should there be nothing to move: the get would end that.
+        _, (moved, got) = self._connection.block_then_call(wake_key, block_s, self._transfer_call(""), get)
+        messages = self._taken(partial(made_messages, got))
+        try:
+            return self._moved([moved], learns_later=bool(messages)), messages
+        except Trouble:
+            if messages:
+                self._connection.backout()
+            raise
+
+    def _moved(self, replies: list[Reply], *, learns_later: bool = False) -> Moved:
         moved = Moved()
         for reply in replies:
             moved.is_waiting = reply[0] == MQRC.NO_MSG_AVAILABLE
@@ -114,14 +154,17 @@ class TransmitQueue(TransmissionQueue):
             moved.stale.update(reply[4])
             moved.is_stuck = bool(reply[5])
         self.destinations.reload(moved.stale)
-        if moved.unknown and not self.destinations.learn(sorted(moved.unknown)):
+        if learns_later:
+            # They are at hand already, and somebody may wait for them.
+            self._unlearned |= moved.unknown
+        elif moved.unknown and not self.destinations.learn(moved.unknown):
             moved.is_stuck = True
         return moved
 
     def _writes(self) -> int:
         return min(BATCHES_PER_WRITE, 1 + self._backlog // BATCH_MESSAGES)
 
-    def _transfer_call(self) -> ScriptCall:
+    def _transfer_call(self, waiter: str | bytes) -> ScriptCall:
         keys, handle = self._access.keys, self.handle
         queue, facts = handle.queue, handle.facts
         script_keys = [
@@ -146,7 +189,7 @@ class TransmitQueue(TransmissionQueue):
             self._connection.group.journal_max,
             int(facts.is_fifo),
             self._authority_version,
-            _WAITER,
+            waiter,
         ]
         for destination in self.destinations:
             target = destination.queue

@@ -30,7 +30,18 @@ def refuse(monkeypatch: pytest.MonkeyPatch, script: str, number: int, reason: MQ
             raise error_for(reason, "", "", "refused")
         return call_many(self, calls)
 
+    call_apart = Connection.call_apart
+
+    def or_refuse_one(self: Connection, calls: Sequence[ScriptCall]) -> list[object]:
+        replies: list[object] = []
+        for call in calls:
+            seen[0] += call[0] == script
+            is_refused = call[0] == script and seen[0] >= number
+            replies += [[int(reason)]] if is_refused else call_apart(self, [call])
+        return replies
+
     monkeypatch.setattr(Connection, "call_many", or_refuse)
+    monkeypatch.setattr(Connection, "call_apart", or_refuse_one)
 
 
 @pytest.mark.parametrize("number", [1, 2])

@@ -31,7 +31,7 @@ from sharedq.mqi.constants import MQRC, ConnectOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
-from sharedq.objects.system import define_system_objects
+from sharedq.objects.system import SYSTEM_DEAD_LETTER_QUEUE, define_system_objects
 from tests.support.backups import lose, mqsc
 from tests.support.members import TestGroup
 from tests.support.scenes import on_queue, until
@@ -147,6 +147,41 @@ CAUSES: dict[str, tuple[Act, Act, str]] = {
     ),
     "batch backed out": (send_astray, lambda group: group.define_private("QM1", "NOWHERE"), "NOWHERE"),
 }
+
+#: What messages may be for, one after the other: a queue of another structure, of QM1's own, and none at all.
+WAYS = ("POOL", "OWN", "POOL", "POOL", "NOWHERE", "POOL", "OWN")
+
+
+def test_whatever_it_waits_for_each_message_finds_it_waiting(group: TestGroup, work: AgentAtWork) -> None:
+    """It waits as suits the latest message: by the next one it may be woken for another way."""
+    group.define_shared("POOL")
+    group.define_private("QM1", "OWN")
+    group.repository("QM1").alter_qmgr("QM1", {"dead_letter_queue": SYSTEM_DEAD_LETTER_QUEUE})
+    work.start()
+    work.wait_for("RUNNING")
+    sender = group.connect("QM2")
+    places = {"POOL": ("POOL", "APPL1"), "OWN": ("OWN", "@QM1"), "NOWHERE": (SYSTEM_DEAD_LETTER_QUEUE, "@QM1")}
+    for number, way in enumerate(WAYS):
+        sender.put1(way, b"%d" % number, MQMD(persistence=1), qmgr_name="QM1")
+        count = WAYS[: number + 1].count(way)
+        until(lambda place=places[way], count=count: len(on_queue(group, *place)) == count, way, PATIENCE_S)  # type: ignore[misc]
+    for way, place in places.items():
+        expected = [b"%d" % number for number, each in enumerate(WAYS) if each == way]
+        assert [body[-1:] for body, _ in on_queue(group, *place)] == expected
+    until(lambda: work.status().delivered == len(WAYS) - 1, "all are counted", PATIENCE_S)
+
+
+@pytest.mark.parametrize("way", ["POOL", "OWN"])
+def test_it_stops_at_once_whichever_way_it_waits(group: TestGroup, work: AgentAtWork, way: str) -> None:
+    group.define_shared("POOL")
+    group.define_private("QM1", "OWN")
+    work.start()
+    group.connect("QM2").put1(way, b"x", MQMD(persistence=1), qmgr_name="QM1")
+    until(lambda: work.status().delivered == 1, "it is delivered", PATIENCE_S)
+    # The fixture's stop does not wait for the end of a wait: that is a minute away.
+    owners, client = group.group.structure("@QM1").owners, group.group.client()
+    until(lambda: any(state[:1] == b"W" for state in cast(list[bytes], client.hvals(owners))), "it waits", PATIENCE_S)
+
 
 #: No command makes these, so no waiting agent is told of them.
 SEEN_AT_OPEN = ("wrong attributes", "own structure has failed")

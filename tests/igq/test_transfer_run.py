@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from igq.agent.retry import Trouble
 from recovery.resolve import recover
 from recovery.target import Target
 from sharedq.mqi.constants import MatchOption, OpenOption
@@ -109,7 +110,7 @@ def test_an_agent_that_waits_moves_a_message_in_the_call_that_puts_an_end_to_its
     define(group, put, agent)
     assert agent.queue.move().is_waiting
     found: list[int] = []
-    waiting = threading.Thread(target=lambda: found.append(agent.queue.wait_and_move().count))
+    waiting = threading.Thread(target=lambda: found.append(agent.queue.wait_and_move()[0].count))
     waiting.start()
     put("RUN", b"1")
     waiting.join()
@@ -124,7 +125,7 @@ def test_an_agent_that_is_told_to_stop_leaves_the_next_message_to_who_waits(
     define(group, put, agent)
     assert agent.queue.move().is_waiting
     agent.connection.notice_quiescing()
-    assert agent.queue.wait_and_move().count == 0
+    assert agent.queue.wait_and_move()[0].count == 0
     put("RUN", b"1")
 
     keys = group.group.structure("@QM2")
@@ -140,17 +141,16 @@ def test_a_dead_agent_passes_on_what_it_was_woken_for(group: TestGroup, agent: A
     other = AgentOfQM2(group)
     assert other.queue.move().is_waiting
     put("RUN", b"1")
-    states: list[Any] = [
-        group.group.client().hget(group.group.structure("@QM2").owners, each.connection.token)
-        for each in (agent, other)
-    ]
+    owners = group.group.structure("@QM2").owners
+    tokens = [each.connection.token for each in (agent, other)]
+    states: list[Any] = [group.group.client().hget(owners, token) for token in tokens]
     dead, living = (agent, other) if states[0][:1] == b"K" else (other, agent)
     assert sorted(state[:1] for state in states) == [b"K", b"W"]
 
     dead.connection.break_off()
     recover(group.group, group.connect("QM1").connection, Target.parse(dead.connection.token), force=True)
 
-    moved = living.queue.wait_and_move()
+    moved, _ = living.queue.wait_and_move()
     # One of them had not delivered there yet.
     assert moved.count or living.queue.move().count
     assert bodies(group, "RUN") == [b"1"]
@@ -168,7 +168,7 @@ def test_what_changes_while_it_waits_counts_for_the_message_that_wakes_it(
         Authorities(group.group).change("OTHER", "NOBODY", add=["PUT"])
     put("RUN", b"1")
 
-    moved = agent.queue.wait_and_move()
+    moved, _ = agent.queue.wait_and_move()
 
     assert (moved.count, moved.is_waiting) == (0, False)
     assert agent.queue.move().is_stuck == (change == "authorities")
@@ -235,3 +235,59 @@ def test_a_run_is_journaled_message_by_message(group: TestGroup, agent: AgentOfQ
     events: Any = group.group.client().xrevrange(keys.journal, count=1)
     ((_, event),) = events
     assert (event[b"e"], event[b"t"], event[b"i"].split()) == (b"transfer", b"RUN", ids)
+
+
+def test_what_cannot_move_is_got_in_the_call_that_puts_an_end_to_its_wait(
+    group: TestGroup, agent: AgentOfQM2, put: Put
+) -> None:
+    define(group, put, agent)
+    group.define_shared("POOL")
+    put("POOL", b"0")
+    assert agent.carry() == [1]
+    assert agent.queue.move().is_waiting
+    for name in ("RUN", "POOL", "RUN"):
+        put(name, b"1")
+
+    moved, messages = agent.queue.wait_and_move(may_take=True)
+
+    assert (moved.count, [message.body for message in messages]) == (2, [b"1"])
+    assert agent.carrier.carry(messages, "")
+    assert agent.queue.commit_and_take() == []
+    assert (bodies(group, "RUN"), bodies(group, "POOL", "QM1")) == ([b"1", b"1"], [b"0", b"1"])
+
+
+def test_what_was_got_when_the_queue_is_inhibited_goes_back(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:
+    """Authorities change, so nothing moves, and then the queue: what was got in between is nobody's else."""
+    define(group, put, agent)
+    assert agent.queue.move().is_waiting
+    group.group.call("structure/set_versions", [group.group.structure("@QM2").versions], ["AUT", "9999999"])
+    put("RUN", b"1")
+    reload = agent.queue.reload
+
+    def inhibit_and_reload() -> None:
+        group.repository("QM1").alter("QLOCAL", SYSTEM_QSG_TRANSMIT_QUEUE, {"get": "DISABLED"})
+        reload()
+
+    agent.queue.reload = inhibit_and_reload  # type: ignore[method-assign]
+    with pytest.raises(Trouble):
+        agent.queue.wait_and_move(may_take=True)
+
+    assert not agent.connection.unit.is_active
+    state = group.group.structure("@QM2").queue(SYSTEM_QSG_TRANSMIT_QUEUE)
+    assert group.group.client().zcard(state.available) == 1
+
+
+def test_a_queue_that_is_defined_here_later_is_moved_to(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:
+    """It led to a shared queue, so nobody asked again, until that had gone."""
+    group.define_shared("POOL")
+    for number in range(3):
+        put("POOL", b"%d" % number)
+        assert agent.carry() == [1]
+    group.repository("QM1").delete("QLOCAL", "POOL", purge=True)
+    group.define_private("QM2", "POOL")
+    put("POOL", b"3")
+    assert agent.deliver() == 0
+    put("POOL", b"4")
+
+    assert (agent.move().left, agent.move().is_stuck) == (0, False)
+    assert bodies(group, "POOL") == [b"3", b"4"]

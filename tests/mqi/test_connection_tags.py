@@ -205,14 +205,12 @@ def test_mqdisc_tells_of_a_tag_that_stays_in_use_until_the_group_has_completed_t
     user = connect(pair, SERIAL_QSG, process, tag)
     for name in ("ONE", "TWO"):
         user.open(name, OpenOption.OUTPUT).put(b"kept", options=PutOption.SYNCPOINT)
-    checked_call = user.connection.checked_call
+    call_apart = user.connection.call_apart
 
-    def refuse(name: str, keys: Sequence[str], args: Sequence[Any]) -> Any:
-        if name == "structure/commit" and "APPL2" in keys[0]:
-            raise error_for(MQRC.CF_STRUC_IN_USE, "", "APPL2")
-        return checked_call(name, keys, args)
+    def refuse(calls: Sequence[ScriptCall]) -> list[Any]:
+        return [[int(MQRC.CF_STRUC_IN_USE)] if "APPL2" in call[1][0] else call_apart([call])[0] for call in calls]
 
-    monkeypatch.setattr(user.connection, "checked_call", refuse)
+    monkeypatch.setattr(user.connection, "call_apart", refuse)
     assert verbs.mqdisc(user.connection) == (outcome or (MQCC.FAILED, MQRC.CONNECTION_BROKEN))
     assert user.connection.is_ended
     assert refusal(pair, SERIAL_QSG, process, tag) == (IN_USE if tag else None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from igq.agent.carry import Carrier
 from igq.agent.deliver import Deliverer
 from igq.agent.pulse import Pulse
 from igq.agent.transmit_queue import Moved, TransmitQueue
@@ -28,6 +29,7 @@ class AgentOfQM2:
         self.pulse = Pulse()
         self.connection = group.connect("QM2").connection
         self.queue = TransmitQueue(self.connection)
+        self.carrier = Carrier(self.connection, self.pulse)
         self.deliverer = Deliverer(
             self.connection, lambda message_id, _: self.said.append(message_id), SYSTEM_QSG_TRANSMIT_QUEUE, self.pulse
         )
@@ -42,6 +44,16 @@ class AgentOfQM2:
     def deliver(self) -> int:
         """Move, then deliver what is left by puts."""
         return self.deliverer.deliver(self.queue.take()) if self.move().is_stuck else 0
+
+    def carry(self) -> list[int]:
+        """Carry what is on the queue, batch by batch, as long as that can be done; messages of each batch."""
+        carried: list[int] = []
+        messages = self.queue.take()
+        while messages and self.carrier.carry(messages, self.queue.unchecked_version or ""):
+            carried.append(len(messages))
+            messages = self.queue.commit_and_take()
+        self.connection.backout()
+        return carried
 
 
 def drain(connection: QueueManagerConnection, queue: str) -> list[Message]:

@@ -203,13 +203,30 @@ local function make_available(queue, messages, own, wake_base, expiry, waiting, 
         end
     end
     if #plain > 0 then redis.call("ZADD", queue.a, unpack(plain)) end
+    -- Identifiers alone, by far the most frequent, are indexed in one command.
+    local indexed, levels = {}, {}
     for position = 1, #added / 2 do
-        local score, id, level = added[2 * position - 1], added[2 * position], nil
+        local score, id, record = added[2 * position - 1], added[2 * position], records[position]
         if needs_look(id) then
-            level = look_after(queue, messages, expiry, 1, id, score, records[position])
+            local flags = string.byte(record, 1)
+            if bit.band(flags, EXPIRY + GROUP) ~= 0 then
+                levels[position] = look_after(queue, messages, expiry, 1, id, score, record)
+            else
+                local tail, count = place_text(score, id), #indexed
+                local correl, msgid = bit.band(flags, CORREL) ~= 0, bit.band(flags, MSGID) ~= 0
+                if correl then indexed[count + 1], indexed[count + 2] = 0, "C" .. string.sub(record, 6, 29) .. tail end
+                if msgid then
+                    local at = correl and 30 or 6
+                    count = #indexed
+                    indexed[count + 1], indexed[count + 2] = 0, "M" .. string.sub(record, at, at + 23) .. tail
+                end
+            end
         end
+    end
+    if #indexed > 0 then redis.call("ZADD", queue.i, unpack(indexed)) end
+    for position = 1, waiting > 0 and #added / 2 or 0 do
         if waiting > 0 then
-            waiting = waiting - wake_for(queue, own, wake_base, id, records[position], level)
+            waiting = waiting - wake_for(queue, own, wake_base, added[2 * position], records[position], levels[position])
         end
     end
 end

@@ -94,9 +94,8 @@ for _, operation in ipairs(operations) do
     local ids, added = messages_of(operation)
     if operation.kind == "P" then
         local records, waiting = {}, tonumber(redis.call("HGET", queue.q, "nw") or 0)
-        for position, id in ipairs(ids) do
-            if needs_look(id) then records[position] = redis.call("HGET", messages, id) end
-        end
+        -- Most often all need it or none.
+        if string.find(operation.ids_text, "x", 1, true) then records = redis.call("HMGET", messages, unpack(ids)) end
         redis.call("HINCRBY", queue.q, "pu", -operation.count)
         make_available(queue, messages, own, wake_base, expiry, waiting, added, records)
     else

@@ -99,8 +99,9 @@ if unit_id == "" then
     for position, id in ipairs(ids) do added[2 * position - 1], added[2 * position] = scores[position], id end
     make_available(queue, messages, own, wake_base, expiry, tonumber(state[4] or 0), added, records)
 else
-    local written = {}
-    for position, score in ipairs(scores) do written[position] = string.format("%.0f", score) end
+    -- Of a run the first says all.
+    local written, is_run = {}, scores[count] - scores[1] == count - 1
+    for position = 1, is_run and 1 or count do written[position] = string.format("%.0f", scores[position]) end
     record_operation(unit, unit_id, "P", queue.name, ids, written)
     redis.call("HINCRBY", queue.q, "pu", count)
 end
