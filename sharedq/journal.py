@@ -26,7 +26,8 @@ HELD_IDS = 1_000
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _POSITION = re.compile(r"\d{1,18}(-\d{1,20})?")
-_EVENTS = frozenset({"put", "get", "commit", "backout", "transfer", "expire", "clear"})
+#: What entries tell of.
+EVENTS = frozenset({"put", "get", "commit", "backout", "transfer", "expire", "clear"})
 
 
 class JournalError(Exception):
@@ -222,7 +223,7 @@ def _text(order: tuple[int, int]) -> str:
 def _expand(entry: Entry, structure: str, structure_number: int) -> list[JournalRow]:
     fields = {name.decode(): value.decode() for name, value in entry.fields.items()}
     event, owner = fields["e"], fields["o"]
-    if event not in _EVENTS:
+    if event not in EVENTS:
         raise ValueError(f"unknown event {event!r}")
     qmgr = owner.partition(".")[0]
     ids = fields.get("i", "").split()

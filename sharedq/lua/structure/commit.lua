@@ -89,8 +89,8 @@ if string.sub(state, 2) ~= unit_id then return { 0, 0, 0 } end
 
 for _, operation in ipairs(operations) do
     local queue = queues[operation.queue]
-    local ids, added = messages_of(operation)
     if operation.kind == "P" then
+        local ids, added = messages_of(operation)
         local records, waiting = {}, tonumber(redis.call("HGET", queue.q, "nw") or 0)
         for position, id in ipairs(ids) do
             if needs_look(id) then records[position] = redis.call("HGET", messages, id) end
@@ -99,7 +99,7 @@ for _, operation in ipairs(operations) do
         make_available(queue, messages, own, wake_base, expiry, waiting, added, records)
     else
         redis.call("HINCRBY", queue.q, "gu", -operation.count)
-        redis.call("HDEL", messages, unpack(ids))
+        redis.call("HDEL", messages, unpack(ids_of(operation)))
     end
 end
 
