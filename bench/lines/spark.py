@@ -100,7 +100,7 @@ def _bare() -> Processes:
 
 def _browse(at: _Place) -> tuple[list[Row], float]:
     """Rows, and how many messages Spark reads a second."""
-    from pipeline.queue_source import OPTIONS, QueueReader
+    from pipeline.queue_source import READ_OPTIONS, QueueReader
     from pipeline.schemas import QUEUE
     from pipeline.source_options import SourceOptions
 
@@ -114,7 +114,7 @@ def _browse(at: _Place) -> tuple[list[Row], float]:
 
     _read(at.spark, "igq", options(small, at.rows // 10))
     before = _driver_memory(at.spark)
-    plan = QueueReader(QUEUE, SourceOptions(options(large, at.rows), OPTIONS))
+    plan = QueueReader(QUEUE, SourceOptions(options(large, at.rows), READ_OPTIONS))
     rates = at.rates(
         {
             "spark": lambda: _read(at.spark, "igq", options(large, at.rows)),
