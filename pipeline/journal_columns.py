@@ -7,7 +7,7 @@ comma-separated text, so Arrow's own parser reads it.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final
 
@@ -19,6 +19,8 @@ from pyarrow import csv
 
 from sharedq.journal import EVENTS, Entry, JournalError, expand, generated_msg_id_prefix
 
+#: Rows handed to Spark at a time.
+BATCH_ROWS = 20_000
 _MARKS: Final = re.compile(rb"\.\d+|x")
 _HEX: Final = np.frombuffer(b"0123456789abcdef", np.uint8)
 _EVENTS: Final = frozenset(event.encode() for event in EVENTS)
@@ -36,6 +38,26 @@ _PARSED: Final = csv.ConvertOptions(column_types=_DETAILS, null_values=[""], str
 _LINES: Final = csv.ParseOptions(quote_char=False, newlines_in_values=False, ignore_empty_lines=False)
 
 Numbers = npt.NDArray[np.int64]
+
+
+def journal_batches(
+    entries: Iterable[Entry], structure: str, structure_number: int, schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    """The rows of all entries of one structure, some at a time; one batch at least, also of nothing.
+
+    Raises:
+        JournalError: an entry is not in the journal's format.
+    """
+    held: list[Entry] = []
+    rows = 0
+    for entry in entries:
+        held.append(entry)
+        rows += 1 + entry.fields.get(b"i", b"").count(b" ")
+        if rows >= BATCH_ROWS:
+            yield journal_batch(held, structure, structure_number, schema)
+            held, rows = [], 0
+    # One at least: Spark compares the first one with the schema.
+    yield journal_batch(held, structure, structure_number, schema)
 
 
 def journal_batch(entries: Sequence[Entry], structure: str, structure_number: int, schema: pa.Schema) -> pa.RecordBatch:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from pipeline.journal_columns import journal_batch
+from pipeline.journal_columns import journal_batch, journal_batches
 from pipeline.schemas import JOURNAL
 from sharedq.journal import EVENTS, Entry, JournalError, expand
 
@@ -61,6 +61,14 @@ def test_every_column_is_what_the_entry_says(some: list[Entry]) -> None:
     assert batch.schema == SCHEMA
     batch.validate(full=True)
     assert batch.to_pylist() == rows_of(some)
+
+
+@pytest.mark.parametrize(("entries", "sizes"), [(0, [0]), (6, [6]), (5_000, [20_000, 20_000, 10_000])])
+def test_batches_are_of_the_size_that_spark_likes(entries: int, sizes: list[int]) -> None:
+    messages = 10 if entries > 10 else 1
+    ids = " ".join(str(number) for number in range(1, messages + 1)).encode()
+    some = [Entry(f"{at}-0", {b"e": b"get", b"o": b"QM1.1", b"i": ids}) for at in range(entries)]
+    assert [batch.num_rows for batch in journal_batches(some, "APPL1", 5, SCHEMA)] == sizes
 
 
 @pytest.mark.parametrize(
