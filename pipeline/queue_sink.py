@@ -30,7 +30,7 @@ from sharedq.api import QueueManagerConnection, connect, group_for
 from sharedq.group import Group
 from sharedq.in_doubt import TOGETHER_MAX, Batch, latest_batch
 from sharedq.mqi.constants import MQRC, OpenOption, PutOption
-from sharedq.mqi.errors import ConnectionBroken, error_for
+from sharedq.mqi.errors import ConnectionBroken, MQIError, error_for
 
 #: Options besides group and url.
 OPTIONS = ("queue", "qmgr", "jobId")
@@ -44,8 +44,9 @@ _RUN_KEPT_S = 7 * 24 * 3600
 _ATTEMPTS = 3
 _JOB_ID_MAX = 40
 
-_OPTIONS = int(PutOption.SYNCPOINT)
-_CONTEXT_OPTIONS = int(PutOption.SYNCPOINT | PutOption.SET_ALL_CONTEXT)
+#: Nobody asks for the identifiers of what was put, and a put that fails is told when its unit of work is prepared.
+_OPTIONS = int(PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE)
+_CONTEXT_OPTIONS = _OPTIONS | int(PutOption.SET_ALL_CONTEXT)
 
 _T = TypeVar("_T")
 
@@ -112,11 +113,15 @@ class Sink:
                     xid = f"{name}/{len(xids)}".encode()
                     connection.prepare(xid, batch)
                     xids.append(xid)
-            except Exception:
+            except Exception as error:
                 if not connection.connection.is_ended:
                     connection.backout()
                     for xid in xids:
                         connection.backout_prepared(xid)
+                failed = connection.connection.take_put_status().first_failure
+                if failed is not None and isinstance(error, MQIError) and error.reason == MQRC.BACKED_OUT:
+                    # That it was backed out says nothing; what a put was refused for does.
+                    raise failed from error
                 raise
         return Prepared(tuple(xids), batch)
 

@@ -29,7 +29,8 @@ SEQUENCE_MAX = 2**64 - 1
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _POSITION = re.compile(r"\d{1,18}(-\d{1,20})?")
-_EVENTS = frozenset({"put", "get", "commit", "backout", "transfer", "expire", "clear", "return"})
+#: What entries tell of.
+EVENTS = frozenset({"put", "get", "commit", "backout", "transfer", "expire", "clear", "return"})
 
 
 class JournalError(Exception):
@@ -250,7 +251,7 @@ def position_text(order: tuple[int, int]) -> str:
 def _expand(entry: Entry, structure: str, structure_number: int) -> list[JournalRow]:
     fields = {name.decode(): value.decode() for name, value in entry.fields.items()}
     event, owner = fields["e"], fields["o"]
-    if event not in _EVENTS:
+    if event not in EVENTS:
         raise ValueError(f"unknown event {event!r}")
     qmgr = owner.partition(".")[0]
     ids = fields.get("i", "").split()

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import statistics
+import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.harness import BODY, unpin
+from bench.processor import processor_s
 from bench.rows import Row
 from bench.site import LEASE_MS, QMGR, Site, drain, fill
 from sharedq.api import Queue
@@ -29,6 +31,23 @@ _MIB = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
+class _Rate:
+    """Rows a second, and microseconds of processor time a row: of Spark, Python and the server together."""
+
+    rows_s: float
+    processor_us: float
+
+    def __str__(self) -> str:
+        return f"{self.rows_s:,.0f}/s {self.processor_us:.1f} us"
+
+
+def _median(rates: Sequence[_Rate]) -> _Rate:
+    return _Rate(
+        statistics.median(rate.rows_s for rate in rates), statistics.median(rate.processor_us for rate in rates)
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class _Place:
     """Everything that a line here needs."""
 
@@ -43,17 +62,22 @@ class _Place:
     def options(self, group: TestGroup) -> dict[str, str]:
         return {"group": group.group.name, "url": self.site.url, "qmgr": QMGR}
 
-    def rates(self, contenders: Mapping[str, Callable[[], object]], rows: int) -> dict[str, float]:
-        """Rows a second: the median of some rounds, in turn, behind one that warms up."""
-        rounds: dict[str, list[float]] = {name: [] for name in contenders}
+    def rates(self, contenders: Mapping[str, Callable[[], object]]) -> dict[str, _Rate]:
+        """The median of some rounds, in turn, behind one that warms up."""
+        rounds: dict[str, list[_Rate]] = {name: [] for name in contenders}
         for turn in range(self.site.effort.spark_rounds + 1):
             for name, run in contenders.items():
-                self.site.renew_leases()
-                start_s = time.monotonic()
-                run()
+                rate = self.rate(run)
                 if turn:
-                    rounds[name].append(rows / (time.monotonic() - start_s))
-        return {name: statistics.median(each) for name, each in rounds.items()}
+                    rounds[name].append(rate)
+        return {name: _median(each) for name, each in rounds.items()}
+
+    def rate(self, run: Callable[[], object]) -> _Rate:
+        """How fast *run* handles all rows."""
+        self.site.renew_leases()
+        start_s, processor = time.monotonic(), processor_s()
+        run()
+        return _Rate(self.rows / (time.monotonic() - start_s), (processor_s() - processor) / self.rows * 1e6)
 
 
 def measure(site: Site) -> list[Row]:
@@ -64,7 +88,14 @@ def measure(site: Site) -> list[Row]:
     with _spark(Path(site.server.path)) as spark, _bare() as bare:
         at = _Place(site, spark, bare)
         browse, batch_rate = _browse(at)
-        return [*browse, *_journal(at), *_sink(at), *_stream(at, batch_rate)]
+        return [*_told(browse), *_told(_stream(at, batch_rate)), *_told(_sink(at)), *_told(_journal(at))]
+
+
+def _told(rows: list[Row]) -> list[Row]:
+    """The rows; they are told at once, because all of them take minutes."""
+    for row in rows:
+        print(f"  {row.name}: {row.value:.2f}, {row.ours} : {row.theirs}", file=sys.stderr, flush=True)
+    return rows
 
 
 @contextmanager
@@ -90,9 +121,9 @@ def _bare() -> Processes:
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
-def _browse(at: _Place) -> tuple[list[Row], float]:
-    """Rows, and how many messages Spark reads a second."""
-    from pipeline.queue_source import OPTIONS, QueueReader
+def _browse(at: _Place) -> tuple[list[Row], _Rate]:
+    """Rows, and how fast Spark reads."""
+    from pipeline.queue_source import READ_OPTIONS, QueueReader
     from pipeline.schemas import QUEUE
     from pipeline.source_options import SourceOptions
 
@@ -106,13 +137,12 @@ def _browse(at: _Place) -> tuple[list[Row], float]:
 
     _read(at.spark, "igq", options(small, at.rows // 10))
     before = _driver_memory(at.spark)
-    plan = QueueReader(QUEUE, SourceOptions(options(large, at.rows), OPTIONS))
+    plan = QueueReader(QUEUE, SourceOptions(options(large, at.rows), READ_OPTIONS))
     rates = at.rates(
         {
             "spark": lambda: _read(at.spark, "igq", options(large, at.rows)),
             "bare": lambda: _expect(at.bare.browse(group.settings, plan.partitions()), at.rows),
-        },
-        at.rows,
+        }
     )
     after = _driver_memory(at.spark)
     memory = Row(
@@ -165,8 +195,7 @@ def _journal(at: _Place) -> list[Row]:
         {
             "spark": lambda: _read(at.spark, "igq.journal", options),
             "bare": lambda: _expect(at.bare.journal(reader, partitions), at.rows),
-        },
-        at.rows,
+        }
     )
     stored = Path(at.site.server.path) / "journal"
     at.spark.read.format("igq.journal").options(**options).load().write.parquet(str(stored))
@@ -174,16 +203,15 @@ def _journal(at: _Place) -> list[Row]:
         {
             "redis": lambda: _audit(at.spark, group, at.site.url, None),
             "parquet": lambda: _audit(at.spark, group, at.site.url, lambda: stored_journal(at.spark, stored, "-", "+")),
-        },
-        at.rows,
+        }
     )
     audit = Row(
         "audit of the journal : of its Parquet",
-        audits["parquet"] / audits["redis"],
+        audits["parquet"].rows_s / audits["redis"].rows_s,
         floor=2.0,
         is_limit=True,
-        ours=f"{audits['redis']:,.0f}/s",
-        theirs=f"{audits['parquet']:,.0f}/s",
+        ours=str(audits["redis"]),
+        theirs=str(audits["parquet"]),
     )
     return [_ratio_row("journal into Spark : two bare readers", 0.6, rates), audit]
 
@@ -222,24 +250,21 @@ def _sink(at: _Place) -> list[Row]:
         rows.write.format("igq").options(**options).mode("append").save()
 
     rates = at.rates(
-        {"spark": write, "bare": lambda: _expect(at.bare.put(group.settings, new_queue(), at.rows), at.rows)}, at.rows
+        {"spark": write, "bare": lambda: _expect(at.bare.put(group.settings, new_queue(), at.rows), at.rows)}
     )
     return [_ratio_row("rows into a queue : two bare writers, 50 a unit", 0.5, rates)]
 
 
-def _stream(at: _Place, batch_rate: float) -> list[Row]:
+def _stream(at: _Place, batch: _Rate) -> list[Row]:
     """One query at a time, a fresh queue each: all that is there, in micro-batches."""
     found = []
     for turn in range(at.site.effort.spark_rounds + 1):
         at.site.renew_leases()
-        queue = at.site.open_new(at.site.connect())
+        queue, stream = at.site.open_new(at.site.connect()), f"bench{turn}"
         fill(queue, at.rows)
-        start_s = time.monotonic()
-        _take(at, queue.name, f"bench{turn}")
-        if turn:
-            found.append(at.rows / (time.monotonic() - start_s))
-    rate = statistics.median(found)
-    return [_ratio_row("messages taken by a stream : browsed", 0.5, {"spark": rate, "bare": batch_rate})]
+        found.append(at.rate(lambda name=queue.name, stream=stream: _take(at, name, stream)))  # type: ignore[misc]
+    rates = {"spark": _median(found[1:]), "bare": batch}
+    return [_ratio_row("messages taken by a stream : browsed", 0.5, rates)]
 
 
 def _take(at: _Place, queue: str, stream: str) -> None:
@@ -254,14 +279,9 @@ def _take(at: _Place, queue: str, stream: str) -> None:
     query.trigger(availableNow=True).start().awaitTermination()
 
 
-def _ratio_row(name: str, floor: float, rates: Mapping[str, float]) -> Row:
-    return Row(
-        name,
-        rates["spark"] / rates["bare"],
-        floor=floor,
-        ours=f"{rates['spark']:,.0f}/s",
-        theirs=f"{rates['bare']:,.0f}/s",
-    )
+def _ratio_row(name: str, floor: float, rates: Mapping[str, _Rate]) -> Row:
+    ours, theirs = rates["spark"], rates["bare"]
+    return Row(name, ours.rows_s / theirs.rows_s, floor=floor, ours=str(ours), theirs=str(theirs))
 
 
 def _expect(found: int, rows: int) -> None:

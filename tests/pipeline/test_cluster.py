@@ -25,6 +25,7 @@ from tests.support.scenes import until
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 
 ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "pipeline.md").read_text("utf-8")
 MORE = [b"order %d" % number for number in range(1_500)]
 
 
@@ -46,8 +47,7 @@ def orders(group: TestGroup) -> Queue:
 @pytest.fixture
 def shipped(tmp_path: Path) -> dict[str, str]:
     """The environment of a driver that sends the code along, as docs/pipeline.md has it."""
-    page = (ROOT / "docs" / "pipeline.md").read_text("utf-8")
-    found = re.search(r"^python -m zipfile -c igq.zip (.*)$", page, flags=re.MULTILINE)
+    found = re.search(r"^python -m zipfile -c igq.zip (.*)$", PAGE, flags=re.MULTILINE)
     assert found
     archive = tmp_path / "igq.zip"
     subprocess.run([sys.executable, "-m", "zipfile", "-c", str(archive), *found[1].split()], cwd=ROOT, check=True)
@@ -89,15 +89,19 @@ def test_a_cluster_reads_writes_and_takes_and_an_executor_may_die(
 
 
 @pytest.mark.usefixtures("orders")
-def test_a_job_runs_there(cluster: Cluster, group: TestGroup, shipped: dict[str, str], tmp_path: Path) -> None:
+def test_the_job_of_the_page_runs_there(
+    cluster: Cluster, group: TestGroup, shipped: dict[str, str], tmp_path: Path
+) -> None:
+    found = re.search(r"^igq pipeline (.*) --master spark://HOST:7077$", PAGE, flags=re.MULTILINE)
+    assert found
     at = ("--group", group.group.name, "--url", str(group.settings.redis_url), "--master", cluster.url)
     done = subprocess.run(
-        [sys.executable, "-m", "pipeline", "flow", *at, "--output", str(tmp_path / "tables")],
+        [sys.executable, "-m", "pipeline", *found[1].split(), *at],
         env=shipped,
+        cwd=tmp_path,
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert "ORDERS" in done.stdout
-    assert sorted(path.name for path in (tmp_path / "tables").iterdir()) == ["depth", "minutes", "queues"]
+    assert list((tmp_path / "stored").glob("*.parquet"))

@@ -91,8 +91,8 @@ if string.sub(state, 2) ~= unit_id then return { 0, 0, 0 } end
 journal(KEYS[7], ARGV[6], "e", "commit", "o", caller, "u", unit_id, "n", count, "r", caller == owner and "" or "1")
 for _, operation in ipairs(operations) do
     local queue = queues[operation.queue]
-    local ids, added = messages_of(operation)
     if operation.kind == "P" then
+        local ids, added = messages_of(operation)
         local records, waiting = {}, tonumber(redis.call("HGET", queue.q, "nw") or 0)
         -- Most often all need it or none.
         if string.find(operation.ids_text, "x", 1, true) then records = redis.call("HMGET", messages, unpack(ids)) end
@@ -100,7 +100,7 @@ for _, operation in ipairs(operations) do
         make_available(queue, messages, own, wake_base, expiry, waiting, added, records)
     else
         redis.call("HINCRBY", queue.q, "gu", -operation.count)
-        redis.call("HDEL", messages, unpack(ids))
+        redis.call("HDEL", messages, unpack(ids_of(operation)))
     end
 end
 

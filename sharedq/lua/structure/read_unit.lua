@@ -30,8 +30,8 @@ local operations, count, bytes = {}, 0, 0
 while count < count_max and bytes < bytes_max do
     local element = redis.call("LRANGE", unit, position, position)[1]
     if not element then break end
-    local operation, lengths, ids = read_operation(element), {}, {}
-    for id in string.gmatch(operation.ids_text, "%S+") do ids[#ids + 1] = id end
+    local operation, lengths = read_operation(element), {}
+    local ids = ids_of(operation)
     local records = redis.call("HMGET", messages, unpack(ids))
     for at = 1, #ids do
         local record = records[at]
