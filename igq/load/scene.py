@@ -55,7 +55,7 @@ class Scene:
         self.watch = Watch(self.directory, look)
         self.managers: dict[str, Manager] = {}
         self.programs: dict[str, Program] = {}
-        self.environment = _environment(settings)
+        self.environment = environment_of(settings)
         self._is_history_kept = is_history_kept
         self._children: list[Child] = []
         self._starter: ProgramStarter | None = None
@@ -248,7 +248,7 @@ class Scene:
         return child
 
 
-def _environment(settings: Settings) -> dict[str, str]:
+def environment_of(settings: Settings) -> dict[str, str]:
     """The environment that gives children exactly *settings*, whatever the runner's own environment says."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("IGQ_")}
     for name in type(settings).model_fields:
