@@ -65,8 +65,17 @@ class HandWrittenJournal:
     ) -> str:
         return self._add(structure, ms, e="transfer", o=owner, q=queue, t=target, i=" ".join(ids))
 
-    def expire(self, structure: str, queue: str, owner: str, ids: Sequence[str]) -> str:
-        return self._add(structure, None, e="expire", o=owner, q=queue, i=" ".join(ids))
+    def expire(
+        self,
+        structure: str,
+        queue: str,
+        owner: str,
+        ids: Sequence[str],
+        *,
+        event: str = "expire",
+        ms: int | None = None,
+    ) -> str:
+        return self._add(structure, ms, e=event, o=owner, q=queue, i=" ".join(ids))
 
     def end(
         self,
