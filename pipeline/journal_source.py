@@ -78,15 +78,18 @@ class JournalReader(DataSourceReader):
 
 @dataclass(frozen=True, slots=True)
 class JournalPart:
-    """Which journal to read: a group at a Redis URL, from *start* to *end*, both included."""
+    """Which journal to read, from *start* to *end*, both included: a group's at a Redis URL, or one that was stored."""
 
     group: str
     url: str
     start: str = "-"
     end: str = "+"
+    stored: Path | None = None
 
     def read(self, spark: SparkSession, start: str | None = None, end: str | None = None) -> DataFrame:
         """The events as a table."""
+        if self.stored:
+            return stored_journal(spark, self.stored, start or self.start, end or self.end)
         spark.dataSource.register(JournalSource)
         return (
             spark.read.format("igq.journal")

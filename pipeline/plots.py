@@ -34,13 +34,13 @@ PHASE_COLOURS = {
 }
 PATH_NAMES = {"igq": "through IGQ", "shared": "by a shared queue", "private": "by a private queue"}
 
-_WIDTH, _GREY = 9.6, "#666666"
+WIDTH, GREY = 9.6, "#666666"
 
 
 def throughput(series: Series, recoveries: Sequence[Recovery]) -> bytes:
     """Messages a second over time, each kind of event with an axis of its own, failures marked; PNG."""
     kinds = [kind for kind in COLOURS if kind in series.messages]
-    figure, axes = _figure(max(1, len(kinds)), 1.15)
+    figure, axes = strips(max(1, len(kinds)), 1.15)
     began_ms = min((min(points) for points in series.messages.values()), default=0)
     ended_ms = max((max(points) for points in series.messages.values()), default=0) + series.slice_ms
     width_s = series.slice_ms / 1000
@@ -51,7 +51,7 @@ def throughput(series: Series, recoveries: Sequence[Recovery]) -> bytes:
         axis.fill_between(
             [*times, times[-1] + width_s], [*rates, rates[-1]], step="post", color=COLOURS[kind], alpha=0.75
         )
-        axis.set_ylabel("a second", color=_GREY)
+        axis.set_ylabel("a second", color=GREY)
         axis.set_ylim(0, max(rates) * 1.2 or 1)
         axis.set_title(f"messages {kind}", loc="left", fontsize=10, fontweight="bold")
         for recovery in recoveries:
@@ -60,13 +60,13 @@ def throughput(series: Series, recoveries: Sequence[Recovery]) -> bytes:
                     _mark(axis, (phase.t_ms - began_ms) / 1000, f"{recovery.qmgr} {phase.event}", axis is axes[0])
     axes[-1].set_xlabel("seconds since the first message")
     axes[-1].set_xlim(0, (ended_ms - began_ms) / 1000)
-    return _png(figure)
+    return png(figure)
 
 
 def latency(series: Series, figures: dict[str, PathFigures]) -> bytes:
     """How many messages took how long, each path with an axis of its own, percentiles marked; PNG."""
     paths = [path for path in PATH_NAMES if path in series.latencies and path in figures]
-    figure, axes = _figure(max(1, len(paths)), 1.7)
+    figure, axes = strips(max(1, len(paths)), 1.7)
     for axis, path in zip(axes, paths, strict=False):
         for at, messages in sorted(series.latencies[path].items()):
             left, right = (10 ** ((at + step) / SLICES_PER_DECADE) for step in (0, 1))
@@ -86,16 +86,16 @@ def latency(series: Series, figures: dict[str, PathFigures]) -> bytes:
                 bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.8},
             )
         axis.set_xscale("log")
-        axis.set_ylabel("messages", color=_GREY)
+        axis.set_ylabel("messages", color=GREY)
         axis.set_title(f"{PATH_NAMES[path]}: {of.messages:,} messages", loc="left", fontsize=10, fontweight="bold")
         axis.xaxis.set_major_formatter(lambda value, _: spell_ms(value))
     axes[-1].set_xlabel("from the commit of the put to the commit of the get")
-    return _png(figure)
+    return png(figure)
 
 
 def recovery_chart(recoveries: Sequence[Recovery]) -> bytes:
     """One strip a failure, one bar a phase, drawn to scale and labelled with what it took; PNG."""
-    figure, axes = _figure(len(recoveries), 0.32 * max(len(recovery.phases) for recovery in recoveries) + 0.2)
+    figure, axes = strips(len(recoveries), 0.32 * max(len(recovery.phases) for recovery in recoveries) + 0.2)
     longest_s = max(recovery.total_ms for recovery in recoveries) / 1000
     for axis, recovery in zip(axes, recoveries, strict=True):
         phases = recovery.phases[1:]
@@ -103,7 +103,7 @@ def recovery_chart(recoveries: Sequence[Recovery]) -> bytes:
             begin_s, end_s = (phase.since_failure_ms - phase.duration_ms) / 1000, phase.since_failure_ms / 1000
             # A phase of some milliseconds must still be seen.
             width_s = max(phase.duration_ms / 1000, longest_s / 300)
-            axis.barh(line, width_s, left=begin_s, height=0.62, color=PHASE_COLOURS.get(phase.event, _GREY))
+            axis.barh(line, width_s, left=begin_s, height=0.62, color=PHASE_COLOURS.get(phase.event, GREY))
             took = f"{spell_ms(phase.duration_ms)}{f', by {phase.by}' if phase.by else ''}"
             # Behind the bar, or before it where there is no room behind.
             is_late = end_s > 0.8 * longest_s
@@ -123,7 +123,7 @@ def recovery_chart(recoveries: Sequence[Recovery]) -> bytes:
         axis.grid(axis="x", color="#dddddd", linewidth=0.8)
         axis.set_axisbelow(True)
     axes[-1].set_xlabel("seconds since the failure")
-    return _png(figure)
+    return png(figure)
 
 
 def spell_ms(value_ms: float) -> str:
@@ -135,14 +135,15 @@ def spell_ms(value_ms: float) -> str:
     return f"{value_ms / 60_000:.3g} min"
 
 
-def _figure(rows: int, row_height: float) -> tuple[Figure, list[Axes]]:
+def strips(rows: int, row_height: float) -> tuple[Figure, list[Axes]]:
+    """A figure of axes above each other, over the same time."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(_WIDTH, rows * row_height + 0.55), layout="constrained", dpi=110)
+    figure = Figure(figsize=(WIDTH, rows * row_height + 0.55), layout="constrained", dpi=110)
     axes = list(figure.subplots(rows, 1, sharex=True, squeeze=False)[:, 0])
     for axis in axes:
         axis.spines[["top", "right"]].set_visible(False)
-        axis.tick_params(colors=_GREY, labelsize=9)
+        axis.tick_params(colors=GREY, labelsize=9)
         axis.yaxis.get_major_formatter().set_useOffset(False)
     return figure, axes
 
@@ -162,7 +163,8 @@ def _mark(axis: Axes, at_s: float, text: str, is_named: bool) -> None:
         )
 
 
-def _png(figure: Figure) -> bytes:
+def png(figure: Figure) -> bytes:
+    """The figure as a picture."""
     stream = io.BytesIO()
     figure.savefig(stream, format="png")
     return stream.getvalue()

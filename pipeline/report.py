@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from html import escape
-from importlib import resources
 from pathlib import Path
-from string import Template
 
 from rich.console import Console
 from rich.table import Table
@@ -16,32 +12,28 @@ from rich.table import Table
 from pipeline import plots
 from pipeline.jobs.series import Series
 from pipeline.jobs.verdict import FAULTS, MEANINGS, PeerWork, Verdict
+from pipeline.page import picture, table, write_page
 
 _SPEED_HEADS = ("way", "messages", "a second", "half within", "90 % within", "99 % within", "slowest")
 
 
 def write_report(verdict: Verdict, series: Series, path: Path) -> None:
     """Write the HTML report. It refers to nothing outside itself."""
-    template = Template((resources.files("pipeline") / "templates" / "report.html").read_text(encoding="utf-8"))
-    unfinished = path.with_suffix(".html.new")
-    unfinished.write_text(
-        template.substitute(
-            css_class="passed" if verdict.is_passed else "failed",
-            title=escape(headline(verdict)),
-            group=escape(verdict.journal.group),
-            what=escape(_what_was_read(verdict)),
-            counts=_counts_table(verdict),
-            findings=_findings(verdict),
-            speed=_speed_section(verdict, series),
-            recovery=_recovery_section(verdict),
-            throughput=_picture(plots.throughput(series, verdict.recoveries), "messages a second over time")
-            if series.messages
-            else "<p>No message was committed in this time.</p>",
-            made=f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC",
-        ),
-        encoding="utf-8",
+    write_page(
+        "report.html",
+        path,
+        css_class="passed" if verdict.is_passed else "failed",
+        title=escape(headline(verdict)),
+        group=escape(verdict.journal.group),
+        what=escape(_what_was_read(verdict)),
+        counts=_counts_table(verdict),
+        findings=_findings(verdict),
+        speed=_speed_section(verdict, series),
+        recovery=_recovery_section(verdict),
+        throughput=picture(plots.throughput(series, verdict.recoveries), "messages a second over time")
+        if series.messages
+        else "<p>No message was committed in this time.</p>",
     )
-    unfinished.replace(path)
 
 
 def headline(verdict: Verdict) -> str:
@@ -115,7 +107,7 @@ def _counts_table(verdict: Verdict) -> str:
         css = ("bad" if verdict.counts[name] else "good") if name in FAULTS else ""
         cells = [f"{verdict.counts_by_path[path][name]:,}" for path in paths]
         rows.append((css, [name.replace("_", " "), *cells, f"{verdict.counts[name]:,}", MEANINGS[name]]))
-    return _table(heads, rows)
+    return table(heads, rows)
 
 
 def _findings(verdict: Verdict) -> str:
@@ -131,7 +123,7 @@ def _findings(verdict: Verdict) -> str:
     for title, tally in (("Lost, by cause", verdict.lost_because), ("Unknown, as settled", verdict.unknown_settled)):
         if tally:
             parts.append(
-                f"<h3>{title}</h3>" + _table(["", "messages"], [("", [why, f"{n:,}"]) for why, n in tally.items()])
+                f"<h3>{title}</h3>" + table(["", "messages"], [("", [why, f"{n:,}"]) for why, n in tally.items()])
             )
     return "\n".join(parts)
 
@@ -143,14 +135,14 @@ def _speed_section(verdict: Verdict, series: Series) -> str:
     for path, of in verdict.figures.items():
         times = [plots.spell_ms(value) for value in (of.p50_ms, of.p90_ms, of.p99_ms, of.max_ms)]
         rows.append(("", [plots.PATH_NAMES.get(path, path), f"{of.messages:,}", f"{of.messages_per_s:,.0f}", *times]))
-    return _table(_SPEED_HEADS, rows) + _picture(plots.latency(series, verdict.figures), "how long messages took")
+    return table(_SPEED_HEADS, rows) + picture(plots.latency(series, verdict.figures), "how long messages took")
 
 
 def _recovery_section(verdict: Verdict) -> str:
     parts = []
     measured = [recovery for recovery in verdict.recoveries if len(recovery.phases) > 1]
     if measured:
-        parts.append(_picture(plots.recovery_chart(measured), "phases of the recovery"))
+        parts.append(picture(plots.recovery_chart(measured), "phases of the recovery"))
     for recovery in verdict.recoveries:
         rows = [
             (
@@ -166,7 +158,7 @@ def _recovery_section(verdict: Verdict) -> str:
             for position, phase in enumerate(recovery.phases)
         ]
         parts.append(f"<h3>{escape(recovery.qmgr)}</h3>")
-        parts.append(_table(["phase", "since the failure", "took", "by", ""], rows))
+        parts.append(table(["phase", "since the failure", "took", "by", ""], rows))
     parts.extend(_peer_work(work) for work in verdict.peer_work)
     return "\n".join(parts) or "<p>No manager failed in this time.</p>"
 
@@ -179,15 +171,3 @@ def _peer_work(work: PeerWork) -> str:
         f" {work.messages:,} messages (those of the programs' own status queues, too),"
         f" within {plots.spell_ms(work.last_ms - work.first_ms)}.</p>"
     )
-
-
-def _table(heads: Sequence[str], rows: Iterable[tuple[str, Sequence[str]]]) -> str:
-    head = "".join(f"<th>{escape(text)}</th>" for text in heads)
-    lines = (
-        f'<tr class="{css}">' + "".join(f"<td>{escape(text)}</td>" for text in cells) + "</tr>" for css, cells in rows
-    )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
-
-
-def _picture(png: bytes, text: str) -> str:
-    return f'<img alt="{escape(text)}" src="data:image/png;base64,{base64.b64encode(png).decode()}">'

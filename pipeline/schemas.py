@@ -48,6 +48,31 @@ JOURNAL = _table(
     ("messages", _INT, "messages that the whole entry is about"),
 )
 
+#: What an audit that follows the journal keeps of it: the events of messages whose lives are not over.
+OPEN_EVENTS = StructType(
+    [
+        *JOURNAL.fields,
+        *_table(("was_over", _BOOL, "its message's life had been over, and forgotten, when this happened")).fields,
+    ]
+)
+
+_PLACE = StructType(
+    [StructField("ms", _LONG), StructField("seq", _LONG), StructField("position", _INT)],
+)
+
+#: What such an audit remembers of messages that it has forgotten, to judge the order of those that come.
+AUDIT_MARKS = _table(
+    ("kind", _STRING, "group: how far it was got; consumer: when it got; late: a message known to be out of sequence"),
+    ("structure", _STRING, "coupling-facility structure"),
+    ("queue", _STRING, "queue that messages were got from; null for late"),
+    ("name", _STRING, "GroupId, or the consumer's owner token; null for late"),
+    ("number", _LONG, "group: the highest MsgSeqNumber got; late: the message number"),
+    ("first", _PLACE, "consumer: place of its first get"),
+    ("last", _PLACE, "group, consumer: place of the last get"),
+    ("why_alone", _STRING, "late: why, where the queue's consumers came one after the other; null for not"),
+    ("why_shared", _STRING, "late: why, where they got at the same time; null for not"),
+)
+
 #: A message on a queue: where it is, its descriptor (MQMD), its data.
 QUEUE = _table(
     ("queue", _STRING, "queue"),

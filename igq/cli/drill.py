@@ -22,8 +22,9 @@ def drill(
     minutes: Annotated[
         float | None, typer.Option(metavar="M", min=0, help="Begin runs, each with the next seed, for so long.")
     ] = None,
+    is_audited: Annotated[bool, typer.Option("--audit", help="Have the Spark audit judge each run, too.")] = False,
 ) -> int:
     """Rehearse a failure: something is killed or paused, and nothing may be lost, doubled or reordered."""
     from igq.drills.run import drill as run_drill
 
-    return run_drill(name, repeat, seed, runs_all=runs_all, minutes=minutes)
+    return run_drill(name, repeat, seed, runs_all=runs_all, minutes=minutes, is_audited=is_audited)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -13,6 +11,7 @@ from rich.console import Console
 from config.settings import Settings
 from igq.demo.story import Story
 from igq.errors import CommandError
+from igq.load.audit import audit_run
 from igq.load.children import CONSUMER, PUTTER
 from igq.load.departures import QMGRS
 from igq.load.expected import ExpectedWriter
@@ -165,15 +164,7 @@ class _Demo:
             "or reordered.",
             "bold",
         )
-        env = {**self._scene.environment, "PYTHONUNBUFFERED": "1"}
-        command = [sys.executable, "-m", "pipeline", "audit", "--run", str(self._directory)]
-        # It stays in the terminal's foreground group: Ctrl-C ends it, and this process ends it besides.
-        with subprocess.Popen(command, env=env) as audit:
-            try:
-                status = audit.wait()
-            except BaseException:
-                audit.terminate()
-                raise
+        status = audit_run(self._directory, self._scene.environment)
         if status == 0:
             text = f"Nothing was lost, duplicated or reordered. Report and records: {self._directory}"
             self._story.say(text, "green")

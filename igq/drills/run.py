@@ -23,12 +23,13 @@ from igq.drills.scenario import Scenario
 from igq.drills.scenarios import SCENARIOS, random_scenario
 from igq.drills.stage import Stage
 from igq.errors import CommandError
+from igq.load.audit import audit_run
 from igq.load.departures import QMGRS
 from igq.load.interrupts import interrupt_on_termination
 from igq.load.plan import Copy, units_of_work
 from igq.load.records import EXPECTED, read_lines, read_timeline, write_expected
 from igq.load.run_settings import settings_of_run
-from igq.load.scene import Scene
+from igq.load.scene import Scene, environment_of
 from igq.load.sources import Source
 from sharedq.group import Group
 from sharedq.journal import read_entries
@@ -49,6 +50,7 @@ def drill(
     *,
     runs_all: bool = False,
     minutes: float | None = None,
+    is_audited: bool = False,
 ) -> int:
     """List the drills, or run some; 0 when nothing was lost, duplicated, reordered or unexpected.
 
@@ -58,6 +60,7 @@ def drill(
         seed: of the load and of the choice of the victims; default: drawn, and printed.
         runs_all: run every drill there is.
         minutes: begin runs, each with the next seed, for so long.
+        is_audited: have the Spark audit judge each run too; both verdicts count.
 
     Raises:
         CommandError: there is no such drill, or a step failed.
@@ -82,7 +85,7 @@ def drill(
         with interrupt_on_termination():
             for each, scenario in _runs(names, first, repeat, until_s):
                 count += 1
-                if not _run(scenario, each, console):
+                if not _run(scenario, each, console, is_audited=is_audited):
                     bad.append(f"{scenario.name} --seed {each}")
     except KeyboardInterrupt:
         console.print("Ended by the user; every process of the drill has been stopped.")
@@ -167,15 +170,18 @@ def commit_positions(group: Group) -> dict[str, Position]:
     return found
 
 
-def _run(scenario: Scenario, seed: int, console: Console) -> bool:
+def _run(scenario: Scenario, seed: int, console: Console, *, is_audited: bool) -> bool:
     changes = {} if scenario.lease_ms is None else {"lease_ms": scenario.lease_ms}
     settings = settings_of_run(f"drill-{scenario.name}-{seed}", None, **changes)
     console.print(Text(f"Drill {scenario.name}, seed {seed}: {scenario.summary}", style="bold"))
     verdict = run_once(scenario, settings, seed, console)
     console.print(_timeline(settings.data_dir))
     _report(verdict, console)
+    status = audit_run(settings.data_dir, environment_of(settings)) if is_audited else 0
+    if status:
+        console.print(Text(f"The audit failed with status {status}.", style="bold red"))
     console.print(f"Records: {settings.data_dir}")
-    return verdict.is_good
+    return verdict.is_good and status == 0
 
 
 def _copies(source: Source) -> Iterator[Copy]:
@@ -190,7 +196,8 @@ def _history(directory: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def _listing() -> Table:
-    table = Table("Drill", "What happens", title="igq drill NAME | --all [--repeat N | --minutes M] [--seed S]")
+    usage = "igq drill NAME | --all [--repeat N | --minutes M] [--seed S] [--audit]"
+    table = Table("Drill", "What happens", title=usage)
     for scenario in SCENARIOS.values():
         table.add_row(scenario.name, scenario.summary)
     table.add_row(RANDOM, "Several of these faults, composed from the seed; --minutes goes on with the next seeds.")

@@ -78,7 +78,7 @@ class Scene:
         self.programs: dict[str, Program] = {}
         self.machines = machines
         there = settings if machines is None else settings.model_copy(update={"redis_url": machines.url})
-        self.environment = _environment(there)
+        self.environment = environment_of(there)
         self._is_history_kept = is_history_kept
         self._children: list[Child] = []
         #: By manager; one for all where they share a machine.
@@ -277,7 +277,7 @@ class Scene:
         return child
 
 
-def _environment(settings: Settings) -> dict[str, str]:
+def environment_of(settings: Settings) -> dict[str, str]:
     """The environment that gives children exactly *settings*, whatever the runner's own environment says."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("IGQ_")}
     for name in type(settings).model_fields:

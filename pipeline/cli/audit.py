@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -33,6 +34,16 @@ def audit(
     ] = None,
     start: options.Start = None,
     end: options.End = None,
+    stored: options.Input = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Go on: judge what comes until interrupted. Needs --output; goes on there.")
+    ] = False,
+    once: Annotated[bool, typer.Option("--once", help="With --follow: judge what has come since, and end.")] = False,
+    every: Annotated[int, typer.Option(metavar="S", min=1, help="With --follow: seconds between verdicts.")] = 30,
+    remember: Annotated[
+        int,
+        typer.Option(metavar="MIN", min=1, help="With --follow: minutes within which order and hops are compared."),
+    ] = 60,
     make_archive: Annotated[
         bool, typer.Option("--make-archive", help="Keep Java's classes in the data directory: later jobs start faster.")
     ] = False,
@@ -41,13 +52,20 @@ def audit(
     """Prove that every message arrived once and in order, or name those that did not.
 
     Follows each message through the journal, from its committed put to its committed get. With --run, compares
-    that with what the input rows demand and with what the putting and getting programs saw.
+    that with what the input rows demand and with what the putting and getting programs saw. With --follow, goes
+    through the journal once, keeps in DIR what is still open, and writes a verdict on all of it again and again.
 
     Writes verdict.json and report.html, and prints a short table. Exit status: 0 nothing is lost, duplicated, out
     of sequence or unexpected; 1 something is; 2 the audit could not be made.
     """
     with errors_named("audit"):
-        is_passed = _audit(run, group, url, master, output, start, end, make_archive, spark_log)
+        if follow:
+            if run or end or stored or not output:
+                raise PipelineError("--follow needs --output, and goes without --run, --input and --to")
+            where = {"group": group, "url": url, "master": master, "spark_log": spark_log}
+            is_passed = _follow(output, start, None if once else every, remember, where)
+        else:
+            is_passed = _audit(run, group, url, master, output, start, end, stored, make_archive, spark_log)
     raise typer.Exit(0 if is_passed else FAILED)
 
 
@@ -59,6 +77,7 @@ def _audit(
     output: Path | None,
     start: str | None,
     end: str | None,
+    stored: Path | None,
     make_archive: bool,
     spark_log: str,
 ) -> bool:
@@ -85,15 +104,47 @@ def _audit(
         records = read_run(at.session, run) if run else None
         if start is None and records and records.timeline:
             first = str(max(0, int(records.timeline[0]["t_ms"]) - RUN_MARGIN_MS))
-        verdict, series = judge(at.session, JournalPart(at.group, at.url, first, last), records, at.step)
+        part = JournalPart(at.group, at.url, first, last, stored and stored.absolute())
+        verdict, series = judge(at.session, part, records, at.step)
         at.step("writing the report")
         fallback = at.settings.data_dir / "audits" / f"{datetime.now(UTC):%Y%m%dT%H%M%S}"
         directory = _output_directory(output or run or fallback)
         verdict.write(directory / "verdict.json")
         write_report(verdict, series, directory / "report.html")
     print_summary(verdict, Console())
-    Console().print(f"report: {directory / 'report.html'}", highlight=False, markup=False, soft_wrap=True)
+    _tell_report(directory)
     return verdict.is_passed
+
+
+def _follow(output: Path, start: str | None, every_s: int | None, remember_min: int, where: dict[str, Any]) -> bool:
+    """Verdict after verdict; with *every_s* None one only. Whether the last one is good."""
+    first, _ = options.positions(start, None)
+    directory = _output_directory(output).absolute()
+    with running("audit", **where) as at:
+        from pipeline.following import FollowingAudit
+        from pipeline.journal_source import JournalPart
+        from pipeline.report import headline, print_summary, write_report
+
+        job = FollowingAudit(at.session, JournalPart(at.group, at.url, first), directory, remember_min * 60_000)
+        while True:
+            at.step("following the journal")
+            job.catch_up(at.step)
+            at.step("judging")
+            verdict, series = job.judge()
+            verdict.write(directory / "verdict.json")
+            write_report(verdict, series, directory / "report.html")
+            if every_s is None:
+                break
+            Console().print(f"{datetime.now(UTC):%H:%M:%S} {headline(verdict)}", highlight=False, soft_wrap=True)
+            at.step("waiting for more")
+            time.sleep(every_s)
+    print_summary(verdict, Console())
+    _tell_report(directory)
+    return verdict.is_passed
+
+
+def _tell_report(directory: Path) -> None:
+    Console().print(f"report: {directory / 'report.html'}", highlight=False, markup=False, soft_wrap=True)
 
 
 def _output_directory(path: Path) -> Path:

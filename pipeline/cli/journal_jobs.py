@@ -59,12 +59,11 @@ class JournalJob:
 
     def _journal(self, at: Running, first: str, last: str) -> DataFrame:
         # Spark is there now, so the modules that import it can be.
-        from pipeline.journal_source import JournalPart, stored_journal
+        from pipeline.journal_source import JournalPart
 
         at.step("reading the journal")
-        if self.stored:
-            return stored_journal(at.session, self.stored.absolute(), first, last)
-        return JournalPart(at.group, at.url, first, last).read(at.session)
+        part = JournalPart(at.group, at.url, first, last, self.stored and self.stored.absolute())
+        return part.read(at.session)
 
 
 def journal(
@@ -105,17 +104,27 @@ def flow(
 
     Of every queue, manager and hop: messages, messages a second, and the percentiles of the time from the commit of
     the put (or the agent's hop) to that of the get. Tables: queues; minutes, the same minute by minute; depth, the
-    messages on each queue over time. Exit status: 0 shown; 2 it could not be.
+    messages on each queue over time; agents, their batches, and those that they backed out to try again. With --output
+    also report.html, with plots. Exit status: 0 shown; 2 it could not be.
     """
     with errors_named("flow"):
         job = JournalJob("flow", group, url, master, stored, output, start, end, rows, spark_log)
 
-        def tables(_: Running, journal: DataFrame) -> Mapping[str, DataFrame]:
+        def tables(at: Running, journal: DataFrame) -> Mapping[str, DataFrame]:
+            from pipeline.flow_report import write_flow_report
+            from pipeline.jobs.batches import batches
             from pipeline.jobs.flow import flow_tables
+            from pipeline.jobs.flow_points import read_flow_points
+            from pipeline.jobs.stays import stays
 
-            return flow_tables(journal)
+            moves, moved = stays(journal).persist(), batches(journal).persist()
+            if output:
+                at.step("drawing the report")
+                output.mkdir(parents=True)
+                write_flow_report(read_flow_points(moves, moved), at.group, output / "report.html")
+            return flow_tables(moves, moved)
 
-        job.run(tables, ("queues", "depth"))
+        job.run(tables, ("queues", "depth", "agents"))
 
 
 def trace(

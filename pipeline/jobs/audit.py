@@ -5,7 +5,7 @@ The data stays in Spark; only counts, a few examples and the points of the plots
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Row, SparkSession, Window
@@ -28,7 +28,7 @@ from sharedq.keys import structure_keys
 EXAMPLES = 20
 
 #: Finding -> the column of a copy that tells why.
-_REASONS = {
+REASONS = {
     "lost": "lost_because",
     "duplicated": "double_because",
     "out_of_sequence": "late_because",
@@ -63,7 +63,9 @@ def audit(
         on_step(f"following the messages through {facts.events:,} events")
         lives = message_lives(journal, has_hops=any(row["has_hops"] for row in extents.values())).persist()
         first_numbers = {name: row["first_number"] for name, row in extents.items() if row["first_number"]}
-        judged = with_journal_findings(lives, first_numbers, missing_messages(spark, lives, part, facts))
+        # A stored journal may be older than what is on the queues now.
+        missing = None if part.stored else missing_messages(spark, lives, part, facts)
+        judged = with_journal_findings(lives, first_numbers, missing)
         if records is None:
             copies = copies_of_journal(judged, out_of_sequence(deliveries(judged)))
         else:
@@ -100,6 +102,7 @@ def structure_extents(journal: DataFrame) -> DataFrame:
         F.min(time_ms).alias("first_ms"),
         F.max(time_ms).alias("last_ms"),
         F.min(F.when(is_put, F.col("message_number"))).alias("first_number"),
+        F.max(F.when(is_put, F.col("message_number"))).alias("last_number"),
         F.max((F.col("event") == "get") & (F.col("queue") == TRANSMIT_QUEUE)).alias("has_hops"),
         F.max("recovered").alias("has_recovery"),
     )
@@ -107,14 +110,13 @@ def structure_extents(journal: DataFrame) -> DataFrame:
 
 def journal_facts(extents: Mapping[str, Row], part: JournalPart) -> JournalFacts:
     """How much was read, and which structures' journals have lost their beginning."""
-    deployment = Deployment(part.url)
     return JournalFacts(
         group=part.group,
         events=sum(row["events"] for row in extents.values()),
         first_ms=min((row["first_ms"] for row in extents.values()), default=None),
         last_ms=max((row["last_ms"] for row in extents.values()), default=None),
         structures=tuple(sorted(extents)),
-        trimmed_structures=tuple(name for name in sorted(extents) if _is_trimmed(deployment, part.group, name)),
+        trimmed_structures=trimmed_structures(part, extents),
     )
 
 
@@ -136,7 +138,7 @@ def missing_messages(spark: SparkSession, lives: DataFrame, part: JournalPart, f
     if missing.isEmpty():
         return None
     later = part.read(spark, start=str(facts.last_ms or 0), end="+")
-    ended = later.where(F.col("event").isin("get", "expire")).select("structure", "message_number")
+    ended = later.where(F.col("event").isin("get", "expire", "clear")).select("structure", "message_number")
     return missing.join(ended.distinct(), ["structure", "message_number"], "left_anti")
 
 
@@ -148,7 +150,7 @@ def summarize(copies: DataFrame) -> DataFrame:
         "expected": F.col("is_expected"),
         "sent": F.col("is_sent"),
         "delivered": F.col("is_delivered"),
-        **{name: F.col(reason).isNotNull() for name, reason in _REASONS.items()},
+        **{name: F.col(reason).isNotNull() for name, reason in REASONS.items()},
         "recovered": F.col("is_recovered"),
         "backed_out": F.col("backouts") > 0,
         "on_queue": F.col("is_on_queue"),
@@ -174,7 +176,7 @@ def summarize(copies: DataFrame) -> DataFrame:
 
 def examples(copies: DataFrame, counts: dict[str, int]) -> dict[str, list[Finding]]:
     """The first copies of every finding that there is."""
-    reasons: dict[str, Column] = {name: F.col(reason) for name, reason in _REASONS.items()}
+    reasons: dict[str, Column] = {name: F.col(reason) for name, reason in REASONS.items()}
     reasons["recovered"] = F.when(F.col("is_recovered"), F.lit("resolved by a peer"))
     reasons["on_queue"] = F.when(F.col("is_on_queue"), F.lit("on a queue at the end"))
     wanted = [name for name in reasons if counts[name]]
@@ -223,11 +225,18 @@ def _peer_work(journal: DataFrame) -> list[PeerWork]:
     return [PeerWork(**row.asDict()) for row in peer_work(journal).collect()]
 
 
-def _is_trimmed(deployment: Deployment, group: str, structure: str) -> bool:
-    keys = structure_keys(group, structure)
-    with deployment.client(keys.journal) as client:
-        extent = read_extent(client, keys)
-    return extent is None or not extent.is_whole
+def trimmed_structures(part: JournalPart, structures: Iterable[str]) -> tuple[str, ...]:
+    """The structures whose journals have lost their beginning; of a stored journal nobody can tell."""
+    if part.stored:
+        return ()
+    deployment, found = Deployment(part.url), []
+    for name in sorted(structures):
+        keys = structure_keys(part.group, name)
+        with deployment.client(keys.journal) as client:
+            extent = read_extent(client, keys)
+        if extent is None or not extent.is_whole:
+            found.append(name)
+    return tuple(found)
 
 
 def _are_missing(deployment: Deployment, group: str, batch: pa.RecordBatch) -> list[bool]:

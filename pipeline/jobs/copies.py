@@ -59,6 +59,7 @@ def copies_of_journal(lives: DataFrame, out_of_sequence: DataFrame) -> DataFrame
         lives.join(late, ["structure", "message_number"], "left")
         .where(F.col("put_at").isNotNull() | F.col("is_odd_because").isNotNull())
         .select(
+            *("structure", "message_number", "queue"),
             F.concat_ws("/", "structure", "message_id").alias("copy"),
             "path",
             F.lit(False).alias("is_expected"),

@@ -1,11 +1,11 @@
-"""The flow job: how much went through each queue and how long it took, minute by minute, and what lay there."""
+"""The flow job: how much went through each queue and how long it took, minute by minute, and what lay there; and what
+the agents did, batch by batch.
+"""
 
 from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
-
-from pipeline.jobs.stays import stays
 
 _MINUTE_MS = 60_000
 #: Of the times that messages stayed; the middle one is the median.
@@ -15,10 +15,14 @@ _ACCURACY = 10_000
 _HOPS = {"get": "delivery", "transfer": "agent's hop", "expire": "expired", "clear": "cleared"}
 
 
-def flow_tables(journal: DataFrame) -> dict[str, DataFrame]:
-    """The job's tables by name: ``queues``, ``minutes`` and ``depth``."""
-    moves = stays(journal).persist()
-    return {"queues": queues(moves), "minutes": minutes(moves), "depth": depth(moves)}
+def flow_tables(moves: DataFrame, moved: DataFrame) -> dict[str, DataFrame]:
+    """The job's tables by name: ``queues``, ``minutes``, ``depth`` and ``agents``.
+
+    Args:
+        moves: as `stays.stays` gives them.
+        moved: as `batches.batches` does.
+    """
+    return {"queues": queues(moves), "minutes": minutes(moves), "depth": depth(moves), "agents": agents(moved)}
 
 
 def queues(moves: DataFrame) -> DataFrame:
@@ -33,28 +37,28 @@ def queues(moves: DataFrame) -> DataFrame:
     )
 
 
-def minutes(moves: DataFrame) -> DataFrame:
-    """As `queues`, a row for each minute in which messages left; ``minute`` is its beginning."""
-    left = moves.where("left_ms IS NOT NULL").withColumn("hop", _hop())
+def minutes(moves: DataFrame, width_ms: int = _MINUTE_MS) -> DataFrame:
+    """As `queues`, a row for each minute, or *width_ms*, in which messages left; ``minute`` is its beginning."""
+    left = moves.where("left_ms IS NOT NULL").withColumns({"hop": _hop(), "minute": _minute("left_ms", width_ms)})
     return (
-        left.groupBy(_minute("left_ms").alias("minute"), "structure", "queue", F.col("get_qmgr").alias("qmgr"), "hop")
+        left.groupBy("minute", "structure", "queue", F.col("get_qmgr").alias("qmgr"), "hop")
         .agg(F.count("*").alias("messages"), *_stayed())
         .select("minute", "structure", "queue", "qmgr", "hop", "messages", *_percentiles())
         .orderBy("minute", "structure", "queue", "qmgr", "hop")
     )
 
 
-def depth(moves: DataFrame) -> DataFrame:
-    """Messages on each queue at the end of each minute in which something changed there.
+def depth(moves: DataFrame, width_ms: int = _MINUTE_MS) -> DataFrame:
+    """Messages on each queue at the end of each minute, or *width_ms*, in which something changed there.
 
     What was there before the journal begins counts as soon as it leaves, so no depth is below 0 for long: it is
     counted from the journal's first event, as though those had arrived before it.
     """
     arrived = moves.where("arrived_ms IS NOT NULL").select(
-        "structure", "queue", _minute("arrived_ms").alias("minute"), F.lit(1).alias("change")
+        "structure", "queue", _minute("arrived_ms", width_ms).alias("minute"), F.lit(1).alias("change")
     )
     left = moves.where("left_ms IS NOT NULL").select(
-        "structure", "queue", _minute("left_ms").alias("minute"), F.lit(-1).alias("change")
+        "structure", "queue", _minute("left_ms", width_ms).alias("minute"), F.lit(-1).alias("change")
     )
     older = moves.where("arrived_ms IS NULL").groupBy("structure", "queue").agg(F.count("*").alias("older"))
     until = Window.partitionBy("structure", "queue").orderBy("minute").rowsBetween(Window.unboundedPreceding, 0)
@@ -73,12 +77,34 @@ def depth(moves: DataFrame) -> DataFrame:
     )
 
 
+def agents(moved: DataFrame, width_ms: int = _MINUTE_MS) -> DataFrame:
+    """Each agent's batches, a row for each minute, or *width_ms*, in which one ended.
+
+    ``backed_out`` counts the batches that it could not deliver: it tries again, after the waits of the state of retry
+    where the transmission queue was the trouble. ``took_ms`` is the longest from a batch's first get to its end.
+    """
+    done = F.col("outcome") == "delivered"
+    return (
+        moved.groupBy(_minute("ended_ms", width_ms).alias("minute"), "qmgr")
+        .agg(
+            F.count_if(done).alias("batches"),
+            F.coalesce(F.sum(F.when(done, F.col("messages"))), F.lit(0)).alias("messages"),
+            F.round(F.avg(F.when(done, F.col("messages"))), 1).alias("mean_batch"),
+            F.max(F.when(done, F.col("messages"))).alias("largest_batch"),
+            F.count_if(F.col("outcome") == "backed out").alias("backed_out"),
+            F.count_if("is_recovered").alias("ended_by_peers"),
+            F.max(F.col("ended_ms") - F.col("began_ms")).alias("took_ms"),
+        )
+        .orderBy("minute", "qmgr")
+    )
+
+
 def _hop() -> Column:
     return F.create_map(*(F.lit(text) for pair in _HOPS.items() for text in pair))[F.col("left_by")]
 
 
-def _minute(ms: str) -> Column:
-    return F.timestamp_millis(F.floor(F.col(ms) / _MINUTE_MS) * _MINUTE_MS)
+def _minute(ms: str, width_ms: int) -> Column:
+    return F.timestamp_millis(F.floor(F.col(ms) / width_ms) * width_ms)
 
 
 def _stayed() -> tuple[Column, ...]:

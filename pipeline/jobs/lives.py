@@ -21,8 +21,7 @@ def message_lives(journal: DataFrame, *, has_hops: bool = True) -> DataFrame:
     """
     events = with_place(journal)
     outcomes = with_outcome(message_events(events), unit_ends(events))
-    lives = summarize_messages(outcomes)
-    return name_path(join_hops(lives) if has_hops else lives.withColumn("is_hopped", F.lit(False)))
+    return name_path(join_hops(summarize_messages(outcomes), has_hops=has_hops))
 
 
 def with_place(journal: DataFrame) -> DataFrame:
@@ -68,8 +67,8 @@ def summarize_messages(events: DataFrame) -> DataFrame:
     From its put: ``put_at``, ``available_at`` (null: never committed), ``put_qmgr``, ``put_owner``,
     ``put_unit``, ``put_queue``, the identifiers, ``priority``. Of its first committed get: ``got_at``,
     ``delivered_at``, ``get_qmgr``, ``get_owner``, ``get_unit``, ``get_queue``.
-    Counts: ``gets`` (committed), ``backouts``,
-    ``open_gets``, ``expiries``, ``transfers``. ``target_queue`` is where its last transfer brought it.
+    Counts: ``gets`` (committed), ``backouts``, ``open_gets``, ``expiries`` (or cleared by an operator), ``transfers``.
+    ``target_queue`` is where its last transfer brought it.
     """
     event, done = F.col("event"), F.col("done_at").isNotNull()
     is_put, is_get, is_transfer = (event == name for name in ("put", "get", "transfer"))
@@ -106,7 +105,7 @@ def summarize_messages(events: DataFrame) -> DataFrame:
             (F.count_if(is_get & done) - F.count_if(event == "return")).alias("gets"),
             F.count_if((is_get & ~done & ~F.col("is_open")) | (event == "return")).alias("backouts"),
             F.count_if(is_get & F.col("is_open")).alias("open_gets"),
-            F.count_if(event == "expire").alias("expiries"),
+            F.count_if(event.isin("expire", "clear")).alias("expiries"),
             F.count_if(is_transfer).alias("transfers"),
             F.max("is_recovered").alias("is_recovered"),
         )
@@ -115,13 +114,16 @@ def summarize_messages(events: DataFrame) -> DataFrame:
     )
 
 
-def join_hops(lives: DataFrame) -> DataFrame:
+def join_hops(lives: DataFrame, *, has_hops: bool = True) -> DataFrame:
     """Let a message that an agent delivered call by call be one life, not two.
 
     Where the transfer script cannot do it, the agent gets the message from the transmit queue and puts it,
     with the same MsgId, on its destination in one unit of work. The second life then begins with the first
-    one's put.
+    one's put, and ``hop_structure`` and ``hop_number`` say which that was.
     """
+    if not has_hops:
+        no_hop = {"is_hopped": F.lit(False), "hop_structure": F.lit(None).cast("string")}
+        return lives.withColumns(no_hop | {"hop_number": F.lit(None).cast("long")})
     is_hop_get = (F.col("get_queue") == TRANSMIT_QUEUE) & (F.col("gets") == 1) & F.col("get_unit").isNotNull()
     is_hop_put = F.col("put_unit").isNotNull() & (F.coalesce("put_queue", F.lit("")) != TRANSMIT_QUEUE)
     begun = ("put_at", "available_at", "put_qmgr", "put_owner", "put_unit")
@@ -145,7 +147,7 @@ def join_hops(lives: DataFrame) -> DataFrame:
         joined.withColumns(replaced)
         .withColumn("is_recovered", F.col("is_recovered") | F.coalesce("hop_recovered", F.lit(False)))
         .join(passed_on, ["structure", "message_number"], "left_anti")
-        .select(*lives.columns, "is_hopped")
+        .select(*lives.columns, "is_hopped", "hop_structure", "hop_number")
     )
 
 

@@ -6,7 +6,7 @@ Every function takes deliveries (lives with a committed put and a committed get)
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, Window, WindowSpec
+from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 #: All rows before this one. A frame that begins at the beginning grows row by row; one that ends at the end
@@ -43,23 +43,34 @@ def with_lane(delivered: DataFrame) -> DataFrame:
     On a private queue, consumers that were at work at the same time are compared each with itself; one
     that came after another, as after a failure, is compared with it too.
     """
-    private = delivered.where(F.col("structure").startswith("@"))
-    at_once = queues_with_consumers_at_once(private)
+    private = on_private_queues(delivered)
+    at_once = queues_with_consumers_at_once(consumers(private))
     by_consumer = F.when(F.col("is_at_once"), F.col("get_owner")).otherwise("")
-    return (
-        private.join(F.broadcast(at_once), ["structure", "queue"], "left")
-        .withColumn("lane", F.struct("structure", "queue", "path", "put_qmgr", "priority", by_consumer))
-        .drop("is_at_once")
+    return in_lanes(private.join(F.broadcast(at_once), ["structure", "queue"], "left"), by_consumer).drop("is_at_once")
+
+
+def on_private_queues(delivered: DataFrame) -> DataFrame:
+    """Those got from queues of a manager's own."""
+    return delivered.where(F.col("structure").startswith("@"))
+
+
+def in_lanes(private: DataFrame, consumer: Column) -> DataFrame:
+    """Add ``lane``, where *consumer* tells apart whose deliveries are not compared with each other."""
+    return private.withColumn("lane", F.struct("structure", "queue", "path", "put_qmgr", "priority", consumer))
+
+
+def consumers(private: DataFrame) -> DataFrame:
+    """Who got from each queue, from its ``first_get`` to its ``last_get``."""
+    return private.groupBy("structure", "queue", "get_owner").agg(
+        F.min("got_at").alias("first_get"), F.max("got_at").alias("last_get")
     )
 
 
-def queues_with_consumers_at_once(private: DataFrame) -> DataFrame:
-    """Private queues with ``is_at_once``: one consumer's first get lies before another's last one."""
+def queues_with_consumers_at_once(found: DataFrame) -> DataFrame:
+    """Queues with ``is_at_once``: one consumer's first get lies before another's last one."""
     by_first = Window.partitionBy("structure", "queue").orderBy("first_get").rowsBetween(*_BEFORE)
     return (
-        private.groupBy("structure", "queue", "get_owner")
-        .agg(F.min("got_at").alias("first_get"), F.max("got_at").alias("last_get"))
-        .withColumn("overlaps", F.max("last_get").over(by_first) > F.col("first_get"))
+        found.withColumn("overlaps", F.max("last_get").over(by_first) > F.col("first_get"))
         .groupBy("structure", "queue")
         .agg(F.coalesce(F.max("overlaps"), F.lit(False)).alias("is_at_once"))
     )

@@ -23,7 +23,7 @@ MEANINGS = {
     "unknown": "a program could not tell how its call ended; the journal settles it",
     "backed_out": "returned to their queue at least once, then got again",
     "on_queue": "still on a queue at the end",
-    "expired": "discarded because their expiry time had passed",
+    "expired": "discarded: their expiry time had passed, or an operator cleared their queue",
     "uncommitted": "put by a unit of work that has not ended",
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from unittest.mock import MagicMock
 
@@ -13,6 +13,7 @@ import pytest
 from rich.console import Console
 
 from config.settings import Settings
+from igq.drills.check import Verdict
 from igq.drills.faults import alter_igq
 from igq.drills.run import RANDOM, drill, run_once
 from igq.drills.scenario import (
@@ -70,6 +71,26 @@ def test_an_unknown_drill_is_refused_with_the_names_there_are() -> None:
 def test_all_and_a_name_contradict_each_other() -> None:
     with pytest.raises(CommandError, match="--all and kill-agent: one of them"):
         drill("kill-agent", runs_all=True)
+
+
+@pytest.mark.parametrize(("status", "is_audited", "answer"), [(0, True, 0), (1, True, 1), (2, True, 1), (1, False, 0)])
+def test_both_verdicts_count_where_an_audit_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int, is_audited: bool, answer: int
+) -> None:
+    monkeypatch.setenv("IGQ_DATA_DIR", str(tmp_path))
+    monkeypatch.setattr("igq.drills.run.run_once", lambda *_: Verdict())
+    monkeypatch.setattr("igq.drills.run.read_timeline", lambda _: [])
+    asked: list[Path] = []
+
+    def audit(directory: Path, environment: Mapping[str, str]) -> int:
+        assert environment["IGQ_DATA_DIR"] == str(directory)
+        asked.append(directory)
+        return status
+
+    monkeypatch.setattr("igq.drills.run.audit_run", audit)
+
+    assert drill(next(iter(SCENARIOS)), seed=1, is_audited=is_audited) == answer
+    assert len(asked) == is_audited
 
 
 def test_a_random_drill_is_the_same_for_the_same_seed() -> None:

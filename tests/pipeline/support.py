@@ -69,8 +69,17 @@ class HandWrittenJournal:
         """What a waiting get was handed and never had."""
         return self._add(structure, ms, e="return", o=owner, q=queue, i=" ".join(ids))
 
-    def expire(self, structure: str, queue: str, owner: str, ids: Sequence[str]) -> str:
-        return self._add(structure, None, e="expire", o=owner, q=queue, i=" ".join(ids))
+    def expire(
+        self,
+        structure: str,
+        queue: str,
+        owner: str,
+        ids: Sequence[str],
+        *,
+        event: str = "expire",
+        ms: int | None = None,
+    ) -> str:
+        return self._add(structure, ms, e=event, o=owner, q=queue, i=" ".join(ids))
 
     def end(
         self,

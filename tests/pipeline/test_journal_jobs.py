@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from typer.testing import Result
 
+from pipeline.jobs.batches import batches
 from pipeline.jobs.flow import flow_tables
 from pipeline.jobs.stays import stays
 from pipeline.jobs.trace import trace
@@ -44,6 +45,10 @@ def journey(journal: HandWrittenJournal) -> HandWrittenJournal:
 
 def read(spark: SparkSession, url: str) -> DataFrame:
     return JournalPart(GROUP, url).read(spark)
+
+
+def flow(journal: DataFrame) -> dict[str, DataFrame]:
+    return flow_tables(stays(journal), batches(journal))
 
 
 def test_a_message_stays_on_each_queue_of_its_way(
@@ -102,7 +107,7 @@ def test_flow_counts_messages_and_times_by_queue_hop_and_minute(
         journal.get("APPL1", "Q", GETTER, [str(number)], ms=T0 + number * 1_000)
     journal.get("APPL1", "Q", GETTER, ["900"], ms=T0 + 90_500)
 
-    tables = flow_tables(read(spark, redis_url))
+    tables = flow(read(spark, redis_url))
 
     (queue,) = tables["queues"].collect()
     assert (queue.queue, queue.qmgr, queue.hop, queue.messages) == ("Q", "JFK", "delivery", 91)
@@ -116,11 +121,48 @@ def test_flow_counts_messages_and_times_by_queue_hop_and_minute(
 
 def test_flow_tells_hops_from_deliveries(spark: SparkSession, redis_url: str, journey: HandWrittenJournal) -> None:
     assert journey.numbers
-    rows = flow_tables(read(spark, redis_url))["queues"].collect()
+    rows = flow(read(spark, redis_url))["queues"].collect()
     assert [(row.queue, row.hop, row.messages, row.p50_ms) for row in rows] == [
         ("GATE", "delivery", 1, 61_000),
         (TRANSMIT, "agent's hop", 2, 5),
     ]
+
+
+def test_flow_tells_the_agents_batches_and_which_of_them_were_tried_again(
+    spark: SparkSession, redis_url: str, journal: HandWrittenJournal
+) -> None:
+    journal.define("@JFK", "APPL1")
+    journal.transfer("@JFK", TRANSMIT, "GATE", AGENT, ["1.4x", "2.4x", "3.4x"], ms=T0 + 10)
+    journal.transfer("@JFK", TRANSMIT, "GATE", AGENT, ["4.4x"], ms=T0 + 20)
+    for number, (event, recoverer) in enumerate([("backout", ""), ("backout", "LGA.1.1.1"), ("commit", "")]):
+        unit, begun = f"{AGENT}/{number}", T0 + 60_000 + 1_000 * number
+        journal.get("@JFK", TRANSMIT, AGENT, ["5.4x", "6.4x"], unit=unit, ms=begun)
+        journal.put("APPL1", "FAR", AGENT, [f"{number + 1}"], unit=unit, ms=begun + 1)
+        journal.end("@JFK", event, unit, 2, recoverer=recoverer, ms=begun + 700)
+    journal.get("@JFK", TRANSMIT, AGENT, ["7.4x"], unit=f"{AGENT}/9", ms=T0 + 70_000)
+
+    first, second = flow(read(spark, redis_url))["agents"].drop("minute").collect()
+
+    assert first.asDict() == {
+        "qmgr": "JFK",
+        "batches": 2,
+        "messages": 4,
+        "mean_batch": 2.0,
+        "largest_batch": 3,
+        "backed_out": 0,
+        "ended_by_peers": 0,
+        "took_ms": 0,
+    }
+    assert second.asDict() == {
+        "qmgr": "JFK",
+        "batches": 1,
+        "messages": 2,
+        "mean_batch": 2.0,
+        "largest_batch": 2,
+        "backed_out": 2,
+        "ended_by_peers": 1,
+        "took_ms": 700,
+    }
 
 
 def test_trace_follows_a_message_through_every_queue(
@@ -171,6 +213,9 @@ def test_the_commands_show_tables_and_write_them(
     shown = command("flow", *at, "--output", str(tmp_path / "flow"))
     assert "agent's hop" in shown.stdout
     assert spark.read.parquet(str(tmp_path / "flow" / "minutes")).count() == 2
+    page = (tmp_path / "flow" / "report.html").read_text("utf-8")
+    assert "Delivered: 1 messages. Moved by agents on the way: 2. Most on one queue: 2, on " in page
+    assert page.count("data:image/png;base64,") == 2
     shown = command("trace", *at, "--correl-id", CORREL.upper(), "--rows", "2")
     assert "... and more; --rows shows more than 2" in shown.stdout
     assert "committed" in shown.stdout

@@ -1,0 +1,129 @@
+"""The flow report's pictures, drawn by matplotlib without a display."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.jobs.flow_points import AgentPoints, FlowPoints, Points, QueuePoints
+from pipeline.plots import GREY, WIDTH, png, spell_ms
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_RATE, _DEPTH, _STAY, _BACKED_OUT = "#228833", "#4477aa", "#aa3377", "#ee6677"
+_ROW_HEIGHT = 1.35
+
+
+def queue_grid(points: FlowPoints) -> bytes:
+    """A row a queue: messages a second that left it, how many lay there, how long they had stayed; PNG."""
+    heads = ("left, a second", "on the queue", "stayed: half within (line), 99 % (dotted)")
+    rows = _grid(len(points.queues), heads)
+    for (name, of), axes in zip(points.queues.items(), rows.axes, strict=True):
+        _draw_queue(name, of, points, axes)
+    rows.finish(points)
+    return png(rows.figure)
+
+
+def agent_grid(points: FlowPoints) -> bytes:
+    """A row an agent: messages a second, messages in a batch, batches backed out; PNG."""
+    rows = _grid(len(points.agents), ("moved, messages a second", "messages in a batch", "batches backed out"))
+    for (name, of), axes in zip(points.agents.items(), rows.axes, strict=True):
+        _draw_agent(name, of, points, axes)
+    rows.finish(points)
+    return png(rows.figure)
+
+
+class _Grid:
+    def __init__(self, rows: int, heads: tuple[str, ...]) -> None:
+        from matplotlib.figure import Figure
+
+        self.figure = Figure(figsize=(WIDTH, rows * _ROW_HEIGHT + 0.6), layout="constrained", dpi=110)
+        self.axes: list[list[Axes]] = [
+            list(row) for row in self.figure.subplots(rows, len(heads), sharex=True, squeeze=False)
+        ]
+        for axis in self.figure.axes:
+            axis.spines[["top", "right"]].set_visible(False)
+            axis.tick_params(colors=GREY, labelsize=8)
+            axis.grid(axis="y", color="#eeeeee", linewidth=0.8)
+            axis.set_axisbelow(True)
+        for axis, head in zip(self.axes[0], heads, strict=True):
+            axis.annotate(
+                head,
+                (0, 1),
+                xytext=(0, 20),
+                xycoords="axes fraction",
+                textcoords="offset points",
+                color=GREY,
+                fontsize=9,
+            )
+
+    def finish(self, points: FlowPoints) -> None:
+        for axis in self.axes[-1]:
+            axis.set_xlim(0, max(1.0, (points.ended_ms + points.width_ms - points.began_ms) / _unit(points)[0]))
+            axis.set_xlabel(f"{_unit(points)[1]} since the first event", color=GREY, fontsize=8)
+
+
+def _grid(rows: int, heads: tuple[str, ...]) -> _Grid:
+    return _Grid(max(1, rows), heads)
+
+
+def _draw_queue(name: str, of: QueuePoints, points: FlowPoints, axes: list[Axes]) -> None:
+    rate, lying, stayed = axes
+    rate.set_title(name, loc="left", fontsize=9, fontweight="bold")
+    _fill(rate, _rates(of.left, points), points, _RATE)
+    _fill(lying, _carried(of.depth, points), points, _DEPTH)
+    times = [(ms + points.width_ms / 2 - points.began_ms) / _unit(points)[0] for ms in _slices(points)]
+    for values, style in ((of.p50_ms, "-"), (of.p99_ms, ":")):
+        # No line through slices in which nothing left.
+        line = [max(values[ms], 1) if ms in values else float("nan") for ms in _slices(points)]
+        stayed.plot(times, line, style, color=_STAY, linewidth=1.3, marker="." if len(values) < 10 else "")
+    if of.p50_ms:
+        stayed.set_yscale("log")
+        stayed.yaxis.set_major_formatter(lambda value, _: spell_ms(value))
+        stayed.yaxis.set_minor_formatter(lambda *_: "")
+
+
+def _draw_agent(name: str, of: AgentPoints, points: FlowPoints, axes: list[Axes]) -> None:
+    rate, batch, backed_out = axes
+    rate.set_title(f"agent of {name}", loc="left", fontsize=9, fontweight="bold")
+    _fill(rate, _rates(of.messages, points), points, _RATE)
+    sizes = {ms: of.messages[ms] / count for ms, count in of.batches.items() if count}
+    _fill(batch, [sizes.get(ms, 0) for ms in _slices(points)], points, _DEPTH)
+    _fill(backed_out, [of.backed_out.get(ms, 0) for ms in _slices(points)], points, _BACKED_OUT)
+    backed_out.locator_params(axis="y", integer=True)
+
+
+def _slices(points: FlowPoints) -> range:
+    return range(points.began_ms, points.ended_ms + points.width_ms, points.width_ms)
+
+
+def _rates(values: Points, points: FlowPoints) -> list[float]:
+    return [values.get(ms, 0) * 1000 / points.width_ms for ms in _slices(points)]
+
+
+def _carried(values: Points, points: FlowPoints) -> list[float]:
+    """Depth at the end of each slice; where nothing changed, as it was."""
+    found: list[float] = []
+    for ms in _slices(points):
+        found.append(values.get(ms, found[-1] if found else 0))
+    return found
+
+
+def _fill(axis: Axes, values: list[float], points: FlowPoints, colour: str) -> None:
+    times = [(ms - points.began_ms) / _unit(points)[0] for ms in _slices(points)]
+    end = times[-1] + points.width_ms / _unit(points)[0]
+    axis.fill_between([*times, end], [*values, values[-1]], step="post", color=colour, alpha=0.75, linewidth=0)
+    axis.set_ylim(0, max(values) * 1.15 or 1)
+    axis.yaxis.set_major_formatter(lambda value, _: f"{value:,.4g}")
+
+
+def _unit(points: FlowPoints) -> tuple[int, str]:
+    """Milliseconds in a unit of the time axis, and its name."""
+    span_ms = points.ended_ms - points.began_ms
+    return (
+        (1_000, "seconds")
+        if span_ms < 600_000
+        else (60_000, "minutes")
+        if span_ms < 21_600_000
+        else (3_600_000, "hours")
+    )

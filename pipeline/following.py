@@ -1,0 +1,75 @@
+"""Runs the incremental audit: rounds of a streaming query that takes what the journal has, and a verdict after each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from pipeline.audit_state import StateStore
+from pipeline.jobs.follow import advance, verdict_of
+from pipeline.jobs.series import Series
+from pipeline.jobs.verdict import Verdict
+from pipeline.journal_source import JournalPart, JournalSource
+
+#: Entries of a batch: what is in memory at a time, besides what is open.
+ENTRIES_PER_BATCH = 200_000
+
+
+class FollowingAudit:
+    """An audit whose checkpoint and state are in a directory: it goes on there whenever and wherever it ended.
+
+    Args:
+        part: the group, and where its history begins.
+        remember_ms: how long lives that are over are kept for the sake of open ones.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        part: JournalPart,
+        directory: Path,
+        remember_ms: int,
+        entries: int = ENTRIES_PER_BATCH,
+    ) -> None:
+        self._spark, self._part, self._remember_ms, self._entries = spark, part, remember_ms, entries
+        self._checkpoint = directory / "checkpoint"
+        self._store = StateStore(directory / "state", part.group)
+
+    def catch_up(self, on_batch: Callable[[str], None]) -> None:
+        """Take all events that are there at this moment.
+
+        Raises:
+            PipelineError: the directory is about another group, or cannot be gone on with.
+            StreamingQueryException: a batch failed; the next round repeats it.
+        """
+        self._store.load(self._spark, self._store.latest())
+        self._spark.dataSource.register(JournalSource)
+        journal = self._spark.readStream.format("igq.journal").options(
+            group=self._part.group, url=self._part.url, start=self._part.start, maxEntriesPerTrigger=self._entries
+        )
+
+        def take(batch: DataFrame, number: int) -> None:
+            # Spark repeats a batch that was done when it died before it had written that down.
+            if not self._store.has(number):
+                on_batch(f"batch {number}")
+                batch = batch.persist()
+                state = advance(self._store.load(batch.sparkSession, number - 1), batch, self._remember_ms)
+                self._store.store(number, state)
+                self._spark.catalog.clearCache()
+
+        query = journal.load().writeStream.foreachBatch(take).option("checkpointLocation", str(self._checkpoint))
+        running = query.trigger(availableNow=True).start()
+        try:
+            running.awaitTermination()
+        finally:
+            running.stop()
+
+    def judge(self) -> tuple[Verdict, Series]:
+        """The verdict on everything that was taken."""
+        state = self._store.load(self._spark, self._store.latest())
+        try:
+            return verdict_of(self._spark, state, self._part)
+        finally:
+            self._spark.catalog.clearCache()

@@ -1,0 +1,210 @@
+"""Which lives are over and can be forgotten, and what must be remembered of them.
+
+A life is over when its put and its end are decided. It is kept a while longer where a message that is still open could
+show that it was out of sequence, or be its other half (an agent's hop call by call); but not for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
+
+from pipeline.jobs.lives import TRANSMIT_QUEUE
+from pipeline.jobs.order import in_lanes, late_in_group, on_private_queues, overtaking
+
+#: Structures are read one after the other: so much later one may have been read than another.
+SKEW_MS = 2_000
+
+_MESSAGE = ["structure", "message_number"]
+_UNIT = ["structure", "unit_of_work"]
+
+
+def admitted(known: DataFrame, batch: DataFrame, last_numbers: Mapping[str, tuple[int, int]]) -> DataFrame:
+    """The open events with those of a new batch.
+
+    ``was_over`` marks what happens to a message whose put is neither in the batch nor known any more: it was forgotten.
+
+    Args:
+        last_numbers: structure -> the first message whose put was seen, and the last one before this batch.
+    """
+    first, last = (by_structure({name: pair[at] for name, pair in last_numbers.items()}) for at in (0, 1))
+    is_between = (F.col("message_number") >= first) & (F.col("message_number") <= last)
+    still_open = known.where(~F.col("was_over")).select(*_MESSAGE).distinct().withColumn("is_known", F.lit(True))
+    is_unknown = (F.col("event") != "put") & F.coalesce(is_between, F.lit(False)) & F.col("is_known").isNull()
+    new = batch.join(still_open, _MESSAGE, "left").withColumn("was_over", is_unknown)
+    return known.unionByName(new.select(*known.columns))
+
+
+def pending_messages(events: DataFrame, old_ms: int) -> DataFrame:
+    """Messages in a unit of work that has not ended, or not been carried out whole; ``get_pending``: by which get.
+
+    Args:
+        old_ms: what ended before is taken as carried out.
+    """
+    in_unit = F.col("unit_of_work").isNotNull()
+    parts = events.where(in_unit & F.col("message_number").isNotNull())
+    ends = (
+        events.where(F.col("event").isin("commit", "backout"))
+        .groupBy(*_UNIT)
+        .agg(F.sum("messages").alias("carried_out"), F.max("at.ms").alias("ended_ms"))
+    )
+    is_whole = (F.col("carried_out") >= F.col("parts")) | (F.col("ended_ms") < old_ms)
+    unfinished = (
+        parts.groupBy(*_UNIT)
+        .agg(F.count("*").alias("parts"))
+        .join(ends, _UNIT, "left")
+        .where(~F.coalesce(is_whole, F.lit(False)))
+        .select(*_UNIT)
+    )
+    return (
+        parts.join(unfinished, _UNIT)
+        .groupBy(*_MESSAGE)
+        .agg(
+            F.lit(True).alias("is_pending"),
+            F.max(F.when(F.col("event") == "get", F.col("unit_of_work"))).alias("get_pending"),
+        )
+    )
+
+
+def with_ends(lives: DataFrame, pending: DataFrame, first_numbers: Mapping[str, int]) -> DataFrame:
+    """Add ``is_pending``, ``get_pending`` and ``is_ended``: nothing more can happen to it. What is wrong never ends."""
+    ends, was_put = F.col("gets") + F.col("expiries"), F.col("put_at").isNotNull()
+    is_older = ~was_put & F.coalesce(F.col("message_number") < by_structure(first_numbers), F.lit(False))
+    is_decided = (
+        (F.col("is_committed") & (ends > 0))
+        | (was_put & ~F.col("is_committed") & (ends == 0))
+        | (is_older & (ends > 0))
+    )
+    return (
+        lives.join(pending, _MESSAGE, "left")
+        .fillna(False, ["is_pending"])
+        .withColumn("is_ended", is_decided & ~F.col("is_pending"))
+    )
+
+
+def with_over(ended: DataFrame, newest_ms: int, remember_ms: int, *, has_hops: bool) -> DataFrame:
+    """Add ``is_over``: ended, and nothing that is open can still concern it; or so long ago that nobody waits for that.
+
+    Args:
+        newest_ms: time of the latest event.
+        remember_ms: how long a life is kept for the sake of open ones.
+    """
+    delivered = ended.where(F.col("is_ended") & F.col("is_committed") & (F.col("gets") > 0))
+    concerned = [
+        _concerned_in_group(ended, delivered),
+        _concerned_in_lane(ended, delivered),
+        _concerned_by_connection(ended, delivered),
+        _perhaps_second_half(delivered, newest_ms),
+    ]
+    concerned += [_first_half(delivered), _in_open_unit(ended, delivered)] if has_hops else []
+    busy = reduce(DataFrame.unionByName, concerned).distinct().withColumn("is_busy", F.lit(True))
+    is_old = F.coalesce(F.col("delivered_at.ms") < newest_ms - remember_ms, F.lit(False))
+    return (
+        ended.join(busy, _MESSAGE, "left")
+        .withColumn("is_over", F.col("is_ended") & (F.col("is_busy").isNull() | is_old))
+        .drop("is_busy")
+    )
+
+
+def late_both_ways(delivered: DataFrame, marks: DataFrame) -> DataFrame:
+    """What is out of sequence, by message: ``why_alone`` and ``why_shared``, as in ``schemas.AUDIT_MARKS``.
+
+    Whether a queue has consumers at the same time is known for certain only when all has been seen.
+    """
+    private, nobody = on_private_queues(delivered), F.lit("")
+    in_groups = late_in_group(delivered).unionByName(behind_marks(delivered, marks))
+    alone, shared = (overtaking(in_lanes(private, by)) for by in (nobody, F.col("get_owner")))
+    no_why = F.lit(None).cast("string")
+    found = (
+        in_groups.select(*_MESSAGE, F.col("why").alias("why_alone"), F.col("why").alias("why_shared"))
+        .unionByName(alone.select(*_MESSAGE, F.col("why").alias("why_alone"), no_why.alias("why_shared")))
+        .unionByName(shared.select(*_MESSAGE, no_why.alias("why_alone"), F.col("why").alias("why_shared")))
+    )
+    known = marks.where("kind = 'late'").select(
+        "structure", F.col("number").alias("message_number"), "why_alone", "why_shared"
+    )
+    return (
+        found.unionByName(known)
+        .groupBy(*_MESSAGE)
+        .agg(F.min("why_alone").alias("why_alone"), F.min("why_shared").alias("why_shared"))
+    )
+
+
+def behind_marks(delivered: DataFrame, marks: DataFrame) -> DataFrame:
+    """Members of a group that were got after a later member whose life is forgotten."""
+    groups = marks.where("kind = 'group'").select(
+        "structure", "queue", F.col("name").alias("group_id"), F.col("number").alias("got_to")
+    )
+    return (
+        delivered.join(groups, ["structure", "queue", "group_id"])
+        .where(F.col("got_to") > F.col("msg_seq_number"))
+        .select(*_MESSAGE, F.lit("got after a later member of its group").alias("why"))
+    )
+
+
+def by_structure(values: Mapping[str, int]) -> Column:
+    """The value of a row's structure; null where there is none."""
+    if not values:
+        return F.lit(None).cast("long")
+    return F.create_map(*(F.lit(each) for pair in values.items() for each in pair))[F.col("structure")]
+
+
+def _concerned_in_group(ended: DataFrame, delivered: DataFrame) -> DataFrame:
+    """Those whose group has a member that is being got: it may turn out to have been got before them."""
+    being_got = ended.where(F.col("get_pending").isNotNull() & F.col("group_id").isNotNull())
+    groups = being_got.select("structure", "group_id").distinct()
+    return delivered.join(groups, ["structure", "group_id"]).select(*_MESSAGE)
+
+
+def _concerned_in_lane(ended: DataFrame, delivered: DataFrame) -> DataFrame:
+    """Those put after an open message of their queue was committed: when that is got, they have overtaken it."""
+    committed = F.when(F.col("is_committed"), F.col("available_at"))
+    return _put_after(ended, delivered, committed, ["put_qmgr", "priority"])
+
+
+def _concerned_by_connection(ended: DataFrame, delivered: DataFrame) -> DataFrame:
+    """Those put after an open message of the same connection on their queue."""
+    opened, done = (lives.withColumn("is_in_unit", F.col("put_unit").isNotNull()) for lives in (ended, delivered))
+    return _put_after(opened, done, F.col("put_at"), ["put_owner", "is_in_unit", "priority"])
+
+
+def _put_after(ended: DataFrame, delivered: DataFrame, place: Column, lane: list[str]) -> DataFrame:
+    """Messages of private queues whose put is behind *place* of an open one of the same lane."""
+    waiting = (
+        on_private_queues(ended)
+        .where(~F.col("is_ended") & F.col("put_at").isNotNull())
+        .groupBy("structure", "queue", *lane)
+        .agg(F.min(place).alias("earliest"))
+    )
+    # What is on its way through the transmission queue may come to any other.
+    on_the_way = waiting.where(F.col("queue") == TRANSMIT_QUEUE).drop("queue")
+    private = on_private_queues(delivered)
+    here, anywhere = (
+        private.join(waiting, ["structure", "queue", *lane]),
+        private.join(on_the_way, ["structure", *lane]),
+    )
+    found = (joined.where(F.col("earliest") < F.col("put_at")).select(*_MESSAGE) for joined in (here, anywhere))
+    return reduce(DataFrame.unionByName, found)
+
+
+def _first_half(delivered: DataFrame) -> DataFrame:
+    """What an agent got from the transmission queue, until its put is seen; then they are one life."""
+    is_got = (F.col("get_queue") == TRANSMIT_QUEUE) & F.col("get_unit").isNotNull()
+    return delivered.where(is_got).select(*_MESSAGE)
+
+
+def _in_open_unit(ended: DataFrame, delivered: DataFrame) -> DataFrame:
+    """What was put by a unit of work whose end is not seen in each structure."""
+    units = F.explode(F.array("put_unit", "get_unit", "get_pending")).alias("unit")
+    open_units = ended.where("is_pending").select(units).distinct()
+    return delivered.join(open_units, F.col("put_unit") == F.col("unit"), "left_semi").select(*_MESSAGE)
+
+
+def _perhaps_second_half(delivered: DataFrame, newest_ms: int) -> DataFrame:
+    """Puts with a MsgId that is not of their own number, for a moment: perhaps an agent's, its get not seen yet."""
+    own = F.lower(F.lpad(F.hex("message_number"), 12, "0"))
+    is_passed_on = F.col("put_unit").isNotNull() & (F.substring("msg_id", -12, 12) != own)
+    return delivered.where(is_passed_on & (F.col("delivered_at.ms") > newest_ms - SKEW_MS)).select(*_MESSAGE)

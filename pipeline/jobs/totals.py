@@ -1,0 +1,131 @@
+"""What is known of lives that are forgotten: sums, and the first examples. Pure; it is stored as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+#: Examples named for each finding.
+EXAMPLES = 20
+#: Slices of latency for each factor of ten: a percentile is known to three hundredths of itself.
+FINE_SLICES_PER_DECADE = 80
+
+#: Numbers by name, as deep as it takes.
+Sums = dict[str, Any]
+
+
+@dataclass
+class Totals:
+    """Sums over the lives that are over.
+
+    Attributes:
+        structures: structure -> events, first_ms, last_ms, first_number, last_number, has_hops, has_recovery.
+        counts: path -> finding -> messages; all but out_of_sequence.
+        late: path, blank, structure/queue, blank, ``10``, ``01`` or ``11`` -> messages that are out of sequence where
+            the queue's consumers came one after the other, where they came at once, in any case.
+        spans: path -> first_put_ms, last_get_ms, max_ms.
+        latencies: path -> slice (``FINE_SLICES_PER_DECADE``) -> messages.
+        happened: what -> beginning of its minute, ms -> messages.
+        examples: finding -> copy and why, and of those out of sequence structure/queue, why alone, why shared.
+        peer_work: failed and recovering manager -> as ``verdict.PeerWork``.
+        at_once: structure/queue whose consumers got at the same time.
+    """
+
+    group: str
+    structures: dict[str, Sums] = field(default_factory=dict)
+    counts: Sums = field(default_factory=dict)
+    late: dict[str, int] = field(default_factory=dict)
+    spans: Sums = field(default_factory=dict)
+    latencies: Sums = field(default_factory=dict)
+    happened: Sums = field(default_factory=dict)
+    examples: dict[str, list[list[str | None]]] = field(default_factory=dict)
+    peer_work: dict[str, Sums] = field(default_factory=dict)
+    at_once: list[str] = field(default_factory=list)
+
+    @property
+    def last_ms(self) -> int:
+        """When the latest event was; 0 where there was none."""
+        return max((each["last_ms"] for each in self.structures.values()), default=0)
+
+    @property
+    def first_numbers(self) -> dict[str, int]:
+        """Structure -> the first message whose put was seen."""
+        return {name: of["first_number"] for name, of in self.structures.items() if of["first_number"] is not None}
+
+    @property
+    def numbers(self) -> dict[str, tuple[int, int]]:
+        """Structure -> the first and the last message whose put was seen."""
+        return {name: (first, self.structures[name]["last_number"]) for name, first in self.first_numbers.items()}
+
+    @property
+    def has_hops(self) -> bool:
+        """Whether something was got from the transmission queue."""
+        return any(each["has_hops"] for each in self.structures.values())
+
+    def copy(self) -> Totals:
+        """One that can be added to."""
+        return Totals(**json.loads(json.dumps(asdict(self))))
+
+    def add_examples(self, finding: str, more: Iterable[list[str | None]]) -> None:
+        """Keep the first ones."""
+        self.examples[finding] = [*self.examples.get(finding, []), *more][:EXAMPLES]
+
+    def late_by_path(self) -> dict[str, int]:
+        """Messages out of sequence, now that it is known which queues have consumers at once."""
+        found: dict[str, int] = {}
+        for key, messages in self.late.items():
+            path, place, ways = key.split(" ")
+            found[path] = found.get(path, 0) + messages * (ways[place in self.at_once] == "1")
+        return found
+
+    def late_examples(self) -> list[tuple[str, str]]:
+        """Copies out of sequence and why."""
+        found = []
+        for copy, place, alone, shared in self.examples.get("late", []):
+            why = shared if place in self.at_once else alone
+            if copy and why:
+                found.append((copy, why))
+        return found
+
+    def write(self, path: Path) -> None:
+        """Store them."""
+        path.write_text(json.dumps(asdict(self)), encoding="utf-8")
+
+    @classmethod
+    def read(cls, path: Path) -> Totals:
+        """What was stored."""
+        return cls(**json.loads(path.read_text(encoding="utf-8")))
+
+
+def add(into: Sums, more: Mapping[Any, Any]) -> None:
+    """Add numbers to those of the same name; of names in ``first_`` the smallest counts, in ``last_`` and ``max_`` the
+    largest, in ``has_`` whether there was any; none is nothing."""
+    for key, value in more.items():
+        name = str(key)
+        if isinstance(value, Mapping):
+            add(into.setdefault(name, {}), value)
+        elif into.get(name) is None:
+            into[name] = value
+        elif value is not None:
+            into[name] = _together(name)(into[name], value)
+
+
+def percentile(slices: Mapping[str, int], part: float) -> int:
+    """Milliseconds within which *part* of the messages were delivered: the end of their slice."""
+    left = part * sum(slices.values())
+    for number in sorted(map(int, slices)):
+        left -= slices[str(number)]
+        if left <= 0:
+            return round(10 ** ((number + 1) / FINE_SLICES_PER_DECADE))
+    return 0
+
+
+def _together(name: str) -> Any:
+    if name.startswith("first_"):
+        return min
+    if name.startswith(("last_", "max_", "has_")):
+        return max
+    return lambda one, other: one + other

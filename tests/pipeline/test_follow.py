@@ -1,0 +1,187 @@
+"""The incremental audit: its verdict is that of the batch audit, wherever batches end; its state is what is open."""
+
+from __future__ import annotations
+
+import random
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import Row, SparkSession
+from typer.testing import Result
+
+from pipeline.audit_state import StateStore
+from pipeline.errors import PipelineError
+from pipeline.following import FollowingAudit
+from pipeline.jobs.audit import audit
+from pipeline.jobs.follow import State, advance, verdict_of
+from pipeline.jobs.verdict import FAULTS, Verdict
+from pipeline.journal_source import JournalPart
+from pipeline.schemas import JOURNAL
+from sharedq.journal import position_order
+from sharedq.keys import structure_keys
+from tests.pipeline.random_history import RandomHistory
+from tests.pipeline.support import GROUP, HandWrittenJournal
+from tests.pipeline.synthetic import SyntheticRun
+
+pytestmark = pytest.mark.spark
+
+HOUR_MS = 3_600_000
+
+
+@pytest.fixture(autouse=True)
+def plain_plans(spark: SparkSession) -> Iterator[None]:
+    """A hundred rows are computed sooner than the code to compute them is compiled."""
+    settings = {
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.sql.adaptive.enabled": "false",
+    }
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    yield
+    for name in settings:
+        spark.conf.unset(name)
+
+
+def cut(rows: list[Row], chance: random.Random, batches: int) -> list[list[Row]]:
+    """Batches of a journal, each up to some moment."""
+    moments = sorted({position_order(row.stream_id, is_end=False)[0] for row in rows})
+    ends = sorted(chance.choice(moments) for _ in range(batches - 1))
+    found: list[list[Row]] = [[] for _ in range(batches)]
+    for row in rows:
+        found[bisect_left(ends, position_order(row.stream_id, is_end=False)[0])].append(row)
+    return found
+
+
+def follow(
+    spark: SparkSession, url: str, directory: Path, batches: int, seed: int, remember_ms: int = HOUR_MS
+) -> tuple[Verdict, StateStore]:
+    part = JournalPart(GROUP, url)
+    store = StateStore(directory, GROUP)
+    rows = part.read(spark).collect()
+    for number, batch in enumerate(cut(rows, random.Random(seed), batches)):
+        state = advance(store.load(spark, number - 1), spark.createDataFrame(batch, JOURNAL), remember_ms)
+        store.store(number, state)
+        spark.catalog.clearCache()
+    return verdict_of(spark, store.load(spark, batches - 1), part)[0], store
+
+
+def told(verdict: Verdict) -> dict[str, Any]:
+    """What must be the same: all but percentiles, which are of slices."""
+    found = asdict(verdict)
+    found["findings"] = {
+        name: sorted((each["copy"], each["why"]) for each in found["findings"].get(name, ())) for name in FAULTS
+    }
+    found["peer_work"] = sorted(map(str, found["peer_work"]))
+    for figures in found["figures"].values():
+        del figures["p50_ms"], figures["p90_ms"], figures["p99_ms"]
+    return found
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))])
+@pytest.mark.timeout(900)
+def test_its_verdict_is_that_of_the_batch_audit(
+    spark: SparkSession, redis_url: str, journal: HandWrittenJournal, tmp_path: Path, seed: int
+) -> None:
+    history = RandomHistory(journal, seed)
+    history.write()
+
+    batch, _ = audit(spark, JournalPart(GROUP, redis_url), None)
+    verdict, _ = follow(spark, redis_url, tmp_path, 3, seed)
+
+    assert told(verdict) == told(batch)
+    found = {name for name in FAULTS if batch.counts[name]}
+    assert found >= history.planted, "the history has what was planted"
+    for path, figures in batch.figures.items():
+        assert verdict.figures[path].p50_ms == pytest.approx(figures.p50_ms, rel=0.04, abs=1)
+
+
+@pytest.mark.timeout(900)
+def test_of_lives_that_are_over_only_marks_and_sums_are_kept(
+    spark: SparkSession, redis_url: str, journal: HandWrittenJournal, tmp_path: Path
+) -> None:
+    SyntheticRun(journal, groups=12).write(tmp_path / "run")
+    journal.put("APPL1", "FLIGHTS", "EWR.1.1.1", ["900"])
+    journal.store("APPL1", "900")
+
+    verdict, store = follow(spark, redis_url, tmp_path / "state", 3, 1)
+
+    state = store.load(spark, 2)
+    assert (verdict.is_passed, verdict.counts["delivered"], verdict.counts["on_queue"]) == (True, 96, 1)
+    assert [row.message_number for row in state.events.collect()] == [900]
+    # Of 12 groups on two paths, and of the two consumers of private queues.
+    kinds = {row["kind"]: row["count"] for row in state.marks.groupBy("kind").count().collect()}
+    assert kinds == {"group": 24, "consumer": 2}
+    assert sorted(path.name for path in (tmp_path / "state").iterdir()) == ["1", "2"]
+
+
+@pytest.mark.timeout(900)
+def test_killed_after_any_batch_it_goes_on_and_counts_nothing_twice(
+    spark: SparkSession, redis_url: str, journal: HandWrittenJournal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    SyntheticRun(journal, groups=5, doubled=frozenset({3})).write(tmp_path / "run")
+    part = JournalPart(GROUP, redis_url)
+    store = StateStore.store
+
+    def die(self: StateStore, batch: int, state: State) -> None:
+        if batch == 1:
+            store(self, batch, state)
+        if batch > 0:
+            raise RuntimeError("killed")
+        store(self, batch, state)
+
+    def audit_of() -> FollowingAudit:
+        return FollowingAudit(spark, part, tmp_path / "audit", HOUR_MS, entries=25)
+
+    monkeypatch.setattr(StateStore, "store", die)
+    for _ in range(2):
+        # First with the state of the batch stored and Spark not told, then in the next batch before it is stored.
+        with pytest.raises(StreamingQueryException, match="killed"):
+            audit_of().catch_up(lambda _: None)
+    monkeypatch.setattr(StateStore, "store", store)
+    audit_of().catch_up(lambda _: None)
+
+    verdict, _ = audit_of().judge()
+    counts = {name: verdict.counts[name] for name in ("sent", "delivered", *FAULTS)}
+    assert counts == {"sent": 40, "delivered": 40, **dict.fromkeys(FAULTS, 0), "duplicated": 1}
+    assert verdict.journal.events == part.read(spark).count()
+    with pytest.raises(PipelineError, match=f"is about group {GROUP}, not QT02"):
+        FollowingAudit(spark, JournalPart("QT02", redis_url), tmp_path / "audit", HOUR_MS).catch_up(lambda _: None)
+
+
+@pytest.mark.timeout(900)
+def test_the_command_goes_on_where_it_ended_and_tells_what_was_trimmed_meanwhile(
+    redis_url: str, journal: HandWrittenJournal, command: Callable[..., Result], tmp_path: Path
+) -> None:
+    journal.define("APPL1")
+    journal.put("APPL1", "Q", "EWR.1.1.1", ["1", "2"])
+    journal.get("APPL1", "Q", "EWR.1.5.1", ["1"])
+    journal.store("APPL1", "2")
+    at = ("audit", "--group", GROUP, "--url", redis_url, "--follow", "--once", "--output", str(tmp_path / "audit"))
+
+    shown = command(*at)
+    assert "Passed: 1 of 2 messages arrived once and in order; 1 wait on a queue." in shown.stdout
+    journal.get("APPL1", "Q", "EWR.1.5.1", ["1"])
+    shown = command(*at, status=1)
+    assert "duplicated: APPL1/1: ended 2 times" in shown.stdout
+    assert "data:image/png" in (tmp_path / "audit" / "report.html").read_text("utf-8")
+
+    for _ in range(2):
+        journal.put("APPL1", "Q", "EWR.1.1.1", ["3"])
+    journal.client.xtrim(structure_keys(GROUP, "APPL1").journal, maxlen=1, approximate=False)
+    shown = command(*at, status=2)
+    (line,) = (line for line in shown.stderr.splitlines() if not line.startswith("audit: "))
+    assert line.startswith("igq pipeline audit: the journal of APPL1 was trimmed behind ")
+
+
+@pytest.mark.parametrize("more", [(), ("--output", "there", "--run", "here"), ("--output", "there", "--to", "5")])
+def test_following_goes_with_an_output_and_without_an_end(
+    command: Callable[..., Result], more: tuple[str, ...]
+) -> None:
+    shown = command("audit", "--follow", *more, status=2)
+    assert shown.stderr == ("igq pipeline audit: --follow needs --output, and goes without --run, --input and --to\n")
