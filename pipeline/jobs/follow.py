@@ -120,7 +120,7 @@ def events_after(events: DataFrame, kept: DataFrame) -> DataFrame:
         F.col("hop_structure").alias("structure"), F.col("hop_number").alias("message_number")
     )
     numbers = kept.select(*_MESSAGE).unionByName(first_halves).distinct()
-    wrong = events.where(F.col("was_over") & F.col("event").isin("get", "expire", "clear"))
+    wrong = events.where(F.col("was_over") & F.col("event").isin("get", "expire", "clear", "return"))
     stay = events.where(~F.col("was_over")).join(numbers, _MESSAGE, "left_semi").unionByName(wrong)
     units = stay.where("unit_of_work IS NOT NULL").select("structure", "unit_of_work").distinct()
     ends = events.where(F.col("message_number").isNull()).join(units, ["structure", "unit_of_work"], "left_semi")
@@ -200,7 +200,9 @@ def ended_again(events: DataFrame) -> DataFrame:
     path = F.when(F.col("message_id").contains("."), "igq").when(F.col("structure").startswith("@"), "private")
     return (
         after.groupBy(*_MESSAGE, "message_id")
-        .agg(F.count("*").alias("more"))
+        # What came back from a getter that never had it may be got again.
+        .agg(F.sum(F.when(F.col("event") == "return", -1).otherwise(1)).alias("more"))
+        .where("more > 0")
         .select(
             F.concat_ws("/", "structure", "message_id").alias("copy"),
             path.otherwise("shared").alias("path"),
