@@ -113,7 +113,7 @@ class Membership:
         sent_at_s = time.monotonic()
         held, now_ms, member, flat, tokens, failures = self.group.call(
             "admin/renew",
-            [keys.leases, keys.members, keys.group],
+            [keys.leases, keys.members],
             [self.token, self.group.settings.lease_ms, self.qmgr, LOOK if look else 0, *processes],
         )
         if held:

@@ -19,6 +19,9 @@ from sharedq.link import Argument, Link, Reply
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
 
+#: A field among the members that is none: what every renewal of a lease learns with the member (admin/renew).
+_NO_MEMBER = b"!"
+
 
 @dataclass(frozen=True, slots=True)
 class Member:
@@ -126,7 +129,8 @@ class Group:
     def members(self) -> list[Member]:
         """Every manager that ever joined, by name, running or not."""
         found = _pairs(self.command(self.keys.members, "HGETALL", self.keys.members))
-        return sorted((_member(name, text) for name, text in found), key=lambda member: member.name)
+        members = (_member(name, text) for name, text in found if name != _NO_MEMBER)
+        return sorted(members, key=lambda member: member.name)
 
     def member(self, name: str) -> Member | None:
         """The manager *name*, if it ever joined."""

@@ -217,7 +217,7 @@ class Process:
             self._tell_abandoned()
             held, _, member, _, _, failures = self.group.call(
                 "admin/renew",
-                [keys.leases, keys.members, keys.group],
+                [keys.leases, keys.members],
                 [self.token, self.group.settings.lease_ms, self.qmgr, 0],
             )
         except MQIError as error:

@@ -312,7 +312,7 @@ def test_the_group_is_told_once_for_each_failure(used: TestGroup) -> None:
     group = used.group
 
     def told() -> int:
-        return int(group.command(group.keys.group, "HGET", group.keys.group, "failures") or 0)
+        return int(group.command(group.keys.members, "HGET", group.keys.members, "!") or 0)
 
     assert failure_of(group, "APPL1") is None
     for count in (1, 2):
@@ -337,7 +337,7 @@ def test_what_was_seen_before_somebody_else_told_is_not_told(used: TestGroup) ->
     lose(used)
     seen_before = failure_of(group, "APPL1")
     recover(group, "APPL1")
-    keys = [group.keys.group, group.keys.failures]
+    keys = [group.keys.members, group.keys.failures]
     assert seen_before is None
     assert group.call("admin/structure_state", keys, ["APPL1", "FAILED", ""]) == 0
     assert failure_of(group, "APPL1") is not None

@@ -7,8 +7,7 @@ had run out, and stays so until it is recovered. Two managers of one name would 
 
 KEYS
   1  leases   zset  incarnation or process -> deadline
-  2  members  hash  manager -> JSON
-  3  group    hash  counters; only for a caller that wants to hear of structures
+  2  members  hash  manager -> JSON; "!" -> how many changes of structures were told (admin/structure_state)
 ARGV
   1  token     incarnation or process
   2  lease_ms
@@ -16,7 +15,7 @@ ARGV
   4  look      how many leases to return at most (one more where all of these have run out); 0 none
   5.. tokens of processes to renew as well
 REPLY       { 1 renewed or 0 lost, now in ms, JSON of the manager, [lease, deadline, ...], [other tokens lost],
-              how many changes of structures were told (admin/structure_state) }
+              how many changes of structures were told }
 REASONS     none
 INVARIANTS  2 fencing
 COST        O(tokens * log members), with a look as much for at most 256 leases that have run out
@@ -24,7 +23,7 @@ USES        membership
 ]]
 local leases, PAGE = KEYS[1], 256
 local now = now_ms()
-local known = redis.call("HGET", KEYS[2], ARGV[3])
+local known, failures = unpack(redis.call("HMGET", KEYS[2], ARGV[3], "!"))
 local is_held, lost = true, {}
 local deadline, tokens, pairs_given = now + tonumber(ARGV[2]), { ARGV[1] }, {}
 for position = 5, #ARGV do tokens[#tokens + 1] = ARGV[position] end
@@ -78,5 +77,4 @@ local function seen(limit)
 end
 
 local look = tonumber(ARGV[4])
-local failures = KEYS[3] and redis.call("HGET", KEYS[3], "failures")
 return { is_held and 1 or 0, now, known, look > 0 and seen(look) or {}, lost, tonumber(failures or 0) }

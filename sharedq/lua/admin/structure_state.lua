@@ -5,7 +5,7 @@ Whoever sees it looks at the record first, then at the structure, and tells here
 meanwhile, nothing is changed: what was seen may be older than that.
 
 KEYS
-  1  group     hash  "failures": how many changes were told, which every renewal of a lease learns
+  1  members   hash  "!": how many changes were told, which every renewal of a lease learns
   2  failures  hash  structure -> "FAILED" or "ACTIVE", since when (ms), how many times it has failed; blanks between
 ARGV
   1  structure
@@ -22,5 +22,5 @@ local state, count = string.match(known, "^(%u+) %d+ (%d+)$")
 if known ~= ARGV[3] or (state or "ACTIVE") == ARGV[2] then return 0 end
 if ARGV[2] == "FAILED" then count = (count or 0) + 1 end
 redis.call("HSET", KEYS[2], ARGV[1], string.format("%s %.0f %d", ARGV[2], now_ms(), count))
-redis.call("HINCRBY", KEYS[1], "failures", 1)
+redis.call("HINCRBY", KEYS[1], "!", 1)
 return 1
