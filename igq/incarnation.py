@@ -115,7 +115,7 @@ class Incarnation:
             self._deaths.close()
         self.worker.end()
         if ending is Ending.LEASE_LOST:
-            self._process.lose(self.lost_why)
+            self._process.lose()
         if self._agent is not None:
             self._agent.kill()
         return ending

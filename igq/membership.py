@@ -79,7 +79,9 @@ class Membership:
         while True:
             sent_at_s = time.monotonic()
             reply = group.call(
-                "admin/join", [keys.group, keys.members, keys.leases, keys.fence], [qmgr, lease_ms, text]
+                "admin/join",
+                [keys.group, keys.members, keys.leases, keys.fence],
+                [qmgr, lease_ms, text, own_incarnation or 0],
             )
             if not reply[0]:
                 return cls(group, qmgr, int(reply[1]), sent_at_s)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from sharedq.group import Group
 from sharedq.keys import private_structure
 from sharedq.mqi.errors import MQIError
-from sharedq.objects.failures import failures, structure_state
+from sharedq.objects.failures import failures, may_have_changed, structure_state
 from sharedq.objects.structures import Structures
 
 #: How often a manager looks when nobody tells of anything, seconds: a structure that is not used fails unseen.
@@ -34,13 +34,15 @@ class StructureWatch:
             MQIError: 2009, the administration structure cannot be reached.
         """
         defined = {structure.name: structure for structure in Structures(self._group, lambda: datetime.now(UTC)).list()}
+        found, is_back = failures(self._group), False
         for name in (*defined, self._own):
             try:
-                structure_state(self._group, name)
+                if may_have_changed(self._group, name, found.get(name)):
+                    structure_state(self._group, name)
+                    found = failures(self._group)
             except MQIError:
                 # On a server that cannot be reached now, which is not the same: it may have everything.
                 continue
-        found, is_back = failures(self._group), False
         first, self._said = self._said is None, self._said or {}
         for name in sorted(found.keys() & {*defined, self._own}):
             failed, ended = found[name].count, found[name].count - found[name].is_failed

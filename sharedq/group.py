@@ -20,6 +20,9 @@ from sharedq.link import Argument, Link, Reply
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
 
+#: A field among the members that is none: what every renewal of a lease learns with the member (admin/renew).
+_NO_MEMBER = b"!structures"
+
 
 @dataclass(frozen=True, slots=True)
 class Member:
@@ -129,8 +132,7 @@ class Group:
     def members(self) -> list[Member]:
         """Every manager that ever joined, by name, running or not."""
         found = _pairs(self.command(self.keys.members, "HGETALL", self.keys.members))
-        # What is told of structures stands there too, so that a renewal reads it in one command.
-        members = (_member(name, text) for name, text in found if not name.startswith(b"!"))
+        members = (_member(name, text) for name, text in found if name != _NO_MEMBER)
         return sorted(members, key=lambda member: member.name)
 
     def member(self, name: str) -> Member | None:

@@ -27,9 +27,9 @@ class KeptProcess(Process):
         self.is_quiescing = True
         self._for_each(lambda connection: connection.notice_quiescing())
 
-    def lose(self, why: str) -> None:
-        """The lease is lost: end every connection now."""
-        self._lose(why)
+    def lose(self) -> None:
+        """The lease is lost: end every connection now. Its manager says why."""
+        self._give_up()
 
     def tell_abandoned(self) -> None:
         """Have lost connections of this process recovered. Raises MQIError: Redis cannot be told now."""

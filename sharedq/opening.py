@@ -72,7 +72,13 @@ def open_queue(connection: Connection, od: MQOD, options: OpenOption | int, *, o
         route = _create_dynamic(connection, od, route, opened_at)
     if route.destination and options & _NOT_FOR_REMOTE:
         raise error_for(MQRC.OPTION_NOT_VALID_FOR_TYPE, "MQOPEN", name)
-    handle = _open_route(connection, name, qmgr_name, opened_at, route, checks, options)
+    try:
+        handle = _open_route(connection, name, qmgr_name, opened_at, route, checks, options)
+    except MQIError as error:
+        # Its structure may have failed since the name was resolved, and this connection have entered it afterwards.
+        if error.reason != MQRC.UNKNOWN_OBJECT_NAME or not Repository(connection.group, opened_at).lookup(route.queue):
+            raise
+        handle = _open_route(connection, name, qmgr_name, opened_at, route, checks, options)
     od.resolved_q_name = (route.destination or route.queue).encode()
     od.resolved_q_mgr_name = (route.target_qmgr or opened_at).encode()
     connection.handles[handle.number] = handle

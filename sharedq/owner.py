@@ -256,6 +256,9 @@ class Process:
 
     def _lose(self, why: str) -> None:
         log.warning("lease_lost", process=self.token, why=why)
+        self._give_up()
+
+    def _give_up(self) -> None:
         self._end_now()
         self._for_each(lambda connection: connection.interrupt())
 

@@ -65,7 +65,7 @@ def display_queue(command: Command, repository: Repository) -> list[str]:
                 messages.details(command),
                 *two_columns(request.select(record, always=2)),
             ]
-    return _found(lines, command)
+    return _found(lines, command, repository)
 
 
 def display_qmgr(command: Command, repository: Repository) -> list[str]:
@@ -100,7 +100,7 @@ def display_queue_status(command: Command, repository: Repository) -> list[str]:
     request = read_request(command, ("TYPE", "OPENTYPE", "CMDSCOPE"), known, all_by_default=True)
     queues = repository.display_queues(command.name, (QueueLocal.kind,))
     if not queues:
-        return _found([], command)
+        return _found([], command, repository)
     lines, serving = [], serving_handles(repository.group)
     for queue in queues:
         if is_by_queue:
@@ -172,11 +172,17 @@ def display_thread(command: Command, repository: Repository) -> list[str]:
     return [messages.THREADS, *lines] if lines else [messages.NO_CONNECTIONS.format("active" if kind == "*" else kind)]
 
 
-def _found(lines: list[str], command: Command) -> list[str]:
-    """The answer; a name that is none's is an error, a pattern or a filter that nothing fits is not."""
+def _found(lines: list[str], command: Command, queues: Repository | None = None) -> list[str]:
+    """The answer; a name that is none's is an error, a pattern or a filter that nothing fits is not.
+
+    Args:
+        queues: where the name is a queue's: it may be there, in a structure that has failed.
+    """
     if lines:
         return lines
     if not is_generic(command.name) and find_parameter(command, "WHERE") is None:
+        if queues is not None:
+            queues.lookup(command.name)
         raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "", command.name)
     return [messages.NOTHING_FOUND.format(command.object_type)]
 

@@ -52,6 +52,16 @@ def failure_of(group: Group, structure: str) -> Failure | None:
     return None if text is None else _parsed(text)
 
 
+def may_have_changed(group: Group, structure: str, known: Failure | None) -> bool:
+    """Whether `structure_state` need be asked: one command, for those who look again and again.
+
+    Raises:
+        MQIError: 2009, it cannot be reached.
+    """
+    sequence = group.structure(structure).sequence
+    return (known is not None and known.is_failed) or not group.command(sequence, "EXISTS", sequence)
+
+
 def structure_state(group: Group, structure: str) -> State:
     """How a structure is now; the group is told where that is news.
 

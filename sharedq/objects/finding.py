@@ -13,7 +13,7 @@ from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
 from sharedq.objects.definitions import AnyQueue, Disposition, QueueLocal
 from sharedq.objects.directory import Directory, Entry
-from sharedq.objects.failures import failure_of, why_not_there
+from sharedq.objects.failures import Failure, failure_of, why_not_there
 from sharedq.objects.local_queues import LocalQueues
 
 #: States of a manager that gets its copies of a group object at once.
@@ -65,19 +65,18 @@ class Finder:
                 return located
             told = failure_of(self.group, entry.structure)
             failure = why_not_there(self.group, entry.structure, name)
-            if self.locate(name) != entry:
-                # Deleted between the two, or defined anew.
-                continue
-            if failure is not None:
+            if failure is not None and self.locate(name) == entry:
                 raise failure
-            # Recovered between the two. If not, its DELETE was cut off, unless the structure has failed once more.
-            located = self.located(entry)
-            failure = None if located else why_not_there(self.group, entry.structure, name)
-            if failure is not None:
-                raise failure
-            if located is not None or failure_of(self.group, entry.structure) == told:
-                return located
+            if failure is None and self.located(entry) is None and self._is_as(entry, told):
+                # Its DELETE was cut off.
+                return None
+            # Deleted meanwhile, defined anew, or its structure recovered: look again.
         return None
+
+    def _is_as(self, entry: Entry, told: Failure | None) -> bool:
+        """Whether a queue is still defined, and its structure has neither failed nor been recovered since *told*."""
+        is_whole = why_not_there(self.group, entry.structure, entry.name) is None
+        return is_whole and failure_of(self.group, entry.structure) == told and self.locate(entry.name) == entry
 
     def located(self, entry: Entry) -> Located | None:
         """The definition of an entry; None for a queue whose DEFINE or DELETE was cut off."""

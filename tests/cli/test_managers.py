@@ -389,3 +389,32 @@ def test_a_program_of_a_killed_manager_ends_with_one_line(shell: Shell) -> None:
         (line,) = program.lines[len(got) :]
         assert line.startswith("igq: ")
         assert "MQRC_CONNECTION_BROKEN (2009)" in line
+
+
+def test_where_redis_loses_everything_managers_begin_a_new_group(tmp_path: Path) -> None:
+    server = Server()
+    shell = new_shell(tmp_path)
+    shell.environment |= {"IGQ_REDIS_URL": server.url, "IGQ_LEASE_MS": "4000"}
+    define = ("mqsc", "QM1", "-c", "DEFINE QLOCAL(Q) QSGDISP(SHARED) CFSTRUCT(APPL1)")
+    try:
+        managers = [shell.start_manager(name) for name in ("QM1", "QM2")]
+        shell.out(*define)
+        shell.out("put", "QM1", "Q", "before")
+        waiting = shell.start("get", "QM1", "Q", "--wait", "-1")
+        waiting.wait_for("before")
+        server.client().flushall()
+
+        for manager in managers:
+            manager.wait_for("IGQ0001E")
+            assert "incarnation 2" in manager.wait_for("CSQ9022I", 2)
+        assert waiting.wait() == 1
+        assert len(waiting.lines) == 2
+        assert "MQRC_CONNECTION_BROKEN (2009)" in waiting.lines[-1]
+        shell.out(*define)
+        shell.out("put", "QM1", "Q", "--qmgr", "QM2", "by agent")
+        assert shell.out("get", "QM1", "Q", "--wait", "60", "--max", "1") == "by agent\n"
+        assert [manager.end() for manager in managers] == [0, 0]
+        assert not any("Traceback" in line or "lease_lost" in line for manager in managers for line in manager.lines)
+    finally:
+        shell.close()
+        server.close()

@@ -56,7 +56,7 @@ def test_it_cannot_be_opened_until_it_is_recovered(used: TestGroup) -> None:
     for name in ("Q", "ALIAS"):
         assert reason_of(lambda name=name: connection.open(name, ALL)) == MQRC.CF_STRUC_FAILED  # type: ignore[misc]
         assert reason_of(lambda name=name: connection.put1(name, b"x")) == MQRC.CF_STRUC_FAILED  # type: ignore[misc]
-    for command in ("ALTER QLOCAL(Q) GET(DISABLED)", "CLEAR QLOCAL(Q)"):
+    for command in ("ALTER QLOCAL(Q) GET(DISABLED)", "CLEAR QLOCAL(Q)", "DISPLAY QLOCAL(Q)", "DISPLAY QSTATUS(Q)"):
         status, output = mqsc(used, command + "\n")
         assert (status, "MQRC_CF_STRUC_FAILED (2373)" in output) == (10, True), output
 
@@ -337,7 +337,7 @@ def test_what_was_seen_before_somebody_else_told_is_not_told(used: TestGroup) ->
     lose(used)
     seen_before = failure_of(group, "APPL1")
     recover(group, "APPL1")
-    keys = [group.keys.group, group.keys.failures]
+    keys = [group.keys.members, group.keys.failures]
     assert seen_before is None
     assert group.call("admin/structure_state", keys, ["APPL1", "FAILED", ""]) == 0
     assert failure_of(group, "APPL1") is not None

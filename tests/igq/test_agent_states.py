@@ -287,7 +287,7 @@ def test_trouble_with_redis_is_no_retry_but_the_end_of_this_run(work: AgentAtWor
     work.start()
     work.wait_for("RUNNING")
 
-    work.process.lose("as if Redis were gone")
+    work.process.lose()
 
     until(lambda: work.failure is not None, "it ends", PATIENCE_S)
     assert work.failure is not None

@@ -61,7 +61,7 @@ class AgentThread(AgentChild):
         return True
 
     def kill(self) -> None:
-        self._process.lose("killed")
+        self._process.lose()
 
 
 class _NoChannel(Channel):

@@ -52,7 +52,7 @@ class TestGroup:
         keys = self.group.keys
         info = json.dumps({"pid": os.getpid(), "host": "test"})
         status, incarnation = self.group.call(
-            "admin/join", [keys.group, keys.members, keys.leases, keys.fence], [name, self.settings.lease_ms, info]
+            "admin/join", [keys.group, keys.members, keys.leases, keys.fence], [name, self.settings.lease_ms, info, 0]
         )[:2]
         assert status == 0
         repository = self.repository(name)

@@ -13,6 +13,8 @@ ARGV
   1  qmgr
   2  lease_ms
   3  info      JSON of the member, without state and incarnation
+  4  own       an incarnation of the caller's that has ended, or 0: the new one is later, also where Redis has lost
+               all it had
 REPLY       { 0, incarnation } | { 1, ms left of the lease in force, incarnation that holds it }
 REASONS     none
 INVARIANTS  2 fencing
@@ -29,7 +31,9 @@ if known then
     local deadline = redis.call("ZSCORE", leases, qmgr .. "." .. string.format("%d", incarnation))
     if deadline and tonumber(deadline) > now then return { NAME_TAKEN, tonumber(deadline) - now, incarnation } end
 end
-local incarnation = redis.call("HINCRBY", group, "incarnation " .. qmgr, 1)
+local counter, own = "incarnation " .. qmgr, tonumber(ARGV[4])
+if own > tonumber(redis.call("HGET", group, counter) or 0) then redis.call("HSET", group, counter, own) end
+local incarnation = redis.call("HINCRBY", group, counter, 1)
 local info = cjson.decode(ARGV[3])
 info.state, info.incarnation, info.started_ms = "STARTING", incarnation, now
 redis.call("HSET", members, qmgr, cjson.encode(info))
