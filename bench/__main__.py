@@ -14,6 +14,8 @@ from bench.rows import Row
 from bench.site import Site
 from bench.table import make_table
 
+_NAMES = ", ".join(f"{name} (only so)" if line.is_apart else name for name, line in LINES.items())
+
 
 def main() -> int:
     """Run the lines asked for; the exit status is 0 once all were measured, whatever they say."""
@@ -25,7 +27,7 @@ def main() -> int:
     for fsync in ("everysec", "always"):
         rows = by_fsync[fsync] = []
         for name, line in LINES.items():
-            if arguments.only not in ("", name) or fsync not in line.fsyncs:
+            if not _is_asked_for(name, arguments.only) or fsync not in line.fsyncs:
                 continue
             console.print(f"appendfsync {fsync}: {name} ...")
             # A server of its own for each line: no line runs on what another one left.
@@ -35,14 +37,20 @@ def main() -> int:
     return 0
 
 
+def _is_asked_for(name: str, only: str) -> bool:
+    return name == only or not (only or LINES[name].is_apart)
+
+
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m bench",
         description="Measures igq beside raw Redis Streams on embedded servers of its own. The journal is off,"
         " except in the line that says so; bodies have 256 bytes, messages are persistent.",
     )
-    parser.add_argument("--quick", action="store_true", help="fewer rounds, and 100,000 messages for a deep queue")
-    parser.add_argument("--only", default="", choices=["", *LINES], metavar="NAME", help=", ".join(LINES))
+    parser.add_argument("--quick", action="store_true", help="fewer rounds and messages")
+    parser.add_argument(
+        "--only", default="", choices=["", *LINES], metavar="NAME", help=f"{', '.join(LINES)} (only so: spark)"
+    )
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the table there too, as text")
     return parser.parse_args()
 

@@ -33,7 +33,9 @@ class Effort:
         deep: messages on the deep queue of the depth lines.
         hop_messages: moved in one round of the hop line.
         stored: messages that the memory lines put.
-        idle_s: how long an idle manager is watched.
+        idle_s: how long idle managers are watched: what they do every few minutes should fall into it.
+        spark_rows: messages, or events, of the lines about Spark.
+        spark_rounds: of each of their contenders.
     """
 
     rounds: int = 61
@@ -42,11 +44,22 @@ class Effort:
     deep: int = 1_000_000
     hop_messages: int = 20_000
     stored: int = 50_000
-    idle_s: float = 20.0
+    idle_s: float = 200.0
+    spark_rows: int = 1_000_000
+    spark_rounds: int = 3
 
 
 #: For a first impression: the depth lines then compare with 100,000 messages.
-QUICK = Effort(rounds=15, line_s=8.0, operations=30, deep=100_000, hop_messages=5_000, stored=20_000, idle_s=6.0)
+QUICK = Effort(
+    rounds=15,
+    line_s=8.0,
+    operations=30,
+    deep=100_000,
+    hop_messages=5_000,
+    stored=20_000,
+    idle_s=60.0,
+    spark_rows=200_000,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +149,12 @@ def pin_server(pid: int) -> None:
     cores = _cores(pid)
     if len(cores) > 1:
         os.sched_setaffinity(pid, cores[-1:])
+
+
+def unpin(pid: int = 0) -> None:
+    """Let a process, default this one, run on every core again."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(pid, range(os.cpu_count() or 1))
 
 
 def _cores(pid: int = 0) -> list[int]:

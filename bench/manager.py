@@ -27,19 +27,25 @@ class Running:
     agent_pid: int
 
 
-@contextlib.contextmanager
-def running_manager(group: TestGroup, name: str) -> Iterator[Running]:
-    """Start the manager *name* of *group*, and stop it in the end."""
+def environment_of(group: TestGroup) -> dict[str, str]:
+    """What makes a process one of *group*."""
     settings = group.settings
-    environment = os.environ | {
+    return {
         "IGQ_GROUP": settings.group,
         "IGQ_REDIS_URL": str(settings.redis_url),
         "IGQ_DATA_DIR": str(settings.data_dir),
         "IGQ_LEASE_MS": str(settings.lease_ms),
         "IGQ_JOURNAL": str(settings.journal).lower(),
     }
+
+
+@contextlib.contextmanager
+def running_manager(group: TestGroup, name: str) -> Iterator[Running]:
+    """Start the manager *name* of *group*, and stop it in the end."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "igq", "qmgr", "start", name], env=environment, stdout=subprocess.DEVNULL
+        [sys.executable, "-m", "igq", "qmgr", "start", name],
+        env=os.environ | environment_of(group),
+        stdout=subprocess.DEVNULL,
     )
     try:
         yield Running(process.pid, _wait_for_agent(group.group, name, process))

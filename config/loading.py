@@ -80,6 +80,11 @@ def _read_file(path: Path, base: dict[str, Any]) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         # tomllib ends its text with the place: (at line 3, column 9).
         raise ConfigError(f"IGQ_CONFIG={path}: is not TOML: {error}") from None
+    for name in _PATHS:
+        # As a path that would be the directory of the file.
+        if isinstance(values.get(name), str) and not values[name].strip():
+            description = Settings.model_fields[name].description
+            raise ConfigError(f"{name} in {path}={values[name]!r}: allowed: {description}")
     # TOML has no type for a path.
     values |= {name: Path(values[name]) for name in _PATHS if isinstance(values.get(name), str)}
     return _with_absolute_paths(_validate(values, base, lambda name: f"{name} in {path}", is_text=False), path.parent)

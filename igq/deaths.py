@@ -21,12 +21,15 @@ _CREDENTIALS = struct.Struct("3i")
 _LONGEST = 256
 #: A process that connects anew all the time may lose what it says when it ends: remember so many of its tokens.
 _TOKENS_MAX = 64
+#: Messages heard before deaths are told, at most: far more than a socket's queue holds.
+_HEARD_MAX = 1_000
 
 
 @dataclass(slots=True)
 class _Watched:
     pid: int
-    pidfd: int
+    #: None: it had gone when it was heard.
+    pidfd: int | None
     tokens: dict[str, None] = field(default_factory=dict)
 
 
@@ -68,54 +71,59 @@ class DeathWatch:
             selector.register(self._ends, selectors.EVENT_READ)
             selector.register(self._socket, selectors.EVENT_READ)
             while True:
-                for key, _ in selector.select():
-                    if key.fileobj is self._ends:
-                        for each in self._watched.values():
+                ready = [key for key, _ in selector.select()]
+                if any(key.fileobj is self._ends for key in ready):
+                    for each in self._watched.values():
+                        if each.pidfd is not None:
                             os.close(each.pidfd)
-                        self._close_sockets()
-                        return
-                    if key.fileobj is self._socket:
-                        self._hear(selector)
-                        continue
-                    watched: _Watched = key.data
-                    # Else it has just said that it ends, and its end was seen in the same moment.
-                    if self._watched.get(watched.pid) is watched:
-                        self._has_died(selector, watched)
+                    self._close_sockets()
+                    return
+                ended = [key.data for key in ready if key.data]
+                # All that the dead have said is there to be heard by now: perhaps that they end in good order.
+                for _ in range(_HEARD_MAX):
+                    if not self._hear(selector):
+                        break
+                ended += [each for each in self._watched.values() if each.pidfd is None]
+                for each in ended:
+                    if self._watched.get(each.pid) is each:
+                        self._has_died(selector, each)
 
     def _close_sockets(self) -> None:
         for each in (self._socket, self._ends, self._end):
             each.close()
 
-    def _hear(self, selector: selectors.BaseSelector) -> None:
+    def _hear(self, selector: selectors.BaseSelector) -> bool:
+        """Take in one message; false where there is none."""
         try:
             text, ancillary, _, _ = self._socket.recvmsg(_LONGEST, socket.CMSG_SPACE(_CREDENTIALS.size))
-        except OSError:
-            return
+        except BlockingIOError:
+            return False
         pid = next((_CREDENTIALS.unpack(data)[0] for *_, data in ancillary if len(data) == _CREDENTIALS.size), 0)
         token = text[1:].decode(errors="replace")
         if pid <= 0:
             # Of another pid namespace, where we cannot see it.
-            return
+            return True
         watched = self._watched.get(pid)
         if text[:1] != BEGINS:
             if watched is not None:
                 watched.tokens.pop(token, None)
                 if not watched.tokens:
                     self._forget(selector, watched)
-            return
+            return True
         if watched is None:
             try:
                 watched = _Watched(pid, os.pidfd_open(pid))
             except ProcessLookupError:
-                self._on_death(token, pid)
-                return
+                watched = _Watched(pid, None)
             except OSError:
-                return
+                return True
             self._watched[pid] = watched
-            selector.register(watched.pidfd, selectors.EVENT_READ, watched)
+            if watched.pidfd is not None:
+                selector.register(watched.pidfd, selectors.EVENT_READ, watched)
         watched.tokens[token] = None
         if len(watched.tokens) > _TOKENS_MAX:
             del watched.tokens[next(iter(watched.tokens))]
+        return True
 
     def _has_died(self, selector: selectors.BaseSelector, watched: _Watched) -> None:
         self._forget(selector, watched)
@@ -123,8 +131,9 @@ class DeathWatch:
             self._on_death(token, watched.pid)
 
     def _forget(self, selector: selectors.BaseSelector, watched: _Watched) -> None:
-        selector.unregister(watched.pidfd)
-        os.close(watched.pidfd)
+        if watched.pidfd is not None:
+            selector.unregister(watched.pidfd)
+            os.close(watched.pidfd)
         del self._watched[watched.pid]
 
 

@@ -15,19 +15,19 @@ from typing import Any, TypeVar
 from igq.agent.reporting import AgentState, write_agent_state
 from igq.agent_child import AgentChild
 from igq.deaths import watch_deaths
+from igq.heartbeat import Heartbeat
 from igq.membership import Membership, Renewal
 from igq.stopping import STOP_TIMEOUT_S
+from igq.structure_watch import LOOK_S
 from igq.worker import Worker
 from recovery.target import Target
-from recovery.watch import due, next_look_ms
+from recovery.watch import due
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
 from sharedq.objects.repository import Repository
 
 #: While it quiesces, how often it looks whether programs have ended, seconds.
 _QUIESCE_LOOK_S = 0.25
-#: Shortest time between two renewals, seconds.
-_RENEWAL_MIN_S = 0.05
 #: An agent that ended within this time was started too soon, seconds.
 _AGENT_SETTLED_S = 10.0
 _AGENT_DELAY_MAX_S = 5.0
@@ -60,6 +60,7 @@ class Incarnation:
 
     Args:
         say: takes a message id of `igq.messages` and its fields.
+        agent_kind: what its agent runs as.
 
     Attributes:
         lost_why: with ``LEASE_LOST``, why.
@@ -69,10 +70,21 @@ class Incarnation:
         MQIError: 2059 the lease is lost, 2009 Redis cannot be reached.
     """
 
-    def __init__(self, membership: Membership, inbox: Inbox, say: Callable[..., None]) -> None:
+    def __init__(
+        self,
+        membership: Membership,
+        inbox: Inbox,
+        say: Callable[..., None],
+        *,
+        agent_kind: type[AgentChild] = AgentChild,
+    ) -> None:
         self._membership, self._inbox, self._say = membership, inbox, say
+        self._agent_kind = agent_kind
         self._process, _ = membership.new_process("manager")
         self.worker = Worker(membership.group, self._process, say)
+        #: Changes of structures that the group was told of, as of the last renewal; and when to look at them anyway.
+        self._failures_told = 0
+        self._structures_due_s = math.inf
         self._agent: AgentChild | None = None
         self._agent_due_s: float | None = None
         self._agent_started_s = 0.0
@@ -84,8 +96,7 @@ class Incarnation:
         self.failure: MQIError | None = None
         #: Versions of IGQ: the latest that every structure surely knows, and that the worker was given to tell.
         self._igq_told = self._igq_telling = 0
-        self._look_at_s = 0.0
-        self._next_s = 0.0
+        self._heartbeat = Heartbeat(membership.group.settings.lease_ms / 1000)
         self._deaths = watch_deaths(membership.token, lambda *who: inbox.put(partial(self._program_died, *who)))
 
     def run(self, prepare: Callable[[], T], open_for_business: Callable[[T], None]) -> Ending:
@@ -126,6 +137,7 @@ class Incarnation:
         except MQIError as error:
             self._could_not_open(error)
             return
+        self._structures_due_s = 0.0
         self._start_agent()
 
     def _could_not_open(self, error: Exception) -> None:
@@ -155,7 +167,7 @@ class Incarnation:
 
     def _do_what_is_due(self) -> None:
         now_s = time.monotonic()
-        if now_s >= self._next_s:
+        if now_s >= self._heartbeat.next_s:
             self._renew()
         if self._agent_due_s is not None and now_s >= self._agent_due_s:
             self._start_agent()
@@ -163,7 +175,7 @@ class Incarnation:
             self._go_on_stopping(self._stop)
 
     def _wait_for_event(self) -> None:
-        wanted = [self._next_s]
+        wanted = [self._heartbeat.next_s]
         if self._agent_due_s is not None:
             wanted.append(self._agent_due_s)
         if self._stop is not None and not self._stop.is_shutting_down:
@@ -179,11 +191,11 @@ class Incarnation:
     # -- the lease, and the others' ------------------------------------------------------------------------
 
     def _renew(self) -> None:
-        membership, agent = self._membership, self._agent
-        look = time.monotonic() >= self._look_at_s
+        membership, agent, heartbeat = self._membership, self._agent, self._heartbeat
+        looks, asks = heartbeat.begin(time.monotonic())
         processes = [self._process.token, *([agent.token] if agent is not None else [])]
         try:
-            renewal = membership.renew(processes, look=look)
+            renewal = membership.renew(processes, look=looks, ask=asks)
         except MQIError as error:
             self._renew_later(error)
             return
@@ -198,14 +210,22 @@ class Incarnation:
         if agent is not None and agent.hangs():
             # Its end is not waited for, which may hang too: the fence keeps it from doing anything more.
             self._replace_agent(agent)
-        if look:
+        if looks:
             self._watch(renewal)
+        heartbeat.renewed(at_s)
+        self._look_at_structures(self._failures_told if renewal.failures is None else renewal.failures)
         self._complete_alter(int(renewal.member.get("igq_version", 0)))
-        self._plan_next(at_s)
         asked = renewal.member.get("stop")
         if asked:
             timeout_s = float(renewal.member.get("stop_timeout_s", STOP_TIMEOUT_S))
             self.request_stop(is_immediate=asked == "immediate", timeout_s=timeout_s)
+
+    def _look_at_structures(self, told: int) -> None:
+        """When somebody has told of one, and from time to time."""
+        now_s = time.monotonic()
+        if now_s >= self._structures_due_s or (told != self._failures_told and self._structures_due_s < math.inf):
+            self._failures_told, self._structures_due_s = told, now_s + LOOK_S
+            self.worker.submit(self.worker.look_at_structures)
 
     def _complete_alter(self, version: int) -> None:
         """See to it that every structure knows what IGQ is now, though the command that altered it was cut off."""
@@ -227,29 +247,20 @@ class Incarnation:
         targets = due(renewal.leases, renewal.now_ms, self._membership.token)
         for target in targets:
             self.worker.recover_soon(target)
-        lease_ms = self._membership.group.settings.lease_ms
-        look_ms = next_look_ms(renewal.leases, renewal.now_ms, lease_ms)
-        # What is due hides later leases from the look, and may need another recoverer: look at each renewal.
-        wait_ms = min(look_ms, 1000 * self._membership.period_s) if targets else look_ms
-        self._look_at_s = self._membership.renewed_at_s + (wait_ms + 2) / 1000
-
-    def _plan_next(self, renewed_at_s: float) -> None:
-        """Renew at least every period, and so that one renewal falls on the moment of the next look."""
-        left_s = max(_RENEWAL_MIN_S, self._look_at_s - renewed_at_s)
-        self._next_s = renewed_at_s + left_s / math.ceil(left_s / self._membership.period_s)
+        at_s = self._membership.renewed_at_s
+        self._heartbeat.looked(at_s, renewal.now_ms, renewal.leases, is_recovering=bool(targets))
 
     def _renew_later(self, error: MQIError) -> None:
         now_s, safe_until_s = time.monotonic(), self._membership.safe_until_s
         if now_s >= safe_until_s:
             self._lose(f"the lease could not be renewed in time: {error}")
             return
-        wait_s = self._membership.period_s / 4 * random.uniform(0.5, 1.0)
-        self._next_s = min(now_s + wait_s, safe_until_s)
+        self._heartbeat.retry(now_s, random.uniform(0.5, 1.0) / 4, safe_until_s)
 
     def _lose(self, why: str) -> None:
         if self._stop is not None and self._stop.is_shutting_down:
             # It is just being given up; the worker will say so.
-            self._next_s = math.inf
+            self._heartbeat.stop()
             return
         self.lost_why = why
         self._ending = Ending.LEASE_LOST
@@ -267,17 +278,19 @@ class Incarnation:
             process, sent_at_s = self._membership.new_process("IGQ agent")
         except MQIError:
             # Redis is away; the lease will tell when it is back.
-            self._agent_due_s = time.monotonic() + self._membership.period_s
+            self._agent_due_s = time.monotonic() + self._heartbeat.period_s
             return
         self._agent_started_s = time.monotonic()
-        self._agent = AgentChild(
-            process, sent_at_s, self._membership.period_s, self._restarts, self._agent_says, self._agent_ended
+        self._agent = self._agent_kind(
+            process, sent_at_s, self._heartbeat.period_s, self._restarts, self._agent_says, self._agent_ended
         )
         self._say("CSQM050I", pid=self._agent.pid)
 
     def _agent_says(self, message: dict[str, Any]) -> None:
         if message["kind"] == "say":
             self._say(message["id"], **message["fields"])
+        elif message["kind"] == "woken":
+            self._inbox.put(self._heartbeat.hurry)
 
     def _agent_ended(self, child: AgentChild) -> None:
         """Called in the thread that listens to the agent."""

@@ -36,13 +36,12 @@ def start_log(qmgr: str, data_dir: Path) -> structlog.typing.FilteringBoundLogge
     return logger
 
 
-def log_to_stderr() -> None:
-    """Keep what the library reports (warnings, mostly a lost lease) off a command's standard output."""
-    structlog.configure(
-        processors=[structlog.processors.add_log_level, _render],
-        wrapper_class=structlog.make_filtering_bound_logger("warning"),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-    )
+def log_nothing() -> None:
+    """For a command that makes calls as any program does: the error with which a call ends says what was wrong.
+
+    What the library would report beside it, mostly a lost lease, would be a second line about the same.
+    """
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger("critical"))
 
 
 class _Tee:

@@ -26,6 +26,7 @@ from sharedq.durability import read_weakest
 from sharedq.group import Group
 from sharedq.in_doubt import prepared_units
 from sharedq.mqi.errors import MQIError
+from sharedq.objects.failures import structure_state
 from sharedq.objects.managers import QueueManagerAttributes
 from sharedq.objects.repository import Repository
 from sharedq.objects.system import SYSTEM_DEAD_LETTER_QUEUE, define_system_objects
@@ -73,7 +74,7 @@ class QueueManager:
             pass
         finally:
             self._group.leave()
-        self._say("CSQY003I")
+        self._say("CSQ3104I")
 
     def _serve(self, membership: Membership) -> Ending:
         """One incarnation, from joining to its end."""
@@ -97,7 +98,7 @@ class QueueManager:
         if ending is Ending.LEASE_LOST:
             if self._signals:
                 raise _Interrupted
-            self._say("CSQY333E", why=why)
+            self._say("IGQ0001E", why=why)
         return ending
 
     def _prepare(self) -> QueueManagerAttributes:
@@ -107,7 +108,9 @@ class QueueManager:
         repository.prepare_manager(self.name, at_first={"dead_letter_queue": SYSTEM_DEAD_LETTER_QUEUE})
         define_system_objects(repository, self._settings.default_structure)
         for structure in self._group.structure_names():
-            self._say("CSQE005I", structure=structure)
+            # Of those that have failed, its watch says that.
+            if structure_state(self._group, structure) == "ACTIVE":
+                self._say("CSQE005I", structure=structure)
         in_doubt = len(prepared_units(self._group, self.name))
         if in_doubt:
             self._say("CSQR004I", target=self.name, in_doubt=in_doubt)
@@ -134,7 +137,7 @@ class QueueManager:
         group.members()
         durability = read_weakest(group.clients(), wait_replicas=settings.wait_replicas)
         self._say("CSQY000I", version=__version__, group=group.name, redis=settings.redis_url_masked)
-        self._say("CSQJ001I", statement=durability.statement)
+        self._say("IGQ0004I", statement=durability.statement)
         if not durability.meets(strict=settings.durability == "strict"):
             raise CommandError(f"{self.name} does not start, durability is strict: {durability.statement}")
 
@@ -147,7 +150,7 @@ class QueueManager:
         def before_sleep(state: RetryCallState) -> None:
             assert state.outcome is not None
             assert state.next_action is not None
-            self._say("CSQY335E", error=state.outcome.exception(), wait_s=state.next_action.sleep)
+            self._say("IGQ0003E", error=state.outcome.exception(), wait_s=state.next_action.sleep)
 
         retrying = Retrying(
             wait=wait_exponential_jitter(initial=0.1, max=5.0, jitter=0.1),
@@ -159,7 +162,7 @@ class QueueManager:
         return retrying(join, self._group, self.name, self._info(), self._wait_for_predecessor)
 
     def _wait_for_predecessor(self, seconds: float) -> None:
-        self._say("CSQY334I", wait_s=seconds)
+        self._say("IGQ0002I", wait_s=seconds)
         self._wait(seconds)
 
     def _wait(self, seconds: float) -> None:

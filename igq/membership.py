@@ -8,7 +8,7 @@ import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from igq.errors import CommandError
 from sharedq.group import Group
@@ -28,9 +28,11 @@ class Renewal:
     Attributes:
         is_held: the lease is ours; false: a peer has taken it for dead.
         now_ms: Redis' time.
-        member: what the group knows of this manager.
+        member: what the group knows of this manager; may be empty where that was not asked.
         leases: if looked at, some that have run out and may be this manager's to recover, and the next to run out.
         lost: processes of ours that were not renewed.
+        failures: how often the group was told that a structure has failed, or can be used again; None where that was
+            not asked.
     """
 
     is_held: bool
@@ -38,6 +40,7 @@ class Renewal:
     member: Mapping[str, Any]
     leases: Sequence[tuple[str, int]]
     lost: Sequence[str]
+    failures: int | None
 
 
 class Membership:
@@ -58,7 +61,7 @@ class Membership:
         wait: Callable[[float], None],
         *,
         own_incarnation: int | None = None,
-    ) -> Membership:
+    ) -> Self:
         """Take the name; wait for the lease of a predecessor that renews no more.
 
         Args:
@@ -94,29 +97,29 @@ class Membership:
         """Monotonic time until which the lease is surely held."""
         return self.renewed_at_s + self._lease_s * (1 - SAFETY_PART)
 
-    @property
-    def period_s(self) -> float:
-        """Longest time between renewals, seconds."""
-        return self._lease_s / RENEWALS_PER_LEASE
-
-    def renew(self, processes: Sequence[str], *, look: bool) -> Renewal:
+    def renew(self, processes: Sequence[str], *, look: bool, ask: bool = True) -> Renewal:
         """Renew the lease, and with it those of the manager's own *processes*.
+
+        Args:
+            look: return leases of the group.
+            ask: return what the group knows of this manager.
 
         Raises:
             MQIError: 2009, Redis cannot be reached; the lease runs on.
         """
         keys = self.group.keys
         sent_at_s = time.monotonic()
-        held, now_ms, member, flat, *rest = self.group.call(
+        held, now_ms, member, flat, tokens, told = self.group.call(
             "admin/renew",
             [keys.leases, keys.members],
-            [self.token, self.group.settings.lease_ms, self.qmgr, LOOK if look else 0, *processes],
+            [self.token, self.group.settings.lease_ms, self.qmgr, LOOK if look else 0, int(ask), *processes],
         )
         if held:
             self.renewed_at_s = sent_at_s
         leases = [(name.decode(), int(float(at))) for name, at in zip(flat[::2], flat[1::2], strict=True)]
-        lost = [token.decode() for token in rest[0]] if rest else []
-        return Renewal(bool(held), int(now_ms), json.loads(member) if member else {}, leases, lost)
+        lost = [token.decode() for token in tokens]
+        failures = int(told) if ask else None
+        return Renewal(bool(held), int(now_ms), json.loads(member) if member else {}, leases, lost, failures)
 
     def tell(self, **changes: Any) -> None:
         """Change what the group knows of this manager.

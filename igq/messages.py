@@ -1,6 +1,7 @@
-"""What managers and agents say: IBM's message ids where IBM has one for the event, each with its text here.
+"""What managers and agents say: each message id with its text.
 
-Ids are IBM MQ for z/OS's (mqm messages and codes); the texts are ours.
+Where IBM MQ for z/OS has a message for the event, the id is IBM's (CSQ...), the text is ours. What IBM has none for
+has an id of ours (IGQ...).
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ MESSAGES = MappingProxyType(
         "CSQY022I": "{qmgr} queue manager initialization complete",
         "CSQY002I": "{qmgr} queue manager stopping, {mode}",
         "CSQY009I": "{qmgr} stop accepted: {mode}, at most {timeout_s:g} s for programs to end",
-        "CSQY003I": "{qmgr} queue manager stopped",
-        "CSQY333E": "{qmgr} lost its place in the group: {why}; ending its work and joining again",
-        "CSQY334I": "{qmgr} has been started before; looking for {wait_s:.1f} s whether that one renews its lease",
-        "CSQY335E": "{qmgr} cannot reach Redis: {error}; next attempt in {wait_s:.1f} s",
-        "CSQ9022I": "{qmgr} queue manager {qmgr} is ready, incarnation {incarnation}, pid {pid}",
-        "CSQJ001I": "{qmgr} durability: {statement}",
+        "CSQ3104I": "{qmgr} queue manager stopped",
+        "IGQ0001E": "{qmgr} lost its place in the group: {why}; ending its work and joining again",
+        "IGQ0002I": "{qmgr} has been started before; looking for {wait_s:.1f} s whether that one renews its lease",
+        "IGQ0003E": "{qmgr} cannot reach Redis: {error}; next attempt in {wait_s:.1f} s",
+        "CSQ9022I": "{qmgr} START QMGR normal completion: queue manager {qmgr} is ready, incarnation {incarnation}, "
+        "pid {pid}",
+        "IGQ0004I": "{qmgr} durability: {statement}",
         # The structures and recovery by peers.
         "CSQE005I": "{qmgr} structure {structure} connected",
         "CSQE008I": "{qmgr} recovery event for {target}: it stopped renewing its lease, or has ended",
@@ -31,6 +33,9 @@ MESSAGES = MappingProxyType(
         "CSQE014I": "{qmgr} recovery of {target}: phase 2 completed, {units_of_work} units of work, "
         "{messages} messages",
         "CSQE015I": "{qmgr} recovery of {target} cannot be done now: {error}",
+        "CSQE035E": "{qmgr} structure {structure} has failed, it has lost its queues: RECOVER CFSTRUCT({structure})",
+        "CSQE036I": "{qmgr} structure {structure} has failed, it has lost its queues, and cannot be recovered",
+        "CSQE131I": "{qmgr} structure {structure} can be used again",
         "CSQR004I": "{qmgr} {in_doubt} unit(s) of work of {target} in doubt, see DISPLAY THREAD(*) TYPE(INDOUBT)",
         # Programs.
         "CSQ3201E": "{qmgr} program {target} ended abnormally, pid {pid}",
@@ -40,16 +45,16 @@ MESSAGES = MappingProxyType(
         "CSQM064I": "{qmgr} {by} put {count} message(s) for {destination} to dead-letter queue {dead_letter}, "
         "reason {reason}",
         "CSQM065E": "{qmgr} IGQ agent: {error}; retry {retry} in {wait_s:g} s",
-        "CSQM066I": "{qmgr} IGQ agent has left the state of retry",
+        "IGQ0021I": "{qmgr} IGQ agent has left the state of retry",
         "CSQM067E": "{qmgr} IGQ agent ended abnormally ({why}), it is started again",
-        "CSQM068I": "{qmgr} {by} discarded {count} message(s) for {destination}, reason {reason}",
+        "IGQ0022I": "{qmgr} {by} discarded {count} message(s) for {destination}, reason {reason}",
         # The movers of conventional transmission queues: channels without a channel.
         "CSQX500I": "{qmgr} mover of {queue} is running",
         "CSQX501I": "{qmgr} mover of {queue} is no longer active",
         "CSQX599E": "{qmgr} mover of {queue}: {error}; retry {retry} in {wait_s:g} s",
         # Housekeeping.
-        "CSQI040I": "{qmgr} discarded {count} expired message(s) in structure {structure}",
-        "CSQI041E": "{qmgr} expiry scan not done: {error}",
+        "IGQ0011I": "{qmgr} discarded {count} expired message(s) in structure {structure}",
+        "IGQ0012E": "{qmgr} expiry scan not done: {error}",
     }
 )
 

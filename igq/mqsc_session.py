@@ -10,7 +10,7 @@ from config.settings import Settings
 from igq.agent.wake import wake_agent, wake_movers
 from igq.errors import CommandError
 from igq.mqsc.executor import run
-from igq.stopping import STOP_TIMEOUT_S, require_running, stop_manager
+from igq.stopping import STOP_TIMEOUT_S, UP, require_running, stop_manager
 from sharedq.group import Group
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
@@ -32,25 +32,36 @@ def run_session(settings: Settings, qmgr: str, source: TextIO, out: TextIO) -> i
         require_running(group, qmgr)
         is_terminal = source.isatty()
         lines = _prompted(source, out) if is_terminal else iter(source)
-        return run(lines, _Repository(group, qmgr), out, control=_Control(settings), is_listed=not is_terminal)
+        return run(lines, SessionRepository(group, qmgr), out, control=_Control(settings), is_listed=not is_terminal)
     finally:
         group.leave()
 
 
-class _Repository(Repository):
+class SessionRepository(Repository):
     """Definitions, and the agent and its movers that follow them."""
 
     def alter(self, kind: str, name: str, changes: Mapping[str, Any], disposition: Chosen | None = None) -> None:
         super().alter(kind, name, changes, disposition)
-        self._wake_movers(kind)
+        self._wake_movers(kind, everywhere="usage" in changes and disposition != "QMGR")
 
     def define(self, definition: AnyQueue, *, replace: bool = False, like: str | None = None) -> None:
         super().define(definition, replace=replace, like=like)
-        self._wake_movers(definition.kind)
+        is_for_all = (
+            isinstance(definition, QueueLocal) and definition.usage == "XMITQ" and definition.disposition != "QMGR"
+        )
+        self._wake_movers(definition.kind, everywhere=is_for_all)
 
-    def _wake_movers(self, kind: str) -> None:
-        if self.qmgr is not None and kind == QueueLocal.kind:
-            wake_movers(self.group, self.qmgr)
+    def delete(self, kind: str, name: str, *, disposition: Chosen | None = None, purge: bool = False) -> None:
+        super().delete(kind, name, disposition=disposition, purge=purge)
+        self._wake_movers(kind, everywhere=False)
+
+    def _wake_movers(self, kind: str, *, everywhere: bool) -> None:
+        """Have movers look at a local queue's new definition: this manager's, or those of all that run."""
+        if self.qmgr is None or kind != QueueLocal.kind:
+            return
+        running = {member.name for member in self.group.members() if member.state in UP} if everywhere else set()
+        for qmgr in sorted(running | {self.qmgr}):
+            wake_movers(self.group, qmgr)
 
     def alter_qmgr(self, qmgr: str, changes: Mapping[str, Any]) -> QueueManagerAttributes:
         attributes = super().alter_qmgr(qmgr, changes)

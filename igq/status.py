@@ -6,6 +6,7 @@ import json
 import os
 import time
 from collections import Counter
+from datetime import UTC, datetime
 from typing import Any, Literal
 
 from pydantic import BaseModel
@@ -19,6 +20,8 @@ from recovery.report import status_rows
 from sharedq.durability import read_weakest
 from sharedq.group import Group, Member
 from sharedq.in_doubt import prepared_units
+from sharedq.keys import private_structure
+from sharedq.objects.failures import failure_of, structure_state
 from sharedq.objects.repository import Repository
 
 State = Literal["STARTING", "RUNNING", "QUIESCING", "STOPPED", "FAILED"]
@@ -84,6 +87,16 @@ class RecoveryStatus(BaseModel):
     seconds: float
 
 
+class StructureStatus(BaseModel):
+    """An application structure, or a manager's own one that has failed."""
+
+    name: str
+    state: Literal["ACTIVE", "FAILED", "INRECOVER"]
+    #: How many times it has failed, and when it did last (UTC); null unless it has failed now.
+    failures: int
+    failed_at: datetime | None
+
+
 class QueueStatus(BaseModel):
     """A local queue: private ones have an ``owner``, shared ones a ``structure``."""
 
@@ -102,6 +115,7 @@ class GroupStatus(BaseModel):
     redis: RedisStatus
     managers: list[ManagerStatus]
     recoveries: list[RecoveryStatus]
+    structures: list[StructureStatus]
     queues: list[QueueStatus]
 
 
@@ -125,6 +139,7 @@ def read_status(settings: Settings) -> GroupStatus:
             redis=RedisStatus(version=version, durability=durability.statement),
             managers=[_manager(group, member, in_doubt[member.name]) for member in members],
             recoveries=[RecoveryStatus.model_validate(row) for row in status_rows(group)],
+            structures=_structures(group, members),
             queues=_queues(group, members),
         )
     finally:
@@ -179,6 +194,18 @@ def _next_retry_s(reported: dict[str, Any], state: str) -> float | None:
     return round(max(0.0, at_ms / 1000 - time.time()), 1) if state == "RETRY" and at_ms is not None else None
 
 
+def _structures(group: Group, members: list[Member]) -> list[StructureStatus]:
+    applications = [structure.name for structure in Repository(group, None).structures()]
+    found: list[StructureStatus] = []
+    for name in (*applications, *(private_structure(member.name) for member in members)):
+        state, known = structure_state(group, name), failure_of(group, name)
+        if state == "ACTIVE" and name not in applications:
+            continue
+        failed_at = datetime.fromtimestamp(known.since_ms / 1000, UTC) if known and known.is_failed else None
+        found.append(StructureStatus(name=name, state=state, failures=known.count if known else 0, failed_at=failed_at))
+    return found
+
+
 def _queues(group: Group, members: list[Member]) -> list[QueueStatus]:
     found: dict[tuple[str, str, str], QueueStatus] = {}
     names: list[str | None] = [member.name for member in members]
@@ -221,6 +248,11 @@ def print_tables(status: GroupStatus, console: Console | None = None) -> None:
             for text in _troubles(mover):
                 where = f"Mover of {mover.queue} at {manager.name}"
                 console.print(f"{where}: {text}", style="yellow", highlight=False, markup=False)
+    for structure in status.structures:
+        if structure.state != "ACTIVE":
+            since = f" since {structure.failed_at:%Y-%m-%d %H:%M:%S} UTC" if structure.failed_at else ""
+            what = f"Structure {structure.name}: {structure.state}{since}"
+            console.print(f"{what}, DISPLAY CFSTATUS({structure.name})", style="red", highlight=False, markup=False)
     if status.recoveries:
         console.print(_recoveries_table(status))
     console.print(_queues_table(status))

@@ -6,6 +6,7 @@ import json
 import time
 
 from config.settings import Settings
+from igq.agent.wake import wake_movers
 from igq.errors import CommandError
 from sharedq.group import Group, Member
 from sharedq.mqi.constants import MQRC
@@ -16,7 +17,7 @@ __all__ = ["STOP_TIMEOUT_S", "require_running", "stop_manager"]
 STOP_TIMEOUT_S = 30.0
 #: States of a manager that holds its name.
 UP = ("STARTING", "RUNNING", "QUIESCING")
-#: How often a waiting stop looks, seconds. The manager itself is told by its next renewal.
+#: How often a waiting stop looks, seconds. The manager itself is told by its next renewal at the latest.
 _LOOK_S = 0.1
 #: What a manager needs beyond its programs' time: to hear of it, end its agent, recover the rest.
 _GRACE_S = 30.0
@@ -46,7 +47,10 @@ def require_running(group: Group, name: str) -> Member:
     """
     member = group.member(name)
     if member is None:
-        raise CommandError(f"there is no queue manager {name} in group {group.name}")
+        known = ", ".join(each.name for each in group.members()) or "it has none yet"
+        if name in (group.name, f"*{group.name}"):
+            raise CommandError(f"{name} is the queue-sharing group: name one of its queue managers: {known}")
+        raise CommandError(f"there is no queue manager {name} in group {group.name}: {known}")
     if member.state not in UP or not has_lease(group, member):
         raise CommandError(f"queue manager {name} is not running")
     return member
@@ -71,6 +75,8 @@ def _ask(group: Group, member: Member, *, is_immediate: bool, timeout_s: float) 
     )
     if reply[0] == MQRC.CONNECTION_BROKEN:
         raise CommandError(f"queue manager {member.name} has ended or was restarted meanwhile")
+    # Its agent passes that on: it need not wait for its next renewal.
+    wake_movers(group, member.name)
 
 
 def _wait(group: Group, asked: Member, until_s: float) -> None:

@@ -11,7 +11,8 @@ from collections.abc import Callable
 import structlog
 from tenacity import Retrying, retry_if_exception, wait_exponential_jitter
 
-from igq.agent.wake import wake_agent
+from igq.agent.wake import wake_agent, wake_movers
+from igq.structure_watch import StructureWatch
 from recovery.resolve import Outcome, Phase, RecoveryReport, recover
 from recovery.target import Target
 from sharedq.connection import Connection
@@ -38,6 +39,7 @@ class Worker:
         self._connection: Connection | None = None
         self._tasks: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
         self._targets: set[str] = set()
+        self._structures = StructureWatch(group, process.qmgr, say)
         self._thread = threading.Thread(target=self._work, name="worker", daemon=True)
         self._thread.start()
 
@@ -130,7 +132,7 @@ class Worker:
                 for name in self._group.structure_names():
                     self._discard_expired_in(name)
         except MQIError as error:
-            self._say("CSQI041E", error=str(error))
+            self._say("IGQ0012E", error=str(error))
 
     def _discard_expired_in(self, structure: str) -> None:
         connection, keys = self.connection(), structure_keys(self._group.name, structure)
@@ -164,7 +166,16 @@ class Worker:
             # What is in a unit of work stays listed; look behind it.
             seen += len(found) - discarded
         if total:
-            self._say("CSQI040I", count=total, structure=structure)
+            self._say("IGQ0011I", count=total, structure=structure)
+
+    def look_at_structures(self) -> None:
+        """Say which structures have failed, and which can be used again: then what waits for that tries at once."""
+        try:
+            if self._structures.look():
+                wake_agent(self._group, self._process.qmgr)
+                wake_movers(self._group, self._process.qmgr)
+        except MQIError as error:
+            structlog.get_logger().warning("structures_not_looked_at", error=str(error))
 
     def disconnect(self) -> None:
         """End the connection in good order; the next task makes another one."""

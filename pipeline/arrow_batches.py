@@ -1,33 +1,36 @@
-"""Columns of values as Arrow batches of the size that Spark works well with."""
+"""Slices of a queue as Arrow batches of the size that Spark works well with."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-#: Rows handed to Spark at a time, and about how many bytes of data.
+from pipeline.queue_columns import Columns
+from sharedq.reading import Slice
+
+#: Rows handed to Spark at a time, and about how many bytes of records.
 BATCH_ROWS, BATCH_BYTES = 20_000, 8 << 20
 
 
-def batches(slices: Iterator[list[list[Any]]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def batches(slices: Iterator[Slice], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """The batches of all slices; at least one, also of nothing."""
-    columns: list[list[Any]] = [[] for _ in schema]
-    at_data = schema.get_field_index("data")
-    held_bytes = 0
-    for values in slices:
-        for column, more in zip(columns, values, strict=True):
-            column.extend(more)
-        held_bytes += sum(map(len, values[at_data])) if at_data >= 0 else 0
-        if len(columns[0]) >= BATCH_ROWS or held_bytes >= BATCH_BYTES:
-            yield batch(columns, schema)
-            columns, held_bytes = [[] for _ in schema], 0
+    held: list[Slice] = []
+    rows = size = 0
+    for each in slices:
+        held.append(each)
+        rows, size = rows + len(each.records), size + sum(map(len, each.records))
+        if rows >= BATCH_ROWS or size >= BATCH_BYTES:
+            yield batch(held, schema)
+            held, rows, size = [], 0, 0
     # One at least: Spark compares the first one with the schema.
-    yield batch(columns, schema)
+    yield batch(held, schema)
 
 
-def batch(columns: list[list[Any]], schema: pa.Schema) -> pa.RecordBatch:
-    """One batch, of a list of values for each column."""
-    arrays = [pa.array(values, type=field.type) for values, field in zip(columns, schema, strict=True)]
+def batch(slices: Sequence[Slice], schema: pa.Schema) -> pa.RecordBatch:
+    """One batch of the messages of these slices."""
+    if not slices:
+        return pa.RecordBatch.from_arrays([pa.array([], field.type) for field in schema], schema=schema)
+    columns = Columns(slices)
+    arrays = [columns.column(field.name).cast(field.type) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)

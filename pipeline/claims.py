@@ -3,26 +3,31 @@
 A batch of the query is claimed before Spark writes it down, stays in doubt while it is processed, however often that
 is tried, and is committed once Spark has noted that it was. Claims that Spark never wrote down go back to the queue.
 One driver at a time has the query's name: a connection tag, which the recovery of a dead one frees.
+
+A query that never comes back is released: all it has claimed goes back to the queue, and its *term* ends. A query
+claims in the term in which it began, so one that does come back can claim nothing more.
 """
 
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from config.settings import Settings
+from pipeline.claim_units import get_groups, get_messages
 from pipeline.errors import PipelineError
 from sharedq.api import Queue, QueueManagerConnection, connect, group_for
-from sharedq.in_doubt import TOGETHER_MAX, PreparedUnit
-from sharedq.mqi.constants import MQRC, ConnectOption, GetOption, IntSelector, OpenOption
-from sharedq.mqi.errors import ConnTagInUse, MQIError
+from sharedq.in_doubt import TOGETHER_MAX, Batch, PreparedUnit, latest_batch
+from sharedq.mqi.constants import ConnectOption, IntSelector, OpenOption
+from sharedq.mqi.errors import ConnTagInUse
 from sharedq.mqi.xa import XAError, XAReturn
 from sharedq.reading import Place
 
-#: Messages got in one call.
-_GET_MESSAGES = 100
+#: How external ids of claims begin: this, the name of the query and a slash.
+CLAIM_PREFIX = "igq.stream/"
 #: How long a driver waits for its predecessor's name: for the recovery of one that was killed, seconds.
 NAME_WAIT_S = 60.0
 _NAME_PAUSE_S = 0.5
@@ -35,6 +40,7 @@ class Claims:
     Attributes:
         name: of the query, unique in the group.
         per_unit: messages in a unit of work, at most.
+        whole_groups: a group is claimed whole, in one unit of work, once it is complete.
     """
 
     settings: Settings
@@ -42,6 +48,7 @@ class Claims:
     qmgr: str
     name: str
     per_unit: int
+    whole_groups: bool = False
     _held: QueueManagerConnection | None = field(default=None, repr=False)
 
     def hold(self) -> None:
@@ -61,7 +68,7 @@ class Claims:
         self._held = again(
             connect,
             self.qmgr,
-            conn_tag=self._prefix.encode(),
+            conn_tag=tag_of(self.name),
             options=ConnectOption.SERIALIZE_CONN_TAG_QSG,
             appl_name="igq pipeline",
             settings=self.settings,
@@ -78,22 +85,57 @@ class Claims:
         with self._connect() as connection, connection.open(self.queue, OpenOption.INQUIRE) as queue:
             return int(queue.inquire(IntSelector.CURRENT_Q_DEPTH)[IntSelector.CURRENT_Q_DEPTH])
 
-    def claim(self, count: int) -> str:
+    def term(self) -> int:
+        """In which a query that begins now claims: how often queries of its name were released."""
+        latest = latest_batch(group_for(self.settings), terms_of(self.name))
+        return 0 if latest is None else latest + 1
+
+    def check_term(self, term: int) -> None:
+        """Raises PipelineError: it has ended, the query was released."""
+        if term < self.term():
+            raise self._released()
+
+    def claim(self, count: int, term: int = 0) -> str:
         """Claim up to *count* messages, the first on the queue; how they are named, "" where there was none.
 
+        Where groups are kept whole, the last one may make it more.
+
+        Args:
+            term: in which the query began.
+
         Raises:
-            MQIError: the queue cannot be read; nothing is claimed. 2009 unknown: `give_back` undoes it.
+            PipelineError: the query was released meanwhile.
+            MQIError: the queue cannot be read; 2024 a group is longer than a unit of work may be. What is claimed so
+                far `give_back` undoes.
         """
         run, units = secrets.token_hex(8), 0
         with self._connect() as connection, connection.open(self.queue, OpenOption.INPUT_SHARED) as queue:
-            per_unit = min(self.per_unit, connection.connection.max_uncommitted)
             while count > 0 and units < TOGETHER_MAX:
-                got = _get(queue, min(count, per_unit))
+                got = self._get(connection, queue, count)
                 if not got:
                     break
-                connection.prepare(f"{self._prefix}{run}/{units}".encode())
+                try:
+                    connection.prepare(f"{self._prefix}{run}/{units}".encode(), Batch(terms_of(self.name), term))
+                except XAError as error:
+                    connection.backout()
+                    if error.code != XAReturn.XAER_PROTO:
+                        raise
+                    raise self._released() from error
                 units, count = units + 1, count - got
         return f"{run}:{units}" if units else ""
+
+    def _get(self, connection: QueueManagerConnection, queue: Queue, count: int) -> int:
+        most = connection.connection.max_uncommitted
+        if self.whole_groups:
+            # Room for the rest of the last group.
+            return get_groups(connection, queue, min(count, self.per_unit, max(1, most // 2)))
+        return get_messages(queue, min(count, self.per_unit, most))
+
+    def _released(self) -> PipelineError:
+        return PipelineError(
+            f"stream {self.name}: it was released, so what it had claimed of {self.queue} went back there;"
+            " begin anew, with another checkpoint"
+        )
 
     def finish(self, claims: str) -> None:
         """Spark has processed them: they are gone from the queue for good. Told again it does nothing.
@@ -117,14 +159,10 @@ class Claims:
 
     def give_back(self, *, but: str = "") -> int:
         """Put back on the queue whatever is claimed under the name, *but* these; how many messages that were."""
-        kept, messages = set(self._xids(but)), 0
+        kept = set(self._xids(but))
         with self._connect() as connection:
-            for unit in connection.recover():
-                is_ours = unit.xid.startswith(self._prefix.encode()) and unit.outcome is None
-                if is_ours and unit.xid not in kept:
-                    connection.backout_prepared(unit.xid)
-                    messages += unit.messages
-        return messages
+            units = [unit for unit in connection.recover() if unit.xid not in kept]
+            return back_out(connection, units, self._prefix)
 
     def places(self, claims: str) -> list[tuple[Place, str]]:
         """Where the claimed messages are: for each unit of work its place, and its id.
@@ -155,17 +193,31 @@ class Claims:
 
     @property
     def _prefix(self) -> str:
-        return f"igq.stream/{self.name}/"
+        return f"{CLAIM_PREFIX}{self.name}/"
 
 
-def _get(queue: Queue, count: int) -> int:
-    """Get up to *count* messages under syncpoint; how many there were."""
-    got = 0
-    while got < count:
+def tag_of(name: str) -> bytes:
+    """The connection tag that the driver of a query holds."""
+    return f"{CLAIM_PREFIX}{name}/".encode()
+
+
+def terms_of(name: str) -> str:
+    """The series of batches whose numbers are the terms of a query's name that have ended."""
+    return f"stream/{name}"
+
+
+def back_out(connection: QueueManagerConnection, units: Iterable[PreparedUnit], prefix: str) -> int:
+    """Back out those of *units* whose external ids begin with *prefix*; how many messages that were."""
+    messages = 0
+    for unit in units:
+        if not unit.xid.startswith(prefix.encode()) or unit.outcome is not None:
+            continue
         try:
-            got += len(queue.get_many(min(_GET_MESSAGES, count - got), GetOption.SYNCPOINT))
-        except MQIError as error:
-            if error.reason != MQRC.NO_MSG_AVAILABLE:
+            connection.backout_prepared(unit.xid, qmgr=unit.qmgr)
+        except XAError as error:
+            # Ended in this moment, by somebody else.
+            if error.code not in (XAReturn.XA_HEURCOM, XAReturn.XAER_NOTA):
                 raise
-            break
-    return got
+        else:
+            messages += unit.messages
+    return messages

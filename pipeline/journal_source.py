@@ -1,11 +1,11 @@
-"""`format("igq.journal")`: the message journal of a group as a table (batch).
+"""`format("igq.journal")`: the message journal of a group as a table, and as a stream (``pipeline.journal_stream``).
 
     spark.dataSource.register(JournalSource)
     spark.read.format("igq.journal").option("url", "redis://127.0.0.1:6379").option("group", "QSG1").load()
 
 Options: ``group`` and ``url`` (default: the settings), ``structures`` (comma-separated, default all),
-``start`` and ``end`` (both included; a stream id, milliseconds since 1970 or an ISO 8601 time) and
-``entriesPerPartition``.
+``start`` and, of a table, ``end`` (both included; a stream id, milliseconds since 1970 or an ISO 8601 time),
+``entriesPerPartition``, and ``failOnDataLoss`` (false: go on from the oldest event where *start* was trimmed away).
 """
 
 from __future__ import annotations
@@ -18,41 +18,19 @@ import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
-from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
+from pipeline import journal_stream
 from pipeline.errors import PipelineError
+from pipeline.journal_ranges import COMMON_OPTIONS, JournalAccess, place_of
+from pipeline.journal_stream import JournalStreamReader
 from pipeline.schemas import JOURNAL
-from sharedq.deployment import Deployment
-from sharedq.journal import (
-    JournalError,
-    JournalRow,
-    clip,
-    expand,
-    parse_position,
-    position_order,
-    read_entries,
-    read_extent,
-    split,
-    structure_numbers,
-)
-from sharedq.keys import structure_keys
+from pipeline.source_options import SourceOptions
+from sharedq.journal import clip, position_order, read_extent
+from sharedq.journal_reach import check_start, read_reach
 
-#: Rows handed to Spark at a time.
-BATCH_ROWS = 20_000
-#: Entries in a partition, about, where events come evenly in time.
-ENTRIES_PER_PARTITION = 50_000
-
-
-@dataclass
-class JournalPartition(InputPartition):
-    """A range of stream ids of one structure. It holds the same entries however often it is read."""
-
-    structure: str
-    number: int
-    start: str
-    end: str
+OPTIONS = (*COMMON_OPTIONS, "end")
 
 
 class JournalSource(DataSource):
@@ -66,84 +44,36 @@ class JournalSource(DataSource):
         return JOURNAL
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        return JournalReader(schema, dict(self.options))
+        return JournalReader(schema, SourceOptions(self.options, OPTIONS))
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
+        return JournalStreamReader(schema, SourceOptions(self.options, journal_stream.OPTIONS))
 
 
 class JournalReader(DataSourceReader):
     """Plans ranges on the driver and reads them in the workers."""
 
-    def __init__(self, schema: StructType, options: dict[str, str]) -> None:
-        # Spark may hand option names over in lower case.
-        options = {name.lower(): value for name, value in options.items()}
-        self._schema = schema
-        self._group, self._url = options.get("group", ""), options.get("url", "")
-        if not (self._group and self._url):
-            self._complete_from_settings()
-        names = options.get("structures", "")
-        self._structures = {name.strip() for name in names.split(",") if name.strip()}
-        try:
-            self._start = parse_position(options.get("start", "-"))
-            self._end = parse_position(options.get("end", "+"))
-            self._entries = int(options.get("entriesperpartition", ENTRIES_PER_PARTITION))
-        except ValueError as error:
-            raise JournalError(str(error)) from None
-        if self._entries < 1:
-            raise JournalError(f"entriesPerPartition={self._entries}: allowed: 1 or more")
+    def __init__(self, schema: StructType, options: SourceOptions) -> None:
+        self._journals = JournalAccess(schema, options)
+        self._end = place_of(options, "end", "+")
 
     def partitions(self) -> Sequence[InputPartition]:
-        deployment = Deployment(self._url)
-        numbers = structure_numbers(deployment, self._group)
-        unknown = self._structures - set(numbers)
-        if unknown:
-            raise JournalError(f"group {self._group} has no structure {', '.join(sorted(unknown))}")
-        return [
-            JournalPartition(name, number, start, end)
-            for name, number in numbers.items()
-            if not self._structures or name in self._structures
-            for start, end in self._ranges(deployment, name)
-        ]
+        journals = self._journals
+        deployment = journals.deployment()
+        found: list[InputPartition] = []
+        for name, number in journals.structures(deployment).items():
+            keys = journals.keys(name)
+            with deployment.client(keys.journal) as client:
+                if journals.start != "-" and not journals.may_miss:
+                    check_start(keys, read_reach(client, keys), journals.start)
+                extent = read_extent(client, keys)
+            clipped = extent and clip(extent, journals.start, self._end)
+            if extent and clipped:
+                found += journals.partitions(deployment, name, number, *clipped, extent.entries)
+        return found
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        arrow = to_arrow_schema(self._schema, timezone="UTC")
-        if not isinstance(partition, JournalPartition):
-            # What Spark makes of no partitions at all.
-            yield _batch([], arrow)
-            return
-        keys = structure_keys(self._group, partition.structure)
-        rows: list[JournalRow] = []
-        with Deployment(self._url).client(keys.journal) as client:
-            for entry in read_entries(client, keys, partition.start, partition.end):
-                rows.extend(expand(entry, partition.structure, partition.number))
-                if len(rows) >= BATCH_ROWS:
-                    yield _batch(rows, arrow)
-                    rows = []
-        yield _batch(rows, arrow)
-
-    def _complete_from_settings(self) -> None:
-        # Imported in every worker otherwise, and most are told what they need.
-        from config import load_settings
-
-        settings = load_settings()
-        self._group = self._group or settings.group
-        self._url = self._url or settings.redis_url or ""
-        if not self._url:
-            raise JournalError("where is Redis? Give the option url, or set IGQ_REDIS_URL")
-
-    def _ranges(self, deployment: Deployment, name: str) -> list[tuple[str, str]]:
-        keys = structure_keys(self._group, name)
-        with deployment.client(keys.journal) as client:
-            extent = read_extent(client, keys)
-        clipped = extent and clip(extent, self._start, self._end)
-        if not extent or not clipped:
-            return []
-        return split(*clipped, parts=-(-extent.entries // self._entries))
-
-
-def _batch(rows: list[JournalRow], schema: pa.Schema) -> pa.RecordBatch:
-    columns = list(zip(*rows, strict=True)) or [()] * len(schema)
-    order = [JournalRow._fields.index("time_us" if name == "time" else name) for name in schema.names]
-    arrays = [pa.array(columns[at], type=field.type) for at, field in zip(order, schema, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+        return self._journals.read(partition)
 
 
 @dataclass(frozen=True, slots=True)

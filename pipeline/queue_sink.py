@@ -8,6 +8,7 @@ under the query's id and its own number, so a batch that is repeated after a cra
 
 from __future__ import annotations
 
+import secrets
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from pyspark.sql.types import StructType
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
 
 from config.settings import Settings
+from pipeline.claims import back_out
 from pipeline.errors import PipelineError
 from pipeline.messages import check_columns, has_context, messages
 from pipeline.source_options import SourceOptions
@@ -28,8 +30,7 @@ from sharedq.api import QueueManagerConnection, connect, group_for
 from sharedq.group import Group
 from sharedq.in_doubt import TOGETHER_MAX, Batch, latest_batch
 from sharedq.mqi.constants import MQRC, OpenOption, PutOption
-from sharedq.mqi.errors import ConnectionBroken, error_for
-from sharedq.mqi.xa import XAError, XAReturn
+from sharedq.mqi.errors import ConnectionBroken, MQIError, error_for
 
 #: Options besides group and url.
 OPTIONS = ("queue", "qmgr", "jobId")
@@ -43,8 +44,9 @@ _RUN_KEPT_S = 7 * 24 * 3600
 _ATTEMPTS = 3
 _JOB_ID_MAX = 40
 
-_OPTIONS = int(PutOption.SYNCPOINT)
-_CONTEXT_OPTIONS = int(PutOption.SYNCPOINT | PutOption.SET_ALL_CONTEXT)
+#: Nobody asks for the identifiers of what was put, and a put that fails is told when its unit of work is prepared.
+_OPTIONS = int(PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE)
+_CONTEXT_OPTIONS = _OPTIONS | int(PutOption.SET_ALL_CONTEXT)
 
 _T = TypeVar("_T")
 
@@ -111,11 +113,15 @@ class Sink:
                     xid = f"{name}/{len(xids)}".encode()
                     connection.prepare(xid, batch)
                     xids.append(xid)
-            except Exception:
+            except Exception as error:
                 if not connection.connection.is_ended:
                     connection.backout()
                     for xid in xids:
                         connection.backout_prepared(xid)
+                failed = connection.connection.take_put_status().first_failure
+                if failed is not None and isinstance(error, MQIError) and error.reason == MQRC.BACKED_OUT:
+                    # That it was backed out says nothing; what a put was refused for does.
+                    raise failed from error
                 raise
         return Prepared(tuple(xids), batch)
 
@@ -135,7 +141,7 @@ class Sink:
 
     def back_out(self, name: str) -> None:
         """Back out whatever is in doubt under external ids that begin with *name*."""
-        self._ask(lambda connection: _back_out(connection, name.encode()))
+        self._ask(lambda connection: back_out(connection, connection.recover(), name))
 
     def _ask(self, ask: Callable[[QueueManagerConnection], object]) -> None:
         """Ask, and where the answer was lost ask anew: neither a decision nor its repetition does harm."""
@@ -224,10 +230,10 @@ class QueueStreamWriter(DataSourceStreamArrowWriter):
 
 
 def _attempt() -> str:
-    """Names this attempt of this task."""
+    """Names this attempt of this task, unlike any other: a driver that goes on after a crash counts anew."""
     context = TaskContext.get()
     assert context is not None
-    return f"{context.partitionId()}.{context.taskAttemptId()}"
+    return f"{context.partitionId()}.{context.taskAttemptId()}.{secrets.token_hex(4)}"
 
 
 def _name_of(batch: Batch) -> str:
@@ -241,17 +247,6 @@ def _xids(found: Sequence[WriterCommitMessage | None]) -> list[bytes]:
 def _batches(found: Sequence[WriterCommitMessage | None], number: int) -> set[Batch]:
     """The batch that the tasks were about: none where no task has answered."""
     return {each.batch for each in found if isinstance(each, Prepared) and each.batch.number == number}
-
-
-def _back_out(connection: QueueManagerConnection, name: bytes) -> None:
-    for unit in connection.recover():
-        if unit.xid.startswith(name) and unit.outcome is None:
-            try:
-                connection.backout_prepared(unit.xid)
-            except XAError as error:
-                # Ended in this moment, by somebody else.
-                if error.code not in (XAReturn.XA_HEURCOM, XAReturn.XAER_NOTA):
-                    raise
 
 
 def _running_member(group: Group) -> str:

@@ -25,12 +25,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from config.settings import Settings
-from pipeline import queue_sink, queue_stream
-from pipeline.arrow_batches import batch, batches
 from pipeline.errors import PipelineError
 from pipeline.pushing import Filter, push
-from pipeline.queue_sink import QueueStreamWriter, QueueWriter
-from pipeline.queue_stream import QueueStreamReader
 from pipeline.schemas import QUEUE
 from pipeline.source_options import SourceOptions
 from sharedq.deployment import Deployment
@@ -39,7 +35,7 @@ from sharedq.reading import ALL, Reader, ReadRange, Wanted, find_places, plan_ra
 
 #: Messages in a partition, about.
 ROWS_PER_PARTITION = 50_000
-OPTIONS = ("queue", "qmgr", "columns", "rowsPerPartition", "pushFilters")
+READ_OPTIONS = ("queue", "qmgr", "columns", "rowsPerPartition", "pushFilters")
 
 
 @dataclass
@@ -59,19 +55,27 @@ class QueueSource(DataSource):
     def schema(self) -> StructType:
         return _chosen(dict(self.options).get("columns", ""))
 
+    # Spark starts a process for each thing that it asks a source: only what that needs is imported there.
+
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        return QueueWriter(schema, SourceOptions(dict(self.options), queue_sink.OPTIONS), overwrite=overwrite)
+        from pipeline.queue_sink import OPTIONS, QueueWriter
+
+        return QueueWriter(schema, SourceOptions(dict(self.options), OPTIONS), overwrite=overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802 - Spark's name
-        options = SourceOptions(dict(self.options), (*queue_sink.OPTIONS, "checkpointLocation"))
+        from pipeline.queue_sink import OPTIONS, QueueStreamWriter
+
+        options = SourceOptions(dict(self.options), (*OPTIONS, "checkpointLocation"))
         return QueueStreamWriter(schema, options, overwrite=overwrite)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
+        from pipeline.queue_stream import OPTIONS, QueueStreamReader
+
         _check_schema(schema)
-        return QueueStreamReader(schema, SourceOptions(dict(self.options), queue_stream.OPTIONS))
+        return QueueStreamReader(schema, SourceOptions(dict(self.options), OPTIONS))
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        options = SourceOptions(dict(self.options), OPTIONS)
+        options = SourceOptions(dict(self.options), READ_OPTIONS)
         # Spark refuses a reader that takes filters while its own setting for that is off.
         kind = PushingQueueReader if options.flag("pushFilters", default=False) else QueueReader
         return kind(schema, options)
@@ -98,14 +102,17 @@ class QueueReader(DataSourceReader):
             group.leave()
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        from pipeline.arrow_batches import batch, batches
+
         arrow = to_arrow_schema(self._schema, timezone="UTC")
         if not isinstance(partition, QueuePartition):
             # What Spark makes of no partitions at all.
-            yield batch([[] for _ in arrow], arrow)
+            yield batch([], arrow)
             return
         assert self._settings.redis_url is not None
-        names = self._schema.fieldNames()
-        reader = Reader(Deployment(self._settings.redis_url), self._settings.group, names, self._wanted)
+        has_data = "data" in self._schema.fieldNames()
+        deployment = Deployment(self._settings.redis_url)
+        reader = Reader(deployment, self._settings.group, has_data=has_data, wanted=self._wanted)
         try:
             yield from batches(reader.read(partition.what), arrow)
         finally:

@@ -25,12 +25,12 @@ from pipeline.source_options import SourceOptions
 from sharedq.deployment import Deployment
 from sharedq.reading import Place, Reader
 
-OPTIONS = ("queue", "qmgr", "columns", "stream", "maxMessagesPerTrigger", "rowsPerPartition")
+OPTIONS = ("queue", "qmgr", "columns", "stream", "maxMessagesPerTrigger", "rowsPerPartition", "wholeGroups")
 #: Messages in a batch, at most, and in each of its partitions.
 MESSAGES_PER_TRIGGER, ROWS_PER_PARTITION = 100_000, 10_000
 _NAME_MAX = 40
 
-#: ``batch``: how many batches there were. ``claims``: of the last one.
+#: ``batch``: how many batches there were. ``claims``: of the last one. ``term``: in which the query began.
 Offset = dict[str, Any]
 
 
@@ -58,12 +58,13 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             options.required("qmgr", "the manager that messages are claimed at, always the same one"),
             name,
             options.number("rowsPerPartition", ROWS_PER_PARTITION),
+            options.flag("wholeGroups", default=False),
         )
         #: With the trigger AvailableNow: what was there when it began, and is not claimed yet.
         self._left: int | None = None
 
     def initialOffset(self) -> Offset:  # noqa: N802 - Spark's name
-        return {"batch": 0, "claims": ""}
+        return {"batch": 0, "claims": "", "term": self._claims.term()}
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
         return ReadMaxRows(self._limit)
@@ -72,7 +73,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._left = self._claims.depth()
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802 - Spark's name
-        self._claims.hold()
+        self._hold(start)
         self._claims.finish(start["claims"])
         # Claimed by a driver that died before Spark had written it down.
         self._claims.give_back(but=start["claims"])
@@ -80,20 +81,24 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._left is not None:
             count = min(count, self._left)
             self._left -= count
-        claims = self._claims.claim(count)
-        return {"batch": start["batch"] + 1, "claims": claims} if claims else start
+        claims = self._claims.claim(count, start["term"])
+        return start | {"batch": start["batch"] + 1, "claims": claims} if claims else start
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         if start == end:
             return []
-        self._claims.hold()
+        self._hold(end)
         return [UnitPartition(place, unit_id) for place, unit_id in self._claims.places(end["claims"])]
+
+    def _hold(self, offset: Offset) -> None:
+        self._claims.hold()
+        self._claims.check_term(offset["term"])
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, UnitPartition)
         assert self._settings.redis_url is not None
-        names = self._schema.fieldNames()
-        reader = Reader(Deployment(self._settings.redis_url), self._settings.group, names)
+        has_data = "data" in self._schema.fieldNames()
+        reader = Reader(Deployment(self._settings.redis_url), self._settings.group, has_data=has_data)
         try:
             found = reader.read_unit(partition.place, partition.unit_id)
             yield from batches(found, to_arrow_schema(self._schema, timezone="UTC"))

@@ -29,7 +29,7 @@ CHUNK_OWNERS = 100
 #: Handles that one script call gives back.
 CHUNK_HANDLES = 100
 _MORE_HANDLES = 2
-_WOKEN = b"K"
+_WOKEN = (b"K", b"H")
 _COMMITTING = b"C"
 #: How a decision begins that a unit of work is in doubt.
 _PREPARED = b"="
@@ -134,7 +134,7 @@ def _release(connection: Connection, access: StructureAccess, owner: str, state:
             for holding in (holdings if keys.name.startswith(private_structure("")) else ())
             if _is_creator(connection, keys, owner, *holding.decode().rsplit("\n", 1))
         ]
-        if state[:1] == _WOKEN:
+        if state[:1] in _WOKEN:
             names[state[1:].removesuffix(b"\n").decode()] = None
         script_keys = [
             keys.owners,
@@ -145,11 +145,12 @@ def _release(connection: Connection, access: StructureAccess, owner: str, state:
             keys.wake,
             keys.messages,
             keys.expiry,
+            keys.journal,
         ]
         for queue in map(keys.queue, names):
             script_keys += [queue.queue, queue.available, queue.index, queue.waiters, queue.handles]
             script_keys += [queue.groups, queue.members, queue.locks, queue.marks, queue.marks_of]
-        arguments = [connection.token, owner, len(names), *names, *holdings]
+        arguments = [connection.token, owner, len(names), connection.journal_max, *names, *holdings]
         reply = connection.call("structure/release", script_keys, arguments)
     if reply[0]:
         raise connection.error(reply[0])

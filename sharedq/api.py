@@ -63,8 +63,8 @@ def connect(
             ``RESTRICT_CONN_TAG_*``.
 
     Raises:
-        MQIError: 2058 unknown, 2059 not running, 2161 quiescing, 2271 tag in use, 2350 tag not usable, 2009 Redis is
-            not reachable.
+        MQIError: 2058 unknown, 2059 not running, or Redis is not reachable; 2035 Redis refuses us; 2161 quiescing, 2271
+            tag in use, 2350 tag not usable.
         DeploymentError: Redis cannot be used as configured.
     """
     group = group_for(settings)
@@ -138,14 +138,18 @@ class QueueManagerConnection:
         """
         return self._end_prepared(xid, "C")
 
-    def backout_prepared(self, xid: bytes) -> bool:
-        """Back out what was prepared as *xid*; see `commit_prepared`. XA_HEURCOM: it was committed."""
-        return self._end_prepared(xid, "B")
+    def backout_prepared(self, xid: bytes, *, qmgr: str = "") -> bool:
+        """Back out what was prepared as *xid*; see `commit_prepared`. XA_HEURCOM: it was committed.
 
-    def _end_prepared(self, xid: bytes, outcome: in_doubt.Outcome) -> bool:
+        Args:
+            qmgr: the manager at which it was prepared; default this one. Another one must not be running (2222).
+        """
+        return self._end_prepared(xid, "B", qmgr)
+
+    def _end_prepared(self, xid: bytes, outcome: in_doubt.Outcome, qmgr: str = "") -> bool:
         with self.connection.lock:
             self.connection.check()
-            return in_doubt.end_prepared(self.connection, xid, outcome)
+            return in_doubt.end_prepared(self.connection, xid, outcome, qmgr=qmgr)
 
     def commit_prepared_together(self, xids: Sequence[bytes], batch: in_doubt.Batch | None = None) -> bool:
         """Commit all that was prepared as *xids*, or nothing of it; see ``sharedq.in_doubt.commit_together``.
@@ -252,6 +256,11 @@ class Queue:
         gmo = MQGMO(version=2, options=int(options), wait_interval=wait_ms)
         with self.connection.lock:
             return getting.get_many(self.connection, self._open_handle(), gmo, count)
+
+    def take_unseen(self, count: int) -> int:
+        """Take up to *count* messages under syncpoint without fetching them; see ``sharedq.getting.take_unseen``."""
+        with self.connection.lock:
+            return getting.take_unseen(self.connection, self._open_handle(), count)
 
     def commit_and_get(self, options: GetOption | int = 0, *, wait_ms: int = 0) -> Message:
         """MQCMIT and the next MQGET in one round trip."""

@@ -25,9 +25,19 @@ def connect_to(
     """MQCONNX: connect to a manager, or by the group's name (or ``*`` and it) to any running member.
 
     Raises:
-        MQIError: 2058 no such manager, 2059 not running, 2161 quiescing, 2271 tag in use, 2350 tag not usable, 2046
-            bad options.
+        MQIError: 2058 no such manager, 2059 not running, or Redis cannot be reached; 2035 Redis refuses us; 2161
+            quiescing, 2271 tag in use, 2350 tag not usable, 2046 bad options.
     """
+    try:
+        return _connect_to(group, name, tag, options, appl_name)
+    except MQIError as error:
+        if error.reason != MQRC.CONNECTION_BROKEN:
+            raise
+        # What was begun is recovered if need be; the program has never had a connection that could break.
+        raise error_for(MQRC.Q_MGR_NOT_AVAILABLE, "MQCONN", name, error.detail) from error
+
+
+def _connect_to(group: Group, name: str, tag: bytes, options: ConnectOption | int, appl_name: str) -> Connection:
     tag_text = tag_argument(name, tag, ConnectOption(options))
     if tag_text and tag[: len(RESERVED_TAG)].upper() == RESERVED_TAG:
         raise error_for(MQRC.CONN_TAG_NOT_USABLE, "MQCONNX", name, "tags that begin with MQ are the queue manager's")
@@ -59,6 +69,16 @@ def tag_argument(qmgr: str, tag: bytes, options: ConnectOption) -> str:
     if not asked or not stripped:
         return ""
     return f"{asked[0]}{stripped.hex()}"
+
+
+def is_tag_used(group: Group, tag: bytes) -> bool:
+    """Whether a connection tag is taken now, be it by a connection that died and is still to be recovered.
+
+    Raises:
+        MQIError: 2009, Redis cannot be reached.
+    """
+    key = group.keys.tags
+    return bool(group.command(key, "HEXISTS", key, tag.rstrip(b"\0").hex()))
 
 
 def _connect_to_any(group: Group, tag: str, appl_name: str) -> Connection:

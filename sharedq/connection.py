@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn
 
 from sharedq.context import default_appl_name
@@ -16,6 +17,7 @@ from sharedq.link import Argument, Link, Reply
 from sharedq.mqi.constants import MQCC, MQRC
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import DEFAULT_CCSID
+from sharedq.objects.failures import State, failure_count, structure_state
 from sharedq.owner import Process, release_process
 from sharedq.put_status import PutStatus
 from sharedq.turns import Turns
@@ -31,6 +33,11 @@ DEFAULT_MAX_UNCOMMITTED, DEFAULT_MAX_HANDLES = 10_000, 256
 
 # Looked up as a member, it costs each call a tenth of a microsecond a reply.
 _CONNECTION_BROKEN = int(MQRC.CONNECTION_BROKEN)
+
+
+def _is_unregistered(reply: Reply) -> bool:
+    """Whether a script did not find its caller."""
+    return isinstance(reply, list) and bool(reply) and reply[0] == _CONNECTION_BROKEN
 
 
 class Connection:
@@ -66,6 +73,8 @@ class Connection:
         self._is_internal = is_internal
         self._link: Link = group.new_link()
         self._accesses: dict[str, StructureAccess] = {}
+        #: Structures that failed, and were not entered since.
+        self._failed: dict[str, StructureAccess] = {}
         #: Units of work whose decision every structure has applied: the record of it can go.
         self.to_forget: list[str] = []
         self._next_handle = 0
@@ -101,15 +110,21 @@ class Connection:
         """Enter a structure: from then on this connection may change state there until it is fenced."""
         access = self._accesses.get(structure)
         if access is None:
+            self._failed.pop(structure, None)
             keys = structure_keys(self.group.name, structure)
             number = self.group.structure_number(structure)
             owner = self.owner_arguments()
             self.checked_call("structure/attach", [keys.owners, keys.fence], owner)
             # A recoverer fences the administration structure first and lists the structures afterwards: whoever
             # passes this check after entering a structure will be found there.
-            self.checked_call("admin/check_owner", [self.group.keys.fence], owner)
-            access = self._accesses[structure] = StructureAccess(keys, number)
+            admin = self.group.keys
+            reply = self.checked_call("admin/check_owner", [admin.fence, admin.failures], [*owner, structure])
+            access = self._accesses[structure] = StructureAccess(keys, number, failure_count(reply[1]))
         return access
+
+    def has_entered(self, access: StructureAccess) -> bool:
+        """Whether this is how the connection uses that structure now, which has not failed as far as it knows."""
+        return self._accesses.get(access.keys.name) is access
 
     def owner_arguments(self) -> tuple[str, str, int, str]:
         """How scripts of the administration structure learn who calls: token, manager, incarnation, process."""
@@ -135,21 +150,42 @@ class Connection:
         return self._called(self._link.call_many, calls)
 
     def call_apart(self, calls: Sequence[ScriptCall]) -> list[Reply]:
-        """Call scripts of several structures at once; what Redis refuses is answered by its reason, in its place."""
-        return self._called(self._link.call_apart, calls)
+        """Call scripts of several structures at once.
+
+        What Redis refuses is answered by its reason, in its place; so is the failure of a structure (2373, 2346).
+        """
+        replies = self._sent(self._link.call_apart, calls)
+        for position, reply in enumerate(replies):
+            if _is_unregistered(reply):
+                failure = self._not_registered(calls[position][1][0])
+                if failure.reason == MQRC.CONNECTION_BROKEN:
+                    raise failure
+                replies[position] = [int(failure.reason)]
+        return replies
 
     def _called(self, call: Callable[[Sequence[ScriptCall]], list[Reply]], calls: Sequence[ScriptCall]) -> list[Reply]:
+        replies = self._sent(call, calls)
+        for position, reply in enumerate(replies):
+            if _is_unregistered(reply):
+                raise self._not_registered(calls[position][1][0])
+        return replies
+
+    def _sent(self, call: Callable[[Sequence[ScriptCall]], list[Reply]], calls: Sequence[ScriptCall]) -> list[Reply]:
         self.check()
         try:
-            replies = call(calls)
+            return call(calls)
         except BaseException:
             self._break_off_with_link()
             raise
-        for reply in replies:
-            if isinstance(reply, list) and reply and reply[0] == _CONNECTION_BROKEN:
-                self.break_off()
-                raise error_for(MQRC.CONNECTION_BROKEN, "", self.qmgr_name, "this connection was fenced by a recoverer")
-        return replies
+
+    def block(self, wake_key: str, timeout_s: float) -> bytes | None:
+        """Wait for a wake-up; what came with it, or None where *timeout_s* passed (see ``Link.block``)."""
+        self.check()
+        try:
+            return self._link.block(wake_key, timeout_s)
+        except BaseException:
+            self._break_off_with_link()
+            raise
 
     def block_then_call(self, wake_key: str, timeout_s: float, *calls: ScriptCall) -> tuple[bool, list[Reply]]:
         """Wait for a wake-up, then call scripts of its structure, in one write (see ``Link.block_then_call``)."""
@@ -176,6 +212,86 @@ class Connection:
         """Whatever broke the link (a lost reply, an interrupt) breaks the connection: its work is then recovered."""
         if self._link.is_broken:
             self.break_off()
+
+    def check_there(self, handle: Handle) -> None:
+        """For a queue that was not found: raise 2373 or 2346 when that is so because its structure has failed."""
+        if not handle.structure.has_failed and self._is_forgotten(handle.structure):
+            self._structure_failed(handle.structure)
+        self.check_usable(handle)
+
+    def check_usable(self, handle: Handle) -> None:
+        """Raise when the structure of an open handle has failed since it was opened.
+
+        Raises:
+            MQIError: 2373; 2346 while it is being recovered. The handle is of no use any more, also afterwards.
+        """
+        if handle.structure.has_failed:
+            raise self._failure(handle.structure, handle.object_name)
+
+    def _not_registered(self, key: str) -> MQIError:
+        """A script did not find this connection in the structure of *key*: it was shut out, or that has failed."""
+        structure = key[1 : key.index("}")].partition(":")[2]
+        if structure in self._failed:
+            # Found out in the middle of this call.
+            return self._failure(self._failed[structure], self.qmgr_name)
+        access = self._accesses.get(structure)
+        if access is None or not self._is_forgotten(access):
+            self.break_off()
+            return error_for(MQRC.CONNECTION_BROKEN, "", self.qmgr_name, "this connection was fenced by a recoverer")
+        self._structure_failed(access)
+        return self._failure(access, self.qmgr_name)
+
+    def _is_forgotten(self, access: StructureAccess) -> bool:
+        """Whether a structure does not know this connection because it has failed, not because of a recoverer.
+
+        A recoverer marks whom it shuts out in the administration structure before it does so anywhere else, and
+        takes the mark away only with the entry of the connection. So in this order nothing escapes.
+        """
+        keys, admin, name = access.keys, self.group.keys, access.keys.name
+        if self.command(keys.owners, "HEXISTS", keys.owners, self.token):
+            return False
+        try:
+            state = structure_state(self.group, name)
+        except MQIError:
+            return False
+        try:
+            script_keys = [admin.fence, admin.failures]
+            is_dead, *told = self._link.call("admin/check_owner", script_keys, [*self.owner_arguments(), name])
+        except BaseException:
+            self._break_off_with_link()
+            raise
+        if is_dead or (state == "ACTIVE" and failure_count(told[0]) == access.failures):
+            return False
+        return bool(self.command(admin.owners, "HEXISTS", admin.owners, self.token))
+
+    def _structure_failed(self, access: StructureAccess) -> None:
+        """Nothing of what this connection had there is left; what its unit of work did elsewhere is backed out."""
+        name = access.keys.name
+        access.has_failed = True
+        self._failed[name] = access
+        self._accesses.pop(name, None)
+        is_part = self.unit.parts.pop(name, None) is not None
+        pending = [puts for puts in self.pending if puts.handle.structure is not access]
+        if is_part or len(pending) < len(self.pending):
+            failure = error_for(MQRC.CF_STRUC_FAILED, "", self.qmgr_name, f"{name} has failed")
+            self.put_failure = self.put_failure or failure
+        self.pending = pending
+        if self.unit.marked is not None and self.unit.marked.structure == name:
+            self.unit.marked = None
+
+    def _failure(self, access: StructureAccess, name: str) -> MQIError:
+        """What to answer a call on a handle of a structure that has failed."""
+        structure = access.keys.name
+        state: State = "FAILED"
+        with suppress(MQIError):
+            state = structure_state(self.group, structure)
+        reason = MQRC.CF_STRUC_IN_USE if state == "INRECOVER" else MQRC.CF_STRUC_FAILED
+        details = {
+            "ACTIVE": f"{structure} has failed since this was opened, and can be used again: open it anew",
+            "FAILED": f"{structure} has failed",
+            "INRECOVER": f"{structure} has failed, and is being recovered",
+        }
+        return error_for(reason, "", name, details[state])
 
     def check(self) -> None:
         """Raise 2009 when this connection has ended, or its process no longer surely holds its lease."""
@@ -247,6 +363,16 @@ class Connection:
         if wake_key is not None:
             self.group.call("structure/wake", [wake_key], ["quiesce", 0])
 
+    def look_again(self) -> None:
+        """Some structure has failed, or can be used again: wake a waiting get, which would not be woken any more.
+
+        Raises:
+            MQIError: Redis cannot be reached.
+        """
+        wake_key = self._waiting_on
+        if wake_key is not None:
+            self.group.call("structure/wake", [wake_key], ["look", 0])
+
     def interrupt(self) -> None:
         """End a running call with 2009: the process lost its lease."""
         self._link.interrupt()
@@ -266,8 +392,8 @@ class Connection:
             structure could not be told, and the group has to complete that; or what was prepared here is in doubt.
 
         Raises:
-            MQIError: 2003 the unit of work was backed out instead, and the connection has ended nevertheless; 2009
-                when the outcome of the implied commit is unknown.
+            MQIError: 2003 the unit of work was backed out instead, or 2123 a part of it is lost with its structure,
+                and the connection has ended nevertheless; 2009 when the outcome of the implied commit is unknown.
         """
         from sharedq.opening import close_handle, delete_temporary_queues
 
@@ -280,7 +406,7 @@ class Connection:
         except MQIError as error:
             if self.tag and self._is_left_to_group:
                 return MQRC.CONN_TAG_NOT_RELEASED
-            if error.reason != MQRC.BACKED_OUT:
+            if error.reason not in (MQRC.BACKED_OUT, MQRC.OUTCOME_MIXED):
                 raise
             failure = error
         for handle in list(self.handles.values()):
@@ -290,13 +416,15 @@ class Connection:
                 if error.comp_code == MQCC.FAILED and error.reason == MQRC.CONNECTION_BROKEN:
                     raise
         delete_temporary_queues(self)
-        for access in self._accesses.values():
+        for access in list(self._accesses.values()):
             keys = access.keys
-            self.call(
-                "structure/detach",
-                [keys.owners, keys.unit_of_work + self.token, keys.wake + self.token],
-                [self.token],
-            )
+            detach = [keys.owners, keys.unit_of_work + self.token, keys.wake + self.token]
+            try:
+                self.call("structure/detach", detach, [self.token])
+            except MQIError:
+                # Where that has failed there is nothing to leave.
+                if self.has_entered(access):
+                    raise
         admin = self.group.keys
         if self.to_forget:
             self.call("admin/forget", [admin.decisions], self.to_forget)

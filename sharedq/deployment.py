@@ -18,8 +18,12 @@ from redis.crc import key_slot
 from redis.retry import Retry
 from redis.sentinel import MasterNotFoundError, Sentinel
 
+from sharedq.keepalive import keepalive_options
+
 #: Seconds to wait for a connection. Calls have no time limit of their own: a lease bounds them.
 CONNECT_TIMEOUT_S = 5.0
+#: Of those who know of no leases, seconds.
+SILENCE_S = 10.0
 
 
 class DeploymentError(Exception):
@@ -47,10 +51,15 @@ class _Url:
 
 
 class Deployment:
-    """Finds the server that holds a key and opens connections to it. Safe to use from several threads."""
+    """Finds the server that holds a key and opens connections to it. Safe to use from several threads.
 
-    def __init__(self, url: str) -> None:
+    Args:
+        silence_s: a server that gives no sign of its machine for so long is gone, and connections to it end.
+    """
+
+    def __init__(self, url: str, *, silence_s: float = SILENCE_S) -> None:
         self._url = _parse(url)
+        self._silence_s = silence_s
         self._lock = threading.Lock()
         self._cluster: redis.RedisCluster | None = None
         self._sentinel_master: Endpoint | None = None
@@ -89,7 +98,7 @@ class Deployment:
             connection = UnixDomainSocketConnection(path=endpoint.path, **options)  # type: ignore[abstract]
         else:
             maker = SSLConnection if self._url.is_tls else Connection
-            connection = maker(host=endpoint.host, port=endpoint.port, **options)
+            connection = maker(host=endpoint.host, port=endpoint.port, **options, **self._tcp_options())
         connection.connect()  # type: ignore[no-untyped-call]
         return connection
 
@@ -110,7 +119,7 @@ class Deployment:
         where: dict[str, Any] = (
             {"unix_socket_path": endpoint.path}
             if endpoint.path
-            else {"host": endpoint.host, "port": endpoint.port, "ssl": self._url.is_tls}
+            else {"host": endpoint.host, "port": endpoint.port, "ssl": self._url.is_tls, **self._tcp_options()}
         )
         return redis.Redis(**where, **self._connection_options(None))
 
@@ -123,6 +132,9 @@ class Deployment:
             "retry": Retry(NoBackoff(), 0),
             **self._url.options,
         }
+
+    def _tcp_options(self) -> dict[str, Any]:
+        return {"socket_keepalive": True, "socket_keepalive_options": keepalive_options(self._silence_s)}
 
     def _find_master(self) -> Endpoint:
         with self._lock:
@@ -149,9 +161,14 @@ class Deployment:
             if self._cluster is None:
                 nodes = [redis.cluster.ClusterNode(e.host, e.port) for e in self._url.endpoints]
                 credentials = {k: v for k, v in self._url.options.items() if k in ("username", "password")}
-                self._cluster = redis.RedisCluster(
-                    startup_nodes=nodes, socket_timeout=CONNECT_TIMEOUT_S, **self._tls_options(), **credentials
-                )
+                try:
+                    self._cluster = redis.RedisCluster(
+                        startup_nodes=nodes, socket_timeout=CONNECT_TIMEOUT_S, **self._tls_options(), **credentials
+                    )
+                except redis.exceptions.RedisClusterException as error:
+                    # That is none of the library's own errors; what it was made from is.
+                    cause = error.__cause__
+                    raise cause if isinstance(cause, redis.RedisError) else redis.ConnectionError(str(error)) from error
             return self._cluster
 
 

@@ -34,8 +34,20 @@ def commit(connection: Connection, *, and_then: ScriptCall | None = None, of: Ha
         The reply to *and_then*; None where that is still to be called.
 
     Raises:
-        MQIError: 2003 an asynchronous put of it had failed, everything is backed out; 2009 unknown.
+        MQIError: 2003 an asynchronous put of it had failed, or a structure: everything is backed out; 2123 committed,
+            but for what it did in a structure that has failed; 2009 unknown.
     """
+    try:
+        return _commit(connection, and_then, of)
+    except MQIError as error:
+        if connection.is_ended or error.reason == MQRC.BACKED_OUT:
+            raise
+        # Nothing was decided: a structure has failed, or refuses for now and the commit can be tried again.
+        _back_out_failed_puts(connection)
+        raise
+
+
+def _commit(connection: Connection, and_then: ScriptCall | None, of: Handle | None) -> Reply:
     _back_out_failed_puts(connection)
     followed = None if and_then is None or of is None else (and_then, of)
     if connection.pending:
@@ -144,6 +156,7 @@ def _commit_everywhere(connection: Connection, followed: tuple[ScriptCall, Handl
     )
     within = followed if followed and _may_end_part(connection, *followed) else None
     got: Reply = None
+    failed: list[str] = []
 
     def apply(structures: Sequence[str]) -> None:
         nonlocal got
@@ -154,16 +167,19 @@ def _commit_everywhere(connection: Connection, followed: tuple[ScriptCall, Handl
             source = handle.structure.keys.name
             calls[structures.index(source)] = with_commit(get, handle.structure.keys, unit)
         for structure, reply in zip(structures, connection.call_apart(calls), strict=True):
-            if structure != source:
-                _finish_decided(connection, structure, reply)
-            elif reply[0] in _UNDONE:
-                _finish_decided(connection, structure, None)
-            else:
+            # Nothing is left to end in one that has just failed.
+            is_within = structure == source and structure in unit.parts
+            if is_within and reply[0] not in _UNDONE:
                 got = reply
+            elif not _finish_decided(connection, structure, None if is_within else reply):
+                failed.append(structure)
 
     decided = settle(connection, decide, apply)
     if decided[0]:
         raise connection.error(decided[0], "MQCMIT")
+    if failed:
+        detail = f"committed, but for what it did in {' and '.join(failed)}, which has failed"
+        raise connection.error(MQRC.OUTCOME_MIXED, "MQCMIT", detail=detail)
     return got
 
 
@@ -183,6 +199,8 @@ def settle(connection: Connection, decide: ScriptCall, apply: Callable[[Sequence
     if decided[0]:
         return decided
     apply(list(unit.parts))
+    # Where a structure has failed meanwhile, that counts for what was decided here, not for what follows.
+    connection.put_failure = None
     # Only now: as long as a structure has not applied it, whoever recovers us must find the decision.
     connection.to_forget.append(unit.id)
     unit.begin_next()
@@ -199,14 +217,22 @@ def send_outstanding(connection: Connection) -> None:
     _back_out_failed_puts(connection)
 
 
-def _finish_decided(connection: Connection, structure: str, reply: Reply) -> None:
-    """Apply what is decided. Where that cannot be done now the group does it, and this connection is over."""
+def _finish_decided(connection: Connection, structure: str, reply: Reply) -> bool:
+    """Apply what is decided. Where that cannot be done now the group does it, and this connection is over.
+
+    Returns:
+        False where the structure has failed: nothing is left there to apply.
+    """
     try:
         if reply and reply[0]:
             raise connection.error(reply[0], "MQCMIT", structure)
         _end_part(connection, "commit", structure, reply)
     except MQIError as error:
-        connection.leave_to_group("committed", structure, error)
+        if structure in connection.unit.parts:
+            connection.leave_to_group("committed", structure, error)
+        connection.put_failure = None
+        return False
+    return True
 
 
 def backout(connection: Connection, *, by_program: bool = False) -> None:
@@ -224,8 +250,14 @@ def backout(connection: Connection, *, by_program: bool = False) -> None:
     connection.put_failure = None
     marked = unit.marked if by_program else None
     unit.marked = marked
-    for structure in unit.parts:
-        _end_part(connection, "backout", structure, None)
+    for structure in list(unit.parts):
+        try:
+            _end_part(connection, "backout", structure, None)
+        except MQIError:
+            # One that has failed has nothing left to undo.
+            if structure in unit.parts:
+                raise
+    connection.put_failure, marked = None, unit.marked
     unit.restore_order()
     unit.begin_next()
     if marked:

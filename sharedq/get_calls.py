@@ -24,6 +24,12 @@ _QUEUE, _AVAILABLE = 2, 3
 _NAME, _VERSION, _COUNT, _UNIT, _LENGTH = 1, 2, 3, 4, 6
 #: Where structure/get has the waiter among its arguments, and what stands there where it ends a unit of work first.
 _WAITER, _COMMIT_FIRST = 9, b"+"
+#: How a get of any message waits: it looks when it is woken; or it is handed the message and looks for none.
+_ANY, _ANY_HANDED = b"A", b"A!"
+#: Longer records are not handed over; see structure/get.
+_HANDED_MAX = 10240
+#: In place of whether a body may be cut.
+_BLIND = 2
 #: Letters of structure/get_grouped.
 _MARKING = (
     (int(GetOption.MARK_BROWSE_HANDLE), "h"),
@@ -46,12 +52,17 @@ def get_call(
     waiter: bytes,
     unit_id: str,
     horizon: int = 0,
+    *,
+    is_blind: bool = False,
 ) -> ScriptCall:
+    """A get; ``is_blind``: the messages themselves are not returned, where structure/get is asked."""
     mode = 1 if options & _SYNCPOINT else 2 if options & _SYNCPOINT_IF_PERSISTENT else 0
     token, is_marked = connection.token, options & _MARK_SKIP_BACKOUT
     if handle.has_members or handle.may_hold_lock or handle.may_meet_marks or selection.is_grouped or is_marked:
         how = "s" if is_marked else str(mode)
         return grouped_call(connection, handle, selection, options, count, max_length, waiter, unit_id, how, 0, horizon)
+    if waiter == _ANY and count == 1 and not mode and max_length >= _HANDED_MAX:
+        waiter = _ANY_HANDED
     return (
         "structure/get",
         handle.get_keys or _get_keys(handle, token),
@@ -63,13 +74,27 @@ def get_call(
             unit_id,
             mode,
             max_length,
-            1 if options & _ACCEPT_TRUNCATED else 0,
+            _BLIND if is_blind else 1 if options & _ACCEPT_TRUNCATED else 0,
             BATCH_BYTES,
             waiter,
             connection.journal_max,
             *(() if selection is ANY else selection.arguments),
         ),
     )
+
+
+def is_handed(get: ScriptCall) -> bool:
+    """Whether the get waits to be handed its message, where the call *get* has found none."""
+    name, _, args = get
+    return name == "structure/get" and args[_WAITER] == _ANY_HANDED
+
+
+def handed_reply(handed: bytes) -> Reply | None:
+    """What structure/get would have answered, from what came with the wake-up; None where that was only a wake-up."""
+    head, is_message, record = handed.partition(b"\n")
+    if not is_message:
+        return None
+    return [0, len(record) - int.from_bytes(record[3:5], "big"), head.partition(b" ")[0], [record]]
 
 
 def with_commit(get: ScriptCall, structure: StructureKeys, unit: UnitOfWork) -> ScriptCall:

@@ -29,6 +29,8 @@ from sharedq.waiting import call_or_wait
 BATCH_MESSAGES = 100
 #: The version of MQGMO that has MsgToken and ReturnedLength.
 _VERSION_WITH_TOKEN = 3
+#: Calls that one write of `take_unseen` has, at most.
+_CALLS_TOGETHER = 10
 #: Longest body that can exist (MAXMSGL's limit).
 LENGTH_MAX = 104_857_600
 
@@ -118,6 +120,34 @@ def get_many(
     return _convert(connection, None, options, messages, max_length)
 
 
+def take_unseen(connection: Connection, handle: Handle, count: int) -> int:
+    """Take up to *count* messages under syncpoint, in delivery order, without fetching them; how many were taken.
+
+    For a program that reads its unit of work in another way, once it is prepared. Only plain messages come so: where
+    something else is in the way, or nothing is there, fewer are taken, and `get_many` takes the next one or tells.
+
+    Raises:
+        MQIError: 2024 that many are too many; 2009.
+    """
+    check_unit_room(connection, count)
+    flush_pending(connection)
+    taken, is_stopped = 0, handle.facts.is_get_inhibited
+    while taken < count and not is_stopped:
+        sizes = [min(BATCH_MESSAGES, count - at) for at in range(taken, count, BATCH_MESSAGES)][:_CALLS_TOGETHER]
+        calls = [
+            get_call(connection, handle, ANY, _SYNCPOINT, size, LENGTH_MAX, b"", connection.unit.id, is_blind=True)
+            for size in sizes
+        ]
+        if calls[0][0] != "structure/get":
+            break
+        for size, reply in zip(sizes, connection.call_many(calls), strict=True):
+            got = 0 if reply[0] else len(reply[2].split())
+            if got:
+                connection.unit.add(handle.structure.keys.name, handle.name, got)
+            taken, is_stopped = taken + got, is_stopped or got < size
+    return taken
+
+
 def get_later(
     connection: Connection, handle: Handle, count: int, *, max_length: int = LENGTH_MAX
 ) -> tuple[ScriptCall, Callable[[Reply], list[Message]]]:
@@ -181,6 +211,8 @@ def _check_batch(handle: Handle, options: int, count: int, match_options: int) -
 
 
 def _check(connection: Connection, handle: Handle, gmo: MQGMO, options: int) -> None:
+    if handle.structure.has_failed:
+        connection.check_usable(handle)
     reason = check_get_options(options, gmo.match_options)
     if reason or options & _NOT_BUILT:
         not_built = MQRC.HMSG_ERROR if options & _IN_HANDLE else MQRC.OPTIONS_ERROR

@@ -14,6 +14,7 @@ from config.settings import Settings
 from sharedq.deployment import Deployment, DeploymentError
 from sharedq.embedded import EmbeddedRedis, EmbeddedRedisError
 from sharedq.forks import after_fork
+from sharedq.keepalive import silence_of
 from sharedq.keys import AdminKeys, StructureKeys, admin_keys, structure_keys
 from sharedq.link import Argument, Link, Reply
 from sharedq.mqi.constants import MQRC
@@ -71,7 +72,9 @@ class Group:
         with self._lock:
             if self._deployment is None:
                 url = self.settings.redis_url
-                self._deployment = Deployment(url if url is not None else self._join_embedded())
+                self._deployment = Deployment(
+                    url if url is not None else self._join_embedded(), silence_s=silence_of(self.settings.lease_ms)
+                )
             return self._deployment
 
     def _join_embedded(self) -> str:
@@ -126,7 +129,9 @@ class Group:
     def members(self) -> list[Member]:
         """Every manager that ever joined, by name, running or not."""
         found = _pairs(self.command(self.keys.members, "HGETALL", self.keys.members))
-        return sorted((_member(name, text) for name, text in found), key=lambda member: member.name)
+        # What is told of structures stands there too, so that a renewal reads it in one command.
+        members = (_member(name, text) for name, text in found if not name.startswith(b"!"))
+        return sorted(members, key=lambda member: member.name)
 
     def member(self, name: str) -> Member | None:
         """The manager *name*, if it ever joined."""

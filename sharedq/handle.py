@@ -15,12 +15,18 @@ if TYPE_CHECKING:
     from sharedq.resolution import Route
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class StructureAccess:
-    """A structure that a connection has entered."""
+    """A structure that a connection has entered.
+
+    ``failures``: how many times it had failed before. ``has_failed``: it lost its keys since then, and this connection
+    with them; handles of it stay useless also when it is recovered.
+    """
 
     keys: StructureKeys
     number: int
+    failures: int = 0
+    has_failed: bool = False
 
 
 @dataclass(slots=True)

@@ -38,9 +38,11 @@ def inquire(connection: Connection, handle: Handle, selectors: Sequence[int]) ->
     """
     if not handle.options & int(OpenOption.INQUIRE):
         raise error_for(MQRC.NOT_OPEN_FOR_INQUIRE, "MQINQ", handle.object_name)
+    connection.check_usable(handle)
     key = handle.queue.queue
     text, inputs, outputs, *elsewhere = connection.command(key, "HMGET", key, "def", "ip", "op", *_NOT_IN_AVAILABLE)
     if text is None:
+        connection.check_there(handle)
         raise error_for(MQRC.Q_DELETED, "MQINQ", handle.object_name)
     available = connection.command(key, "ZCARD", handle.queue.available)
     definition = QueueLocal.from_json(text)
@@ -91,6 +93,7 @@ def set_attributes(connection: Connection, handle: Handle, values: Mapping[int, 
             raise error_for(MQRC.SELECTOR_ERROR, "MQSET", handle.object_name, f"selector {selector}")
         changes[attribute.field] = _checked(attribute, value, SETTABLE[int(selector)], handle.object_name)
     connection.check()
+    connection.check_there(handle)
     repository = Repository(connection.group, connection.qmgr_name, caller=connection.token)
     repository.alter("QLOCAL", handle.name, changes)
     refresh_definition(connection, handle)

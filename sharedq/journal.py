@@ -24,13 +24,21 @@ READ_ENTRIES = 2_000
 #: Message ids asked about in one pipeline.
 HELD_IDS = 1_000
 
+#: The last number that an entry can have in its millisecond.
+SEQUENCE_MAX = 2**64 - 1
+
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _POSITION = re.compile(r"\d{1,18}(-\d{1,20})?")
-_EVENTS = frozenset({"put", "get", "commit", "backout", "transfer", "expire", "clear"})
+#: What entries tell of.
+EVENTS = frozenset({"put", "get", "commit", "backout", "transfer", "expire", "clear", "return"})
 
 
 class JournalError(Exception):
     """The journal cannot be read. The message is one line and names no password."""
+
+
+class JournalTrimmedError(JournalError):
+    """What was asked for is not in the journal any more."""
 
 
 class Entry(NamedTuple):
@@ -86,7 +94,7 @@ def structure_numbers(deployment: Deployment, group: str) -> dict[str, int]:
         JournalError: Redis cannot be reached, or it knows no such group.
     """
     key = admin_keys(group).structures
-    with _errors_named(), deployment.client(key) as client:
+    with errors_named(), deployment.client(key) as client:
         found: dict[bytes, bytes] = client.hgetall(key)
     if not found:
         raise JournalError(f"Redis knows no group {group}: no queue manager of it ever started there")
@@ -95,7 +103,7 @@ def structure_numbers(deployment: Deployment, group: str) -> dict[str, int]:
 
 def read_extent(client: redis.Redis, structure: StructureKeys) -> Extent | None:
     """First and last entry of a structure's journal; None when there is none."""
-    with _errors_named():
+    with errors_named():
         if not client.exists(structure.journal):
             return None
         info: dict[str, Any] = client.xinfo_stream(structure.journal)
@@ -111,21 +119,44 @@ def read_extent(client: redis.Redis, structure: StructureKeys) -> Extent | None:
 
 
 def read_entries(
-    client: redis.Redis, structure: StructureKeys, start: str = "-", end: str = "+", count: int = READ_ENTRIES
+    client: redis.Redis,
+    structure: StructureKeys,
+    start: str = "-",
+    end: str = "+",
+    count: int = READ_ENTRIES,
+    *,
+    is_first_there: bool = False,
+    may_miss: bool = False,
 ) -> Iterator[Entry]:
-    """The entries from *start* to *end*, both included, oldest first; never more than *count* in memory.
+    """The entries from *start* to *end*, both included, oldest first; never more than *count* + 1 in memory.
+
+    Args:
+        is_first_there: *start* is an entry that was there a moment ago.
+        may_miss: go on behind entries that are trimmed away while they are being read.
 
     Raises:
         JournalError: Redis cannot be reached or refuses.
+        JournalTrimmedError: entries were trimmed away before they could be read.
     """
+    # Each page but the first begins with the last entry of the page before: while that is there, nothing behind it
+    # was trimmed.
+    known = start if is_first_there else None
     while True:
-        with _errors_named():
-            found: list[tuple[bytes, dict[bytes, bytes]]] = client.xrange(structure.journal, start, end, count)  # type: ignore[assignment]
-        for stream_id, fields in found:
+        with errors_named():
+            found: list[tuple[bytes, dict[bytes, bytes]]] = client.xrange(structure.journal, start, end, count + 1)  # type: ignore[assignment]
+        is_known_there = bool(found) and found[0][0].decode() == known
+        if known is not None and not is_known_there and not may_miss:
+            raise JournalTrimmedError(
+                f"the journal of {structure.name} was trimmed while it was read, entry {known} is gone; "
+                f"begin later, or make journal_max_entries larger"
+            )
+        # The caller has not had the first one of all.
+        for stream_id, fields in found[1:] if is_known_there and not is_first_there else found:
             yield Entry(stream_id.decode(), fields)
-        if len(found) < count:
+        if len(found) <= count:
             return
-        start = f"({found[-1][0].decode()}"
+        start = known = found[-1][0].decode()
+        is_first_there = False
 
 
 def expand(entry: Entry, structure: str, structure_number: int) -> list[JournalRow]:
@@ -152,7 +183,7 @@ def held(client: redis.Redis, structure: StructureKeys, message_ids: Sequence[st
     """
     answers: list[bool] = []
     for first in range(0, len(message_ids), HELD_IDS):
-        with _errors_named():
+        with errors_named():
             pipeline = client.pipeline(transaction=False)
             for message_id in message_ids[first : first + HELD_IDS]:
                 pipeline.hexists(structure.messages, message_id)
@@ -188,7 +219,7 @@ def clip(extent: Extent, start: str, end: str) -> tuple[str, str] | None:
     """
     first = max(position_order(extent.first, is_end=False), position_order(start, is_end=False))
     last = min(position_order(extent.last, is_end=True), position_order(end, is_end=True))
-    return None if first > last else (_text(first), _text(last))
+    return None if first > last else (position_text(first), position_text(last))
 
 
 def split(start: str, end: str, parts: int) -> list[tuple[str, str]]:
@@ -197,12 +228,9 @@ def split(start: str, end: str, parts: int) -> list[tuple[str, str]]:
     width = (last[0] - first[0] + parts) // parts
     cuts = [first, *((ms, 0) for ms in range(first[0] + width, last[0] + 1, width))]
     return [
-        (_text(cut), _text((cuts[at + 1][0] - 1, _SEQUENCE_MAX) if at + 1 < len(cuts) else last))
+        (position_text(cut), position_text((cuts[at + 1][0] - 1, SEQUENCE_MAX) if at + 1 < len(cuts) else last))
         for at, cut in enumerate(cuts)
     ]
-
-
-_SEQUENCE_MAX = 2**64 - 1
 
 
 def position_order(position: str, *, is_end: bool) -> tuple[int, int]:
@@ -210,19 +238,20 @@ def position_order(position: str, *, is_end: bool) -> tuple[int, int]:
     if position == "-":
         return (0, 0)
     if position == "+":
-        return (2**62, _SEQUENCE_MAX)
+        return (2**62, SEQUENCE_MAX)
     ms, _, sequence = position.partition("-")
-    return (int(ms), int(sequence) if sequence else (_SEQUENCE_MAX if is_end else 0))
+    return (int(ms), int(sequence) if sequence else (SEQUENCE_MAX if is_end else 0))
 
 
-def _text(order: tuple[int, int]) -> str:
+def position_text(order: tuple[int, int]) -> str:
+    """A stream id, of milliseconds and number."""
     return f"{order[0]}-{order[1]}"
 
 
 def _expand(entry: Entry, structure: str, structure_number: int) -> list[JournalRow]:
     fields = {name.decode(): value.decode() for name, value in entry.fields.items()}
     event, owner = fields["e"], fields["o"]
-    if event not in _EVENTS:
+    if event not in EVENTS:
         raise ValueError(f"unknown event {event!r}")
     qmgr = owner.partition(".")[0]
     ids = fields.get("i", "").split()
@@ -277,7 +306,7 @@ def generated_msg_id_prefix(qmgr: str, structure_number: int) -> str:
     return (b"CSQ " + qmgr.encode().ljust(12)[:12] + struct.pack(">H", structure_number)).hex()
 
 
-class _errors_named:  # noqa: N801 - reads as a statement: with _errors_named(): ...
+class errors_named:  # noqa: N801 - reads as a statement: with errors_named(): ...
     """Turns what redis-py raises into one line."""
 
     def __enter__(self) -> None:

@@ -80,6 +80,7 @@ class AdminKeys:
     recoveries: str
     agents: str
     structures: str
+    failures: str
     qmgr: str
     directory: str
     authorities: str
@@ -147,6 +148,7 @@ def admin_keys(group: str) -> AdminKeys:
         recoveries=f"{tag}:recoveries",
         agents=f"{tag}:agents",
         structures=f"{tag}:structures",
+        failures=f"{tag}:failures",
         qmgr=f"{tag}:qmgr",
         directory=f"{tag}:dir",
         authorities=f"{tag}:aut",

@@ -135,6 +135,15 @@ class Link:
                 return [self._as_answer(reply) if len(calls) > 1 else self._checked(reply) for reply in replies]
         return replies
 
+    def block(self, wake_key: str, timeout_s: float) -> bytes | None:
+        """Wait until something is pushed to *wake_key*, and take it; None where *timeout_s* passed or a slot moved."""
+        (woken,) = self._send(wake_key, _pack("BLPOP", wake_key, timeout_s), 1)
+        if isinstance(woken, _UNDONE):
+            # A slot that moves away wakes who is blocked on it; the next call follows it to its new node.
+            return None
+        woken = self._checked(woken)
+        return None if woken is None else bytes(woken[1])
+
     def call_apart(self, calls: Sequence[tuple[str, Sequence[str], Sequence[Argument]]]) -> list[Reply]:
         """Run scripts of several structures, in one write to each server; on one server in order.
 
@@ -287,7 +296,10 @@ class Link:
         if self._wait is None:
             return self._exchange(self._connection(key), packed, count)
         replies = self._exchange(self._connection(key), packed + _pack("WAIT", *self._wait), count + 1)
-        self._check_replicas(replies.pop())
+        acknowledged = replies.pop()
+        # What was refused has changed nothing that a replica could lack; and why it was refused tells more.
+        if not all(isinstance(reply, redis.ResponseError) for reply in replies):
+            self._check_replicas(acknowledged)
         return replies
 
     def _mend(self, key: str, packed: bytes, replies: list[Reply]) -> list[Reply]:
@@ -339,7 +351,7 @@ class Link:
     def _check_replicas(self, acknowledged: Reply) -> None:
         assert self._wait is not None
         if isinstance(acknowledged, redis.ResponseError):
-            self._refuse(acknowledged)
+            self._break(acknowledged)
         if int(acknowledged) < self._wait[0]:
             # Done here, not on enough replicas: whether it survives a failover is unknown.
             self._break(redis.ConnectionError(f"{acknowledged} of {self._wait[0]} replicas acknowledged"))

@@ -29,6 +29,7 @@ def unlock(connection: Connection, handle: Handle, gmo: MQGMO) -> MQRC:
     reason = check_get_options(int(gmo.options), gmo.match_options)
     if reason:
         raise error_for(reason, "MQGET", handle.object_name)
+    connection.check_usable(handle)
     flush_pending(connection)
     return _unlock(connection, handle)
 

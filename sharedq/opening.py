@@ -38,6 +38,8 @@ _NOT_FOR_REMOTE = (
     | OpenOption.INQUIRE
     | OpenOption.SET
 )
+#: Answers to the deletion of a temporary queue that is gone: deleted, its name perhaps given to another one; or lost.
+_GONE = (MQRC.UNKNOWN_OBJECT_NAME, MQRC.OPTION_NOT_VALID_FOR_TYPE, MQRC.CF_STRUC_FAILED)
 _TAKES = OpenOption.INPUT_AS_Q_DEF | OpenOption.INPUT_SHARED | OpenOption.INPUT_EXCLUSIVE | OpenOption.BROWSE
 
 
@@ -50,7 +52,7 @@ def open_queue(connection: Connection, od: MQOD, options: OpenOption | int, *, o
     Raises:
         MQIError: 2085 and its kin when the name does not resolve, 2017 MAXHANDS are open, 2042 in use, 2045 an option
             that its type does not allow, 2046 bad options, 2152 no queue or manager can have such a name, 2161
-            quiescing.
+            quiescing, 2373 its structure has failed, 2346 that is being recovered.
     """
     options = int(options)
     name, qmgr_name = _text(od.object_name), _text(od.object_q_mgr_name)
@@ -165,16 +167,16 @@ def for_length(connection: Connection, handle: Handle, length: int) -> Handle:
     conventional transmission queue, where there is one.
 
     Raises:
-        MQIError: 2041, the handle's name leads elsewhere now.
+        MQIError: 2041, the handle's name leads elsewhere now; 2373, 2346 the other way's structure has failed.
     """
     if not handle.is_intra_group or length <= handle.facts.max_msg_length:
         return handle
-    if handle.other_way is None:
+    if handle.other_way is None or handle.other_way.structure.has_failed:
         assert handle.route is not None
         try:
             route = conventional_route(connection, handle.route, handle.opened_at)
         except MQIError as error:
-            if error.reason == MQRC.CONNECTION_BROKEN:
+            if error.reason in (MQRC.CONNECTION_BROKEN, MQRC.CF_STRUC_FAILED, MQRC.CF_STRUC_IN_USE):
                 raise
             return handle
         checks = _checks_elsewhere(connection, handle, route)
@@ -229,6 +231,8 @@ def close_handle(connection: Connection, handle: Handle, options: CloseOption | 
         handle.other_way = None
     handle.is_closed = True
     connection.handles.pop(handle.number, None)
+    if handle.structure.has_failed:
+        return check_close(handle.order).reason
     keys, queue = handle.structure.keys, handle.queue
     close_call: ScriptCall = (
         "structure/close",
@@ -243,7 +247,13 @@ def close_handle(connection: Connection, handle: Handle, options: CloseOption | 
     )
     # In one write; what dies between the two has its lock and its handle given back by its recovery.
     before = [unlock_call(connection, handle)] if handle.may_hold_lock else []
-    reply = connection.call_many([*before, close_call])[-1]
+    try:
+        reply = connection.call_many([*before, close_call])[-1]
+    except MQIError:
+        if connection.has_entered(handle.structure):
+            raise
+        # Its structure has failed: nothing of the handle was left.
+        return check_close(handle.order).reason
     if reply[0]:
         raise connection.error(reply[0], "MQCLOSE", handle.object_name)
     if handle.is_temporary:
@@ -271,8 +281,7 @@ def delete_temporary_queues(connection: Connection) -> None:
         except MQIError as error:
             if error.reason in (MQRC.OBJECT_IN_USE, MQRC.Q_NOT_EMPTY):
                 left.append(name)
-            elif error.reason not in (MQRC.UNKNOWN_OBJECT_NAME, MQRC.OPTION_NOT_VALID_FOR_TYPE):
-                # Else it was deleted, and the name perhaps given to another queue.
+            elif error.reason not in _GONE:
                 raise
     connection.temporary_queues = left
 

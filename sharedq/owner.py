@@ -44,6 +44,9 @@ class Interruptible(Protocol):
     def notice_quiescing(self) -> None:
         """End a wait that asked to fail when the manager quiesces."""
 
+    def look_again(self) -> None:
+        """Have a wait look whether the structure that it waits in has failed."""
+
 
 class Process:
     """This operating-system process as a user of one manager.
@@ -67,6 +70,7 @@ class Process:
         self._connection_number = 0
         self._reserved = 0
         self._manager_address = b""
+        self._failures_told = 0
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._nudged = threading.Event()
@@ -164,9 +168,13 @@ class Process:
         if os.getpid() != self.pid:
             # It is the parent's to end.
             return
+        is_held = self.is_alive
         self._stop_thread()
         if self._thread is not threading.current_thread():
             self._thread.join()
+        if not is_held:
+            # The group finds out by itself. Nobody shall wait here for a Redis that may be out of reach.
+            return
         try:
             self._tell_abandoned()
             self.group.call("admin/end_process", [self.group.keys.leases, self.group.keys.processes], [self.token])
@@ -211,8 +219,10 @@ class Process:
         sent_at_s = time.monotonic()
         try:
             self._tell_abandoned()
-            held, _, member, _ = self.group.call(
-                "admin/renew", [keys.leases, keys.members], [self.token, self.group.settings.lease_ms, self.qmgr, 0]
+            held, _, member, _, _, failures = self.group.call(
+                "admin/renew",
+                [keys.leases, keys.members],
+                [self.token, self.group.settings.lease_ms, self.qmgr, 0, 1],
             )
         except MQIError as error:
             log.debug("lease_not_renewed", process=self.token, error=str(error))
@@ -225,7 +235,14 @@ class Process:
         if info.get("state") == "QUIESCING" and not self.is_quiescing:
             self.is_quiescing = True
             self._for_each(lambda connection: connection.notice_quiescing())
+        self.heard_of_failures(int(failures))
         return True
+
+    def heard_of_failures(self, told: int) -> None:
+        """How often the group was told that a structure has failed or can be used again."""
+        if told != self._failures_told:
+            self._failures_told = told
+            self._for_each(lambda connection: connection.look_again())
 
     def _tell_abandoned(self) -> None:
         with self._lock:

@@ -105,6 +105,8 @@ def put_many(
 
 def _check(connection: Connection, handle: Handle, options: int, count: int) -> bool:
     """Refuse what no definition need be asked for; whether the puts belong to the unit of work."""
+    if handle.structure.has_failed:
+        connection.check_usable(handle)
     reason = check_put_options(options)
     if reason:
         raise error_for(reason, "MQPUT", handle.object_name)

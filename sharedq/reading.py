@@ -1,4 +1,4 @@
-"""Reads what is on a queue as columns, without opening it: for readers of many messages at once, such as Spark.
+"""Reads what is on a queue without opening it: for readers of many messages at once, such as Spark.
 
 A reader holds no handle, no lease and no lock, and changes nothing. The queue is planned as ranges of positions, which
 anybody may read at any time and in parallel; each call of a script returns a slice of one range.
@@ -9,26 +9,23 @@ put after the ranges were planned. A message that is got meanwhile is missing; n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from operator import attrgetter
-from typing import Any, Final
+from typing import Final
 
 from sharedq.deployment import Deployment
 from sharedq.group import Group
 from sharedq.keys import private_structure, structure_keys
 from sharedq.link import Argument, Link, Reply
-from sharedq.message import message_number
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
-from sharedq.mqi.limits import MAX_PRIORITY, NULL_ID
-from sharedq.mqi.structures import MQMD
+from sharedq.mqi.limits import MAX_PRIORITY
 from sharedq.objects.definitions import QueueAlias, QueueLocal
 from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.repository import Repository
 from sharedq.put_messages import PRIORITY_STEP
-from sharedq.record import decode_descriptor, generated_number, record_body, record_destination, record_put_time_ms
+from sharedq.record import generated_number
 
 #: Messages and bytes that one call looks at, at most: a millisecond of the server's time, or about one.
 SLICE_MESSAGES, SLICE_BYTES = 500, 1 << 20
@@ -165,120 +162,71 @@ def _queue_key(group: Group, place: Place) -> str:
 # -- reading -------------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class _Found:
-    """One message of a slice."""
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """Some messages of one place, as they are stored: what a record holds is for ``sharedq.record`` to say.
+
+    Attributes:
+        now_ms: when they were read, by Redis' clock, since 1970.
+        ids: their message ids, blanks between them.
+        positions: on the queue, blanks between them; of a run of numbers perhaps only the first.
+        records: whole, or without their data.
+        lengths: of the data, blanks between them; empty where the records are whole.
+    """
 
     place: Place
-    message_id: bytes
-    position: int
-    length: int
-    record: bytes
-
-
-def _identifiers(values: Sequence[bytes]) -> list[bytes | None]:
-    return [None if value == NULL_ID else value for value in values]
-
-
-def _texts(values: Sequence[bytes]) -> list[str]:
-    # Every byte stays what it is, whatever the character set; names are ASCII anyway. Most messages agree in them.
-    texts = {value: value.decode("latin-1") for value in set(values)}
-    return [texts[value] for value in values]
-
-
-_IDENTIFIERS = ("msg_id", "correl_id", "group_id")
-_BYTES = ("accounting_token",)
-#: Fields of the descriptor, and what makes a column of their values.
-_OF_DESCRIPTOR: dict[str, Callable[[Sequence[Any]], list[Any]]] = {
-    field.name: (
-        _identifiers
-        if field.name in _IDENTIFIERS
-        else _texts
-        if isinstance(field.default, bytes) and field.name not in _BYTES
-        else list
-    )
-    for field in fields(MQMD)
-}
-#: Other columns of a message, by name.
-_OF_PLACE: dict[str, Callable[[_Found], Any]] = {
-    "queue": lambda found: found.place.queue,
-    "structure": lambda found: found.place.structure,
-    "position": lambda found: found.position,
-    "message_id": lambda found: found.message_id.decode(),
-}
-_OF_RECORD: dict[str, Callable[[_Found], Any]] = {
-    "put_at": lambda found: record_put_time_ms(found.record) * 1000 or None,
-    "destination": lambda found: record_destination(found.record).decode("latin-1") or None,
-    "length": lambda found: found.length,
-    "data": lambda found: record_body(found.record),
-}
-#: Names of the columns. Numbers are integers, texts str (ISO 8859-1), identifiers bytes or None for a null one.
-COLUMNS: Final = (*_OF_PLACE, *_OF_DESCRIPTOR, *_OF_RECORD)
+    now_ms: int
+    ids: bytes
+    positions: bytes
+    records: list[bytes]
+    lengths: bytes
 
 
 class Reader:
     """Reads ranges over one connection.
 
     Args:
-        columns: names of ``COLUMNS``. Data are only fetched where ``data`` is among them.
+        has_data: the messages' data are wanted; else they are not fetched.
 
     Raises:
         MQIError: from every call: 2009 Redis cannot be reached, 2035 it refuses us.
     """
 
-    def __init__(self, deployment: Deployment, group: str, columns: Sequence[str], wanted: Wanted = ALL) -> None:
+    def __init__(self, deployment: Deployment, group: str, *, has_data: bool = True, wanted: Wanted = ALL) -> None:
         self._link = Link(deployment, timeout_s=_TIMEOUT_S)
         self._group = group
-        self._columns = columns
-        self._fields = [name for name in columns if name in _OF_DESCRIPTOR]
-        # Of two fields at least it makes tuples.
-        self._fields_of = attrgetter("version", "version", *self._fields)
-        self._has_body = int("data" in columns)
+        self._has_data = int(has_data)
         self._wanted = wanted
 
-    def read(self, what: ReadRange) -> Iterator[list[list[Any]]]:
-        """The range's messages in delivery order, some at a time: for each column its values."""
+    def read(self, what: ReadRange) -> Iterator[Slice]:
+        """The range's messages in delivery order, some at a time."""
         while True:
-            after, now_ms, flat = self._slice(what)
-            if flat:
-                yield self._values(what.place, now_ms, flat)
+            after, now_ms, *found = self._slice(what)
+            if found[0]:
+                yield Slice(what.place, int(now_ms), *found)
             if not after:
                 return
             what = replace(what, after=int(after))
 
-    def read_unit(self, place: Place, unit_id: str) -> Iterator[list[list[Any]]]:
-        """What a prepared unit of work got or put in *place*, in its order, some at a time: for each column its values.
+    def read_unit(self, place: Place, unit_id: str) -> Iterator[Slice]:
+        """What a prepared unit of work got or put in *place*, in its order, some at a time.
 
         Raises:
             MQIError: 2003, it has ended; what was returned so far is not all of it.
         """
         keys = structure_keys(self._group, place.structure)
-        elements, position = 2, 1
-        while position < elements:
-            elements, *found = self._link.call(
-                "structure/read_unit", [keys.unit_of_work + unit_id, keys.messages], [position, self._has_body]
+        position = 1
+        while position > 0:
+            position, *found = self._link.call(
+                "structure/read_unit",
+                [keys.unit_of_work + unit_id, keys.messages],
+                [position, self._has_data, SLICE_MESSAGES, SLICE_BYTES],
             )
-            if not elements:
+            if position < 0:
                 raise error_for(MQRC.BACKED_OUT, "", unit_id, "the unit of work to be read has ended")
-            yield self._values(place, *found)
-            position += 1
-
-    def _values(self, place: Place, now_ms: bytes, flat: Sequence[Any]) -> list[list[Any]]:
-        found = [
-            _Found(place, flat[at], int(flat[at + 1]), flat[at + 2], flat[at + 3]) for at in range(0, len(flat), 4)
-        ]
-        values: dict[str, list[Any]] = {}
-        if self._fields:
-            mds = [
-                decode_descriptor(each.record, message_number(each.message_id), place.number, int(now_ms))
-                for each in found
-            ]
-            _, _, *columns = zip(*map(self._fields_of, mds), strict=True)
-            values = {name: _OF_DESCRIPTOR[name](column) for name, column in zip(self._fields, columns, strict=True)}
-        for name, value_of in (_OF_PLACE | _OF_RECORD).items():
-            if name in self._columns:
-                values[name] = [value_of(each) for each in found]
-        return [values[name] for name in self._columns]
+            now_ms, operations = found
+            for operation in operations:
+                yield Slice(place, int(now_ms), *operation)
 
     def close(self) -> None:
         """End the connection."""
@@ -289,7 +237,7 @@ class Reader:
         queue = keys.queue(what.place.queue)
         number = generated_number(wanted.msg_id, what.place.number)
         arguments: list[Argument] = [
-            *(what.after, what.until, what.newest, SLICE_MESSAGES, SLICE_BYTES, self._has_body),
+            *(what.after, what.until, what.newest, SLICE_MESSAGES, SLICE_BYTES, self._has_data),
             *("" if number is None else number, wanted.msg_id, wanted.correl_id, wanted.group_id),
             *(wanted.priority_min, wanted.priority_max),
             *("" if ms is None else ms for ms in (wanted.put_from_ms, wanted.put_until_ms)),

@@ -339,7 +339,7 @@ def decode_descriptor(record: bytes, number: int, structure_number: int, now_ms:
         msg_seq_number,
         offset,
         msg_flags,
-    ) = _decoded_tail(record[at + 6 : length])
+    ) = decode_tail(record[at + 6 : length])
     if not flags & RECORD_MSG_ID:
         msg_id = prefix + _GENERATED.pack(structure_number, number >> 32, number & 0xFFFF_FFFF)
     put_time_ms = high << 32 | low
@@ -438,9 +438,13 @@ def generated_number(msg_id: bytes, structure_number: int) -> int | None:
     return number if structure == structure_number and number else None
 
 
+#: Fields of the tail, in their order.
+TAIL_FIELDS: Final = tuple(_TAIL)
+
+
 @lru_cache(maxsize=_CACHED)
-def _decoded_tail(tail: bytes) -> tuple[Any, ...]:
-    """The beginning of a generated MsgId, and the fields in the order of ``_TAIL``."""
+def decode_tail(tail: bytes) -> tuple[Any, ...]:
+    """The beginning of a generated MsgId, 16 bytes, and the fields in the order of ``TAIL_FIELDS``."""
     at = 1 + tail[0]
     origin = tail[1:at]
     (mask,) = _MASK.unpack_from(tail, at)

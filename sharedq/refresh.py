@@ -17,11 +17,13 @@ def refresh_definition(connection: Connection, handle: Handle) -> bool:
     """Fetch the definitions in force; true when the handle had others.
 
     Raises:
-        MQIError: 2052, the queue was deleted; 2041 as for ``take_definition`` and ``refresh_path``.
+        MQIError: 2052, the queue was deleted; 2373 or 2346, its structure has failed; 2041 as for ``take_definition``
+            and ``refresh_path``.
     """
     is_other_path = refresh_path(connection, handle)
     version, definition = connection.command(handle.queue.queue, "HMGET", handle.queue.queue, "ver", "def")
     if version is None:
+        connection.check_there(handle)
         raise error_for(MQRC.Q_DELETED, "", handle.object_name)
     is_other_version = version.decode() != handle.version
     if is_other_path or is_other_version:

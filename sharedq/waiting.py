@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 
 from sharedq.connection import Connection, ScriptCall
+from sharedq.get_calls import handed_reply, is_handed
 from sharedq.handle import Handle
 from sharedq.link import Reply
 from sharedq.mqi.constants import MQRC, GetOption
@@ -14,7 +15,7 @@ from sharedq.mqi.limits import UNLIMITED_WAIT
 from sharedq.refresh import refresh_definition, refresh_path, take_definition
 
 #: Longest time a connection blocks in Redis before it looks again, seconds.
-BLOCK_MAX_S = 30.0
+BLOCK_MAX_S = 180.0
 
 _STALE, _LOOK_AGAIN, _GROUPED, _MARKED = 1, 2, 3, 4
 #: Where a reply without a message tells when the next mark ends, ms from now.
@@ -44,6 +45,7 @@ def call_or_wait(
     wake_key = handle.structure.keys.wake + connection.token
     deadline_s = None if wait_ms == UNLIMITED_WAIT else time.monotonic() + wait_ms / 1000
     is_waiting, horizon = False, 0
+    asked: ScriptCall
     while True:
         left_s = BLOCK_MAX_S if deadline_s is None else min(BLOCK_MAX_S, deadline_s - time.monotonic())
         if reply is None:
@@ -52,7 +54,8 @@ def call_or_wait(
                     stop_waiting(connection, handle)
                 raise error_for(MQRC.GET_INHIBITED, "MQGET", handle.object_name)
             is_waiting = wait_ms != 0 and left_s > 0
-            reply = connection.call(*make_call(waiter if is_waiting else b"", horizon))
+            asked = make_call(waiter if is_waiting else b"", horizon)
+            reply = connection.call(*asked)
         if not reply[0] or reply[0] in (MQRC.TRUNCATED_MSG_ACCEPTED, MQRC.TRUNCATED_MSG_FAILED):
             return reply
         if reply[0] == _STALE:
@@ -72,8 +75,14 @@ def call_or_wait(
             connection.waits_on(wake_key)
             try:
                 _check_wait(connection, handle, options, wait_ms, left_s)
-                # The wake-up and the next look are one write: see Link.block_then_call.
-                _, (reply,) = connection.block_then_call(wake_key, max(block_s, 0.001), make_call(waiter, 0))
+                if is_handed(asked):
+                    # What wakes it is the message itself, or else it looks again.
+                    handed = connection.block(wake_key, max(block_s, 0.001))
+                    reply = handed and handed_reply(handed)
+                else:
+                    # The wake-up and the next look are one write: see Link.block_then_call.
+                    asked = make_call(waiter, 0)
+                    _, (reply,) = connection.block_then_call(wake_key, max(block_s, 0.001), asked)
             finally:
                 connection.waits_on(None)
             continue
@@ -109,8 +118,12 @@ def _until_mark_ends(reply: Reply, left_s: float) -> float:
 def stop_waiting(connection: Connection, handle: Handle) -> None:
     """Take the connection off the waiters; a wake-up that it got meanwhile goes to another."""
     keys, queue = handle.structure.keys, handle.queue
+    wake_key = keys.wake + connection.token
     connection.checked_call(
         "structure/unwait",
-        [keys.owners, queue.queue, queue.available, queue.waiters, keys.wake + connection.token, keys.wake],
-        [connection.token, handle.name],
+        [
+            *(keys.owners, queue.queue, queue.available, queue.waiters, wake_key, keys.wake, keys.messages),
+            keys.journal,
+        ],
+        [connection.token, handle.name, connection.journal_max],
     )

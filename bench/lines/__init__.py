@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bench.lines import batch, depth, hop, idle, igq_wakeup, large_unit, memory, order, recovery, single, wakeup
+from bench.lines import batch, depth, hop, idle, igq_wakeup, large_unit, memory, order, recovery, single, spark, wakeup
 from bench.rows import Row
 from bench.site import Site
 
@@ -16,10 +16,15 @@ ONE = ("everysec",)
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line, and on which kinds of server it is measured."""
+    """A line, and on which kinds of server it is measured.
+
+    Attributes:
+        is_apart: measured only where it is asked for by its name.
+    """
 
     measure: Callable[[Site], list[Row]]
     fsyncs: tuple[str, ...] = BOTH
+    is_apart: bool = False
 
 
 LINES = {
@@ -38,4 +43,5 @@ LINES = {
     "memory": Line(memory.measure, ONE),
     "idle": Line(idle.measure, ONE),
     "journal": Line(single.measure_journal),
+    "spark": Line(spark.measure, ONE, is_apart=True),
 }

@@ -2,36 +2,74 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import subprocess
+import sys
 import time
+from collections.abc import Iterator, Sequence
 
 from bench.harness import commands_processed
-from bench.manager import running_manager
+from bench.manager import environment_of, running_manager
 from bench.rows import Row
 from bench.site import Site
 from config.settings import Settings
+from tests.support.members import TestGroup
 
-LIMIT = 5.0
+LIMIT = 3.0
 MANAGERS = ("QM2", "QM3", "QM4")
-#: Seconds after which what a start brings along is over.
-SETTLE_S = 3.0
+#: Managers that are threads, and the processes that they share.
+MANY, PROCESSES = 64, 4
+#: Seconds after which what a start brings along is over: the latest agents' movers have looked once more.
+SETTLE_S = 25.0
 
 
 def measure(site: Site) -> list[Row]:
-    """Commands a second, scripts' own ones included, of each of three managers that watch each other.
+    """Commands a second, scripts' own ones included, of each of three managers, and of many, that watch each other.
 
     Their leases have the length that is the default, and so are renewed as often as anywhere.
     """
     lease_ms = int(Settings.model_fields["lease_ms"].default)
     group = site.new_group(journal=False, lease_ms=lease_ms)
-    with (
-        running_manager(group, MANAGERS[0]),
-        running_manager(group, MANAGERS[1]),
-        running_manager(group, MANAGERS[2]),
-    ):
-        time.sleep(SETTLE_S)
-        before, start_s = commands_processed(site.client), time.monotonic()
-        time.sleep(site.effort.idle_s)
-        commands = commands_processed(site.client) - before - 1
-        elapsed_s = time.monotonic() - start_s
-    value = commands / elapsed_s / len(MANAGERS)
-    return [Row("an idle manager with its agent", value, "/s", floor=LIMIT, is_limit=True)]
+    with contextlib.ExitStack() as stack:
+        for name in MANAGERS:
+            stack.enter_context(running_manager(group, name))
+        few = _watch(site, len(MANAGERS))
+    group = site.new_group(journal=False, lease_ms=lease_ms)
+    names = [f"QM{number}" for number in range(2, 2 + MANY)]
+    with contextlib.ExitStack() as stack:
+        for part in range(PROCESSES):
+            stack.enter_context(_crowd(group, names[part::PROCESSES]))
+        many = _watch(site, MANY)
+    return [
+        Row("an idle manager with its agent", few, "/s", floor=LIMIT, is_limit=True),
+        Row(
+            f"the same of {MANY} in the group, threads of {PROCESSES} processes", many, "/s", floor=LIMIT, is_limit=True
+        ),
+    ]
+
+
+def _watch(site: Site, managers: int) -> float:
+    time.sleep(SETTLE_S)
+    before, start_s = commands_processed(site.client), time.monotonic()
+    time.sleep(site.effort.idle_s)
+    commands = commands_processed(site.client) - before - 1
+    return commands / (time.monotonic() - start_s) / managers
+
+
+@contextlib.contextmanager
+def _crowd(group: TestGroup, names: Sequence[str]) -> Iterator[None]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.support.crowd", *names],
+        env=os.environ | environment_of(group),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    try:
+        assert process.stdout is not None
+        if not process.stdout.readline():
+            raise RuntimeError(f"the managers {', '.join(names)} did not start")
+        yield
+    finally:
+        process.kill()
+        process.wait()

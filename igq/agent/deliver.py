@@ -201,7 +201,7 @@ class Deliverer:
         if disposal is Disposal.DEAD_LETTER:
             self._news.append(("CSQM064I", fields | {"dead_letter": queue.decode()}))
         else:
-            self._news.append(("CSQM068I", fields))
+            self._news.append(("IGQ0022I", fields))
 
     def _report(self, at: str, message: Transmitted, reason: MQRC | Feedback) -> None:
         """Put the exception report that the message asks for, or dead-letter it.

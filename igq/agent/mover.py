@@ -17,8 +17,9 @@ from igq.agent.deliver import Deliverer, NoWayError, Tell
 from igq.agent.pulse import Pulse
 from igq.agent.reporting import MoverState
 from igq.agent.retry import Retries, Trouble, retrying
+from igq.agent.serving import mover_tag
 from igq.agent.source import BATCH_MESSAGES, WAIT_S, TransmissionQueue, as_trouble
-from sharedq.connecting import RESERVED_TAG, tag_argument
+from sharedq.connecting import tag_argument
 from sharedq.connection import Connection
 from sharedq.group import Group
 from sharedq.keys import private_structure
@@ -147,8 +148,7 @@ class Mover:
     def _serialize(self) -> Connection:
         """One mover a queue in all of the group, and none before its predecessor's work is recovered."""
         qmgr, served = self._process.qmgr, self.served
-        name = RESERVED_TAG + f"-MOVER-{served.structure}-{served.name}".encode()
-        tag = tag_argument(qmgr, name, ConnectOption.SERIALIZE_CONN_TAG_QSG)
+        tag = tag_argument(qmgr, mover_tag(served.structure, served.name), ConnectOption.SERIALIZE_CONN_TAG_QSG)
         try:
             return Connection(self._group, self._process, tag=tag, appl_name="mover", is_internal=True)
         except MQIError as error:

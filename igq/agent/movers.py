@@ -26,10 +26,10 @@ from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.repository import Repository
 from sharedq.owner import Process
 
-#: How often it looks whether anything was defined, seconds; commands of this manager wake it at once.
-LOOK_S = 5.0
+#: How often it looks whether anything was defined, seconds; commands wake it at once.
+LOOK_S = 20.0
 #: How often it lists the transmission queues in any case, seconds.
-LIST_S = 60.0
+LIST_S = 300.0
 #: A listing is repeated at the earliest after this many times the time it took.
 _LIST_SHARE = 20
 #: How long a listing may take, and the end of movers whose queues have gone, seconds.
@@ -45,6 +45,7 @@ class Movers:
         report: told of the states of all movers when one has changed.
         pulses: of this process; one for each mover is begun and ended here.
         end: ends this process with an exit status, saying why: a mover cannot go on.
+        on_wake: somebody has something new for this manager.
     """
 
     def __init__(
@@ -55,9 +56,10 @@ class Movers:
         report: Callable[[tuple[MoverState, ...]], None],
         pulses: Pulses,
         end: Callable[[str, int], None],
+        on_wake: Callable[[], None] = lambda: None,
     ) -> None:
         self._group, self._process, self._tell = group, process, tell
-        self._report, self._pulses, self._end = report, pulses, end
+        self._report, self._pulses, self._end, self._on_wake = report, pulses, end, on_wake
         self._pulse = pulses.begin("the watch for transmission queues")
         self._sleep = WakeableSleep(group, movers_wake_key(group, process.qmgr))
         self._movers: dict[Served, tuple[Mover, threading.Thread]] = {}
@@ -85,7 +87,9 @@ class Movers:
     def _watch(self) -> None:
         key, known, listed_s, not_before_s, is_due = self._group.keys.group, b"", 0.0, 0.0, True
         while not self._is_stopping:
-            self._sleep.begin_attempt()
+            if is_due:
+                # Whatever woke it, this look will see.
+                self._sleep.begin_attempt()
             try:
                 definitions, now_s = self._group.command(key, "HGET", key, "definition") or b"", time.monotonic()
                 is_due = is_due or definitions != known or now_s - listed_s >= LIST_S
@@ -97,11 +101,14 @@ class Movers:
             except (MQIError, ValidationError):
                 # Redis is away for now; the connections of the movers find that out for themselves. Or a definition is
                 # one that no command makes: what is served stays so until it is repaired.
-                pass
-            with self._pulse.resting(LOOK_S):
-                self._sleep(LOOK_S)
+                not_before_s = time.monotonic() + LOOK_S
+            # What has to wait, because it was listed a moment ago, waits no longer than that.
+            rest_s = min(LOOK_S, max(0.0, not_before_s - time.monotonic())) if is_due else LOOK_S
+            with self._pulse.resting(rest_s):
+                self._sleep(rest_s)
             if self._sleep.was_woken:
                 is_due = True
+                self._on_wake()
                 self._nudge()
 
     def _list(self) -> None:

@@ -12,11 +12,12 @@ from igq.agent.movers import Movers, end_process
 from igq.agent.pulse import Pulses
 from igq.agent.reporting import AgentState, Reporter
 from igq.agent.retry import Retries, Trouble, retrying
+from igq.agent.serving import agent_tag
 from igq.agent.sleep import WakeableSleep
 from igq.agent.source import WAIT_S, as_trouble
 from igq.agent.transmit_queue import TransmitQueue
 from igq.agent.wake import wake_key
-from sharedq.connecting import RESERVED_TAG, tag_argument
+from sharedq.connecting import tag_argument
 from sharedq.connection import Connection
 from sharedq.group import Group
 from sharedq.kept_process import KeptProcess
@@ -48,6 +49,7 @@ class Agent:
             lambda states: self._reporter.update(movers=states),
             self.pulses,
             partial(end_process, lambda why: channel.send("ended", error=why)),
+            lambda: channel.send("woken"),
         )
         self._connection: Connection | None = None
         self._queue: TransmitQueue | None = None
@@ -142,7 +144,7 @@ class Agent:
     def _serialize(self) -> Connection:
         """MQCONNX with the agent's connection tag: refused while its predecessor's work is recovered."""
         qmgr = self._process.qmgr
-        tag = tag_argument(qmgr, RESERVED_TAG + f"-IGQ-AGENT-{qmgr}".encode(), ConnectOption.SERIALIZE_CONN_TAG_QSG)
+        tag = tag_argument(qmgr, agent_tag(qmgr), ConnectOption.SERIALIZE_CONN_TAG_QSG)
         try:
             return Connection(self._group, self._process, tag=tag, appl_name=APPL_NAME, is_internal=True)
         except MQIError as error:
@@ -163,7 +165,7 @@ class Agent:
 
     def _leave_retry(self) -> None:
         if self._reporter.state.state == "RETRY":
-            self._say("CSQM066I", {})
+            self._say("IGQ0021I", {})
         if self._reporter.state.state != "RUNNING":
             self._reporter.update(state="RUNNING", short_retries=0, long_retries=0, next_retry_ms=None)
 

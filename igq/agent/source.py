@@ -15,14 +15,16 @@ from sharedq.message import Message
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQGMO, MQMD
+from sharedq.objects.failures import why_not_there
 
 _T = TypeVar("_T")
 #: Messages in a batch: IBM's, fixed.
 BATCH_MESSAGES = 50
 #: The greatest MAXUMSGS there is.
 MAX_UNCOMMITTED = 999_999_999
-#: How long a wait for messages lasts, seconds. It is begun anew: one that never ends would be told from no hang.
-WAIT_S = 60
+#: How long a wait for messages lasts, seconds. It is begun anew, and costs an idle agent its few calls: one that never
+#: ends would be told from no hang.
+WAIT_S = 180
 _OPTIONS = int(OpenOption.INPUT_SHARED | OpenOption.BROWSE)
 _NOT_READ = QueueFacts(
     is_put_inhibited=False,
@@ -44,6 +46,7 @@ _TROUBLES = frozenset(
         MQRC.OBJECT_IN_USE,
         MQRC.STORAGE_MEDIUM_FULL,
         MQRC.CF_STRUC_ERROR,
+        MQRC.CF_STRUC_FAILED,
         MQRC.CF_STRUC_IN_USE,
         MQRC.CF_STRUC_LIST_HDR_IN_USE,
     }
@@ -81,7 +84,8 @@ class TransmissionQueue:
         key = self.handle.queue.queue
         version, definition = self._connection.command(key, "HMGET", key, "ver", "def")
         if version is None:
-            raise Trouble(f"{self.handle.name} is not defined")
+            gone = why_not_there(self._connection.group, self._access.keys.name, self.handle.name)
+            raise Trouble(str(gone or f"{self.handle.name} is not defined"))
         self.handle.version, self.handle.facts = version.decode(), QueueFacts.of(definition)
         self._check_usable()
 

@@ -15,6 +15,7 @@ from sharedq.keys import private_structure
 from sharedq.link import Reply
 from sharedq.message import Message
 from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import MQIError
 from sharedq.objects.authorities import Authorities
 from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.selection import ANY
@@ -80,7 +81,11 @@ class TransmitQueue(TransmissionQueue):
         self.destinations.learn(self._unlearned)
         self._unlearned.clear()
         call = self._transfer_call(_WAITER)
-        moved = self._moved(self._connection.call_many([call] * self._writes()))
+        try:
+            replies = self._connection.call_many([call] * self._writes())
+        except MQIError as error:
+            raise as_trouble(error) from error
+        moved = self._moved(replies)
         self._backlog = moved.left
         return moved
 
@@ -108,6 +113,8 @@ class TransmitQueue(TransmissionQueue):
                 if may_take:
                     return self._moved_and_taken(wake_key, block_s)
                 _, (reply,) = connection.block_then_call(wake_key, block_s, self._transfer_call(_WAITER))
+            except MQIError as error:
+                raise as_trouble(error) from error
             finally:
                 connection.waits_on(None)
             moved = self._moved([reply])

@@ -5,9 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from io import BufferedReader
+from pathlib import Path
 from typing import Annotated, cast
 
 import typer
+
+from igq.errors import CommandError
 
 _QMGR = typer.Argument(metavar="QMGR", help="Queue manager, or the group's name for any member.")
 _QUEUE = typer.Argument(metavar="QUEUE", help="Name of the queue.")
@@ -37,18 +40,29 @@ def put(
         bool | None, typer.Option("--persistent/--nonpersistent", help="Default: as the queue says.")
     ] = None,
     priority: Annotated[int, typer.Option(min=-1, max=9, help="0 to 9; -1: as the queue says.")] = -1,
+    file: Annotated[
+        Path | None, typer.Option("--file", metavar="FILE", help="Put the bytes of FILE as one message.")
+    ] = None,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="Put all bytes of standard input as one message, lines or not.")
+    ] = False,
 ) -> int:
     """Put messages on a queue, one for each argument, or for each line of standard input.
 
-    A hundred are put at once, all of them or none; the error tells how many had been put before.
+    A hundred are put at once, all of them or none; the error tells how many had been put before. Text has the Format
+    MQSTR; with --file and --raw nothing is known of the bytes, and the Format is blank.
     """
     import sharedq
-    from igq.log import log_to_stderr
+    from igq.log import log_nothing
     from sharedq.mqi.constants import Format, OpenOption, Persistence, PutOption
     from sharedq.mqi.errors import error_for
     from sharedq.mqi.structures import MQMD
 
-    log_to_stderr()
+    if bool(messages) + (file is not None) + raw > 1:
+        raise CommandError("MESSAGE, --file and --raw exclude each other")
+    is_text = file is None and not raw
+    source = _batches(messages) if is_text else iter([[_whole(file)]])
+    log_nothing()
     persistence = int(Persistence.AS_Q_DEF) if persistent is None else int(persistent)
     options = OpenOption.OUTPUT | OpenOption.FAIL_IF_QUIESCING
     count = 0
@@ -56,8 +70,9 @@ def put(
         sharedq.connect(qmgr, appl_name="igq put") as connection,
         connection.open(queue, options, qmgr_name=target) as to,
     ):
-        for bodies in _batches(messages):
-            batch = [(MQMD(format=Format.STRING, persistence=persistence, priority=priority), each) for each in bodies]
+        for bodies in source:
+            form = Format.STRING if is_text else Format.NONE
+            batch = [(MQMD(format=form, persistence=persistence, priority=priority), each) for each in bodies]
             try:
                 to.put_many(batch, options=PutOption.FAIL_IF_QUIESCING)
             except sharedq.MQIError as error:
@@ -81,13 +96,19 @@ def get(
     max_messages: Annotated[
         int | None, typer.Option("--max", min=1, metavar="N", help="Get at most N messages.")
     ] = None,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="Write the bytes of the bodies and nothing else, not even line ends.")
+    ] = False,
 ) -> int:
-    """Get messages and print their bodies, one a line, until none comes within the wait."""
+    """Get messages and print their bodies, one a line, until none comes within the wait.
+
+    What cannot be printed in a line is shown as \\xNN, and a backslash as two; --raw writes bodies as they are.
+    """
     import sharedq
-    from igq.log import log_to_stderr
+    from igq.log import log_nothing
     from sharedq.mqi.constants import MQRC, GetOption, OpenOption
 
-    log_to_stderr()
+    log_nothing()
     options = GetOption.FAIL_IF_QUIESCING | GetOption.SYNCPOINT | (GetOption.WAIT if wait else 0)
     wait_ms = -1 if wait < 0 else int(wait * 1000)
     count = 0
@@ -103,10 +124,21 @@ def get(
                     break
                 raise
             # Printed before it is gone: a reader that closes the pipe loses nothing.
-            print(printable(message.body), flush=True)
+            if raw:
+                _write_whole(message.body)
+            else:
+                print(printable(message.body), flush=True)
             connection.commit()
             count += 1
     return 0
+
+
+def _write_whole(body: bytes) -> None:
+    """Write to standard output all of it, or raise: unbuffered, it may take a part and say nothing."""
+    left = memoryview(body)
+    while left:
+        left = left[sys.stdout.buffer.write(left) :]
+    sys.stdout.buffer.flush()
 
 
 def browse(
@@ -120,10 +152,10 @@ def browse(
     import dataclasses
 
     import sharedq
-    from igq.log import log_to_stderr
+    from igq.log import log_nothing
     from sharedq.mqi.constants import MQRC, GetOption, OpenOption
 
-    log_to_stderr()
+    log_nothing()
     count = 0
     with (
         sharedq.connect(qmgr, appl_name="igq browse") as connection,
@@ -162,6 +194,14 @@ def _shown(value: object) -> str:
         text = value.decode("ascii", "replace")
         return repr(text) if text.isprintable() and value.strip(b"\0") else value.hex() or "''"
     return str(value)
+
+
+def _whole(file: Path | None) -> bytes:
+    """All of a file, or of standard input."""
+    try:
+        return cast(BufferedReader, sys.stdin.buffer).read() if file is None else file.read_bytes()
+    except OSError as error:
+        raise CommandError(f"{file or 'standard input'}: {error.strerror}") from None
 
 
 def _batches(messages: list[str] | None) -> Iterator[list[bytes]]:

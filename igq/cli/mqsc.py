@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from igq.errors import CommandError
+from igq.mqsc.words import supported
 
 #: Exit status when commands could not be run at all.
 COULD_NOT_RUN = 20
@@ -17,17 +18,21 @@ COULD_NOT_RUN = 20
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this module."""
-    app.command("mqsc")(mqsc)
+    # Each on a line of its own, however wide the terminal is.
+    commands = "\n\n".join(supported())
+    app.command("mqsc", epilog=f"Commands, which may be shortened as in IBM MQ:\n\n{commands}")(mqsc)
 
 
 def mqsc(
-    qmgr: Annotated[str, typer.Argument(metavar="QMGR", help="Queue manager that the commands are for.")],
+    qmgr: Annotated[str, typer.Argument(metavar="QMGR", help="A queue manager that runs; not the group.")],
     file: Annotated[Path | None, typer.Argument(metavar="FILE", help="File of commands; none: standard input.")] = None,
     command: Annotated[
         list[str] | None, typer.Option("-c", "--command", metavar="COMMAND", help="A command; may be repeated.")
     ] = None,
 ) -> int:
     """Run MQSC commands (DEFINE, ALTER, DELETE, DISPLAY, CLEAR ...).
+
+    Any manager that runs will do for what belongs to the group: QSGDISP(SHARED) and (GROUP), CFSTRUCT, DISPLAY GROUP.
 
     Ends with 0 when all were done, 10 when one failed, 20 when they could not be run.
     """

@@ -122,7 +122,24 @@ class WaitForRetry:
 
 @dataclass(frozen=True, slots=True)
 class LetLeasePass:
-    """Do nothing for longer than a lease."""
+    """Do nothing for longer than a lease, or for so many *leases*."""
+
+    leases: float = 1.2
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Cut the victim's machine, with its programs, off the network: packets are lost, and nobody is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heal:
+    """The victim's machine is on the network again."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectUnharmed:
+    """The victim must be the incarnation that it was before the cut, with the same agent, and nobody recovered it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +194,11 @@ class WaitForRefusal:
 
 
 @dataclass(frozen=True, slots=True)
+class ExpectShutOut:
+    """Nothing may have been done under the victim's old incarnation since every structure has shut it out."""
+
+
+@dataclass(frozen=True, slots=True)
 class ExpectInLog:
     """The victim's log must have a line with this message id."""
 
@@ -207,6 +229,10 @@ Step = (
     | WaitUntilRecovered
     | WaitForRetry
     | LetLeasePass
+    | Cut
+    | Heal
+    | ExpectUnharmed
+    | ExpectShutOut
     | WaitUntilReady
     | Start
     | WaitForAgent
@@ -227,6 +253,7 @@ class Scenario:
     Attributes:
         lease_ms: the group's leases, where the settings' would be too short or too long for it.
         load: how many times the usual load.
+        has_machines: every manager runs on a machine of its own, and so does Redis.
     """
 
     name: str
@@ -234,3 +261,4 @@ class Scenario:
     steps: tuple[Step, ...]
     lease_ms: int | None = None
     load: int = 1
+    has_machines: bool = False

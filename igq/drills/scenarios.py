@@ -7,11 +7,15 @@ from types import MappingProxyType
 
 from igq.drills.scenario import (
     AlterIgq,
+    Cut,
     Drain,
     Draw,
     ExpectInLog,
+    ExpectShutOut,
+    ExpectUnharmed,
     FlushScripts,
     HangAgent,
+    Heal,
     Hold,
     HoldBulk,
     Kill,
@@ -42,6 +46,7 @@ from sharedq.mqi.constants import MQRC
 
 #: Uncommitted messages whose recovery takes long enough to be caught in the middle.
 _BULK = 30_000
+_CONNECTION_BROKEN = int(MQRC.CONNECTION_BROKEN)
 _OBJECT_CHANGED = int(MQRC.OBJECT_CHANGED)
 _STORAGE_MEDIUM_FULL = int(MQRC.STORAGE_MEDIUM_FULL)
 
@@ -51,6 +56,14 @@ _TOGGLED: tuple[Step, ...] = (
     AlterIgq("DISABLED"),
     WaitForRefusal(_OBJECT_CHANGED),
     AlterIgq("ENABLED"),
+)
+
+_BACK_ON_THE_NETWORK: tuple[Step, ...] = (
+    Heal(),
+    WaitUntilReady(),
+    WaitForAgent(),
+    ExpectInLog("IGQ0001E"),
+    ExpectShutOut(),
 )
 
 _ALL = (
@@ -152,6 +165,7 @@ _ALL = (
             Release(),
             WaitUntilReady(),
             WaitForAgent(),
+            ExpectShutOut(),
             Drain(),
         ),
     ),
@@ -309,6 +323,71 @@ _ALL = (
             Drain(),
         ),
         load=2,
+    ),
+    Scenario(
+        "partition",
+        "A manager's machine, with its programs, is cut off from Redis for longer than its lease, with commits on "
+        "their way: they arrive when the network heals, and change nothing. Who was cut off gets 2009, and comes back "
+        "by itself.",
+        (
+            StartGroup(),
+            WaitForAgent(),
+            StartLoad(),
+            WaitForPuts(0.3),
+            Hold(),
+            Cut(),
+            # At once: what they send stays in their kernel until the network heals.
+            Release(),
+            WaitUntilRecovered(Who.MANAGER),
+            WaitForRefusal(_CONNECTION_BROKEN),
+            *_BACK_ON_THE_NETWORK,
+            Drain(),
+        ),
+        load=2,
+        has_machines=True,
+    ),
+    Scenario(
+        "late-partition",
+        "The same, but the programs try to commit when their work has been recovered long since.",
+        (
+            StartGroup(),
+            WaitForAgent(),
+            StartLoad(),
+            WaitForPuts(0.3),
+            Hold(),
+            Cut(),
+            WaitUntilRecovered(Who.MANAGER),
+            LetLeasePass(),
+            Release(),
+            WaitForRefusal(_CONNECTION_BROKEN),
+            *_BACK_ON_THE_NETWORK,
+            Drain(),
+        ),
+        load=2,
+        has_machines=True,
+    ),
+    Scenario(
+        "short-partition",
+        "A manager's machine, with its programs, is cut off from Redis for less than its lease, with calls on their "
+        "way: everything goes on as if it had only been slow.",
+        (
+            StartGroup(),
+            WaitForAgent(),
+            StartLoad(),
+            WaitForPuts(0.3),
+            Hold(),
+            Cut(),
+            Release(),
+            LetLeasePass(0.1),
+            Heal(),
+            WaitForPutter(),
+            ExpectUnharmed(),
+            Drain(),
+        ),
+        # What is sent anew at doubling intervals arrives at most a cut later than it could.
+        lease_ms=30_000,
+        load=2,
+        has_machines=True,
     ),
 )
 

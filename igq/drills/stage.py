@@ -11,11 +11,12 @@ from igq.drills import faults
 from igq.drills import scenario as steps
 from igq.drills.bulk import Bulk
 from igq.drills.scenario import Step, Who
+from igq.drills.zombies import deeds_since
 from igq.errors import CommandError
 from igq.load.children import PUTTER, Child
 from igq.load.departures import QMGRS
 from igq.load.scene import Scene
-from igq.load.view import agent_state, working_agent
+from igq.load.view import agent_state, recovery_of, working_agent
 from igq.load.waits import (
     catch_recoverer,
     wait_for_agent,
@@ -171,6 +172,43 @@ class Stage:
                 self._scene.start_programs(qmgr)
         self._tell("restarted", step.who.value, step.managers)
 
+    # -- the network -----------------------------------------------------------------------------------------------
+
+    @do.register
+    def _(self, _step: steps.Cut) -> None:
+        scene = self._scene
+        assert scene.machines is not None
+        self._wait_for_agents(Who.AGENT, 1)
+        self._remember(1, is_agent_replaced=True)
+        self._known_interruptions = len(scene.watch.interruptions)
+        scene.forget_ready(self.victim)
+        scene.machines.cut(self.victim)
+        self._tell("cut_off")
+
+    @do.register
+    def _(self, _step: steps.Heal) -> None:
+        assert self._scene.machines is not None
+        self._scene.machines.heal(self.victim)
+        self._tell("healed")
+
+    @do.register
+    def _(self, _step: steps.ExpectUnharmed) -> None:
+        scene, before = self._scene, self._incarnations[self.victim]
+        now, agent = scene.incarnation(self.victim), working_agent(scene.group, self.victim)
+        if now != before or agent != self._agents[self.victim] or recovery_of(scene.group, before) is not None:
+            raise CommandError(f"{before} was to go on, but it is {now}, with the IGQ agent {agent}")
+        self._tell("unharmed", now)
+
+    @do.register
+    def _(self, _step: steps.ExpectShutOut) -> None:
+        group, owner = self._scene.group, self._incarnations[self.victim]
+        recovery = recovery_of(group, owner)
+        assert recovery is not None
+        fenced_ms = dict(recovery.moments)["fenced"]
+        if deeds := deeds_since(group, owner, fenced_ms):
+            raise CommandError(f"{owner} was shut out at {fenced_ms}, and then: {', '.join(deeds)}")
+        self._tell("nothing_done", f"by {owner}, since it was shut out")
+
     # -- Redis and definitions -------------------------------------------------------------------------------------
 
     @do.register
@@ -240,8 +278,8 @@ class Stage:
         self._tell("refused", str(agent_state(scene.group, self.victim).get("last_error", "")))
 
     @do.register
-    def _(self, _step: steps.LetLeasePass) -> None:
-        self._scene.watch.wait_a_while(lambda: False, 1.2 * self._scene.settings.lease_ms / 1000)
+    def _(self, step: steps.LetLeasePass) -> None:
+        self._scene.watch.wait_a_while(lambda: False, step.leases * self._scene.settings.lease_ms / 1000)
 
     @do.register
     def _(self, step: steps.WaitForRefusal) -> None:

@@ -15,7 +15,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -117,10 +117,14 @@ class Child:
 class Manager(Child):
     """A queue manager, started as its command line starts it."""
 
-    def __init__(self, name: str, env: Mapping[str, str], directory: Path, events: Events) -> None:
+    def __init__(
+        self, name: str, env: Mapping[str, str], directory: Path, events: Events, enter: Sequence[str] = ()
+    ) -> None:
+        """*enter*: the words that let the command behind them run on the manager's machine."""
+
         def start(stderr: int) -> Process:
             return subprocess.Popen(
-                [sys.executable, "-m", "igq", "qmgr", "start", name, "--parent", str(os.getpid())],
+                [*enter, sys.executable, "-m", "igq", "qmgr", "start", name, "--parent", str(os.getpid())],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stderr,

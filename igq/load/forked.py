@@ -64,14 +64,15 @@ class ProgramStarter:
     Args:
         environment: of the programs.
         errors: file that takes what the nursery itself has to say.
+        enter: the words that let the command behind them run on the machine of the programs.
     """
 
-    def __init__(self, environment: Mapping[str, str], errors: Path) -> None:
+    def __init__(self, environment: Mapping[str, str], errors: Path, enter: Sequence[str] = ()) -> None:
         self._errors = errors
         self._socket, other = socket.socketpair()
         with other, errors.open("ab") as stderr:
             self._nursery = subprocess.Popen(
-                [sys.executable, "-m", "igq.load.nursery", str(other.fileno()), str(os.getpid())],
+                [*enter, sys.executable, "-m", "igq.load.nursery", str(other.fileno()), str(os.getpid())],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=stderr,

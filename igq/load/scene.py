@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from config.settings import Settings
 from igq.errors import CommandError
@@ -30,6 +30,25 @@ _STOP_TIMEOUT_S = 45.0
 _HOLD_TIMEOUT_S = 5.0
 
 
+class Machines(Protocol):
+    """Machines of the managers, each with a network address of its own.
+
+    Attributes:
+        url: of Redis, for processes on them.
+    """
+
+    url: str
+
+    def enter(self, qmgr: str) -> list[str]:
+        """The words that let the command behind them run on the machine of a manager."""
+
+    def cut(self, qmgr: str) -> None:
+        """From now on nothing goes to or from the machine of a manager."""
+
+    def heal(self, qmgr: str) -> None:
+        """It is on the network again."""
+
+
 class Scene:
     """Managers EWR, JFK and LGA, their load programs, their records in one directory. Use it as a context manager.
 
@@ -38,6 +57,7 @@ class Scene:
         source: of the rows.
         is_history_kept: have programs write every call.
         look: called while waiting, a few times a second.
+        machines: on which each manager runs with its programs; None: on this one.
     """
 
     def __init__(
@@ -47,6 +67,7 @@ class Scene:
         *,
         is_history_kept: bool = False,
         look: Callable[[], None] = lambda: None,
+        machines: Machines | None = None,
     ) -> None:
         self.settings, self.source = settings, source
         self.directory = settings.data_dir
@@ -55,10 +76,13 @@ class Scene:
         self.watch = Watch(self.directory, look)
         self.managers: dict[str, Manager] = {}
         self.programs: dict[str, Program] = {}
-        self.environment = _environment(settings)
+        self.machines = machines
+        there = settings if machines is None else settings.model_copy(update={"redis_url": machines.url})
+        self.environment = _environment(there)
         self._is_history_kept = is_history_kept
         self._children: list[Child] = []
-        self._starter: ProgramStarter | None = None
+        #: By manager; one for all where they share a machine.
+        self._starters: dict[str, ProgramStarter] = {}
 
     def __enter__(self) -> Scene:
         return self
@@ -79,14 +103,20 @@ class Scene:
             raise CommandError(
                 f"group {self.settings.group} exists already in this Redis; set IGQ_GROUP to a name not in use"
             )
-        self._starter = ProgramStarter(self.environment, self.directory / "programs.err")
+        errors = self.directory / "programs.err"
+        if self.machines is None:
+            self._starters = dict.fromkeys(QMGRS, ProgramStarter(self.environment, errors))
+        else:
+            for name in QMGRS:
+                self._starters[name] = ProgramStarter(self.environment, errors, self.machines.enter(name))
 
     def start_managers(self, names: Iterable[str] = QMGRS) -> None:
         """Start managers together and wait until they are ready."""
         started = list(names)
         for name in started:
             self.forget_ready(name)
-            self.managers[name] = self._own(Manager(name, self.environment, self.directory, self.watch.events))
+            enter = () if self.machines is None else self.machines.enter(name)
+            self.managers[name] = self._own(Manager(name, self.environment, self.directory, self.watch.events, enter))
         self.wait_until_ready(started)
 
     def forget_ready(self, name: str) -> None:
@@ -111,14 +141,13 @@ class Scene:
 
     def start_programs(self, qmgr: str) -> None:
         """Start the load programs of one manager that do not run."""
-        assert self._starter is not None
         for kind, queue_name in ((CONSUMER, PRIVATE_QUEUE), (CONSUMER, SHARED_QUEUE), (PUTTER, "")):
             name = f"{qmgr}-{queue_name or kind}"
             running = self.programs.get(name)
             if name in self.watch.finished or (running is not None and running.is_running):
                 continue
             options = Options(name, qmgr, self.directory, self.source, queue_name, self._is_history_kept)
-            self.programs[name] = self._own(Program(kind, options, self._starter, self.watch.events))
+            self.programs[name] = self._own(Program(kind, options, self._starters[qmgr], self.watch.events))
 
     # -- watching ------------------------------------------------------------------------------------------------
 
@@ -236,8 +265,8 @@ class Scene:
                 child.kill()
             for child in self._children:
                 child.wait()
-            if self._starter is not None:
-                self._starter.close()
+            for starter in set(self._starters.values()):
+                starter.close()
             self.timeline.close()
             self.group.leave()
 

@@ -8,8 +8,6 @@ from igq.mqsc import messages
 from igq.mqsc.attribute_values import find_parameter
 from igq.mqsc.display import Shown, read_request, shown, two_columns
 from igq.mqsc.parser import Command, MqscSyntaxError
-from sharedq.mqi.constants import MQRC
-from sharedq.mqi.errors import error_for
 from sharedq.objects.authorities import PUT, Authorities, AuthorityRecord
 from sharedq.objects.names import matches
 from sharedq.objects.repository import Repository
@@ -28,14 +26,14 @@ def set_authority(command: Command, repository: Repository) -> list[str]:
     if added is None and removed is None:
         raise _missing(command, "AUTHADD or AUTHRMV")
     Authorities(repository.group).change(profile, principal, add=added or (), remove=removed or ())
-    return [messages.AUTHORITY_SET]
+    return []
 
 
 def delete_authority(command: Command, repository: Repository) -> list[str]:
     """DELETE AUTHREC: forget a record."""
     profile, principal = _read_record(command, _RECORD)
     Authorities(repository.group).delete(profile, principal)
-    return [messages.AUTHORITY_DELETED]
+    return []
 
 
 def display_authority(command: Command, repository: Repository) -> list[str]:
@@ -50,10 +48,11 @@ def display_authority(command: Command, repository: Repository) -> list[str]:
             continue
         attributes = list(_record(record))
         if request.where(attributes):
-            lines += [messages.AUTHORITY_DETAILS, *two_columns(request.select(attributes, always=2))]
-    if not lines:
-        raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "", profile)
-    return lines
+            lines += [
+                messages.details(command),
+                *two_columns(request.select(attributes, always=2)),
+            ]
+    return lines or [messages.NOTHING_FOUND.format(command.object_type)]
 
 
 def _record(record: AuthorityRecord) -> Iterator[Shown]:

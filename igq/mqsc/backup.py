@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 from igq.mqsc import messages
 from igq.mqsc.attribute_values import find_parameter, read_choice
 from igq.mqsc.display import Shown, read_request, shown, two_columns
 from igq.mqsc.parser import Command
 from sharedq.backup.restore import purge, recover
-from sharedq.backup.status import latest_backup, messages_in, structure_status
+from sharedq.backup.status import latest_backup, messages_in
 from sharedq.backup.take import backup
 from sharedq.group import Group
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
-from sharedq.objects.names import matches
+from sharedq.objects.failures import failure_of, structure_state
+from sharedq.objects.names import is_generic, matches
 from sharedq.objects.repository import Repository
 
 _EXCLUDED_S = range(30, 601)
 _SHOWN = {
-    "SUMMARY": ("CFTYPE", "ENTSUSED", "STATUS"),
+    "SUMMARY": ("CFTYPE", "ENTSUSED", "FAILDATE", "FAILTIME", "STATUS"),
     "BACKUP": ("BKUPDATE", "BKUPSIZE", "BKUPTIME", "ENTSUSED", "STATUS"),
 }
 
@@ -69,7 +71,12 @@ def display_structure_status(command: Command, repository: Repository) -> list[s
             record = [shown("CFSTATUS", structure.name), shown("TYPE", kind)]
             record += record_of(repository.group, structure.name)
             if request.where(record):
-                lines += [messages.STRUCTURE_STATUS, *two_columns(request.select(record, always=2))]
+                lines += [
+                    messages.details(command),
+                    *two_columns(request.select(record, always=2)),
+                ]
+    if not lines and (is_generic(command.name) or find_parameter(command, "WHERE")):
+        return [messages.NOTHING_FOUND.format(command.object_type)]
     if not lines:
         raise error_for(MQRC.CF_STRUC_ERROR, "", command.name, "there is no such structure")
     return lines
@@ -78,7 +85,11 @@ def display_structure_status(command: Command, repository: Repository) -> list[s
 def _summary(group: Group, structure: str) -> Iterator[Shown]:
     yield shown("CFTYPE", "APPL")
     yield shown("ENTSUSED", messages_in(group, structure))
-    yield shown("STATUS", structure_status(group, structure))
+    status, known = structure_state(group, structure), failure_of(group, structure)
+    failed = datetime.fromtimestamp(known.since_ms / 1000, UTC) if known and known.is_failed else None
+    yield shown("FAILDATE", f"{failed:%Y-%m-%d}" if failed else "")
+    yield shown("FAILTIME", f"{failed:%H.%M.%S}" if failed else "")
+    yield shown("STATUS", status)
 
 
 def _backup(group: Group, structure: str) -> Iterator[Shown]:
@@ -87,4 +98,4 @@ def _backup(group: Group, structure: str) -> Iterator[Shown]:
     yield shown("BKUPSIZE", -(-latest.bytes // 1_000_000) if latest else 0)
     yield shown("BKUPTIME", f"{latest.begun:%H.%M.%S}" if latest else "")
     yield shown("ENTSUSED", latest.messages if latest else 0)
-    yield shown("STATUS", structure_status(group, structure))
+    yield shown("STATUS", structure_state(group, structure))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+from igq.agent.serving import ServingHandle, serving_handles
 from igq.mqsc import messages
 from igq.mqsc.attribute_values import find_parameter, read_choice
 from igq.mqsc.display import Shown, read_request, shown, shown_attributes, two_columns
@@ -53,14 +54,17 @@ def display_queue(command: Command, repository: Repository) -> list[str]:
         options.add("CFSTRUCT")
     known = {keyword for kind in QUEUE_KINDS.values() for keyword in by_keyword(kind)} | {*_COUNTS, "TYPE", "QTYPE"}
     request = read_request(command, options, known, all_by_default=not is_generic(command.name))
-    lines = []
+    lines, serving = [], serving_handles(repository.group)
     for queue in repository.display_queues(command.name, kinds, disposition):
         structure = getattr(queue.definition, "structure", "")
         if "CFSTRUCT" in options and filter_by is not None and not matches(filter_by.value, structure):
             continue
-        record = list(_queue_record(queue))
+        record = list(_queue_record(queue, serving))
         if request.where(record):
-            lines += [messages.QUEUE_DETAILS, *two_columns(request.select(record, always=2))]
+            lines += [
+                messages.details(command),
+                *two_columns(request.select(record, always=2)),
+            ]
     return _found(lines, command)
 
 
@@ -69,7 +73,7 @@ def display_qmgr(command: Command, repository: Repository) -> list[str]:
     request = read_request(command, ("CMDSCOPE",), by_keyword(QueueManagerAttributes), all_by_default=True)
     record = shown_attributes(repository.qmgr_attributes(repository.qmgr or ""))
     record.sort(key=lambda each: each.keywords[0] != "QMNAME")
-    return [messages.QMGR_DETAILS, *two_columns(request.select(record, always=1))]
+    return [messages.details(command), *two_columns(request.select(record, always=1))]
 
 
 def display_structure(command: Command, repository: Repository) -> list[str]:
@@ -80,7 +84,10 @@ def display_structure(command: Command, repository: Repository) -> list[str]:
         record = shown_attributes(structure)
         record.sort(key=lambda each: each.keywords[0] != "CFSTRUCT")
         if matches(command.name, structure.name) and request.where(record):
-            lines += [messages.STRUCTURE_DETAILS, *two_columns(request.select(record, always=1))]
+            lines += [
+                messages.details(command),
+                *two_columns(request.select(record, always=1)),
+            ]
     return _found(lines, command)
 
 
@@ -94,16 +101,19 @@ def display_queue_status(command: Command, repository: Repository) -> list[str]:
     queues = repository.display_queues(command.name, (QueueLocal.kind,))
     if not queues:
         return _found([], command)
-    lines = []
+    lines, serving = [], serving_handles(repository.group)
     for queue in queues:
         if is_by_queue:
-            records = [list(_status_record(queue))]
+            records = [list(_status_record(queue, serving))]
         else:
-            handles = repository.queue_handles(queue.name)
+            handles = [*repository.queue_handles(queue.name), *(each.handle for each in serving if each.is_of(queue))]
             records = [list(_handle_record(queue, each)) for each in handles if _is_open_for(each, open_type)]
         for record in records:
             if request.where(record):
-                lines += [messages.QUEUE_STATUS, *two_columns(request.select(record, always=2))]
+                lines += [
+                    messages.details(command),
+                    *two_columns(request.select(record, always=2)),
+                ]
     return lines or [messages.NOTHING_FOUND.format("handle" if kind == "HANDLE" else command.object_type)]
 
 
@@ -111,7 +121,7 @@ def display_group(command: Command, repository: Repository) -> list[str]:
     """DISPLAY GROUP: its members and their states."""
     read_request(command, ("OBSMSGS", "CMDSCOPE"), (), all_by_default=True)
     group = repository.group
-    lines = [messages.GROUP_DETAILS.format(group.name)]
+    lines = [messages.details(command)]
     for member in group.members():
         lines += two_columns(
             [
@@ -137,8 +147,13 @@ def display_connection(command: Command, repository: Repository) -> list[str]:
     in_doubt = [(each.owner, list(unit_record(each))) for each in prepared_units(group, qmgr)]
     for token, record in [*connections, *in_doubt]:
         if matches(pattern, token) and request.where(record):
-            lines += [messages.CONNECTION_DETAILS, *two_columns(request.select(record, always=1))]
-    return lines if is_generic(pattern) else _found(lines, command)
+            lines += [
+                messages.details(command),
+                *two_columns(request.select(record, always=1)),
+            ]
+    if not lines and is_generic(pattern):
+        return [messages.NOTHING_FOUND.format(command.object_type)]
+    return _found(lines, command)
 
 
 def display_thread(command: Command, repository: Repository) -> list[str]:
@@ -154,7 +169,7 @@ def display_thread(command: Command, repository: Repository) -> list[str]:
     for connection in connections_of(repository.group, repository.qmgr or ""):
         if kind in ("ACTIVE", "*") and matches(command.name or "*", connection.appl_name):
             lines += two_columns([shown("THREAD", connection.appl_name), *_connection_record(connection)])
-    return [messages.THREADS, *lines] if lines else [messages.NO_THREADS.format("active" if kind == "*" else kind)]
+    return [messages.THREADS, *lines] if lines else [messages.NO_CONNECTIONS.format("active" if kind == "*" else kind)]
 
 
 def _found(lines: list[str], command: Command) -> list[str]:
@@ -166,23 +181,27 @@ def _found(lines: list[str], command: Command) -> list[str]:
     return [messages.NOTHING_FOUND.format(command.object_type)]
 
 
-def _queue_record(queue: DisplayedQueue) -> Iterator[Shown]:
+def _open_for_input(queue: DisplayedQueue, serving: list[ServingHandle]) -> int:
+    return (queue.state.open_input if queue.state else 0) + sum(each.is_of(queue) for each in serving)
+
+
+def _queue_record(queue: DisplayedQueue, serving: list[ServingHandle]) -> Iterator[Shown]:
     yield shown("QUEUE", queue.name)
     yield Shown(("TYPE", "QTYPE"), queue.definition.kind, f"TYPE({queue.definition.kind})")
     yield from (each for each in shown_attributes(queue.definition) if each.keywords[0] != "QUEUE")
     if queue.state is not None:
         yield shown("CURDEPTH", queue.state.depth)
-        yield shown("IPPROCS", queue.state.open_input)
+        yield shown("IPPROCS", _open_for_input(queue, serving))
         yield shown("OPPROCS", queue.state.open_output)
 
 
-def _status_record(queue: DisplayedQueue) -> Iterator[Shown]:
+def _status_record(queue: DisplayedQueue, serving: list[ServingHandle]) -> Iterator[Shown]:
     assert queue.state is not None
     assert isinstance(queue.definition, QueueLocal)
     yield shown("QUEUE", queue.name)
     yield shown("TYPE", "QUEUE")
     yield shown("CURDEPTH", queue.state.depth)
-    yield shown("IPPROCS", queue.state.open_input)
+    yield shown("IPPROCS", _open_for_input(queue, serving))
     yield shown("OPPROCS", queue.state.open_output)
     yield shown("UNCOM", "YES" if queue.state.uncommitted else "NO")
     yield shown("MONQ", queue.definition.monitoring)

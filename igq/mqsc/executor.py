@@ -10,7 +10,7 @@ from igq.mqsc import authority, backup, displays, messages
 from igq.mqsc.attribute_values import find_parameter, read_choice, read_flag, read_values
 from igq.mqsc.in_doubt import resolve_in_doubt
 from igq.mqsc.lines import Source, split_commands
-from igq.mqsc.parser import Command, MqscSyntaxError, parse_command
+from igq.mqsc.parser import Command, MqscSyntaxError, UnsupportedCommandError, parse_command
 from sharedq.backup.errors import BackupError
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
@@ -80,8 +80,13 @@ def run(
             counts.syntax += 1
             _write(messages.syntax_failure(error), out)
             continue
+        except UnsupportedCommandError as error:
+            counts.failed += 1
+            _write([messages.NOT_SUPPORTED.format(error)], out)
+            continue
+        subject = _subject(command, repository)
         try:
-            _write(executor.execute(command), out)
+            _write([*executor.execute(command), messages.NORMAL.format(f"{command.verb} {subject}")], out)
         except MqscSyntaxError as error:
             counts.syntax += 1
             _write(messages.syntax_failure(error), out)
@@ -90,10 +95,10 @@ def run(
             _write([messages.value_failure(command.line, error)], out)
         except BackupError as error:
             counts.failed += 1
-            _write([str(error)], out)
+            _write([str(error), messages.ABNORMAL.format(f"{command.verb} {subject}")], out)
         except MQIError as error:
             counts.failed += 1
-            _write([messages.failure(_subject(command, repository), error)], out)
+            _write([messages.failure(subject, error), messages.ABNORMAL.format(f"{command.verb} {subject}")], out)
             if error.reason == MQRC.CONNECTION_BROKEN:
                 return COULD_NOT_RUN
     _summarize(counts, out)
@@ -108,7 +113,7 @@ class Executor:
         self._control = control
 
     def execute(self, command: Command) -> list[str]:
-        """Do what *command* says; returns the lines to answer.
+        """Do what *command* says; returns what it is answered before it is said that it was done.
 
         Raises:
             MqscSyntaxError: a parameter is not one of this command.
@@ -150,56 +155,56 @@ class Executor:
         definition = parse_definition(model, values)
         is_replace = read_flag(command, "REPLACE", "NOREPLACE")
         self._repository.define(definition, replace=is_replace, like=like.value if like else None)
-        return [messages.CREATED.format(_subject(command, self._repository))]
+        return []
 
     def _alter_queue(self, command: Command) -> list[str]:
         values = read_values(command, QUEUE_KINDS[command.object_type], ("QSGDISP", "FORCE", "CMDSCOPE"))
         self._repository.alter(command.object_type, command.name, values, self._chosen(command))
-        return [messages.CHANGED.format(_subject(command, self._repository))]
+        return []
 
     def _delete_queue(self, command: Command) -> list[str]:
         options = ("QSGDISP", "CMDSCOPE", *(("PURGE", "NOPURGE") if command.object_type == "QLOCAL" else ()))
         _no_others(command, options)
         is_purge = read_flag(command, "PURGE", "NOPURGE")
         self._repository.delete(command.object_type, command.name, disposition=self._chosen(command), purge=is_purge)
-        return [messages.DELETED.format(_subject(command, self._repository))]
+        return []
 
     def _clear(self, command: Command) -> list[str]:
         _no_others(command, ("QSGDISP", "CMDSCOPE"))
         scope = read_choice(command, "QSGDISP", ("PRIVATE", "SHARED"), "")
         self._repository.clear(command.name, disposition=cast(Chosen, scope) if scope else None)
-        return [messages.CLEARED.format(_subject(command, self._repository))]
+        return []
 
     def _alter_qmgr(self, command: Command) -> list[str]:
         values = read_values(command, QueueManagerAttributes, ("FORCE", "CMDSCOPE"))
         self._repository.alter_qmgr(self._repository.qmgr or "", values)
-        return [messages.QMGR_CHANGED.format(self._repository.qmgr)]
+        return []
 
     def _define_structure(self, command: Command) -> list[str]:
         values = read_values(command, CFStruct, ("REPLACE", "NOREPLACE"))
         structure = parse_definition(CFStruct, values | {"name": command.name})
         self._repository.define_structure(structure, replace=read_flag(command, "REPLACE", "NOREPLACE"))
-        return [messages.CREATED.format(_subject(command, self._repository))]
+        return []
 
     def _alter_structure(self, command: Command) -> list[str]:
         self._repository.alter_structure(command.name, read_values(command, CFStruct, ()))
-        return [messages.CHANGED.format(_subject(command, self._repository))]
+        return []
 
     def _delete_structure(self, command: Command) -> list[str]:
         _no_others(command, ())
         self._repository.delete_structure(command.name)
-        return [messages.DELETED.format(_subject(command, self._repository))]
+        return []
 
     def _start(self, command: Command) -> list[str]:
         _no_others(command, ())
         self._controlled().start(self._repository.qmgr or "")
-        return [messages.COMPLETED.format("START QMGR")]
+        return []
 
     def _stop(self, command: Command) -> list[str]:
         _no_others(command, ("MODE",))
         mode = read_choice(command, "MODE", ("QUIESCE", "FORCE", "RESTART"), "QUIESCE")
         self._controlled().stop(self._repository.qmgr or "", mode)
-        return [messages.COMPLETED.format("STOP QMGR")]
+        return []
 
     def _controlled(self) -> ManagerControl:
         if self._control is None:
@@ -242,7 +247,8 @@ def _subject(command: Command, repository: Repository) -> str:
     if command.object_type in ("QMGR", "GROUP"):
         return f"{command.object_type} {repository.qmgr}"
     named = find_parameter(command, "PROFILE") if command.object_type == "AUTHREC" else None
-    return f"{command.object_type}({named.value if named else command.name})"
+    name = named.value if named else command.name
+    return f"{command.object_type}({name})" if name else command.object_type
 
 
 def _list(source: Source, number: int, out: TextIO) -> None:

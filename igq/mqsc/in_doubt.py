@@ -30,7 +30,7 @@ def display_in_doubt(command: Command, repository: Repository) -> list[str]:
         if matches(command.name or "*", unit.appl_name):
             lines += two_columns([shown("THREAD", unit.appl_name), shown("NID", unit.nid), *unit_record(unit)])
     if not lines:
-        return [messages.NO_THREADS.format("INDOUBT")]
+        return [messages.NO_THREADS_IN_DOUBT]
     return [messages.IN_DOUBT_THREADS.format(qmgr), *lines]
 
 

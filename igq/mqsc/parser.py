@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 
 from igq.mqsc.lines import Source
-from igq.mqsc.words import TAKES, VERBS, find_object, find_verb
+from igq.mqsc.words import TAKES, VERBS, find_object, find_unsupported, find_verb
 
 _TOKEN = re.compile(r"\s*(?:(?P<quoted>'(?:[^']|'')*')|(?P<mark>[(),])|(?P<word>[^\s(),']+))")
 
@@ -30,6 +30,10 @@ class MqscSyntaxError(Exception):
 
     def __str__(self) -> str:
         return f"line {self.line}: {self.expected} expected at the end of: {self.segment}"
+
+
+class UnsupportedCommandError(Exception):
+    """A command of IBM MQ that there is not here. The text names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +85,7 @@ def parse_command(source: Source) -> Command:
 
     Raises:
         MqscSyntaxError: it is not MQSC; says where and what was expected.
+        UnsupportedCommandError: it is MQSC, but a command that there is not here.
     """
     return _Parser(source).command()
 
@@ -96,12 +101,14 @@ class _Parser:
             raise self._error(len(self._source.text), "a line that continues the command")
         verb = find_verb(self._word("a command"))
         if verb is None:
+            self._refuse_unsupported()
             raise self._error_here("one of " + ", ".join(word.name for word in VERBS))
         if not TAKES[verb.name]:
             return Command(self._source.line, verb.name, "", "", ())
         objects = "one of " + ", ".join(TAKES[verb.name])
         object_type = find_object(self._word(objects), verb.name)
         if object_type is None:
+            self._refuse_unsupported()
             raise self._error_here(objects)
         name = ""
         if self._next_is("("):
@@ -122,6 +129,12 @@ class _Parser:
                 raise self._error_here(f"{parameter.keyword} once only")
             parameters.append(parameter)
         return Command(self._source.line, verb.name, object_type.name, name, tuple(parameters))
+
+    def _refuse_unsupported(self) -> None:
+        words = [token.text.upper() for token in self._tokens[:2] if token.kind == "word"]
+        meant = find_unsupported(words[0], words[1] if len(words) > 1 else "")
+        if meant:
+            raise UnsupportedCommandError(meant)
 
     def _parameter(self) -> Parameter:
         keyword = self._word("a keyword")

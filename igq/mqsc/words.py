@@ -71,6 +71,41 @@ TAKES = {
 }
 
 
+#: Commands of IBM MQ that there are not here: verbs, and objects of those that there are.
+OTHER_VERBS = (
+    *(Word("ARCHIVE", 3), Word("MOVE", 3), Word("PING", 4), Word("PURGE", 3), Word("REFRESH", 3), Word("RESET", 5)),
+    *(Word("RESUME", 4), Word("RVERIFY", 3), Word("SUSPEND", 3)),
+)
+OTHER_OBJECTS = (
+    *(Word("APSTATUS", 3), Word("ARCHIVE", 3), Word("AUTHINFO", 5), Word("AUTHSERV", 5), Word("BSDS", 4)),
+    *(Word("BUFFPOOL", 4), Word("CHANNEL", 4), Word("CHINIT", 4), Word("CHL", 3), Word("CHLAUTH", 4)),
+    *(Word("CHSTATUS", 3), Word("CLUSQMGR", 5), Word("CLUSTER", 5), Word("CMDSERV", 4), Word("COMMINFO", 5)),
+    *(Word("ENTAUTH", 4), Word("INDOUBT", 3), Word("LISTENER", 3), Word("LOG", 3), Word("LSSTATUS", 3)),
+    *(Word("MAXSMSGS", 4), Word("NAMELIST", 2), Word("NL", 2), Word("POLICY", 3), Word("PROCESS", 3)),
+    *(Word("PSID", 4), Word("PUBSUB", 3), Word("QCLUSTER", 2), Word("QMSTATUS", 3), Word("QSTATS", 6)),
+    *(Word("SBSTATUS", 2), Word("SECURITY", 3), Word("SERVICE", 5), Word("SMDS", 4), Word("SMDSCONN", 5)),
+    *(Word("STGCLASS", 3), Word("SUB", 3), Word("SVSTATUS", 3), Word("SYSTEM", 3), Word("TCLUSTER", 2)),
+    *(Word("TOPIC", 3), Word("TPIPE", 3), Word("TPSTATUS", 3), Word("TRACE", 3), Word("USAGE", 3)),
+    *(Word("CONN", 4), Word("QMGR", 4), Word("AUTHREC", 4)),
+)
+
+
+def supported() -> list[str]:
+    """The commands, a line for each verb: ``CLEAR QLOCAL``."""
+    return [f"{verb} {', '.join(objects)}".rstrip() for verb, objects in TAKES.items()]
+
+
+def find_unsupported(verb_text: str, object_text: str) -> str:
+    """The command of IBM MQ that is meant, when there is not that one here; empty when it is none of IBM's."""
+    verb = find_verb(verb_text) or next((word for word in OTHER_VERBS if word.is_meant_by(verb_text)), None)
+    if verb is None:
+        return ""
+    if verb in VERBS:
+        meant = next((word for word in OTHER_OBJECTS if word.is_meant_by(object_text)), None)
+        return f"{verb.name} {meant.name}" if meant else ""
+    return f"{verb.name} {object_text}".rstrip()
+
+
 def find_verb(text: str) -> Word | None:
     """The verb that *text* means."""
     return next((word for word in VERBS if word.is_meant_by(text)), None)

@@ -8,6 +8,7 @@ from pipeline.cli.archiving import archive, replay
 from pipeline.cli.audit import audit
 from pipeline.cli.deadletter import deadletter
 from pipeline.cli.journal_jobs import flow, journal, recovery, trace
+from pipeline.cli.streams import claims, release
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -21,5 +22,5 @@ def jobs() -> None:
     """
 
 
-for job in (audit, flow, trace, recovery, deadletter, archive, replay, journal):
+for job in (audit, flow, trace, recovery, deadletter, archive, replay, journal, claims, release):
     app.command()(job)

@@ -92,22 +92,37 @@ def running(
     Raises:
         PipelineError, ConfigError, DeploymentError, EmbeddedRedisError: it cannot run.
     """
-    settings = load_settings()
-    data_dir = prepare_data_dir(settings)
     with ExitStack() as stack:
         step = stack.enter_context(_progress(job))
-        url = url or settings.redis_url
-        if url is None:
-            url = stack.enter_context(EmbeddedRedis.start_or_join(server_dir or data_dir)).url
-        settings = _with_place(settings, group, url)
+        settings = stack.enter_context(group_at(group, url, server_dir=server_dir))
         step("starting Spark")
         session = stack.enter_context(
             spark_session(
-                data_dir, master=master, app_name=f"igq {job}", spark_log=spark_log, make_archive=make_archive
+                settings.data_dir,
+                master=master,
+                app_name=f"igq {job}",
+                spark_log=spark_log,
+                make_archive=make_archive,
             )
         )
         stack.enter_context(_spark_errors_named())
         yield Running(session, settings, step)
+
+
+@contextmanager
+def group_at(group: str | None, url: str | None, *, server_dir: Path | None = None) -> Iterator[Settings]:
+    """The settings in force with that group, and with a URL: the embedded server's where none is set.
+
+    Raises:
+        PipelineError, ConfigError, DeploymentError, EmbeddedRedisError: there is no such group to be found.
+    """
+    settings = load_settings()
+    data_dir = prepare_data_dir(settings)
+    with ExitStack() as stack:
+        url = url or settings.redis_url
+        if url is None:
+            url = stack.enter_context(EmbeddedRedis.start_or_join(server_dir or data_dir)).url
+        yield _with_place(settings, group, url)
 
 
 def _with_place(settings: Settings, group: str | None, url: str) -> Settings:

@@ -91,17 +91,20 @@ def summarize_messages(events: DataFrame) -> DataFrame:
         F.col("unit_of_work").alias("get_unit"),
         F.col("queue").alias("get_queue"),
     )
+    done_get = F.when(is_get & done, get)
     transfer = F.struct("at", "target_queue")
+    # It was handed to a get that died before it had it: what counts is where it went at last.
+    is_returned = F.count_if(event == "return") > 0
     return (
         events.groupBy("structure", "message_number")
         .agg(
             # A message's id never changes, and it is put once: the smallest is the only one.
             F.min("message_id").alias("message_id"),
             F.min(F.when(is_put, put)).alias("put"),
-            F.min(F.when(is_get & done, get)).alias("get"),
+            F.when(is_returned, F.max(done_get)).otherwise(F.min(done_get)).alias("get"),
             F.max(F.when(is_transfer, transfer)).alias("transfer"),
-            F.count_if(is_get & done).alias("gets"),
-            F.count_if(is_get & ~done & ~F.col("is_open")).alias("backouts"),
+            (F.count_if(is_get & done) - F.count_if(event == "return")).alias("gets"),
+            F.count_if((is_get & ~done & ~F.col("is_open")) | (event == "return")).alias("backouts"),
             F.count_if(is_get & F.col("is_open")).alias("open_gets"),
             F.count_if(event == "expire").alias("expiries"),
             F.count_if(is_transfer).alias("transfers"),

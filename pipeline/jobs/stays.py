@@ -7,8 +7,8 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from pipeline.jobs.lives import message_events, unit_ends, with_outcome, with_place
 
-#: Events by which a message comes to a queue, and by which it leaves one.
-_ARRIVALS, _LEAVINGS = ("put", "transfer"), ("get", "transfer", "expire", "clear")
+#: Events by which a message comes to a queue, and by which it leaves one; by a return it has not left.
+_ARRIVALS, _LEAVINGS = ("put", "transfer", "return"), ("get", "transfer", "expire", "clear")
 
 
 def queue_events(journal: DataFrame) -> DataFrame:
@@ -38,13 +38,15 @@ def stays(journal: DataFrame) -> DataFrame:
     """
     arrives = F.col("arrives")
     arrival = F.struct(F.col("ms"), F.col("event"), F.col("qmgr"), F.col("length"))
-    leaving = F.struct(F.col("ms"), F.col("event"), F.col("qmgr"))
+    leaving = F.max(F.when(~arrives, F.struct("done_at", "ms", "event", "qmgr")))
+    returned_at = F.max(F.when(F.col("event") == "return", F.col("done_at")))
+    is_back = F.coalesce(returned_at > leaving["done_at"], F.lit(False))
     return (
         queue_events(journal)
         .groupBy("structure", "message_number", F.col("at_queue").alias("queue"))
         .agg(
             F.min(F.when(arrives, arrival)).alias("arrival"),
-            F.max(F.when(~arrives, leaving)).alias("leaving"),
+            F.when(~is_back, leaving).alias("leaving"),
             F.max("is_recovered").alias("is_recovered"),
         )
         .select(

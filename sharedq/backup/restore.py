@@ -20,6 +20,7 @@ from sharedq.link import Argument
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
 from sharedq.objects.directory import Directory
+from sharedq.objects.failures import failure_of, structure_state, tell
 from sharedq.objects.local_queues import LocalQueues
 from sharedq.objects.lost import has_lost_all
 
@@ -117,19 +118,25 @@ class _Recovery:
 
     def run(self, *, with_messages: bool) -> Recovered:
         keys = self._keys
-        script_keys = [keys.versions, keys.sequence, keys.messages, keys.expiry]
-        for name in (*self._definitions, *self._missing):
-            queue = keys.queue(name)
-            script_keys += [queue.queue, queue.available, queue.index, queue.groups]
-            script_keys += [queue.members, queue.waiters, queue.locks, queue.marks]
+        script_keys = [keys.versions, keys.sequence, keys.messages, keys.expiry, keys.owners, keys.dead]
+        names = (*self._definitions, *self._missing)
+        for queue in map(keys.queue, names):
+            script_keys += [queue.queue, queue.available, queue.index, queue.groups, queue.members]
+            script_keys += [queue.waiters, queue.locks, queue.marks, queue.handles]
+        # Those that come later cannot do anything here, and so leave nothing.
+        for owners in (keys.owners, keys.dead):
+            tokens = [token.decode() for token in self._group.command(owners, "HKEYS", owners)]
+            script_keys += [base + token for token in tokens for base in (keys.unit_of_work, keys.holdings)]
         sequence = int(self._backup.ending["sequence"]) + SEQUENCE_STEP
-        self._call("structure/restore_begin", script_keys, [self._id, sequence])
+        tell(self._group, self._structure, has_failed=True, known=failure_of(self._group, self._structure))
+        self._call("structure/restore_begin", script_keys, [self._id, sequence, len(names)])
         restored, dropped = self._restore() if with_messages else (0, 0)
         self._call(
             "structure/restore_end",
             [keys.versions, keys.sequence, *(keys.queue(name).queue for name in self._definitions)],
             [self._id, *self._definitions.values()],
         )
+        structure_state(self._group, self._structure)
         begun = str(self._backup.about["begun"]) if with_messages else ""
         return Recovered(begun, restored, len(self._definitions), dropped, self._missing)
 

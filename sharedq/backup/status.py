@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
 
 from sharedq.backup.errors import BackupError
 from sharedq.backup.file import Backup, backup_path
-from sharedq.backup.restore import is_lost
 from sharedq.group import Group
-
-Status = Literal["ACTIVE", "FAILED", "INRECOVER"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,14 +17,6 @@ class BackupFacts:
     begun: datetime
     messages: int
     bytes: int
-
-
-def structure_status(group: Group, structure: str) -> Status:
-    """FAILED: queues are defined in it, and none is there. INRECOVER: a recovery has begun, and not ended."""
-    versions = group.structure(structure).versions
-    if group.command(versions, "HEXISTS", versions, "RECOVER"):
-        return "INRECOVER"
-    return "FAILED" if is_lost(group, structure) else "ACTIVE"
 
 
 def messages_in(group: Group, structure: str) -> int:

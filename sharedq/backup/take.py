@@ -26,7 +26,7 @@ from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
 from sharedq.objects.directory import Directory
 from sharedq.objects.local_queues import LocalQueues
-from sharedq.objects.lost import lost_queues, shared_queues
+from sharedq.objects.lost import lost_queues, queues_in
 from sharedq.objects.managers import CFStruct
 from sharedq.objects.structures import Structures
 
@@ -86,7 +86,7 @@ def check_recoverable(group: Group, structure: str) -> CFStruct:
     known = {each.name: each for each in Structures(group, lambda: datetime.now(UTC)).list()}.get(structure)
     if known is None:
         raise error_for(MQRC.CF_STRUC_ERROR, "", structure, "there is no such structure")
-    if known.recover != "YES" or known.cf_level < 3:
+    if not known.is_recoverable:
         raise not_recoverable(structure, "it needs RECOVER(YES) and CFLEVEL(3) at least")
     return known
 
@@ -108,7 +108,7 @@ def exclusively(path: Path, structure: str) -> Iterator[None]:
 
 def queues_of(group: Group, structure: str) -> list[str]:
     """Names of the shared queues that the directory has in a structure."""
-    return shared_queues(Directory(group), structure)
+    return queues_in(Directory(group), structure)
 
 
 def _refuse_what_is_lost(group: Group, structure: str) -> None:

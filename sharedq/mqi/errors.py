@@ -276,3 +276,9 @@ class CFStrucListHdrInUse(MQIError):
     """The queue is being recovered. Try again."""
 
     reason = MQRC.CF_STRUC_LIST_HDR_IN_USE
+
+
+class CFStrucFailed(MQIError):
+    """The structure has lost its queues, or had since the queue was opened. Open it anew when that is recovered."""
+
+    reason = MQRC.CF_STRUC_FAILED

@@ -11,6 +11,7 @@ from sharedq.mqi.errors import error_for
 from sharedq.objects.announcing import announce_definition
 from sharedq.objects.definitions import AnyQueue, Definition
 from sharedq.objects.directory import Entry
+from sharedq.objects.failures import why_not_there
 from sharedq.objects.finding import Finder
 
 _Q = TypeVar("_Q", bound=Definition)
@@ -28,7 +29,8 @@ def alter_local(finder: Finder, structure: str, name: str, changes: Mapping[str,
     while True:
         stored = finder.queues.read(structure, [name]).get(name)
         if stored is None:
-            raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "", name, f"{structure} does not have it")
+            gone = error_for(MQRC.UNKNOWN_OBJECT_NAME, "", name, f"{structure} does not have it")
+            raise why_not_there(finder.group, structure, name) or gone
         altered = _altered(stored.definition, changes).altered_at(finder.clock())
         if finder.queues.alter(structure, stored, altered):
             break

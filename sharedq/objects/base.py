@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any, ClassVar, Self, TypeVar
+from unicodedata import category
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -13,6 +14,8 @@ from sharedq.objects.attributes import Attribute, Mqsc, attributes_of
 
 _D = TypeVar("_D", bound="ObjectDefinition")
 
+#: Controls, line and paragraph separators, halves of surrogate pairs.
+_CONTROLS = ("Cc", "Zl", "Zp", "Cs")
 Description = Annotated[str, Field(max_length=64)]
 Date = Annotated[str, Field(pattern=r"^(\d{4}-\d\d-\d\d)?$")]
 Time = Annotated[str, Field(pattern=r"^(\d\d\.\d\d\.\d\d)?$")]
@@ -72,6 +75,11 @@ def parse_definition(model: type[_D], values: Mapping[str, Any]) -> _D:
     Raises:
         ValueError: one line that names the attribute as MQSC does, its value and what is wrong with it.
     """
+    for name, value in values.items():
+        # A definition is shown in lines; so is the complaint about this one.
+        if isinstance(value, str) and any(category(character) in _CONTROLS for character in value):
+            keyword = next((each.keyword for each in attributes_of(model) if each.field == name), name)
+            raise ValueError(f"{keyword}({ascii(value)[1:-1]}): control characters are not allowed")
     try:
         return model.model_validate(values)
     except ValidationError as error:

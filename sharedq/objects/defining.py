@@ -61,7 +61,8 @@ def complete(finder: Finder, definition: AnyQueue, like: str | None) -> AnyQueue
 
 
 def _base(finder: Finder, kind: str, name: str) -> AnyQueue | None:
-    located = finder.lookup(name)
+    known = finder.locate(name)
+    located = None if known is None else finder.located(known)
     if located is not None:
         definition: AnyQueue | None = located.definition
     else:

@@ -13,6 +13,7 @@ from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
 from sharedq.objects.definitions import AnyQueue, Disposition, QueueLocal
 from sharedq.objects.directory import Directory, Entry
+from sharedq.objects.failures import failure_of, why_not_there
 from sharedq.objects.local_queues import LocalQueues
 
 #: States of a manager that gets its copies of a group object at once.
@@ -53,9 +54,30 @@ class Finder:
         return private or shared
 
     def lookup(self, name: str) -> Located | None:
-        """The definition that *name* stands for. Raises MQIError: 2343 it is private and shared."""
-        entry = self.locate(name)
-        return None if entry is None else self.located(entry)
+        """The definition that *name* stands for.
+
+        Raises:
+            MQIError: 2343 it is private and shared; 2373 its structure has failed, 2346 that is being recovered.
+        """
+        while (entry := self.locate(name)) is not None:
+            located = self.located(entry)
+            if located is not None:
+                return located
+            told = failure_of(self.group, entry.structure)
+            failure = why_not_there(self.group, entry.structure, name)
+            if self.locate(name) != entry:
+                # Deleted between the two, or defined anew.
+                continue
+            if failure is not None:
+                raise failure
+            # Recovered between the two. If not, its DELETE was cut off, unless the structure has failed once more.
+            located = self.located(entry)
+            failure = None if located else why_not_there(self.group, entry.structure, name)
+            if failure is not None:
+                raise failure
+            if located is not None or failure_of(self.group, entry.structure) == told:
+                return located
+        return None
 
     def located(self, entry: Entry) -> Located | None:
         """The definition of an entry; None for a queue whose DEFINE or DELETE was cut off."""

@@ -1,6 +1,7 @@
 """Whether a structure has lost what the directory says is in it.
 
-A queue is defined in its structure first, and deleted there last: one that only the directory has is lost.
+The first definition in a structure makes its counter, which nothing ever deletes; a queue that is deleted leaves its
+structure before it leaves the directory. So a structure without counter that the directory has queues in has lost them.
 """
 
 from __future__ import annotations
@@ -9,25 +10,20 @@ from sharedq.objects.directory import Directory
 from sharedq.objects.local_queues import LocalQueues
 
 
-def shared_queues(directory: Directory, structure: str) -> list[str]:
-    """Names of the shared queues that the directory has in a structure."""
-    return sorted(
-        {
-            entry.name
-            for entry in directory.scan()
-            if entry.scope == "S" and entry.is_in_structure and entry.structure == structure
-        }
-    )
+def queues_in(directory: Directory, structure: str) -> list[str]:
+    """Names of the queues that the directory has in a structure."""
+    found = (entry for entry in directory.scan() if entry.scope != "G" and entry.is_in_structure)
+    return sorted({entry.name for entry in found if entry.structure == structure})
 
 
 def lost_queues(directory: Directory, queues: LocalQueues, structure: str) -> list[str]:
     """Names of those that the structure does not have."""
-    names = shared_queues(directory, structure)
+    names = queues_in(directory, structure)
     there = queues.read(structure, names)
     return [name for name in names if name not in there]
 
 
 def has_lost_all(directory: Directory, queues: LocalQueues, structure: str) -> bool:
     """Whether queues are defined in the structure, and it has none of them."""
-    names = shared_queues(directory, structure)
+    names = queues_in(directory, structure)
     return bool(names) and not queues.read(structure, names)

@@ -24,6 +24,10 @@ from sharedq.objects.names import check_structure_name
 CF_LEVEL_MAX = 5
 
 
+#: The lowest level of a structure that takes persistent messages.
+_CF_LEVEL_RECOVERABLE = 3
+
+
 class CFStruct(ObjectDefinition):
     """An application structure: where shared queues live."""
 
@@ -43,6 +47,11 @@ class CFStruct(ObjectDefinition):
         Mqsc("CFCONLOS", Int.CF_CFCONLOS, words.STRUCTURE_CONNECTION_LOSS),
     ] = "ASQMGR"
     recover_automatically: Annotated[YesNo, Mqsc("RECAUTO", Int.CF_RECAUTO, words.YES)] = "YES"
+
+    @property
+    def is_recoverable(self) -> bool:
+        """Whether it can be backed up and recovered."""
+        return self.recover == "YES" and self.cf_level >= _CF_LEVEL_RECOVERABLE
 
 
 class QueueManagerAttributes(ObjectDefinition):

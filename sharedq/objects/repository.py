@@ -26,6 +26,7 @@ from sharedq.objects.definitions import AnyQueue, QueueLocal, QueueModel
 from sharedq.objects.deleting import announce_missing, delete_entry, drop_closed_parts, total_state
 from sharedq.objects.directory import Entry
 from sharedq.objects.displaying import DisplayedQueue, OpenHandle, displayed_queues, open_handles
+from sharedq.objects.failures import why_not_there
 from sharedq.objects.finding import Chosen, Finder, Located
 from sharedq.objects.local_queues import QueueState
 from sharedq.objects.managers import CFStruct, QueueManagerAttributes
@@ -74,7 +75,8 @@ class Repository:
         Costs a round trip, and one more for a local queue, whose structure has its definition.
 
         Raises:
-            MQIError: 2343 there are a private and a shared object of this name.
+            MQIError: 2343 there are a private and a shared object of this name; 2373 its structure has failed, 2346
+                that is being recovered.
         """
         return self._finder.lookup(name)
 
@@ -148,11 +150,16 @@ class Repository:
         """CLEAR QLOCAL: drop every message.
 
         Raises:
-            MQIError: 2085 no such queue, 2057 not a local one; 2042 it is open; 2055 it has uncommitted work.
+            MQIError: 2085 no such queue, 2057 not a local one; 2042 it is open; 2055 it has uncommitted work; 2373 its
+                structure has failed.
         """
         entry = self._finder.chosen(QueueLocal.kind, name, disposition)
         for structure in self._finder.places(entry):
-            self._finder.queues.remove(structure, name, "clear")
+            try:
+                self._finder.queues.remove(structure, name, "clear")
+            except MQIError as error:
+                gone = error.reason == MQRC.UNKNOWN_OBJECT_NAME and why_not_there(self.group, structure, name)
+                raise gone or error from None
 
     def create_dynamic(self, model: QueueModel, dynamic_name: str) -> Located:
         """MQOPEN of a model queue: make the queue that *dynamic_name* names.

@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 class Running:
     """A command in the background: its lines as they come, and its end."""
 
-    def __init__(self, shell: Shell, arguments: tuple[str, ...]) -> None:
+    def __init__(self, shell: Shell, arguments: tuple[str, ...], stdin: int = subprocess.DEVNULL) -> None:
         self.lines: list[str] = []
         self._changed = threading.Condition()
         self._has_ended = False
@@ -33,7 +33,7 @@ class Running:
             [sys.executable, "-m", "igq", *arguments],
             cwd=ROOT,
             env=shell.environment,
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -53,6 +53,12 @@ class Running:
         with self._changed:
             self._has_ended = True
             self._changed.notify_all()
+
+    def type(self, line: str) -> None:
+        """Write a line to its standard input."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
 
     def wait_for(self, text: str, count: int = 1) -> str:
         """The line in which *text* comes for the *count*-th time."""
@@ -107,6 +113,12 @@ class Shell:
     def start(self, *arguments: str) -> Running:
         """A command in the background."""
         running = Running(self, arguments)
+        self.running.append(running)
+        return running
+
+    def typed(self, *arguments: str) -> Running:
+        """A command in the background that reads what is typed."""
+        running = Running(self, arguments, subprocess.PIPE)
         self.running.append(running)
         return running
 

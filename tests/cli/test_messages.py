@@ -107,7 +107,8 @@ def test_an_undeliverable_message_is_found_on_the_dead_letter_queue(group: Shell
 def test_status_is_one_object_of_the_documented_shape(group: Shell) -> None:
     status = json.loads(group.out("status", "--json"))
 
-    assert set(status) == {"group", "redis", "managers", "recoveries", "queues"}
+    assert set(status) == {"group", "redis", "managers", "recoveries", "structures", "queues"}
+    assert [(each["name"], each["state"]) for each in status["structures"]] == [("APPL1", "ACTIVE")]
     assert set(status["redis"]) == {"version", "durability"}
     manager = status["managers"][0]
     assert {"name", "state", "pid", "incarnation", "igq", "agent"} <= set(manager)
@@ -147,6 +148,16 @@ def test_mqsc_tells_by_its_exit_status_what_became_of_the_commands(group: Shell,
         (("qmgr", "start", "1BAD"), "'1BAD' cannot be a queue manager"),
         (("group", "start", "-m", "A", "-m", "A"), "named twice"),
         (("mqsc", "QM1", "FILE", "-c", "DISPLAY QMGR"), "exclude each other"),
+        (
+            ("mqsc", "QSG1", "-c", "DISPLAY QMGR"),
+            "QSG1 is the queue-sharing group: name one of its queue managers: QM1, QM2",
+        ),
+        (("mqsc", "QM9", "-c", "DISPLAY QMGR"), "there is no queue manager QM9 in group QSG1: QM1, QM2"),
+        (("put", "QM1", "Q", "x", "--raw"), "exclude each other"),
+        (("put", "QM1", "Q", "x", "--file", "FILE"), "exclude each other"),
+        (("put", "QM1", "Q", "--file", "FILE", "--raw"), "exclude each other"),
+        (("put", "QM1", "Q", "--file", "no/such/file"), "no/such/file: No such file or directory"),
+        (("put", "QM1", "Q", "--file", "."), ".: Is a directory"),
         (("demo", "--messages", "many"), "--messages many"),
     ],
 )
@@ -182,3 +193,47 @@ def test_a_line_longer_than_what_a_pipe_holds_is_one_message(group: Shell) -> No
     group.out("put", "QM1", "LONG.Q", text=f"first\n{long}\n\nlast")
 
     assert group.out("get", "QM1", "LONG.Q") == f"first\n{long}\n\nlast\n"
+
+
+def piped(group: Shell, *arguments: str, data: bytes = b"") -> bytes:
+    command = [sys.executable, "-m", "igq", *arguments]
+    done = subprocess.run(command, cwd=ROOT, env=group.environment, input=data, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+#: What no text is: every byte, line ends of all kinds, none at the end.
+BYTES = bytes(range(256)) + b"\r\n\n\\x00\r no end"
+
+
+def test_raw_is_the_bytes_and_nothing_else(group: Shell, tmp_path: Path) -> None:
+    define(group, "QM1", "DEFINE QLOCAL(RAW.Q)")
+    file = tmp_path / "file"
+    file.write_bytes(BYTES)
+    piped(group, "put", "QM1", "RAW.Q", "--file", str(file))
+    piped(group, "put", "QM1", "RAW.Q", "--raw", data=BYTES[::-1])
+    piped(group, "put", "QM1", "RAW.Q", "--raw", data=b"")
+    shown = group.run("browse", "QM1", "RAW.Q")
+    assert shown.stderr == "3 messages on RAW.Q\n"
+    assert [line.split() for line in shown.stdout.splitlines() if line.split()[0] == "format"] == [["format", "''"]] * 3
+
+    assert piped(group, "get", "QM1", "RAW.Q", "--raw", "--max", "1") == BYTES
+    assert piped(group, "get", "QM1", "RAW.Q", "--raw") == BYTES[::-1]
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_raw_is_large_too_and_stays_where_nobody_reads_it(group: Shell, unbuffered: str) -> None:
+    define(group, "QM1", "DEFINE QLOCAL(LARGE.Q) REPLACE")
+    large = BYTES * 10_000
+    piped(group, "put", "QM1", "LARGE.Q", "--raw", data=large)
+    command = f"{sys.executable} -m igq get QM1 LARGE.Q --raw | head -c 10 >/dev/null"
+    environment = group.environment | {"PYTHONUNBUFFERED": unbuffered}
+    subprocess.run(command, shell=True, cwd=ROOT, env=environment, capture_output=True, check=False)
+
+    assert piped(group, "get", "QM1", "LARGE.Q", "--raw") == large
+
+
+def test_mqsc_lists_the_commands_that_there_are(group: Shell) -> None:
+    shown = group.out("mqsc", "--help")
+    for line in ("DEFINE QLOCAL, QREMOTE, QALIAS, QMODEL, CFSTRUCT", "RECOVER CFSTRUCT", "RESOLVE INDOUBT"):
+        assert line in shown

@@ -176,6 +176,9 @@ def test_a_connection_that_cannot_be_told_of_quiescing_does_not_end_the_renewals
             told.append("quiescing")
             raise redis.ConnectionError("nobody answers")
 
+        def look_again(self) -> None:
+            told.append("structures")
+
     deaf = Deaf()
     process.add(deaf)
     client, keys = group.group.client(), group.group.keys
@@ -185,3 +188,18 @@ def test_a_connection_that_cannot_be_told_of_quiescing_does_not_end_the_renewals
     assert told == ["quiescing"]
     assert process.is_quiescing
     assert process.is_alive
+
+
+def test_who_has_lost_its_lease_waits_for_no_redis_when_it_ends(
+    group: TestGroup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be out of reach, and each try to connect to it takes seconds."""
+    process = group.process()
+    connection = group.connect(process=process)
+    process._lose("a test")
+    monkeypatch.setattr(Group, "call", lambda *_: pytest.fail("it asks Redis"))
+    with pytest.raises(MQIError) as caught:
+        connection.commit()
+    assert caught.value.reason == MQRC.CONNECTION_BROKEN
+    connection.disconnect()
+    process.end()

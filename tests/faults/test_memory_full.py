@@ -172,7 +172,7 @@ def test_programs_come_leases_are_renewed_and_the_dead_are_recovered(full: Full)
     full.group.connect(process=dead).open("Q", BOTH).get(GetOption.SYNCPOINT)
     full.fill()
     keys = full.group.group.keys
-    reply = full.group.group.call("admin/renew", [keys.leases, keys.members], [dead.token, 60_000, "QM1", 0])
+    reply = full.group.group.call("admin/renew", [keys.leases, keys.members], [dead.token, 60_000, "QM1", 0, 1])
     assert reply[0] == 1
     dead.stop_renewing()
     assert recover(full.group.group, full.group.connect().connection, dead.token, force=True).is_resolved

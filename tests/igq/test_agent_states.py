@@ -18,10 +18,13 @@ from igq.agent.channel import Channel
 from igq.agent.reporting import AgentState
 from igq.agent.retry import SHORT_RETRY_INTERVAL_S
 from igq.agent.runner import Agent
+from igq.agent.serving import agent_tag
 from igq.agent.source import WAIT_S
-from igq.mqsc_session import _Repository
+from igq.mqsc_session import SessionRepository
 from igq.status import AgentStatus, _agent
-from sharedq.connecting import RESERVED_TAG, tag_argument
+from sharedq.backup.restore import recover
+from sharedq.backup.take import backup
+from sharedq.connecting import tag_argument
 from sharedq.kept_process import KeptProcess
 from sharedq.keys import private_structure
 from sharedq.mqi.constants import MQRC, ConnectOption
@@ -29,6 +32,7 @@ from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.system import SYSTEM_DEAD_LETTER_QUEUE, define_system_objects
+from tests.support.backups import lose, mqsc
 from tests.support.members import TestGroup
 from tests.support.scenes import on_queue, until
 
@@ -103,7 +107,21 @@ def send_astray(group: TestGroup) -> None:
     group.connect("QM2").put1("NOWHERE", b"astray", MQMD(persistence=1), qmgr_name="QM1")
 
 
-Act = Callable[[TestGroup], None]
+def lose_destination(group: TestGroup) -> None:
+    """A message arrives for a queue of a structure that has failed."""
+    group.define_shared("SHARED")
+    backup(group.group, "APPL1")
+    lose(group)
+    group.connect("QM2").put1("SHARED", b"shared", MQMD(persistence=1), qmgr_name="QM1")
+
+
+def begin_anew(group: TestGroup) -> None:
+    """As a start of QM1 does."""
+    group.repository("QM1").prepare_manager("QM1")
+    define_again(group)
+
+
+Act = Callable[[TestGroup], object]
 
 CAUSES: dict[str, tuple[Act, Act, str]] = {
     "queue missing": (
@@ -116,6 +134,16 @@ CAUSES: dict[str, tuple[Act, Act, str]] = {
         lambda group: group.repository("QM1").alter("QLOCAL", SYSTEM_QSG_TRANSMIT_QUEUE, {"get": "DISABLED"}),
         lambda group: group.repository("QM1").alter("QLOCAL", SYSTEM_QSG_TRANSMIT_QUEUE, {"get": "ENABLED"}),
         "GET",
+    ),
+    "structure of a destination has failed": (
+        lose_destination,
+        lambda group: recover(group.group, "APPL1"),
+        "SHARED: MQRC_CF_STRUC_FAILED (2373)",
+    ),
+    "own structure has failed": (
+        lambda group: lose(group, private_structure("QM1")),
+        begin_anew,
+        "MQRC_CF_STRUC_FAILED (2373)",
     ),
     "batch backed out": (send_astray, lambda group: group.define_private("QM1", "NOWHERE"), "NOWHERE"),
 }
@@ -156,7 +184,7 @@ def test_it_stops_at_once_whichever_way_it_waits(group: TestGroup, work: AgentAt
 
 
 #: No command makes these, so no waiting agent is told of them.
-SEEN_AT_OPEN = ("wrong attributes",)
+SEEN_AT_OPEN = ("wrong attributes", "own structure has failed")
 
 
 @pytest.mark.parametrize("cause", CAUSES)
@@ -178,13 +206,15 @@ def test_each_cause_leads_into_retry_and_its_repair_out_of_it(group: TestGroup, 
     assert work.said()[-1] == "CSQM065E"
 
     repair(group)
-    _Repository(group.group, "QM1").alter_qmgr("QM1", {"igq": "ENABLED"})
+    SessionRepository(group.group, "QM1").alter_qmgr("QM1", {"igq": "ENABLED"})
 
     shown = work.wait_for("RUNNING")
     assert (shown.short_retries, shown.next_retry_s) == (0, None)
-    assert "CSQM066I" in work.said()
+    assert "IGQ0021I" in work.said()
     if cause == "batch backed out":
         assert [body for body, _ in on_queue(group, "NOWHERE", "@QM1")] == [b"astray"]
+    if cause == "structure of a destination has failed":
+        until(lambda: on_queue(group, "SHARED") == [(b"shared", 0)], "it is delivered", PATIENCE_S)
 
 
 def test_a_try_in_vain_is_counted(group: TestGroup, work: AgentAtWork) -> None:
@@ -192,7 +222,7 @@ def test_a_try_in_vain_is_counted(group: TestGroup, work: AgentAtWork) -> None:
     work.wait_for("RUNNING")
     group.repository("QM1").alter("QLOCAL", SYSTEM_QSG_TRANSMIT_QUEUE, {"get": "DISABLED"})
     work.wait_for("RETRY")
-    _Repository(group.group, "QM1").alter_qmgr("QM1", {"igq": "ENABLED"})
+    SessionRepository(group.group, "QM1").alter_qmgr("QM1", {"igq": "ENABLED"})
     until(lambda: work.status().short_retries == 1, "the retry is counted", PATIENCE_S)
     assert work.status().state == "RETRY"
 
@@ -216,15 +246,38 @@ def rests(work: AgentAtWork, thread: str) -> float:
     return work.agent.pulses.read().get(thread, (0, 0.0))[1]
 
 
+def test_whoever_serves_a_queue_is_shown_as_having_it_open(group: TestGroup, work: AgentAtWork) -> None:
+    group.define_private("QM1", "QM2", usage="XMITQ")
+    group.define_shared("QM3", usage="XMITQ")
+
+    def shown(queue: str, what: str = "TYPE(QUEUE)") -> str:
+        return mqsc(group, f"DISPLAY QSTATUS({queue}) {what}\n")[1]
+
+    queues = (SYSTEM_QSG_TRANSMIT_QUEUE, "QM2", "QM3")
+    assert ["IPPROCS(0)" in shown(queue) for queue in queues] == [True] * 3
+    work.start()
+    for queue in queues:
+        until(lambda queue=queue: "IPPROCS(1)" in shown(queue), f"{queue} is open", PATIENCE_S)  # type: ignore[misc]
+        assert "IPPROCS(1)" in mqsc(group, f"DISPLAY QLOCAL({queue}) IPPROCS\n")[1]
+        handle = shown(queue, "TYPE(HANDLE)")
+        assert all(word in handle for word in ("INPUT(SHARED)", "BROWSE(YES)", "OUTPUT(NO)", "QMNAME(QM1)")), handle
+    assert "APPLTAG(IGQ agent)" in shown(SYSTEM_QSG_TRANSMIT_QUEUE, "TYPE(HANDLE)")
+
+    # Open is not in use: who serves it makes way.
+    group.repository("QM1").alter("QLOCAL", SYSTEM_QSG_TRANSMIT_QUEUE, {"get": "DISABLED"})
+    until(lambda: "IPPROCS(0)" in shown(SYSTEM_QSG_TRANSMIT_QUEUE), "its agent tries again later", PATIENCE_S)
+    group.repository("QM1").delete("QLOCAL", "QM2")
+
+
 def test_a_refused_serialization_leads_into_retry(group: TestGroup, work: AgentAtWork) -> None:
     """As while peer recovery of its predecessor is still in progress."""
-    tag = tag_argument("QM1", RESERVED_TAG + b"-IGQ-AGENT-QM1", ConnectOption.SERIALIZE_CONN_TAG_QSG)
+    tag = tag_argument("QM1", agent_tag("QM1"), ConnectOption.SERIALIZE_CONN_TAG_QSG)
     predecessor = group.connect("QM1", tag=tag)
     work.start()
 
     assert "CONN_TAG_IN_USE" in work.wait_for("RETRY").last_error
     predecessor.disconnect()
-    _Repository(group.group, "QM1").alter_qmgr("QM1", {"igq": "ENABLED"})
+    SessionRepository(group.group, "QM1").alter_qmgr("QM1", {"igq": "ENABLED"})
 
     work.wait_for("RUNNING")
 

@@ -240,7 +240,7 @@ def test_what_is_refused_is_undeliverable_like_anything_else(group: TestGroup, r
     assert receiver.round() == (0, 0)
 
     assert (drain(group.connect("QM2"), "ORDERS"), drain(group.connect("QM2"), SYSTEM_DEAD_LETTER_QUEUE)) == ([], [])
-    assert receiver.said == [("CSQM068I", "2035 NOT_AUTHORIZED")]
+    assert receiver.said == [("IGQ0022I", "2035 NOT_AUTHORIZED")]
     back = TransmitQueue(group.connect("QM1").connection).take()
     assert [(message.destination, message.md.feedback) for message in back] == [(b"REPLIES", MQRC.NOT_AUTHORIZED)]
 
@@ -343,8 +343,8 @@ def test_records_are_set_shown_and_deleted_by_mqsc(group: TestGroup) -> None:
         "DIS AUTHREC\n",
     )
     assert status == 0, output
-    assert output.count("AMQ8862I: IBM MQ authority record set.") == 2
-    assert output.count("AMQ8864I: Display authority record details.") == 2
+    assert output.count("CSQ9022I: SET AUTHREC(") == 2
+    assert output.count("CSQM201I: DISPLAY AUTHREC details.") == 2
     assert "PROFILE(ORD*)" in output
     assert "ENTITY(alice)" in output
     assert "AUTHLIST(PUT)" in output
@@ -356,7 +356,7 @@ def test_records_are_set_shown_and_deleted_by_mqsc(group: TestGroup) -> None:
     mqsc(group, "SET AUTHREC PROFILE('ORD*') OBJTYPE(QUEUE) PRINCIPAL('alice') AUTHRMV(ALL)\n")
     assert AuthorityRecord("ORD*", "alice") in Authorities(group.group).records()
     status, output = mqsc(group, "DELETE AUTHREC PROFILE('ORD*') OBJTYPE(QUEUE) PRINCIPAL('alice')\n")
-    assert (status, "AMQ8863I" in output) == (0, True)
+    assert (status, "CSQ9022I: DELETE AUTHREC(" in output) == (0, True)
     assert Authorities(group.group).records() == [AuthorityRecord("BILLS", "BOB")]
 
 
@@ -381,14 +381,16 @@ def test_records_are_set_shown_and_deleted_by_mqsc(group: TestGroup) -> None:
 )
 def test_what_cannot_be_said_is_a_syntax_error_and_changes_nothing(group: TestGroup, command: str) -> None:
     status, output = mqsc(group, command + "\n")
-    assert (status, "AMQ8405I: Syntax error" in output) == (10, True)
+    assert (status, "CSQ9031E: Syntax error" in output) == (10, True)
     assert Authorities(group.group).records() == []
 
 
 def test_a_record_that_is_not_there_is_neither_shown_nor_deleted(group: TestGroup) -> None:
-    text = "DIS AUTHREC PROFILE(A)\nDELETE AUTHREC PROFILE(A) OBJTYPE(QUEUE) PRINCIPAL(B)\n"
-    status, output = mqsc(group, text)
-    assert (status, output.count("AMQ8147E: AUTHREC(A) was not found")) == (10, 2)
+    for command in ("DIS AUTHREC", "DIS AUTHREC PROFILE(A)", "DIS AUTHREC WHERE(ENTITY EQ B)"):
+        status, output = mqsc(group, command + "\n")
+        assert (status, "CSQM297I: No AUTHREC matches the request." in output) == (0, True)
+    status, output = mqsc(group, "DELETE AUTHREC PROFILE(A) OBJTYPE(QUEUE) PRINCIPAL(B)\n")
+    assert (status, output.count("CSQM125I: AUTHREC(A) was not found")) == (10, 1)
     with pytest.raises(MQIError):
         Authorities(group.group).delete("A", "B")
 

@@ -250,7 +250,7 @@ def test_without_a_dead_letter_queue_what_is_no_transmission_message_goes_by_its
     group.repository("QM2").alter_qmgr("QM2", {"dead_letter_queue": ""})
     put_by_a_program(group, b"dropped", persistence=0)
     agent.deliver()
-    assert agent.said == ["CSQM068I"]
+    assert agent.said == ["IGQ0022I"]
 
     put_by_a_program(group, b"kept")
     with pytest.raises(Trouble, match="XMIT_Q_MSG_ERROR"):
@@ -264,7 +264,7 @@ def test_the_discard_option_discards(group: TestGroup, agent: AgentOfQM2, put: P
     agent.deliver()
 
     assert bodies(group, SYSTEM_DEAD_LETTER_QUEUE) == []
-    assert agent.said == ["CSQM068I"]
+    assert agent.said == ["IGQ0022I"]
 
 
 def test_without_a_dead_letter_queue_the_batch_is_backed_out_and_nothing_is_lost(
@@ -296,7 +296,7 @@ def test_without_a_dead_letter_queue_the_nonpersistent_is_dropped(
 
     agent.deliver()
 
-    assert agent.said == ["CSQM068I"]
+    assert agent.said == ["IGQ0022I"]
     assert agent.move().left == 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from igq.drills.scenario import (
     LimitMemory,
     Pause,
     Resume,
+    Scenario,
     Start,
     StartGroup,
     Step,
@@ -36,11 +38,14 @@ from sharedq.mqi.errors import error_for
 
 #: Drills that start no manager anew: each takes some seconds, most of it the group's start.
 QUICK = ("script-flush", "igq-toggle", "memory-full", "kill-redis")
+#: Those that need machines of their own.
+PARTED = [name for name, scenario in SCENARIOS.items() if scenario.has_machines]
 
 
 def test_the_drills_that_are_promised_are_there() -> None:
     wanted = "kill-manager kill-several-managers kill-recoverer last-manager slow-recovery pause-manager kill-agent "
     wanted += "hang-agent pause-agent kill-application pause-application kill-redis script-flush igq-toggle memory-full"
+    wanted += " partition late-partition short-partition"
     assert set(wanted.split()) <= SCENARIOS.keys()
 
 
@@ -145,6 +150,50 @@ def test_a_random_drill_leaves_everything_at_work(seed: int) -> None:
         # An agent is started again by its manager.
         if isinstance(step, Kill) and step.who.name != "AGENT":
             assert Start(step.who, step.managers) in steps[position:]
+
+
+@pytest.fixture
+def unprivileged(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Whoever asks for a namespace is refused it."""
+    for tool, says in (("unshare", "unshare: unshare failed: Operation not permitted"), ("nsenter", ""), ("ip", "")):
+        program = tmp_path / tool
+        program.write_text(f"#!/bin/sh\necho '{says}' >&2\nexit 1\n")
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+
+
+@pytest.mark.usefixtures("unprivileged")
+@pytest.mark.parametrize("name", PARTED)
+def test_a_drill_of_machines_says_in_one_line_what_it_needs(name: str, tmp_path: Path) -> None:
+    with pytest.raises(CommandError) as caught:
+        run_once(SCENARIOS[name], Settings(data_dir=tmp_path), seed=1, console=Console(quiet=True))
+    assert str(caught.value) == (
+        "network namespaces cannot be made here (unshare: unshare failed: Operation not permitted): run it as root, or "
+        "as `unshare --map-root-user --net ...`"
+    )
+
+
+def test_without_the_tools_it_names_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(CommandError, match="there is no program unshare"):
+        run_once(SCENARIOS["partition"], Settings(data_dir=tmp_path), seed=1, console=Console(quiet=True))
+
+
+@pytest.mark.usefixtures("unprivileged")
+def test_all_leaves_out_what_cannot_be_had_here_and_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done: list[str] = []
+
+    def run(scenario: Scenario, *_: object) -> bool:
+        done.append(scenario.name)
+        return True
+
+    monkeypatch.setattr("igq.drills.run._run", run)
+    assert drill(None, seed=1, runs_all=True) == 0
+    assert done == [name for name in SCENARIOS if name not in PARTED]
+    said = capsys.readouterr().out
+    assert f"{', '.join(PARTED)}: not run, because network namespaces cannot be made here" in said
 
 
 @pytest.mark.faults

@@ -32,6 +32,16 @@ def empty(redis_server: Server, tmp_path: Path) -> Iterator[Group]:
     test_group.close()
 
 
+@pytest.fixture
+def counted(tmp_path: Path) -> Iterator[Group]:
+    """A group that nobody has joined, on a server of its own, whose commands are counted."""
+    server = Server()
+    test_group = TestGroup(server.url, tmp_path)
+    yield test_group.group
+    test_group.close()
+    server.close()
+
+
 class Waiting:
     """Waits by Redis' clock, by which leases are judged."""
 
@@ -140,10 +150,11 @@ def test_an_incarnation_that_another_one_replaced_is_never_renewed_but_recovered
     group.group.client().zadd(keys.leases, {first.token: 1})
     second = Membership.join(group.group, "QM2", INFO, refuse_to_wait)
 
-    renewal = first.renew([process.token], look=False)
-    assert not renewal.is_held
-    assert renewal.lost == [process.token]
-    reply = group.group.call("admin/renew", [keys.leases, keys.members], [program.token, LEASE_MS, "QM2", 0])
+    for look, ask in ((False, True), (True, False), (True, True)):
+        renewal = first.renew([process.token], look=look, ask=ask)
+        assert not renewal.is_held
+        assert renewal.lost == [process.token]
+    reply = group.group.call("admin/renew", [keys.leases, keys.members], [program.token, LEASE_MS, "QM2", 0, 1])
     assert reply[0] == 0
     renewal = second.renew((), look=True)
     assert renewal.is_held
@@ -191,6 +202,47 @@ def test_a_dead_peer_behind_any_number_of_leases_is_found_by_some_look(group: Te
     group.add_member("QM3")
     group.group.client().zadd(group.group.keys.leases, {"QM3.1": 2} | {f"QM1.1.{900 + n}": 1 for n in range(600)})
     until(lambda: watched(membership) == ["QM3.1"], "the dead manager is found")
+
+
+def cost_of_a_beat(membership: Membership, processes: list[str], **what: bool) -> int:
+    """Commands of Redis, those of the script too."""
+
+    def commands() -> int:
+        return sum(int(each["calls"]) for each in client.info("commandstats").values())
+
+    client = membership.group.client()
+    before = commands()
+    assert membership.renew(processes, **what).is_held
+    # INFO counts itself, when it has answered.
+    return commands() - before - 1
+
+
+@pytest.mark.parametrize("others", [2, 63])
+def test_a_beat_costs_no_more_in_a_larger_group(counted: Group, others: int) -> None:
+    membership = Membership.join(counted, "QM1", INFO, refuse_to_wait)
+    process, _ = membership.new_process("IGQ agent")
+    for number in range(others):
+        other = Membership.join(counted, f"QM{number + 2}", INFO, refuse_to_wait)
+        other.new_process("manager")
+        other.new_process("IGQ agent")
+    processes = [process.token]
+    membership.renew(processes, look=True)
+    assert cost_of_a_beat(membership, processes, look=False, ask=True) == 4
+    assert cost_of_a_beat(membership, processes, look=True, ask=False) == 4
+    assert cost_of_a_beat(membership, processes, look=True, ask=True) == 5
+
+
+def test_a_look_knows_of_what_the_same_call_renews(group: TestGroup) -> None:
+    membership = Membership.join(group.group, "QM2", INFO, refuse_to_wait)
+    process, _ = membership.new_process("IGQ agent")
+    key = group.group.keys.leases
+    now_ms = membership.renew([process.token], look=False).now_ms
+    soon_ms = now_ms + LEASE_MS // 4
+    group.group.client().zadd(key, {membership.token: soon_ms, process.token: soon_ms, "QM1.1.7": soon_ms + 1})
+    renewal = membership.renew([process.token], look=True, ask=False)
+    leases = dict(renewal.leases)
+    assert leases[membership.token] == leases[process.token] == renewal.now_ms + LEASE_MS
+    assert min(leases.values()) == leases["QM1.1.7"] == soon_ms + 1
 
 
 def test_a_lease_that_a_peer_has_claimed_cannot_be_renewed(group: TestGroup) -> None:

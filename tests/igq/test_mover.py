@@ -14,7 +14,8 @@ from igq.agent.movers import Movers
 from igq.agent.pulse import Pulse, Pulses
 from igq.agent.reporting import MoverState
 from igq.agent.retry import Trouble
-from igq.agent.wake import wake_agent
+from igq.agent.wake import movers_wake_key, wake_agent, wake_movers
+from igq.mqsc_session import SessionRepository
 from recovery.resolve import recover
 from sharedq.api import QueueManagerConnection
 from sharedq.message import Message
@@ -238,7 +239,7 @@ def test_an_exception_report_goes_to_whom_the_message_asks(trio: TestGroup) -> N
     steps.deliver()
     (report,) = drain(trio.connect("QM1"), "REPLIES")
     assert (report.body, report.md.feedback, report.md.correl_id) == (b"request", 2085, sent.msg_id)
-    assert steps.said == ["CSQM068I"]
+    assert steps.said == ["IGQ0022I"]
 
 
 def test_a_queue_that_leads_to_nobody_here_is_left_to_its_own_programs(trio: TestGroup) -> None:
@@ -371,12 +372,14 @@ def test_queues_are_served_from_their_definition_to_their_deletion(trio: TestGro
     until(lambda: running.state("QM2") and running.state("QM2").delivered == 1, "it is delivered", 120)  # type: ignore[union-attr]
     trio.define_private("QM3", "IN")
     trio.define("QM1", QueueLocal(name="QM3", usage="XMITQ"))
+    wake_movers(trio.group, "QM1")
     send(trio, b"2", to="QM3")
     until(lambda: running.state("QM3") and running.state("QM3").delivered == 1, "the new one serves", 120)  # type: ignore[union-attr]
     assert bodies(trio, "IN") == [b"1"]
     assert bodies(trio, "IN", "QM3") == [b"2"]
 
     trio.repository("QM1").delete("QLOCAL", "QM3")
+    wake_movers(trio.group, "QM1")
     until(lambda: running.state("QM3") is None, "it is left", 120)
     assert running.state("QM2") is not None
 
@@ -414,3 +417,28 @@ def test_threads_end_with_the_movers(trio: TestGroup) -> None:
     running.movers.stop()
     begun = [thread for thread in threading.enumerate() if thread not in before]
     assert [thread.name for thread in begun if thread.name.startswith("mover")] == []
+
+
+def woken(group: TestGroup) -> list[str]:
+    """The managers whose movers have been told to look, since this was asked last."""
+    client = group.group.client()
+    names = [member.name for member in group.group.members()]
+    return [name for name in names if client.delete(movers_wake_key(group.group, name))]
+
+
+def test_commands_wake_the_movers_of_those_whom_a_definition_is_for(trio: TestGroup) -> None:
+    repository = SessionRepository(trio.group, "QM1")
+    trio.define_structure()
+    assert woken(trio) == []
+    repository.define(QueueLocal(name="QM3", usage="XMITQ"))
+    assert woken(trio) == ["QM1"]
+    repository.define(QueueLocal(name="OUT", disposition="SHARED", structure="APPL1", usage="XMITQ"))
+    assert woken(trio) == ["QM1", "QM2", "QM3"]
+    repository.define(QueueLocal(name="WORK", disposition="SHARED", structure="APPL1"))
+    assert woken(trio) == ["QM1"]
+    repository.alter("QLOCAL", "WORK", {"usage": "XMITQ"})
+    assert woken(trio) == ["QM1", "QM2", "QM3"]
+    repository.alter("QLOCAL", "WORK", {"description": "of no concern to others"})
+    assert woken(trio) == ["QM1"]
+    repository.delete("QLOCAL", "QM3")
+    assert woken(trio) == ["QM1"]

@@ -61,8 +61,8 @@ def test_what_is_in_doubt_is_shown(in_doubt: TestGroup) -> None:
         assert "URTYPE(XA)" in output
     assert "CSQV436I" in threads
     assert "UOWSTATE(NONE)" not in connections
-    assert "CSQV406I" in mqsc(in_doubt, "DISPLAY THREAD(OTHER) TYPE(INDOUBT)")[1]
-    assert "CSQV406I" in mqsc(in_doubt, "DISPLAY THREAD(*) TYPE(INDOUBT)", "QM2")[1]
+    assert "CSQV420I" in mqsc(in_doubt, "DISPLAY THREAD(OTHER) TYPE(INDOUBT)")[1]
+    assert "CSQV420I" in mqsc(in_doubt, "DISPLAY THREAD(*) TYPE(INDOUBT)", "QM2")[1]
 
 
 def test_the_status_counts_it_for_its_manager(in_doubt: TestGroup) -> None:

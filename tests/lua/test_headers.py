@@ -19,7 +19,7 @@ ALL_SECTIONS = (*SECTIONS, "MEMORY", "USES", "SOURCE")
 
 WRITES = {"SET", "DEL", "UNLINK", "RENAME", "INCR", "INCRBY", "HSET", "HSETNX", "HDEL", "HINCRBY"}
 WRITES |= {"ZADD", "ZREM", "ZREMRANGEBYRANK", "ZPOPMIN", "SADD", "SREM", "XADD", "EXPIRE"}
-WRITES |= {"RPUSH", "LPUSH", "LINSERT", "LREM", "LSET", "LTRIM"}
+WRITES |= {"RPUSH", "LPUSH", "LPOP", "LINSERT", "LREM", "LSET", "LTRIM"}
 READS = {"EXISTS", "GET", "HGET", "HMGET", "HEXISTS", "HLEN", "HSTRLEN", "HKEYS", "HVALS", "LLEN", "LRANGE", "SMEMBERS"}
 READS |= {"ZCARD", "ZCOUNT", "ZRANGE", "ZRANGEBYLEX", "ZRANGEBYSCORE", "ZSCORE", "ZMSCORE", "XRANGE", "TIME"}
 #: How a script makes sure, itself or by a piece of the prelude, that its caller may still change anything.
@@ -37,7 +37,7 @@ FENCES = (
     # The owner's own entry is read (its waiting state), and without one the script ends.
     r"if not (state|waiting) then return { MQRC\.CONNECTION_BROKEN }",
     r"or dead\[2\] or dead\[3\] then return { MQRC\.CONNECTION_BROKEN }",
-    r'redis\.call\("HGET", KEYS\[1\], ARGV\[1\]\) ~= "" [^\n]*\n    return { MQRC\.CONNECTION_BROKEN }',
+    r"if not has_ended [^\n]*\n    return { MQRC\.CONNECTION_BROKEN }",
     r"if not info or info\.incarnation ~= .* then return { MQRC\.CONNECTION_BROKEN }",
 )
 #: Scripts that write without looking their caller up, and why they may.
@@ -59,6 +59,7 @@ UNFENCED = {
     "admin/remove_structure": "a definition: an operator's, not an owner's",
     "admin/renew": "only leases that are there, of no replaced incarnation: a claim takes them away",
     "admin/set_authority": "an authority record: an operator's, not an owner's",
+    "admin/structure_state": "what was seen of a structure, by compare and set; nothing is decided by it",
     "structure/define_queue": "a definition: an operator's, not an owner's",
     "structure/discard": "messages that were set aside, which no owner can reach",
     "structure/restore_begin": "an operator's; where a queue can be used, it changes nothing",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
+import pytest
+
 from igq.mqsc.executor import run
 from sharedq.mqi.constants import OpenOption, PutOption
 from tests.support.members import TestGroup
@@ -49,11 +51,11 @@ def test_each_command_is_listed_answered_and_counted(group: TestGroup) -> None:
     assert output.splitlines() == [
         "     1 : DEFINE QLOCAL(A) +",
         "       :    MAXDEPTH(5)",
-        "AMQ8006I: QLOCAL(A) created.",
+        "CSQ9022I: DEFINE QLOCAL(A) normal completion.",
         "     2 : ALTER QL(A) PUT(DISABLED)",
-        "AMQ8008I: QLOCAL(A) changed.",
+        "CSQ9022I: ALTER QLOCAL(A) normal completion.",
         "     3 : DELETE QL(A)",
-        "AMQ8007I: QLOCAL(A) deleted.",
+        "CSQ9022I: DELETE QLOCAL(A) normal completion.",
         "3 MQSC commands read.",
         "No MQSC commands with a syntax error.",
         "All valid MQSC commands were processed.",
@@ -67,12 +69,14 @@ def test_the_sample_can_be_run_again_and_again(group: TestGroup) -> None:
     assert "DEFPSIST(YES)" in done(group, "DIS QL(FLIGHTS) ALL")
 
 
-def test_a_failed_command_has_one_line_and_stops_none_behind_it(group: TestGroup) -> None:
+def test_a_failed_command_says_why_and_stops_none_behind_it(group: TestGroup) -> None:
     status, output = mqsc(group, "DELETE QL(NONE)\nDEFINE QL(A)\nDEFINE QL(A)\n")
 
     assert status == 10
-    assert "AMQ8147E: QLOCAL(NONE) was not found, MQRC_UNKNOWN_OBJECT_NAME (2085)." in output
-    assert "AMQ8150E: QLOCAL(A) exists already, MQRC_OBJECT_ALREADY_EXISTS (2100)" in output
+    assert "CSQM125I: QLOCAL(NONE) was not found, MQRC_UNKNOWN_OBJECT_NAME (2085)." in output
+    assert "CSQM101I: QLOCAL(A) exists already, MQRC_OBJECT_ALREADY_EXISTS (2100)" in output
+    assert output.count("CSQ9023E: D") == 2
+    assert "CSQ9023E: DELETE QLOCAL(NONE) abnormal completion." in output
     assert output.endswith("2 MQSC commands could not be processed.\n")
     assert group.repository("QM1").lookup("A") is not None
 
@@ -80,7 +84,7 @@ def test_a_failed_command_has_one_line_and_stops_none_behind_it(group: TestGroup
 def test_a_syntax_error_names_the_line_and_what_was_expected(group: TestGroup) -> None:
     output = failed(group, "DEFINE QLOCAL(A)\n\nDEFINE QLOCAL(B) COLOUR(RED) MAXDEPTH(1)\nDEFINE QL(C) GET(MAYBE)\n")
 
-    assert "AMQ8405I: Syntax error in line 3, at or near the end of: DEFINE QLOCAL(B) COLOUR(RED)\n" in output
+    assert "CSQ9031E: Syntax error in line 3, at or near the end of: DEFINE QLOCAL(B) COLOUR(RED)\n" in output
     assert "expected: GET(ENABLED or DISABLED)" in output
     assert "2 MQSC commands with a syntax error." in output
     assert [group.repository("QM1").lookup(name) is None for name in "ABC"] == [False, True, True]
@@ -101,9 +105,54 @@ def test_values_out_of_range_and_bad_names_change_nothing(group: TestGroup) -> N
         "DELETE QA(A) PURGE",
         "ALTER QMGR QMNAME(X)",
     ):
-        assert "AMQ8405I" in failed(group, command), command
+        assert "CSQ9031E" in failed(group, command), command
 
     assert "MAXDEPTH(7)" in done(group, "DIS QL(A) MAXDEPTH")
+
+
+@pytest.mark.parametrize(
+    ("command", "named"),
+    [
+        ("PING QMGR", "PING QMGR"),
+        ("DEFINE CHANNEL(TO.X) CHLTYPE(SVRCONN)", "DEFINE CHANNEL"),
+        ("def chl(X) chltype(SDR)", "DEFINE CHL"),
+        ("MOVE QLOCAL(A) TOQLOCAL(B)", "MOVE QLOCAL"),
+        ("DIS PROC(*)", "DISPLAY PROCESS"),
+        ("RESET QSTATS(*)", "RESET QSTATS"),
+        ("STOP CONN(1)", "STOP CONN"),
+        ("REFRESH", "REFRESH"),
+    ],
+)
+def test_commands_of_ibm_that_there_are_not_are_told_as_that(group: TestGroup, command: str, named: str) -> None:
+    output = failed(group, command)
+    assert f"IGQ1001E: {named} is not supported here; igq mqsc --help lists the commands that are.\n" in output
+    assert "No MQSC commands with a syntax error." in output
+
+
+@pytest.mark.parametrize("command", ["PONG QMGR", "DEFINE QSTATUS(A)", "DEFINE NONSENSE(A)", "ARC"])
+def test_what_is_no_command_at_all_is_a_syntax_error(group: TestGroup, command: str) -> None:
+    assert ("IGQ1001E" in failed(group, command)) == (command == "ARC")
+
+
+@pytest.mark.parametrize("text", ["a\tb", "\x1b[31mred", "bell\x07", "a\x85b", "a\u2028b", "null\0"])
+def test_control_characters_are_refused_in_one_line(group: TestGroup, text: str) -> None:
+    done(group, "DEF QL(A) DESCR('was') \nDEF QR(R) RNAME(X) RQMNAME(Y)\nDEF CFSTRUCT(S)\n")
+    for command in (
+        f"ALTER QL(A) DESCR('{text}')",
+        f"DEFINE QL(B) DESCR('{text}')",
+        f"ALTER QL(A) TRIGDATA('{text}')",
+        f"ALTER QR(R) DESCR('{text}')",
+        f"ALTER QMGR DESCR('{text}')",
+        f"ALTER QMGR IGQUSER('{text[:12]}')",
+        f"ALTER CFSTRUCT(S) DESCR('{text}')",
+    ):
+        out = io.StringIO()
+        assert run([command + "\n"], group.repository("QM1"), out, is_listed=False) == 10
+        line = out.getvalue().split("\n")[0]
+        assert "control characters are not allowed" in line
+        assert line.isprintable()
+    assert "DESCR(was)" in done(group, "DIS QL(A) DESCR")
+    done(group, "ALTER QL(A) DESCR('Grüße, 世界 🙂')")
 
 
 def test_display_queue_writes_two_columns_of_what_is_asked_for(group: TestGroup) -> None:
@@ -113,7 +162,7 @@ def test_display_queue_writes_two_columns_of_what_is_asked_for(group: TestGroup)
     lines = done(group, "DIS Q(ORD*) CURDEPTH MAXDEPTH SHARE").splitlines()
 
     assert lines[1:5] == [
-        "AMQ8409I: Queue details.",
+        "CSQM201I: DISPLAY QUEUE details.",
         f"   {'QUEUE(ORDERS)':<40}TYPE(QLOCAL)",
         f"   {'CURDEPTH(1)':<40}MAXDEPTH(9)",
         "   SHARE",
@@ -141,14 +190,14 @@ def test_display_queue_filters_by_type_disposition_structure_and_where(group: Te
     # That nothing fits a pattern or a filter is an answer; that a name is none's is an error.
     for nothing in ("Q(NONE*)", "Q(A.P) WHERE(MAXDEPTH GT 10)", "Q(*) WHERE(CURDEPTH GT 0)"):
         assert "CSQM297I: No QUEUE matches the request." in done(group, f"DIS {nothing}")
-    assert "AMQ8147E" in failed(group, "DIS Q(NONE)")
+    assert "CSQM125I" in failed(group, "DIS Q(NONE)")
 
 
 def test_alter_and_display_qmgr(group: TestGroup) -> None:
     output = done(group, "ALTER QMGR IGQ(ENABLED) DEADQ(DLQ) DESCR('First') EXPRYINT(OFF)\nDIS QMGR IGQ DEADQ DESCR")
 
-    assert "AMQ8005I: Queue manager QM1 changed." in output
-    assert "AMQ8408I" in output
+    assert "CSQ9022I: ALTER QMGR QM1 normal completion." in output
+    assert "CSQM201I: DISPLAY QMGR details." in output
     assert "   QMNAME(QM1)                             DEADQ(DLQ)\n" in output
     assert "   DESCR(First)                            IGQ(ENABLED)\n" in output
     assert "EXPRYINT(OFF)" in done(group, "DIS QMGR")
@@ -158,13 +207,13 @@ def test_clear_and_purge(group: TestGroup) -> None:
     done(group, "DEF QL(A)")
     group.connect().put1("A", b"x")
 
-    assert "AMQ8143E: QLOCAL(A) is not empty, MQRC_Q_NOT_EMPTY (2055)" in failed(group, "DELETE QL(A)")
-    assert "AMQ8022I" in done(group, "CLEAR QL(A)")
+    assert "CSQM090E: QLOCAL(A) is not empty, MQRC_Q_NOT_EMPTY (2055)" in failed(group, "DELETE QL(A)")
+    assert "CSQ9022I: CLEAR QLOCAL(A) normal completion." in done(group, "CLEAR QL(A)")
     group.connect().put1("A", b"x")
     done(group, "DELETE QL(A) PURGE")
     done(group, "DEF QL(A)")
     queue = group.connect().open("A", OpenOption.OUTPUT)
-    assert "AMQ8148E: QLOCAL(A) is in use, MQRC_OBJECT_IN_USE (2042)" in failed(group, "CLEAR QL(A)")
+    assert "CSQM090E: QLOCAL(A) is in use, MQRC_OBJECT_IN_USE (2042)" in failed(group, "CLEAR QL(A)")
     queue.close()
 
 
@@ -189,7 +238,7 @@ def test_queue_status_by_queue_and_by_handle(group: TestGroup) -> None:
     status = done(group, "DIS QS(A)")
     handles = done(group, "DIS QS(A) TYPE(HANDLE)")
 
-    assert "AMQ8450I" in status
+    assert "CSQM201I: DISPLAY QSTATUS details." in status
     assert "   QUEUE(A)                                TYPE(QUEUE)\n" in status
     for text in ("CURDEPTH(1)", "IPPROCS(1)", "OPPROCS(1)", "UNCOM(YES)", "QTIME( , )"):
         assert text in status
@@ -197,7 +246,7 @@ def test_queue_status_by_queue_and_by_handle(group: TestGroup) -> None:
         assert text in handles
     assert f"CONN({connection.connection.token})" in handles
     assert "INPUT(EXCL)" in done(group, "DIS QS(A) TYPE(HANDLE) OPENTYPE(INPUT)")
-    assert "AMQ8147E" in failed(group, "DIS QS(NONE)")
+    assert "CSQM125I" in failed(group, "DIS QS(NONE)")
 
 
 def test_connections_show_their_units_of_work(group: TestGroup) -> None:
@@ -220,8 +269,8 @@ def test_threads_are_the_connections_of_applications(group: TestGroup) -> None:
         output = done(group, command)
         assert "CSQV401I" in output
         assert f"CONN({connection.connection.token})" in output
-    assert "CSQV406I: No ACTIVE threads found." in done(group, "DISPLAY THREAD(OTHER)")
-    assert "CSQV406I: No INDOUBT threads found." in done(group, "DIS THREAD(*) TYPE(INDOUBT)")
+    assert "CSQV419I: No ACTIVE threads found." in done(group, "DISPLAY THREAD(OTHER)")
+    assert "CSQV420I: No INDOUBT threads found." in done(group, "DIS THREAD(*) TYPE(INDOUBT)")
     assert "syntax error" in failed(group, "DIS THREAD(*) PID")
 
 

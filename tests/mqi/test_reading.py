@@ -1,8 +1,9 @@
-"""Reading a queue as columns, without a handle: what is there, in which order, and what is not shown."""
+"""Reading a queue without a handle: what is there, in which order, and what is not shown."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -10,12 +11,14 @@ import pytest
 from sharedq import reading
 from sharedq.api import Queue
 from sharedq.deployment import Deployment
+from sharedq.message import message_number
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.limits import NULL_ID
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.definitions import QueueAlias, QueueRemote
-from sharedq.reading import ALL, COLUMNS, Reader, Wanted, find_places, plan_ranges
+from sharedq.reading import ALL, Reader, Slice, Wanted, find_places, plan_ranges
+from sharedq.record import decode_descriptor, record_body, record_destination, record_length, record_put_time_ms
 from tests.support.groups import BOTH, LMIG, LSEG, MIG, SEG, browse_all, put_member
 from tests.support.members import TestGroup
 from tests.support.scenes import contents
@@ -38,23 +41,36 @@ def read(
     qmgr: str = "",
     wanted: Wanted = ALL,
     per_range: int = 100,
-    columns: tuple[str, ...] = tuple(COLUMNS),
+    *,
+    has_data: bool = True,
 ) -> list[Row]:
+    """Rows as a browse has them: the fields of the descriptor, besides place and data."""
     places = find_places(group.group, queue, qmgr)
-    reader = Reader(group.group.deployment(), group.group.name, columns, wanted)
+    reader = Reader(group.group.deployment(), group.group.name, has_data=has_data, wanted=wanted)
     found = []
     for each in plan_ranges(group.group, places, wanted, per_range):
-        for values in reader.read(each):
-            found += [dict(zip(columns, row, strict=True)) for row in zip(*values, strict=True)]
+        for some in reader.read(each):
+            found += rows_of(some)
     reader.close()
     return found
+
+
+def rows_of(some: Slice) -> list[Row]:
+    ids, lengths = some.ids.split(), some.lengths.split() or [b"%d" % record_length(each) for each in some.records]
+    return [
+        asdict(decode_descriptor(record, message_number(message_id), some.place.number, some.now_ms))
+        | {"position": int(position), "length": int(length), "data": record_body(record)}
+        | {"put_ms": record_put_time_ms(record), "destination": record_destination(record)}
+        | {"structure": some.place.structure}
+        for message_id, position, length, record in zip(ids, some.positions.split(), lengths, some.records, strict=True)
+    ]
 
 
 def bodies(group: TestGroup, **how: Any) -> list[bytes]:
     return [row["data"] for row in read(group, **how)]
 
 
-def test_every_field_of_the_descriptor_is_a_column(group: TestGroup, orders: Queue) -> None:
+def test_every_field_of_the_descriptor_is_read(group: TestGroup, orders: Queue) -> None:
     md = MQMD(
         version=2,
         report=64,
@@ -81,24 +97,24 @@ def test_every_field_of_the_descriptor_is_a_column(group: TestGroup, orders: Que
 
     for name in ("report", "msg_type", "feedback", "encoding", "coded_char_set_id", "priority", "persistence"):
         assert row[name] == getattr(md, name), name
-    assert (row["format"], row["reply_to_q"], row["reply_to_q_mgr"]) == ("MQSTR", "REPLIES", "QM9")
+    assert (row["format"], row["reply_to_q"], row["reply_to_q_mgr"]) == (b"MQSTR", b"REPLIES", b"QM9")
     assert (row["msg_id"], row["correl_id"], row["group_id"]) == (b"M" * 24, b"C" * 24, b"G" * 24)
     assert (row["msg_seq_number"], row["offset"], row["msg_flags"], row["version"]) == (3, 0, MIG, 2)
     assert 35_000 < row["expiry"] <= 36_000
     assert (row["data"], row["length"]) == (b"body", 4)
-    assert (row["queue"], row["structure"], row["destination"]) == (QUEUE, "APPL1", None)
+    assert (row["structure"], row["destination"]) == ("APPL1", b"")
     browsed = orders.get(GetOption.BROWSE_FIRST).md
-    assert (row["put_date"].encode(), row["put_time"].encode()) == (browsed.put_date, browsed.put_time)
-    assert row["put_at"] // 10_000 % 100 == int(browsed.put_time[6:])
-    assert row["user_identifier"].encode() == browsed.user_identifier
+    assert (row["put_date"], row["put_time"]) == (browsed.put_date, browsed.put_time)
+    assert row["put_ms"] // 10 % 100 == int(browsed.put_time[6:])
+    assert row["user_identifier"] == browsed.user_identifier
 
 
-def test_null_identifiers_are_none_and_generated_msg_ids_are_told(group: TestGroup, orders: Queue) -> None:
+def test_identifiers_are_null_and_generated_msg_ids_are_told(group: TestGroup, orders: Queue) -> None:
     md = orders.put(b"1")
 
     (row,) = read(group)
 
-    assert (row["msg_id"], row["correl_id"], row["group_id"]) == (md.msg_id, None, None)
+    assert (row["msg_id"], row["correl_id"], row["group_id"]) == (md.msg_id, NULL_ID, NULL_ID)
 
 
 @pytest.mark.parametrize("per_range", [1, 7, 1000])
@@ -141,7 +157,8 @@ def test_long_messages_come_one_a_slice_and_heads_without_them(
         orders.put(b"x" * size)
 
     assert [len(body) for body in bodies(group)] == sizes
-    assert [row["length"] for row in read(group, columns=("length", "msg_id"))] == sizes
+    assert [row["length"] for row in read(group, has_data=False)] == sizes
+    assert {row["data"] for row in read(group, has_data=False)} == {b""}
 
 
 def test_what_is_uncommitted_locked_or_expired_is_not_seen(group: TestGroup, orders: Queue) -> None:
@@ -167,9 +184,9 @@ def test_what_comes_after_the_planning_is_not_in_it(group: TestGroup, orders: Qu
     orders.put(b"before", MQMD(priority=0))
     ranges = plan_ranges(group.group, find_places(group.group, QUEUE), ALL, 10)
     orders.put(b"later, and ahead of it", MQMD(priority=9))
-    reader = Reader(group.group.deployment(), group.group.name, ["data"])
+    reader = Reader(group.group.deployment(), group.group.name)
 
-    assert [values for each in ranges for values in reader.read(each)] == [[[b"before"]]]
+    assert [row["data"] for each in ranges for some in reader.read(each) for row in rows_of(some)] == [b"before"]
 
 
 def test_reading_changes_nothing(group: TestGroup, orders: Queue) -> None:
@@ -215,7 +232,9 @@ def put_a_mixture(orders: Queue) -> list[MQMD]:
         ),
         (
             Wanted(group_id=b"g".ljust(24, b"\0"), correl_id=b"c1".ljust(24, b"\0"), priority_max=2),
-            lambda row: row["correl_id"] == b"c1".ljust(24, b"\0") and row["group_id"] and row["priority"] <= 2,
+            lambda row: (
+                row["correl_id"] == b"c1".ljust(24, b"\0") and row["group_id"] != NULL_ID and row["priority"] <= 2
+            ),
         ),
         (Wanted(priority_min=2), lambda row: row["priority"] >= 2),
         (Wanted(priority_min=1, priority_max=2), lambda row: 1 <= row["priority"] <= 2),
@@ -250,9 +269,9 @@ def test_put_times_are_compared_in_milliseconds_and_both_ends_are_included(group
         md = MQMD(put_date=b"20260101", put_time=b"0000%02d00" % second)
         setter.put(b"%d" % second, md, options=PutOption.SET_ALL_CONTEXT)
     setter.put(b"no date", MQMD(put_date=b"sometime", put_time=b"or other"), options=PutOption.SET_ALL_CONTEXT)
-    first_ms = read(group)[0]["put_at"] // 1000
+    first_ms = read(group)[0]["put_ms"]
 
-    assert [row["put_at"] for row in read(group)][-1] is None
+    assert read(group)[-1]["put_ms"] == 0
     assert bodies(group, wanted=Wanted(put_from_ms=first_ms + 1000, put_until_ms=first_ms + 2000)) == [b"1", b"2"]
     assert bodies(group, wanted=Wanted(put_from_ms=first_ms + 1001)) == [b"2", b"3"]
     assert bodies(group, wanted=Wanted(put_until_ms=first_ms)) == [b"0"]
@@ -276,7 +295,7 @@ def test_private_queues_aliases_and_the_transmission_queue(group: TestGroup) -> 
     assert bodies(group, queue="LOCAL", qmgr="QM1") == [b"private"]
     assert bodies(group, queue="OTHER", qmgr="QM1") == [b"shared"]
     (row,) = read(group, queue=transmit)
-    assert (row["data"], row["destination"], row["structure"]) == (b"to QM2", "THERE", "@QM2")
+    assert (row["data"], row["destination"], row["structure"]) == (b"to QM2", b"THERE", "@QM2")
     assert bodies(group, queue=transmit, qmgr="QM1") == []
 
 
@@ -318,7 +337,7 @@ def test_a_group_that_never_was_is_not_available(group: TestGroup) -> None:
 @pytest.mark.usefixtures("orders")
 def test_a_server_that_is_gone_breaks_the_reading(group: TestGroup) -> None:
     (what,) = plan_ranges(group.group, find_places(group.group, QUEUE), ALL, 10)
-    reader = Reader(Deployment("unix:///nowhere/at/all"), group.group.name, ["data"])
+    reader = Reader(Deployment("unix:///nowhere/at/all"), group.group.name)
     with pytest.raises(MQIError) as caught:
         list(reader.read(what))
     assert caught.value.reason == MQRC.CONNECTION_BROKEN

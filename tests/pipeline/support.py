@@ -65,6 +65,10 @@ class HandWrittenJournal:
     ) -> str:
         return self._add(structure, ms, e="transfer", o=owner, q=queue, t=target, i=" ".join(ids))
 
+    def give_back(self, structure: str, queue: str, owner: str, ids: Sequence[str], *, ms: int | None = None) -> str:
+        """What a waiting get was handed and never had."""
+        return self._add(structure, ms, e="return", o=owner, q=queue, i=" ".join(ids))
+
     def expire(self, structure: str, queue: str, owner: str, ids: Sequence[str]) -> str:
         return self._add(structure, None, e="expire", o=owner, q=queue, i=" ".join(ids))
 

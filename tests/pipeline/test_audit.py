@@ -108,6 +108,24 @@ def test_the_journal_alone_shows_loss_duplicates_and_phantoms(
     assert (verdict.counts["expired"], verdict.counts["on_queue"]) == (1, 1)
 
 
+def test_what_was_handed_to_a_getter_and_came_back_is_delivered_once(
+    spark: SparkSession, redis_url: str, journal: HandWrittenJournal
+) -> None:
+    putter, dead, other = "EWR.1.1.1", "JFK.1.1.1", "JFK.1.2.1"
+    journal.define("APPL1")
+    journal.put("APPL1", "Q", putter, ["1", "2"])
+    for number in ("1", "2"):
+        journal.get("APPL1", "Q", dead, [number])
+        journal.give_back("APPL1", "Q", dead, [number])
+    journal.get("APPL1", "Q", other, ["1"])
+    journal.store("APPL1", "2")
+
+    verdict = judge(spark, redis_url)
+
+    assert faults(verdict) == NO_FAULT
+    assert (verdict.counts["delivered"], verdict.counts["on_queue"]) == (1, 1)
+
+
 def test_what_a_dead_consumer_held_is_recovered_and_its_unknown_gets_are_settled(
     spark: SparkSession, redis_url: str, journal: HandWrittenJournal, tmp_path: Path
 ) -> None:

@@ -74,6 +74,24 @@ def test_what_was_never_committed_is_no_stay(spark: SparkSession, redis_url: str
     assert (row.message_number, row.left_by) == (3, "expire")
 
 
+def test_what_came_back_from_a_getter_has_not_left(
+    spark: SparkSession, redis_url: str, journal: HandWrittenJournal
+) -> None:
+    journal.define("APPL1")
+    journal.put("APPL1", "Q", PUTTER, ["1", "2"], ms=T0)
+    journal.get("APPL1", "Q", GETTER, ["1", "2"], ms=T0 + 1)
+    journal.give_back("APPL1", "Q", GETTER, ["1", "2"], ms=T0 + 1)
+    journal.get("APPL1", "Q", PUTTER, ["2"], ms=T0 + 9)
+
+    rows = {row.message_number: row for row in stays(read(spark, redis_url)).collect()}
+
+    assert {number: (row.arrived_by, row.left_by) for number, row in rows.items()} == {
+        1: ("put", None),
+        2: ("put", "get"),
+    }
+    assert (rows[2].left_ms - T0, rows[2].get_qmgr) == (9, "EWR")
+
+
 def test_flow_counts_messages_and_times_by_queue_hop_and_minute(
     spark: SparkSession, redis_url: str, journal: HandWrittenJournal
 ) -> None:

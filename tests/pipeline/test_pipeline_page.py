@@ -21,7 +21,8 @@ from tests.support.members import TestGroup
 pytestmark = pytest.mark.spark
 
 TEXT = (Path(__file__).parents[2] / "docs" / "pipeline.md").read_text("utf-8")
-COMMANDS = re.findall(r"^igq pipeline (.*)$", TEXT, flags=re.MULTILINE)
+#: Those with a cluster run in test_cluster.py.
+COMMANDS = [command for command in re.findall(r"^igq pipeline (.*)$", TEXT, flags=re.M) if "--master" not in command]
 EXAMPLES = re.findall(r"^```python\n(.*?)^```", TEXT, flags=re.DOTALL | re.MULTILINE)
 
 
@@ -43,6 +44,7 @@ def test_examples_in_python_run_one_after_the_other(
 ) -> None:
     names = {"spark": spark, "GROUP": group.group.name, "URL": group.settings.redis_url}
     names |= {"TARGET": str(tmp_path / "taken"), "CHECKPOINT": str(tmp_path / "checkpoint")}
+    names |= {"HISTORY": str(tmp_path / "history")}
 
     for example in EXAMPLES:
         exec(compile(example, "docs/pipeline.md", "exec"), names)
@@ -51,6 +53,7 @@ def test_examples_in_python_run_one_after_the_other(
     assert len(EXAMPLES) >= 5
     assert browse_all(orders) == []
     assert spark.read.parquet(str(tmp_path / "taken")).count() == 12
+    assert spark.read.parquet(str(tmp_path / "history")).where("event = 'get'").count() >= 12
 
 
 @pytest.mark.usefixtures("orders")

@@ -14,7 +14,6 @@ from pipeline.queue_source import QueueSource
 from pipeline.schemas import QUEUE
 from sharedq.api import Queue
 from sharedq.mqi.structures import MQMD
-from sharedq.reading import COLUMNS
 from tests.support.groups import BOTH, MIG, browse_all, put_member
 from tests.support.members import TestGroup
 from tests.support.scenes import contents
@@ -40,10 +39,6 @@ def read(spark: SparkSession, where: TestGroup, **options: Any) -> DataFrame:
 
 def correl(text: str) -> bytes:
     return text.encode().ljust(24, b"\0")
-
-
-def test_the_tables_columns_are_those_that_the_reader_knows() -> None:
-    assert QUEUE.fieldNames() == list(COLUMNS)
 
 
 def test_a_queue_is_a_table_in_delivery_order(spark: SparkSession, group: TestGroup, orders: Queue) -> None:
@@ -126,6 +121,81 @@ def test_filters_that_are_pushed_find_what_spark_finds(spark: SparkSession, grou
     finally:
         spark.conf.unset(PUSHDOWN)
         everything.unpersist()
+
+
+#: Messages with bodies of 2 KiB, and about the bytes that reading all of them takes off the server.
+DEEP, BODY = 1_500, bytes(2048)
+EVERYTHING_BYTES = DEEP * len(BODY)
+
+
+@pytest.fixture
+def deep(orders: Queue) -> list[MQMD]:
+    """A deep queue: each message has a CorrelId of its own, every hundredth is a member of the group g."""
+    mds = []
+    for number in range(DEEP):
+        md = MQMD(version=2, priority=9 if number == 700 else 4, correl_id=correl(f"c{number}"))
+        if number % 100 == 0:
+            md.group_id, md.msg_flags, md.msg_seq_number = correl("g"), MIG, number // 100 + 1
+        mds.append(md)
+    orders.put_many([(md, BODY) for md in mds])
+    return mds
+
+
+class Server:
+    """What a server did: commands by name, bytes that it sent."""
+
+    def __init__(self, group: TestGroup) -> None:
+        self._client: redis.Redis = group.group.client()
+        self._before = self._sent
+
+    @property
+    def _sent(self) -> int:
+        return int(self._client.info("stats")["total_net_output_bytes"])
+
+    @property
+    def sent(self) -> int:
+        return self._sent - self._before
+
+    def calls(self, command: str) -> int:
+        return int(self._client.info("commandstats").get(f"cmdstat_{command}", {"calls": 0})["calls"])
+
+
+def test_columns_that_nobody_asks_for_are_not_fetched(spark: SparkSession, group: TestGroup, deep: list[MQMD]) -> None:
+    everything = Server(group)
+    assert len(read(spark, group).collect()) == len(deep)
+    assert everything.sent > EVERYTHING_BYTES
+    without = Server(group)
+    assert len(read(spark, group, columns="msg_id,priority,length").collect()) == len(deep)
+    assert without.sent < EVERYTHING_BYTES / 5
+
+
+@pytest.mark.parametrize(
+    ("condition", "rows", "by_index"),
+    [
+        ("correl_id = X'{correl_id}'", 1, True),
+        ("correl_id = X'{correl_id}' AND priority = 4", 1, True),
+        ("group_id = X'{group_id}'", DEEP // 100, True),
+        ("msg_id = X'{msg_id}'", 1, True),
+        ("priority > 4", 1, False),
+        ("put_at < TIMESTAMP '2001-01-01 00:00:00'", 0, False),
+    ],
+)
+def test_what_filters_leave_out_is_not_fetched(
+    spark: SparkSession, group: TestGroup, deep: list[MQMD], condition: str, rows: int, by_index: bool
+) -> None:
+    ids = {name: getattr(deep[800], name).hex() for name in ("msg_id", "correl_id", "group_id")}
+    spark.conf.set(PUSHDOWN, "true")
+    try:
+        table = read(spark, group, pushFilters="true").where(condition.format(**ids))
+        server = Server(group)
+        scans = server.calls("zrangebyscore")
+        assert len(table.collect()) == rows
+    finally:
+        spark.conf.unset(PUSHDOWN)
+    # Scripts and definitions are sent, too.
+    assert server.sent < EVERYTHING_BYTES / 10
+    # By the index: nothing but the matches was looked at.
+    assert (server.calls("zrangebyscore") == scans) == by_index
 
 
 @pytest.mark.parametrize(

@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
-import json
-import os
-import signal
-import subprocess
-import sys
-import threading
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.datasource import ReadMaxRows
 
-from pipeline import claims, queue_stream
+from pipeline import claims
+from pipeline.claim_units import get_messages
 from pipeline.errors import PipelineError
 from pipeline.queue_source import QueueSource
-from pipeline.queue_stream import Offset, QueueStreamReader
-from pipeline.schemas import QUEUE
-from pipeline.source_options import SourceOptions
-from recovery.resolve import recover
 from sharedq.api import Queue
-from sharedq.in_doubt import prepared_units
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
-from tests.support.groups import BOTH, LMIG, MIG, browse_all, put_member
+from tests.pipeline.streams import EVERYTHING, Drivers, Watch, bodies, in_doubt, open_orders, rows
+from tests.support.groups import BOTH, LMIG, MIG, browse_all
 from tests.support.members import TestGroup
-from tests.support.scenes import stored, until
+from tests.support.scenes import stored
 
 LIMIT = ReadMaxRows(5)
 
@@ -38,63 +27,7 @@ LIMIT = ReadMaxRows(5)
 @pytest.fixture
 def orders(group: TestGroup) -> Queue:
     """Twelve messages, three of them a group."""
-    group.define_structure()
-    group.define_shared("ORDERS")
-    group.define_shared("COPY")
-    queue = group.connect().open("ORDERS", BOTH)
-    for number in range(9):
-        queue.put(b"%d" % number, MQMD(correl_id=b"c%d".ljust(24, b"\0") % number))
-    for number in range(3):
-        put_member(queue, b"g", number + 1, b"m%d" % number, LMIG if number == 2 else MIG)
-    return queue
-
-
-class Drivers:
-    """Drivers of one query, one after the other."""
-
-    def __init__(self, group: TestGroup) -> None:
-        self.group = group
-        self._all: list[QueueStreamReader] = []
-
-    def start(self, **more: str) -> QueueStreamReader:
-        """One more; the one before has died, and its connections were recovered."""
-        for reader in self._all:
-            reader.stop()
-        told = {"url": str(self.group.settings.redis_url), "group": self.group.group.name, "qmgr": "QM1"}
-        told |= {"queue": "ORDERS", "stream": "billing", "rowsPerPartition": "3", **more}
-        reader = QueueStreamReader(QUEUE, SourceOptions(told, queue_stream.OPTIONS))
-        self._all.append(reader)
-        return reader
-
-    def close(self) -> None:
-        for reader in self._all:
-            reader.stop()
-
-
-@pytest.fixture
-def drivers(group: TestGroup) -> Iterator[Drivers]:
-    found = Drivers(group)
-    yield found
-    found.close()
-
-
-def rows(reader: QueueStreamReader, start: Offset, end: Offset) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
-    for partition in reader.partitions(start, end):
-        for batch in reader.read(partition):
-            found += batch.to_pylist()
-    return found
-
-
-def bodies(reader: QueueStreamReader, start: Offset, end: Offset) -> list[bytes]:
-    return [row["data"] for row in rows(reader, start, end)]
-
-
-def in_doubt(group: TestGroup) -> int:
-    return sum(unit.messages for unit in prepared_units(group.group))
-
-
-EVERYTHING = [b"%d" % number for number in range(9)] + [b"m0", b"m1", b"m2"]
+    return open_orders(group)
 
 
 # -- the driver's calls, in Spark's order, cut off where a driver can die ----------------------------------------------
@@ -166,17 +99,17 @@ def test_killed_while_it_claims_it_has_claimed_nothing(
     first = drivers.start()
     start = first.initialOffset()
     calls = iter(range(2))
-    get = claims._get
+    get = get_messages
 
     def die_at_the_second(queue: Queue, count: int) -> int:
         if next(calls, None) is None:
             raise KeyboardInterrupt
         return get(queue, count)
 
-    monkeypatch.setattr(claims, "_get", die_at_the_second)
+    monkeypatch.setattr("pipeline.claims.get_messages", die_at_the_second)
     with pytest.raises(KeyboardInterrupt):
         first.latestOffset(start, ReadMaxRows(12))
-    monkeypatch.setattr(claims, "_get", get)
+    monkeypatch.setattr("pipeline.claims.get_messages", get)
     assert in_doubt(group) == 6
 
     second = drivers.start()
@@ -270,79 +203,3 @@ def test_a_query_moves_everything_once_and_goes_on_where_it_ended(
         stream(spark, group, tmp_path)
     assert sorted(browse_all(copy)) == sorted([*EVERYTHING, b"more"])
     assert (in_doubt(group), stored(group)) == (0, 13)
-
-
-@pytest.mark.spark
-@pytest.mark.slow
-@pytest.mark.timeout(600)
-def test_killed_in_the_middle_of_its_batches_a_query_loses_and_doubles_nothing(
-    group: TestGroup, orders: Queue, tmp_path: Path
-) -> None:
-    """Driver, Java and workers are killed at once, twice, wherever they are."""
-    everything = [b"order %d" % number for number in range(1_500)]
-    orders.put_many([(MQMD(), body) for body in everything])
-    copy = group.group.structure("APPL1").queue("COPY").available
-    client = group.group.client()
-
-    for moved in (150, 600):
-        query = start_program(group, tmp_path)
-        with Watch(group):
-            kill_when_moved(query, lambda: client.zcard(copy), moved)
-    assert 0 < client.zcard(copy) < len(everything)
-    query = start_program(group, tmp_path)
-    with Watch(group):
-        assert query.wait(timeout=200) == 0
-
-    arrived = browse_all(group.connect().open("COPY", BOTH))
-    assert sorted(arrived) == sorted([*EVERYTHING, *everything])
-    assert (browse_all(orders), in_doubt(group)) == ([], 0)
-
-
-def start_program(group: TestGroup, directory: Path) -> subprocess.Popen[bytes]:
-    program = Path(__file__).parent / "stream_program.py"
-    at = (str(group.settings.redis_url), group.group.name, str(directory), str(directory / "checkpoint"), "75")
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2]), "IGQ_LEASE_MS": "600000"}
-    return subprocess.Popen([sys.executable, str(program), *at], env=environment, start_new_session=True)
-
-
-def kill_when_moved(query: subprocess.Popen[bytes], arrived: Callable[[], int], least: int) -> None:
-    until(lambda: arrived() >= least or query.poll() is not None, "messages arrive", 200)
-    assert query.poll() is None, "it has ended already"
-    os.killpg(query.pid, signal.SIGKILL)
-    query.wait()
-
-
-class Watch:
-    """What the manager does, which these tests have not: it resolves what programs left that have died.
-
-    Spark kills the worker in which the source of a query lives when that ends, and a killed driver's go with it.
-    """
-
-    def __init__(self, group: TestGroup) -> None:
-        self._group, self._ended = group, threading.Event()
-        self._connection = group.connect().connection
-        self._thread = threading.Thread(target=self._run)
-
-    def __enter__(self) -> None:
-        self._thread.start()
-
-    def __exit__(self, *_: object) -> None:
-        self._ended.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        keys, client = self._group.group.keys, self._group.group.client()
-        while not self._ended.wait(0.2):
-            programs: Any = client.hgetall(keys.processes)
-            for token, text in programs.items():
-                if is_dead(json.loads(text)["pid"]):
-                    client.zadd(keys.leases, {token: 1}, xx=True)
-                    recover(self._group.group, self._connection, token.decode())
-
-
-def is_dead(pid: int) -> bool:
-    """Whether a process has ended, though perhaps nobody has asked how."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except FileNotFoundError:
-        return True

@@ -296,7 +296,7 @@ def register_wait(queue: Queue, waiter: bytes) -> None:
     keys: StructureKeys = queue.handle.structure.keys
     names: QueueKeys = queue.handle.queue
     token = queue.connection.token
-    correl = waiter[1:]
+    correl = b"" if waiter == b"A!" else waiter[1:]
     prefix = waiter if correl else b""
     limits: list[Argument] = [1, "", 0, 1000, 0, 1000]
     reply = queue.connection.call(

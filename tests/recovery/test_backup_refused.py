@@ -77,7 +77,7 @@ def test_the_status_of_a_structure_and_of_its_backup(filled: TestGroup) -> None:
 )
 def test_what_cannot_be_said_is_a_syntax_error(structure: TestGroup, command: str) -> None:
     status, output = mqsc(structure, command + "\n")
-    assert (status, "AMQ8405I: Syntax error" in output) == (10, True)
+    assert (status, "CSQ9031E: Syntax error" in output) == (10, True)
     assert not structure.settings.backups.exists()
 
 
@@ -85,7 +85,7 @@ def test_what_cannot_be_said_is_a_syntax_error(structure: TestGroup, command: st
 @pytest.mark.parametrize("name", ["NOWHERE", "@QM1", "CSQ_ADMIN", "*", "../../x"])
 def test_a_structure_that_there_is_not(structure: TestGroup, verb: str, name: str) -> None:
     status, output = mqsc(structure, f"{verb} CFSTRUCT('{name}')\n")
-    assert (status, output.count("\nAMQ8147E"), "MQRC_CF_STRUC_ERROR (2349)" in output) == (10, 1, True)
+    assert (status, output.count("\nCSQM112E"), "MQRC_CF_STRUC_ERROR (2349)" in output) == (10, 1, True)
     assert not structure.settings.backups.exists()
 
 

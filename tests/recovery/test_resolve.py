@@ -224,7 +224,7 @@ def test_programs_of_a_dead_manager_lose_their_leases(scene: Scene) -> None:
     scene.expire(DEAD)
     scene.recover()
     group, keys = scene.test.group, scene.test.group.keys
-    held = group.call("admin/renew", [keys.leases, keys.members], [process.token, 60_000, "QM1", 0])[0]
+    held = group.call("admin/renew", [keys.leases, keys.members], [process.token, 60_000, "QM1", 0, 1])[0]
     assert held == 0
 
 

@@ -25,12 +25,15 @@ QUEUES = ("FIFO", "PRIO", "GROUPS")
 Content = dict[str, list[tuple[bytes, bytes]]]
 
 
+#: In one moment, whatever programs do meanwhile.
+_LOSE = """
+for _, key in ipairs(redis.call("KEYS", ARGV[1])) do redis.call("UNLINK", key) end
+"""
+
+
 def lose(group: TestGroup, structure: str = "APPL1") -> None:
     """The structure is gone, as though its server had lost it."""
-    client = group.group.client()
-    keys = list(client.scan_iter(match=f"{group.group.structure(structure).tag}:*", count=1000))
-    for start in range(0, len(keys), 500):
-        client.delete(*keys[start : start + 500])
+    group.group.client().eval(_LOSE, 0, f"{group.group.structure(structure).tag}:*")
     assert is_lost(group.group, structure)
 
 

@@ -46,13 +46,17 @@ class Node:
     def start(self) -> None:
         """Start it on the data that is there; returns when it answers."""
         self._process = subprocess.Popen(
-            [str(find_server()), *self._options, *self._place()],
+            [*self._enter(), str(find_server()), *self._options, *self._place()],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             # A run that is itself killed leaves nothing behind.
             preexec_fn=partial(die_with_parent, os.getpid()),  # noqa: PLW1509 - it does one system call
         )
         until(lambda: self.ask("PING"), "the server answers")
+
+    def _enter(self) -> list[str]:
+        """The words that let the command behind them run where the server is to be."""
+        return []
 
     def _place(self) -> list[str]:
         return ["--bind", HOST, "--port", str(self.port), "--dir", str(self._directory)]

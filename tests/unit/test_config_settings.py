@@ -73,6 +73,13 @@ def test_relative_data_dir_of_a_file_starts_at_the_file(tmp_path: Path) -> None:
     assert load_settings(toml(tmp_path, 'data_dir = "here"')).data_dir == tmp_path / "here"
 
 
+@pytest.mark.parametrize("name", ["data_dir", "backup_dir"])
+@pytest.mark.parametrize("value", ["", "  "])
+def test_an_empty_path_of_a_file_is_refused(tmp_path: Path, name: str, value: str) -> None:
+    with pytest.raises(ConfigError, match=rf"^{name} in .*: allowed: a path$"):
+        load_settings(toml(tmp_path, f'{name} = "{value}"'))
+
+
 def test_settings_cannot_be_changed(tmp_path: Path) -> None:
     settings = load_settings({"HOME": str(tmp_path)})
 

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import io
+from datetime import UTC, datetime
 
 import pytest
 from rich.console import Console
 
-from igq.status import AgentStatus, GroupStatus, ManagerStatus, QueueStatus, RecoveryStatus, RedisStatus, print_tables
+from igq.status import (
+    AgentStatus,
+    GroupStatus,
+    ManagerStatus,
+    QueueStatus,
+    RecoveryStatus,
+    RedisStatus,
+    StructureStatus,
+    print_tables,
+)
 
 LONGEST_NAME = "A" * 24 + "B" * 24
 
@@ -34,6 +44,12 @@ def status() -> GroupStatus:
         recoveries=[
             RecoveryStatus(failed="EWR1", by="JFK1", state="resolved", units_of_work=100, messages=12_345, seconds=0.5)
         ],
+        structures=[
+            StructureStatus(
+                name="APPLICATION2", state="FAILED", failures=2, failed_at=datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+            ),
+            StructureStatus(name="APPLICATION3", state="ACTIVE", failures=1, failed_at=None),
+        ],
         queues=[
             QueueStatus(
                 name=LONGEST_NAME,
@@ -58,6 +74,8 @@ def test_everything_is_there_at_any_width(status: GroupStatus, width: int) -> No
     for word in ("QUIESCING", "4194304", "RETRY", "DISABLED", "1234567", "APPLICATION1", "1000000", "0.50"):
         assert word in text
     assert text.count("3 units of work are in doubt at EWR1: DISPLAY THREAD(*) TYPE(INDOUBT)") == 1
+    assert "Structure APPLICATION2: FAILED since 2026-01-02 03:04:05 UTC, DISPLAY CFSTATUS(APPLICATION2)" in text
+    assert "APPLICATION3" not in text
     assert "next try in 59.3 s, 3 short and 0 long retries so far" in text
     assert "…" not in text
     first_column = "".join(

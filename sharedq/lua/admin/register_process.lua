@@ -17,6 +17,7 @@ INVARIANTS  2 fencing
 COST        O(log members)
 USES        membership
 ]]
+local FIRST_NUMBERS = 100000000
 local group, members, leases, processes = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local qmgr = ARGV[1]
 local known = redis.call("HGET", members, qmgr)
@@ -30,6 +31,9 @@ if ARGV[4] ~= "1" then
     if member.state == "QUIESCING" then return { MQRC.Q_MGR_QUIESCING } end
     if member.state ~= "RUNNING" then return { MQRC.Q_MGR_NOT_AVAILABLE } end
 end
+-- Where there was no counter the group is new, or Redis has lost all it had under programs that still run: none of those
+-- may be taken for one of these, so numbers begin where those did not come.
+redis.call("HSETNX", group, "process", now % FIRST_NUMBERS)
 local number = redis.call("HINCRBY", group, "process", 1)
 local process = qmgr .. "." .. incarnation .. "." .. number
 redis.call("ZADD", leases, now + tonumber(ARGV[2]), process)

@@ -3,29 +3,37 @@ admin/renew.lua - renew a lease; look at leases of the group that have run out, 
 
 A manager renews the leases of its own processes (its agent) with its own. A lease that a recoverer has claimed is
 gone from the set and cannot be renewed. Nor can that of an incarnation whose name a later one has taken: its lease
-had run out, and stays so until it is recovered. Two managers of one name would be alive otherwise.
+had run out, and stays so until it is recovered. Two managers of one name would be alive otherwise. So where a look finds
+that no lease at all has run out, the caller need not be looked up: this call is what an idle group does all day.
 
 KEYS
   1  leases   zset  incarnation or process -> deadline
-  2  members  hash  manager -> JSON
+  2  members  hash  manager -> JSON; "!structures": how many changes of structures were told
 ARGV
   1  token     incarnation or process
   2  lease_ms
   3  qmgr      its manager
   4  look      how many leases to return at most (one more where all of these have run out); 0 none
-  5.. tokens of processes to renew as well
-REPLY       { 1 renewed or 0 lost, now in ms, JSON of the manager, [lease, deadline, ...], [other tokens lost] } the last with tokens only
+  5  ask       1 return the JSON of the manager; 0 only where it had to be read
+  6.. tokens of processes to renew as well
+REPLY       { 1 renewed or 0 lost, now in ms, JSON of the manager, [lease, deadline, ...], [other tokens lost],
+              how many changes of structures were told (admin/structure_state), where the JSON was asked for }
 REASONS     none
 INVARIANTS  2 fencing
 COST        O(tokens * log members), with a look as much for at most 256 leases that have run out
 USES        membership
 ]]
-local leases, PAGE = KEYS[1], 256
+local leases, look, PAGE = KEYS[1], tonumber(ARGV[4]), 256
 local now = now_ms()
-local known = redis.call("HGET", KEYS[2], ARGV[3])
+local first = look > 0 and redis.call("ZRANGE", leases, 0, look - 1, "WITHSCORES")
+local has_none_lapsed = first and (not first[2] or tonumber(first[2]) > now)
+local known, failures
+if ARGV[5] == "1" or not has_none_lapsed then
+    known, failures = unpack(redis.call("HMGET", KEYS[2], ARGV[3], "!structures"))
+end
 local is_held, lost = true, {}
 local deadline, tokens, pairs_given = now + tonumber(ARGV[2]), { ARGV[1] }, {}
-for position = 5, #ARGV do tokens[#tokens + 1] = ARGV[position] end
+for position = 6, #ARGV do tokens[#tokens + 1] = ARGV[position] end
 for position, token in ipairs(tokens) do pairs_given[2 * position - 1], pairs_given[2 * position] = deadline, token end
 local is_replaced = known and tonumber(string.match(ARGV[1], "^[^.]+%.(%d+)")) < cjson.decode(known).incarnation
 if is_replaced then
@@ -39,6 +47,16 @@ elseif redis.call("ZADD", leases, "XX", "CH", unpack(pairs_given)) < #tokens the
     end
 end
 
+-- Nothing has run out: what comes next is known, but for what this call itself has just put off.
+local function next_ones()
+    local is_renewed = {}
+    for _, token in ipairs(tokens) do is_renewed[token] = is_held end
+    for position = 1, #first, 2 do
+        if is_renewed[first[position]] then first[position + 1] = tostring(deadline) end
+    end
+    return first
+end
+
 -- What the watch is to see: leases that have run out and may be this manager's business, managers' first, then those
 -- that will run out next.
 local function seen(limit)
@@ -46,8 +64,8 @@ local function seen(limit)
     local own, lapsed = string.match(ARGV[1], "^[^.]+%.%d+"), redis.call("ZCOUNT", leases, "-inf", now)
     if lapsed > 0 then
         -- Where more have run out than one look goes through, any look may go through any of them.
-        local first = now % math.ceil(lapsed / PAGE) * PAGE
-        local page = redis.call("ZRANGE", leases, first, math.min(first + PAGE, lapsed) - 1, "WITHSCORES")
+        local begin = now % math.ceil(lapsed / PAGE) * PAGE
+        local page = redis.call("ZRANGE", leases, begin, math.min(begin + PAGE, lapsed) - 1, "WITHSCORES")
         for position = 1, #page, 2 do
             local target = string.match(page[position], "[^!]+")
             local incarnation = string.match(target, "^[^.]+%.%d+")
@@ -75,7 +93,5 @@ local function seen(limit)
     return leases_seen
 end
 
-local look = tonumber(ARGV[4])
-local reply = { is_held and 1 or 0, now, known, look > 0 and seen(look) or {} }
-if #tokens > 1 then reply[5] = lost end
-return reply
+local leases_told = not first and {} or has_none_lapsed and next_ones() or seen(look)
+return { is_held and 1 or 0, now, known or false, leases_told, lost, tonumber(failures or 0) }

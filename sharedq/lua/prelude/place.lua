@@ -1,7 +1,8 @@
 --[[
 Entering and leaving the sets that say what is available on a queue, and waking those who wait for it.
-A queue is given as a table: name, q, a, i, w (keys); also g and r wherever members of groups can come or go.
-USES record, groups
+A queue is given as a table: name, q, a, i, w (keys); also g and r wherever members of groups can come or go, and
+`hand` (messages, journal, journal_max) where gets that wait may be handed what they wait for.
+USES record, groups, journal
 ]]
 -- What is known of one message that needs a look, beside its place among the available ones: index entries, expiry,
 -- and for a member everything (prelude/groups). `step` is 1 when it comes, -1 when it goes. Returns for a member the
@@ -29,12 +30,31 @@ local function look_after(queue, messages, expiry, step, id, score, record)
     return level
 end
 
-local function wake(queue, own, wake_base, member, token, more)
+-- Takes the message that has come, outside a unit of work, for a get that waits for any. Nothing where that get would
+-- take another one, or must look closely: then it looks itself.
+local function take_for(queue, token, id)
+    if needs_look(id) or redis.call("ZRANGE", queue.a, 0, 0)[1] ~= id then return nil end
+    local state = redis.call("HMGET", queue.q, "gm", "mk", "lg")
+    if (state[1] or "0") ~= "0" or state[2] or state[3] then return nil end
+    local record, score = redis.call("HGET", queue.hand.messages, id), redis.call("ZPOPMIN", queue.a)[2]
+    redis.call("HDEL", queue.hand.messages, id)
+    journal(queue.hand.journal, queue.hand.journal_max, "e", "get", "o", token, "q", queue.name, "i", id)
+    return id .. " " .. score .. "\n" .. record
+end
+
+local function wake(queue, own, wake_base, member, token, more, id)
     redis.call("ZREM", queue.w, member)
     redis.call("HINCRBY", queue.q, "nw", -1)
-    -- "K": woken, not yet back. If it never comes back, its recovery wakes another one.
-    redis.call("HSET", own, token, "K" .. queue.name .. (more or ""))
-    redis.call("RPUSH", wake_base .. token, "1")
+    local handed
+    -- "A!": a get that waits for any message and takes it from here.
+    if string.byte(token) == 33 then
+        token = string.sub(token, 2)
+        handed = id and queue.hand and take_for(queue, token, id)
+    end
+    -- "K": woken, not yet back. If it never comes back, its recovery wakes another one. "H": handed over; what never
+    -- arrived goes back (prelude/waiting).
+    redis.call("HSET", own, token, (handed and "H" or "K") .. queue.name .. (more or ""))
+    redis.call("RPUSH", wake_base .. token, handed or "1")
 end
 
 local function first_waiter(queue, prefix)
@@ -104,7 +124,7 @@ local function wake_for(queue, own, wake_base, id, record, level)
     -- Most often one get waits for any message, and nobody else; "A" sorts first.
     local waiters = redis.call("ZRANGE", queue.w, 0, 1)
     if #waiters == 1 and string.byte(waiters[1]) == 65 then
-        wake(queue, own, wake_base, waiters[1], string.sub(waiters[1], 2))
+        wake(queue, own, wake_base, waiters[1], string.sub(waiters[1], 2), "", id)
         return 1
     end
     local woken, member, token = 0, nil, nil
@@ -140,7 +160,7 @@ local function wake_for(queue, own, wake_base, id, record, level)
         member, token = found[1], found[1] and string.sub(found[1], 3)
     end
     if member then
-        wake(queue, own, wake_base, member, token)
+        wake(queue, own, wake_base, member, token, "", id)
         woken = 1
     end
     return woken + wake_kind(queue, own, wake_base, "B")

@@ -19,13 +19,19 @@ local function read_operation(element)
     return { kind = kind, count = tonumber(count), queue = queue_name, ids_text = ids, scores_text = scores }
 end
 
+local function ids_of(operation)
+    local ids, at = {}, 0
+    for id in string.gmatch(operation.ids_text, "%S+") do
+        at = at + 1
+        ids[at] = id
+    end
+    return ids
+end
+
 -- The ids of an operation, and score, id, score, id as ZADD takes them.
 local function messages_of(operation)
-    local ids, added, first = {}, {}, tonumber(operation.scores_text)
-    for id in string.gmatch(operation.ids_text, "%S+") do
-        ids[#ids + 1] = id
-        added[2 * #ids - 1], added[2 * #ids] = first and first + #ids - 1, id
-    end
+    local ids, added, first = ids_of(operation), {}, tonumber(operation.scores_text)
+    for at, id in ipairs(ids) do added[2 * at - 1], added[2 * at] = first and first + at - 1, id end
     if not first then
         local at = 1
         for score in string.gmatch(operation.scores_text, "%S+") do

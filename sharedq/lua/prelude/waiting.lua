@@ -1,6 +1,7 @@
 --[[
 A connection's own waiting: what stands in own[owner] is "" (none), "W"+queue+"\n"+member (waiting) or
-"K"+queue (woken, not yet back); a newline behind that: others are still to be woken (prelude/place).
+"K"+queue (woken, not yet back); a newline behind that: others are still to be woken (prelude/place). "H"+queue: it was
+handed a message, which stands in its wake list until its connection has it; it waits no more.
 USES place
 ]]
 -- Whoever waits on the queue looks again, where nobody knows for which message another one was woken in vain.
@@ -12,6 +13,10 @@ end
 local function stop_waiting(queue, own, owner, state, wake_key)
     local kind, rest = string.sub(state, 1, 1), string.sub(state, 2)
     local name, member = string.match(rest, "^([^\n]*)\n?(.*)$")
+    if kind == "H" and redis.call("EXISTS", wake_key) == 0 then
+        redis.call("HSET", own, owner, "")
+        return nil
+    end
     if name ~= queue.name then return name end
     -- The owner's own key is the base of all of them, and the owner.
     if kind == "K" and name ~= rest then go_on_waking(queue, own, string.sub(wake_key, 1, -#owner - 1)) end
@@ -19,6 +24,24 @@ local function stop_waiting(queue, own, owner, state, wake_key)
     redis.call("DEL", wake_key)
     redis.call("HSET", own, owner, "")
     return nil
+end
+
+-- What it was handed on this queue and never got: back where it was, and it counts as woken for that. True if there was
+-- any. A queue that was deleted meanwhile takes it along.
+local function take_back(queue, owner, wake_key)
+    local handed, is_any = redis.call("LPOP", wake_key), false
+    while handed do
+        local head_end = string.find(handed, "\n", 1, true)
+        if head_end and redis.call("HEXISTS", queue.q, "ver") == 1 then
+            local id, score = string.match(string.sub(handed, 1, head_end - 1), "^(%S+) (%S+)$")
+            redis.call("HSET", queue.hand.messages, id, string.sub(handed, head_end + 1))
+            redis.call("ZADD", queue.a, score, id)
+            journal(queue.hand.journal, queue.hand.journal_max, "e", "return", "o", owner, "q", queue.name, "i", id)
+            is_any = true
+        end
+        handed = redis.call("LPOP", wake_key)
+    end
+    return is_any
 end
 
 local function start_waiting(queue, own, owner, selection_text)

@@ -70,6 +70,7 @@ local queues = {}
 for position = 7, #ARGV do
     local key = 8 + (position - 7) * KEYS_PER_QUEUE
     local queue = { name = ARGV[position], q = KEYS[key], a = KEYS[key + 1], i = KEYS[key + 2], w = KEYS[key + 3] }
+    queue.hand = { messages = messages, journal = KEYS[7], journal_max = ARGV[6] }
     if KEYS_PER_QUEUE > 4 then queue.g, queue.r = KEYS[key + 4], KEYS[key + 5] end
     queues[ARGV[position]] = queue
 end
@@ -87,10 +88,11 @@ end
 if not state then return { 0, 0, 0 } end
 if string.sub(state, 2) ~= unit_id then return { 0, 0, 0 } end
 
+journal(KEYS[7], ARGV[6], "e", "commit", "o", caller, "u", unit_id, "n", count, "r", caller == owner and "" or "1")
 for _, operation in ipairs(operations) do
     local queue = queues[operation.queue]
-    local ids, added = messages_of(operation)
     if operation.kind == "P" then
+        local ids, added = messages_of(operation)
         local records, waiting = {}, tonumber(redis.call("HGET", queue.q, "nw") or 0)
         -- Most often all need it or none.
         if string.find(operation.ids_text, "x", 1, true) then records = redis.call("HMGET", messages, unpack(ids)) end
@@ -98,10 +100,9 @@ for _, operation in ipairs(operations) do
         make_available(queue, messages, own, wake_base, expiry, waiting, added, records)
     else
         redis.call("HINCRBY", queue.q, "gu", -operation.count)
-        redis.call("HDEL", messages, unpack(ids))
+        redis.call("HDEL", messages, unpack(ids_of(operation)))
     end
 end
 
 local left = drop_chunk(unit, #operations, "C" .. unit_id)
-journal(KEYS[7], ARGV[6], "e", "commit", "o", caller, "u", unit_id, "n", count, "r", caller == owner and "" or "1")
 return { 0, left, count }

@@ -120,7 +120,8 @@ for key, number in pairs(away) do
 end
 if (state[2] or "0") == "0" then return reply end
 -- PRELUDE
-local queue = { name = ARGV[2], q = KEYS[4], w = KEYS[6] }
+local queue = { name = ARGV[2], q = KEYS[4], a = KEYS[5], w = KEYS[6] }
+queue.hand = { messages = messages, journal = KEYS[9], journal_max = ARGV[7] }
 local waiting = tonumber(state[2])
 for _, number in ipairs(ids) do
     if waiting > 0 then waiting = waiting - wake_for(queue, KEYS[1], KEYS[7], tostring(number), "") end

@@ -8,7 +8,7 @@ waiters in the same moment: a put that woke it would register it again, and the 
 KEYS
   1  own           hash  registered owners (value: waiting state)
   2  fence         hash  dead incarnations, processes and connections
-  3  dead          hash  fenced owners whose work is still to be resolved (value: "" or "K"+queue, woken)
+  3  dead          hash  fenced owners whose work is still to be resolved (value: "", or as prelude/waiting has it "K" or "H")
   4  queue_base    base  queues
   5  waiters_base  base  waiting gets
 ARGV

@@ -28,7 +28,8 @@ ARGV
   5  unit_id      id of the unit of work, or ""
   6  mode         0 outside, 1 inside the unit of work, 2 inside if persistent
   7  length_max   longest body the caller takes, bytes
-  8  truncate     1: a longer body is cut and the message goes (2079); 0: it stays (2080)
+  8  truncate     1: a longer body is cut and the message goes (2079); 0: it stays (2080); 2: no body is returned, and
+                  none is too long
   9  bytes_max    stop filling a batch behind this many bytes; at least LONG a message wanted
   10 wait         "" or the waiter's selection text: wait when nothing fits; "=": sent behind a commit in the same
                   write, do nothing unless that has ended its unit of work; "+": end that first
@@ -37,7 +38,7 @@ ARGV
   12 ended_id, 13 expected   the unit of work to end, and how many operations must be there, all of them gets
   14.. names of the queues it got from, in the order of their keys
 REPLY       { 0 | 2079 | 2080, length of the first body, ids, [records] } | { 1, version, definition } stale
-            | { 2, "" } look again: only expired messages were found
+            | { 2, "" } look again: only expired messages were found, or what it was handed is back
             | { 3 } members of groups are there, { 4 } marked messages: structure/get_grouped knows of them | { reason }
 REASONS     2009 CONNECTION_BROKEN | 2052 Q_DELETED | 2033 NO_MSG_AVAILABLE | 2034 NO_MSG_UNDER_CURSOR
             | 2219 CALL_IN_PROGRESS | 2003 BACKED_OUT ("=" and "+" only: nothing was applied) | 2079 TRUNCATED_MSG_ACCEPTED | 2080 TRUNCATED_MSG_FAILED
@@ -48,12 +49,16 @@ USES        place, select, waiting, unit_of_work, journal
 local own, messages, unit = KEYS[1], KEYS[2], KEYS[7]
 local owner, unit_id, mode, length_max = ARGV[1], ARGV[5], ARGV[6], tonumber(ARGV[7])
 local STALE, LOOK_AGAIN, GROUPED, MARKED = 1, 2, 3, 4
+local is_blind = ARGV[8] == "2"
 -- A queue on which a longer record may be says so (`lg`, see docs/keyspace.md): a batch of others never fills bytes_max.
 local LONG = 10240
 
 local waiting, state = redis.call("HGET", own, owner), redis.call("HMGET", KEYS[3], "ver", "gm", "mk", "lg")
 local version, may_be_long = state[1], state[4]
 if not waiting then return { MQRC.CONNECTION_BROKEN } end
+-- It was handed a message, and has it by now, or else its wait ended before that arrived.
+local is_handed = string.byte(waiting) == 72
+if is_handed and redis.call("EXISTS", KEYS[9]) == 0 then waiting, is_handed = "", false end
 -- Sent in one write behind a commit, which failed or has chunks left: its unit of work is still there.
 local is_any = not ARGV[12]
 if ARGV[10] == "=" and redis.call("EXISTS", unit) == 1 then return { MQRC.BACKED_OUT } end
@@ -79,7 +84,7 @@ if ARGV[10] == "+" then
             "e", "commit", "o", owner, "u", ARGV[12], "n", count, "r", "")
     end
 end
-if version == ARGV[3] and ((state[2] or "0") ~= "0" or state[3]) then return { state[3] and MARKED or GROUPED } end
+if not is_handed and version == ARGV[3] and ((state[2] or "0") ~= "0" or state[3]) then return { state[3] and MARKED or GROUPED } end
 
 -- How many to take: no more bodies are read than are returned.
 local wanted = ARGV[4]
@@ -108,8 +113,8 @@ if version == ARGV[3] and (waiting == "" or is_woken) and is_any and mode ~= "2"
     end
     local count, ids_text = #ids, table.concat(ids, " ")
     if count > 0 and not string.find(ids_text, "x", 1, true) then
-        local records, fit = redis.call("HMGET", messages, unpack(ids)), true
-        if may_be_long or length_max < LONG then
+        local records, fit = is_blind and {} or redis.call("HMGET", messages, unpack(ids)), true
+        if not is_blind and (may_be_long or length_max < LONG) then
             for position = 1, count do fit = fit and #records[position] <= length_max end
         end
         if fit then
@@ -146,6 +151,7 @@ if version == ARGV[3] and (waiting == "" or is_woken) and is_any and mode ~= "2"
                 redis.call("XADD", KEYS[10], "MAXLEN", "~", ARGV[11], "*",
                     "e", "get", "o", owner, "q", ARGV[2], "u", unit_id, "i", ids_text)
             end
+            if is_blind then return { 0, 0, ids_text, records } end
             local _, _, _, high, low = string.byte(records[1], 1, 5)
             return { 0, #records[1] - high * 256 - low, ids_text, records }
         end
@@ -158,6 +164,12 @@ local truncate, bytes_max = ARGV[8] == "1", tonumber(ARGV[9])
 local selection = { id = "", number = "", prefix = "", msgid = "", correl = "" }
 if not is_any then
     selection = { id = ARGV[12], number = ARGV[13], prefix = ARGV[14], msgid = ARGV[15], correl = ARGV[16] }
+end
+if is_handed then
+    if waiting ~= "H" .. queue.name then return { MQRC.CALL_IN_PROGRESS } end
+    queue.hand = { messages = messages, journal = KEYS[10], journal_max = ARGV[11] }
+    redis.call("HSET", own, owner, take_back(queue, owner, KEYS[9]) and "K" .. queue.name or "")
+    return { LOOK_AGAIN, "" }
 end
 -- Who was woken owes the queue a look, and stays noted until it has looked: its recovery passes the wake-up on.
 if version and version ~= ARGV[3] then return { STALE, version, redis.call("HGET", queue.q, "def") } end
@@ -265,5 +277,5 @@ if #expired > 0 then
         return { LOOK_AGAIN, "" }
     end
 end
-reply[3], reply[4] = table.concat(returned, " "), cut
+reply[3], reply[4] = table.concat(returned, " "), is_blind and {} or cut
 return reply

@@ -40,6 +40,7 @@ USES        fence, place, unit_of_work, journal
 ]]
 local own, sequence, messages, versions = KEYS[1], KEYS[2], KEYS[3], KEYS[9]
 local queue = { name = ARGV[2], q = KEYS[4], a = KEYS[5], i = KEYS[6], w = KEYS[7], g = KEYS[14], r = KEYS[15] }
+queue.hand = { messages = messages, journal = KEYS[12], journal_max = ARGV[6] }
 local unit, destinations, expiry, wake_base = KEYS[8], KEYS[10], KEYS[11], KEYS[13]
 local owner, version, depth_max, unit_id = ARGV[1], ARGV[3], tonumber(ARGV[4]), ARGV[5]
 local destination, checks = ARGV[8], tonumber(ARGV[9])
@@ -92,6 +93,7 @@ end
 redis.call("HSET", messages, unpack(stored))
 if is_long then redis.call("HSET", queue.q, "lg", 1) end
 
+journal(KEYS[12], ARGV[6], "e", "put", "o", owner, "q", queue.name, "u", unit_id, "i", table.concat(ids, " "), "d", ARGV[7])
 if unit_id == "" then
     local added = {}
     for position, id in ipairs(ids) do added[2 * position - 1], added[2 * position] = scores[position], id end
@@ -103,5 +105,4 @@ else
     record_operation(unit, unit_id, "P", queue.name, ids, written)
     redis.call("HINCRBY", queue.q, "pu", count)
 end
-journal(KEYS[12], ARGV[6], "e", "put", "o", owner, "q", queue.name, "u", unit_id, "i", table.concat(ids, " "), "d", ARGV[7])
 return { 0, first }

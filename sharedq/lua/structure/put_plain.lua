@@ -31,7 +31,7 @@ USES        place
 -- See structure/get.
 local LONG = 10240
 if redis.call("HEXISTS", KEYS[1], ARGV[1]) == 0 then return { MQRC.CONNECTION_BROKEN } end
-local state = redis.call("HMGET", KEYS[4], "ver", "nw", "pu", "lk", "gm")
+local state = redis.call("HMGET", KEYS[4], "ver", "nw", "pu", "lk", "gm", "mk")
 if state[1] ~= ARGV[3] then
     if not state[1] then return { MQRC.Q_DELETED } end
     return { 1, state[1], redis.call("HGET", KEYS[4], "def") }
@@ -45,8 +45,24 @@ if ARGV[4] ~= "999999999" then
 end
 
 local first = redis.call("INCRBY", KEYS[2], count) - count + 1
+-- A lone get that waits for any message is served as prelude/place does it, but without making its functions: this is
+-- the time between a request and its answer. What it is handed need not be stored.
+local token, is_handed
+if state[2] == "1" then
+    local member = redis.call("ZPOPMIN", KEYS[6])[1]
+    if member and string.byte(member) == 65 then
+        token = string.match(member, "^A!?(.*)$")
+        is_handed = count == 1 and string.byte(member, 2) == 33 and #ARGV[at + 1] <= LONG
+            and (state[5] or "0") == "0" and not state[6] and redis.call("ZCARD", KEYS[5]) == 0
+    elseif member then
+        redis.call("ZADD", KEYS[6], 0, member)
+    end
+end
+
 local ids, is_long
-if count == 1 then
+if is_handed then
+    ids = first
+elseif count == 1 then
     ids, is_long = first, #ARGV[at + 1] > LONG
     redis.call("HSET", KEYS[3], first, ARGV[at + 1])
     redis.call("ZADD", KEYS[5], base + first, first)
@@ -75,22 +91,22 @@ if journal then
         "e", "put", "o", ARGV[1], "q", ARGV[2], "u", "", "i", ids, "d", ARGV[6])
 end
 if (state[2] or "0") == "0" then return { 0, first } end
-if state[2] == "1" then
-    -- A lone get that waits for any message is woken as prelude/place does it, but without making its functions:
-    -- this is the time between a request and its answer.
-    local member = redis.call("ZPOPMIN", KEYS[6])[1]
-    if member and string.byte(member) == 65 then
-        local token = string.sub(member, 2)
-        redis.call("HINCRBY", KEYS[4], "nw", -1)
-        redis.call("HSET", KEYS[1], token, "K" .. ARGV[2])
+if token then
+    redis.call("HINCRBY", KEYS[4], "nw", -1)
+    redis.call("HSET", KEYS[1], token, (is_handed and "H" or "K") .. ARGV[2])
+    if not is_handed then
         redis.call("RPUSH", KEYS[7] .. token, "1")
         return { 0, first }
     end
-    -- It waits for something else.
-    if member then redis.call("ZADD", KEYS[6], 0, member) end
+    redis.call("RPUSH", KEYS[7] .. token, first .. " " .. string.format("%.0f", base + first) .. "\n" .. ARGV[at + 1])
+    if journal then
+        redis.call("XADD", journal, "MAXLEN", "~", ARGV[5], "*", "e", "get", "o", token, "q", ARGV[2], "i", first)
+    end
+    return { 0, first }
 end
 -- PRELUDE
-local queue = { name = ARGV[2], q = KEYS[4], w = KEYS[6] }
+local queue = { name = ARGV[2], q = KEYS[4], a = KEYS[5], w = KEYS[6] }
+queue.hand = { messages = KEYS[3], journal = KEYS[8], journal_max = KEYS[8] and ARGV[5] or "0" }
 local waiting = tonumber(state[2])
 for number = first, first + count - 1 do
     if waiting > 0 then waiting = waiting - wake_for(queue, KEYS[1], KEYS[7], tostring(number), "") end

@@ -24,7 +24,8 @@ ARGV
   8  msgid, 9 correl, 10 group   "" asks nothing; a MsgId with a number may be that of its record, or follow from its id
   11 priority_min, 12 priority_max
   13 put_from, 14 put_until   ms since 1970; "" asks nothing
-REPLY       { score to go on behind, or "" at the end, ms since 1970, { id, score, length of the data, record, ... } }
+REPLY       { score to go on behind, or "" at the end, ms since 1970, ids, scores, records, lengths of the data }
+            ids, scores and lengths have blanks between them; lengths are "" where records are whole
 REASONS     none
 INVARIANTS  4 bounded
 COST        O(count + log depth), and the bytes
@@ -38,10 +39,17 @@ local priority_min, priority_max = tonumber(ARGV[11]), tonumber(ARGV[12])
 local put_from, put_until = tonumber(ARGV[13]), tonumber(ARGV[14])
 local ARRIVALS = 2 ^ 48
 
-local found = {}
+local is_any = msgid == "" and correl == "" and group == "" and not (put_from or put_until)
+    and priority_min == 0 and priority_max == 9
+
+-- Ids and scores as Redis writes them: whole numbers, without an exponent.
+local ids, scores, found = {}, {}, {}
 local function in_set(key)
     local from, to = "(" .. string.format("%.0f", after), string.format("%.0f", last)
-    local entries = redis.call("ZRANGEBYSCORE", key, from, to, "WITHSCORES", "LIMIT", 0, count)
+    return redis.call("ZRANGEBYSCORE", key, from, to, "WITHSCORES", "LIMIT", 0, count)
+end
+
+local function merge(entries)
     for at = 1, #entries, 2 do found[#found + 1] = { id = entries[at], score = tonumber(entries[at + 1]) } end
 end
 
@@ -74,15 +82,37 @@ elseif correl ~= "" then
     in_index("C" .. correl)
     in_index("c" .. correl)
 else
-    in_set(KEYS[3])
-    in_set(KEYS[4])
+    local available, members = in_set(KEYS[3]), in_set(KEYS[4])
+    if #available > 0 and #members > 0 then
+        merge(available)
+        merge(members)
+    else
+        local entries = #available > 0 and available or members
+        for at = 1, #entries / 2 do ids[at], scores[at] = entries[2 * at - 1], entries[2 * at] end
+    end
 end
--- Each source was asked for as many as are wanted, so the first of all are among them.
-table.sort(found, function(one, other) return one.score < other.score end)
-local goes_on = #found >= count
-for position = #found, count + 1, -1 do found[position] = nil end
+if #found > 0 then
+    -- Each source was asked for as many as are wanted, so the first of all are among them.
+    table.sort(found, function(one, other) return one.score < other.score end)
+    for at, entry in ipairs(found) do ids[at], scores[at] = entry.id, string.format("%.0f", entry.score) end
+end
+local goes_on, upto = #ids >= count, math.min(#ids, count)
 
-local now, reply, bytes, before = now_ms(), {}, 0, 0
+-- Where a long record may be among them (`lg`, see docs/keyspace.md) each is weighed before it is read.
+if redis.call("HGET", queue, "lg") then
+    local bytes = 0
+    for position = 1, upto do
+        bytes = bytes + redis.call("HSTRLEN", messages, ids[position])
+        if bytes > bytes_max and position > 1 then
+            upto, goes_on = position - 1, true
+            break
+        end
+    end
+end
+for position = #ids, upto + 1, -1 do ids[position], scores[position] = nil, nil end
+local now, go_on_behind = now_ms(), goes_on and scores[upto] or ""
+if upto == 0 then return { "", string.format("%.0f", now), "", "", {}, "" } end
+local records = redis.call("HMGET", messages, unpack(ids))
 
 local function put_ms(record)
     local correl_at, msgid_at, group_at = identifier_offsets(record)
@@ -113,32 +143,36 @@ local function is_asked_for(id, record)
     return put > 0 and put >= (put_from or put) and put <= (put_until or put)
 end
 
-local function take(entry, record)
-    -- A MsgId may lead to one message in two ways.
-    local is_again = entry.score == before
-    before = entry.score
-    if is_again or entry.score % ARRIVALS > newest or is_expired(record) or not is_asked_for(entry.id, record) then
-        return
-    end
-    local body, at = body_offset(record), #reply
-    reply[at + 1], reply[at + 2] = entry.id, string.format("%.0f", entry.score)
-    reply[at + 3], reply[at + 4] = #record - body, ARGV[6] == "1" and record or string.sub(record, 1, body)
+-- Most slices are taken as they are: no message needs a look, and none is newer than the last of them at its priority.
+local function all_are_taken()
+    local first, at_end = tonumber(scores[1]), tonumber(scores[upto])
+    return is_any and not string.find(table.concat(ids, " "), "x", 1, true) and at_end % ARRIVALS <= newest
+        and math.floor(first / ARRIVALS) == math.floor(at_end / ARRIVALS)
 end
 
--- Where a long record may be among them (`lg`, see docs/keyspace.md) each is weighed before it is read.
-local upto = #found
-if redis.call("HGET", queue, "lg") then
-    for position, entry in ipairs(found) do
-        bytes = bytes + redis.call("HSTRLEN", messages, entry.id)
-        if bytes > bytes_max and position > 1 then
-            upto, goes_on = position - 1, true
-            break
+if not all_are_taken() then
+    local all_ids, all_scores, all_records, before = ids, scores, records, ""
+    ids, scores, records = {}, {}, {}
+    for position = 1, upto do
+        local id, score, record = all_ids[position], all_scores[position], all_records[position]
+        local is_late = tonumber(score) % ARRIVALS > newest
+        local is_gone = has(record, EXPIRY) and expiry_ms(record) <= now
+        -- A MsgId may lead to one message in two ways.
+        if score ~= before and not is_late and not is_gone and (is_any or is_asked_for(id, record)) then
+            ids[#ids + 1], scores[#scores + 1], records[#records + 1] = id, score, record
         end
+        before = score
     end
 end
-if upto > 0 then
-    local ids = {}
-    for position = 1, upto do ids[position] = found[position].id end
-    for position, record in ipairs(redis.call("HMGET", messages, unpack(ids))) do take(found[position], record) end
+
+local lengths = {}
+if ARGV[6] ~= "1" then
+    for position, record in ipairs(records) do
+        local body = body_offset(record)
+        lengths[position], records[position] = #record - body, string.sub(record, 1, body)
+    end
 end
-return { goes_on and upto > 0 and string.format("%.0f", found[upto].score) or "", string.format("%.0f", now), reply }
+return {
+    go_on_behind, string.format("%.0f", now), table.concat(ids, " "), table.concat(scores, " "), records,
+    table.concat(lengths, " ")
+}

@@ -1,5 +1,5 @@
 --[[
-structure/read_unit.lua - what one operation of a prepared unit of work got or put, with the messages. Reads only.
+structure/read_unit.lua - what operations of a prepared unit of work got or put, with the messages. Reads only.
 
 For whoever processes what a coordinator has claimed: until that is ended it can be read as often as it takes.
 
@@ -7,26 +7,43 @@ KEYS
   1  unit      list  the unit of work, under its own id
   2  messages  hash  message id -> record
 ARGV
-  1  position  of the operation, from 1
+  1  position  of the first operation, from 1
   2  has_body  1: records are returned whole; else without their data
-REPLY       { elements of the unit of work, ms since 1970, { id, score, length of the data, record, ... } }
-            | { 0 } it has ended, or is being ended
+  3  count     messages behind which no further operation is begun
+  4  bytes     of records, likewise
+REPLY       { position to go on at, 0 at the end, ms since 1970, { of each operation: { ids, scores, records, lengths of the
+            data } } } | { -1 } it has ended, or is being ended
+            ids, scores and lengths have blanks between them; of scores that are a run there is only the first, and
+            lengths are "" where records are whole
 REASONS     none
 INVARIANTS  4 bounded (an operation is at most 1000 messages)
-COST        O(messages of the operation), and their bytes
+COST        O(count, or the messages of one operation), and their bytes
 USES        record, unit_of_work
 ]]
 local unit, messages, position = KEYS[1], KEYS[2], tonumber(ARGV[1])
-local ENDED = 0
+local count_max, bytes_max = tonumber(ARGV[3]), tonumber(ARGV[4])
+local ENDED = -1
 local state = redis.call("LRANGE", unit, 0, 0)[1]
-local element = redis.call("LRANGE", unit, position, position)[1]
-if not (state and element and string.sub(state, 1, 1) == "A") then return { ENDED } end
-local ids, added = messages_of(read_operation(element))
-local reply = {}
-for at, record in ipairs(redis.call("HMGET", messages, unpack(ids))) do
-    if not record then return { ENDED } end
-    local body, last = body_offset(record), #reply
-    reply[last + 1], reply[last + 2] = ids[at], string.format("%.0f", added[2 * at - 1])
-    reply[last + 3], reply[last + 4] = #record - body, ARGV[2] == "1" and record or string.sub(record, 1, body)
+if not (state and string.sub(state, 1, 1) == "A") then return { ENDED } end
+
+local operations, count, bytes = {}, 0, 0
+while count < count_max and bytes < bytes_max do
+    local element = redis.call("LRANGE", unit, position, position)[1]
+    if not element then break end
+    local operation, lengths = read_operation(element), {}
+    local ids = ids_of(operation)
+    local records = redis.call("HMGET", messages, unpack(ids))
+    for at = 1, #ids do
+        local record = records[at]
+        if not record then return { ENDED } end
+        bytes = bytes + #record
+        if ARGV[2] ~= "1" then
+            local body = body_offset(record)
+            lengths[at], records[at] = #record - body, string.sub(record, 1, body)
+        end
+    end
+    operations[#operations + 1] = { operation.ids_text, operation.scores_text, records, table.concat(lengths, " ") }
+    count, position = count + operation.count, position + 1
 end
-return { redis.call("LLEN", unit), string.format("%.0f", now_ms()), reply }
+if redis.call("LLEN", unit) <= position then position = 0 end
+return { position, string.format("%.0f", now_ms()), operations }

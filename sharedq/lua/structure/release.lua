@@ -1,7 +1,8 @@
 --[[
 structure/release.lua - a dead owner's unit of work is resolved: give back its handles, their locks and marks, forget it.
 
-A wake-up that it got and never used is passed on to those who wait on that queue.
+A wake-up that it got and never used is passed on to those who wait on that queue; a message that it was handed and that
+never reached it goes back there.
 
 KEYS
   1  own        hash  registered owners (the fence)
@@ -12,13 +13,15 @@ KEYS
   6  wake_base  base
   7  messages   hash  message id -> record
   8  expiry     zset  expiry times
-  9.. for each queue it holds something of: queue, available, index, waiters, handles, groups, members, locks, marks,
+  9  journal    stream
+  10.. for each queue it holds something of: queue, available, index, waiters, handles, groups, members, locks, marks,
       and the base of its marks by holder
 ARGV
   1  caller     owner token of the recoverer
   2  owner      the dead owner
   3  queues     how many
-  4.. their names, in the order of their keys; behind them handles to give back, as `holdings` has them
+  4  journal_max
+  5.. their names, in the order of their keys; behind them handles to give back, as `holdings` has them
 REPLY       { 0 } | { 1 } its unit of work is not resolved yet | { 2 } it has more handles | { reason }
 REASONS     2009 CONNECTION_BROKEN
 INVARIANTS  1 one state, 2 fencing, 4 bounded, 5 position, 6 sequence under failure
@@ -28,15 +31,15 @@ USES        fence, place, waiting, handles, locks, marks
 local own, dead, holdings = KEYS[1], KEYS[2], KEYS[4]
 local caller, owner = ARGV[1], ARGV[2]
 local NOT_RESOLVED, MORE = 1, 2
-local names_end = 3 + (tonumber(ARGV[3]) or 0)
+local names_end = 4 + (tonumber(ARGV[3]) or 0)
 if is_fenced(own, caller) then return { MQRC.CONNECTION_BROKEN } end
 local state = redis.call("HGET", dead, owner)
 if not state then return { 0 } end
 if redis.call("EXISTS", KEYS[3]) == 1 then return { NOT_RESOLVED } end
 
 local queues = {}
-for position = 4, names_end do
-    local key = 9 + (position - 4) * 10
+for position = 5, names_end do
+    local key = 10 + (position - 5) * 10
     queues[ARGV[position]] = {
         name = ARGV[position], q = KEYS[key], a = KEYS[key + 1], i = KEYS[key + 2], w = KEYS[key + 3],
         h = KEYS[key + 4], g = KEYS[key + 5], r = KEYS[key + 6], l = KEYS[key + 7],
@@ -56,7 +59,11 @@ end
 if redis.call("EXISTS", holdings) == 1 then return { MORE } end
 
 -- Nobody remembers which message it was woken for, so whoever waits here looks again; in vain costs a call.
-local woken_for = queues[string.match(state, "^K([^\n]*)")]
+local woken_for = queues[string.match(state, "^[HK]([^\n]*)")]
+if woken_for and string.byte(state) == 72 then
+    woken_for.hand = { messages = KEYS[7], journal = KEYS[9], journal_max = ARGV[4] }
+    if not take_back(woken_for, owner, KEYS[5]) then woken_for = nil end
+end
 if woken_for and is_anything_on(woken_for) then wake_everyone(woken_for, own, KEYS[6]) end
 redis.call("DEL", KEYS[5])
 redis.call("HDEL", dead, owner)

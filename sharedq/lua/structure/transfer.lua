@@ -154,6 +154,7 @@ for position = FIRST_ARGUMENT, #ARGV, 6 do
         base = tonumber(ARGV[position + 4]), lifts_groups = ARGV[position + 4] == "G",
         length_max = tonumber(ARGV[position + 5]),
         ids = {}, priorities = {}, records = {},
+        hand = { messages = messages, journal = KEYS[9], journal_max = ARGV[5] },
     }
     local state = redis.call("HMGET", target.q, "ver", "pu", "lk", "nw", "code", "gm", "lg")
     if state[1] ~= ARGV[position + 2] then
@@ -244,9 +245,9 @@ for _, target in pairs(targets) do
         -- A get by MsgId finds messages that came this way by the code in their ids.
         if target.learns_length then redis.call("HSET", target.q, "lg", 1) end
         if target.new_code then redis.call("HSET", target.q, "code", target.new_code) end
-        make_available(target, messages, own, wake_base, expiry, target.waiting, added, target.records)
         journal(KEYS[9], ARGV[5], "e", "transfer", "o", caller, "q", source.name, "t", target.name,
             "i", table.concat(target.ids, " "))
+        make_available(target, messages, own, wake_base, expiry, target.waiting, added, target.records)
     end
 end
 if #expired > 0 then

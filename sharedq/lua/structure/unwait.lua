@@ -10,9 +10,12 @@ KEYS
   4  waiters    zset  waiting gets
   5  wake       list  the caller's own wake key
   6  wake_base  base  keys that waiting connections block on
+  7  messages   hash  message id -> record
+  8  journal    stream
 ARGV
   1  owner
   2  queue_name
+  3  journal_max
 REPLY       { 0 } | { reason }
 REASONS     2009 CONNECTION_BROKEN
 INVARIANTS  2 fencing
@@ -20,10 +23,12 @@ COST        O(log waiters); waiters, at most 256, where a wake-up is passed on
 USES        place, waiting
 ]]
 local queue = { name = ARGV[2], q = KEYS[2], a = KEYS[3], w = KEYS[4] }
+queue.hand = { messages = KEYS[7], journal = KEYS[8], journal_max = ARGV[3] }
 local own, owner = KEYS[1], ARGV[1]
 local state = redis.call("HGET", own, owner)
 if not state then return { MQRC.CONNECTION_BROKEN } end
 if state == "" then return { 0 } end
+if state == "H" .. queue.name and take_back(queue, owner, KEYS[5]) then state = "K" .. queue.name end
 stop_waiting(queue, own, owner, state, KEYS[5])
 -- Nobody remembers which message it was woken for, so whoever waits here looks again; in vain costs a call.
 if string.sub(state, 1, 1) == "K" and is_anything_on(queue) then

@@ -1,0 +1,107 @@
+"""Bare Python readers and writers, two processes beside Spark's two partitions: the same calls, the same Arrow batches.
+
+A reader asks for what comes next while it makes a batch of what has come, as a pipelining client does.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from multiprocessing import get_context
+from types import TracebackType
+from typing import TypeVar
+
+from pyspark.sql.datasource import InputPartition
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from bench.harness import BODY
+from config.settings import Settings
+from pipeline.arrow_batches import batches
+from pipeline.journal_source import JournalReader
+from pipeline.queue_source import QueuePartition
+from pipeline.schemas import QUEUE
+from sharedq.api import connect
+from sharedq.deployment import Deployment
+from sharedq.mqi.constants import OpenOption, PutOption
+from sharedq.mqi.structures import MQMD
+from sharedq.reading import Reader
+
+PROCESSES = 2
+#: Messages in a unit of work of a bare writer.
+UNIT = 50
+#: Slices that a reader has fetched and not made into batches, at most.
+_AHEAD = 8
+
+_T = TypeVar("_T")
+
+
+class Processes:
+    """Two processes that wait for work, their modules imported."""
+
+    def __init__(self) -> None:
+        self._pool = ProcessPoolExecutor(PROCESSES, mp_context=get_context("spawn"))
+
+    def browse(self, settings: Settings, partitions: Sequence[InputPartition]) -> int:
+        """Read the partitions of a queue, half of them each; how many rows that were."""
+        return self._rows([self._pool.submit(_browse, settings, list(partitions[at::2])) for at in range(PROCESSES)])
+
+    def journal(self, reader: JournalReader, partitions: Sequence[InputPartition]) -> int:
+        """Read the partitions of a journal, half of them each; how many rows that were."""
+        return self._rows([self._pool.submit(_journal, reader, list(partitions[at::2])) for at in range(PROCESSES)])
+
+    def put(self, settings: Settings, queue_name: str, count: int) -> int:
+        """Put *count* messages in units of work, half of them each."""
+        return self._rows([self._pool.submit(_put, settings, queue_name, count // PROCESSES) for _ in range(PROCESSES)])
+
+    def _rows(self, results: Sequence[Future[int]]) -> int:
+        return sum(result.result() for result in results)
+
+    def __enter__(self) -> Processes:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._pool.shutdown()
+
+
+def _browse(settings: Settings, partitions: Sequence[InputPartition]) -> int:
+    reader = Reader(Deployment(str(settings.redis_url)), settings.group)
+    schema, rows = to_arrow_schema(QUEUE, timezone="UTC"), 0
+    try:
+        for partition in partitions:
+            assert isinstance(partition, QueuePartition)
+            rows += sum(batch.num_rows for batch in batches(_ahead(reader.read(partition.what)), schema))
+    finally:
+        reader.close()
+    return rows
+
+
+def _journal(reader: JournalReader, partitions: Sequence[InputPartition]) -> int:
+    return sum(batch.num_rows for partition in partitions for batch in _ahead(reader.read(partition)))
+
+
+def _put(settings: Settings, queue_name: str, count: int) -> int:
+    options = int(PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE)
+    with connect("QM1", settings=settings) as connection:
+        target = connection.open(queue_name, OpenOption.OUTPUT)
+        for _ in range(0, count, UNIT):
+            target.put_many([(MQMD(persistence=1), BODY) for _ in range(UNIT)], options=options)
+            connection.commit()
+    return count
+
+
+def _ahead(values: Iterator[_T]) -> Iterator[_T]:
+    """The values, fetched by a thread of their own before they are asked for."""
+    fetched: queue.Queue[_T | None] = queue.Queue(_AHEAD)
+
+    def fetch() -> None:
+        for value in values:
+            fetched.put(value)
+        fetched.put(None)
+
+    threading.Thread(target=fetch, daemon=True).start()
+    while (value := fetched.get()) is not None:
+        yield value

@@ -1,0 +1,289 @@
+"""What Spark gets of the speed that two bare Python processes have: reading, streaming, writing, the audit."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench.harness import BODY, unpin
+from bench.processor import processor_s
+from bench.rows import Row
+from bench.site import LEASE_MS, QMGR, Site, drain, fill
+from sharedq.api import Queue
+from tests.support.members import TestGroup
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from bench.bare import Processes
+
+PARTITIONS = 2
+#: Messages in a micro-batch of the stream.
+TRIGGER = 200_000
+_MIB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Rate:
+    """Rows a second, and microseconds of processor time a row: of Spark, Python and the server together."""
+
+    rows_s: float
+    processor_us: float
+
+    def __str__(self) -> str:
+        return f"{self.rows_s:,.0f}/s {self.processor_us:.1f} us"
+
+
+def _median(rates: Sequence[_Rate]) -> _Rate:
+    return _Rate(
+        statistics.median(rate.rows_s for rate in rates), statistics.median(rate.processor_us for rate in rates)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Everything that a line here needs."""
+
+    site: Site
+    spark: SparkSession
+    bare: Processes
+
+    @property
+    def rows(self) -> int:
+        return self.site.effort.spark_rows
+
+    def options(self, group: TestGroup) -> dict[str, str]:
+        return {"group": group.group.name, "url": self.site.url, "qmgr": QMGR}
+
+    def rates(self, contenders: Mapping[str, Callable[[], object]]) -> dict[str, _Rate]:
+        """The median of some rounds, in turn, behind one that warms up."""
+        rounds: dict[str, list[_Rate]] = {name: [] for name in contenders}
+        for turn in range(self.site.effort.spark_rounds + 1):
+            for name, run in contenders.items():
+                rate = self.rate(run)
+                if turn:
+                    rounds[name].append(rate)
+        return {name: _median(each) for name, each in rounds.items()}
+
+    def rate(self, run: Callable[[], object]) -> _Rate:
+        """How fast *run* handles all rows."""
+        self.site.renew_leases()
+        start_s, processor = time.monotonic(), processor_s()
+        run()
+        return _Rate(self.rows / (time.monotonic() - start_s), (processor_s() - processor) / self.rows * 1e6)
+
+
+def measure(site: Site) -> list[Row]:
+    """All of it, in one run on one server."""
+    # Spark's processes need every core that there is, and so do the bare ones beside it.
+    unpin()
+    unpin(int(site.client.info("server")["process_id"]))
+    with _spark(Path(site.server.path)) as spark, _bare() as bare:
+        at = _Place(site, spark, bare)
+        browse, batch_rate = _browse(at)
+        return [*_told(browse), *_told(_stream(at, batch_rate)), *_told(_sink(at)), *_told(_journal(at))]
+
+
+def _told(rows: list[Row]) -> list[Row]:
+    """The rows; they are told at once, because all of them take minutes."""
+    for row in rows:
+        print(f"  {row.name}: {row.value:.2f}, {row.ours} : {row.theirs}", file=sys.stderr, flush=True)
+    return rows
+
+
+@contextmanager
+def _spark(directory: Path) -> Iterator[SparkSession]:
+    from pipeline.journal_source import JournalSource
+    from pipeline.queue_source import QueueSource
+    from pipeline.session import spark_session
+
+    # The leases of its workers' programs.
+    os.environ["IGQ_LEASE_MS"] = str(LEASE_MS)
+    with spark_session(directory, master=f"local[{PARTITIONS}]") as spark:
+        spark.dataSource.register(QueueSource)
+        spark.dataSource.register(JournalSource)
+        yield spark
+
+
+def _bare() -> Processes:
+    from bench.bare import Processes
+
+    return Processes()
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+
+def _browse(at: _Place) -> tuple[list[Row], _Rate]:
+    """Rows, and how fast Spark reads."""
+    from pipeline.queue_source import READ_OPTIONS, QueueReader
+    from pipeline.schemas import QUEUE
+    from pipeline.source_options import SourceOptions
+
+    group = at.site.group
+    small, large = (at.site.open_new(at.site.connect()) for _ in range(2))
+    fill(small, at.rows // 10)
+    fill(large, at.rows)
+
+    def options(queue: Queue, rows: int) -> dict[str, str]:
+        return at.options(group) | {"queue": queue.name, "rowsPerPartition": str(-(-rows // PARTITIONS))}
+
+    _read(at.spark, "igq", options(small, at.rows // 10))
+    before = _driver_memory(at.spark)
+    plan = QueueReader(QUEUE, SourceOptions(options(large, at.rows), READ_OPTIONS))
+    rates = at.rates(
+        {
+            "spark": lambda: _read(at.spark, "igq", options(large, at.rows)),
+            "bare": lambda: _expect(at.bare.browse(group.settings, plan.partitions()), at.rows),
+        }
+    )
+    after = _driver_memory(at.spark)
+    memory = Row(
+        "driver's memory, ten times the messages",
+        after / before,
+        floor=1.3,
+        is_limit=True,
+        ours=f"{after / _MIB:.0f} MiB",
+        theirs=f"{before / _MIB:.0f} MiB",
+    )
+    return [_ratio_row("browse into Spark : two bare readers", 0.6, rates), memory], rates["spark"]
+
+
+def _read(spark: SparkSession, source: str, options: Mapping[str, str]) -> None:
+    _consume(spark.read.format(source).options(**options).load())
+
+
+def _consume(table: DataFrame) -> None:
+    """Have every column of every row made, and do nothing with it."""
+    table.write.format("noop").mode("overwrite").save()
+
+
+def _driver_memory(spark: SparkSession) -> int:
+    """Bytes that Java's heap holds behind a collection, and this process; Spark's tasks run in the same Java here."""
+    java: Any = spark._jvm
+    java.java.lang.System.gc()
+    runtime = java.java.lang.Runtime.getRuntime()
+    heap = int(runtime.totalMemory()) - int(runtime.freeMemory())
+    status = Path("/proc/self/status").read_text("ascii")
+    return heap + 1024 * int(status.partition("VmRSS:")[2].split()[0])
+
+
+def _journal(at: _Place) -> list[Row]:
+    """Half of the events are puts, half gets, each entry of the journal about a hundred messages."""
+    from pipeline.journal_source import OPTIONS, JournalReader, stored_journal
+    from pipeline.schemas import JOURNAL
+    from pipeline.source_options import SourceOptions
+
+    group = at.site.new_group(journal=True)
+    queue = at.site.open_new(at.site.connect(group), group)
+    for _ in range(0, at.rows, 20_000):
+        fill(queue, 10_000)
+        drain(queue)
+    options = {"group": group.group.name, "url": at.site.url}
+    # Two partitions, about, whatever the entries are.
+    options["entriesPerPartition"] = str(at.rows // 100 // PARTITIONS + 1)
+    reader = JournalReader(JOURNAL, SourceOptions(options, OPTIONS))
+    partitions = [part for part in reader.partitions() if getattr(part, "structure", "") == "APPL1"]
+    rates = at.rates(
+        {
+            "spark": lambda: _read(at.spark, "igq.journal", options),
+            "bare": lambda: _expect(at.bare.journal(reader, partitions), at.rows),
+        }
+    )
+    stored = Path(at.site.server.path) / "journal"
+    at.spark.read.format("igq.journal").options(**options).load().write.parquet(str(stored))
+    audits = at.rates(
+        {
+            "redis": lambda: _audit(at.spark, group, at.site.url, None),
+            "parquet": lambda: _audit(at.spark, group, at.site.url, lambda: stored_journal(at.spark, stored, "-", "+")),
+        }
+    )
+    audit = Row(
+        "audit of the journal : of its Parquet",
+        audits["parquet"].rows_s / audits["redis"].rows_s,
+        floor=2.0,
+        is_limit=True,
+        ours=str(audits["redis"]),
+        theirs=str(audits["parquet"]),
+    )
+    return [_ratio_row("journal into Spark : two bare readers", 0.6, rates), audit]
+
+
+def _audit(spark: SparkSession, group: TestGroup, url: str, stored: Callable[[], DataFrame] | None) -> None:
+    from pipeline.jobs.audit import audit
+    from pipeline.journal_source import JournalPart
+
+    class Part(JournalPart):
+        """The journal in Redis, or what was stored of it."""
+
+        def read(self, spark: SparkSession, start: str | None = None, end: str | None = None) -> DataFrame:
+            return stored() if stored else super().read(spark, start, end)
+
+    verdict, _ = audit(spark, Part(group.group.name, url), None)
+    if not verdict.is_passed:
+        raise RuntimeError(f"the audit failed: {verdict.counts}")
+
+
+# -- writing and taking ------------------------------------------------------------------------------------------------
+
+
+def _sink(at: _Place) -> list[Row]:
+    from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
+
+    group = at.site.group
+    rows = at.spark.range(0, at.rows, 1, PARTITIONS).select(
+        F.lit(BODY).alias("data"), F.lit(1).cast("int").alias("persistence")
+    )
+
+    def new_queue() -> str:
+        return at.site.open_new(at.site.connect()).name
+
+    def write() -> None:
+        options = at.options(group) | {"queue": new_queue()}
+        rows.write.format("igq").options(**options).mode("append").save()
+
+    rates = at.rates(
+        {"spark": write, "bare": lambda: _expect(at.bare.put(group.settings, new_queue(), at.rows), at.rows)}
+    )
+    return [_ratio_row("rows into a queue : two bare writers, 50 a unit", 0.5, rates)]
+
+
+def _stream(at: _Place, batch: _Rate) -> list[Row]:
+    """One query at a time, a fresh queue each: all that is there, in micro-batches."""
+    found = []
+    for turn in range(at.site.effort.spark_rounds + 1):
+        at.site.renew_leases()
+        queue, stream = at.site.open_new(at.site.connect()), f"bench{turn}"
+        fill(queue, at.rows)
+        found.append(at.rate(lambda name=queue.name, stream=stream: _take(at, name, stream)))  # type: ignore[misc]
+    rates = {"spark": _median(found[1:]), "bare": batch}
+    return [_ratio_row("messages taken by a stream : browsed", 0.5, rates)]
+
+
+def _take(at: _Place, queue: str, stream: str) -> None:
+    options = at.options(at.site.group) | {
+        "queue": queue,
+        "stream": stream,
+        "maxMessagesPerTrigger": str(TRIGGER),
+        "rowsPerPartition": "10000",
+    }
+    table = at.spark.readStream.format("igq").options(**options).load()
+    query = table.writeStream.format("noop").option("checkpointLocation", f"{at.site.server.path}/{stream}")
+    query.trigger(availableNow=True).start().awaitTermination()
+
+
+def _ratio_row(name: str, floor: float, rates: Mapping[str, _Rate]) -> Row:
+    ours, theirs = rates["spark"], rates["bare"]
+    return Row(name, ours.rows_s / theirs.rows_s, floor=floor, ours=str(ours), theirs=str(theirs))
+
+
+def _expect(found: int, rows: int) -> None:
+    if found != rows:
+        raise RuntimeError(f"{found} rows of {rows}")

@@ -1,0 +1,167 @@
+"""Machines of a drill that a network can part: network namespaces on one virtual wire, which is cut without a word.
+
+Every host is a namespace of its own, held by a process that does nothing, and all are plugged into a bridge in one
+more. A host that is cut off is unplugged there: it and everybody else lose their packets and are told nothing, as when
+a switch fails. Nothing is changed outside of these namespaces, and the kernel removes them with the processes in them.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterable, Sequence
+from types import TracebackType
+from typing import Self
+
+from igq.errors import CommandError
+
+_TOOLS = ("unshare", "nsenter", "ip")
+#: Hosts have one interface.
+_DEVICE = "eth0"
+_HUB = ""
+_NOBODY = "02:00:00:00:ff:ff"
+
+
+class Network:
+    """Hosts, by name, until it is closed. Use it as a context manager.
+
+    Raises:
+        CommandError: namespaces cannot be made here.
+    """
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._numbers = {name: number for number, name in enumerate(names, 1)}
+        self._holders: dict[str, subprocess.Popen[str]] = {}
+        for tool in _TOOLS:
+            if shutil.which(tool) is None:
+                raise _refusal(f"there is no program {tool}")
+        try:
+            self._hold(_HUB)
+            self._ip(_HUB, ["link add bridge0 type bridge", "link set bridge0 up"])
+            for name in self._numbers:
+                self._add(name)
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def address(self, name: str) -> str:
+        """The address of a host."""
+        return f"10.64.0.{self._numbers[name]}"
+
+    def enter(self, name: str) -> list[str]:
+        """The words that let the command behind them run on a host, as the same process."""
+        return ["nsenter", f"--net={self.namespace(name)}", "--"]
+
+    def namespace(self, name: str) -> str:
+        """The file that is a host's namespace."""
+        return f"/proc/{self._holders[name].pid}/ns/net"
+
+    def cut(self, name: str) -> None:
+        """From now on nothing reaches the host, and nothing that it sends arrives."""
+        self._ip(_HUB, [f"link set {self._port(name)} nomaster"])
+
+    def heal(self, name: str) -> None:
+        """The host is on the wire again."""
+        self._ip(_HUB, [f"link set {self._port(name)} master bridge0"])
+
+    def part(self, one: str, other: str) -> None:
+        """From now on two hosts hear nothing of each other, and everybody else hears both."""
+        self._ip(one, [self._neighbour(other, _NOBODY)])
+        self._ip(other, [self._neighbour(one, _NOBODY)])
+
+    def join(self, one: str, other: str) -> None:
+        """Two hosts hear each other again."""
+        self._ip(one, [self._neighbour(other)])
+        self._ip(other, [self._neighbour(one)])
+
+    def replace(self, name: str) -> None:
+        """Another machine takes the place of a host that lost its power: it remembers no connection.
+
+        Every process on the host must have been killed while it was cut off.
+        """
+        self._ip(_HUB, [f"link delete {self._port(name)}"])
+        self._release(name)
+        self._add(name)
+
+    def close(self) -> None:
+        """Let go of all hosts. They are gone when the processes on them are."""
+        for name in list(self._holders):
+            self._release(name)
+
+    def _add(self, name: str) -> None:
+        self._hold(name)
+        port, pid = self._port(name), self._holders[name].pid
+        self._ip(
+            _HUB,
+            [
+                f"link add {port} type veth peer name {_DEVICE} address {self._hardware(name)} netns {pid}",
+                f"link set {port} up",
+                f"link set {port} master bridge0",
+            ],
+        )
+        self._ip(
+            name,
+            [
+                "link set lo up",
+                f"address add {self.address(name)}/24 dev {_DEVICE}",
+                f"link set {_DEVICE} up",
+                # Known for good: a host that is asked for its hardware address and does not answer would be noticed.
+                *(self._neighbour(other) for other in self._numbers if other != name),
+            ],
+        )
+
+    def _hold(self, name: str) -> None:
+        # It ends with its standard input, and so with this process, however that ends.
+        holder = subprocess.Popen(
+            ["unshare", "--net", "sh", "-c", "echo here && exec cat"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        assert holder.stdout is not None
+        if not holder.stdout.readline():
+            raise _refusal(holder.communicate()[1])
+        self._holders[name] = holder
+
+    def _release(self, name: str) -> None:
+        holder = self._holders.pop(name)
+        holder.kill()
+        holder.communicate()
+
+    def _ip(self, name: str, commands: Sequence[str]) -> None:
+        done = subprocess.run(
+            [*self.enter(name), "ip", "-batch", "-"],
+            input="\n".join(commands) + "\n",
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise _refusal(done.stderr)
+
+    def _port(self, name: str) -> str:
+        return f"port{self._numbers[name]}"
+
+    def _hardware(self, name: str) -> str:
+        return f"02:00:00:00:00:{self._numbers[name]:02x}"
+
+    def _neighbour(self, name: str, hardware: str = "") -> str:
+        hardware = hardware or self._hardware(name)
+        return f"neighbour replace {self.address(name)} lladdr {hardware} dev {_DEVICE} nud permanent"
+
+
+def _refusal(why: str) -> CommandError:
+    first = why.strip().partition("\n")[0]
+    return CommandError(
+        f"network namespaces cannot be made here ({first}): run it as root, or as `unshare --map-root-user --net ...`"
+    )

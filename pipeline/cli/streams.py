@@ -1,0 +1,52 @@
+"""`igq pipeline claims` and `release`: what streaming queries have taken off their queues. Neither needs Spark."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from pipeline.cli import options
+from pipeline.cli.running import errors_named, group_at
+from pipeline.releasing import StreamClaims, claims_in, release_stream
+
+
+def claims(group: options.Group = None, url: options.Url = None) -> None:
+    """List what streaming queries have claimed of their queues and not finished, by query and manager.
+
+    A query that is stopped or killed can leave its last batch claimed until it goes on with its checkpoint. Where it
+    never will, `igq pipeline release` gives that back.
+    """
+    with errors_named("claims"), group_at(group, url) as settings:
+        found = claims_in(settings)
+        Console().print(_table(found) if found else "(none)")
+
+
+def release(
+    stream: Annotated[str, typer.Argument(metavar="STREAM", help="The query's name: its option stream.")],
+    force: Annotated[bool, typer.Option("--force", help="Also one that runs, or has claimed nothing.")] = False,
+    group: options.Group = None,
+    url: options.Url = None,
+) -> None:
+    """Give back what a streaming query has claimed, to the places on its queue: the query will not come back.
+
+    What the query had processed of it comes again, to whoever reads the queue next. Should it come back all the same,
+    it fails at its next step and claims nothing: a query of that name then needs a new checkpoint.
+    """
+    with errors_named("release"), group_at(group, url) as settings:
+        messages = release_stream(settings, stream, force=force)
+        Console().print(f"stream {stream}: {messages:,} messages are back on their queue", highlight=False)
+
+
+def _table(found: list[StreamClaims]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("stream", "manager", "queue", "messages", "units", "claimed", "driver"):
+        table.add_column(name, justify="right" if name in ("messages", "units") else "left")
+    for each in found:
+        table.add_row(
+            *(each.stream, each.qmgr, " ".join(each.queues), f"{each.messages:,}", str(each.units)),
+            *(f"{each.since:%Y-%m-%d %H:%M:%S}", "running" if each.is_running else "none"),
+        )
+    return table

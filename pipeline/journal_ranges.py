@@ -1,0 +1,117 @@
+"""Ranges of a structure's journal as partitions of a query: planned on the driver, read in the workers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql.datasource import InputPartition
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from pipeline.source_options import SourceOptions
+from sharedq.deployment import Deployment
+from sharedq.journal import JournalError, JournalRow, expand, parse_position, read_entries, split, structure_numbers
+from sharedq.journal_reach import first_from
+from sharedq.keys import StructureKeys, structure_keys
+
+#: Options of the batch and of the stream.
+COMMON_OPTIONS = ("structures", "start", "entriesPerPartition", "failOnDataLoss")
+#: Rows handed to Spark at a time.
+BATCH_ROWS = 20_000
+#: Entries in a partition, about, where events come evenly in time.
+ENTRIES_PER_PARTITION = 50_000
+
+
+@dataclass
+class JournalPartition(InputPartition):
+    """A range of stream ids of one structure, from an entry on. It holds the same entries however often it is read."""
+
+    structure: str
+    number: int
+    start: str
+    end: str
+
+
+class JournalAccess:
+    """The journals that the options of a query choose.
+
+    Raises:
+        PipelineError, JournalError: an option cannot be used.
+    """
+
+    def __init__(self, schema: StructType, options: SourceOptions) -> None:
+        self._schema = schema
+        self.group, self.url = options.text("group"), options.text("url")
+        if not (self.group and self.url):
+            settings = options.settings()
+            self.group, self.url = settings.group, str(settings.redis_url)
+        self._names = {name.strip() for name in options.text("structures").split(",") if name.strip()}
+        self.start = place_of(options, "start", "-")
+        self.entries = options.number("entriesPerPartition", ENTRIES_PER_PARTITION)
+        self.may_miss = not options.flag("failOnDataLoss", default=True)
+
+    def deployment(self) -> Deployment:
+        """A way to Redis, for one call of Spark's."""
+        return Deployment(self.url)
+
+    def keys(self, structure: str) -> StructureKeys:
+        """A structure's keys."""
+        return structure_keys(self.group, structure)
+
+    def structures(self, deployment: Deployment) -> dict[str, int]:
+        """The structures to read, with their numbers. Raises JournalError: one does not exist."""
+        numbers = structure_numbers(deployment, self.group)
+        unknown = self._names - set(numbers)
+        if unknown:
+            raise JournalError(f"group {self.group} has no structure {', '.join(sorted(unknown))}")
+        return {name: number for name, number in numbers.items() if not self._names or name in self._names}
+
+    def partitions(
+        self, deployment: Deployment, structure: str, number: int, start: str, end: str, entries: int
+    ) -> list[JournalPartition]:
+        """Partitions that together hold what lies from *start* to *end*, about *entries* entries."""
+        keys = self.keys(structure)
+        with deployment.client(keys.journal) as client:
+            # Each begins with an entry: as long as that is there when it is read, nothing of it was trimmed.
+            found = [
+                (first_from(client, keys, first, last), last)
+                for first, last in split(start, end, parts=max(1, -(-entries // self.entries)))
+            ]
+        return [JournalPartition(structure, number, first, last) for first, last in found if first is not None]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """A partition's rows."""
+        arrow = to_arrow_schema(self._schema, timezone="UTC")
+        if not isinstance(partition, JournalPartition):
+            # What Spark makes of no partitions at all.
+            yield _batch([], arrow)
+            return
+        keys = self.keys(partition.structure)
+        rows: list[JournalRow] = []
+        with self.deployment().client(keys.journal) as client:
+            entries = read_entries(
+                client, keys, partition.start, partition.end, is_first_there=True, may_miss=self.may_miss
+            )
+            for entry in entries:
+                rows.extend(expand(entry, partition.structure, partition.number))
+                if len(rows) >= BATCH_ROWS:
+                    yield _batch(rows, arrow)
+                    rows = []
+        yield _batch(rows, arrow)
+
+
+def place_of(options: SourceOptions, name: str, default: str) -> str:
+    """An option that is a place in the journal. Raises JournalError: it is none."""
+    try:
+        return parse_position(options.text(name, default))
+    except ValueError as error:
+        raise JournalError(str(error)) from None
+
+
+def _batch(rows: list[JournalRow], schema: pa.Schema) -> pa.RecordBatch:
+    columns = list(zip(*rows, strict=True)) or [()] * len(schema)
+    order = [JournalRow._fields.index("time_us" if name == "time" else name) for name in schema.names]
+    arrays = [pa.array(columns[at], type=field.type) for at, field in zip(order, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -1,0 +1,119 @@
+"""Streaming queries that have claimed messages, and the release of one that will not come back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import groupby
+
+from config.settings import Settings
+from pipeline.claims import CLAIM_PREFIX, back_out, tag_of, terms_of
+from pipeline.errors import PipelineError
+from sharedq.api import QueueManagerConnection, connect, group_for
+from sharedq.connecting import is_tag_used
+from sharedq.group import Group
+from sharedq.in_doubt import Batch, PreparedUnit, latest_batch, prepared_units
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import MQIError
+
+
+@dataclass(frozen=True, slots=True)
+class StreamClaims:
+    """What one query has claimed at one manager.
+
+    Attributes:
+        queues: where the messages came from.
+        units: units of work.
+        since: when the oldest was claimed, by Redis' clock.
+        is_running: a driver has the query's name, or died and is still to be recovered.
+    """
+
+    stream: str
+    qmgr: str
+    queues: tuple[str, ...]
+    units: int
+    messages: int
+    since: datetime
+    is_running: bool
+
+
+def claims_in(settings: Settings) -> list[StreamClaims]:
+    """What streaming queries of the group have claimed now, by query and manager.
+
+    Raises:
+        MQIError: 2009, Redis cannot be reached.
+    """
+    group = group_for(settings)
+    claimed = sorted(_claims_of(group), key=lambda claim: (claim[0], claim[1].qmgr))
+    return [
+        _summary(group, stream, qmgr, [unit for _, unit in units])
+        for (stream, qmgr), units in groupby(claimed, key=lambda claim: (claim[0], claim[1].qmgr))
+    ]
+
+
+def release_stream(settings: Settings, stream: str, *, force: bool = False) -> int:
+    """Put back on their queues what the query has claimed; how many messages that were.
+
+    First its term ends, so that it can claim nothing more should it come back. Killed in between, it can be repeated.
+
+    Raises:
+        PipelineError: there is no such query, or a driver of it runs and not *force*.
+        MQIError: 2059 no manager of the group is running; 2009 unknown, repeat it.
+    """
+    group = group_for(settings)
+    latest = latest_batch(group, terms_of(stream))
+    is_running = is_tag_used(group, tag_of(stream))
+    if latest is None and not (force or is_running or _managers(group, stream)):
+        raise PipelineError(f"stream {stream}: there is no such query in {group.name}; igq pipeline claims lists them")
+    if is_running and not force:
+        raise PipelineError(
+            f"stream {stream}: a driver of it is running, or has died and is not recovered yet: stop it, or --force"
+        )
+    with _connect(settings, group.name) as connection:
+        term = 0 if latest is None else latest + 1
+        connection.commit_prepared_together((), Batch(terms_of(stream), term))
+    # Only now: nothing is added to them any more.
+    return sum(_back_out_at(settings, group, qmgr, stream) for qmgr in sorted(_managers(group, stream)))
+
+
+def _managers(group: Group, stream: str) -> set[str]:
+    return {unit.qmgr for name, unit in _claims_of(group) if name == stream}
+
+
+def _back_out_at(settings: Settings, group: Group, qmgr: str, stream: str) -> int:
+    units = prepared_units(group, qmgr)
+    try:
+        connection = _connect(settings, qmgr)
+    except MQIError as error:
+        if error.reason != MQRC.Q_MGR_NOT_AVAILABLE:
+            raise
+        # Any member may end what a manager that is down has in doubt.
+        connection = _connect(settings, group.name)
+    with connection:
+        return back_out(connection, units, f"{CLAIM_PREFIX}{stream}/")
+
+
+def _connect(settings: Settings, name: str) -> QueueManagerConnection:
+    return connect(name, settings=settings, appl_name="igq pipeline")
+
+
+def _claims_of(group: Group) -> Iterator[tuple[str, PreparedUnit]]:
+    """Each claim in doubt, and the name of its query."""
+    for unit in prepared_units(group):
+        text = unit.xid.decode("latin-1")
+        if text.startswith(CLAIM_PREFIX) and unit.outcome is None:
+            yield text.removeprefix(CLAIM_PREFIX).partition("/")[0], unit
+
+
+def _summary(group: Group, stream: str, qmgr: str, units: Sequence[PreparedUnit]) -> StreamClaims:
+    queues = {queue for unit in units for names, _ in unit.structures.values() for queue in names}
+    return StreamClaims(
+        stream=stream,
+        qmgr=qmgr,
+        queues=tuple(sorted(queues)),
+        units=len(units),
+        messages=sum(unit.messages for unit in units),
+        since=datetime.fromtimestamp(min(unit.prepared_ms for unit in units) / 1000, UTC),
+        is_running=is_tag_used(group, tag_of(stream)),
+    )

@@ -1,0 +1,470 @@
+"""A structure loses its keys while programs use it: each call says so, nothing is half done, and RECOVER ends it.
+
+What a program did there is gone with the structure, so whatever depended on it is backed out; the connection itself,
+and what it does in other structures, goes on. Handles of before the failure are of no use any more, also afterwards.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from sharedq import waiting
+from sharedq.api import Queue, QueueManagerConnection
+from sharedq.backup.restore import recover
+from sharedq.backup.take import backup
+from sharedq.connection import Connection
+from sharedq.mqi.constants import MQRC, GetOption, IntSelector, OpenOption, PutOption
+from sharedq.mqi.errors import MQIError
+from sharedq.mqi.structures import MQMD
+from sharedq.objects.definitions import QueueAlias
+from sharedq.objects.failures import failure_of
+from tests.support.backups import killed_after, lose, mqsc, persistent
+from tests.support.groups import drain
+from tests.support.members import TestGroup
+from tests.support.scenes import on_queue, recover_lost, until
+
+ALL = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE | OpenOption.INQUIRE | OpenOption.SET
+
+
+@pytest.fixture
+def used(group: TestGroup) -> TestGroup:
+    """Q in APPL1, which is backed up with one message on it; OTHER in another structure."""
+    group.define_shared("Q")
+    group.define_structure("APPL2")
+    group.define_shared("OTHER", "APPL2")
+    group.connect().put1("Q", b"kept", persistent())
+    backup(group.group, "APPL1")
+    return group
+
+
+def reason_of(call: Callable[[], object]) -> MQRC:
+    with pytest.raises(MQIError) as caught:
+        call()
+    return caught.value.reason
+
+
+def test_it_cannot_be_opened_until_it_is_recovered(used: TestGroup) -> None:
+    used.define("QM1", QueueAlias(name="ALIAS", target="Q"))
+    connection = used.connect()
+    lose(used)
+    for name in ("Q", "ALIAS"):
+        assert reason_of(lambda name=name: connection.open(name, ALL)) == MQRC.CF_STRUC_FAILED  # type: ignore[misc]
+        assert reason_of(lambda name=name: connection.put1(name, b"x")) == MQRC.CF_STRUC_FAILED  # type: ignore[misc]
+    for command in ("ALTER QLOCAL(Q) GET(DISABLED)", "CLEAR QLOCAL(Q)"):
+        status, output = mqsc(used, command + "\n")
+        assert (status, "MQRC_CF_STRUC_FAILED (2373)" in output) == (10, True), output
+
+    assert killed_after(used, 2, lambda: recover(used.group, "APPL1"))
+    assert reason_of(lambda: connection.open("Q", ALL)) == MQRC.CF_STRUC_IN_USE
+    recover(used.group, "APPL1")
+    with connection.open("ALIAS", OpenOption.INPUT_SHARED) as queue:
+        assert drain(queue) == [b"kept"]
+
+
+def test_a_queue_that_was_deleted_is_unknown_also_where_its_structure_has_failed(used: TestGroup) -> None:
+    lose(used)
+    used.repository("QM1").delete("QLOCAL", "Q")
+    assert reason_of(lambda: used.connect().open("Q", ALL)) == MQRC.UNKNOWN_OBJECT_NAME
+
+
+CALLS: dict[str, Callable[[Queue], object]] = {
+    "MQPUT": lambda queue: queue.put(b"x"),
+    "MQPUT in a unit of work": lambda queue: queue.put(b"x", options=PutOption.SYNCPOINT),
+    "MQPUT of many": lambda queue: queue.put_many([(MQMD(), b"x")] * 3),
+    "MQPUT that is too long": lambda queue: queue.put(bytes(5_000_000)),
+    "MQGET": lambda queue: queue.get(),
+    "MQGET in a unit of work": lambda queue: queue.get(GetOption.SYNCPOINT),
+    "MQGET of many": lambda queue: queue.get_many(5),
+    "MQGET that waits": lambda queue: queue.get(GetOption.WAIT, wait_ms=-1),
+    "MQGET that browses": lambda queue: queue.get(GetOption.BROWSE_FIRST),
+    "MQGET that locks": lambda queue: queue.get(GetOption.BROWSE_FIRST | GetOption.LOCK),
+    "MQGET that commits": lambda queue: queue.commit_and_get(GetOption.SYNCPOINT),
+    "unlock": lambda queue: queue.unlock(),
+    "MQINQ": lambda queue: queue.inquire(IntSelector.CURRENT_Q_DEPTH),
+    "MQSET": lambda queue: queue.set({IntSelector.INHIBIT_GET: 1}),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_handle_of_before_says_so_and_is_of_no_use_afterwards(used: TestGroup, name: str) -> None:
+    call, connection = CALLS[name], used.connect()
+    queue, other = connection.open("Q", ALL), connection.open("OTHER", ALL)
+    lose(used)
+    assert reason_of(lambda: call(queue)) == MQRC.CF_STRUC_FAILED
+    other.put(b"the connection goes on")
+    recover(used.group, "APPL1")
+    for again in CALLS.values():
+        assert reason_of(lambda again=again: again(queue)) == MQRC.CF_STRUC_FAILED  # type: ignore[misc]
+    queue.close()
+    with connection.open("Q", ALL) as anew:
+        anew.put(b"anew")
+        assert drain(anew) == [b"kept", b"anew"]
+    assert drain(other) == [b"the connection goes on"]
+
+
+#: They read what is there, and change nothing.
+HARMLESS = ("MQINQ", "MQPUT that is too long")
+
+
+@pytest.mark.parametrize("name", [name for name in CALLS if name not in HARMLESS])
+def test_nor_is_one_that_learns_of_it_when_it_is_over(used: TestGroup, name: str) -> None:
+    connection = used.connect()
+    queue = connection.open("Q", ALL)
+    lose(used)
+    recover(used.group, "APPL1")
+    assert reason_of(lambda: CALLS[name](queue)) == MQRC.CF_STRUC_FAILED
+    with connection.open("Q", ALL) as anew:
+        assert drain(anew) == [b"kept"]
+    status = used.repository("QM1").queue_status("Q")
+    assert (status.open_input, status.open_output, status.handles) == (0, 0, 0)
+
+
+def test_exclusive_input_of_before_keeps_nobody_out_and_takes_nothing(used: TestGroup) -> None:
+    before = used.connect().open("Q", OpenOption.INPUT_EXCLUSIVE)
+    lose(used)
+    recover(used.group, "APPL1")
+    with used.connect().open("Q", OpenOption.INPUT_EXCLUSIVE) as now:
+        assert reason_of(before.get) == MQRC.CF_STRUC_FAILED
+        assert now.get().body == b"kept"
+
+
+def work_in_both(connection: QueueManagerConnection, options: int = 0) -> tuple[Queue, Queue]:
+    queue, other = connection.open("Q", ALL), connection.open("OTHER", ALL)
+    queue.get(GetOption.SYNCPOINT)
+    for each in (queue, other):
+        each.put(b"work", persistent(), options=PutOption.SYNCPOINT | options)
+    return queue, other
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("is_recovered", [False, True])
+def test_a_unit_of_work_that_did_something_there_is_backed_out_everywhere(
+    used: TestGroup, is_recovered: bool, is_async: bool
+) -> None:
+    connection = used.connect()
+    queue, other = work_in_both(connection, int(PutOption.ASYNC_RESPONSE) if is_async else 0)
+    lose(used)
+    if is_recovered:
+        recover(used.group, "APPL1")
+    assert reason_of(lambda: queue.put(b"more", options=PutOption.SYNCPOINT)) == MQRC.CF_STRUC_FAILED
+    other.put(b"more", options=PutOption.SYNCPOINT)
+    assert reason_of(connection.commit) == MQRC.BACKED_OUT
+
+    other.put(b"next", options=PutOption.SYNCPOINT)
+    connection.commit()
+    assert drain(other) == [b"next"]
+    if not is_recovered:
+        recover(used.group, "APPL1")
+    with connection.open("Q", ALL) as anew:
+        assert drain(anew) == [b"kept"]
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_unit_of_work_that_did_nothing_elsewhere_is_backed_out(used: TestGroup, is_async: bool) -> None:
+    connection = used.connect()
+    with connection.open("Q", ALL) as queue:
+        queue.put(b"work", options=PutOption.SYNCPOINT | (PutOption.ASYNC_RESPONSE if is_async else 0))
+        lose(used)
+        assert reason_of(connection.commit) == MQRC.BACKED_OUT
+        connection.commit()
+
+
+def test_the_end_of_a_unit_of_work_in_gets_is_a_backout_too(used: TestGroup) -> None:
+    connection = used.connect()
+    queue = connection.open("Q", ALL)
+    queue.get(GetOption.SYNCPOINT)
+    lose(used)
+    assert reason_of(lambda: queue.commit_and_get(GetOption.SYNCPOINT)) == MQRC.BACKED_OUT
+    recover(used.group, "APPL1")
+    with connection.open("Q", ALL) as anew:
+        assert drain(anew) == [b"kept"]
+
+
+def test_a_commit_that_finds_it_failed_says_that_a_part_of_it_is_lost(used: TestGroup) -> None:
+    connection = used.connect()
+    _, other = work_in_both(connection)
+    lose(used)
+    assert reason_of(connection.commit) == MQRC.OUTCOME_MIXED
+    other.put(b"next", options=PutOption.SYNCPOINT)
+    connection.commit()
+    assert drain(other) == [b"work", b"next"]
+    connection.disconnect()
+    decisions = used.group.keys.decisions
+    assert used.group.command(decisions, "HLEN", decisions) == 0
+
+
+@pytest.mark.parametrize("end", ["MQBACK", "MQDISC"])
+def test_mqback_and_mqdisc_end_it(used: TestGroup, end: str) -> None:
+    connection = used.connect()
+    work_in_both(connection)
+    lose(used)
+    if end == "MQBACK":
+        connection.backout()
+        connection.commit()
+        connection.disconnect()
+    else:
+        assert reason_of(connection.disconnect) == MQRC.OUTCOME_MIXED
+    assert connection.connection.is_ended
+    with used.connect().open("OTHER", ALL) as other:
+        assert drain(other) == ([] if end == "MQBACK" else [b"work"])
+    assert not used.group.command(
+        used.group.keys.owners, "HEXISTS", used.group.keys.owners, connection.connection.token
+    )
+
+
+def test_prepare_is_refused(used: TestGroup) -> None:
+    connection = used.connect()
+    queue, _ = work_in_both(connection)
+    lose(used)
+    assert reason_of(queue.get) == MQRC.CF_STRUC_FAILED
+    assert reason_of(lambda: connection.prepare(b"xid")) == MQRC.BACKED_OUT
+    assert connection.recover() == []
+
+
+def test_one_that_was_shut_out_is_told_that_and_not_of_the_structure(used: TestGroup) -> None:
+    connection = used.connect()
+    queue = connection.open("Q", ALL)
+    token = connection.connection.token
+    admin = used.group.keys
+
+    def shut_out(token: str) -> None:
+        used.group.call("admin/abandon", [admin.leases, admin.owners, admin.fence], [token])
+
+    shut_out(token)
+    lose(used)
+    assert reason_of(queue.get) == MQRC.CONNECTION_BROKEN
+    assert connection.connection.is_ended
+
+    other = used.connect()
+    queue = other.open("OTHER", ALL)
+    shut_out(other.connection.token)
+    recover_lost(used, other.connection.token)
+    lose(used, "APPL2")
+    assert reason_of(queue.get) == MQRC.CONNECTION_BROKEN
+
+
+def test_what_a_dead_program_left_in_other_structures_is_backed_out(used: TestGroup) -> None:
+    connection = used.connect()
+    work_in_both(connection)
+    lose(used)
+    connection.connection.break_off()
+    recover_lost(used, connection.connection.token)
+    recover(used.group, "APPL1")
+    for name, expected in (("Q", [b"kept"]), ("OTHER", [])):
+        with used.connect().open(name, ALL) as queue:
+            assert drain(queue) == expected
+
+
+def waiter_of(group: TestGroup, got: list[object]) -> tuple[threading.Thread, Connection]:
+    """A program that waits for ever for a second message."""
+    connection = group.connect()
+    queue = connection.open("Q", ALL)
+    queue.get()
+
+    def wait() -> None:
+        try:
+            got.append(queue.get(GetOption.WAIT, wait_ms=-1).body)
+        except MQIError as error:
+            got.append(error.reason)
+
+    thread = threading.Thread(target=wait, daemon=True)
+    thread.start()
+    key = group.group.structure("APPL1").queue("Q").waiters
+    until(lambda: group.group.client().zcard(key) == 1, "it waits")
+    return thread, connection.connection
+
+
+def test_a_wait_ends_when_somebody_has_told_of_it(used: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
+    # It is not to look by itself.
+    monkeypatch.setattr(waiting, "BLOCK_MAX_S", 3600.0)
+    got: list[object] = []
+    thread, connection = waiter_of(used, got)
+    lose(used)
+    assert reason_of(lambda: used.connect().open("Q", ALL)) == MQRC.CF_STRUC_FAILED
+    assert thread.is_alive()
+    assert connection.process._renew()
+    thread.join(120)
+    assert got == [MQRC.CF_STRUC_FAILED]
+
+
+def test_a_wait_of_before_gets_nothing_that_is_put_afterwards(used: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "BLOCK_MAX_S", 3600.0)
+    got: list[object] = []
+    thread, connection = waiter_of(used, got)
+    lose(used)
+    recover(used.group, "APPL1")
+    used.connect().put1("Q", b"behind")
+    assert thread.is_alive()
+    assert connection.process._renew()
+    thread.join(120)
+    assert got == [MQRC.CF_STRUC_FAILED]
+    with used.connect().open("Q", ALL) as queue:
+        assert drain(queue) == [b"kept", b"behind"]
+
+
+def test_the_group_is_told_once_for_each_failure(used: TestGroup) -> None:
+    group = used.group
+
+    def told() -> int:
+        return int(group.command(group.keys.members, "HGET", group.keys.members, "!structures") or 0)
+
+    assert failure_of(group, "APPL1") is None
+    for count in (1, 2):
+        lose(used)
+        for _ in range(3):
+            assert reason_of(lambda: used.connect().open("Q", ALL)) == MQRC.CF_STRUC_FAILED
+        known = failure_of(group, "APPL1")
+        assert known is not None
+        assert (known.is_failed, known.count, told()) == (True, count, 2 * count - 1)
+        recover(group, "APPL1")
+        known = failure_of(group, "APPL1")
+        assert known is not None
+        assert (known.is_failed, known.count, told()) == (False, count, 2 * count)
+    # Also one that nobody saw.
+    lose(used)
+    recover(group, "APPL1")
+    assert told() == 6
+
+
+def test_what_was_seen_before_somebody_else_told_is_not_told(used: TestGroup) -> None:
+    group = used.group
+    lose(used)
+    seen_before = failure_of(group, "APPL1")
+    recover(group, "APPL1")
+    keys = [group.keys.group, group.keys.failures]
+    assert seen_before is None
+    assert group.call("admin/structure_state", keys, ["APPL1", "FAILED", ""]) == 0
+    assert failure_of(group, "APPL1") is not None
+
+
+def test_handles_and_work_of_before_are_gone_also_where_the_registrations_were_left(used: TestGroup) -> None:
+    """Not everything was lost: whoever was registered there is so still, with a unit of work."""
+    connection = used.connect()
+    queue, _ = work_in_both(connection)
+    keys = used.group.structure("APPL1")
+    used.group.client().delete(keys.queue("Q").queue, keys.messages, keys.sequence)
+    recover(used.group, "APPL1")
+    assert reason_of(connection.commit) == MQRC.OUTCOME_MIXED
+    assert reason_of(queue.get) == MQRC.CF_STRUC_FAILED
+    with connection.open("Q", ALL) as anew:
+        anew.put(b"anew", options=PutOption.SYNCPOINT)
+        connection.commit()
+        assert drain(anew) == [b"kept", b"anew"]
+        state = used.group.client().hgetall(keys.queue("Q").queue)
+        assert {name: state[name] for name in (b"pu", b"gu") if int(state.get(name, 0))} == {}
+
+
+class Program(threading.Thread):
+    """Puts, gets, waits and units of work over both structures, opening anew what has failed, until told to stop."""
+
+    def __init__(self, group: TestGroup, number: int, stop: threading.Event) -> None:
+        super().__init__(daemon=True)
+        self.group, self.number, self.stop_event = group, number, stop
+        self.random = random.Random(number)
+        self.connection = group.connect()
+        self.reasons: Counter[MQRC] = Counter()
+        self.put_of_opens: dict[bytes, int] = {}
+        self.opens = 0
+        self.moved: list[tuple[bytes, str]] = []
+        self.failure: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            while not self.stop_event.is_set():
+                try:
+                    self.use()
+                except MQIError as error:
+                    self.reasons[error.reason] += 1
+                    if error.reason not in (MQRC.CF_STRUC_FAILED, MQRC.CF_STRUC_IN_USE):
+                        raise
+        except BaseException as error:  # noqa: BLE001 - the test tells it
+            self.failure = error
+
+    def use(self) -> None:
+        self.connection.backout()
+        self.opens += 1
+        with self.connection.open("Q", ALL) as queue, self.connection.open("OTHER", ALL) as other:
+            for count in range(self.random.randrange(1, 30)):
+                body = b"%d-%d-%d" % (self.number, self.opens, count)
+                how = self.random.randrange(4)
+                if how == 0:
+                    self.put_of_opens[queue.put(body, persistent()).msg_id] = self.opens
+                elif how == 1:
+                    self.move(queue, other, body)
+                elif how == 2:
+                    self.wait(queue)
+                else:
+                    queue.put(body, persistent(), options=PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE)
+                    self.end()
+
+    def move(self, queue: Queue, other: Queue, body: bytes) -> None:
+        queue.put(body, persistent(), options=PutOption.SYNCPOINT)
+        other.put(body, persistent(), options=PutOption.SYNCPOINT)
+        self.moved.append((body, self.end()))
+
+    def end(self) -> str:
+        try:
+            self.connection.commit()
+        except MQIError as error:
+            if error.reason not in (MQRC.BACKED_OUT, MQRC.OUTCOME_MIXED):
+                raise
+            return error.reason.name
+        return "COMMITTED"
+
+    def wait(self, queue: Queue) -> None:
+        try:
+            queue.get(GetOption.WAIT | GetOption.SYNCPOINT, wait_ms=20)
+        except MQIError as error:
+            if error.reason != MQRC.NO_MSG_AVAILABLE:
+                raise
+        self.end()
+
+
+def test_under_load_nothing_is_half_done_and_no_handle_of_before_does_anything(
+    used: TestGroup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waiting, "BLOCK_MAX_S", 0.5)
+    stop = threading.Event()
+    programs = [Program(used, number, stop) for number in range(4)]
+    for program in programs:
+        program.start()
+    opens = [0] * len(programs)
+
+    def everybody_has_begun_anew() -> bool:
+        return all(each.failure or each.opens >= before + 2 for each, before in zip(programs, opens, strict=True))
+
+    for _ in range(5):
+        until(everybody_has_begun_anew, "programs work")
+        lose(used)
+        until(lambda: all(each.failure or each.reasons for each in programs), "programs are told")
+        recover(used.group, "APPL1")
+        opens = [each.opens for each in programs]
+        for each in programs:
+            each.reasons.clear()
+    until(everybody_has_begun_anew, "programs work")
+    stop.set()
+    for program in programs:
+        program.join(120)
+        assert program.failure is None, program.failure
+        program.connection.disconnect()
+
+    with used.connect().open("OTHER", ALL) as other:
+        there = Counter(drain(other))
+    for program in programs:
+        for body, outcome in program.moved:
+            assert there[body] == (outcome != "BACKED_OUT"), (body, outcome)
+    # What a queue holds and what is registered there is of this life of the structure alone.
+    keys = used.group.structure("APPL1")
+    state: Any = used.group.client().hgetall(keys.queue("Q").queue)
+    assert [int(state.get(name, 0)) for name in (b"pu", b"gu", b"ip", b"op", b"nw")] == [0] * 5
+    with used.connect().open("Q", ALL) as queue:
+        left = drain(queue)
+    assert len(left) == len(set(left))
+    assert on_queue(used, "Q") == []
+    assert used.group.command(keys.messages, "HLEN", keys.messages) == 0

@@ -1,0 +1,125 @@
+"""Sixty-four managers in one group: what they cost while nothing happens, and what happens when one of them dies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import redis
+
+from recovery.report import recoveries
+from sharedq.journal import read_entries
+from sharedq.mqi.constants import GetOption, OpenOption, PutOption
+from sharedq.owner import RENEWALS_PER_LEASE
+from tests.support.crowd import Member, waiting_agents
+from tests.support.members import TestGroup
+from tests.support.scenes import on_queue, until
+from tests.support.server import Server
+
+pytestmark = pytest.mark.slow
+MANY = 64
+#: The default: what an idle manager costs depends on it.
+LEASE_MS = 5_000
+#: Commands a second that an idle manager with its agent may cost.
+LIMIT = 3.0
+#: Beats of each manager that are watched.
+BEATS = 24
+PATIENCE_S = 300
+LOOK_S = 0.05
+START = Callable[[int], list[Member]]
+
+
+@pytest.fixture
+def group(tmp_path: Path) -> Iterator[TestGroup]:
+    """On a server of its own, whose commands are counted."""
+    server = Server()
+    test_group = TestGroup(server.url, tmp_path, lease_ms=LEASE_MS)
+    yield test_group
+    test_group.close()
+    server.close()
+
+
+@pytest.fixture
+def start(group: TestGroup) -> Iterator[START]:
+    """Starts so many managers and waits until they have nothing more to do."""
+    members: list[Member] = []
+
+    def start_some(count: int) -> list[Member]:
+        members.extend(Member(group.settings, f"QM{number}") for number in range(1, count + 1))
+        names = [member.name for member in members]
+        until(lambda: waiting_agents(group.group, names) == count, "all agents wait", PATIENCE_S, pause_s=LOOK_S)
+        return members
+
+    yield start_some
+    for member in members:
+        member.die()
+
+
+def commands(client: redis.Redis) -> int:
+    """All that Redis has done, what scripts called included."""
+    return sum(int(each["calls"]) for each in client.info("commandstats").values())
+
+
+def backouts(group: TestGroup, structure: str) -> int:
+    """How many calls backed something out there."""
+    entries = read_entries(group.group.client(), group.group.structure(structure))
+    return sum(entry.fields[b"e"] == b"backout" for entry in entries)
+
+
+@pytest.mark.parametrize("count", [3, MANY])
+def test_an_idle_manager_costs_at_most_three_commands_a_second(group: TestGroup, start: START, count: int) -> None:
+    """Counted by its own beats, of which a lease has three: a machine that is slow does not count."""
+    members = start(count)
+    client = group.group.client()
+    ready = [member.beats for member in members]
+    until(
+        lambda: all(member.beats > then + 2 for member, then in zip(members, ready, strict=True)),
+        "what starts bring along is over",
+        PATIENCE_S,
+        pause_s=LOOK_S,
+    )
+    before, beaten = commands(client), sum(member.beats for member in members)
+    wanted = beaten + count * BEATS
+    until(lambda: sum(member.beats for member in members) >= wanted, "they beat", PATIENCE_S, pause_s=LOOK_S)
+    beats, cost = sum(member.beats for member in members) - beaten, commands(client) - before
+    beats_a_second = RENEWALS_PER_LEASE / (LEASE_MS / 1000)
+    assert cost / beats * beats_a_second <= LIMIT
+
+
+def test_a_failure_is_recovered_once_whoever_sees_it(group: TestGroup, start: START) -> None:
+    """Every one of its peers sees the end of its lease in the same moment, and wants to recover it."""
+    victim, *peers = start(MANY)
+    queues, structures = ("Q.APPL1", "Q.APPL2", "PRIVATE"), ("APPL1", "APPL2", f"@{victim.name}")
+    for name, structure in zip(queues[:2], structures, strict=False):
+        group.define_structure(structure)
+        group.define_shared(name, structure)
+    group.define_private(victim.name, "PRIVATE")
+    program = group.connect(victim.name)
+    for name in queues:
+        queue = program.open(name, OpenOption.OUTPUT | OpenOption.INPUT_SHARED)
+        queue.put(b"got", options=PutOption.NO_SYNCPOINT)
+        queue.get(GetOption.SYNCPOINT)
+        queue.put(b"put", options=PutOption.SYNCPOINT)
+    victim.die()
+
+    def is_resolved() -> bool:
+        return any(peer.heard("CSQE014I", victim.token) for peer in peers)
+
+    until(is_resolved, "a peer has recovered it", PATIENCE_S, pause_s=LOOK_S)
+    beaten = [peer.beats for peer in peers]
+    until(
+        lambda: all(peer.beats > then + 2 for peer, then in zip(peers, beaten, strict=True)),
+        "all have looked again",
+        PATIENCE_S,
+        pause_s=LOOK_S,
+    )
+    for said in ("CSQE008I", "CSQE011I", "CSQE013I", "CSQE012I", "CSQE014I"):
+        assert [peer.heard(said, victim.token) for peer in peers].count(0) == len(peers) - 1
+        assert sum(peer.heard(said, victim.token) for peer in peers) == 1
+    (recovery,) = (each for each in recoveries(group.group) if each.failed == victim.token)
+    assert (recovery.state, recovery.claims, recovery.units_of_work, recovery.messages) == ("RESOLVED", 1, 1, 6)
+    for name, structure in zip(queues, structures, strict=True):
+        # Once: the count of back-outs says so.
+        assert on_queue(group, name, structure) == [(b"got", 1)]
+        assert backouts(group, structure) == 1

@@ -1,0 +1,298 @@
+"""A get that waits for any message, outside a unit of work, is handed it by whoever makes it available."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from recovery.resolve import recover
+from sharedq import MQIError, Queue
+from sharedq.connection import Connection
+from sharedq.keys import QueueKeys
+from sharedq.mqi.constants import MQRC, GetOption, MsgFlag, OpenOption, PutOption
+from sharedq.mqi.structures import MQMD
+from sharedq.waiting import stop_waiting
+from tests.recovery.scene import register_wait
+from tests.support.members import TestGroup
+from tests.support.scenes import on_queue, stored, until
+
+BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE
+LONG_MS = 60_000
+
+
+@pytest.fixture
+def group(group: TestGroup) -> TestGroup:
+    group.define_shared("Q")
+    return group
+
+
+@pytest.fixture
+def queue_keys(group: TestGroup) -> QueueKeys:
+    return group.group.structure("APPL1").queue("Q")
+
+
+def open_new(group: TestGroup) -> Queue:
+    return group.connect().open("Q", BOTH)
+
+
+def state_of(group: TestGroup, queue: Queue) -> bytes:
+    found: Any = group.group.client().hget(group.group.structure("APPL1").owners, queue.connection.token)
+    return bytes(found or b"")
+
+
+def events(group: TestGroup) -> list[tuple[str, str]]:
+    entries: Any = group.group.client().xrange(group.group.structure("APPL1").journal)
+    return [(fields[b"e"].decode(), fields.get(b"i", b"").decode()) for _, fields in entries]
+
+
+class Missed:
+    """A connection whose waits end in vain, each in the moment when something was put: nothing wakes it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, queue: Queue, meanwhile: Callable[[], object]) -> None:
+        self.times = 0
+        block = Connection.block
+
+        def miss(connection: Connection, wake_key: str, timeout_s: float) -> bytes | None:
+            if connection is not queue.connection:
+                return block(connection, wake_key, timeout_s)
+            self.times += 1
+            meanwhile()
+            return None
+
+        monkeypatch.setattr(Connection, "block", miss)
+
+
+@pytest.fixture
+def waiting(group: TestGroup, queue_keys: QueueKeys) -> Iterator[Callable[[Queue, int], Any]]:
+    """Starts a get that waits, and returns when it does."""
+    with ThreadPoolExecutor(8) as pool:
+
+        def start(queue: Queue, options: int = 0, **more: Any) -> Any:
+            count = int(group.group.client().zcard(queue_keys.waiters))
+            future = pool.submit(queue.get, int(GetOption.WAIT) | options, wait_ms=LONG_MS, **more)
+            until(lambda: group.group.client().zcard(queue_keys.waiters) == count + 1, "it waits")
+            return future
+
+        yield start
+
+
+def put_plain(queue: Queue) -> None:
+    queue.put(b"hello")
+
+
+def put_in_unit(queue: Queue) -> None:
+    queue.put(b"hello", options=PutOption.SYNCPOINT)
+    queue.connection.commit()
+
+
+def put_buffered(queue: Queue) -> None:
+    queue.put(b"hello", options=PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE)
+    queue.connection.commit()
+
+
+WAYS = [put_plain, put_in_unit, put_buffered]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_it_gets_the_message_without_a_call_of_its_own(group: TestGroup, waiting: Any, way: Any) -> None:
+    getter, putter = open_new(group), open_new(group)
+    future = waiting(getter)
+    client = group.group.client()
+    way(putter)
+    message = future.result(20)
+    assert message.body == b"hello"
+    assert message.md.backout_count == 0
+    assert stored(group) == 0
+    assert state_of(group, getter) == b"HQ"
+    assert client.exists(group.group.structure("APPL1").wake + getter.connection.token) == 0
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_journal_tells_of_it_as_of_any_get(group: TestGroup, waiting: Any, way: Any) -> None:
+    getter, putter = open_new(group), open_new(group)
+    future = waiting(getter)
+    way(putter)
+    future.result(20)
+    told = events(group)
+    gets = [(event, ids) for event, ids in told if event == "get"]
+    puts = [(event, ids) for event, ids in told if event == "put"]
+    assert [ids for _, ids in gets] == [ids for _, ids in puts]
+    assert told.index(puts[0]) < told.index(gets[0])
+
+
+def test_it_goes_on_as_if_nothing_had_been(group: TestGroup, waiting: Any) -> None:
+    """It can wait again, here and elsewhere, browse, get without waiting, and disconnect."""
+    group.define_shared("OTHER")
+    getter, putter = open_new(group), open_new(group)
+    for number in range(3):
+        future = waiting(getter)
+        putter.put(b"%d" % number)
+        assert future.result(20).body == b"%d" % number
+    with pytest.raises(MQIError):
+        getter.get(GetOption.BROWSE_FIRST)
+    putter.put(b"last")
+    assert getter.get().body == b"last"
+
+
+@pytest.mark.parametrize(
+    "options", [GetOption.SYNCPOINT, GetOption.SYNCPOINT_IF_PERSISTENT], ids=["syncpoint", "if persistent"]
+)
+def test_a_get_in_a_unit_of_work_looks_itself(group: TestGroup, waiting: Any, options: GetOption) -> None:
+    getter, putter = open_new(group), open_new(group)
+    future = waiting(getter, int(options))
+    putter.put(b"hello", MQMD(persistence=1))
+    assert future.result(20).body == b"hello"
+    assert stored(group) == 1
+    getter.connection.backout()
+    assert getter.get().md.backout_count == 1
+
+
+def test_a_short_buffer_looks_itself(group: TestGroup, waiting: Any) -> None:
+    getter, putter = open_new(group), open_new(group)
+    future = waiting(getter, 0, max_length=3)
+    putter.put(b"hello")
+    assert future.result(20).reason == MQRC.TRUNCATED_MSG_FAILED
+    assert getter.get().body == b"hello"
+
+
+@pytest.mark.parametrize("size", [10_000, 11_000, 300_000])
+def test_long_messages_come_whole(group: TestGroup, waiting: Any, size: int) -> None:
+    getter, putter = open_new(group), open_new(group)
+    future = waiting(getter)
+    body = bytes(range(256)) * (size // 256)
+    putter.put(body)
+    assert future.result(20).body == body
+    assert stored(group) == 0
+
+
+def test_a_message_that_needs_a_look_is_got_by_the_getter(group: TestGroup, waiting: Any) -> None:
+    getter, putter = open_new(group), open_new(group)
+    for md in (
+        MQMD(correl_id=b"c" * 24),
+        MQMD(expiry=6000),
+        MQMD(version=2, group_id=b"g" * 24, msg_seq_number=1, msg_flags=int(MsgFlag.MSG_IN_GROUP)),
+    ):
+        future = waiting(getter)
+        putter.put(b"hello", md)
+        message = future.result(20)
+        assert (message.body, message.md.correl_id) == (b"hello", md.correl_id)
+    assert stored(group) == 0
+
+
+def test_what_stands_before_it_is_got_first(group: TestGroup, waiting: Any) -> None:
+    """Another one was woken for the first message and has not looked yet: the second is handed to nobody."""
+    woken, getter, putter = open_new(group), open_new(group), open_new(group)
+    correl_id = b"c" * 24
+    register_wait(woken, b"C" + correl_id)
+    future = waiting(getter)
+    putter.put(b"first", MQMD(correl_id=correl_id))
+    assert state_of(group, woken) == b"KQ"
+    putter.put(b"second")
+    assert future.result(20).body == b"first"
+    assert on_queue(group, "Q") == [(b"second", 0)]
+
+
+@pytest.mark.parametrize("behind", [0, 2])
+def test_one_whose_wait_had_ended_looks_again_and_has_it(
+    group: TestGroup, monkeypatch: pytest.MonkeyPatch, behind: int
+) -> None:
+    getter, putter = open_new(group), open_new(group)
+    bodies = [b"%d" % number for number in range(1 + behind)]
+    missed = Missed(monkeypatch, getter, lambda: [putter.put(body) for body in bodies])
+    assert getter.get(GetOption.WAIT, wait_ms=LONG_MS).body == b"0"
+    assert missed.times == 1
+    assert [getter.get().body for _ in range(behind)] == bodies[1:]
+    assert stored(group) == 0
+    kinds = Counter(event for event, _ in events(group))
+    assert kinds == {"put": 1 + behind, "get": 2 + behind, "return": 1}
+
+
+def test_a_higher_priority_that_came_meanwhile_goes_first(group: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
+    getter, putter = open_new(group), open_new(group)
+    Missed(monkeypatch, getter, lambda: [putter.put(b"%d" % n, MQMD(priority=n)) for n in (1, 7)])
+    assert getter.get(GetOption.WAIT, wait_ms=LONG_MS).body == b"7"
+    assert getter.get().body == b"1"
+
+
+def test_its_interval_ends_in_that_moment(group: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever looks once more at the end of the interval has it."""
+    getter, putter = open_new(group), open_new(group)
+
+    def let_the_interval_pass() -> None:
+        putter.put(b"late")
+        threading.Event().wait(0.1)
+
+    Missed(monkeypatch, getter, let_the_interval_pass)
+    assert getter.get(GetOption.WAIT, wait_ms=50).body == b"late"
+
+
+def test_one_that_gives_up_puts_it_back_for_another(
+    group: TestGroup, waiting: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    getter, other, putter = open_new(group), open_new(group), open_new(group)
+
+    def give_up() -> None:
+        if others:
+            return
+        putter.put(b"hello")
+        assert state_of(group, getter) == b"HQ"
+        others.append(waiting(other))
+        stop_waiting(getter.connection, getter.handle)
+
+    others: list[Any] = []
+    missed = Missed(monkeypatch, getter, give_up)
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(getter.get, GetOption.WAIT, wait_ms=100)
+        assert_no_message(future)
+    assert missed.times >= 1
+    assert others[0].result(20).body == b"hello"
+
+
+def assert_no_message(future: Any) -> None:
+    with pytest.raises(MQIError) as caught:
+        future.result(20)
+    assert caught.value.reason == MQRC.NO_MSG_AVAILABLE
+
+
+def die_handed(group: TestGroup, getter: Queue, putter: Queue, bodies: list[bytes]) -> None:
+    """It had registered and died before it blocked: what it is handed stays on the way."""
+    register_wait(getter, b"A!")
+    for body in bodies:
+        putter.put(body)
+    assert state_of(group, getter) == b"HQ"
+    group.group.client().zadd(group.group.keys.leases, {getter.connection.token: 1})
+
+
+def test_what_a_dead_one_was_handed_is_first_again(group: TestGroup) -> None:
+    getter, putter = open_new(group), open_new(group)
+    die_handed(group, getter, putter, [b"first", b"second"])
+    assert on_queue(group, "Q") == [(b"second", 0)]
+
+    assert recover(group.group, group.connect().connection, getter.connection.token).is_resolved
+
+    assert on_queue(group, "Q") == [(b"first", 0), (b"second", 0)]
+    kinds = Counter(event for event, _ in events(group))
+    assert (kinds["get"], kinds["return"]) == (1, 1)
+    assert group.group.client().exists(group.group.structure("APPL1").wake + getter.connection.token) == 0
+
+
+def test_what_a_dead_one_was_handed_wakes_who_waits(group: TestGroup, waiting: Any) -> None:
+    getter, other, putter = open_new(group), open_new(group), open_new(group)
+    die_handed(group, getter, putter, [b"only"])
+    future = waiting(other)
+    assert recover(group.group, group.connect().connection, getter.connection.token).is_resolved
+    assert future.result(20).body == b"only"
+
+
+def test_a_deleted_queue_takes_it_along(group: TestGroup, queue_keys: QueueKeys) -> None:
+    getter, putter = open_new(group), open_new(group)
+    die_handed(group, getter, putter, [b"only"])
+    group.group.client().delete(queue_keys.queue)
+    recover(group.group, group.connect().connection, getter.connection.token)
+    assert stored(group) == 0
+    assert not group.group.client().exists(queue_keys.available)

@@ -1,0 +1,98 @@
+"""Messages taken without being fetched: the same ones that gets would take, in the same unit of work."""
+
+from __future__ import annotations
+
+import pytest
+
+from sharedq.api import Queue
+from sharedq.in_doubt import prepare
+from sharedq.mqi.constants import MQRC, GetOption
+from sharedq.mqi.errors import MQIError
+from sharedq.mqi.structures import MQMD
+from sharedq.reading import Reader, find_places
+from sharedq.record import record_body
+from tests.support.groups import BOTH, browse_all, put_member
+from tests.support.members import TestGroup
+from tests.support.scenes import contents, on_queue, stored
+
+
+@pytest.fixture
+def orders(group: TestGroup) -> Queue:
+    """250 messages, every third with a CorrelId."""
+    group.define_structure()
+    group.define_shared("ORDERS")
+    queue = group.connect().open("ORDERS", BOTH)
+    queue.put_many([(MQMD(correl_id=b"c" * 24) if at % 3 == 0 else MQMD(), b"%d" % at) for at in range(250)])
+    return queue
+
+
+def taken(group: TestGroup, queue: Queue) -> list[bytes]:
+    """Prepare the unit of work and read it."""
+    connection = queue.connection
+    unit_id = connection.unit.id
+    prepare(connection, b"taken")
+    (place,) = find_places(group.group, "ORDERS")
+    reader = Reader(group.group.deployment(), group.group.name)
+    found = [record_body(record) for some in reader.read_unit(place, unit_id) for record in some.records]
+    reader.close()
+    return found
+
+
+def test_they_are_the_first_in_delivery_order_and_in_the_unit_of_work(group: TestGroup, orders: Queue) -> None:
+    orders.put(b"first", MQMD(priority=9))
+    assert orders.take_unseen(120) == 120
+    assert browse_all(orders) == [b"%d" % at for at in range(119, 250)]
+    assert taken(group, orders) == [b"first", *(b"%d" % at for at in range(119))]
+
+
+def test_backed_out_they_are_back_in_their_places(group: TestGroup, orders: Queue) -> None:
+    before = contents(group)
+    assert orders.take_unseen(1_500) == 250
+    orders.connection.backout()
+    assert [body for body, _ in on_queue(group, "ORDERS")] == [b"%d" % at for at in range(250)]
+    assert {count for _, count in on_queue(group, "ORDERS")} == {1}
+    assert contents(group).keys() == before.keys()
+
+
+def test_committed_they_are_gone(group: TestGroup, orders: Queue) -> None:
+    assert orders.take_unseen(250) == 250
+    orders.connection.commit()
+    assert (stored(group), browse_all(orders)) == (0, [])
+
+
+def test_what_is_not_plain_is_left_to_a_get(group: TestGroup, orders: Queue) -> None:
+    assert orders.take_unseen(250) == 250
+    put_member(orders, b"g", 1, b"member")
+    assert orders.take_unseen(5) == 0
+    assert orders.get_many(5, GetOption.SYNCPOINT)[0].body == b"member"
+    assert taken(group, orders)[-1] == b"member"
+
+
+def test_nothing_expired_is_taken(group: TestGroup, orders: Queue) -> None:
+    orders.take_unseen(250)
+    orders.connection.commit()
+    orders.put(b"gone", MQMD(expiry=1))
+    orders.put(b"stays")
+    group.wait_redis_ms(120)
+    assert orders.take_unseen(2) == 1
+    assert taken(group, orders) == [b"stays"]
+
+
+def test_long_messages_are_no_matter(orders: Queue) -> None:
+    orders.take_unseen(250)
+    orders.connection.commit()
+    for at in range(5):
+        orders.put(bytes(600_000), MQMD(correl_id=b"c" * 24) if at % 2 else MQMD())
+    got = 0
+    while more := orders.take_unseen(5 - got):
+        got += more
+    assert (got, browse_all(orders)) == (5, [])
+
+
+def test_no_more_than_a_unit_of_work_may_have(group: TestGroup, orders: Queue) -> None:
+    group.repository("QM1").alter_qmgr("QM1", {"max_uncommitted_msgs": 10})
+    queue = group.connect().open("ORDERS", BOTH)
+    with pytest.raises(MQIError) as caught:
+        queue.take_unseen(11)
+    assert caught.value.reason == MQRC.SYNCPOINT_LIMIT_REACHED
+    assert (queue.take_unseen(10), len(browse_all(orders))) == (10, 240)

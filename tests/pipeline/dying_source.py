@@ -1,0 +1,163 @@
+"""`format("igq.dying")`: the queue source, but whoever comes to a step that a test has named dies there, once.
+
+Options besides those of `format("igq")`: ``die``, steps separated by commas; ``scratch``, a directory in which it is
+noted who died; ``victim``, a process group that is killed, 0: the process at that step alone.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, DataSourceStreamWriter, InputPartition, WriterCommitMessage
+from pyspark.sql.streaming.datasource import ReadLimit
+from pyspark.sql.types import StructType
+
+from pipeline import queue_sink, queue_stream
+from pipeline.claims import Claims
+from pipeline.queue_sink import Prepared, QueueStreamWriter
+from pipeline.queue_source import QueueSource
+from pipeline.queue_stream import Offset, QueueStreamReader
+from pipeline.source_options import SourceOptions
+from sharedq.api import Queue, QueueManagerConnection
+from sharedq.reading import Place
+
+#: Where a query can die, in Spark's order. Those of the executors are apart.
+DRIVER_STEPS = (
+    *("asked", "finishing", "finished", "giving back", "claiming", "claimed", "planning", "planned"),
+    *("committing", "committed"),
+)
+EXECUTOR_STEPS = ("reading", "read", "writing", "prepared")
+
+
+@dataclass(frozen=True)
+class Death:
+    """Which steps are deadly."""
+
+    steps: tuple[str, ...] = ()
+    scratch: str = ""
+    victim: int = 0
+
+    @classmethod
+    def told(cls, options: dict[str, str]) -> Death:
+        """Take the options about it out of *options*."""
+        steps, scratch, victim = (options.pop(name, "") for name in ("die", "scratch", "victim"))
+        return cls(tuple(filter(None, steps.split(","))), scratch, int(victim or 0))
+
+    def at(self, step: str) -> None:
+        """Die here, if this is the step and nobody has died there yet."""
+        if step not in self.steps:
+            return
+        try:
+            (Path(self.scratch) / step).touch(exist_ok=False)
+        except FileExistsError:
+            return
+        if self.victim:
+            os.killpg(self.victim, signal.SIGKILL)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+class DyingClaims(Claims):
+    """Dies between what it does to the queue."""
+
+    death = Death()
+    _units = 0
+
+    def finish(self, claims: str) -> None:
+        if claims:
+            self.death.at("finishing")
+        super().finish(claims)
+        if claims:
+            self.death.at("finished")
+
+    def give_back(self, *, but: str = "") -> int:
+        found = super().give_back(but=but)
+        self.death.at("giving back")
+        return found
+
+    def _get(self, connection: QueueManagerConnection, queue: Queue, count: int) -> int:
+        got = super()._get(connection, queue, count)
+        self._units += 1
+        if self._units > 1:
+            # One unit of work is prepared, another one not.
+            self.death.at("claiming")
+        return got
+
+    def places(self, claims: str) -> list[tuple[Place, str]]:
+        self.death.at("planning")
+        return super().places(claims)
+
+
+class DyingReader(QueueStreamReader):
+    """Dies on the driver's side, or in an executor."""
+
+    def __init__(self, schema: StructType, options: SourceOptions, death: Death) -> None:
+        super().__init__(schema, options)
+        self._death = death
+        dying = DyingClaims(**{name: getattr(self._claims, name) for name in _CLAIMS})
+        dying.death = death
+        self._claims = dying
+
+    def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802 - Spark's name
+        self._death.at("asked")
+        found = super().latestOffset(start, limit)
+        if found != start:
+            self._death.at("claimed")
+        return found
+
+    def partitions(self, start: Offset, end: Offset) -> Any:
+        found = super().partitions(start, end)
+        self._death.at("planned")
+        return found
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        self._death.at("reading")
+        for batch in super().read(partition):
+            self._death.at("read")
+            yield batch
+
+
+_CLAIMS = ("settings", "queue", "qmgr", "name", "per_unit", "whole_groups")
+
+
+class DyingWriter(QueueStreamWriter):
+    """Dies in an executor, or where the batch is committed."""
+
+    def __init__(self, schema: StructType, options: SourceOptions, death: Death, *, overwrite: bool) -> None:
+        super().__init__(schema, options, overwrite=overwrite)
+        self._death = death
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Prepared:
+        self._death.at("writing")
+        found = super().write(iterator)
+        self._death.at("prepared")
+        return found
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
+        self._death.at("committing")
+        super().commit(messages, batchId)
+        self._death.at("committed")
+
+
+class DyingSource(QueueSource):
+    """The queue source with all of these."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "igq.dying"
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
+        options = dict(self.options)
+        death = Death.told(options)
+        return DyingReader(schema, SourceOptions(options, queue_stream.OPTIONS), death)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802 - Spark's name
+        options = dict(self.options)
+        death = Death.told(options)
+        known = SourceOptions(options, (*queue_sink.OPTIONS, "checkpointLocation"))
+        return DyingWriter(schema, known, death, overwrite=overwrite)

@@ -1,0 +1,112 @@
+"""Drivers of streaming queries, what they read, and the manager's watch over them."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from pipeline import queue_stream
+from pipeline.queue_stream import Offset, QueueStreamReader
+from pipeline.schemas import QUEUE
+from pipeline.source_options import SourceOptions
+from recovery.resolve import recover
+from sharedq.api import Queue
+from sharedq.in_doubt import prepared_units
+from sharedq.mqi.structures import MQMD
+from tests.support.groups import BOTH, LMIG, MIG, put_member
+from tests.support.members import LEASE_MS, TestGroup
+
+EVERYTHING = [b"%d" % number for number in range(9)] + [b"m0", b"m1", b"m2"]
+
+
+def open_orders(group: TestGroup) -> Queue:
+    """The queue of these tests: twelve messages, three of them a group. There is a queue COPY, too."""
+    group.define_structure()
+    group.define_shared("ORDERS")
+    group.define_shared("COPY")
+    queue = group.connect().open("ORDERS", BOTH)
+    for number in range(9):
+        queue.put(b"%d" % number, MQMD(correl_id=b"c%d".ljust(24, b"\0") % number))
+    for number in range(3):
+        put_member(queue, b"g", number + 1, b"m%d" % number, LMIG if number == 2 else MIG)
+    return queue
+
+
+class Drivers:
+    """Drivers of one query, one after the other."""
+
+    def __init__(self, group: TestGroup) -> None:
+        self.group = group
+        self._all: list[QueueStreamReader] = []
+
+    def start(self, **more: str) -> QueueStreamReader:
+        """One more; the one before has died, and its connections were recovered."""
+        for reader in self._all:
+            reader.stop()
+        told = {"url": str(self.group.settings.redis_url), "group": self.group.group.name, "qmgr": "QM1"}
+        told |= {"queue": "ORDERS", "stream": "billing", "rowsPerPartition": "3", **more}
+        reader = QueueStreamReader(QUEUE, SourceOptions(told, queue_stream.OPTIONS))
+        self._all.append(reader)
+        return reader
+
+    def close(self) -> None:
+        for reader in self._all:
+            reader.stop()
+
+
+def rows(reader: QueueStreamReader, start: Offset, end: Offset) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    for partition in reader.partitions(start, end):
+        for batch in reader.read(partition):
+            found += batch.to_pylist()
+    return found
+
+
+def bodies(reader: QueueStreamReader, start: Offset, end: Offset) -> list[bytes]:
+    return [row["data"] for row in rows(reader, start, end)]
+
+
+def in_doubt(group: TestGroup) -> int:
+    return sum(unit.messages for unit in prepared_units(group.group))
+
+
+class Watch:
+    """What the manager does, which these tests have not: it lives on, and resolves what programs left that have died.
+
+    Spark kills the worker in which the source of a query lives when that ends, and a killed driver's go with it.
+    """
+
+    def __init__(self, group: TestGroup) -> None:
+        self._group, self._ended = group, threading.Event()
+        self._connection = group.connect().connection
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        keys, client = self._group.group.keys, self._group.group.client()
+        member = self._group.group.member("QM1")
+        assert member is not None
+        while not self._ended.wait(0.2):
+            client.zadd(keys.leases, {f"QM1.{member.incarnation}": time.time() * 1000 + LEASE_MS}, xx=True)
+            programs: Any = client.hgetall(keys.processes)
+            for token, text in programs.items():
+                if is_dead(json.loads(text)["pid"]):
+                    client.zadd(keys.leases, {token: 1}, xx=True)
+                    recover(self._group.group, self._connection, token.decode())
+
+
+def is_dead(pid: int) -> bool:
+    """Whether a process has ended, though perhaps nobody has asked how."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True

@@ -1,0 +1,107 @@
+"""On a standalone cluster with two workers, to which the code is sent along, all works as on one machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sharedq.api import Queue
+from sharedq.mqi.structures import MQMD
+from tests.pipeline.cluster_program import ROWS
+from tests.pipeline.clusters import Cluster
+from tests.pipeline.streams import EVERYTHING, Watch, in_doubt, open_orders
+from tests.support.groups import BOTH, browse_all
+from tests.support.members import TestGroup
+from tests.support.scenes import until
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "pipeline.md").read_text("utf-8")
+MORE = [b"order %d" % number for number in range(1_500)]
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with Cluster(tmp_path_factory.mktemp("cluster")) as found:
+        yield found
+
+
+@pytest.fixture
+def orders(group: TestGroup) -> Queue:
+    """What is read and moved to COPY."""
+    orders = open_orders(group)
+    group.define_shared("INBOX")
+    orders.put_many([(MQMD(), body) for body in MORE])
+    return orders
+
+
+@pytest.fixture
+def shipped(tmp_path: Path) -> dict[str, str]:
+    """The environment of a driver that sends the code along, as docs/pipeline.md has it."""
+    found = re.search(r"^python -m zipfile -c igq.zip (.*)$", PAGE, flags=re.MULTILINE)
+    assert found
+    archive = tmp_path / "igq.zip"
+    subprocess.run([sys.executable, "-m", "zipfile", "-c", str(archive), *found[1].split()], cwd=ROOT, check=True)
+    return os.environ | {
+        "PYTHONPATH": str(ROOT),
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_SUBMIT_ARGS": f"--py-files {archive} pyspark-shell",
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "IGQ_LEASE_MS": "600000",
+        "IGQ_DATA_DIR": str(tmp_path),
+    }
+
+
+def test_a_cluster_reads_writes_and_takes_and_an_executor_may_die(
+    cluster: Cluster, group: TestGroup, orders: Queue, shipped: dict[str, str], tmp_path: Path
+) -> None:
+    told = {"url": str(group.settings.redis_url), "group": group.group.name}
+    told |= {"data_dir": str(tmp_path), "master": cluster.url}
+    program = ROOT / "tests" / "pipeline" / "cluster_program.py"
+    copy, client = group.group.structure("APPL1").queue("COPY").available, group.group.client()
+
+    driver = subprocess.Popen([sys.executable, str(program), json.dumps(told)], env=shipped, stdout=subprocess.PIPE)
+    with Watch(group):
+        until(lambda: client.zcard(copy) >= 300 or driver.poll() is not None, "messages arrive", 400)
+        killed = cluster.executors()[0]
+        os.kill(killed, signal.SIGKILL)
+        said = driver.communicate(timeout=400)[0]
+
+    assert driver.returncode == 0
+    saw = json.loads(said.splitlines()[-1])
+    assert all("igq.zip" in path for path in saw["code"]), saw["code"]
+    everything = [*EVERYTHING, *MORE]
+    assert (saw["rows"], saw["bytes"]) == (len(everything), sum(map(len, everything)))
+    assert saw["partitions"] > 4
+    inbox = group.connect().open("INBOX", BOTH)
+    assert sorted(browse_all(inbox), key=int) == [b"%d" % number for number in range(ROWS)]
+    assert sorted(browse_all(group.connect().open("COPY", BOTH))) == sorted(everything)
+    assert (browse_all(orders), in_doubt(group)) == ([], 0)
+
+
+@pytest.mark.usefixtures("orders")
+def test_the_job_of_the_page_runs_there(
+    cluster: Cluster, group: TestGroup, shipped: dict[str, str], tmp_path: Path
+) -> None:
+    found = re.search(r"^igq pipeline (.*) --master spark://HOST:7077$", PAGE, flags=re.MULTILINE)
+    assert found
+    at = ("--group", group.group.name, "--url", str(group.settings.redis_url), "--master", cluster.url)
+    done = subprocess.run(
+        [sys.executable, "-m", "pipeline", *found[1].split(), *at],
+        env=shipped,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert list((tmp_path / "stored").glob("*.parquet"))

@@ -1,0 +1,122 @@
+"""A streaming query from queue to queue loses and doubles nothing, wherever its processes are killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sharedq.api import Queue
+from sharedq.mqi.structures import MQMD
+from tests.pipeline.dying_source import DRIVER_STEPS, EXECUTOR_STEPS
+from tests.pipeline.streams import EVERYTHING, Watch, in_doubt, open_orders
+from tests.support.groups import BOTH, browse_all
+from tests.support.members import TestGroup
+from tests.support.scenes import until
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(3_600)]
+
+#: How long a program may take, where many share the machine.
+END_S = 800
+#: In one batch; a partition has 40.
+BATCH = 75
+MORE = [b"order %d" % number for number in range(1_500)]
+
+
+@pytest.fixture
+def orders(group: TestGroup) -> Queue:
+    """What every test here moves to COPY."""
+    orders = open_orders(group)
+    orders.put_many([(MQMD(), body) for body in MORE])
+    return orders
+
+
+def test_killed_in_the_middle_of_its_batches_a_query_loses_and_doubles_nothing(
+    group: TestGroup, orders: Queue, tmp_path: Path
+) -> None:
+    """Driver, Java and workers are killed at once, twice, wherever they are."""
+    copy = group.group.structure("APPL1").queue("COPY").available
+    client = group.group.client()
+
+    for moved in (150, 600):
+        query = start_program(group, tmp_path)
+        with Watch(group):
+            kill_when_moved(query, lambda: client.zcard(copy), moved)
+    assert 0 < client.zcard(copy) < len(MORE)
+    run_to_its_end(group, tmp_path)
+
+    check_moved(group, orders)
+
+
+def test_killed_at_every_step_a_query_loses_and_doubles_nothing(
+    group: TestGroup, orders: Queue, tmp_path: Path
+) -> None:
+    """Everything is killed by whoever comes to a step first; the next run goes on and dies at the next step."""
+    for step in (*DRIVER_STEPS, *EXECUTOR_STEPS):
+        with Watch(group):
+            query = start_program(group, tmp_path, die=step, victim="all")
+            assert end_of(query) == -signal.SIGKILL, step
+        assert (tmp_path / step).exists()
+    assert browse_all(orders)
+    run_to_its_end(group, tmp_path)
+
+    check_moved(group, orders)
+
+
+def test_executors_killed_at_every_step_are_no_matter(group: TestGroup, orders: Queue, tmp_path: Path) -> None:
+    """Spark tries the task again: nobody starts anything."""
+    with Watch(group):
+        query = start_program(group, tmp_path, die=",".join(EXECUTOR_STEPS), victim="self", master="local[2,9]")
+        assert end_of(query) == 0
+    assert [step for step in EXECUTOR_STEPS if not (tmp_path / step).exists()] == []
+
+    check_moved(group, orders)
+
+
+def run_to_its_end(group: TestGroup, directory: Path) -> None:
+    with Watch(group):
+        assert end_of(start_program(group, directory)) == 0
+
+
+def check_moved(group: TestGroup, orders: Queue) -> None:
+    arrived = browse_all(group.connect().open("COPY", BOTH))
+    assert sorted(arrived) == sorted([*EVERYTHING, *MORE])
+    assert (browse_all(orders), in_doubt(group)) == ([], 0)
+
+
+def start_program(
+    group: TestGroup, directory: Path, *, die: str = "", victim: str = "self", master: str = "local[2]"
+) -> subprocess.Popen[bytes]:
+    program = Path(__file__).parent / "stream_program.py"
+    told = {"url": str(group.settings.redis_url), "group": group.group.name, "data_dir": str(directory)}
+    told |= {"checkpoint": str(directory / "checkpoint"), "batch": str(BATCH)}
+    told |= {"die": die, "victim": victim, "master": master}
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2]), "IGQ_LEASE_MS": "600000"}
+    return subprocess.Popen(
+        [sys.executable, str(program), json.dumps(told)],
+        env=environment,
+        start_new_session=True,
+        stderr=(directory / "stderr").open("ab"),
+    )
+
+
+def end_of(query: subprocess.Popen[bytes]) -> int:
+    """Its exit status."""
+    try:
+        return query.wait(timeout=END_S)
+    finally:
+        if query.poll() is None:
+            os.killpg(query.pid, signal.SIGKILL)
+
+
+def kill_when_moved(query: subprocess.Popen[bytes], arrived: Callable[[], int], least: int) -> None:
+    until(lambda: arrived() >= least or query.poll() is not None, "messages arrive", END_S)
+    assert query.poll() is None, "it has ended already"
+    os.killpg(query.pid, signal.SIGKILL)
+    query.wait()

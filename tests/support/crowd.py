@@ -1,0 +1,179 @@
+"""Many managers in one process: real incarnations with real agents, which are threads here instead of processes.
+
+``python -m tests.support.crowd NAME...`` runs some, of the group that the environment says, until its standard input
+ends, and prints a line when all of them and their agents work.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from config.loading import load_settings
+from config.settings import Settings
+from igq.agent.channel import Channel
+from igq.agent.reporting import AgentState
+from igq.agent.runner import Agent
+from igq.agent_child import AgentChild
+from igq.incarnation import Inbox, Incarnation
+from igq.membership import Membership, Renewal
+from sharedq.group import Group
+from sharedq.kept_process import KeptProcess
+from sharedq.mqi.errors import MQIError
+from sharedq.objects.repository import Repository
+from sharedq.objects.system import define_system_objects
+
+
+class AgentThread(AgentChild):
+    """An agent with everything that it asks of Redis, in threads of its manager's process."""
+
+    def __init__(self, process: KeptProcess, *_: object) -> None:
+        self.token = process.token
+        self._process = process
+        state = AgentState("STARTING", os.getpid(), 0)
+        self._agent = Agent(Group(process.group.settings), process, _NoChannel(), state)
+        self._thread = threading.Thread(target=self._run, name=f"agent {self.token}", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        # Lost with its manager, as its process would be.
+        with contextlib.suppress(MQIError):
+            self._agent.run()
+
+    @property
+    def pid(self) -> int:
+        return os.getpid()
+
+    def renewed(self, at_s: float) -> None:
+        self._process.renewed(at_s)
+
+    def hangs(self) -> bool:
+        return False
+
+    def stop(self) -> bool:
+        self._agent.stop()
+        self._thread.join()
+        return True
+
+    def kill(self) -> None:
+        self._process.lose("killed")
+
+
+class _NoChannel(Channel):
+    """What the agent says is heard by nobody."""
+
+    def __init__(self) -> None:
+        pass
+
+    def send(self, kind: str, **fields: Any) -> None:
+        pass
+
+
+class _Died(BaseException):
+    """The end of a member's thread."""
+
+
+class Member:
+    """One manager at work in a thread.
+
+    Attributes:
+        said: message ids, with their fields.
+        beats: renewals that were answered.
+    """
+
+    def __init__(self, settings: Settings, name: str) -> None:
+        self.name = name
+        self.group = Group(settings)
+        self.said: list[tuple[str, dict[str, Any]]] = []
+        self.beats = 0
+        self.is_open = False
+        self._inbox: Inbox = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def die(self) -> None:
+        """Renew no lease any more, and do nothing else either."""
+
+        def die() -> None:
+            raise _Died
+
+        self._inbox.put(die)
+        self._thread.join()
+        self.incarnation.worker.end()
+
+    def stop(self) -> None:
+        """Stop at once, in good order."""
+        self._inbox.put(lambda: self.incarnation.request_stop(is_immediate=True))
+        self._thread.join()
+
+    @property
+    def token(self) -> str:
+        """Of its incarnation."""
+        return self._membership.token
+
+    def heard(self, message_id: str, target: str) -> int:
+        """How often it has said a message about *target*."""
+        return sum(each == message_id and fields.get("target") == target for each, fields in self.said)
+
+    def _run(self) -> None:
+        info = {"pid": os.getpid(), "host": "here"}
+        self._membership = _CountingMembership.join(self.group, self.name, info, lambda _: None)
+        self._membership.on_renewal = self._count
+        self.incarnation = Incarnation(self._membership, self._inbox, self._say, agent_kind=AgentThread)
+        with contextlib.suppress(_Died):
+            self.incarnation.run(self._prepare, self._open)
+
+    def _count(self) -> None:
+        self.beats += 1
+
+    def _prepare(self) -> None:
+        repository = Repository(self.group, self.name)
+        repository.prepare_manager(self.name)
+        define_system_objects(repository, self.group.settings.default_structure)
+
+    def _open(self, _prepared: None) -> None:
+        self._membership.tell(state="RUNNING")
+        self.is_open = True
+
+    def _say(self, message_id: str, **fields: Any) -> None:
+        self.said.append((message_id, fields))
+
+
+class _CountingMembership(Membership):
+    on_renewal: Callable[[], None]
+
+    def renew(self, processes: Sequence[str], *, look: bool, ask: bool = True) -> Renewal:
+        renewal = super().renew(processes, look=look, ask=ask)
+        self.on_renewal()
+        return renewal
+
+
+def waiting_agents(group: Group, names: Sequence[str]) -> int:
+    """How many agents of these managers have nothing to do but wait for messages."""
+    found = 0
+    for name in names:
+        waiters = group.structure(f"@{name}").queue("SYSTEM.QSG.TRANSMIT.QUEUE").waiters
+        found += int(group.command(waiters, "ZCARD", waiters))
+    return found
+
+
+def main(names: Sequence[str]) -> None:
+    """Run managers of these *names*."""
+    settings = load_settings()
+    members = [Member(settings, name) for name in names]
+    group = Group(settings)
+    pause = threading.Event()
+    while waiting_agents(group, names) < len(names):
+        pause.wait(0.1)
+    print(len(members), "managers at work", flush=True)
+    sys.stdin.read()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

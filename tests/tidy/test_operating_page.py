@@ -1,0 +1,32 @@
+"""docs/operating.md lists the commands and the message ids that there are."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from igq.messages import MESSAGES
+from igq.mqsc import messages
+from igq.mqsc.words import OBJECTS, OTHER_OBJECTS, OTHER_VERBS, TAKES, VERBS, supported
+
+TEXT = (Path(__file__).parents[2] / "docs" / "operating.md").read_text("utf-8")
+
+
+def section(title: str) -> str:
+    return TEXT.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+
+
+def test_the_commands_are_those_that_the_parser_knows() -> None:
+    assert re.findall(r"^\* (.*)$", section("Commands"), re.MULTILINE) == supported()
+    assert {verb.name for verb in VERBS} == TAKES.keys()
+    assert {word.name for word in OBJECTS} == {name for names in TAKES.values() for name in names}
+
+
+def test_no_command_is_both_there_and_not() -> None:
+    assert not {verb.name for verb in VERBS} & {verb.name for verb in OTHER_VERBS}
+    assert all(word.is_meant_by(word.name) for word in (*OTHER_VERBS, *OTHER_OBJECTS))
+
+
+def test_the_ids_that_are_not_ibms_are_those_that_are_said() -> None:
+    said = {name for name in MESSAGES if name.startswith("IGQ")} | {messages.NOT_SUPPORTED.partition(":")[0]}
+    assert set(re.findall(r"IGQ\d{4}[IE]", section("Message ids"))) == said
