@@ -76,7 +76,8 @@ class AgentAtWork:
         return self.status()
 
     def said(self) -> list[str]:
-        return [json.loads(line)["id"] for line in self.sink.getvalue().splitlines()]
+        lines = [json.loads(line) for line in self.sink.getvalue().splitlines()]
+        return [line["id"] for line in lines if line["kind"] == "say"]
 
 
 @pytest.fixture

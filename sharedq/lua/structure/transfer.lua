@@ -98,8 +98,9 @@ for _, run in ipairs(runs) do
         room = room - redis.call("ZCARD", run.a) - (state[5] or 0) - (state[6] or 0) - (state[7] or 0)
     end
     if state[2] == "1" then
+        -- Whoever can be handed its message is handed it, below; of several messages it takes its own.
         local waiter = redis.call("ZRANGE", run.w, 0, 0)[1]
-        run.waiter = waiter and string.byte(waiter) == 65 and waiter
+        run.waiter = waiter and string.byte(waiter) == 65 and (all > 1 or string.byte(waiter, 2) ~= 33) and waiter
     end
     is_all = state[1] == ARGV[at + 2] and (run.waiter or (state[2] or "0") == "0") and state[3] == run.code
         and #run.ids <= room and (state[4] or not may_be_long)
@@ -130,7 +131,7 @@ if is_all then
         redis.call("ZADD", run.a, unpack(added))
         if run.waiter then
             -- As prelude/place wakes it.
-            local token = string.sub(run.waiter, 2)
+            local token = string.match(run.waiter, "^A!?(.*)$")
             redis.call("ZREM", run.w, run.waiter)
             redis.call("HINCRBY", run.q, "nw", -1)
             redis.call("HSET", own, token, "K" .. run.name)
