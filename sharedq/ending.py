@@ -178,6 +178,10 @@ def _commit_everywhere(connection: Connection, followed: tuple[ScriptCall, Handl
     if decided[0]:
         raise connection.error(decided[0], "MQCMIT")
     if failed:
+        if got is not None and within and got[0] in (MQRC.NONE, MQRC.TRUNCATED_MSG_ACCEPTED):
+            # Nobody is told of what it took.
+            unit.add(within[1].structure.keys.name, within[1].name, len(got[2].split()))
+            backout(connection)
         detail = f"committed, but for what it did in {' and '.join(failed)}, which has failed"
         raise connection.error(MQRC.OUTCOME_MIXED, "MQCMIT", detail=detail)
     return got

@@ -327,9 +327,10 @@ class Link:
             stop=stop_after_delay(MOVE_LIMIT_S),
             retry_error_callback=lambda _: replies,
         )(send_anew)
-        if any(isinstance(reply, NoScriptError) for reply in mended):
-            # Forgotten again and again. Some of the calls may have run.
-            self._break(mended[0])
+        forgotten = next((reply for reply in mended if isinstance(reply, NoScriptError)), None)
+        if forgotten is not None:
+            # Forgotten again and again, or between two of the calls. Some of them may have run.
+            self._break(forgotten)
         return mended
 
     def _checked(self, reply: Reply) -> Reply:

@@ -8,7 +8,11 @@ import time
 from collections import Counter
 from queue import SimpleQueue
 
+import pytest
+from redis.exceptions import NoScriptError
+
 from sharedq.api import Queue
+from sharedq.connection import ScriptCall
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
 from tests.support.members import TestGroup
@@ -50,6 +54,24 @@ def test_every_call_works_after_a_flush(group: TestGroup) -> None:
     connection.disconnect()
     assert on_queue(group, "Q") == [(b"2", 1), (b"3", 0)]
     assert on_queue(group, "OTHER", "APPL2") == [(b"x", 0)]
+
+
+def test_a_flush_between_two_calls_that_were_sent_anew_breaks_the_connection(
+    group: TestGroup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both were unknown, so both were sent again; and then the first one ran, and the second was unknown anew."""
+    group.define_shared("Q")
+    link = group.group.new_link()
+    keys = group.group.structure("APPL1")
+    call: ScriptCall = ("structure/queue_states", [keys.queue("Q").queue], [])
+    answers = iter([[NoScriptError(), NoScriptError()], [[0], NoScriptError()]])
+    monkeypatch.setattr(link, "_send", lambda *_: next(answers))
+
+    with pytest.raises(MQIError) as caught:
+        link.call_many([call, call])
+
+    assert caught.value.reason == MQRC.CONNECTION_BROKEN
+    assert link.is_broken
 
 
 def test_flushes_between_the_calls_of_one_write_break_the_connection_at_worst(group: TestGroup) -> None:

@@ -199,6 +199,20 @@ def test_a_commit_that_finds_it_failed_says_that_a_part_of_it_is_lost(used: Test
     assert used.group.command(decisions, "HLEN", decisions) == 0
 
 
+def test_what_the_next_get_took_in_the_write_of_such_a_commit_is_put_back(used: TestGroup) -> None:
+    """The program is told of the commit only: it would never see that message."""
+    connection = used.connect()
+    queue, other = connection.open("Q", ALL), connection.open("OTHER", ALL)
+    for body in (b"first", b"second"):
+        other.put(body)
+    assert other.get(GetOption.SYNCPOINT).body == b"first"
+    queue.put(b"lost", options=PutOption.SYNCPOINT)
+    lose(used)
+    assert reason_of(lambda: other.commit_and_get(GetOption.SYNCPOINT)) == MQRC.OUTCOME_MIXED
+    connection.commit()
+    assert drain(other) == [b"second"]
+
+
 @pytest.mark.parametrize("end", ["MQBACK", "MQDISC"])
 def test_mqback_and_mqdisc_end_it(used: TestGroup, end: str) -> None:
     connection = used.connect()

@@ -76,7 +76,7 @@ class AgentAtWork:
         return self.status()
 
     def said(self) -> list[str]:
-        lines = map(json.loads, self.sink.getvalue().splitlines())
+        lines = [json.loads(line) for line in self.sink.getvalue().splitlines()]
         return [line["id"] for line in lines if line["kind"] == "say"]
 
 

@@ -11,13 +11,14 @@ import pytest
 from igq.agent.retry import Trouble
 from recovery.resolve import recover
 from recovery.target import Target
-from sharedq.mqi.constants import MatchOption, OpenOption
+from sharedq.mqi.constants import GetOption, MatchOption, OpenOption
 from sharedq.mqi.limits import PRIORITY_AS_Q_DEF
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.authorities import Authorities
 from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from tests.support.agents import AgentOfQM2, Put, bodies, drain
 from tests.support.members import TestGroup
+from tests.support.scenes import until
 
 #: Shorter than what the transmission queue takes: each message must be measured, so none goes in a run.
 MEASURED = {"max_msg_length": 1000}
@@ -102,6 +103,39 @@ def test_runs_for_several_queues_end_as_message_by_message(
     assert found["RUN"] == found["ONE"]
     assert sum(len(messages) - 1 for messages in found["RUN"]) == len(messages)
     assert runs(group) - before >= moved
+
+
+@pytest.mark.parametrize(("waiters", "is_run"), [(["any"], True), (["its MsgId"], False), (["any", "any"], False)])
+def test_whoever_waits_for_one_of_a_run_is_woken(
+    group: TestGroup, agent: AgentOfQM2, put: Put, waiters: list[str], is_run: bool
+) -> None:
+    """A lone get of any message costs no run; every other wait has each message looked at."""
+    define(group, put, agent)
+    sent = [put("RUN", b"%d" % number) for number in range(3)]
+    keys, client = group.group.structure("@QM2"), group.group.client()
+    found: list[bytes] = []
+
+    def wait(how: str) -> None:
+        with group.connect("QM2").open("RUN", OpenOption.INPUT_SHARED) as queue:
+            match, options = (sent[1], MatchOption.MATCH_MSG_ID) if how == "its MsgId" else (None, 0)
+            found.append(queue.get(GetOption.WAIT, wait_ms=-1, match=match, match_options=options).body)
+
+    threads = [threading.Thread(target=wait, args=(how,)) for how in waiters]
+    for thread in threads:
+        thread.start()
+    waiting = b"%d" % len(waiters)
+    until(lambda: client.hget(keys.queue("RUN").queue, "nw") == waiting, "they wait", 60)
+    before = runs(group)
+    assert agent.move().left == 0
+    is_one = runs(group) == before + 1
+    for thread in threads:
+        thread.join()
+
+    assert is_one is is_run
+    expected = [b"1"] if "its MsgId" in waiters else [b"0", b"1"][: len(waiters)]
+    assert sorted(found) == expected
+    assert bodies(group, "RUN") == [body for body in (b"0", b"1", b"2") if body not in expected]
+    assert client.hget(keys.queue("RUN").queue, "nw") == b"0"
 
 
 def test_an_agent_that_waits_moves_a_message_in_the_call_that_puts_an_end_to_its_wait(

@@ -55,8 +55,8 @@ if not version then return { MQRC.UNKNOWN_OBJECT_NAME } end
 -- Who was woken owes the queue a look, and stays noted until it has looked: its recovery passes the wake-up on.
 if version ~= ARGV[3] or (redis.call("HGET", KEYS[10], "AUT") or "") ~= ARGV[7] then return { CHANGED } end
 
--- The common case first, before any function is made: plain messages for queues that nobody waits on. They go as a run
--- for each queue; one by one (below) they cost three times as much.
+-- The common case first, before any function is made: plain messages for queues that nobody waits on, or a lone get of
+-- any message. They go as a run for each queue; one by one (below) they cost three times as much.
 local is_woken, runs = waiting == "K" .. source.name, {}
 local ids = (waiting == "" or is_woken) and not is_fifo and not backed_out
     and redis.call("ZRANGE", source.a, 0, count - 1) or {}
@@ -90,15 +90,20 @@ for _, run in ipairs(runs) do
     -- Nothing that has to be measured.
     is_all = ARGV[at] and ARGV[at + 5] == "0"
     if not is_all then break end
-    run.name, run.base = ARGV[at], tonumber(ARGV[at + 4])
-    run.q, run.a = KEYS[FIRST_KEY + at - FIRST_ARGUMENT], KEYS[FIRST_KEY + at - FIRST_ARGUMENT + 1]
+    local key = FIRST_KEY + at - FIRST_ARGUMENT
+    run.name, run.base, run.q, run.a, run.w = ARGV[at], tonumber(ARGV[at + 4]), KEYS[key], KEYS[key + 1], KEYS[key + 3]
     local state = redis.call("HMGET", run.q, "ver", "nw", "code", "lg", "pu", "lk", "gm")
     local room = tonumber(ARGV[at + 3])
     if room < NO_DEPTH_LIMIT then
         room = room - redis.call("ZCARD", run.a) - (state[5] or 0) - (state[6] or 0) - (state[7] or 0)
     end
-    is_all = state[1] == ARGV[at + 2] and (state[2] or "0") == "0" and state[3] == run.code and #run.ids <= room
-        and (state[4] or not may_be_long)
+    if state[2] == "1" then
+        -- Whoever can be handed its message is handed it, below; of several messages it takes its own.
+        local waiter = redis.call("ZRANGE", run.w, 0, 0)[1]
+        run.waiter = waiter and string.byte(waiter) == 65 and (all > 1 or string.byte(waiter, 2) ~= 33) and waiter
+    end
+    is_all = state[1] == ARGV[at + 2] and (run.waiter or (state[2] or "0") == "0") and state[3] == run.code
+        and #run.ids <= room and (state[4] or not may_be_long)
     if not is_all then break end
 end
 if is_all then
@@ -124,6 +129,14 @@ if is_all then
         end
         arrival = arrival + #run.ids
         redis.call("ZADD", run.a, unpack(added))
+        if run.waiter then
+            -- As prelude/place wakes it.
+            local token = string.match(run.waiter, "^A!?(.*)$")
+            redis.call("ZREM", run.w, run.waiter)
+            redis.call("HINCRBY", run.q, "nw", -1)
+            redis.call("HSET", own, token, "K" .. run.name)
+            redis.call("RPUSH", wake_base .. token, "1")
+        end
         if ARGV[5] ~= "0" then
             redis.call("XADD", KEYS[9], "MAXLEN", "~", ARGV[5], "*", "e", "transfer", "o", caller, "q", source.name,
                 "t", run.name, "i", run.ids_text or table.concat(run.ids, " "))
