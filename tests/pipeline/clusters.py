@@ -18,7 +18,7 @@ from pipeline.java import find_java, make_java_home
 
 _MASTER = "org.apache.spark.deploy.master.Master"
 _WORKER = "org.apache.spark.deploy.worker.Worker"
-_START_S = 120.0
+_START_S = 300.0
 
 
 class Cluster:
