@@ -136,7 +136,7 @@ def test_killed_after_any_batch_it_goes_on_and_counts_nothing_twice(
         store(self, batch, state)
 
     def audit_of() -> FollowingAudit:
-        return FollowingAudit(spark, part, tmp_path / "audit", HOUR_MS, entries=25)
+        return FollowingAudit(spark, part, tmp_path / "audit", HOUR_MS, entries=16)
 
     monkeypatch.setattr(StateStore, "store", die)
     for _ in range(2):
