@@ -105,8 +105,9 @@ def test_its_verdict_is_that_of_the_batch_audit(
 def test_of_lives_that_are_over_only_marks_and_sums_are_kept(
     spark: SparkSession, redis_url: str, journal: HandWrittenJournal, tmp_path: Path
 ) -> None:
-    SyntheticRun(journal, groups=12).write(tmp_path / "run")
-    journal.put("APPL1", "FLIGHTS", "EWR.1.1.1", ["900"])
+    run = SyntheticRun(journal, groups=12)
+    run.write(tmp_path / "run")
+    journal.put("APPL1", "FLIGHTS", "EWR.1.1.1", ["900"], ms=run.now_ms)
     journal.store("APPL1", "900")
 
     verdict, store = follow(spark, redis_url, tmp_path / "state", 3, 1)
