@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
@@ -33,6 +34,7 @@ from pipeline.schemas import AUDIT_MARKS, OPEN_EVENTS
 
 MINUTE_MS = 60_000
 _MESSAGE = ["structure", "message_number"]
+_IS_LATE = "why_alone IS NOT NULL OR why_shared IS NOT NULL"
 _SPANS = {"first_put_ms": "first_put_ms", "last_get_ms": "last_get_ms", "max": "max_ms"}
 
 
@@ -70,9 +72,10 @@ def advance(state: State, batch: DataFrame, remember_ms: int) -> State:
     """
     totals = state.totals.copy()
     before = totals.numbers
-    for row in structure_extents(batch).collect():
+    extents = structure_extents(batch).collect()
+    for row in extents:
         add(totals.structures.setdefault(row["structure"], {}), {k: v for k, v in row.asDict().items() if k in EXTENT})
-    for row in peer_work(batch).collect():
+    for row in peer_work(batch).collect() if any(row["has_recovery"] for row in extents) else ():
         work = {name: value for name, value in row.asDict().items() if name not in ("failed", "by")}
         add(totals.peer_work.setdefault(f"{row['failed']} {row['by']}", {}), work)
     events = _settled(with_place(open_lives.admitted(state.events, batch, before)))
@@ -170,8 +173,8 @@ def verdict_of(spark: SparkSession, state: State, part: JournalPart) -> tuple[Ve
         _add_counts(totals, row, but=())
     for row in again.groupBy("path").count().collect():
         add(totals.counts.setdefault(row["path"], {}), {"duplicated": row["count"]})
-    _add_latencies(totals, copies)
-    _add_happenings(totals, happenings_of(copies))
+    # Which of these are late is known, and counted above.
+    _add_tallies(totals, tallies(copies).where("kind <> 'late'"))
     for path, messages in totals.late_by_path().items():
         add(totals.counts[path], {"out_of_sequence": messages})
     counts_by_path = {
@@ -211,31 +214,38 @@ def ended_again(events: DataFrame) -> DataFrame:
     )
 
 
-def happenings_of(copies: DataFrame, batch: DataFrame | None = None) -> DataFrame:
-    """Messages by what happened and minute; what agents and peers did is told by the *batch*."""
+def tallies(copies: DataFrame, batch: DataFrame | None = None) -> DataFrame:
+    """Messages (``n``) by ``kind``, ``name`` and ``at``.
+
+    ``happened``: what, in which minute; what agents and peers did is told by the *batch*. ``took``: path, and slice of
+    latency. ``late``: as the keys of `Totals.late`.
+    """
     journal = copies.sparkSession.createDataFrame([], OPEN_EVENTS) if batch is None else batch
     minute = (F.floor(F.col("ms") / MINUTE_MS) * MINUTE_MS).cast("long")
-    return happenings(journal, copies).groupBy("what", minute.alias("minute")).agg(F.sum("messages").alias("n"))
+    latency = F.greatest(F.col("delivered_ms") - F.col("available_ms"), F.lit(1))
+    ways = F.concat(*(F.col(name).isNotNull().cast("int") for name in ("why_alone", "why_shared")))
+    kinds = [
+        _kind("happened", happenings(journal, copies), F.col("what"), minute, F.col("messages")),
+        _kind("took", copies.where("is_delivered"), F.col("path"), F.floor(F.log10(latency) * FINE_SLICES_PER_DECADE)),
+        _kind("late", copies.where(_IS_LATE), F.concat_ws(" ", "path", "place", ways), F.lit(0)),
+    ]
+    return reduce(DataFrame.unionByName, kinds).groupBy("kind", "name", "at").agg(F.sum("n").alias("n"))
 
 
 def _fold(folded: DataFrame, batch: DataFrame, totals: Totals) -> None:
     """Add copies whose lives are over to the totals."""
-    for row in summarize(folded.withColumn("late_because", F.lit(None).cast("string"))).collect():
-        _add_counts(totals, row, but=("out_of_sequence",))
-    _add_latencies(totals, folded)
-    _add_happenings(totals, happenings_of(folded, batch))
-    late = folded.where("why_alone IS NOT NULL OR why_shared IS NOT NULL")
-    ways = F.concat(*(F.col(name).isNotNull().cast("int") for name in ("why_alone", "why_shared")))
-    for row in late.groupBy(F.concat_ws(" ", "path", "place", ways).alias("key")).count().collect():
-        add(totals.late, {row["key"]: row["count"]})
-    totals.add_examples(
-        "late",
-        map(list, late.select("copy", "place", "why_alone", "why_shared").orderBy("copy").limit(EXAMPLES).collect()),
-    )
-    counts = {name: sum(of.get(name) or 0 for of in totals.counts.values()) for name in MEANINGS}
     plain = folded.withColumn("late_because", F.lit(None).cast("string"))
-    for finding, rows in examples(plain, counts | {"out_of_sequence": 0, "on_queue": 0}).items():
-        totals.add_examples(finding, ([each.copy, each.why] for each in rows))
+    rows = summarize(plain).collect()
+    for row in rows:
+        _add_counts(totals, row, but=("out_of_sequence",))
+    before = sum(totals.late.values())
+    _add_tallies(totals, tallies(folded, batch))
+    if sum(totals.late.values()) > before:
+        late = folded.where(_IS_LATE).select("copy", "place", "why_alone", "why_shared").orderBy("copy").limit(EXAMPLES)
+        totals.add_examples("late", map(list, late.collect()))
+    counts = {name: sum(int(row[name] or 0) for row in rows) for name in MEANINGS}
+    for finding, found in examples(plain, counts).items():
+        totals.add_examples(finding, ([each.copy, each.why] for each in found))
 
 
 def _consumers_after(marks: DataFrame, got: DataFrame, old_ms: int, at_once: list[str]) -> DataFrame:
@@ -275,16 +285,21 @@ def _add_counts(totals: Totals, row: Row, but: tuple[str, ...]) -> None:
     add(totals.spans.setdefault(row["path"], {}), {name: row[column] for column, name in _SPANS.items()})
 
 
-def _add_latencies(totals: Totals, copies: DataFrame) -> None:
-    latency = F.greatest(F.col("delivered_ms") - F.col("available_ms"), F.lit(1))
-    slices = F.floor(F.log10(latency) * FINE_SLICES_PER_DECADE).cast("int")
-    for row in copies.where("is_delivered").groupBy("path", slices.alias("slice")).count().collect():
-        add(totals.latencies, {row["path"]: {row["slice"]: row["count"]}})
+def _add_tallies(totals: Totals, found: DataFrame) -> None:
+    for row in found.collect():
+        if row["kind"] == "happened":
+            add(totals.happened, {row["name"]: {row["at"]: row["n"]}})
+        elif row["kind"] == "took":
+            add(totals.latencies, {row["name"]: {row["at"]: row["n"]}})
+        else:
+            add(totals.late, {row["name"]: row["n"]})
 
 
-def _add_happenings(totals: Totals, happened: DataFrame) -> None:
-    for row in happened.collect():
-        add(totals.happened, {row["what"]: {row["minute"]: row["n"]}})
+def _kind(kind: str, rows: DataFrame, name: Column, at: Column, messages: Column | None = None) -> DataFrame:
+    count = F.lit(1) if messages is None else messages
+    return rows.select(
+        F.lit(kind).alias("kind"), name.alias("name"), at.cast("long").alias("at"), count.cast("long").alias("n")
+    )
 
 
 def _facts(totals: Totals, part: JournalPart) -> JournalFacts:

@@ -105,8 +105,9 @@ def test_its_verdict_is_that_of_the_batch_audit(
 def test_of_lives_that_are_over_only_marks_and_sums_are_kept(
     spark: SparkSession, redis_url: str, journal: HandWrittenJournal, tmp_path: Path
 ) -> None:
-    SyntheticRun(journal, groups=12).write(tmp_path / "run")
-    journal.put("APPL1", "FLIGHTS", "EWR.1.1.1", ["900"])
+    run = SyntheticRun(journal, groups=12)
+    run.write(tmp_path / "run")
+    journal.put("APPL1", "FLIGHTS", "EWR.1.1.1", ["900"], ms=run.now_ms)
     journal.store("APPL1", "900")
 
     verdict, store = follow(spark, redis_url, tmp_path / "state", 3, 1)
@@ -136,7 +137,7 @@ def test_killed_after_any_batch_it_goes_on_and_counts_nothing_twice(
         store(self, batch, state)
 
     def audit_of() -> FollowingAudit:
-        return FollowingAudit(spark, part, tmp_path / "audit", HOUR_MS, entries=25)
+        return FollowingAudit(spark, part, tmp_path / "audit", HOUR_MS, entries=16)
 
     monkeypatch.setattr(StateStore, "store", die)
     for _ in range(2):
