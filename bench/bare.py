@@ -20,7 +20,7 @@ from bench.harness import BODY
 from config.settings import Settings
 from pipeline.arrow_batches import batches
 from pipeline.journal_source import JournalReader
-from pipeline.queue_source import QueuePartition
+from pipeline.queue_reader import QueuePartition
 from pipeline.schemas import QUEUE
 from sharedq.api import connect
 from sharedq.deployment import Deployment

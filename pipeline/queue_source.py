@@ -3,15 +3,15 @@
     spark.dataSource.register(QueueSource)
     spark.read.format("igq").option("queue", "ORDERS").option("columns", "msg_id, priority, length").load()
 
-What writes is in ``pipeline.queue_sink``. docs/pipeline.md describes the options.
+What reads is in ``pipeline.queue_reader`` and ``queue_stream``, what writes in ``queue_sink``.
+docs/pipeline.md describes the options.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import (
     DataSource,
@@ -19,30 +19,15 @@ from pyspark.sql.datasource import (
     DataSourceStreamReader,
     DataSourceStreamWriter,
     DataSourceWriter,
-    InputPartition,
 )
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from config.settings import Settings
 from pipeline.errors import PipelineError
-from pipeline.pushing import Filter, push
 from pipeline.schemas import QUEUE
 from pipeline.source_options import SourceOptions
-from sharedq.deployment import Deployment
-from sharedq.group import Group
-from sharedq.reading import ALL, Reader, ReadRange, Wanted, find_places, plan_ranges
 
-#: Messages in a partition, about.
-ROWS_PER_PARTITION = 50_000
-READ_OPTIONS = ("queue", "qmgr", "columns", "rowsPerPartition", "pushFilters")
-
-
-@dataclass
-class QueuePartition(InputPartition):
-    """A range of positions of one queue."""
-
-    what: ReadRange
+if TYPE_CHECKING:
+    from config.settings import Settings
 
 
 class QueueSource(DataSource):
@@ -75,56 +60,13 @@ class QueueSource(DataSource):
         return QueueStreamReader(schema, SourceOptions(dict(self.options), OPTIONS))
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        options = SourceOptions(dict(self.options), READ_OPTIONS)
+        from pipeline.queue_reader import OPTIONS, PushingQueueReader, QueueReader
+
+        _check_schema(schema)
+        options = SourceOptions(dict(self.options), OPTIONS)
         # Spark refuses a reader that takes filters while its own setting for that is off.
         kind = PushingQueueReader if options.flag("pushFilters", default=False) else QueueReader
         return kind(schema, options)
-
-
-class QueueReader(DataSourceReader):
-    """Plans ranges on the driver and reads them in the workers."""
-
-    def __init__(self, schema: StructType, options: SourceOptions) -> None:
-        _check_schema(schema)
-        self._schema = schema
-        self._queue = options.required("queue", "the name of the queue to read")
-        self._qmgr = options.text("qmgr")
-        self._rows = options.number("rowsPerPartition", ROWS_PER_PARTITION)
-        self._settings = options.settings()
-        self._wanted: Wanted = ALL
-
-    def partitions(self) -> Sequence[InputPartition]:
-        group = Group(self._settings)
-        try:
-            places = find_places(group, self._queue, self._qmgr)
-            return [QueuePartition(what) for what in plan_ranges(group, places, self._wanted, self._rows)]
-        finally:
-            group.leave()
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        from pipeline.arrow_batches import batch, batches
-
-        arrow = to_arrow_schema(self._schema, timezone="UTC")
-        if not isinstance(partition, QueuePartition):
-            # What Spark makes of no partitions at all.
-            yield batch([], arrow)
-            return
-        assert self._settings.redis_url is not None
-        has_data = "data" in self._schema.fieldNames()
-        deployment = Deployment(self._settings.redis_url)
-        reader = Reader(deployment, self._settings.group, has_data=has_data, wanted=self._wanted)
-        try:
-            yield from batches(reader.read(partition.what), arrow)
-        finally:
-            reader.close()
-
-
-class PushingQueueReader(QueueReader):
-    """Has the server look for what the query's filters ask for, as far as it can."""
-
-    def pushFilters(self, filters: list[Filter]) -> Iterator[Filter]:  # noqa: N802 - Spark's name
-        self._wanted, left = push(filters)
-        yield from left
 
 
 def _chosen(columns: str) -> StructType:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
 
-from pydantic import ValidationError
-
-from config.settings import Settings
 from pipeline.errors import PipelineError
+
+if TYPE_CHECKING:
+    from config.settings import Settings
 
 #: Spark itself hands these over.
 _OF_SPARK = ("path", "paths")
@@ -63,8 +64,11 @@ class SourceOptions:
             PipelineError: nobody says where Redis is, or a value cannot be used.
             ConfigError: a setting cannot be used.
         """
-        # Imported in every worker otherwise, and most are told what they need.
+        # Imported in every process otherwise that Spark asks something.
+        from pydantic import ValidationError
+
         from config.loading import load_settings
+        from config.settings import Settings
 
         settings = load_settings()
         told = {"group": self.text("group"), "redis_url": self.text("url")}

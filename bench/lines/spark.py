@@ -123,7 +123,7 @@ def _bare() -> Processes:
 
 def _browse(at: _Place) -> tuple[list[Row], _Rate]:
     """Rows, and how fast Spark reads."""
-    from pipeline.queue_source import READ_OPTIONS, QueueReader
+    from pipeline.queue_reader import OPTIONS, QueueReader
     from pipeline.schemas import QUEUE
     from pipeline.source_options import SourceOptions
 
@@ -137,7 +137,7 @@ def _browse(at: _Place) -> tuple[list[Row], _Rate]:
 
     _read(at.spark, "igq", options(small, at.rows // 10))
     before = _driver_memory(at.spark)
-    plan = QueueReader(QUEUE, SourceOptions(options(large, at.rows), READ_OPTIONS))
+    plan = QueueReader(QUEUE, SourceOptions(options(large, at.rows), OPTIONS))
     rates = at.rates(
         {
             "spark": lambda: _read(at.spark, "igq", options(large, at.rows)),
