@@ -10,16 +10,15 @@ from pyspark.sql.datasource import InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from pipeline.journal_columns import journal_batches
 from pipeline.source_options import SourceOptions
 from sharedq.deployment import Deployment
-from sharedq.journal import JournalError, JournalRow, expand, parse_position, read_entries, split, structure_numbers
+from sharedq.journal import JournalError, parse_position, read_entries, split, structure_numbers
 from sharedq.journal_reach import first_from
 from sharedq.keys import StructureKeys, structure_keys
 
 #: Options of the batch and of the stream.
 COMMON_OPTIONS = ("structures", "start", "entriesPerPartition", "failOnDataLoss")
-#: Rows handed to Spark at a time.
-BATCH_ROWS = 20_000
 #: Entries in a partition, about, where events come evenly in time.
 ENTRIES_PER_PARTITION = 50_000
 
@@ -86,20 +85,14 @@ class JournalAccess:
         arrow = to_arrow_schema(self._schema, timezone="UTC")
         if not isinstance(partition, JournalPartition):
             # What Spark makes of no partitions at all.
-            yield _batch([], arrow)
+            yield from journal_batches((), "", 0, arrow)
             return
         keys = self.keys(partition.structure)
-        rows: list[JournalRow] = []
         with self.deployment().client(keys.journal) as client:
             entries = read_entries(
                 client, keys, partition.start, partition.end, is_first_there=True, may_miss=self.may_miss
             )
-            for entry in entries:
-                rows.extend(expand(entry, partition.structure, partition.number))
-                if len(rows) >= BATCH_ROWS:
-                    yield _batch(rows, arrow)
-                    rows = []
-        yield _batch(rows, arrow)
+            yield from journal_batches(entries, partition.structure, partition.number, arrow)
 
 
 def place_of(options: SourceOptions, name: str, default: str) -> str:
@@ -108,10 +101,3 @@ def place_of(options: SourceOptions, name: str, default: str) -> str:
         return parse_position(options.text(name, default))
     except ValueError as error:
         raise JournalError(str(error)) from None
-
-
-def _batch(rows: list[JournalRow], schema: pa.Schema) -> pa.RecordBatch:
-    columns = list(zip(*rows, strict=True)) or [()] * len(schema)
-    order = [JournalRow._fields.index("time_us" if name == "time" else name) for name in schema.names]
-    arrays = [pa.array(columns[at], type=field.type) for at, field in zip(order, schema, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
