@@ -105,11 +105,11 @@ import threading
 from sharedq import pymqi
 from sharedq.link import Link
 is_blocked = threading.Event()
-block_then_call = Link.block_then_call
+block = Link.block
 def watched(*args, **kwargs):
     is_blocked.set()
-    return block_then_call(*args, **kwargs)
-Link.block_then_call = watched
+    return block(*args, **kwargs)
+Link.block = watched
 qmgr = pymqi.connect("QM1")
 options = pymqi.GMO(Options=pymqi.CMQC.MQGMO_WAIT, WaitInterval=pymqi.CMQC.MQWI_UNLIMITED)
 queue = pymqi.Queue(qmgr, "ORDERS")
