@@ -140,6 +140,8 @@ class Image:
             self._doubt(ids, fields[b"t"])
         else:
             self._are_gone(ids)
+            if event == b"return":
+                self._doubt(ids, queue)
 
     def looked_up(self, queue: bytes, message_id: bytes, score: int | None, record: bytes) -> None:
         """How a message stands.

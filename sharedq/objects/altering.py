@@ -34,8 +34,7 @@ def alter_local(finder: Finder, structure: str, name: str, changes: Mapping[str,
         altered = _altered(stored.definition, changes).altered_at(finder.clock())
         if finder.queues.alter(structure, stored, altered):
             break
-    if changes.keys() & {"get", "put"}:
-        finder.queues.wake_waiters(structure, name)
+    finder.queues.wake_waiters(structure, name)
 
 
 def alter_in_directory(finder: Finder, entry: Entry, changes: Mapping[str, Any], copy_to_active: CopyToActive) -> bool:

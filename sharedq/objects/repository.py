@@ -109,7 +109,7 @@ class Repository:
     def alter(self, kind: str, name: str, changes: Mapping[str, Any], disposition: Chosen | None = None) -> None:
         """ALTER: only the fields in *changes*; without *disposition* the private object, else the shared one.
 
-        Waiting gets look at the queue again when GET or PUT is among the changes.
+        Waiting gets look at the queue again.
 
         Raises:
             MQIError: 2085 no such object, 2057 of another kind, 2349 CFSTRUCT cannot be altered, 2042 or 2055

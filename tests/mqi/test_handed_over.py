@@ -15,11 +15,14 @@ from sharedq import MQIError, Queue
 from sharedq.connection import Connection
 from sharedq.keys import QueueKeys
 from sharedq.mqi.constants import MQRC, GetOption, MsgFlag, OpenOption, PutOption
-from sharedq.mqi.structures import MQMD
+from sharedq.mqi.structures import MQMD, MQOD
+from sharedq.objects.definitions import QueueLocal
+from sharedq.objects.local_queues import LocalQueues
+from sharedq.opening import open_queue
 from sharedq.waiting import stop_waiting
 from tests.recovery.scene import register_wait
 from tests.support.members import TestGroup
-from tests.support.scenes import on_queue, stored, until
+from tests.support.scenes import on_queue, recover_lost, stored, until
 
 BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE
 LONG_MS = 60_000
@@ -297,3 +300,63 @@ def test_a_deleted_queue_takes_it_along(group: TestGroup, queue_keys: QueueKeys)
     recover(group.group, group.connect().connection, getter.connection.token)
     assert stored(group) == 0
     assert not group.group.client().exists(queue_keys.available)
+
+
+def test_what_wakes_for_another_reason_is_no_message_on_its_way(group: TestGroup, waiting: Any) -> None:
+    """A manager that quiesces wakes whoever may be blocking, also one that has just been handed its message."""
+    group.define_shared("OTHER")
+    getter, putter = open_new(group), open_new(group)
+    other = Queue(getter.connection, open_queue(getter.connection, MQOD(object_name=b"OTHER"), int(BOTH)))
+    future = waiting(getter)
+    putter.put(b"hello")
+    assert future.result(20).body == b"hello"
+    wake_key = group.group.structure("APPL1").wake + getter.connection.token
+    group.group.client().rpush(wake_key, "quiesce")
+    for queue in (other, getter):
+        with pytest.raises(MQIError) as caught:
+            queue.get()
+        assert caught.value.reason == MQRC.NO_MSG_AVAILABLE
+    group.group.client().rpush(wake_key, "quiesce")
+    getter.connection.disconnect()
+
+
+def test_whoever_is_interrupted_while_it_waits_gives_back_what_it_is_handed(
+    group: TestGroup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behind its registration, before it blocks: it would never take the message."""
+    getter, putter = open_new(group), open_new(group)
+
+    def interrupt() -> None:
+        putter.put(b"hello")
+        raise TimeoutError
+
+    Missed(monkeypatch, getter, interrupt)
+    with pytest.raises(TimeoutError):
+        getter.get(GetOption.WAIT, wait_ms=LONG_MS)
+    with pytest.raises(MQIError) as caught:
+        getter.get(GetOption.BROWSE_FIRST)
+    assert caught.value.reason == MQRC.CONNECTION_BROKEN
+    recover_lost(group, getter.connection.token)
+    assert on_queue(group, "Q") == [(b"hello", 0)]
+
+
+@pytest.mark.parametrize("how", ["alter", "define"])
+def test_a_get_that_was_inhibited_is_handed_nothing(
+    group: TestGroup, waiting: Any, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """Whoever inhibits it dies before it has woken those who wait."""
+    getter, putter = open_new(group), open_new(group)
+    future = waiting(getter)
+    repository = group.repository("QM1")
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalQueues, "wake_waiters", lambda *_: None)
+        if how == "alter":
+            repository.alter("QLOCAL", "Q", {"get": "DISABLED"})
+        else:
+            disabled = QueueLocal(name="Q", disposition="SHARED", structure="APPL1", get="DISABLED")
+            repository.define(disabled, replace=True)
+    putter.put(b"hello")
+    with pytest.raises(MQIError) as caught:
+        future.result(20)
+    assert caught.value.reason == MQRC.GET_INHIBITED
+    assert on_queue(group, "Q") == [(b"hello", 0)]

@@ -25,6 +25,8 @@ from sharedq.link import Argument, Reply
 from sharedq.mqi.constants import MQRC, GetOption, MatchOption, PutOption
 from sharedq.mqi.errors import MQIError, NoMsgAvailable
 from sharedq.mqi.structures import MQMD
+from sharedq.waiting import stop_waiting
+from tests.recovery.scene import register_wait
 from tests.support.backups import (
     BOTH,
     QUEUES,
@@ -295,6 +297,26 @@ def test_a_clear_that_was_cut_off_is_completed_first(structure: TestGroup, monke
 
     between_calls(structure, monkeypatch, clear_half)
     assert backup(structure.group, "APPL1").messages == 0
+
+
+@pytest.mark.parametrize("at", range(4))
+def test_what_comes_back_from_a_getter_meanwhile_is_in_it(
+    structure: TestGroup, monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    """A waiting get was handed it, and gives up before it has it."""
+    getter, putter = (structure.connect().open("FIFO", BOTH) for _ in range(2))
+    register_wait(getter, b"A!")
+    putter.put(b"handed", persistent())
+    assert content(structure)["FIFO"] == []
+    calls = iter(range(1000))
+
+    def give_back() -> None:
+        if next(calls) == at:
+            stop_waiting(getter.connection, getter.handle)
+
+    between_calls(structure, monkeypatch, give_back)
+    messages = backup(structure.group, "APPL1").messages
+    assert (messages, len(content(structure)["FIFO"])) == ((1, 1) if next(calls) > at else (0, 0))
 
 
 # -- what comes back -------------------------------------------------------------------------------------------

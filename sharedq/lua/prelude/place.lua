@@ -34,8 +34,8 @@ end
 -- take another one, or must look closely: then it looks itself.
 local function take_for(queue, token, id)
     if needs_look(id) or redis.call("ZRANGE", queue.a, 0, 0)[1] ~= id then return nil end
-    local state = redis.call("HMGET", queue.q, "gm", "mk", "lg")
-    if (state[1] or "0") ~= "0" or state[2] or state[3] then return nil end
+    local state = redis.call("HMGET", queue.q, "gm", "mk", "lg", "al")
+    if (state[1] or "0") ~= "0" or state[2] or state[3] or state[4] then return nil end
     local record, score = redis.call("HGET", queue.hand.messages, id), redis.call("ZPOPMIN", queue.a)[2]
     redis.call("HDEL", queue.hand.messages, id)
     journal(queue.hand.journal, queue.hand.journal_max, "e", "get", "o", token, "q", queue.name, "i", id)
@@ -54,7 +54,8 @@ local function wake(queue, own, wake_base, member, token, more, id)
     -- "K": woken, not yet back. If it never comes back, its recovery wakes another one. "H": handed over; what never
     -- arrived goes back (prelude/waiting).
     redis.call("HSET", own, token, (handed and "H" or "K") .. queue.name .. (more or ""))
-    redis.call("RPUSH", wake_base .. token, handed or "1")
+    -- A message stands first: what else wakes it may be there before.
+    redis.call("LPUSH", wake_base .. token, handed or "1")
 end
 
 local function first_waiter(queue, prefix)

@@ -29,4 +29,6 @@ local reason = why_not_idle(queue, idle_field, known[2], definition)
 if reason then return { reason } end
 local version = redis.call("INCR", KEYS[1])
 redis.call("HSET", queue.q, "ver", version, "def", definition)
+-- Gets that wait know the definition of before: until they are woken (structure/wake_all) none is handed a message.
+if tonumber(redis.call("HGET", queue.q, "nw") or 0) > 0 then redis.call("HSET", queue.q, "al", 1) end
 return { 0, version }

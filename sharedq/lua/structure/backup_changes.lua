@@ -89,7 +89,7 @@ if is_end then
             unit = { id = fields.u, owner = fields.o, known = 0, put = "", get = "" }
             units[unit.id], order[#order + 1] = unit, unit
         end
-        if event == "put" and not unit then
+        if event == "return" or (event == "put" and not unit) then
             look_up(queue, ids)
         elseif event == "transfer" then
             look_up(fields.t, ids)

@@ -27,4 +27,6 @@ if known[1] then
 end
 local version = redis.call("INCR", KEYS[1])
 redis.call("HSET", queue.q, "ver", version, "def", definition)
+-- Gets that wait know the definition of before: until they are woken (structure/wake_all) none is handed a message.
+if tonumber(redis.call("HGET", queue.q, "nw") or 0) > 0 then redis.call("HSET", queue.q, "al", 1) end
 return { 0, version, known[1] and 0 or 1, known[2] or "" }

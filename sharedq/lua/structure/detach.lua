@@ -14,9 +14,12 @@ REASONS     2009 CONNECTION_BROKEN (also: it left work or a wait behind, which i
 INVARIANTS  2 fencing
 COST        O(1)
 ]]
--- "" or "H", with nothing on its way: it does not wait. A put that woke it afterwards would register it again.
+-- "" or "H", with no message on its way: it does not wait. A put that woke it afterwards would register it again.
 local waiting = redis.call("HGET", KEYS[1], ARGV[1])
-local has_ended = waiting == "" or (waiting and string.byte(waiting) == 72 and redis.call("EXISTS", KEYS[3]) == 0)
+local has_ended = waiting == ""
+if waiting and string.byte(waiting) == 72 then
+    has_ended = not string.find(redis.call("LRANGE", KEYS[3], 0, 0)[1] or "", "\n", 1, true)
+end
 if not has_ended or redis.call("EXISTS", KEYS[2]) == 1 then
     return { MQRC.CONNECTION_BROKEN }
 end

@@ -58,7 +58,9 @@ local version, may_be_long = state[1], state[4]
 if not waiting then return { MQRC.CONNECTION_BROKEN } end
 -- It was handed a message, and has it by now, or else its wait ended before that arrived.
 local is_handed = string.byte(waiting) == 72
-if is_handed and redis.call("EXISTS", KEYS[9]) == 0 then waiting, is_handed = "", false end
+if is_handed and not string.find(redis.call("LRANGE", KEYS[9], 0, 0)[1] or "", "\n", 1, true) then
+    waiting, is_handed = "", false
+end
 -- Sent in one write behind a commit, which failed or has chunks left: its unit of work is still there.
 local is_any = not ARGV[12]
 if ARGV[10] == "=" and redis.call("EXISTS", unit) == 1 then return { MQRC.BACKED_OUT } end

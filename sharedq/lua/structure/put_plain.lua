@@ -31,7 +31,7 @@ USES        place
 -- See structure/get.
 local LONG = 10240
 if redis.call("HEXISTS", KEYS[1], ARGV[1]) == 0 then return { MQRC.CONNECTION_BROKEN } end
-local state = redis.call("HMGET", KEYS[4], "ver", "nw", "pu", "lk", "gm", "mk")
+local state = redis.call("HMGET", KEYS[4], "ver", "nw", "pu", "lk", "gm", "mk", "al")
 if state[1] ~= ARGV[3] then
     if not state[1] then return { MQRC.Q_DELETED } end
     return { 1, state[1], redis.call("HGET", KEYS[4], "def") }
@@ -53,7 +53,7 @@ if state[2] == "1" then
     if member and string.byte(member) == 65 then
         token = string.match(member, "^A!?(.*)$")
         is_handed = count == 1 and string.byte(member, 2) == 33 and #ARGV[at + 1] <= LONG
-            and (state[5] or "0") == "0" and not state[6] and redis.call("ZCARD", KEYS[5]) == 0
+            and (state[5] or "0") == "0" and not state[6] and not state[7] and redis.call("ZCARD", KEYS[5]) == 0
     elseif member then
         redis.call("ZADD", KEYS[6], 0, member)
     end
@@ -98,7 +98,7 @@ if token then
         redis.call("RPUSH", KEYS[7] .. token, "1")
         return { 0, first }
     end
-    redis.call("RPUSH", KEYS[7] .. token, first .. " " .. string.format("%.0f", base + first) .. "\n" .. ARGV[at + 1])
+    redis.call("LPUSH", KEYS[7] .. token, first .. " " .. string.format("%.0f", base + first) .. "\n" .. ARGV[at + 1])
     if journal then
         redis.call("XADD", journal, "MAXLEN", "~", ARGV[5], "*", "e", "get", "o", token, "q", ARGV[2], "i", first)
     end

@@ -21,4 +21,6 @@ local queue = { name = ARGV[1], q = KEYS[2], w = KEYS[3] }
 local from = ARGV[3] == "" and "-" or "(" .. ARGV[3]
 local found = redis.call("ZRANGEBYLEX", queue.w, from, "+", "LIMIT", 0, tonumber(ARGV[2]))
 for _, member in ipairs(found) do wake(queue, KEYS[1], KEYS[4], member, waiter_token(member)) end
-return #found == tonumber(ARGV[2]) and found[#found] or ""
+if #found == tonumber(ARGV[2]) then return found[#found] end
+redis.call("HDEL", queue.q, "al")
+return ""
