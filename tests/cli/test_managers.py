@@ -269,7 +269,7 @@ def test_a_stop_is_heard_long_before_the_next_renewal(shell: Shell) -> None:
     manager = shell.start_manager("QM1")
     agent_of(manager)
     shell.out("qmgr", "stop", "QM1")
-    manager.wait_for("CSQY003I")
+    manager.wait_for("CSQ3104I")
 
 
 def test_redis_that_goes_away_and_comes_back_is_found_again(shell: Shell) -> None:

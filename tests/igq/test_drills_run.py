@@ -206,7 +206,7 @@ def test_all_leaves_out_what_cannot_be_had_here_and_says_so(
 ) -> None:
     done: list[str] = []
 
-    def run(scenario: Scenario, *_: object) -> bool:
+    def run(scenario: Scenario, *_: object, **__: object) -> bool:
         done.append(scenario.name)
         return True
 
