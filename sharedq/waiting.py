@@ -10,7 +10,7 @@ from sharedq.get_calls import handed_reply, is_handed
 from sharedq.handle import Handle
 from sharedq.link import Reply
 from sharedq.mqi.constants import MQRC, GetOption
-from sharedq.mqi.errors import MQIError, error_for
+from sharedq.mqi.errors import error_for
 from sharedq.mqi.limits import UNLIMITED_WAIT
 from sharedq.refresh import refresh_definition, refresh_path, take_definition
 
@@ -24,25 +24,6 @@ _FAIL_IF_QUIESCING = int(GetOption.FAIL_IF_QUIESCING)
 
 
 def call_or_wait(
-    connection: Connection,
-    handle: Handle,
-    options: int,
-    make_call: Callable[[bytes, int], ScriptCall],
-    waiter: bytes,
-    wait_ms: int,
-    reply: Reply,
-) -> Reply:
-    """As `_call_or_wait`. Whoever is interrupted may be handed a message that it would never take: it is broken off."""
-    try:
-        return _call_or_wait(connection, handle, options, make_call, waiter, wait_ms, reply)
-    except MQIError:
-        raise
-    except BaseException:
-        connection.break_off()
-        raise
-
-
-def _call_or_wait(
     connection: Connection,
     handle: Handle,
     options: int,
