@@ -11,6 +11,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from pipeline.journal_columns import journal_batches
+from pipeline.settling import settle
 from pipeline.source_options import SourceOptions
 from sharedq.deployment import Deployment
 from sharedq.journal import JournalError, parse_position, read_entries, split, structure_numbers
@@ -82,6 +83,7 @@ class JournalAccess:
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """A partition's rows."""
+        settle()
         arrow = to_arrow_schema(self._schema, timezone="UTC")
         if not isinstance(partition, JournalPartition):
             # What Spark makes of no partitions at all.

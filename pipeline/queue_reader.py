@@ -11,6 +11,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from pipeline.pushing import Filter, push
+from pipeline.settling import settle
 from pipeline.source_options import SourceOptions
 from sharedq.deployment import Deployment
 from sharedq.group import Group
@@ -51,6 +52,7 @@ class QueueReader(DataSourceReader):
         # The driver's processes plan only.
         from pipeline.arrow_batches import batch, batches
 
+        settle()
         arrow = to_arrow_schema(self._schema, timezone="UTC")
         if not isinstance(partition, QueuePartition):
             # What Spark makes of no partitions at all.

@@ -25,6 +25,7 @@ from config.settings import Settings
 from pipeline.claims import back_out
 from pipeline.errors import PipelineError
 from pipeline.messages import check_columns, has_context, messages
+from pipeline.settling import settle
 from pipeline.source_options import SourceOptions
 from sharedq.api import QueueManagerConnection, connect, group_for
 from sharedq.group import Group
@@ -101,6 +102,7 @@ class Sink:
             MQIError: a message cannot be put; nothing is left of them.
             XAError: XAER_PROTO, *batch* is over; nothing is left of them.
         """
+        settle()
         xids: list[bytes] = []
         with self.connect() as connection:
             queue = connection.open(self.queue, self._open_options)

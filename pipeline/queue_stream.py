@@ -21,6 +21,7 @@ from pyspark.sql.types import StructType
 from pipeline.arrow_batches import batches
 from pipeline.claims import Claims
 from pipeline.errors import PipelineError
+from pipeline.settling import settle
 from pipeline.source_options import SourceOptions
 from sharedq.deployment import Deployment
 from sharedq.reading import Place, Reader
@@ -95,6 +96,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._claims.check_term(offset["term"])
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        settle()
         assert isinstance(partition, UnitPartition)
         assert self._settings.redis_url is not None
         has_data = "data" in self._schema.fieldNames()

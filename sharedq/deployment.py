@@ -115,6 +115,14 @@ class Deployment:
             for node in self._find_cluster().get_primaries()
         ]
 
+    def used_memory(self, key: str) -> int | None:
+        """Bytes that the server of *key* uses; None where it cannot be asked."""
+        try:
+            with self.client(key) as client:
+                return int(client.info("memory")["used_memory"])
+        except redis.RedisError:
+            return None
+
     def _client(self, endpoint: Endpoint) -> redis.Redis:
         where: dict[str, Any] = (
             {"unix_socket_path": endpoint.path}

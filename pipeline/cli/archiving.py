@@ -76,7 +76,10 @@ def replay(
     Each run of the archive is put on each queue whole or not at all, and once: repeated, also after it was killed, the
     command puts what was not put yet. Exit status: 0 done; 2 it could not be.
     """
-    with errors_named("replay"), running("replay", group=group, url=url, master=master, spark_log=spark_log) as at:
+    with (
+        errors_named("replay"),
+        running("replay", group=group, url=url, master=master, spark_log=spark_log, is_long=True) as at,
+    ):
         from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
         from pipeline.jobs.archive import Archive, job_of, parts, replay_part

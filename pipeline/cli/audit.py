@@ -62,7 +62,7 @@ def audit(
         if follow:
             if run or end or stored or not output:
                 raise PipelineError("--follow needs --output, and goes without --run, --input and --to")
-            where = {"group": group, "url": url, "master": master, "spark_log": spark_log}
+            where = {"group": group, "url": url, "master": master, "spark_log": spark_log, "is_long": not once}
             is_passed = _follow(output, start, None if once else every, remember, where)
         else:
             is_passed = _audit(run, group, url, master, output, start, end, stored, make_archive, spark_log)
@@ -93,6 +93,7 @@ def _audit(
         master=master,
         spark_log=spark_log,
         make_archive=make_archive,
+        is_long=stored is not None,
         server_dir=server_dir,
     ) as at:
         # Spark is there now, so the modules that import it can be.

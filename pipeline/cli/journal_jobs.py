@@ -46,7 +46,14 @@ class JournalJob:
         """
         first, last = options.positions(self.start, self.end)
         output = options.new_directory(self.output)
-        with running(self.name, group=self.group, url=self.url, master=self.master, spark_log=self.spark_log) as at:
+        with running(
+            self.name,
+            group=self.group,
+            url=self.url,
+            master=self.master,
+            spark_log=self.spark_log,
+            is_long=self.stored is not None,
+        ) as at:
             tables = tables_of(at, self._journal(at, first, last))
             from pipeline.tables import print_table, write_tables
 

@@ -15,9 +15,10 @@ from config import ConfigError, load_settings, prepare_data_dir
 from config.settings import Settings
 from pipeline.errors import PipelineError
 from pipeline.session import spark_session
-from sharedq.deployment import DeploymentError
+from sharedq.deployment import Deployment, DeploymentError
 from sharedq.embedded import EmbeddedRedis, EmbeddedRedisError
 from sharedq.journal import JournalError
+from sharedq.keys import admin_keys
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.xa import XAError
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 #: Exit status of a job that could not run.
 COULD_NOT_RUN = 2
+#: A server that holds no more than this, bytes, has only a few hundred thousand messages or events.
+_SMALL_BYTES = 64 << 20
 #: Modules whose errors say by themselves what is wrong.
 _OURS = ("sharedq.", "config.", "pipeline.")
 
@@ -82,11 +85,13 @@ def running(
     master: str,
     spark_log: str,
     make_archive: bool = False,
+    is_long: bool = False,
     server_dir: Path | None = None,
 ) -> Iterator[Running]:
     """A Spark session and the group that *job* is about.
 
     Args:
+        is_long: it goes through files, or goes on: how much Redis holds now says nothing of how much work that is.
         server_dir: where the embedded server is, when no URL is set; default the data directory.
 
     Raises:
@@ -103,6 +108,7 @@ def running(
                 app_name=f"igq {job}",
                 spark_log=spark_log,
                 make_archive=make_archive,
+                is_small=not is_long and _has_little(settings),
             )
         )
         stack.enter_context(_spark_errors_named())
@@ -123,6 +129,14 @@ def group_at(group: str | None, url: str | None, *, server_dir: Path | None = No
         if url is None:
             url = stack.enter_context(EmbeddedRedis.start_or_join(server_dir or data_dir)).url
         yield _with_place(settings, group, url)
+
+
+def _has_little(settings: Settings) -> bool:
+    """Whether Redis holds little; of a Cluster the node that holds the group's definitions."""
+    assert settings.redis_url is not None
+    used = Deployment(settings.redis_url).used_memory(admin_keys(settings.group).structures)
+    # What keeps the job from its work is for the job to say.
+    return used is not None and used <= _SMALL_BYTES
 
 
 def _with_place(settings: Settings, group: str | None, url: str) -> Settings:

@@ -23,7 +23,7 @@ def main() -> None:
     """Read, write, and take; in this order."""
     told = json.loads(sys.argv[1])
     at = {"url": told["url"], "group": told["group"], "qmgr": "QM1"}
-    with spark_session(Path(told["data_dir"]), master=told["master"]) as spark:
+    with spark_session(Path(told["data_dir"]), master=told["master"], is_small=True) as spark:
         spark.dataSource.register(QueueSource)
         saw = {"code": where_workers_have_the_code(spark)} | read(spark, at)
         write(spark, at)

@@ -24,7 +24,9 @@ from tests.support.members import TestGroup
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     data_dir = tmp_path_factory.mktemp("spark")
-    with spark_session(data_dir, master="local[2]", conf={"spark.sql.shuffle.partitions": "2"}) as session:
+    with spark_session(
+        data_dir, master="local[2]", is_small=True, conf={"spark.sql.shuffle.partitions": "2"}
+    ) as session:
         yield session
 
 

@@ -15,7 +15,7 @@ from pipeline.session import spark_session
 def main() -> None:
     """Run until everything that is there has been copied."""
     url, group, data_dir, target, checkpoint = sys.argv[1:]
-    with spark_session(Path(data_dir), master="local[2]") as spark:
+    with spark_session(Path(data_dir), master="local[2]", is_small=True) as spark:
         spark.dataSource.register(JournalSource)
         journal = spark.readStream.format("igq.journal").options(
             url=url, group=group, maxEntriesPerTrigger=400, entriesPerPartition=100

@@ -19,7 +19,7 @@ from tests.pipeline.dying_source import DyingSource
 def main() -> None:
     """Run until everything that is there has been moved."""
     told = json.loads(sys.argv[1])
-    with spark_session(Path(told["data_dir"]), master=told["master"], spark_log="error") as spark:
+    with spark_session(Path(told["data_dir"]), master=told["master"], spark_log="error", is_small=True) as spark:
         spark.dataSource.register(DyingSource)
         victim = os.getpgid(0) if told["victim"] == "all" else 0
         at = {"url": told["url"], "group": told["group"], "qmgr": "QM1"}
