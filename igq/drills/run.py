@@ -19,6 +19,7 @@ from config.settings import Settings
 from igq.drills.check import Position, Verdict, check
 from igq.drills.machines import Machines
 from igq.drills.network import Network
+from igq.drills.promise import check_promise
 from igq.drills.scenario import Scenario
 from igq.drills.scenarios import SCENARIOS, random_scenario
 from igq.drills.stage import Stage
@@ -152,7 +153,10 @@ def _run_on(
                 stage.do(step)
             except (CommandError, MQIError) as error:
                 raise CommandError(f"drill {scenario.name}, seed {seed}, step {step}: {error}") from error
-        return check(_copies(source), _history(directory), commit_positions(scene.group))
+        commits = commit_positions(scene.group)
+        if scenario.loses_structure:
+            return check_promise(_copies(source), list(_history(directory)), commits, stage.structure.told())
+        return check(_copies(source), _history(directory), commits)
 
 
 def commit_positions(group: Group) -> dict[str, Position]:
@@ -177,6 +181,9 @@ def _run(scenario: Scenario, seed: int, console: Console, *, is_audited: bool) -
     verdict = run_once(scenario, settings, seed, console)
     console.print(_timeline(settings.data_dir))
     _report(verdict, console)
+    if is_audited and scenario.loses_structure:
+        console.print("The audit is not asked: it knows of no backup, and would take what that promises for a loss.")
+        is_audited = False
     status = audit_run(settings.data_dir, environment_of(settings)) if is_audited else 0
     if status:
         console.print(Text(f"The audit failed with status {status}.", style="bold red"))
@@ -222,4 +229,8 @@ def _report(verdict: Verdict, console: Console) -> None:
         style = "bold red" if wrong else "green"
         console.print(Text(f"  {kind}: {len(wrong)}", style=style))
         for line in wrong[:_SHOWN]:
+            console.print(Text(f"    {line}"))
+    for kind, told in verdict.promised.items():
+        console.print(Text(f"  as the backup promises, {kind}: {len(told)}"))
+        for line in told[:_SHOWN]:
             console.print(Text(f"    {line}"))

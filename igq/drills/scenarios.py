@@ -7,7 +7,9 @@ from types import MappingProxyType
 
 from igq.drills.scenario import (
     AlterIgq,
+    BackUp,
     Cut,
+    CutOffRecovery,
     Drain,
     Draw,
     ExpectInLog,
@@ -22,7 +24,9 @@ from igq.drills.scenario import (
     KillRedis,
     LetLeasePass,
     LimitMemory,
+    LoseStructure,
     Pause,
+    Recover,
     Release,
     ReleaseBulk,
     Resume,
@@ -33,6 +37,7 @@ from igq.drills.scenario import (
     Step,
     WaitForAgent,
     WaitForBacklog,
+    WaitForLogs,
     WaitForPuts,
     WaitForPutter,
     WaitForRecoverer,
@@ -46,6 +51,8 @@ from sharedq.mqi.constants import MQRC
 
 #: Uncommitted messages whose recovery takes long enough to be caught in the middle.
 _BULK = 30_000
+_CF_STRUC_FAILED = int(MQRC.CF_STRUC_FAILED)
+_CF_STRUC_IN_USE = int(MQRC.CF_STRUC_IN_USE)
 _CONNECTION_BROKEN = int(MQRC.CONNECTION_BROKEN)
 _OBJECT_CHANGED = int(MQRC.OBJECT_CHANGED)
 _STORAGE_MEDIUM_FULL = int(MQRC.STORAGE_MEDIUM_FULL)
@@ -65,6 +72,9 @@ _BACK_ON_THE_NETWORK: tuple[Step, ...] = (
     ExpectInLog("IGQ0001E"),
     ExpectShutOut(),
 )
+
+#: The structure that is lost: what programs remember of their work is in another one.
+_LOST = "LOST1"
 
 _ALL = (
     Scenario(
@@ -320,6 +330,41 @@ _ALL = (
             LimitMemory(),
             WaitForRefusal(_STORAGE_MEDIUM_FULL),
             LimitMemory(is_lifted=True),
+            Drain(),
+        ),
+        load=2,
+    ),
+    Scenario(
+        "lose-structure",
+        "The structure of the shared queue is backed up under load and loses its keys: programs are refused (2373), "
+        "and again while it is recovered (2346) by a process that dies in the middle of it. A second RECOVER CFSTRUCT "
+        "brings back what was there when the backup ended, exactly that, and the group goes on.",
+        (
+            StartGroup(shared=_LOST),
+            StartLoad(),
+            # Its puts come behind the backup, and nobody commits to have got them.
+            Hold(who=Who.PUTTER),
+            WaitForPuts(0.15),
+            Hold(who=Who.DRAINERS),
+            WaitForPuts(0.3),
+            BackUp(),
+            Release(Who.DRAINERS),
+            WaitForPuts(0.45),
+            Hold(who=Who.DRAINERS),
+            Release(Who.PUTTER),
+            WaitForPutter(),
+            Hold(),
+            LoseStructure(),
+            # Their gets went with the structure.
+            Release(Who.DRAINERS),
+            WaitForRefusal(_CF_STRUC_FAILED, is_certain=True),
+            WaitForLogs("CSQE035E"),
+            CutOffRecovery(),
+            WaitForRefusal(_CF_STRUC_IN_USE, is_certain=True),
+            Recover(),
+            WaitForLogs("CSQE131I"),
+            # What is of before the loss must come to nothing, also behind the recovery.
+            Release(),
             Drain(),
         ),
         load=2,

@@ -15,6 +15,7 @@ from rich.console import Console
 from config.settings import Settings
 from igq.drills.check import Verdict
 from igq.drills.faults import alter_igq
+from igq.drills.promise import AGAIN, LOST
 from igq.drills.run import RANDOM, drill, run_once
 from igq.drills.scenario import (
     Drain,
@@ -46,7 +47,7 @@ PARTED = [name for name, scenario in SCENARIOS.items() if scenario.has_machines]
 def test_the_drills_that_are_promised_are_there() -> None:
     wanted = "kill-manager kill-several-managers kill-recoverer last-manager slow-recovery pause-manager kill-agent "
     wanted += "hang-agent pause-agent kill-application pause-application kill-redis script-flush igq-toggle memory-full"
-    wanted += " partition late-partition short-partition"
+    wanted += " lose-structure partition late-partition short-partition"
     assert set(wanted.split()) <= SCENARIOS.keys()
 
 
@@ -215,6 +216,31 @@ def test_all_leaves_out_what_cannot_be_had_here_and_says_so(
     assert done == [name for name in SCENARIOS if name not in PARTED]
     said = capsys.readouterr().out
     assert f"{', '.join(PARTED)}: not run, because network namespaces cannot be made here" in said
+
+
+@pytest.mark.faults
+def test_a_structure_that_is_lost_comes_back_as_its_backup_promises(tmp_path: Path) -> None:
+    verdict = run_once(
+        SCENARIOS["lose-structure"], Settings(data_dir=tmp_path), seed=1, console=Console(quiet=True), departures=400
+    )
+    assert verdict.problems == {kind: [] for kind in verdict.problems}
+    told = {kind: len(verdict.promised.get(kind, ())) for kind in (LOST, AGAIN)}
+    assert verdict.delivered == verdict.expected - told[LOST] + told[AGAIN]
+    # One putter was stopped until the backup was made, and the consumers when it went on.
+    assert told[LOST] > 0
+
+
+def test_the_audit_is_not_asked_about_a_structure_that_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("IGQ_DATA_DIR", str(tmp_path))
+    monkeypatch.setattr("igq.drills.run.run_once", lambda *_: Verdict(promised={LOST: ["CorrelId 01"]}))
+    monkeypatch.setattr("igq.drills.run.read_timeline", lambda _: [])
+    monkeypatch.setattr("igq.drills.run.audit_run", lambda *_: pytest.fail("it was asked"))
+    assert drill("lose-structure", seed=1, is_audited=True) == 0
+    said = capsys.readouterr().out
+    assert "The audit is not asked" in said
+    assert f"as the backup promises, {LOST}: 1\n    CorrelId 01" in said
 
 
 @pytest.mark.faults
