@@ -17,11 +17,12 @@ from rich.text import Text
 
 from config.settings import Settings
 from igq.drills.check import Position, Verdict, check
+from igq.drills.composed import random_scenario
 from igq.drills.machines import Machines
 from igq.drills.network import Network
 from igq.drills.promise import check_promise
 from igq.drills.scenario import Scenario
-from igq.drills.scenarios import SCENARIOS, random_scenario
+from igq.drills.scenarios import SCENARIOS
 from igq.drills.stage import Stage
 from igq.errors import CommandError
 from igq.load.audit import audit_run
@@ -84,7 +85,7 @@ def drill(
     count = 0
     try:
         with interrupt_on_termination():
-            for each, scenario in _runs(names, first, repeat, until_s):
+            for each, scenario in _runs(names, first, repeat, until_s, console):
                 count += 1
                 if not _run(scenario, each, console, is_audited=is_audited):
                     bad.append(f"{scenario.name} --seed {each}")
@@ -100,24 +101,34 @@ def drill(
 
 def _possible(console: Console) -> list[str]:
     """All drills, but for those that this machine does not let us do, which are named."""
+    left_out = [each.name for each in SCENARIOS.values() if each.has_machines]
+    if _may_cut(console, f"{', '.join(left_out)}: not run"):
+        return list(SCENARIOS)
+    return [name for name in SCENARIOS if name not in left_out]
+
+
+def _may_cut(console: Console, otherwise: str) -> bool:
+    """Whether the network can be cut here; if not, says why, and what is done *otherwise*."""
     try:
         Network(["trial"]).close()
     except CommandError as error:
-        left_out = [each.name for each in SCENARIOS.values() if each.has_machines]
-        console.print(Text(f"{', '.join(left_out)}: not run, because {error}"))
-        return [name for name in SCENARIOS if name not in left_out]
-    return list(SCENARIOS)
+        console.print(Text(f"{otherwise}, because {error}"))
+        return False
+    return True
 
 
-def _runs(names: Sequence[str], first: int, repeat: int, until_s: float | None) -> Iterator[tuple[int, Scenario]]:
+def _runs(
+    names: Sequence[str], first: int, repeat: int, until_s: float | None, console: Console
+) -> Iterator[tuple[int, Scenario]]:
     """Seeds and scenarios: *repeat* times every name, or for as long as there is time."""
+    may_cut = RANDOM in names and _may_cut(console, f"{RANDOM}: without cuts of the network")
     for seed in count_from(first):
         if until_s is None and seed >= first + repeat:
             return
         for name in names:
             if until_s is not None and time.monotonic() >= until_s:
                 return
-            yield seed, random_scenario(seed) if name == RANDOM else SCENARIOS[name]
+            yield seed, random_scenario(seed, may_cut=may_cut) if name == RANDOM else SCENARIOS[name]
 
 
 def run_once(

@@ -14,12 +14,16 @@ from rich.console import Console
 
 from config.settings import Settings
 from igq.drills.check import Verdict
+from igq.drills.composed import random_scenario
 from igq.drills.faults import alter_igq
 from igq.drills.promise import AGAIN, LOST
 from igq.drills.run import RANDOM, drill, run_once
 from igq.drills.scenario import (
+    Cut,
     Drain,
+    Draw,
     HangAgent,
+    Heal,
     Kill,
     LimitMemory,
     Pause,
@@ -29,9 +33,10 @@ from igq.drills.scenario import (
     StartGroup,
     Step,
     WaitForAgent,
+    WaitForPuts,
     Who,
 )
-from igq.drills.scenarios import SCENARIOS, random_scenario
+from igq.drills.scenarios import SCENARIOS
 from igq.drills.stage import Stage
 from igq.errors import CommandError
 from igq.load.scene import Scene
@@ -160,12 +165,61 @@ def test_another_agent_is_waited_for_only_where_there_will_be_one(
     assert not_pids[-1] == expected
 
 
+def test_a_random_drill_cuts_the_network_on_machines_of_its_own() -> None:
+    drills = [random_scenario(seed) for seed in range(30)]
+    for each in drills:
+        assert each.has_machines == any(isinstance(step, Cut) for step in each.steps)
+    assert {each.has_machines for each in drills} == {True, False}
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_where_that_cannot_be_its_other_faults_are_the_same(seed: int) -> None:
+    """Also their victims: each draw is made."""
+    whole, rest = random_scenario(seed), random_scenario(seed, may_cut=False)
+    assert not rest.has_machines
+    assert not any(isinstance(step, Cut) for step in rest.steps)
+    if not whole.has_machines:
+        assert rest == whole
+    assert [step for step in rest.steps if isinstance(step, Draw)] == [Draw()] * 4
+    blocks = [_faults_of(scenario) for scenario in (whole, rest)]
+    assert blocks[1] == [() if Cut() in block else block for block in blocks[0]]
+
+
+def _faults_of(scenario: Scenario) -> list[tuple[Step, ...]]:
+    """The steps between one draw and the wait for the next fault's time."""
+    found: list[tuple[Step, ...]] = []
+    for step in scenario.steps[:-1]:
+        if isinstance(step, WaitForPuts):
+            found.append(())
+        elif found:
+            found[-1] += (step,)
+    return [block[1:] for block in found]
+
+
+@pytest.mark.usefixtures("unprivileged")
+def test_a_random_drill_says_that_it_goes_without_cuts(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done: list[Scenario] = []
+
+    def run(scenario: Scenario, *_: object, **__: object) -> bool:
+        done.append(scenario)
+        return True
+
+    monkeypatch.setattr("igq.drills.run._run", run)
+    assert drill(RANDOM, repeat=20, seed=1) == 0
+    assert done == [random_scenario(seed, may_cut=False) for seed in range(1, 21)]
+    assert capsys.readouterr().out.count("random: without cuts of the network, because network namespaces cannot") == 1
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_a_random_drill_leaves_everything_at_work(seed: int) -> None:
     steps = random_scenario(seed).steps
     assert isinstance(steps[0], StartGroup)
     assert isinstance(steps[-1], Drain)
     assert sum(isinstance(step, Pause) for step in steps) == sum(isinstance(step, Resume) for step in steps)
+    cuts = [type(step) for step in steps if isinstance(step, Cut | Heal)]
+    assert cuts == [Cut, Heal] * (len(cuts) // 2)
     limits = [step.is_lifted for step in steps if isinstance(step, LimitMemory)]
     assert limits == [False, True] * (len(limits) // 2)
     for position, step in enumerate(steps):
