@@ -78,6 +78,8 @@ def drill(
         raise CommandError(f"there is no drill {name}; there are {', '.join([*SCENARIOS, RANDOM])}", 2)
     if repeat < 1:
         raise CommandError(f"--repeat {repeat}: at least 1", 2)
+    if seed is not None and seed < 0:
+        raise CommandError(f"--seed {seed}: 0 or more", 2)
     first = secrets.randbelow(1_000_000) if seed is None else seed
     names = [name] if name is not None else _possible(console)
     until_s = None if minutes is None else time.monotonic() + 60 * minutes

@@ -79,6 +79,13 @@ def test_all_and_a_name_contradict_each_other() -> None:
         drill("kill-agent", runs_all=True)
 
 
+@pytest.mark.parametrize("name", [RANDOM, "kill-agent", None])
+def test_a_seed_is_no_negative_number(name: str | None) -> None:
+    with pytest.raises(CommandError, match=r"^--seed -1: 0 or more$") as caught:
+        drill(name, seed=-1, runs_all=name is None)
+    assert caught.value.status == 2
+
+
 @pytest.mark.parametrize(("status", "is_audited", "answer"), [(0, True, 0), (1, True, 1), (2, True, 1), (1, False, 0)])
 def test_both_verdicts_count_where_an_audit_is_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int, is_audited: bool, answer: int
