@@ -7,7 +7,7 @@ outcome its program never learned is decided by the journal: whether that unit o
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,6 +44,8 @@ class Verdict:
     reordered: list[str] = field(default_factory=list)
     unexpected: list[str] = field(default_factory=list)
     unacknowledged: list[str] = field(default_factory=list)
+    #: What is otherwise than without a loss of a structure, as its backup promises: no problems.
+    promised: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def problems(self) -> dict[str, list[str]]:
@@ -74,6 +76,19 @@ def check(copies: Iterable[Copy], history: Iterable[Mapping[str, Any]], commits:
     verdict = Verdict(expected=len(wanted))
     found = deliveries(history, commits, verdict)
     verdict.delivered = len(found)
+    compare(wanted, found, verdict)
+    return verdict
+
+
+def compare(
+    wanted: Mapping[str, Copy], found: Iterable[Delivery], verdict: Verdict, optional: Collection[str] = ()
+) -> None:
+    """Put in *verdict* what is wrong with deliveries of which each wanted one is to be there once, in order.
+
+    Args:
+        wanted: by CorrelId, of each source in the order in which it was put.
+        optional: CorrelIds of those among them that need not be there.
+    """
     by_correl: dict[str, list[Delivery]] = defaultdict(list)
     for delivery in found:
         by_correl[delivery.correl].append(delivery)
@@ -84,13 +99,10 @@ def check(copies: Iterable[Copy], history: Iterable[Mapping[str, Any]], commits:
             programs = " and ".join(delivery.program for delivery in times)
             verdict.duplicated.append(f"{_name(times[0])} of row {wanted[correl].row}, got by {programs}")
     verdict.lost.extend(
-        f"CorrelId {correl} of row {copy.row}, {copy.path}, from {copy.source}"
-        for correl, copy in wanted.items()
-        if correl not in by_correl
+        name_of(copy) for correl, copy in wanted.items() if correl not in by_correl and correl not in optional
     )
     first = {correl: min(times, key=_place) for correl, times in by_correl.items() if correl in wanted}
     verdict.reordered.extend(reordered(wanted, first))
-    return verdict
 
 
 def deliveries(
@@ -142,6 +154,11 @@ def reordered(wanted: Mapping[str, Copy], got: Mapping[str, Delivery]) -> list[s
             else:
                 latest[lane] = (_place(delivery), copy)
     return wrong
+
+
+def name_of(copy: Copy) -> str:
+    """A message that had to be delivered, for people."""
+    return f"CorrelId {copy.correl.hex()} of row {copy.row}, {copy.path}, from {copy.source}"
 
 
 def _place(delivery: Delivery) -> tuple[Position, int]:

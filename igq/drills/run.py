@@ -17,10 +17,12 @@ from rich.text import Text
 
 from config.settings import Settings
 from igq.drills.check import Position, Verdict, check
+from igq.drills.composed import random_scenario
 from igq.drills.machines import Machines
 from igq.drills.network import Network
+from igq.drills.promise import check_promise
 from igq.drills.scenario import Scenario
-from igq.drills.scenarios import SCENARIOS, random_scenario
+from igq.drills.scenarios import SCENARIOS
 from igq.drills.stage import Stage
 from igq.errors import CommandError
 from igq.load.audit import audit_run
@@ -76,6 +78,8 @@ def drill(
         raise CommandError(f"there is no drill {name}; there are {', '.join([*SCENARIOS, RANDOM])}", 2)
     if repeat < 1:
         raise CommandError(f"--repeat {repeat}: at least 1", 2)
+    if seed is not None and seed < 0:
+        raise CommandError(f"--seed {seed}: 0 or more", 2)
     first = secrets.randbelow(1_000_000) if seed is None else seed
     names = [name] if name is not None else _possible(console)
     until_s = None if minutes is None else time.monotonic() + 60 * minutes
@@ -83,7 +87,7 @@ def drill(
     count = 0
     try:
         with interrupt_on_termination():
-            for each, scenario in _runs(names, first, repeat, until_s):
+            for each, scenario in _runs(names, first, repeat, until_s, console):
                 count += 1
                 if not _run(scenario, each, console, is_audited=is_audited):
                     bad.append(f"{scenario.name} --seed {each}")
@@ -99,24 +103,34 @@ def drill(
 
 def _possible(console: Console) -> list[str]:
     """All drills, but for those that this machine does not let us do, which are named."""
+    left_out = [each.name for each in SCENARIOS.values() if each.has_machines]
+    if _may_cut(console, f"{', '.join(left_out)}: not run"):
+        return list(SCENARIOS)
+    return [name for name in SCENARIOS if name not in left_out]
+
+
+def _may_cut(console: Console, otherwise: str) -> bool:
+    """Whether the network can be cut here; if not, says why, and what is done *otherwise*."""
     try:
         Network(["trial"]).close()
     except CommandError as error:
-        left_out = [each.name for each in SCENARIOS.values() if each.has_machines]
-        console.print(Text(f"{', '.join(left_out)}: not run, because {error}"))
-        return [name for name in SCENARIOS if name not in left_out]
-    return list(SCENARIOS)
+        console.print(Text(f"{otherwise}, because {error}"))
+        return False
+    return True
 
 
-def _runs(names: Sequence[str], first: int, repeat: int, until_s: float | None) -> Iterator[tuple[int, Scenario]]:
+def _runs(
+    names: Sequence[str], first: int, repeat: int, until_s: float | None, console: Console
+) -> Iterator[tuple[int, Scenario]]:
     """Seeds and scenarios: *repeat* times every name, or for as long as there is time."""
+    may_cut = RANDOM in names and _may_cut(console, f"{RANDOM}: without cuts of the network")
     for seed in count_from(first):
         if until_s is None and seed >= first + repeat:
             return
         for name in names:
             if until_s is not None and time.monotonic() >= until_s:
                 return
-            yield seed, random_scenario(seed) if name == RANDOM else SCENARIOS[name]
+            yield seed, random_scenario(seed, may_cut=may_cut) if name == RANDOM else SCENARIOS[name]
 
 
 def run_once(
@@ -152,7 +166,10 @@ def _run_on(
                 stage.do(step)
             except (CommandError, MQIError) as error:
                 raise CommandError(f"drill {scenario.name}, seed {seed}, step {step}: {error}") from error
-        return check(_copies(source), _history(directory), commit_positions(scene.group))
+        commits = commit_positions(scene.group)
+        if scenario.loses_structure:
+            return check_promise(_copies(source), list(_history(directory)), commits, stage.structure.told())
+        return check(_copies(source), _history(directory), commits)
 
 
 def commit_positions(group: Group) -> dict[str, Position]:
@@ -177,6 +194,9 @@ def _run(scenario: Scenario, seed: int, console: Console, *, is_audited: bool) -
     verdict = run_once(scenario, settings, seed, console)
     console.print(_timeline(settings.data_dir))
     _report(verdict, console)
+    if is_audited and scenario.loses_structure:
+        console.print("The audit is not asked: it knows of no backup, and would take what that promises for a loss.")
+        is_audited = False
     status = audit_run(settings.data_dir, environment_of(settings)) if is_audited else 0
     if status:
         console.print(Text(f"The audit failed with status {status}.", style="bold red"))
@@ -222,4 +242,8 @@ def _report(verdict: Verdict, console: Console) -> None:
         style = "bold red" if wrong else "green"
         console.print(Text(f"  {kind}: {len(wrong)}", style=style))
         for line in wrong[:_SHOWN]:
+            console.print(Text(f"    {line}"))
+    for kind, told in verdict.promised.items():
+        console.print(Text(f"  as the backup promises, {kind}: {len(told)}"))
+        for line in told[:_SHOWN]:
             console.print(Text(f"    {line}"))

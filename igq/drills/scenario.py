@@ -12,13 +12,17 @@ class Who(Enum):
     MANAGER = "the manager"
     AGENT = "its IGQ agent"
     PROGRAMS = "the putter and the consumers attached to it"
+    PUTTER = "the putter attached to it"
+    DRAINERS = "the consumers of the shared queue, at every manager"
     EVERYTHING = "the manager, its agent and the programs attached to it"
     RECOVERER = "the manager that recovers it"
 
 
 @dataclass(frozen=True, slots=True)
 class StartGroup:
-    """Start the managers and define the queues."""
+    """Start the managers and define the queues; with *shared*, the one that all drain in a structure of that name."""
+
+    shared: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +52,14 @@ class Hold:
     """Have the victims' programs stop before a commit: their puts and gets stay uncommitted."""
 
     managers: int = 1
+    who: Who = Who.PROGRAMS
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
     """Let the victim's held programs try to commit."""
+
+    who: Who = Who.PROGRAMS
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,10 +194,35 @@ class LimitMemory:
 
 
 @dataclass(frozen=True, slots=True)
+class BackUp:
+    """BACKUP CFSTRUCT: the structure of the shared queue, in use."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoseStructure:
+    """The keys of that structure vanish, all in one moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class CutOffRecovery:
+    """RECOVER CFSTRUCT by a process that dies in the middle of it, where the seed says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recover:
+    """RECOVER CFSTRUCT."""
+
+
+@dataclass(frozen=True, slots=True)
 class WaitForRefusal:
-    """Wait until a program was refused a call with *reason* since the last fault, if the load lasts so long."""
+    """Wait until a program was refused a call with *reason* since the last fault, if the load lasts so long.
+
+    Attributes:
+        is_certain: programs that wait for messages are refused, too: it does not depend on the load.
+    """
 
     reason: int
+    is_certain: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +233,13 @@ class ExpectShutOut:
 @dataclass(frozen=True, slots=True)
 class ExpectInLog:
     """The victim's log must have a line with this message id."""
+
+    message_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class WaitForLogs:
+    """Wait until the log of every manager has a line with this message id."""
 
     message_id: str
 
@@ -240,8 +279,13 @@ Step = (
     | FlushScripts
     | AlterIgq
     | LimitMemory
+    | BackUp
+    | LoseStructure
+    | CutOffRecovery
+    | Recover
     | WaitForRefusal
     | ExpectInLog
+    | WaitForLogs
     | Drain
 )
 
@@ -262,3 +306,8 @@ class Scenario:
     lease_ms: int | None = None
     load: int = 1
     has_machines: bool = False
+
+    @property
+    def loses_structure(self) -> bool:
+        """Whether messages are lost in it, and come again, as a backup promises."""
+        return any(isinstance(step, LoseStructure) for step in self.steps)

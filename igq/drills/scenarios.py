@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import random
 from types import MappingProxyType
 
 from igq.drills.scenario import (
     AlterIgq,
+    BackUp,
     Cut,
+    CutOffRecovery,
     Drain,
     Draw,
     ExpectInLog,
@@ -22,7 +23,9 @@ from igq.drills.scenario import (
     KillRedis,
     LetLeasePass,
     LimitMemory,
+    LoseStructure,
     Pause,
+    Recover,
     Release,
     ReleaseBulk,
     Resume,
@@ -33,6 +36,7 @@ from igq.drills.scenario import (
     Step,
     WaitForAgent,
     WaitForBacklog,
+    WaitForLogs,
     WaitForPuts,
     WaitForPutter,
     WaitForRecoverer,
@@ -46,25 +50,47 @@ from sharedq.mqi.constants import MQRC
 
 #: Uncommitted messages whose recovery takes long enough to be caught in the middle.
 _BULK = 30_000
+_CF_STRUC_FAILED = int(MQRC.CF_STRUC_FAILED)
+_CF_STRUC_IN_USE = int(MQRC.CF_STRUC_IN_USE)
 _CONNECTION_BROKEN = int(MQRC.CONNECTION_BROKEN)
 _OBJECT_CHANGED = int(MQRC.OBJECT_CHANGED)
-_STORAGE_MEDIUM_FULL = int(MQRC.STORAGE_MEDIUM_FULL)
+STORAGE_MEDIUM_FULL = int(MQRC.STORAGE_MEDIUM_FULL)
 
 # A putter that has not opened its queue (yet, or again) would find no way to the other managers, and wait for one.
-_TOGGLED: tuple[Step, ...] = (
+TOGGLED: tuple[Step, ...] = (
     WaitForPutter(),
     AlterIgq("DISABLED"),
     WaitForRefusal(_OBJECT_CHANGED),
     AlterIgq("ENABLED"),
 )
 
-_BACK_ON_THE_NETWORK: tuple[Step, ...] = (
+# Commits are sent at once: they stay in the kernel of whoever was cut off until the network heals.
+CUT_IN_COMMITS: tuple[Step, ...] = (
+    Hold(),
+    Cut(),
+    Release(),
+    WaitUntilRecovered(Who.MANAGER),
+    WaitForRefusal(_CONNECTION_BROKEN),
+)
+CUT_BEFORE_COMMITS: tuple[Step, ...] = (
+    Hold(),
+    Cut(),
+    WaitUntilRecovered(Who.MANAGER),
+    LetLeasePass(),
+    Release(),
+    WaitForRefusal(_CONNECTION_BROKEN),
+)
+
+BACK_ON_THE_NETWORK: tuple[Step, ...] = (
     Heal(),
     WaitUntilReady(),
     WaitForAgent(),
     ExpectInLog("IGQ0001E"),
     ExpectShutOut(),
 )
+
+#: The structure that is lost: what programs remember of their work is in another one.
+_LOST = "LOST1"
 
 _ALL = (
     Scenario(
@@ -297,11 +323,11 @@ _ALL = (
             StartGroup(),
             StartLoad(),
             WaitForPuts(0.1),
-            *_TOGGLED,
+            *TOGGLED,
             Draw(),
-            *_TOGGLED,
+            *TOGGLED,
             Draw(),
-            *_TOGGLED,
+            *TOGGLED,
             Drain(),
         ),
         load=2,
@@ -314,12 +340,47 @@ _ALL = (
             StartLoad(),
             WaitForPuts(0.1),
             LimitMemory(),
-            WaitForRefusal(_STORAGE_MEDIUM_FULL),
+            WaitForRefusal(STORAGE_MEDIUM_FULL),
             LimitMemory(is_lifted=True),
             WaitForPuts(0.5),
             LimitMemory(),
-            WaitForRefusal(_STORAGE_MEDIUM_FULL),
+            WaitForRefusal(STORAGE_MEDIUM_FULL),
             LimitMemory(is_lifted=True),
+            Drain(),
+        ),
+        load=2,
+    ),
+    Scenario(
+        "lose-structure",
+        "The structure of the shared queue is backed up under load and loses its keys: programs are refused (2373), "
+        "and again while it is recovered (2346) by a process that dies in the middle of it. A second RECOVER CFSTRUCT "
+        "brings back what was there when the backup ended, exactly that, and the group goes on.",
+        (
+            StartGroup(shared=_LOST),
+            StartLoad(),
+            # Its puts come behind the backup, and nobody commits to have got them.
+            Hold(who=Who.PUTTER),
+            WaitForPuts(0.15),
+            Hold(who=Who.DRAINERS),
+            WaitForPuts(0.3),
+            BackUp(),
+            Release(Who.DRAINERS),
+            WaitForPuts(0.45),
+            Hold(who=Who.DRAINERS),
+            Release(Who.PUTTER),
+            WaitForPutter(),
+            Hold(),
+            LoseStructure(),
+            # Their gets went with the structure.
+            Release(Who.DRAINERS),
+            WaitForRefusal(_CF_STRUC_FAILED, is_certain=True),
+            WaitForLogs("CSQE035E"),
+            CutOffRecovery(),
+            WaitForRefusal(_CF_STRUC_IN_USE, is_certain=True),
+            Recover(),
+            WaitForLogs("CSQE131I"),
+            # What is of before the loss must come to nothing, also behind the recovery.
+            Release(),
             Drain(),
         ),
         load=2,
@@ -334,13 +395,8 @@ _ALL = (
             WaitForAgent(),
             StartLoad(),
             WaitForPuts(0.3),
-            Hold(),
-            Cut(),
-            # At once: what they send stays in their kernel until the network heals.
-            Release(),
-            WaitUntilRecovered(Who.MANAGER),
-            WaitForRefusal(_CONNECTION_BROKEN),
-            *_BACK_ON_THE_NETWORK,
+            *CUT_IN_COMMITS,
+            *BACK_ON_THE_NETWORK,
             Drain(),
         ),
         load=2,
@@ -354,13 +410,8 @@ _ALL = (
             WaitForAgent(),
             StartLoad(),
             WaitForPuts(0.3),
-            Hold(),
-            Cut(),
-            WaitUntilRecovered(Who.MANAGER),
-            LetLeasePass(),
-            Release(),
-            WaitForRefusal(_CONNECTION_BROKEN),
-            *_BACK_ON_THE_NETWORK,
+            *CUT_BEFORE_COMMITS,
+            *BACK_ON_THE_NETWORK,
             Drain(),
         ),
         load=2,
@@ -393,60 +444,3 @@ _ALL = (
 
 #: Name -> scenario.
 SCENARIOS = MappingProxyType({scenario.name: scenario for scenario in _ALL})
-
-#: What a random drill is made of. Each begins and ends with everybody at work.
-_BLOCKS: tuple[tuple[Step, ...], ...] = (
-    (
-        Hold(),
-        Kill(Who.MANAGER),
-        WaitUntilRecovered(Who.MANAGER),
-        Release(),
-        Start(Who.MANAGER),
-        WaitForAgent(),
-    ),
-    (Hold(), Kill(Who.EVERYTHING), WaitUntilRecovered(Who.MANAGER), Start(Who.EVERYTHING), WaitForAgent()),
-    (Hold(), Kill(Who.EVERYTHING), Start(Who.EVERYTHING), WaitUntilRecovered(Who.MANAGER), WaitForAgent()),
-    (
-        Hold(managers=2),
-        Kill(Who.EVERYTHING, managers=2),
-        WaitUntilRecovered(Who.MANAGER, managers=2),
-        Start(Who.EVERYTHING, managers=2),
-        WaitForAgent(),
-    ),
-    (
-        Hold(managers=3),
-        Kill(Who.EVERYTHING, managers=3),
-        Start(Who.MANAGER),
-        WaitUntilRecovered(Who.MANAGER, managers=3),
-        Start(Who.EVERYTHING, managers=3),
-        WaitForAgent(),
-    ),
-    (WaitForAgent(), Kill(Who.AGENT), WaitForAgent(), ExpectInLog("CSQM067E")),
-    (WaitForAgent(), Pause(Who.AGENT), LetLeasePass(), Resume(Who.AGENT)),
-    (WaitForAgent(), HangAgent(), WaitForAgent(), ExpectInLog("CSQM067E")),
-    (Hold(), Kill(Who.PROGRAMS), WaitUntilRecovered(Who.PROGRAMS), Start(Who.PROGRAMS)),
-    (Hold(), Pause(Who.PROGRAMS), WaitUntilRecovered(Who.PROGRAMS), Resume(Who.PROGRAMS), Release()),
-    (
-        Hold(),
-        Pause(Who.EVERYTHING),
-        WaitUntilRecovered(Who.MANAGER),
-        Resume(Who.EVERYTHING),
-        Release(),
-        WaitUntilReady(),
-        WaitForAgent(),
-    ),
-    (FlushScripts(20),),
-    _TOGGLED,
-    (LimitMemory(), WaitForRefusal(_STORAGE_MEDIUM_FULL), LimitMemory(is_lifted=True)),
-)
-#: Faults of a random drill.
-_FAULTS = 4
-
-
-def random_scenario(seed: int) -> Scenario:
-    """A scenario composed from the seed: the same one for the same seed."""
-    generator = random.Random(seed)
-    steps: list[Step] = [StartGroup(), WaitForAgent(), StartLoad()]
-    for number in range(_FAULTS):
-        steps += [WaitForPuts((number + 0.5) / (_FAULTS + 1)), Draw(), *generator.choice(_BLOCKS)]
-    return Scenario("random", "Faults as the seed composes them.", (*steps, Drain()), load=2)

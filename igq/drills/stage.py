@@ -10,11 +10,13 @@ from functools import singledispatchmethod
 from igq.drills import faults
 from igq.drills import scenario as steps
 from igq.drills.bulk import Bulk
+from igq.drills.losses import CUTS, LostStructure
 from igq.drills.scenario import Step, Who
 from igq.drills.zombies import deeds_since
 from igq.errors import CommandError
-from igq.load.children import PUTTER, Child
+from igq.load.children import PUTTER, Child, Program
 from igq.load.departures import QMGRS
+from igq.load.plan import SHARED_QUEUE
 from igq.load.scene import Scene
 from igq.load.view import agent_state, recovery_of, working_agent
 from igq.load.waits import (
@@ -48,6 +50,7 @@ class Stage:
         #: Agents that do not work again: another process takes the place of each.
         self._replaced: dict[str, int] = {}
         self._bulk: Bulk | None = None
+        self._structure: LostStructure | None = None
         #: Interruptions of programs before the latest fault.
         self._known_interruptions = 0
 
@@ -55,6 +58,12 @@ class Stage:
     def victim(self) -> str:
         """The manager that faults happen to, or the first of several."""
         return self._drawn[0]
+
+    @property
+    def structure(self) -> LostStructure:
+        """The structure of the shared queue, in a scenario that loses it."""
+        assert self._structure is not None
+        return self._structure
 
     @singledispatchmethod
     def do(self, step: Step) -> None:
@@ -66,13 +75,15 @@ class Stage:
         raise NotImplementedError(step)
 
     @do.register
-    def _(self, _step: steps.StartGroup) -> None:
+    def _(self, step: steps.StartGroup) -> None:
         scene = self._scene
         scene.open()
         scene.start_managers()
         for name in QMGRS:
             scene.timeline.add("started", name)
-        scene.define_queues()
+        scene.define_queues(step.shared)
+        if step.shared:
+            self._structure = LostStructure(scene, step.shared)
 
     @do.register
     def _(self, _step: steps.StartLoad) -> None:
@@ -85,8 +96,7 @@ class Stage:
 
     @do.register
     def _(self, _step: steps.WaitForPutter) -> None:
-        scene = self._scene
-        (putter,) = (each for each in scene.programs.values() if each.qmgr == self.victim and each.kind == PUTTER)
+        scene, putter = self._scene, self._putter()
         before = putter.progress.get("put", 0)
         scene.watch.wait(
             lambda: putter.progress.get("put", 0) > before or putter.name in scene.watch.finished,
@@ -102,15 +112,13 @@ class Stage:
 
     @do.register
     def _(self, step: steps.Hold) -> None:
-        scene = self._scene
-        programs = [program for qmgr in self._drawn[: step.managers] for program in scene.programs_of(qmgr)]
-        puts, gets = scene.hold(programs)
+        puts, gets = self._scene.hold(self._programs(step.who, step.managers))
         self._tell("held", f"{puts} uncommitted puts, {gets} uncommitted gets", step.managers)
 
     @do.register
-    def _(self, _step: steps.Release) -> None:
-        self._scene.release(self._scene.programs_of(self.victim))
-        self._tell("released")
+    def _(self, step: steps.Release) -> None:
+        self._scene.release(self._programs(step.who))
+        self._tell("released", step.who.value)
 
     @do.register
     def _(self, step: steps.HoldBulk) -> None:
@@ -233,6 +241,31 @@ class Stage:
         limit = faults.limit_memory(self._scene, is_lifted=step.is_lifted)
         self._tell("memory_limited", f"{limit} bytes" if limit else "no more")
 
+    # -- a structure -----------------------------------------------------------------------------------------------
+
+    @do.register
+    def _(self, _step: steps.BackUp) -> None:
+        position = self.structure.back_up()
+        self._tell("backed_up", f"{self.structure.name}, up to {position}", len(QMGRS))
+
+    @do.register
+    def _(self, _step: steps.LoseStructure) -> None:
+        self._known_interruptions = len(self._scene.watch.interruptions)
+        self.structure.lose()
+        self._tell("structure_lost", self.structure.name, len(QMGRS))
+
+    @do.register
+    def _(self, _step: steps.CutOffRecovery) -> None:
+        cut = self._generator.choice(CUTS)
+        self._known_interruptions = len(self._scene.watch.interruptions)
+        self.structure.recover_in_vain(cut)
+        self._tell("recovery_cut_off", f"of {self.structure.name}, before {cut}", len(QMGRS))
+
+    @do.register
+    def _(self, _step: steps.Recover) -> None:
+        self.structure.recover()
+        self._tell("structure_recovered", self.structure.name, len(QMGRS))
+
     # -- waiting ---------------------------------------------------------------------------------------------------
 
     @do.register
@@ -285,7 +318,10 @@ class Stage:
     def _(self, step: steps.WaitForRefusal) -> None:
         watch = self._scene.watch
         watch.wait(
-            lambda: step.reason in watch.interruptions[self._known_interruptions :] or self._scene.is_all_put(),
+            lambda: (
+                step.reason in watch.interruptions[self._known_interruptions :]
+                or (not step.is_certain and self._scene.is_all_put())
+            ),
             f"a program to be refused with {step.reason}",
             _RETRY_TIMEOUT_S,
             moves=self._scene.put,
@@ -298,6 +334,16 @@ class Stage:
         log = self._scene.settings.data_dir / f"{self.victim}.log"
         if step.message_id not in log.read_text(encoding="utf-8"):
             raise CommandError(f"{log} has no {step.message_id}")
+
+    @do.register
+    def _(self, step: steps.WaitForLogs) -> None:
+        logs = [self._scene.settings.data_dir / f"{qmgr}.log" for qmgr in QMGRS]
+        self._scene.watch.wait(
+            lambda: all(step.message_id in log.read_text(encoding="utf-8") for log in logs),
+            f"{step.message_id} in every manager's log",
+            _RETRY_TIMEOUT_S,
+        )
+        self._tell("told", step.message_id, len(QMGRS))
 
     @do.register
     def _(self, _step: steps.Drain) -> None:
@@ -330,6 +376,19 @@ class Stage:
             self._agents[qmgr] = working_agent(scene.group, qmgr) or self._agents.get(qmgr, 0)
             if is_agent_replaced:
                 self._replaced[qmgr] = self._agents[qmgr]
+
+    def _putter(self) -> Program:
+        programs = self._scene.programs.values()
+        (putter,) = (each for each in programs if each.qmgr == self.victim and each.kind == PUTTER)
+        return putter
+
+    def _programs(self, who: Who, managers: int = 1) -> list[Program]:
+        """The load programs that *who* means, those that run."""
+        if who is Who.DRAINERS:
+            return self._scene.consumers_of(SHARED_QUEUE)
+        if who is Who.PUTTER:
+            return [self._putter()]
+        return [program for qmgr in self._drawn[:managers] for program in self._scene.programs_of(qmgr)]
 
     def _children(self, who: Who, managers: int) -> list[Child]:
         if who is Who.RECOVERER:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -23,6 +24,9 @@ PASSING = frozenset(
         MQRC.CONN_TAG_IN_USE,
     }
 )
+#: What is answered where a structure has failed, until it is recovered and its queues are opened anew.
+STRUCTURE_FAILED = frozenset({MQRC.CF_STRUC_FAILED, MQRC.CF_STRUC_IN_USE, MQRC.BACKED_OUT, MQRC.OUTCOME_MIXED})
+_TRY_AGAIN_S = 0.2
 _GIVE_UP_S = 120.0
 
 
@@ -51,6 +55,11 @@ def attached(qmgr: str, program: str, *, is_serialized: bool) -> Iterator[QueueM
     )
     with retrying(connect) as connection:
         yield connection
+
+
+def pause() -> None:
+    """Wait a moment before trying again what was refused."""
+    time.sleep(_TRY_AGAIN_S * (0.5 + random.random()))
 
 
 def is_passing(error: BaseException) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import time
 
-from igq.load.attachment import attached, is_passing
+from igq.load.attachment import STRUCTURE_FAILED, attached, is_passing, pause
 from igq.load.control import Control
 from igq.load.plan import IGQ, PRIVATE_QUEUE, SHARED, UNIT_DEPARTURES, correl_id
 from igq.load.program import Options
@@ -63,9 +63,11 @@ class Consumer:
                 self._control.tell("finished")
                 return
             except MQIError as error:
-                if not is_passing(error):
+                if not is_passing(error) and error.reason not in STRUCTURE_FAILED:
                     raise
                 self._control.tell_interruption(error)
+                if error.reason in STRUCTURE_FAILED:
+                    pause()
 
     def _drain(self, connection: QueueManagerConnection) -> None:
         self._control.tell("attached", owner=connection.connection.token)

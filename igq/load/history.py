@@ -1,7 +1,8 @@
 """A program's history: every call it made, before and after, so that a checker knows what may have happened.
 
-A line says that a call was ``invoked`` or how it ended: ``ok``, ``failed`` (it changed nothing) or ``unknown`` (the
-connection broke before the reply). A call that a killed program had invoked has no second line: unknown as well.
+A line says that a call was ``invoked`` or how it ended: ``ok``, ``failed`` (it changed nothing), ``mixed`` (committed,
+but for what it did in a structure that has failed) or ``unknown`` (the connection broke before the reply). A call that
+a killed program had invoked has no second line: unknown as well.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from igq.load.records import LineFile, now_ms
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
 
-INVOKED, OK, FAILED, UNKNOWN = "invoked", "ok", "failed", "unknown"
+INVOKED, OK, FAILED, MIXED, UNKNOWN = "invoked", "ok", "failed", "mixed", "unknown"
+#: 2009: the reply was lost, or the connection had been fenced; which of them cannot be told apart here.
+_PHASES = {MQRC.CONNECTION_BROKEN: UNKNOWN, MQRC.OUTCOME_MIXED: MIXED}
 
 
 class History:
@@ -42,8 +45,7 @@ class History:
             yield result
             phase = OK
         except MQIError as error:
-            # 2009: the reply was lost, or the connection had been fenced; which of them cannot be told apart here.
-            phase = UNKNOWN if error.reason == MQRC.CONNECTION_BROKEN else FAILED
+            phase = _PHASES.get(error.reason, FAILED)
             result["reason"] = int(error.reason)
             raise
         finally:

@@ -9,12 +9,10 @@ committed together or not at all. IBM MQ's documentation restarts a program that
 from __future__ import annotations
 
 import json
-import random
-import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from igq.load.attachment import attached, is_passing
+from igq.load.attachment import STRUCTURE_FAILED, attached, is_passing, pause
 from igq.load.control import Control
 from igq.load.departures import NEXT_QMGR
 from igq.load.plan import IGQ, PRIVATE_QUEUE, SHARED, SHARED_QUEUE, Copy, units_of_work
@@ -27,8 +25,7 @@ from sharedq.mqi.structures import MQMD
 
 STATUS_QUEUE = "DEMO.STATUS"
 #: Its unit of work is backed out; what is in the way passes, or is healed by opening the queues again.
-_TRY_AGAIN = frozenset({MQRC.BACKED_OUT, MQRC.OBJECT_CHANGED, MQRC.UNKNOWN_REMOTE_Q_MGR, MQRC.STORAGE_MEDIUM_FULL})
-_TRY_AGAIN_S = 0.2
+_TRY_AGAIN = STRUCTURE_FAILED | {MQRC.OBJECT_CHANGED, MQRC.UNKNOWN_REMOTE_Q_MGR, MQRC.STORAGE_MEDIUM_FULL}
 
 
 class Putter:
@@ -61,7 +58,7 @@ class Putter:
                     raise
                 self._control.tell_interruption(error)
                 if error.reason in _TRY_AGAIN:
-                    time.sleep(_TRY_AGAIN_S * (0.5 + random.random()))
+                    pause()
 
     def _put_rest(self, connection: QueueManagerConnection) -> None:
         qmgr = self._options.qmgr
@@ -108,7 +105,7 @@ class Putter:
             with call("MQCMIT", unit=number, unit_of_work=connection.connection.unit.id):
                 connection.commit()
         except MQIError as error:
-            if error.reason == MQRC.CONNECTION_BROKEN:
+            if error.reason in (MQRC.CONNECTION_BROKEN, MQRC.OUTCOME_MIXED):
                 # The status will tell; until then nobody knows.
                 self._record(copies, number - 1, "unknown")
             raise

@@ -18,8 +18,11 @@ from sharedq.objects.repository import Repository
 #: Takes what is put in bulk, and never committed.
 BULK_QUEUE = "BULK"
 
+_STRUCTURE_MQSC = """
+DEFINE CFSTRUCT({structure}) CFLEVEL(5) RECOVER(YES) DESCR('What is drained by all managers together')
+"""
 _SHARED_MQSC = f"""
-DEFINE QLOCAL({SHARED_QUEUE}) QSGDISP(SHARED) CFSTRUCT({{structure}}) DEFPSIST(YES) MSGDLVSQ(FIFO) +
+DEFINE QLOCAL({SHARED_QUEUE}) QSGDISP(SHARED) CFSTRUCT({{shared}}) DEFPSIST(YES) MSGDLVSQ(FIFO) +
        DESCR('Departures, drained by all managers together') REPLACE
 DEFINE QLOCAL({STATUS_QUEUE}) QSGDISP(SHARED) CFSTRUCT({{structure}}) DEFPSIST(YES) +
        DESCR('How far each putting program has come') REPLACE
@@ -33,14 +36,20 @@ DEFINE QLOCAL({PRIVATE_QUEUE}) QSGDISP(QMGR) DEFPSIST(YES) MSGDLVSQ(FIFO) +
 """
 
 
-def define_queues(group: Group, structure: str) -> None:
+def define_queues(group: Group, structure: str, shared: str = "") -> None:
     """Define the shared queues once for the group, the private ones at every manager.
+
+    Args:
+        structure: of the shared queues.
+        shared: another structure, which is defined too, for the queue that all managers drain.
 
     Raises:
         CommandError: a definition was refused.
         MQIError: 2009, Redis cannot be reached.
     """
-    do_mqsc(group, QMGRS[0], _SHARED_MQSC.format(structure=structure))
+    if shared:
+        do_mqsc(group, QMGRS[0], _STRUCTURE_MQSC.format(structure=shared))
+    do_mqsc(group, QMGRS[0], _SHARED_MQSC.format(structure=structure, shared=shared or structure))
     for name in QMGRS:
         do_mqsc(group, name, _PRIVATE_MQSC)
 

@@ -130,9 +130,9 @@ class Scene:
         what = f"{', '.join(sorted(wanted))} to be ready"
         self.watch.wait(lambda: wanted <= self.watch.ready, what, _START_TIMEOUT_S)
 
-    def define_queues(self) -> None:
-        """Define the queues of the run."""
-        define_queues(self.group, self.settings.default_structure)
+    def define_queues(self, shared: str = "") -> None:
+        """Define the queues of the run; that which all managers drain in the structure *shared*, where it is named."""
+        define_queues(self.group, self.settings.default_structure, shared)
 
     def start_load(self) -> None:
         """Start a putter and two consumers on every manager."""
@@ -186,6 +186,11 @@ class Scene:
     def programs_of(self, qmgr: str) -> list[Program]:
         """The load programs attached to a manager that run."""
         return [each for each in self.programs.values() if each.qmgr == qmgr and each.is_running]
+
+    def consumers_of(self, queue_name: str) -> list[Program]:
+        """The consumers of a queue that run, at every manager."""
+        found = (each for each in self.programs.values() if each.kind == CONSUMER and each.is_running)
+        return [program for program in found if program.options.queue == queue_name]
 
     def hold(self, programs: Iterable[Program]) -> tuple[int, int]:
         """Have programs stop before their next commit; returns how many puts and gets they hold uncommitted.

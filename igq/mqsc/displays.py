@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from igq.agent.serving import ServingHandle, serving_handles
 from igq.mqsc import messages
@@ -17,6 +17,7 @@ from sharedq.mqi.errors import error_for
 from sharedq.objects.attributes import by_keyword
 from sharedq.objects.connections import ConnectionInfo, connections_of
 from sharedq.objects.definitions import QUEUE_KINDS, QueueLocal
+from sharedq.objects.displaying import LeftOut
 from sharedq.objects.managers import CFStruct, QueueManagerAttributes
 from sharedq.objects.names import is_generic, matches
 from sharedq.objects.repository import DisplayedQueue, OpenHandle, Repository
@@ -55,9 +56,10 @@ def display_queue(command: Command, repository: Repository) -> list[str]:
     known = {keyword for kind in QUEUE_KINDS.values() for keyword in by_keyword(kind)} | {*_COUNTS, "TYPE", "QTYPE"}
     request = read_request(command, options, known, all_by_default=not is_generic(command.name))
     lines, serving = [], serving_handles(repository.group)
-    for queue in repository.display_queues(command.name, kinds, disposition):
-        structure = getattr(queue.definition, "structure", "")
-        if "CFSTRUCT" in options and filter_by is not None and not matches(filter_by.value, structure):
+    pattern = filter_by.value if filter_by is not None and "CFSTRUCT" in options else "*"
+    queues, left_out = repository.display_queues_and_left_out(command.name, kinds, disposition)
+    for queue in queues:
+        if not matches(pattern, getattr(queue.definition, "structure", "")):
             continue
         record = list(_queue_record(queue, serving))
         if request.where(record):
@@ -65,7 +67,7 @@ def display_queue(command: Command, repository: Repository) -> list[str]:
                 messages.details(command),
                 *two_columns(request.select(record, always=2)),
             ]
-    return _found(lines, command, repository)
+    return _found(lines, command, repository, [each for each in left_out if matches(pattern, each.structure)])
 
 
 def display_qmgr(command: Command, repository: Repository) -> list[str]:
@@ -98,9 +100,9 @@ def display_queue_status(command: Command, repository: Repository) -> list[str]:
     known = ("QUEUE", *(_STATUS if is_by_queue else _HANDLE))
     open_type = read_choice(command, "OPENTYPE", ("ALL", "INPUT", "OUTPUT"), "ALL")
     request = read_request(command, ("TYPE", "OPENTYPE", "CMDSCOPE"), known, all_by_default=True)
-    queues = repository.display_queues(command.name, (QueueLocal.kind,))
+    queues, left_out = repository.display_queues_and_left_out(command.name, (QueueLocal.kind,))
     if not queues:
-        return _found([], command, repository)
+        return _found([], command, repository, left_out)
     lines, serving = [], serving_handles(repository.group)
     for queue in queues:
         if is_by_queue:
@@ -114,7 +116,8 @@ def display_queue_status(command: Command, repository: Repository) -> list[str]:
                     messages.details(command),
                     *two_columns(request.select(record, always=2)),
                 ]
-    return lines or [messages.NOTHING_FOUND.format("handle" if kind == "HANDLE" else command.object_type)]
+    lines = lines or [messages.NOTHING_FOUND.format("handle" if kind == "HANDLE" else command.object_type)]
+    return [*lines, *messages.left_out(left_out)]
 
 
 def display_group(command: Command, repository: Repository) -> list[str]:
@@ -172,19 +175,22 @@ def display_thread(command: Command, repository: Repository) -> list[str]:
     return [messages.THREADS, *lines] if lines else [messages.NO_CONNECTIONS.format("active" if kind == "*" else kind)]
 
 
-def _found(lines: list[str], command: Command, queues: Repository | None = None) -> list[str]:
+def _found(
+    lines: list[str], command: Command, queues: Repository | None = None, left_out: Sequence[LeftOut] = ()
+) -> list[str]:
     """The answer; a name that is none's is an error, a pattern or a filter that nothing fits is not.
 
     Args:
         queues: where the name is a queue's: it may be there, in a structure that has failed.
+        left_out: what is there and cannot be shown.
     """
     if lines:
-        return lines
+        return [*lines, *messages.left_out(left_out)]
     if not is_generic(command.name) and find_parameter(command, "WHERE") is None:
         if queues is not None:
             queues.lookup(command.name)
         raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "", command.name)
-    return [messages.NOTHING_FOUND.format(command.object_type)]
+    return [messages.NOTHING_FOUND.format(command.object_type), *messages.left_out(left_out)]
 
 
 def _open_for_input(queue: DisplayedQueue, serving: list[ServingHandle]) -> int:

@@ -9,7 +9,7 @@ from typing import Protocol, TextIO, cast
 from igq.mqsc import authority, backup, displays, messages
 from igq.mqsc.attribute_values import find_parameter, read_choice, read_flag, read_values
 from igq.mqsc.in_doubt import resolve_in_doubt
-from igq.mqsc.lines import Source, split_commands
+from igq.mqsc.lines import Source, split_commands, visible
 from igq.mqsc.parser import Command, MqscSyntaxError, UnsupportedCommandError, parse_command
 from sharedq.backup.errors import BackupError
 from sharedq.mqi.constants import MQRC
@@ -253,12 +253,12 @@ def _subject(command: Command, repository: Repository) -> str:
 
 def _list(source: Source, number: int, out: TextIO) -> None:
     for position, line in enumerate(source.lines):
-        out.write(f"{number if position == 0 else '':>6} : {line}\n")
+        out.write(f"{number if position == 0 else '':>6} : {visible(line)}\n")
 
 
 def _write(lines: Iterable[str], out: TextIO) -> None:
     for line in lines:
-        out.write(line + "\n")
+        out.write(visible(line) + "\n")
     out.flush()
 
 

@@ -50,6 +50,16 @@ def split_commands(lines: Iterable[str]) -> Iterator[Source]:
         yield Source(first, text.strip(), tuple(given), is_cut=True)
 
 
+def visible(line: str) -> str:
+    r"""A line for a terminal: what would steer that, or nobody would see, is written as ``\x1b``; tabs are not."""
+    return "".join(char if char.isprintable() or char == "\t" else _escaped(char) for char in line)
+
+
+def _escaped(char: str) -> str:
+    code = ord(char)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
 def _split_at_semicolons(line: int, text: str, given: tuple[str, ...]) -> Iterator[Source]:
     """Commands behind one another on a line; a semicolon in quotes is a character like any other."""
     parts, start, is_quoted = [], 0, False

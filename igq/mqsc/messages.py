@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from igq.mqsc.parser import Command, MqscSyntaxError
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
+from sharedq.objects.displaying import LeftOut
 
 NORMAL = "CSQ9022I: {} normal completion."
 ABNORMAL = "CSQ9023E: {} abnormal completion."
@@ -53,6 +56,14 @@ def failure(what: str, error: MQIError) -> str:
     text = _FAILURES.get(error.reason, _FAILED).format(what)
     detail = f": {error.detail}" if error.detail else ""
     return f"{text}, MQRC_{error.reason.name} ({error.reason:d}){detail}."
+
+
+def left_out(queues: Iterable[LeftOut]) -> list[str]:
+    """What a DISPLAY cannot show, a line for each structure; the command is no failure for that."""
+    return [
+        f"{failure(f'CFSTRUCT({each.structure})', each.why)} Queues not shown: {', '.join(each.names)}."
+        for each in queues
+    ]
 
 
 def syntax_failure(error: MqscSyntaxError) -> list[str]:

@@ -125,8 +125,11 @@ def _define_local(finder: Finder, entry: Entry, queue: QueueLocal, mode: Mode, *
         stored = finder.queues.read(entry.structure, [queue.name]).get(queue.name)
         if stored is not None:
             queue = _keep_creation(queue, stored.definition)
-    if not was_there and entry.scope == "S":
-        _refuse_where_lost(finder, entry)
+    if not was_there:
+        # Before anything is written there; one that is deleted from now on keeps its counter, as any that had queues.
+        finder.directory.check_structure(entry)
+        if entry.scope == "S":
+            _refuse_where_lost(finder, entry)
     try:
         is_created = finder.queues.define(entry.structure, queue, replace=mode == "replace")
     except MQIError as error:

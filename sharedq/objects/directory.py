@@ -136,6 +136,12 @@ class Directory:
             raise _refusal(MQRC(reply[0]), entry, reply[1])
         return replace(entry, version=int(reply[1]))
 
+    def check_structure(self, entry: Entry) -> None:
+        """Refuse what `write` would refuse. Raises MQIError: 2349 there is no such structure."""
+        structures = self._keys.structures
+        if not self._group.command(structures, "HEXISTS", structures, entry.structure):
+            raise _refusal(MQRC.CF_STRUC_ERROR, entry, b"")
+
     def remove(self, entry: Entry) -> tuple[bool, int]:
         """Take *entry* out unless another took its place.
 

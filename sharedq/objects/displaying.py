@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from sharedq.mqi.errors import MQIError
 from sharedq.objects.definitions import AnyQueue, QueueLocal
+from sharedq.objects.directory import Entry
+from sharedq.objects.failures import why_not_there
 from sharedq.objects.finding import Finder
 from sharedq.objects.local_queues import QueueState
 from sharedq.objects.names import matches
@@ -28,6 +32,15 @@ class DisplayedQueue:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Queues that cannot be displayed: their structure has failed (2373), or is being recovered (2346)."""
+
+    structure: str
+    names: tuple[str, ...]
+    why: MQIError
+
+
+@dataclass(frozen=True, slots=True)
 class OpenHandle:
     """An open handle: owner token ``#`` handle number, letters of its mode, details (JSON)."""
 
@@ -38,8 +51,8 @@ class OpenHandle:
 
 def displayed_queues(
     finder: Finder, pattern: str, kinds: tuple[str, ...], qsgdisp: str, *, every_manager: bool = False
-) -> list[DisplayedQueue]:
-    """The queues whose name is *pattern*, by name and disposition."""
+) -> tuple[list[DisplayedQueue], list[Entry]]:
+    """The queues whose name is *pattern*, by name and disposition; and those that their structure does not have."""
     wanted = [
         entry
         for entry in {entry.field: entry for entry in finder.directory.scan()}.values()
@@ -54,14 +67,30 @@ def displayed_queues(
         for place in places[entry.field]:
             names_by_place.setdefault(place, []).append(entry.name)
     stored = {place: finder.queues.read(place, names) for place, names in names_by_place.items()}
-    shown = []
+    shown, missing = [], []
     for entry in wanted:
         parts = [stored[place][entry.name] for place in places[entry.field] if entry.name in stored[place]]
         definition = entry.definition or (parts[0].definition if parts else None)
         if definition is not None:
             state = sum((part.state for part in parts), QueueState()) if places[entry.field] else None
             shown.append(DisplayedQueue(entry.name, definition, entry.structure, entry.qmgr, state))
-    return sorted(shown, key=lambda queue: (queue.name, queue.definition.disposition, queue.qmgr))
+        else:
+            missing.append(entry)
+    return sorted(shown, key=lambda queue: (queue.name, queue.definition.disposition, queue.qmgr)), missing
+
+
+def left_out(finder: Finder, missing: Iterable[Entry]) -> list[LeftOut]:
+    """Of the queues that their structures do not have, those whose structure cannot be used, by structure."""
+    names: dict[str, list[str]] = {}
+    for entry in missing:
+        names.setdefault(entry.structure, []).append(entry.name)
+    found = []
+    for structure, of_structure in sorted(names.items()):
+        # None where a DEFINE or a DELETE was cut off.
+        why = why_not_there(finder.group, structure, of_structure[0])
+        if why is not None:
+            found.append(LeftOut(structure, tuple(sorted(of_structure)), why))
+    return found
 
 
 def open_handles(finder: Finder, name: str) -> list[OpenHandle]:

@@ -25,7 +25,7 @@ from sharedq.objects.defining import complete, define_at
 from sharedq.objects.definitions import AnyQueue, QueueLocal, QueueModel
 from sharedq.objects.deleting import announce_missing, delete_entry, drop_closed_parts, total_state
 from sharedq.objects.directory import Entry
-from sharedq.objects.displaying import DisplayedQueue, OpenHandle, displayed_queues, open_handles
+from sharedq.objects.displaying import DisplayedQueue, LeftOut, OpenHandle, displayed_queues, left_out, open_handles
 from sharedq.objects.failures import why_not_there
 from sharedq.objects.finding import Chosen, Finder, Located
 from sharedq.objects.local_queues import QueueState
@@ -283,7 +283,14 @@ class Repository:
             qsgdisp: QMGR, COPY, PRIVATE, SHARED, GROUP, LIVE (private and shared) or ALL.
             every_manager: private queues of all managers, not of this one only.
         """
-        return displayed_queues(self._finder, pattern, kinds, qsgdisp, every_manager=every_manager)
+        return displayed_queues(self._finder, pattern, kinds, qsgdisp, every_manager=every_manager)[0]
+
+    def display_queues_and_left_out(
+        self, pattern: str, kinds: tuple[str, ...], qsgdisp: str = "LIVE"
+    ) -> tuple[list[DisplayedQueue], list[LeftOut]]:
+        """As `display_queues`, and what is not among them because its structure has failed."""
+        found, missing = displayed_queues(self._finder, pattern, kinds, qsgdisp)
+        return found, left_out(self._finder, missing)
 
     def queue_status(self, name: str) -> QueueState:
         """Depth, uncommitted work and handles of a local queue, its parts added up.

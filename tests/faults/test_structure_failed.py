@@ -67,6 +67,35 @@ def test_it_cannot_be_opened_until_it_is_recovered(used: TestGroup) -> None:
         assert drain(queue) == [b"kept"]
 
 
+@pytest.mark.parametrize("what", ["QLOCAL", "QUEUE", "QSTATUS"])
+def test_a_display_of_many_says_which_it_leaves_out(used: TestGroup, what: str) -> None:
+    used.define_shared("Q2")
+    command = f"DISPLAY {what}(*)\n"
+    failed = "CSQM112E: Error accessing CFSTRUCT(APPL1), MQRC_CF_STRUC_FAILED (2373): APPL1 has lost its queues: "
+    failed += "RECOVER CFSTRUCT brings it back. Queues not shown: Q, Q2."
+    in_use = "CSQM090E: CFSTRUCT(APPL1) is in use, MQRC_CF_STRUC_IN_USE (2346): APPL1 is being recovered. "
+    in_use += "Queues not shown: Q, Q2."
+
+    def shown(text: str) -> tuple[int, bool, list[str]]:
+        status, output = mqsc(used, text)
+        told = [line for line in output.splitlines() if "not shown" in line]
+        return status, "QUEUE(OTHER)" in output, told
+
+    assert shown(command) == (0, True, [])
+    lose(used)
+    assert shown(command) == (0, True, [failed])
+    assert shown(f"DISPLAY {what}(Q*)\n") == (0, False, [failed])
+    assert shown(f"DISPLAY {what}(OTHER)\n") == (0, True, [])
+    if what != "QSTATUS":
+        assert shown(f"DISPLAY {what}(*) CFSTRUCT(APPL2)\n") == (0, True, [])
+        assert shown(f"DISPLAY {what}(*) CFSTRUCT(APPL1)\n") == (0, False, [failed])
+    assert killed_after(used, 2, lambda: recover(used.group, "APPL1"))
+    assert shown(command) == (0, True, [in_use])
+    recover(used.group, "APPL1")
+    # Q2 was defined behind the backup: it is not there, and nothing is wrong with the structure.
+    assert shown(command) == (0, True, [])
+
+
 def test_a_queue_that_was_deleted_is_unknown_also_where_its_structure_has_failed(used: TestGroup) -> None:
     lose(used)
     used.repository("QM1").delete("QLOCAL", "Q")

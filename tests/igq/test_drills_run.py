@@ -14,11 +14,16 @@ from rich.console import Console
 
 from config.settings import Settings
 from igq.drills.check import Verdict
+from igq.drills.composed import random_scenario
 from igq.drills.faults import alter_igq
+from igq.drills.promise import AGAIN, LOST
 from igq.drills.run import RANDOM, drill, run_once
 from igq.drills.scenario import (
+    Cut,
     Drain,
+    Draw,
     HangAgent,
+    Heal,
     Kill,
     LimitMemory,
     Pause,
@@ -28,9 +33,10 @@ from igq.drills.scenario import (
     StartGroup,
     Step,
     WaitForAgent,
+    WaitForPuts,
     Who,
 )
-from igq.drills.scenarios import SCENARIOS, random_scenario
+from igq.drills.scenarios import SCENARIOS
 from igq.drills.stage import Stage
 from igq.errors import CommandError
 from igq.load.scene import Scene
@@ -46,7 +52,7 @@ PARTED = [name for name, scenario in SCENARIOS.items() if scenario.has_machines]
 def test_the_drills_that_are_promised_are_there() -> None:
     wanted = "kill-manager kill-several-managers kill-recoverer last-manager slow-recovery pause-manager kill-agent "
     wanted += "hang-agent pause-agent kill-application pause-application kill-redis script-flush igq-toggle memory-full"
-    wanted += " partition late-partition short-partition"
+    wanted += " lose-structure partition late-partition short-partition"
     assert set(wanted.split()) <= SCENARIOS.keys()
 
 
@@ -71,6 +77,13 @@ def test_an_unknown_drill_is_refused_with_the_names_there_are() -> None:
 def test_all_and_a_name_contradict_each_other() -> None:
     with pytest.raises(CommandError, match="--all and kill-agent: one of them"):
         drill("kill-agent", runs_all=True)
+
+
+@pytest.mark.parametrize("name", [RANDOM, "kill-agent", None])
+def test_a_seed_is_no_negative_number(name: str | None) -> None:
+    with pytest.raises(CommandError, match=r"^--seed -1: 0 or more$") as caught:
+        drill(name, seed=-1, runs_all=name is None)
+    assert caught.value.status == 2
 
 
 @pytest.mark.parametrize(("status", "is_audited", "answer"), [(0, True, 0), (1, True, 1), (2, True, 1), (1, False, 0)])
@@ -159,12 +172,61 @@ def test_another_agent_is_waited_for_only_where_there_will_be_one(
     assert not_pids[-1] == expected
 
 
+def test_a_random_drill_cuts_the_network_on_machines_of_its_own() -> None:
+    drills = [random_scenario(seed) for seed in range(30)]
+    for each in drills:
+        assert each.has_machines == any(isinstance(step, Cut) for step in each.steps)
+    assert {each.has_machines for each in drills} == {True, False}
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_where_that_cannot_be_its_other_faults_are_the_same(seed: int) -> None:
+    """Also their victims: each draw is made."""
+    whole, rest = random_scenario(seed), random_scenario(seed, may_cut=False)
+    assert not rest.has_machines
+    assert not any(isinstance(step, Cut) for step in rest.steps)
+    if not whole.has_machines:
+        assert rest == whole
+    assert [step for step in rest.steps if isinstance(step, Draw)] == [Draw()] * 4
+    blocks = [_faults_of(scenario) for scenario in (whole, rest)]
+    assert blocks[1] == [() if Cut() in block else block for block in blocks[0]]
+
+
+def _faults_of(scenario: Scenario) -> list[tuple[Step, ...]]:
+    """The steps between one draw and the wait for the next fault's time."""
+    found: list[tuple[Step, ...]] = []
+    for step in scenario.steps[:-1]:
+        if isinstance(step, WaitForPuts):
+            found.append(())
+        elif found:
+            found[-1] += (step,)
+    return [block[1:] for block in found]
+
+
+@pytest.mark.usefixtures("unprivileged")
+def test_a_random_drill_says_that_it_goes_without_cuts(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done: list[Scenario] = []
+
+    def run(scenario: Scenario, *_: object, **__: object) -> bool:
+        done.append(scenario)
+        return True
+
+    monkeypatch.setattr("igq.drills.run._run", run)
+    assert drill(RANDOM, repeat=20, seed=1) == 0
+    assert done == [random_scenario(seed, may_cut=False) for seed in range(1, 21)]
+    assert capsys.readouterr().out.count("random: without cuts of the network, because network namespaces cannot") == 1
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_a_random_drill_leaves_everything_at_work(seed: int) -> None:
     steps = random_scenario(seed).steps
     assert isinstance(steps[0], StartGroup)
     assert isinstance(steps[-1], Drain)
     assert sum(isinstance(step, Pause) for step in steps) == sum(isinstance(step, Resume) for step in steps)
+    cuts = [type(step) for step in steps if isinstance(step, Cut | Heal)]
+    assert cuts == [Cut, Heal] * (len(cuts) // 2)
     limits = [step.is_lifted for step in steps if isinstance(step, LimitMemory)]
     assert limits == [False, True] * (len(limits) // 2)
     for position, step in enumerate(steps):
@@ -215,6 +277,31 @@ def test_all_leaves_out_what_cannot_be_had_here_and_says_so(
     assert done == [name for name in SCENARIOS if name not in PARTED]
     said = capsys.readouterr().out
     assert f"{', '.join(PARTED)}: not run, because network namespaces cannot be made here" in said
+
+
+@pytest.mark.faults
+def test_a_structure_that_is_lost_comes_back_as_its_backup_promises(tmp_path: Path) -> None:
+    verdict = run_once(
+        SCENARIOS["lose-structure"], Settings(data_dir=tmp_path), seed=1, console=Console(quiet=True), departures=400
+    )
+    assert verdict.problems == {kind: [] for kind in verdict.problems}
+    told = {kind: len(verdict.promised.get(kind, ())) for kind in (LOST, AGAIN)}
+    assert verdict.delivered == verdict.expected - told[LOST] + told[AGAIN]
+    # One putter was stopped until the backup was made, and the consumers when it went on.
+    assert told[LOST] > 0
+
+
+def test_the_audit_is_not_asked_about_a_structure_that_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("IGQ_DATA_DIR", str(tmp_path))
+    monkeypatch.setattr("igq.drills.run.run_once", lambda *_: Verdict(promised={LOST: ["CorrelId 01"]}))
+    monkeypatch.setattr("igq.drills.run.read_timeline", lambda _: [])
+    monkeypatch.setattr("igq.drills.run.audit_run", lambda *_: pytest.fail("it was asked"))
+    assert drill("lose-structure", seed=1, is_audited=True) == 0
+    said = capsys.readouterr().out
+    assert "The audit is not asked" in said
+    assert f"as the backup promises, {LOST}: 1\n    CorrelId 01" in said
 
 
 @pytest.mark.faults

@@ -308,3 +308,21 @@ def test_group_objects_through_mqsc(group: TestGroup) -> None:
     assert output.count("MAXDEPTH(6)") == 2
     assert "QSGDISP(COPY)" in output
     assert "QSGDISP(GROUP)" in output
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "DEFINE QLOCAL(A\x1b[2J)",
+        "DEFINE QLOCAL(A) DESCR('\x1b]0;title\x07')",
+        "\x1b[31mDISPLAY QMGR",
+        "DISPLAY QLOCAL('A\x1b[1A')",
+        "DEFINE QLOCAL(A) \x9b2J(5)",
+        "DELETE QLOCAL('\x1bc')",
+        "DISPLAY QMGR * \x1b[2J",
+    ],
+)
+def test_no_answer_steers_the_terminal_of_whoever_reads_it(group: TestGroup, text: str) -> None:
+    output = failed(group, text + "\n")
+    assert [char for char in output if not char.isprintable() and char != "\n"] == []
+    assert "\\x1b" in output or "\\x9b" in output

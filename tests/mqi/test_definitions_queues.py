@@ -15,6 +15,7 @@ from sharedq.objects.definitions import QueueAlias, QueueLocal, QueueModel, Queu
 from sharedq.objects.local_queues import QueueState
 from sharedq.objects.managers import CFStruct
 from tests.support.members import TestGroup
+from tests.support.scenes import contents
 
 BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT
 
@@ -111,10 +112,24 @@ def test_a_name_that_is_another_kind_of_queue_is_not_replaced(group: TestGroup) 
         group.repository("QM1").delete("QLOCAL", "ORDERS")
 
 
-def test_a_shared_queue_needs_a_structure_that_is_defined(group: TestGroup) -> None:
+@pytest.mark.parametrize("is_replace", [False, True])
+def test_a_shared_queue_needs_a_structure_that_is_defined(group: TestGroup, is_replace: bool) -> None:
+    nowhere = QueueLocal(name="ORDERS", disposition="SHARED", structure="NOWHERE")
+    before = contents(group)
     with refused(MQRC.CF_STRUC_ERROR):
-        group.define_shared("ORDERS", structure="NOWHERE")
+        group.repository("QM1").define(nowhere, replace=is_replace)
     assert group.repository("QM1").lookup("ORDERS") is None
+    # Nor is there a key of the structure.
+    assert contents(group) == before
+
+
+def test_a_model_for_a_structure_that_is_not_defined_makes_no_queue(group: TestGroup) -> None:
+    model = QueueModel(name="MODEL", definition_type="SHAREDYN", structure="NOWHERE")
+    group.repository("QM1").define(model)
+    before = contents(group)
+    with refused(MQRC.CF_STRUC_ERROR):
+        group.repository("QM1").create_dynamic(model, "DYNAMIC.*")
+    assert contents(group) == before
 
 
 def test_a_queue_stays_in_its_structure(group: TestGroup) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from recovery.resolve import recover
+from recovery.structure import CHUNK_HANDLES
 from sharedq import MQIError, Queue
 from sharedq.connection import Connection
 from sharedq.keys import QueueKeys
@@ -300,6 +301,38 @@ def test_a_deleted_queue_takes_it_along(group: TestGroup, queue_keys: QueueKeys)
     recover(group.group, group.connect().connection, getter.connection.token)
     assert stored(group) == 0
     assert not group.group.client().exists(queue_keys.available)
+
+
+def test_nobody_can_delete_the_queue_before_it_is_back(group: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The dead one has more handles than one call gives back, and that on the queue is among the first."""
+    group.define_shared("OTHER")
+    getter, putter = open_new(group), open_new(group)
+    others = [open_queue(getter.connection, MQOD(object_name=b"OTHER"), int(BOTH)) for _ in range(CHUNK_HANDLES)]
+    die_handed(group, getter, putter, [b"only"])
+    putter.close()
+    recoverer = group.connect().connection
+    command, call, answers = recoverer.command, recoverer.call, list[MQRC]()
+
+    def choose(key: str, *words: Any) -> Any:
+        if words[0] != "SRANDMEMBER":
+            return command(key, *words)
+        there = sorted(command(key, "SMEMBERS", words[1]), reverse=True)
+        assert [holding for holding in there if holding.startswith(b"Q\n")] == there[: len(there) - len(others)]
+        return there[:CHUNK_HANDLES]
+
+    def delete_behind(name: str, *rest: Any) -> Any:
+        reply = call(name, *rest)
+        if name == "structure/release":
+            with pytest.raises(MQIError) as caught:
+                group.repository("QM1").delete("QLOCAL", "Q")
+            answers.append(caught.value.reason)
+        return reply
+
+    monkeypatch.setattr(recoverer, "command", choose)
+    monkeypatch.setattr(recoverer, "call", delete_behind)
+    assert recover(group.group, recoverer, getter.connection.token).is_resolved
+    assert answers == [MQRC.Q_NOT_EMPTY, MQRC.Q_NOT_EMPTY]
+    assert on_queue(group, "Q") == [(b"only", 0)]
 
 
 def test_what_wakes_for_another_reason_is_no_message_on_its_way(group: TestGroup, waiting: Any) -> None:

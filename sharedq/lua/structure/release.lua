@@ -46,6 +46,13 @@ for position = 5, names_end do
         k = KEYS[key + 8], marks_base = KEYS[key + 9],
     }
 end
+local woken_for = queues[string.match(state, "^[HK]([^\n]*)")]
+local is_handed = string.byte(state) == 72
+-- While it has its handle: behind that, the queue could be deleted between two calls.
+if woken_for and is_handed then
+    woken_for.hand = { messages = KEYS[7], journal = KEYS[9], journal_max = ARGV[4] }
+    if take_back(woken_for, owner, KEYS[5]) then wake_everyone(woken_for, own, KEYS[6]) end
+end
 for position = names_end + 1, #ARGV do
     local queue_name, handle = string.match(ARGV[position], "^(.*)\n([^\n]*)$")
     local queue = queues[queue_name]
@@ -59,12 +66,7 @@ end
 if redis.call("EXISTS", holdings) == 1 then return { MORE } end
 
 -- Nobody remembers which message it was woken for, so whoever waits here looks again; in vain costs a call.
-local woken_for = queues[string.match(state, "^[HK]([^\n]*)")]
-if woken_for and string.byte(state) == 72 then
-    woken_for.hand = { messages = KEYS[7], journal = KEYS[9], journal_max = ARGV[4] }
-    if not take_back(woken_for, owner, KEYS[5]) then woken_for = nil end
-end
-if woken_for and is_anything_on(woken_for) then wake_everyone(woken_for, own, KEYS[6]) end
+if woken_for and not is_handed and is_anything_on(woken_for) then wake_everyone(woken_for, own, KEYS[6]) end
 redis.call("DEL", KEYS[5])
 redis.call("HDEL", dead, owner)
 return { 0 }

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from igq.mqsc.lines import split_commands
+import pytest
+
+from igq.mqsc.lines import split_commands, visible
 
 
 def texts(text: str) -> list[str]:
@@ -56,3 +58,18 @@ def test_a_command_is_handed_out_before_the_next_line_is_asked_for() -> None:
     next(split_commands(terminal()))
 
     assert asked == ["DIS QMGR\n"]
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("DEFINE QLOCAL(A)\tDESCR('Größe 50 €')", "DEFINE QLOCAL(A)\tDESCR('Größe 50 €')"),
+        ("\x1b[2J\x07\x7f\r\x00", r"\x1b[2J\x07\x7f\x0d\x00"),
+        ("\x9b31m", r"\x9b31m"),
+        ("\u202edrowkcab", r"\u202edrowkcab"),
+        ("\udcff", r"\udcff"),
+        ("\U000e0041", r"\U000e0041"),
+    ],
+)
+def test_what_would_steer_a_terminal_is_made_visible(line: str, shown: str) -> None:
+    assert visible(line) == shown
