@@ -33,6 +33,15 @@ NAME_WAIT_S = 60.0
 _NAME_PAUSE_S = 0.5
 
 
+@dataclass(frozen=True, slots=True)
+class ClaimedUnit:
+    """A unit of work that is claimed: where its messages are, its id, and how many they are."""
+
+    place: Place
+    id: str
+    messages: int
+
+
 @dataclass
 class Claims:
     """The claims of one query.
@@ -164,8 +173,8 @@ class Claims:
             units = [unit for unit in connection.recover() if unit.xid not in kept]
             return back_out(connection, units, self._prefix)
 
-    def places(self, claims: str) -> list[tuple[Place, str]]:
-        """Where the claimed messages are: for each unit of work its place, and its id.
+    def units(self, claims: str) -> list[ClaimedUnit]:
+        """The claimed units of work, in their order.
 
         Raises:
             PipelineError: one of them has ended.
@@ -181,7 +190,8 @@ class Claims:
                     f"stream {self.name}: what its batch had claimed of {self.queue} has been ended by somebody else"
                 )
             ((structure, (queues, _)),) = unit.structures.items()
-            found.append((Place(queues[0], structure, group.structure_number(structure)), unit.id))
+            place = Place(queues[0], structure, group.structure_number(structure))
+            found.append(ClaimedUnit(place, unit.id, unit.messages))
         return found
 
     def _connect(self) -> QueueManagerConnection:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -19,12 +20,12 @@ from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTri
 from pyspark.sql.types import StructType
 
 from pipeline.arrow_batches import batches
-from pipeline.claims import Claims
+from pipeline.claims import ClaimedUnit, Claims
 from pipeline.errors import PipelineError
 from pipeline.settling import settle
 from pipeline.source_options import SourceOptions
 from sharedq.deployment import Deployment
-from sharedq.reading import Place, Reader
+from sharedq.reading import Reader
 
 OPTIONS = ("queue", "qmgr", "columns", "stream", "maxMessagesPerTrigger", "rowsPerPartition", "wholeGroups")
 #: Messages in a batch, at most, and in each of its partitions.
@@ -36,11 +37,10 @@ Offset = dict[str, Any]
 
 
 @dataclass
-class UnitPartition(InputPartition):
-    """A claimed unit of work: it holds the same messages however often it is read."""
+class UnitsPartition(InputPartition):
+    """Claimed units of work: it holds the same messages however often it is read."""
 
-    place: Place
-    unit_id: str
+    units: list[ClaimedUnit]
 
 
 class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -52,13 +52,14 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if len(name) > _NAME_MAX or not (name.isascii() and name.isprintable()) or "/" in name:
             raise PipelineError(f"stream={name}: allowed: up to {_NAME_MAX} ASCII characters, no /")
         self._limit = options.number("maxMessagesPerTrigger", MESSAGES_PER_TRIGGER)
+        self._rows = options.number("rowsPerPartition", ROWS_PER_PARTITION)
         self._settings = options.settings()
         self._claims = Claims(
             self._settings,
             options.required("queue", "the name of the queue to read"),
             options.required("qmgr", "the manager that messages are claimed at, always the same one"),
             name,
-            options.number("rowsPerPartition", ROWS_PER_PARTITION),
+            self._rows,
             options.flag("wholeGroups", default=False),
         )
         #: With the trigger AvailableNow: what was there when it began, and is not claimed yet.
@@ -89,7 +90,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if start == end:
             return []
         self._hold(end)
-        return [UnitPartition(place, unit_id) for place, unit_id in self._claims.places(end["claims"])]
+        return [UnitsPartition(units) for units in _parts(self._claims.units(end["claims"]), self._rows)]
 
     def _hold(self, offset: Offset) -> None:
         self._claims.hold()
@@ -97,13 +98,13 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         settle()
-        assert isinstance(partition, UnitPartition)
+        assert isinstance(partition, UnitsPartition)
         assert self._settings.redis_url is not None
         has_data = "data" in self._schema.fieldNames()
         reader = Reader(Deployment(self._settings.redis_url), self._settings.group, has_data=has_data)
         try:
-            found = reader.read_unit(partition.place, partition.unit_id)
-            yield from batches(found, to_arrow_schema(self._schema, timezone="UTC"))
+            found = (reader.read_unit(unit.place, unit.id) for unit in partition.units)
+            yield from batches(chain.from_iterable(found), to_arrow_schema(self._schema, timezone="UTC"))
         finally:
             reader.close()
 
@@ -112,3 +113,17 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def stop(self) -> None:
         self._claims.let_go()
+
+
+def _parts(units: Sequence[ClaimedUnit], rows: int) -> Iterator[list[ClaimedUnit]]:
+    """Units that follow each other: of *rows* messages at most, or one that has more."""
+    part: list[ClaimedUnit] = []
+    held = 0
+    for unit in units:
+        if part and held + unit.messages > rows:
+            yield part
+            part, held = [], 0
+        part.append(unit)
+        held += unit.messages
+    if part:
+        yield part

@@ -272,7 +272,7 @@ def _take(at: _Place, queue: str, stream: str) -> None:
         "queue": queue,
         "stream": stream,
         "maxMessagesPerTrigger": str(TRIGGER),
-        "rowsPerPartition": "10000",
+        "rowsPerPartition": str(TRIGGER // PARTITIONS),
     }
     table = at.spark.readStream.format("igq").options(**options).load()
     query = table.writeStream.format("noop").option("checkpointLocation", f"{at.site.server.path}/{stream}")

@@ -19,13 +19,12 @@ from pyspark.sql.streaming.datasource import ReadLimit
 from pyspark.sql.types import StructType
 
 from pipeline import queue_sink, queue_stream
-from pipeline.claims import Claims
+from pipeline.claims import ClaimedUnit, Claims
 from pipeline.queue_sink import Prepared, QueueStreamWriter
 from pipeline.queue_source import QueueSource
 from pipeline.queue_stream import Offset, QueueStreamReader
 from pipeline.source_options import SourceOptions
 from sharedq.api import Queue, QueueManagerConnection
-from sharedq.reading import Place
 
 #: Where a query can die, in Spark's order. Those of the executors are apart.
 DRIVER_STEPS = (
@@ -88,9 +87,9 @@ class DyingClaims(Claims):
             self.death.at("claiming")
         return got
 
-    def places(self, claims: str) -> list[tuple[Place, str]]:
+    def units(self, claims: str) -> list[ClaimedUnit]:
         self.death.at("planning")
-        return super().places(claims)
+        return super().units(claims)
 
 
 class DyingReader(QueueStreamReader):
