@@ -16,9 +16,11 @@ def one_state(world: World) -> str:
 
 def fencing(before: World, step: Step[World]) -> str:
     """2. Once V is shut out of a structure it changes no message there, and after the claim it decides nothing."""
+    after = step.state
+    if step.who == "K":
+        return _coordinator_fenced(before, after)
     if step.who != "V":
         return ""
-    after = step.state
     for structure in (X, Y):
         is_changed = (before.available[structure], before.units[structure]) != (
             after.available[structure],
@@ -26,21 +28,44 @@ def fencing(before: World, step: Step[World]) -> str:
         )
         if is_changed and (before.passed[structure] or before.is_resolved):
             return f"V changed structure {structure} behind the fence"
-    if before.lease == TAKEN and after.is_decided and not before.is_decided:
+    is_decided = after.is_decided and not before.is_decided
+    if before.lease == TAKEN and (is_decided or (after.doubt.was_prepared and not before.doubt.was_prepared)):
         return "V decided behind the claim"
     return ""
 
 
+def _coordinator_fenced(before: World, after: World) -> str:
+    for structure in (X, Y):
+        was, now = before.doubt, after.doubt
+        is_changed = (before.available[structure], before.units[structure], was.units[structure]) != (
+            after.available[structure],
+            after.units[structure],
+            now.units[structure],
+        )
+        if is_changed and not was.registered[structure]:
+            return f"K changed structure {structure} behind the fence"
+    is_decided = after.doubt.state in (COMMITTING, BACKING_OUT) and before.doubt.state == "?"
+    is_claimed = before.doubt.enders[2].at != "claim"
+    return "K decided behind the claim" if is_claimed and is_decided else ""
+
+
 def one_decision(world: World) -> str:
-    """3. A unit of work is committed or backed out, never partly one and partly the other."""
+    """3. A unit of work is committed or backed out, never partly one and partly the other; in doubt, as was decided."""
     ways = set(world.ended[X] + world.ended[Y])
+    if world.doubt.was_prepared and not ways <= {world.doubt.state[-1]}:
+        return f"it was prepared, and ended {world.ended} where {world.doubt.state} was decided"
     return f"ended both ways: {world.ended}" if len(ways) > 1 else ""
 
 
 def bounded(before: World, step: Step[World]) -> str:
     """4. No script moves more messages than a chunk has."""
     after = step.state
-    if (before.available, before.units, before.delivered) == (after.available, after.units, after.delivered):
+    if (before.available, before.units, before.doubt.units, before.delivered) == (
+        after.available,
+        after.units,
+        after.doubt.units,
+        after.delivered,
+    ):
         return ""
     was, now = _places(before), _places(after)
     moved = sum(was.get(message) != now.get(message) for message in POSITIONS)
@@ -70,8 +95,11 @@ def sequence(world: World) -> str:
 
 def kept(world: World) -> str:
     """7. A commit that returned OK is not undone."""
-    is_undone = world.outcome == OK and BACKING_OUT in world.ended[X] + world.ended[Y]
-    return "an acknowledged commit was backed out" if is_undone else ""
+    ways = world.ended[X] + world.ended[Y]
+    is_undone = world.outcome == OK and BACKING_OUT in ways
+    for how in filter(None, world.doubt.told):
+        is_undone |= how not in ways or len(set(ways)) > 1
+    return "what was acknowledged is not so" if is_undone else ""
 
 
 def once(world: World) -> str:
@@ -90,7 +118,9 @@ def outcomes(world: World) -> str:
 
 def is_at_rest(world: World) -> bool:
     """Whether the dead V is forgotten: nothing of it is left, and its successor has come to its end."""
-    is_forgotten = world.is_resolved and world.units == (None, None)
+    is_forgotten = world.is_resolved and world.units == (None, None) == world.doubt.units
+    if world.doubt.was_prepared and not world.doubt.state.startswith("done"):
+        return False
     return is_forgotten and world.successor == "over" and "m" in world.delivered
 
 
@@ -104,9 +134,10 @@ def _places(world: World) -> dict[str, tuple[str, ...]]:
     for structure in (X, Y):
         for message in world.available[structure]:
             add(message, f"available {structure}")
-        unit = world.units[structure]
-        for kind, message in unit.operations if unit is not None else ():
-            add(message, f"unit of work {structure} {kind}")
+        # Set apart is not elsewhere: it is the same unit of work.
+        for unit in (world.units[structure], world.doubt.units[structure]):
+            for kind, message in unit.operations if unit is not None else ():
+                add(message, f"unit of work {structure} {kind}")
     for message in world.delivered:
         add(message, "gone")
     return places

@@ -41,7 +41,7 @@ Steps = Iterator[Step[World]]
 RecovererSteps = Iterator[tuple[str, World, Recoverer]]
 _SCRIPTS = {COMMITTING: "structure/commit", BACKING_OUT: "structure/backout"}
 #: What V does behind its unit of work, in this order.
-_LEAVING = ("detach X", "detach Y", "forget", "disconnect")
+LEAVING = ("detach X", "detach Y", "forget", "disconnect")
 
 
 class Protocol:
@@ -52,7 +52,7 @@ class Protocol:
         self._commit = self._way_to_commit()
         self._backout = [f"end {name} {BACKING_OUT}" for name in scenario.structures]
         self._next: dict[str, str] = {}
-        for way in ([*scenario.work, "choose"], [*self._commit, *_LEAVING, "over"], [*self._backout, _LEAVING[0]]):
+        for way in ([*scenario.work, "choose"], [*self._commit, *LEAVING, "over"], [*self._backout, LEAVING[0]]):
             self._next.update(pairwise(way))
 
     def start(self) -> World:
@@ -152,7 +152,7 @@ class Protocol:
         if verb == "forget":
             yield Step("V", "admin/forget", going._replace(is_decided=False))
         elif verb == "disconnect":
-            yield Step("V", "admin/disconnect", going._replace(tag="" if world.tag == "V" else world.tag))
+            yield Step("V", "admin/disconnect", going._replace(tag=world.tag.replace("V", "")))
         elif name not in self._scenario.structures:
             # It never was there.
             yield Step("V", "the call returns", going)
@@ -191,8 +191,8 @@ class Protocol:
             yield "admin/finish_recovery: lost", world, Recoverer()
         else:
             finished = world._replace(is_resolved=True, claimant="", is_decided=False, is_fenced=True)
-            if world.tag == "V" and self._rules.recovery_frees_the_tag:
-                finished = finished._replace(tag="")
+            if self._rules.recovery_frees_the_tag:
+                finished = finished._replace(tag=world.tag.replace("V", ""))
             yield "admin/finish_recovery", finished, Recoverer(at="over")
 
     def _shutting_out(self, world: World, mine: Recoverer, _who: str) -> RecovererSteps:

@@ -8,10 +8,11 @@ import pytest
 
 from sharedq.scripts import script_names
 from tests.protocol.explorer import Exploration, Explored, Properties
+from tests.protocol.in_doubt import InDoubtProtocol
 from tests.protocol.properties import PROPERTIES
 from tests.protocol.protocol import Protocol
 from tests.protocol.variants import VARIANTS, Variant
-from tests.protocol.world import LARGE, LATE, Rules, Scenario, World
+from tests.protocol.world import ENDED, LARGE, LATE, PREPARED, Rules, Scenario, World
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "model.md").read_text("utf-8")
@@ -20,7 +21,7 @@ NAMES = [*PROPERTIES.of_states, *PROPERTIES.of_steps]
 
 
 def explored(scenario: Scenario, rules: Rules, properties: Properties[World]) -> Explored:
-    protocol = Protocol(scenario, rules)
+    protocol = InDoubtProtocol(scenario, rules) if scenario.in_doubt else Protocol(scenario, rules)
     return Exploration(protocol.start(), protocol.steps, properties).run()
 
 
@@ -34,7 +35,7 @@ def only(name: str) -> Properties[World]:
 
 
 # In the second one the structure Y may be there from the beginning, too.
-@pytest.mark.parametrize("scenario", [LARGE, LATE], ids=lambda scenario: scenario.name)
+@pytest.mark.parametrize("scenario", [LARGE, LATE, PREPARED, ENDED], ids=lambda scenario: scenario.name)
 def test_every_invariant_holds_in_every_state(scenario: Scenario) -> None:
     found = explored(scenario, Rules(), PROPERTIES)
     assert found.violation is None

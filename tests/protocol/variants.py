@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tests.protocol.world import LARGE, LATE, SPANNING, Rules, Scenario
+from tests.protocol.world import ENDED, LARGE, LATE, PREPARED, SPANNING, Rules, Scenario
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +67,36 @@ VARIANTS = (
     ),
     Variant(
         "an effect and its record are two scripts", "8. Once", SPANNING, Rules(effect_and_record_change_together=False)
+    ),
+    Variant(
+        "a recoverer does not leave what is in doubt",
+        "3. One decision",
+        PREPARED,
+        Rules(recoverer_leaves_what_is_in_doubt=False),
+    ),
+    Variant(
+        "what is in doubt ends without a decision",
+        "3. One decision",
+        ENDED,
+        Rules(end_of_doubt_is_decided_first=False),
+    ),
+    Variant(
+        "the coordinator is shut out when its recoverer has looked",
+        "2. Fencing",
+        ENDED,
+        Rules(coordinator_is_shut_out_first=False),
+    ),
+    Variant(
+        "the recovery frees the tag of what is in doubt",
+        "6. Sequence under failure",
+        PREPARED,
+        Rules(tag_waits_for_what_is_in_doubt=False),
+    ),
+    Variant(
+        "nobody completes what a dead coordinator decided",
+        "rest",
+        ENDED,
+        Rules(end_of_doubt_outlives_who_decided=False),
     ),
     Variant("a lost reply is told as a failure", "9. Three outcomes", SPANNING, Rules(lost_reply_is_unknown=False)),
     Variant(

@@ -49,8 +49,43 @@ class Recoverer(NamedTuple):
     how: str = ""
 
 
+class Ender(NamedTuple):
+    """Where somebody is who ends what is in doubt, and how: commit (C) or back out (B)."""
+
+    at: str = "over"
+    how: str = ""
+
+
+class InDoubt(NamedTuple):
+    """V's unit of work as an external coordinator has it, and who ends it.
+
+    Attributes:
+        state: empty; ``?`` in doubt; ``C`` or ``B`` decided; ``done C`` or ``done B`` it has ended.
+        by: who decided.
+        is_noted: the decision that it is in doubt stands where V's recoverers look.
+        units: what was set apart in each structure.
+        enders: K, the coordinator's program; the operator O; K's recoverer R3.
+        is_fenced, registered: of K.
+        was_prepared: the observer's.
+        told: the observer's: what K and O were told is done.
+    """
+
+    state: str = ""
+    by: str = ""
+    is_noted: bool = False
+    units: Pair[Unit | None] = (None, None)
+    enders: tuple[Ender, Ender, Ender] = (Ender(), Ender(), Ender())
+    is_fenced: bool = False
+    registered: Pair[bool] = (True, True)
+    was_prepared: bool = False
+    told: Pair[str] = ("", "")
+
+
 class World(NamedTuple):
-    """One state. What stands behind ``consumer`` is the observer's, and decides nothing."""
+    """One state. What stands behind ``doubt`` is the observer's, and decides nothing.
+
+    The tag's users: V, W, and D for what V has prepared.
+    """
 
     available: Pair[tuple[str, ...]] = (("m", "n"), ())
     units: Pair[Unit | None] = (None, None)
@@ -68,6 +103,7 @@ class World(NamedTuple):
     recoverers: Pair[Recoverer] = (Recoverer(), Recoverer())
     successor: str = "connect"
     consumer: int = 2
+    doubt: InDoubt = InDoubt()
     passed: Pair[bool] = (False, False)
     delivered: tuple[str, ...] = ()
     appeared: tuple[str, ...] = ()
@@ -87,6 +123,8 @@ class Scenario:
     name: str
     work: tuple[str, ...]
     is_y_defined: bool = True
+    #: Who takes part where an external coordinator prepares it, besides V and W.
+    in_doubt: tuple[str, ...] = ()
 
     @property
     def structures(self) -> tuple[str, ...]:
@@ -98,6 +136,10 @@ SPANNING = Scenario(
     "one unit of work in two structures", ("attach X", "check X", "get X", "attach Y", "check Y", "put Y")
 )
 LATE = Scenario("the second structure is defined late", SPANNING.work, is_y_defined=False)
+#: V has done its work, and prepares it; its recoverers and whoever ends it are at work at the same time.
+PREPARED = Scenario("a unit of work is prepared, recovered and ended", SPANNING.work, in_doubt=("V", "R1", "R2", "O"))
+#: V died when it had set one half apart; who ends it may die, too.
+ENDED = Scenario("a unit of work in doubt is ended from several sides", SPANNING.work, in_doubt=("R2", "K", "O", "R3"))
 LARGE = Scenario("one unit of work in one structure, in two chunks", ("attach X", "check X", "get X", "put X"))
 
 
@@ -119,3 +161,8 @@ class Rules:
     success_is_told_last: bool = True
     lost_reply_is_unknown: bool = True
     calls_are_sent_once: bool = True
+    recoverer_leaves_what_is_in_doubt: bool = True
+    end_of_doubt_is_decided_first: bool = True
+    tag_waits_for_what_is_in_doubt: bool = True
+    end_of_doubt_outlives_who_decided: bool = True
+    coordinator_is_shut_out_first: bool = True
