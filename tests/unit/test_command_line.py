@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
 import pytest
 
 from igq.cli import main
@@ -42,3 +49,20 @@ def test_without_a_subcommand_the_help_is_shown(command: str, capsys: pytest.Cap
     assert (status, shown.err) == (0, "")
     assert shown.out.startswith(f"Usage: igq {command}".rstrip())
     assert len(shown.out.splitlines()) > 5
+
+
+@pytest.mark.parametrize("command", ["igq", "pipeline"])
+def test_ctrl_c_while_a_command_is_loaded_is_no_traceback(command: str, tmp_path: Path) -> None:
+    (tmp_path / "typer.py").write_text("import signal\nsignal.raise_signal(signal.SIGINT)\n", encoding="utf-8")
+    paths = os.pathsep.join([str(tmp_path), str(Path(__file__).parents[2])])
+
+    done = subprocess.run(
+        [sys.executable, "-m", command, "--help"],
+        env=os.environ | {"PYTHONPATH": paths},
+        # Who runs the tests in the background may have it ignored.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
+        capture_output=True,
+        check=False,
+    )
+
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
