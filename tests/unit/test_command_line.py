@@ -41,6 +41,18 @@ def test_arguments_that_cannot_be_used(arguments: str, said: str, capsys: pytest
     assert shown.err.count("\n") == 1
 
 
+def test_a_run_directory_that_is_a_file_is_named_as_it_was_given(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+
+    status = main(["demo", "--data-dir", str(tmp_path / "file")])
+
+    shown = capsys.readouterr()
+    assert (status, shown.out) == (1, "")
+    assert shown.err.startswith(f"igq: --data-dir={tmp_path}/file: it is not a directory; allowed: ")
+
+
 @pytest.mark.parametrize("command", ["", "group", "qmgr"])
 def test_without_a_subcommand_the_help_is_shown(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     status = main(command.split())
