@@ -172,8 +172,9 @@ def browse(
             count += 1
             print(f"---- message {count}, {message.data_length} bytes")
             for field in dataclasses.fields(message.md):
-                value = getattr(message.md, field.name)
-                print(f"  {field.name:<20} {_shown(value)}")
+                # IBM's names, as amqsbcg shows them.
+                name = "".join(word.capitalize() for word in field.name.split("_"))
+                print(f"  {name:<20} {_shown(getattr(message.md, field.name))}")
             print(f"  {'body':<20} {printable(message.body)}", flush=True)
     typer.echo(f"{count} message{'' if count == 1 else 's'} on {queue}", err=True)
     return 0

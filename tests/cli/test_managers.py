@@ -113,7 +113,7 @@ def test_a_program_that_does_not_end_is_ended_and_backed_out(
     shell.start_manager("QM1")
     shown = shell.out("browse", "QM1", "WORK")
     assert "unfinished" in shown
-    assert "backout_count        1" in shown
+    assert "BackoutCount         1" in shown
 
 
 def test_a_killed_agent_is_started_again_and_goes_on(shell: Shell) -> None:
