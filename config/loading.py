@@ -44,8 +44,11 @@ def load_settings(env: Mapping[str, str] | None = None) -> Settings:
     return Settings.model_validate(values)
 
 
-def prepare_data_dir(settings: Settings) -> Path:
+def prepare_data_dir(settings: Settings, given_as: str = "IGQ_DATA_DIR") -> Path:
     """The data directory, created for its owner alone if need be, and proved writable.
+
+    Args:
+        given_as: what an error calls it.
 
     Raises:
         ConfigError: it cannot be created or written.
@@ -58,7 +61,8 @@ def prepare_data_dir(settings: Settings) -> Path:
             probe.write(b"x")
             probe.flush()
     except OSError as error:
-        raise _unusable_data_dir(path, error.strerror or str(error)) from None
+        reason = "it is not a directory" if isinstance(error, FileExistsError) else error.strerror or str(error)
+        raise _unusable_data_dir(path, reason, given_as) from None
     return path
 
 
@@ -84,10 +88,10 @@ def _read_file(path: Path, base: dict[str, Any]) -> dict[str, Any]:
         # As a path that would be the directory of the file.
         if isinstance(values.get(name), str) and not values[name].strip():
             description = Settings.model_fields[name].description
-            raise ConfigError(f"{name} in {path}={values[name]!r}: allowed: {description}")
+            raise ConfigError(f"{path}: {name}={values[name]!r}: allowed: {description}")
     # TOML has no type for a path.
     values |= {name: Path(values[name]) for name in _PATHS if isinstance(values.get(name), str)}
-    return _with_absolute_paths(_validate(values, base, lambda name: f"{name} in {path}", is_text=False), path.parent)
+    return _with_absolute_paths(_validate(values, base, lambda name: f"{path}: {name}", is_text=False), path.parent)
 
 
 def _read_environment(env: Mapping[str, str], base: dict[str, Any]) -> dict[str, Any]:
@@ -156,5 +160,5 @@ def _check_can_write(path: Path) -> None:
         return
 
 
-def _unusable_data_dir(path: Path, reason: str) -> ConfigError:
-    return ConfigError(f"IGQ_DATA_DIR={path}: {reason}; allowed: a directory that can be written, or created")
+def _unusable_data_dir(path: Path, reason: str, given_as: str = "IGQ_DATA_DIR") -> ConfigError:
+    return ConfigError(f"{given_as}={path}: {reason}; allowed: a directory that can be written, or created")

@@ -108,11 +108,14 @@ class Incarnation:
             open_for_business: takes what *prepare* returned, in this thread; the agent starts behind it.
         """
         self.worker.submit(partial(self._prepare, prepare, open_for_business))
-        while (ending := self._ending) is None:
-            self._wait_for_event()
-            self._do_what_is_due()
-        if self._deaths is not None:
-            self._deaths.close()
+        try:
+            while (ending := self._ending) is None:
+                self._wait_for_event()
+                self._do_what_is_due()
+        finally:
+            # Its address is this process's, and taken while it listens.
+            if self._deaths is not None:
+                self._deaths.close()
         self.worker.end()
         if ending is Ending.LEASE_LOST:
             self._process.lose()

@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
+import signal
 import sys
-
-import typer
-
-from pipeline.cli import app
-
-INTERRUPTED = 130
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one job; its exit status. What is wrong with the arguments is one line on standard error."""
+    """Run one job, by default that of the process; its exit status."""
     try:
-        result = app(args=arguments, standalone_mode=False, prog_name="igq pipeline")
-        return result if isinstance(result, int) else 0
-    except typer.Exit as error:
-        return error.exit_code
-    except typer.TyperException as error:
-        context = getattr(error, "ctx", None)
-        where = "" if context is None else f" (see {context.command_path} --help)"
-        print(f"igq pipeline: {' '.join(error.format_message().split()).rstrip('.')}{where}", file=sys.stderr)
-        return error.exit_code
-    except (KeyboardInterrupt, typer.Abort):
-        return INTERRUPTED
+        # Imported here because that takes half a second, in which a Ctrl-C may come, too.
+        from pipeline.cli.command import run
+
+        return run(arguments)
+    except KeyboardInterrupt:
+        return 130
 
 
 if __name__ == "__main__":
+    # Who ends it so, as a container does, finds its Java ended, too.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(main())

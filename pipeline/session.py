@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import threading
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -80,15 +83,23 @@ def spark_session(
     builder = SparkSession.builder.master(master).appName(app_name)
     for name, value in settings.items():
         builder = builder.config(name, value)
+    on_interrupt = signal.getsignal(signal.SIGINT)
     try:
         session = builder.getOrCreate()
     except Exception as error:
         raise PipelineError(f"Spark does not start with master {master}: {_first_line(error)}") from error
 
     try:
+        if threading.current_thread() is threading.main_thread():
+            # PySpark's handler speaks to Java over the connection whose call it has interrupted, and shows what
+            # becomes of that. Java ends with the session.
+            signal.signal(signal.SIGINT, on_interrupt)
         yield session
     finally:
-        session.stop()
+        with warnings.catch_warnings():
+            # That Java says nothing any more, where the job was interrupted in the middle of a call to it.
+            warnings.simplefilter("ignore", RuntimeWarning)
+            session.stop()
         # An error of the job is no error of Java: its classes are as good.
         if _end_java():
             classes.keep()

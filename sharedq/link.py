@@ -31,9 +31,9 @@ _REFUSALS = {
     "OOM": MQRC.STORAGE_MEDIUM_FULL,
     "MISCONF": MQRC.STORAGE_MEDIUM_FULL,
     "NOPERM": MQRC.NOT_AUTHORIZED,
-    "NOAUTH": MQRC.NOT_AUTHORIZED,
     "WRONGPASS": MQRC.NOT_AUTHORIZED,
 }
+_NO_PASSWORD = "Redis asks for a password, which is part of its URL: redis://:PASSWORD@HOST:PORT"
 _WORDS: tuple[tuple[type[redis.ResponseError], str], ...] = (
     (redis.exceptions.OutOfMemoryError, "OOM"),
     (redis.exceptions.ReadOnlyError, "READONLY"),
@@ -248,7 +248,7 @@ class Link:
         except redis.AuthenticationError as error:
             raise error_for(MQRC.NOT_AUTHORIZED, "", "", f"Redis refused us: {error}") from error
         except (redis.RedisError, OSError) as error:
-            self._break(error)
+            self._break(error, "Redis cannot be reached")
 
     def _load_scripts(self, connection: AbstractConnection) -> None:
         """Load all scripts that the server does not know.
@@ -361,20 +361,20 @@ class Link:
         text = str(error)
         # redis-py takes the first word off the errors that it has a class for.
         word = next((known for kind, known in _WORDS if isinstance(error, kind)), text.partition(" ")[0])
+        # The second is what it says of a long command before it asks who we are.
+        if word == "NOAUTH" or "unauthenticated" in text:
+            raise error_for(MQRC.NOT_AUTHORIZED, "", "", _NO_PASSWORD) from error
         if word in _REFUSALS:
             raise error_for(_REFUSALS[word], "", "", text) from error
-        if "unauthenticated" in text:
-            # What it says of a long command before it asks who we are.
-            raise error_for(MQRC.NOT_AUTHORIZED, "", "", text) from error
         if isinstance(error, _UNDONE):
             raise error_for(MQRC.CF_STRUC_IN_USE, "", "", f"its slot of the Cluster is being moved: {text}") from error
         if word in _WRONG_SERVER or isinstance(error, redis.exceptions.ClusterError):
             self._break(error)
         raise MQIError("", "", f"Redis: {text}") from error
 
-    def _break(self, error: Exception) -> NoReturn:
+    def _break(self, error: Exception, what: str = "the connection to Redis was lost") -> NoReturn:
         self.is_broken = True
         self._deployment.forget()
         for connection in self._by_endpoint.values():
             connection.disconnect()
-        raise error_for(MQRC.CONNECTION_BROKEN, "", "", f"the connection to Redis was lost: {error}") from error
+        raise error_for(MQRC.CONNECTION_BROKEN, "", "", f"{what}: {error}") from error

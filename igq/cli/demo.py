@@ -23,7 +23,9 @@ def demo(
     data_dir: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Directory of the run; default: a new one in IGQ_DATA_DIR.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Decides at which moment around the middle the manager is killed.")] = 2013,
+    seed: Annotated[
+        int, typer.Option(metavar="S", help="Decides at which moment around the middle the manager is killed.")
+    ] = 2013,
 ) -> int:
     """Run the main job: a year's flights through three queue managers, one of which is killed on the way.
 

@@ -17,7 +17,9 @@ def add_to(app: typer.Typer) -> None:
 
 
 def start(
-    manager: Annotated[list[str], typer.Option("-m", "--manager", help="A queue manager; repeat it for each.")],
+    manager: Annotated[
+        list[str], typer.Option("-m", "--manager", metavar="QMGR", help="A queue manager; repeat it for each.")
+    ],
 ) -> int:
     """Start queue managers in the foreground. Ctrl-C stops them in good order, twice at once."""
     from config.loading import load_settings

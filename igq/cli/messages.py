@@ -33,13 +33,13 @@ def put(
     qmgr: Annotated[str, _QMGR],
     queue: Annotated[str, _QUEUE],
     messages: Annotated[
-        list[str] | None, typer.Argument(metavar="[MESSAGE]...", help="Messages; none: lines of standard input.")
+        list[str] | None, typer.Argument(metavar="MESSAGE", help="Messages; none: lines of standard input.")
     ] = None,
     target: Annotated[str, typer.Option("--qmgr", metavar="TARGET", help="Queue manager that has the queue.")] = "",
     persistent: Annotated[
         bool | None, typer.Option("--persistent/--nonpersistent", help="Default: as the queue says.")
     ] = None,
-    priority: Annotated[int, typer.Option(min=-1, max=9, help="0 to 9; -1: as the queue says.")] = -1,
+    priority: Annotated[int, typer.Option(min=-1, max=9, metavar="P", help="0 to 9; -1: as the queue says.")] = -1,
     file: Annotated[
         Path | None, typer.Option("--file", metavar="FILE", help="Put the bytes of FILE as one message.")
     ] = None,
@@ -172,8 +172,9 @@ def browse(
             count += 1
             print(f"---- message {count}, {message.data_length} bytes")
             for field in dataclasses.fields(message.md):
-                value = getattr(message.md, field.name)
-                print(f"  {field.name:<20} {_shown(value)}")
+                # IBM's names, as amqsbcg shows them.
+                name = "".join(word.capitalize() for word in field.name.split("_"))
+                print(f"  {name:<20} {_shown(getattr(message.md, field.name))}")
             print(f"  {'body':<20} {printable(message.body)}", flush=True)
     typer.echo(f"{count} message{'' if count == 1 else 's'} on {queue}", err=True)
     return 0

@@ -27,12 +27,14 @@ def start(
 
     The first Ctrl-C stops it in good order, the second at once.
     """
-    from config.loading import load_settings
     from igq.child import die_with_parent
-    from igq.manager import QueueManager
 
     if parent:
+        # Before the imports below, which take half a second: the parent may be killed in it.
         die_with_parent(parent)
+    from config.loading import load_settings
+    from igq.manager import QueueManager
+
     QueueManager(load_settings(), name).run()
     return 0
 

@@ -52,4 +52,6 @@ class Story:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._progress.stop()
+        # Stopping what does not run writes an empty line.
+        if self._bars:
+            self.hide_bars()

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+
+from igq.load.interrupts import interrupts_held
+
+#: Seconds for an audit that is cut short to end its Java.
+_END_TIMEOUT_S = 10.0
 
 
 def audit_run(directory: Path, environment: Mapping[str, str]) -> int:
@@ -15,10 +23,26 @@ def audit_run(directory: Path, environment: Mapping[str, str]) -> int:
     """
     env = {**environment, "PYTHONUNBUFFERED": "1"}
     command = [sys.executable, "-m", "pipeline", "audit", "--run", str(directory)]
-    # It stays in the terminal's foreground group: Ctrl-C ends it, and this process ends it besides.
-    with subprocess.Popen(command, env=env) as audit:
-        try:
-            return audit.wait()
-        except BaseException:
-            audit.terminate()
-            raise
+    audit: subprocess.Popen[bytes] | None = None
+    try:
+        with interrupts_held():
+            # In a session of its own: a Ctrl-C in the terminal reaches this process alone, which ends the other.
+            audit = subprocess.Popen(command, env=env, start_new_session=True)
+        return audit.wait()
+    except BaseException:
+        if audit is not None:
+            _end(audit)
+        raise
+
+
+def _end(audit: subprocess.Popen[bytes]) -> None:
+    """Neither the audit nor its Java is there afterwards."""
+    audit.terminate()
+    try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            audit.wait(_END_TIMEOUT_S)
+    finally:
+        # Also where another Ctrl-C cuts that wait short.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(audit.pid, signal.SIGKILL)
+        audit.wait()

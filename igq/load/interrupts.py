@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -16,6 +17,30 @@ def interrupt_on_termination() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def interrupts_held() -> Iterator[None]:
+    """Within the block Ctrl-C and SIGTERM are only noted; behind it one that came takes effect.
+
+    For starting a child: an exception in the middle of that would leave a process that nobody knows. In the main
+    thread only; elsewhere no exception comes.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    held: list[int] = []
+    before = {
+        number: signal.signal(number, lambda came, _frame: held.append(came))
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if held:
+        signal.raise_signal(held[0])
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:

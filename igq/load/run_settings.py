@@ -30,6 +30,7 @@ def settings_of_run(kind: str, directory: Path | None = None, **changes: object)
         ConfigError: the settings or the directory cannot be used.
     """
     settings = load_settings()
+    given_as = "IGQ_DATA_DIR" if directory is None else "--data-dir"
     if directory is None:
         directory = settings.data_dir / f"{kind}-{datetime.now().astimezone():%Y%m%d-%H%M%S}"
     directory = directory.absolute()
@@ -39,7 +40,7 @@ def settings_of_run(kind: str, directory: Path | None = None, **changes: object)
     if settings.redis_url is not None and settings.group == Settings.model_fields["group"].default:
         values["group"] = new_group_name()
     run = settings.model_copy(update=values)
-    prepare_data_dir(run)
+    prepare_data_dir(run, given_as)
     return run
 
 

@@ -14,6 +14,7 @@ from igq.errors import CommandError
 from igq.load.children import CONSUMER, PUTTER, Child, Manager, Program
 from igq.load.departures import QMGRS
 from igq.load.forked import ProgramStarter
+from igq.load.interrupts import interrupts_held
 from igq.load.plan import PRIVATE_QUEUE, SHARED_QUEUE
 from igq.load.program import Options
 from igq.load.queues import define_queues
@@ -104,11 +105,12 @@ class Scene:
                 f"group {self.settings.group} exists already in this Redis; set IGQ_GROUP to a name not in use"
             )
         errors = self.directory / "programs.err"
-        if self.machines is None:
-            self._starters = dict.fromkeys(QMGRS, ProgramStarter(self.environment, errors))
-        else:
-            for name in QMGRS:
-                self._starters[name] = ProgramStarter(self.environment, errors, self.machines.enter(name))
+        with interrupts_held():
+            if self.machines is None:
+                self._starters = dict.fromkeys(QMGRS, ProgramStarter(self.environment, errors))
+            else:
+                for name in QMGRS:
+                    self._starters[name] = ProgramStarter(self.environment, errors, self.machines.enter(name))
 
     def start_managers(self, names: Iterable[str] = QMGRS) -> None:
         """Start managers together and wait until they are ready."""
@@ -116,7 +118,9 @@ class Scene:
         for name in started:
             self.forget_ready(name)
             enter = () if self.machines is None else self.machines.enter(name)
-            self.managers[name] = self._own(Manager(name, self.environment, self.directory, self.watch.events, enter))
+            with interrupts_held():
+                manager = Manager(name, self.environment, self.directory, self.watch.events, enter)
+                self.managers[name] = self._own(manager)
         self.wait_until_ready(started)
 
     def forget_ready(self, name: str) -> None:
@@ -147,7 +151,8 @@ class Scene:
             if name in self.watch.finished or (running is not None and running.is_running):
                 continue
             options = Options(name, qmgr, self.directory, self.source, queue_name, self._is_history_kept)
-            self.programs[name] = self._own(Program(kind, options, self._starters[qmgr], self.watch.events))
+            with interrupts_held():
+                self.programs[name] = self._own(Program(kind, options, self._starters[qmgr], self.watch.events))
 
     # -- watching ------------------------------------------------------------------------------------------------
 

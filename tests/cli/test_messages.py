@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from igq.cli.messages import printable
+from sharedq import pymqi
 from tests.cli.conftest import ROOT, Shell
 
 
@@ -67,6 +68,8 @@ def test_a_browse_shows_and_removes_nothing(group: Shell) -> None:
     for _ in range(2):
         shown = group.out("browse", "QM1", "BROWSE.Q")
         assert shown.index("first") < shown.index("second")
+        fields = {line.split()[0] for line in shown.splitlines() if line.startswith("  ")}
+        assert fields == pymqi.MD().get().keys() - {"StrucId"} | {"body"}
         assert "'MQSTR'" in shown
     (queue,) = [each for each in group.status()["queues"] if each["name"] == "BROWSE.Q"]
     assert queue == {
@@ -215,7 +218,7 @@ def test_raw_is_the_bytes_and_nothing_else(group: Shell, tmp_path: Path) -> None
     piped(group, "put", "QM1", "RAW.Q", "--raw", data=b"")
     shown = group.run("browse", "QM1", "RAW.Q")
     assert shown.stderr == "3 messages on RAW.Q\n"
-    assert [line.split() for line in shown.stdout.splitlines() if line.split()[0] == "format"] == [["format", "''"]] * 3
+    assert [line.split() for line in shown.stdout.splitlines() if line.split()[0] == "Format"] == [["Format", "''"]] * 3
 
     assert piped(group, "get", "QM1", "RAW.Q", "--raw", "--max", "1") == BYTES
     assert piped(group, "get", "QM1", "RAW.Q", "--raw") == BYTES[::-1]

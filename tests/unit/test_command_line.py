@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
 import pytest
 
 from igq.cli import main
@@ -34,6 +41,18 @@ def test_arguments_that_cannot_be_used(arguments: str, said: str, capsys: pytest
     assert shown.err.count("\n") == 1
 
 
+def test_a_run_directory_that_is_a_file_is_named_as_it_was_given(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+
+    status = main(["demo", "--data-dir", str(tmp_path / "file")])
+
+    shown = capsys.readouterr()
+    assert (status, shown.out) == (1, "")
+    assert shown.err.startswith(f"igq: --data-dir={tmp_path}/file: it is not a directory; allowed: ")
+
+
 @pytest.mark.parametrize("command", ["", "group", "qmgr"])
 def test_without_a_subcommand_the_help_is_shown(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     status = main(command.split())
@@ -42,3 +61,20 @@ def test_without_a_subcommand_the_help_is_shown(command: str, capsys: pytest.Cap
     assert (status, shown.err) == (0, "")
     assert shown.out.startswith(f"Usage: igq {command}".rstrip())
     assert len(shown.out.splitlines()) > 5
+
+
+@pytest.mark.parametrize("command", ["igq", "pipeline"])
+def test_ctrl_c_while_a_command_is_loaded_is_no_traceback(command: str, tmp_path: Path) -> None:
+    (tmp_path / "typer.py").write_text("import signal\nsignal.raise_signal(signal.SIGINT)\n", encoding="utf-8")
+    paths = os.pathsep.join([str(tmp_path), str(Path(__file__).parents[2])])
+
+    done = subprocess.run(
+        [sys.executable, "-m", command, "--help"],
+        env=os.environ | {"PYTHONPATH": paths},
+        # Who runs the tests in the background may have it ignored.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
+        capture_output=True,
+        check=False,
+    )
+
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")

@@ -1,0 +1,58 @@
+"""The agent as a child process of its queue manager, which alone starts it, by ``python -m igq.agent``."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+
+import structlog
+
+from config.loading import load_settings
+from igq.agent.channel import EXIT_CONNECTION_LOST, Channel
+from igq.agent.reporting import AgentState
+from igq.agent.runner import Agent
+from sharedq.group import Group
+from sharedq.kept_process import KeptProcess
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import MQIError
+
+
+def run(qmgr: str, incarnation: str, number: str, sent_at_s: str, restarts: str) -> int:
+    """Run it until it is told to stop; returns the exit status.
+
+    Args:
+        number: of its registration.
+        sent_at_s: when that was asked for, monotonic seconds.
+        restarts: how many agents of this incarnation were there before.
+    """
+    # Ctrl-C in the manager's terminal is the manager's business, which tells the agent through the channel.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    channel = Channel.to_parent()
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    group = Group(load_settings())
+    process = KeptProcess(group, qmgr, int(incarnation), int(number), float(sent_at_s))
+    try:
+        # Fails, if it must, before anything is promised to the manager.
+        group.deployment()
+        agent = Agent(group, process, channel, AgentState("STARTING", os.getpid(), int(restarts)))
+        threading.Thread(target=_obey, args=(channel, process, agent), name="channel", daemon=True).start()
+        agent.run()
+    except MQIError as error:
+        channel.send("ended", error=str(error))
+        if error.reason == MQRC.CONNECTION_BROKEN:
+            return EXIT_CONNECTION_LOST
+        raise
+    return 0
+
+
+def _obey(channel: Channel, process: KeptProcess, agent: Agent) -> None:
+    for message in channel.read():
+        if message["kind"] == "renewed":
+            process.renewed(float(message["at_s"]))
+            channel.send("pulses", pulses=agent.pulses.read())
+        elif message["kind"] == "stop":
+            agent.stop()
+    # The manager is gone. Whatever this process is in the middle of is resolved by recovery.
+    os._exit(1)
