@@ -63,6 +63,27 @@ class Release:
 
 
 @dataclass(frozen=True, slots=True)
+class Prepare:
+    """Have the victim's held programs prepare what they hold, as for an external coordinator: it is in doubt then."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectInDoubt:
+    """What they prepared must be in doubt, whoever has died, with nothing of it ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resolve:
+    """RESOLVE INDOUBT: each unit of work is committed or backed out, as the seed says, and must end so everywhere.
+
+    Attributes:
+        is_by_peer: only one of them, which the seed draws, at another manager while the victim is down.
+    """
+
+    is_by_peer: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class HoldBulk:
     """A program attached to the victim puts so many messages, 10,000 in each unit of work, and commits none."""
 
@@ -257,6 +278,9 @@ Step = (
     | Draw
     | Hold
     | Release
+    | Prepare
+    | ExpectInDoubt
+    | Resolve
     | HoldBulk
     | ReleaseBulk
     | Kill

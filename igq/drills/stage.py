@@ -10,6 +10,7 @@ from functools import singledispatchmethod
 from igq.drills import faults
 from igq.drills import scenario as steps
 from igq.drills.bulk import Bulk
+from igq.drills.doubt import BACKOUT, COMMIT, expect_in_doubt, resolve
 from igq.drills.losses import CUTS, LostStructure
 from igq.drills.scenario import Step, Who
 from igq.drills.zombies import deeds_since
@@ -50,6 +51,8 @@ class Stage:
         #: Agents that do not work again: another process takes the place of each.
         self._replaced: dict[str, int] = {}
         self._bulk: Bulk | None = None
+        #: Units of work.
+        self._in_doubt: list[str] = []
         self._structure: LostStructure | None = None
         #: Interruptions of programs before the latest fault.
         self._known_interruptions = 0
@@ -119,6 +122,26 @@ class Stage:
     def _(self, step: steps.Release) -> None:
         self._scene.release(self._programs(step.who))
         self._tell("released", step.who.value)
+
+    @do.register
+    def _(self, _step: steps.Prepare) -> None:
+        self._in_doubt = self._scene.prepare(self._programs(Who.PROGRAMS))
+        self._tell("prepared", f"{len(self._in_doubt)} units of work")
+
+    @do.register
+    def _(self, _step: steps.ExpectInDoubt) -> None:
+        expect_in_doubt(self._scene.group, self.victim, self._in_doubt)
+        self._tell("in_doubt", f"{len(self._in_doubt)} units of work")
+
+    @do.register
+    def _(self, step: steps.Resolve) -> None:
+        group, at = self._scene.group, self._drawn[1] if step.is_by_peer else self.victim
+        units = expect_in_doubt(group, self.victim, self._in_doubt)
+        for unit in self._generator.sample(units, min(1, len(units)) if step.is_by_peer else len(units)):
+            action = self._generator.choice((COMMIT, BACKOUT))
+            resolve(group, unit, action, at)
+            self._in_doubt.remove(unit.id)
+            self._tell("resolved", f"{action} of what {unit.appl_name} had prepared, at {at}")
 
     @do.register
     def _(self, step: steps.HoldBulk) -> None:

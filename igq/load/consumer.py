@@ -140,7 +140,7 @@ class Consumer:
                 unit_of_work=unit,
                 messages=_identifiers(messages) if self._options.is_history_kept else (),
             ):
-                connection.commit()
+                self._control.commit(connection)
         except MQIError as error:
             if error.reason == MQRC.CONNECTION_BROKEN:
                 self._record(messages, "unknown")

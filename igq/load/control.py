@@ -1,7 +1,8 @@
 """The line between a load program and whoever runs it: commands on its standard input, events on its output.
 
-Commands are words: ``hold`` (stop before the next commit, with the work in hand), ``go``, ``finish``. Events are
-JSON lines. When the input ends, the runner is gone and the program ends, too.
+Commands are words: ``hold`` (stop before the next commit, with the work in hand), ``prepare`` (prepare that work, as
+for an external coordinator, and stop behind it), ``go``, ``finish``. Events are JSON lines. When the input ends, the
+runner is gone and the program ends, too.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import threading
 import time
 from typing import Any
 
+from sharedq.api import QueueManagerConnection
 from sharedq.mqi.errors import MQIError
 
 #: Seconds between two reports of progress.
@@ -26,6 +28,7 @@ class Control:
         self._is_held = threading.Event()
         self._may_go = threading.Event()
         self._may_go.set()
+        self._prepares = threading.Event()
         self._finish = threading.Event()
         self._lock = threading.Lock()
         self._reported_s = 0.0
@@ -41,6 +44,23 @@ class Control:
         if self._is_held.is_set():
             self.tell("holding", puts=puts, gets=gets)
             self._may_go.wait()
+
+    def commit(self, connection: QueueManagerConnection) -> None:
+        """Commit. When told to prepare, do that, say so, wait to be released, or killed, and commit what is in doubt.
+
+        Raises:
+            MQIError: as the call does.
+        """
+        if not self._prepares.is_set():
+            connection.commit()
+            return
+        self._prepares.clear()
+        self._may_go.clear()
+        unit = connection.connection.unit.id
+        connection.prepare(unit.encode())
+        self.tell("prepared", unit=unit)
+        self._may_go.wait()
+        connection.commit_prepared(unit.encode())
 
     def progress(self, is_last: bool = False, **counts: int) -> None:
         """Report *counts*, a few times a second at most."""
@@ -66,6 +86,10 @@ class Control:
             if command == "hold":
                 self._may_go.clear()
                 self._is_held.set()
+            elif command == "prepare":
+                self._prepares.set()
+                self._is_held.clear()
+                self._may_go.set()
             elif command == "go":
                 self._is_held.clear()
                 self._may_go.set()

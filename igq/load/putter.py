@@ -103,7 +103,7 @@ class Putter:
         self._control.checkpoint(puts=len(copies) + 1, gets=int(number > 1))
         try:
             with call("MQCMIT", unit=number, unit_of_work=connection.connection.unit.id):
-                connection.commit()
+                self._control.commit(connection)
         except MQIError as error:
             if error.reason in (MQRC.CONNECTION_BROKEN, MQRC.OUTCOME_MIXED):
                 # The status will tell; until then nobody knows.

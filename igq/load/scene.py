@@ -29,6 +29,7 @@ AnyChild = TypeVar("AnyChild", bound=Child)
 _START_TIMEOUT_S = 90.0
 _STOP_TIMEOUT_S = 45.0
 _HOLD_TIMEOUT_S = 5.0
+_PREPARE_TIMEOUT_S = 60.0
 
 
 class Machines(Protocol):
@@ -210,6 +211,18 @@ class Scene:
         self.watch.wait_a_while(lambda: holding.keys() >= names - self.watch.finished, _HOLD_TIMEOUT_S)
         puts, gets = (sum(held[kind] for held in holding.values()) for kind in ("puts", "gets"))
         return puts, gets
+
+    def prepare(self, programs: Iterable[Program]) -> list[str]:
+        """Have held programs prepare what they hold; the units of work that are in doubt then."""
+        prepared = self.watch.prepared
+        asked = [program for program in programs if program.name in self.watch.holding]
+        for program in asked:
+            prepared.pop(program.name, None)
+            program.send("prepare")
+        self.watch.wait(
+            lambda: all(program.name in prepared for program in asked), "programs to prepare", _PREPARE_TIMEOUT_S
+        )
+        return [prepared[program.name] for program in asked]
 
     def release(self, programs: Iterable[Program]) -> None:
         """Let held programs go on."""

@@ -23,6 +23,7 @@ class Watch:
         ready: managers that have said that they are ready.
         finished: programs that have done all they had to.
         holding: programs that wait before a commit, with the numbers of uncommitted puts and gets.
+        prepared: units of work that programs have prepared, by their programs.
         interruptions: reason codes of the calls because of which programs had to connect again.
 
     Args:
@@ -35,6 +36,7 @@ class Watch:
         self.ready: set[str] = set()
         self.finished: set[str] = set()
         self.holding: dict[str, Mapping[str, int]] = {}
+        self.prepared: dict[str, str] = {}
         self.interruptions: list[int] = []
         self._directory, self._look = directory, look
         self._looked_s = 0.0
@@ -123,6 +125,8 @@ class Watch:
             child.is_expected_to_end = True
         elif event.kind == "holding":
             self.holding[name] = event.details
+        elif event.kind == "prepared":
+            self.prepared[name] = str(event.details["unit"])
         elif event.kind == "interrupted":
             self.interruptions.append(int(event.details["code"]))
         elif event.kind == "ended" and not child.is_expected_to_end:

@@ -39,6 +39,7 @@ from igq.drills.scenario import (
 from igq.drills.scenarios import SCENARIOS
 from igq.drills.stage import Stage
 from igq.errors import CommandError
+from igq.load.records import read_timeline
 from igq.load.scene import Scene
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
@@ -52,7 +53,7 @@ PARTED = [name for name, scenario in SCENARIOS.items() if scenario.has_machines]
 def test_the_drills_that_are_promised_are_there() -> None:
     wanted = "kill-manager kill-several-managers kill-recoverer last-manager slow-recovery pause-manager kill-agent "
     wanted += "hang-agent pause-agent kill-application pause-application kill-redis script-flush igq-toggle memory-full"
-    wanted += " lose-structure partition late-partition short-partition"
+    wanted += " in-doubt lose-structure partition late-partition short-partition"
     assert set(wanted.split()) <= SCENARIOS.keys()
 
 
@@ -277,6 +278,19 @@ def test_all_leaves_out_what_cannot_be_had_here_and_says_so(
     assert done == [name for name in SCENARIOS if name not in PARTED]
     said = capsys.readouterr().out
     assert f"{', '.join(PARTED)}: not run, because network namespaces cannot be made here" in said
+
+
+@pytest.mark.faults
+def test_what_is_in_doubt_outlives_its_manager_and_ends_once(tmp_path: Path) -> None:
+    settings = Settings(data_dir=tmp_path)
+    verdict = run_once(SCENARIOS["in-doubt"], settings, seed=1, console=Console(quiet=True), departures=300)
+    assert verdict.problems == {kind: [] for kind in verdict.problems}
+    assert verdict.delivered == verdict.expected > 0
+    told = [row for row in read_timeline(tmp_path) if row["event"] == "resolved" and row["by"] == "drill"]
+    prepared = next(row["detail"] for row in read_timeline(tmp_path) if row["event"] == "prepared")
+    # The putter's at least: it holds its work from the beginning.
+    assert prepared == f"{len(told)} units of work"
+    assert told
 
 
 @pytest.mark.faults
