@@ -255,7 +255,9 @@ def print_tables(status: GroupStatus, console: Console | None = None) -> None:
             console.print(f"{what}, DISPLAY CFSTATUS({structure.name})", style="red", highlight=False, markup=False)
     if status.recoveries:
         console.print(_recoveries_table(status))
-    console.print(_queues_table(status))
+    queues = _queues_table(status)
+    if queues.row_count:
+        console.print(queues)
 
 
 def _managers_table(status: GroupStatus) -> Table:

@@ -90,3 +90,13 @@ def test_a_program_that_reads_it_finds_a_row_on_one_line(status: GroupStatus, mo
     print_tables(status, Console(file=shown, color_system=None))
 
     assert any(LONGEST_NAME in line and "1000000" in line for line in shown.getvalue().splitlines())
+
+
+def test_there_is_no_table_of_queues_where_none_would_be_in_it(status: GroupStatus) -> None:
+    shown = io.StringIO()
+    system = status.queues[0].model_copy(update={"name": "SYSTEM.DEAD.LETTER.QUEUE", "depth": 0})
+
+    print_tables(status.model_copy(update={"queues": [system]}), Console(file=shown, width=80))
+
+    assert "EWR1" in shown.getvalue()
+    assert "Queue" not in shown.getvalue()
