@@ -82,6 +82,7 @@ class Supervisor:
 
     def _wait(self) -> int:
         left, told, until_s = set(self._names), 0, None
+        exit_status = 0
         while left:
             if self._signals > told:
                 told = self._signals
@@ -97,10 +98,14 @@ class Supervisor:
                 continue
             left.discard(name)
             status = self._children[name].returncode
-            if status:
+            if told and status == -signal.SIGTERM:
+                # Before it joins the group it knows what to do about this signal: it has not come so far.
+                self._say(f"{name} was stopped before it began to start")
+            elif status:
+                exit_status = 1
                 how = f"by signal {-status}" if status < 0 else f"with exit status {status}"
                 self._say(f"{name} has ended {how}")
-        return int(any(child.returncode for child in self._children.values()))
+        return exit_status
 
     def _tell(self, times: int) -> None:
         for child in self._children.values():

@@ -43,6 +43,35 @@ def test_a_manager_is_drained_and_its_end_noticed_when_nobody_reads_any_more(tmp
         supervisor.wait()
 
 
+#: A supervisor whose manager has not come to the point where it knows what to do about a signal.
+NOT_BEGUN = """
+import subprocess, sys, threading
+from config.settings import Settings
+from igq.supervisor import Supervisor
+
+class OfSleepers(Supervisor):
+    def _start(self, name):
+        words = [sys.executable, "-c", "import time; print('here', flush=True); time.sleep(600)"]
+        child = self._children[name] = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+        threading.Thread(target=self._show, args=(name, child), daemon=True).start()
+
+sys.exit(OfSleepers(Settings(data_dir=sys.argv[1]), ["QM1"]).run())
+"""
+
+
+def test_a_manager_that_is_stopped_before_it_began_has_not_failed(tmp_path: Path) -> None:
+    supervisor = subprocess.Popen([sys.executable, "-c", NOT_BEGUN, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+    try:
+        assert supervisor.stdout is not None
+        assert supervisor.stdout.readline() == "QM1 | here\n"
+        supervisor.terminate()
+        assert supervisor.stdout.read() == "QM1 was stopped before it began to start\n"
+        assert supervisor.wait(timeout=120) == 0
+    finally:
+        supervisor.kill()
+        supervisor.wait()
+
+
 def test_no_manager_has_the_name_of_its_group(tmp_path: Path) -> None:
     """By the group's name programs connect to any member: one of this name could not be meant."""
     settings = Settings(data_dir=tmp_path, group="QSG1")
