@@ -53,13 +53,19 @@ def failure_of(group: Group, structure: str) -> Failure | None:
 
 
 def may_have_changed(group: Group, structure: str, known: Failure | None) -> bool:
-    """Whether `structure_state` need be asked: one command, for those who look again and again.
+    """Whether `structure_state` need be asked: for those who look again and again.
+
+    One command for a structure that is used, two for one that never was.
 
     Raises:
         MQIError: 2009, it cannot be reached.
     """
+    if known is not None and known.is_failed:
+        return True
     sequence = group.structure(structure).sequence
-    return (known is not None and known.is_failed) or not group.command(sequence, "EXISTS", sequence)
+    if group.command(sequence, "EXISTS", sequence):
+        return False
+    return has_lost_all(Directory(group), LocalQueues(group, None, ""), structure)
 
 
 def structure_state(group: Group, structure: str) -> State:
