@@ -118,12 +118,12 @@ class Movers:
             self._members = members
             self._nudge()
         repository = Repository(self._group, self._process.qmgr)
+        # The agent's queue has a part for each member of the group, and none of them is to be read for this.
+        queues = repository.display_queues(kinds=(QueueLocal.kind,), without=(SYSTEM_QSG_TRANSMIT_QUEUE,))
         found = {
             Served(queue.name, queue.structure)
-            for queue in repository.display_queues(kinds=(QueueLocal.kind,))
-            if isinstance(queue.definition, QueueLocal)
-            and queue.definition.usage == "XMITQ"
-            and queue.name != SYSTEM_QSG_TRANSMIT_QUEUE
+            for queue in queues
+            if isinstance(queue.definition, QueueLocal) and queue.definition.usage == "XMITQ"
         }
         for served in self._movers.keys() - found:
             mover, thread = self._movers.pop(served)

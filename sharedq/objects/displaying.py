@@ -50,13 +50,20 @@ class OpenHandle:
 
 
 def displayed_queues(
-    finder: Finder, pattern: str, kinds: tuple[str, ...], qsgdisp: str, *, every_manager: bool = False
+    finder: Finder,
+    pattern: str,
+    kinds: tuple[str, ...],
+    qsgdisp: str,
+    *,
+    every_manager: bool = False,
+    without: tuple[str, ...] = (),
 ) -> tuple[list[DisplayedQueue], list[Entry]]:
     """The queues whose name is *pattern*, by name and disposition; and those that their structure does not have."""
     wanted = [
         entry
         for entry in {entry.field: entry for entry in finder.directory.scan()}.values()
         if matches(pattern, entry.name)
+        and entry.name not in without
         and (not kinds or entry.kind in kinds)
         and (every_manager or entry.scope != "P" or entry.qmgr == finder.qmgr)
         and _is_meant(entry.disposition, qsgdisp)

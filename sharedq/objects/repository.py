@@ -274,6 +274,7 @@ class Repository:
         qsgdisp: str = "LIVE",
         *,
         every_manager: bool = False,
+        without: tuple[str, ...] = (),
     ) -> list[DisplayedQueue]:
         """The queues whose name is *pattern* (may be generic), by name.
 
@@ -282,8 +283,10 @@ class Repository:
             kinds: MQSC's words for kinds; none means all.
             qsgdisp: QMGR, COPY, PRIVATE, SHARED, GROUP, LIVE (private and shared) or ALL.
             every_manager: private queues of all managers, not of this one only.
+            without: names that are passed over; nothing is read of them.
         """
-        return displayed_queues(self._finder, pattern, kinds, qsgdisp, every_manager=every_manager)[0]
+        found, _ = displayed_queues(self._finder, pattern, kinds, qsgdisp, every_manager=every_manager, without=without)
+        return found
 
     def display_queues_and_left_out(
         self, pattern: str, kinds: tuple[str, ...], qsgdisp: str = "LIVE"

@@ -372,6 +372,8 @@ def test_display_shows_what_is_meant_and_counts_it(group: TestGroup) -> None:
     assert shown.state == QueueState(available=1, uncommitted_puts=1, open_input=1, open_output=1, handles=1)
     assert (shown.state.depth, shown.state.uncommitted) == (2, 1)
     assert [each.name for each in repository.display_queues("A.O*", every_manager=True)] == ["A.OTHERS"]
+    left = repository.display_queues("A.*", without=("A.SHARED", "A.REMOTE"))
+    assert [each.name for each in left] == ["A.PRIVATE"]
 
 
 def test_the_open_handles_of_a_queue_can_be_seen(group: TestGroup) -> None:
