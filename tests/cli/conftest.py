@@ -22,13 +22,6 @@ from igq.child import die_with_parent
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def _begin(parent_pid: int) -> None:
-    """What a command does first: system calls only, because it is forked from a process with threads."""
-    die_with_parent(parent_pid)
-    # Who runs the tests in the background may have it ignored, and what is ignored is inherited.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 class Running:
     """A command in the background: its lines as they come, and its end."""
 
@@ -46,7 +39,7 @@ class Running:
             text=True,
             start_new_session=True,
             # A run that is itself killed leaves nothing behind.
-            preexec_fn=partial(_begin, os.getpid()),  # noqa: PLW1509 - two system calls
+            preexec_fn=partial(die_with_parent, os.getpid()),  # noqa: PLW1509 - it does one system call
         )
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -71,8 +69,6 @@ def test_ctrl_c_while_a_command_is_loaded_is_no_traceback(command: str, tmp_path
     done = subprocess.run(
         [sys.executable, "-m", command, "--help"],
         env=os.environ | {"PYTHONPATH": paths},
-        # Who runs the tests in the background may have it ignored.
-        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
         capture_output=True,
         check=False,
     )
