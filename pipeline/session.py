@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOCAL_MASTER = "local[*]"
+#: What Spark takes: of anything else its Java says so with a stack trace.
+_MASTERS = re.compile(r"local(\[.+\]|-cluster\[.+\])?|yarn|(spark|k8s)://.+")
 #: Java is given this long to end, which includes writing a class-data archive.
 JAVA_END_TIMEOUT_S = 180.0
 
@@ -66,6 +69,8 @@ def spark_session(
     except ImportError:
         raise PipelineError("Spark is not installed: pip install igq[spark]") from None
 
+    if not _MASTERS.fullmatch(master):
+        raise PipelineError(f"--master {master}: allowed: local[N], local[*], spark://HOST:PORT, k8s://URL or yarn")
     own_dir = data_dir / "spark"
     java = find_java(os.environ)
     spark_home = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)

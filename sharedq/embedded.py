@@ -65,7 +65,8 @@ class EmbeddedRedis:
             users_fd = open_lock(files.users_lock)
         except OSError as error:
             allowed = "allowed: a directory that can be written, or created"
-            raise EmbeddedRedisError(f"IGQ_DATA_DIR={data_dir}: {error.strerror}; {allowed}") from None
+            reason = f"{error.filename}: {error.strerror}"
+            raise EmbeddedRedisError(f"IGQ_DATA_DIR={data_dir}: {reason}; {allowed}") from None
         try:
             with _start_lock(files):
                 # Not free while a guardian that found nobody is stopping its server: then a new one follows.

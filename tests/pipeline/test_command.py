@@ -123,6 +123,7 @@ def test_wrong_arguments_are_one_line_and_status_2(
         (["--from", "yesterday"], {}, "'yesterday' is no place in the journal"),
         ([], {"IGQ_GROUP": "toolong"}, "IGQ_GROUP=toolong"),
         ([], {"JAVA_HOME": "/nowhere"}, "JAVA_HOME=/nowhere: no Java that runs"),
+        (["--master", "yarm"], {}, "--master yarm: allowed: local[N], "),
         (["--run", "/nowhere"], {"JAVA_HOME": "/nowhere"}, "run directory /nowhere: no such directory"),
         (["--run", "/"], {"JAVA_HOME": "/nowhere"}, "run directory /: has no expected.jsonl"),
     ],
