@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import random
 
+from igq.drills import incidents
+from igq.drills.incidents import Steps
 from igq.drills.scenario import (
     Drain,
     Draw,
-    ExpectInDoubt,
-    ExpectInLog,
     FlushScripts,
-    HangAgent,
     Hold,
     Kill,
-    LetLeasePass,
-    LimitMemory,
-    Pause,
-    Prepare,
-    Release,
     Resolve,
-    Resume,
     Scenario,
     Start,
     StartGroup,
@@ -27,79 +20,31 @@ from igq.drills.scenario import (
     Step,
     WaitForAgent,
     WaitForPuts,
-    WaitForRefusal,
-    WaitUntilReady,
     WaitUntilRecovered,
     Who,
 )
-from igq.drills.scenarios import (
-    BACK_ON_THE_NETWORK,
-    CUT_BEFORE_COMMITS,
-    CUT_IN_COMMITS,
-    STORAGE_MEDIUM_FULL,
-    TOGGLED,
-)
 
-_CUTS: tuple[tuple[Step, ...], ...] = (
-    (WaitForAgent(), *CUT_IN_COMMITS, *BACK_ON_THE_NETWORK),
-    (WaitForAgent(), *CUT_BEFORE_COMMITS, *BACK_ON_THE_NETWORK),
+_CUTS: tuple[Steps, ...] = (
+    (WaitForAgent(), *incidents.CUT_IN_COMMITS),
+    (WaitForAgent(), *incidents.CUT_BEFORE_COMMITS),
 )
 #: What a random drill is made of. Each begins and ends with everybody at work.
-_BLOCKS: tuple[tuple[Step, ...], ...] = (
-    (
-        Hold(),
-        Kill(Who.MANAGER),
-        WaitUntilRecovered(Who.MANAGER),
-        Release(),
-        Start(Who.MANAGER),
-        WaitForAgent(),
-    ),
-    (Hold(), Kill(Who.EVERYTHING), WaitUntilRecovered(Who.MANAGER), Start(Who.EVERYTHING), WaitForAgent()),
+_BLOCKS: tuple[Steps, ...] = (
+    incidents.MANAGER_KILLED,
+    incidents.EVERYTHING_KILLED,
     (Hold(), Kill(Who.EVERYTHING), Start(Who.EVERYTHING), WaitUntilRecovered(Who.MANAGER), WaitForAgent()),
-    (
-        Hold(managers=2),
-        Kill(Who.EVERYTHING, managers=2),
-        WaitUntilRecovered(Who.MANAGER, managers=2),
-        Start(Who.EVERYTHING, managers=2),
-        WaitForAgent(),
-    ),
-    (
-        Hold(managers=3),
-        Kill(Who.EVERYTHING, managers=3),
-        Start(Who.MANAGER),
-        WaitUntilRecovered(Who.MANAGER, managers=3),
-        Start(Who.EVERYTHING, managers=3),
-        WaitForAgent(),
-    ),
-    (
-        Hold(),
-        Prepare(),
-        Kill(Who.EVERYTHING),
-        WaitUntilRecovered(Who.MANAGER),
-        ExpectInDoubt(),
-        Resolve(is_by_peer=True),
-        Start(Who.EVERYTHING),
-        WaitForAgent(),
-        ExpectInDoubt(),
-        Resolve(),
-    ),
-    (WaitForAgent(), Kill(Who.AGENT), WaitForAgent(), ExpectInLog("CSQM067E")),
-    (WaitForAgent(), Pause(Who.AGENT), LetLeasePass(), Resume(Who.AGENT)),
-    (WaitForAgent(), HangAgent(), WaitForAgent(), ExpectInLog("CSQM067E")),
-    (Hold(), Kill(Who.PROGRAMS), WaitUntilRecovered(Who.PROGRAMS), Start(Who.PROGRAMS)),
-    (Hold(), Pause(Who.PROGRAMS), WaitUntilRecovered(Who.PROGRAMS), Resume(Who.PROGRAMS), Release()),
-    (
-        Hold(),
-        Pause(Who.EVERYTHING),
-        WaitUntilRecovered(Who.MANAGER),
-        Resume(Who.EVERYTHING),
-        Release(),
-        WaitUntilReady(),
-        WaitForAgent(),
-    ),
+    incidents.TWO_MANAGERS_KILLED,
+    incidents.ALL_MANAGERS_KILLED,
+    (*incidents.KILLED_IN_DOUBT, Resolve()),
+    (WaitForAgent(), *incidents.AGENT_KILLED),
+    (WaitForAgent(), *incidents.AGENT_PAUSED),
+    (WaitForAgent(), *incidents.AGENT_HUNG),
+    incidents.PROGRAMS_KILLED,
+    incidents.PROGRAMS_PAUSED,
+    incidents.EVERYTHING_PAUSED,
     (FlushScripts(20),),
-    TOGGLED,
-    (LimitMemory(), WaitForRefusal(STORAGE_MEDIUM_FULL), LimitMemory(is_lifted=True)),
+    incidents.IGQ_TOGGLED,
+    incidents.MEMORY_FULL,
     *_CUTS,
 )
 #: Faults of a random drill.
