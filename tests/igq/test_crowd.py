@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -56,6 +56,17 @@ def start(group: TestGroup) -> Iterator[START]:
         member.die()
 
 
+def until_all_beat(members: Sequence[Member], what: str) -> None:
+    """Two whole beats of each."""
+    before = [member.beats for member in members]
+    until(
+        lambda: all(member.beats > then + 2 for member, then in zip(members, before, strict=True)),
+        what,
+        PATIENCE_S,
+        pause_s=LOOK_S,
+    )
+
+
 def commands(client: redis.Redis) -> int:
     """All that Redis has done, what scripts called included."""
     return sum(int(each["calls"]) for each in client.info("commandstats").values())
@@ -72,13 +83,7 @@ def test_an_idle_manager_costs_at_most_three_commands_a_second(group: TestGroup,
     """Counted by its own beats, of which a lease has three: a machine that is slow does not count."""
     members = start(count)
     client = group.group.client()
-    ready = [member.beats for member in members]
-    until(
-        lambda: all(member.beats > then + 2 for member, then in zip(members, ready, strict=True)),
-        "what starts bring along is over",
-        PATIENCE_S,
-        pause_s=LOOK_S,
-    )
+    until_all_beat(members, "what starts bring along is over")
     before, beaten = commands(client), sum(member.beats for member in members)
     wanted = beaten + count * BEATS
     until(lambda: sum(member.beats for member in members) >= wanted, "they beat", PATIENCE_S, pause_s=LOOK_S)
@@ -107,13 +112,7 @@ def test_a_failure_is_recovered_once_whoever_sees_it(group: TestGroup, start: ST
         return any(peer.heard("CSQE014I", victim.token) for peer in peers)
 
     until(is_resolved, "a peer has recovered it", PATIENCE_S, pause_s=LOOK_S)
-    beaten = [peer.beats for peer in peers]
-    until(
-        lambda: all(peer.beats > then + 2 for peer, then in zip(peers, beaten, strict=True)),
-        "all have looked again",
-        PATIENCE_S,
-        pause_s=LOOK_S,
-    )
+    until_all_beat(peers, "all have looked again")
     for said in ("CSQE008I", "CSQE011I", "CSQE013I", "CSQE012I", "CSQE014I"):
         assert [peer.heard(said, victim.token) for peer in peers].count(0) == len(peers) - 1
         assert sum(peer.heard(said, victim.token) for peer in peers) == 1
