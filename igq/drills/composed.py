@@ -47,8 +47,8 @@ _BLOCKS: tuple[Steps, ...] = (
     incidents.MEMORY_FULL,
     *_CUTS,
 )
-#: Faults of a random drill.
-_FAULTS = 4
+#: Faults of a random drill. While one lasts the putters slow down, so that the next finds them at work.
+_FAULTS, _PACE_S = 4, 0.5
 
 
 def random_scenario(seed: int, *, may_cut: bool = True) -> Scenario:
@@ -63,7 +63,7 @@ def random_scenario(seed: int, *, may_cut: bool = True) -> Scenario:
     for number, block in enumerate(drawn):
         # The victims of those that follow are the same, with or without it.
         steps += [
-            WaitForPuts((number + 0.5) / (_FAULTS + 1)),
+            WaitForPuts((number + 0.5) / (_FAULTS + 1), _PACE_S),
             Draw(),
             *(block if may_cut or block not in _CUTS else ()),
         ]

@@ -32,9 +32,15 @@ class StartLoad:
 
 @dataclass(frozen=True, slots=True)
 class WaitForPuts:
-    """Let the load run until *part* (0 to 1) of the messages were put."""
+    """Let the load run until *part* (0 to 1) of the messages were put.
+
+    Attributes:
+        pace_s: what putters wait from then on before their next unit of work, and twice as long before each one behind
+            it, so that the load outlasts what follows.
+    """
 
     part: float
+    pace_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,7 +95,9 @@ class Stage:
 
     @do.register
     def _(self, step: steps.WaitForPuts) -> None:
+        self._scene.set_pace(0.0)
         wait_for_puts(self._scene, int(self._messages * step.part))
+        self._scene.set_pace(step.pace_s)
 
     @do.register
     def _(self, _step: steps.WaitForPutter) -> None:
@@ -371,6 +373,7 @@ class Stage:
     @do.register
     def _(self, _step: steps.Drain) -> None:
         scene = self._scene
+        scene.set_pace(0.0)
         wait_until_delivered(scene)
         scene.finish_load()
         self._tell("drained")

@@ -1,8 +1,9 @@
 """The line between a load program and whoever runs it: commands on its standard input, events on its output.
 
 Commands are words: ``hold`` (stop before the next commit, with the work in hand), ``prepare`` (prepare that work, as
-for an external coordinator, and stop behind it), ``go``, ``finish``. Events are JSON lines. When the input ends, the
-runner is gone and the program ends, too.
+for an external coordinator, and stop behind it), ``go``, ``finish``, and ``pace`` with the seconds that a putter waits
+before its next unit of work (twice as long before the one after it, and so on). Events are JSON lines. When the input
+ends, the runner is gone and the program ends, too.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from sharedq.mqi.errors import MQIError
 
 #: Seconds between two reports of progress.
 _PROGRESS_S = 0.2
+#: Longest pause before a unit of work, seconds.
+_PAUSE_MAX_S = 8.0
 
 
 class Control:
@@ -30,6 +33,8 @@ class Control:
         self._may_go.set()
         self._prepares = threading.Event()
         self._finish = threading.Event()
+        self._pace_s = self._pause_s = 0.0
+        self._pace_is_new = threading.Event()
         self._lock = threading.Lock()
         self._reported_s = 0.0
         threading.Thread(target=self._listen, name="control", daemon=True).start()
@@ -38,6 +43,15 @@ class Control:
     def is_finishing(self) -> bool:
         """Whether to end as soon as there is nothing left to do."""
         return self._finish.is_set()
+
+    def keep_pace(self) -> None:
+        """Before a unit of work: wait as long as the runner wants, or until it wants something else."""
+        if self._pace_is_new.is_set():
+            # In this order: a pace that comes in between is seen the next time.
+            self._pace_is_new.clear()
+            self._pause_s = self._pace_s
+        if self._pause_s and not self._pace_is_new.wait(self._pause_s):
+            self._pause_s = min(2 * self._pause_s, _PAUSE_MAX_S)
 
     def checkpoint(self, puts: int, gets: int) -> None:
         """Just before a commit: when told to hold, say what is in hand and wait to be released, or killed."""
@@ -82,18 +96,24 @@ class Control:
 
     def _listen(self) -> None:
         for line in sys.stdin:
-            command = line.strip()
-            if command == "hold":
-                self._may_go.clear()
-                self._is_held.set()
-            elif command == "prepare":
-                self._prepares.set()
-                self._is_held.clear()
-                self._may_go.set()
-            elif command == "go":
-                self._is_held.clear()
-                self._may_go.set()
-            elif command == "finish":
-                self._finish.set()
+            self._hear(line.strip())
         # Whatever is uncommitted is backed out by the group, as for any program that ends.
         os._exit(3)
+
+    def _hear(self, line: str) -> None:
+        command, _, seconds = line.partition(" ")
+        if command == "hold":
+            self._may_go.clear()
+            self._is_held.set()
+        elif command == "prepare":
+            self._prepares.set()
+            self._is_held.clear()
+            self._may_go.set()
+        elif command == "go":
+            self._is_held.clear()
+            self._may_go.set()
+        elif command == "finish":
+            self._finish.set()
+        elif command == "pace":
+            self._pace_s = float(seconds)
+            self._pace_is_new.set()

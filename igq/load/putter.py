@@ -75,6 +75,7 @@ class Putter:
                 continue
             copies = [copy for planned in unit for copy in planned.copies()]
             if number > done:
+                self._control.keep_pace()
                 bodies = [planned.departure.body() for planned in unit]
                 self._put_unit(connection, number, copies, bodies, (departures, flights, status))
             self._put += len(copies)

@@ -82,6 +82,7 @@ class Scene:
         there = settings if machines is None else settings.model_copy(update={"redis_url": machines.url})
         self.environment = environment_of(there)
         self._is_history_kept = is_history_kept
+        self._pace_s = 0.0
         self._children: list[Child] = []
         #: By manager; one for all where they share a machine.
         self._starters: dict[str, ProgramStarter] = {}
@@ -154,6 +155,7 @@ class Scene:
             options = Options(name, qmgr, self.directory, self.source, queue_name, self._is_history_kept)
             with interrupts_held():
                 self.programs[name] = self._own(Program(kind, options, self._starters[qmgr], self.watch.events))
+            self._send_pace(self.programs[name])
 
     # -- watching ------------------------------------------------------------------------------------------------
 
@@ -211,6 +213,12 @@ class Scene:
         self.watch.wait_a_while(lambda: holding.keys() >= names - self.watch.finished, _HOLD_TIMEOUT_S)
         puts, gets = (sum(held[kind] for held in holding.values()) for kind in ("puts", "gets"))
         return puts, gets
+
+    def set_pace(self, seconds: float) -> None:
+        """Have every putter slow down, beginning with a pause of so long, those too that are started later."""
+        self._pace_s = seconds
+        for program in self.programs.values():
+            self._send_pace(program)
 
     def prepare(self, programs: Iterable[Program]) -> list[str]:
         """Have held programs prepare what they hold; the units of work that are in doubt then."""
@@ -294,6 +302,10 @@ class Scene:
             self.group.leave()
 
     # -- inside --------------------------------------------------------------------------------------------------
+
+    def _send_pace(self, program: Program) -> None:
+        if program.kind == PUTTER:
+            program.send(f"pace {self._pace_s}")
 
     def _own(self, child: AnyChild) -> AnyChild:
         self._children.append(child)
