@@ -117,7 +117,8 @@ class _Demo:
         scene.kill([scene.managers[victim], *programs])
         say(
             f"{victim} was killed with SIGKILL, and its agent, its putter and its consumers with it, while they held "
-            f"{puts} uncommitted puts and {gets} uncommitted gets.",
+            f"{puts} uncommitted puts and {gets} uncommitted gets; one of each is the putter's note of how far it is, "
+            f"which the audit does not count.",
             "bold red",
         )
         self._recover(incarnation, killed_s)
