@@ -317,6 +317,14 @@ class Connection:
 
     # -- unit of work --------------------------------------------------------------------------------------------
 
+    @property
+    def unit_room(self) -> int:
+        """How many messages the unit of work may still hold (MAXUMSGS), buffered puts counted."""
+        used = self.unit.messages
+        for puts in self.pending:
+            used += len(puts.arguments)
+        return self.max_uncommitted - used
+
     def commit(self, *, and_then: ScriptCall | None = None, of: Handle | None = None) -> Reply:
         """MQCMIT: see ``sharedq.ending.commit``."""
         from sharedq.ending import commit

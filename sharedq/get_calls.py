@@ -24,6 +24,8 @@ _QUEUE, _AVAILABLE = 2, 3
 _NAME, _VERSION, _COUNT, _UNIT, _LENGTH = 1, 2, 3, 4, 6
 #: Where structure/get has the waiter among its arguments, and what stands there where it ends a unit of work first.
 _WAITER, _COMMIT_FIRST = 9, b"+"
+#: In place of a waiter: nothing is taken unless the commit in the same write has ended its unit of work.
+BEHIND_COMMIT = b"="
 #: How a get of any message waits: it looks when it is woken; or it is handed the message and looks for none.
 _ANY, _ANY_HANDED = b"A", b"A!"
 #: Longer records are not handed over; see structure/get.
@@ -58,7 +60,15 @@ def get_call(
     """A get; ``is_blind``: the messages themselves are not returned, where structure/get is asked."""
     mode = 1 if options & _SYNCPOINT else 2 if options & _SYNCPOINT_IF_PERSISTENT else 0
     token, is_marked = connection.token, options & _MARK_SKIP_BACKOUT
-    if handle.has_members or handle.may_hold_lock or handle.may_meet_marks or selection.is_grouped or is_marked:
+    if (
+        handle.has_members
+        or handle.may_hold_lock
+        or handle.may_meet_marks
+        or selection.is_grouped
+        or is_marked
+        # Its persistence decides whether there is room for it in the unit of work.
+        or (mode == 2 and count > connection.unit_room)
+    ):
         how = "s" if is_marked else str(mode)
         return grouped_call(connection, handle, selection, options, count, max_length, waiter, unit_id, how, 0, horizon)
     if waiter == _ANY and count == 1 and not mode and max_length >= _HANDED_MAX:
@@ -164,6 +174,7 @@ def grouped_call(
             horizon,
             *selection.grouped_arguments,
             1 if connection.unit.is_active or connection.pending else 0,
+            connection.max_uncommitted if waiter == BEHIND_COMMIT else connection.unit_room,
             *(_handle_arguments(handle, options) if is_for_handle else ()),
         ),
     )

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from sharedq.browsing import browse
 from sharedq.connection import Connection, ScriptCall
-from sharedq.get_calls import MARKS, get_call
+from sharedq.get_calls import BEHIND_COMMIT, MARKS, get_call
 from sharedq.handle import Handle
 from sharedq.link import Reply
 from sharedq.locking import unlock_after_nothing
-from sharedq.logical import NOTHING, UNUSED
+from sharedq.logical import NOTHING, UNUSED, match_options_of
 from sharedq.message import Message, decode
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption
 from sharedq.mqi.data_conversion import Representation
@@ -36,8 +37,6 @@ LENGTH_MAX = 104_857_600
 
 #: Messages of one operation in a unit of work, where structure/get_grouped takes more.
 _OPERATION_MESSAGES = 100
-#: In place of a waiter: nothing is taken unless the commit in the same write has ended its unit of work.
-_BEHIND_COMMIT = b"="
 # Plain integers: an operation on IntFlag members costs about a microsecond, and these are tested on every call.
 _WAIT = int(GetOption.WAIT)
 _SYNCPOINT = int(GetOption.SYNCPOINT)
@@ -73,7 +72,7 @@ def get(connection: Connection, handle: Handle, md: MQMD, gmo: MQGMO, *, max_len
     """
     options = int(gmo.options)
     _check(connection, handle, gmo, options)
-    if options & _IN_UNIT:
+    if options & _SYNCPOINT:
         _check_unit(connection, handle, options, 1)
     flush_pending(connection)
     try:
@@ -81,7 +80,7 @@ def get(connection: Connection, handle: Handle, md: MQMD, gmo: MQGMO, *, max_len
     except NoMsgAvailable:
         unlock_after_nothing(connection, handle, options)
         raise
-    may_wait = bool(options & _WAIT) and not selection.message_id
+    may_wait = bool(options & _WAIT) and not selection.is_under_cursor
     wait_ms = gmo.wait_interval if may_wait else 0
     if options & _BROWSE:
         message = browse(connection, handle, selection, options, max_length, wait_ms)
@@ -184,7 +183,8 @@ def commit_and_get(
     if options & (GROUPING | _MARK_SKIP_BACKOUT):
         # What is retained decides what is got, and a commit that fails restores it: one after the other. But what
         # is refused anyhow commits nothing.
-        _selection(handle, MQMD(version=2), gmo, options)
+        with suppress(NoMsgAvailable):
+            _selection(handle, MQMD(version=2), gmo, options)
         connection.commit()
         return [get(connection, handle, MQMD(version=2), gmo, max_length=max_length)]
     if not options & _SYNCPOINT or handle.facts.is_get_inhibited:
@@ -193,7 +193,7 @@ def commit_and_get(
         return _convert(connection, None, options, messages, max_length)
     # The get belongs to the next unit of work, whose id follows from this one's.
     unit_id = connection.next_unit_id
-    call = get_call(connection, handle, ANY, options, count, max_length, _BEHIND_COMMIT, unit_id)
+    call = get_call(connection, handle, ANY, options, count, max_length, BEHIND_COMMIT, unit_id)
     reply = connection.commit(and_then=call, of=handle)
     messages = _take(connection, handle, ANY, options, count, max_length, wait_ms, first_reply=reply)
     return _convert(connection, None, options, messages, max_length)
@@ -213,7 +213,7 @@ def _check_batch(handle: Handle, options: int, count: int, match_options: int) -
 def _check(connection: Connection, handle: Handle, gmo: MQGMO, options: int) -> None:
     if handle.structure.has_failed:
         connection.check_usable(handle)
-    reason = check_get_options(options, gmo.match_options)
+    reason = check_get_options(options, match_options_of(gmo))
     if reason or options & _NOT_BUILT:
         not_built = MQRC.HMSG_ERROR if options & _IN_HANDLE else MQRC.OPTIONS_ERROR
         raise error_for(reason or not_built, "MQGET", handle.object_name)
@@ -226,7 +226,8 @@ def _check(connection: Connection, handle: Handle, gmo: MQGMO, options: int) -> 
         raise error_for(MQRC.OPTIONS_ERROR, "MQGET", handle.object_name, "its handle is not of the co-operating set")
     if options & MARKS and handle.facts.is_transmission:
         raise error_for(MQRC.OPTIONS_ERROR, "MQGET", handle.object_name, "nothing is marked on a transmission queue")
-    if options & _WAIT and gmo.wait_interval < UNLIMITED_WAIT:
+    is_waiting = options & _WAIT and not options & (_UNDER_CURSOR | _BROWSE_UNDER_CURSOR)
+    if is_waiting and gmo.wait_interval < UNLIMITED_WAIT:
         raise error_for(MQRC.WAIT_INTERVAL_ERROR, "MQGET", handle.object_name)
     if connection.is_quiescing and options & _FAIL_IF_QUIESCING:
         raise error_for(MQRC.Q_MGR_QUIESCING, "MQGET", handle.object_name)

@@ -83,6 +83,10 @@ def _put_grouped_later(
             raise
         pieces = split_up(connection, handle, messages, options)
         stored, arguments, details = prepare(connection, handle, pieces.messages, options & ~NEW_IDS)
+    if len(pieces.messages) > connection.unit_room:
+        for (md, _), was in zip(messages, asked, strict=True):
+            copy_fields(md, was)
+        raise error_for(MQRC.SYNCPOINT_LIMIT_REACHED, "MQPUT", connection.qmgr_name)
     connection.unit.remember(handle, "puts")
     handle.order = pieces.order
     _buffer(connection, handle, arguments, details, frozenset(pieces.first))

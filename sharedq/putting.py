@@ -48,7 +48,8 @@ def put(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body: byte
         return put_later(connection, handle, [(md, body)], options)
     flush_pending(connection)
     if is_grouped(handle, md, options):
-        return _put_grouped(connection, handle, [(md, body)], pmo, in_unit)
+        # One call as far as that goes: its segments are put, or the unit of work is as it was.
+        return _put_grouped(connection, handle, [(md, body)], pmo, in_unit, is_whole=True)
     priority, persistence = md.priority, md.persistence
     while True:
         # The round before may have filled them in from a stale definition.
@@ -121,8 +122,8 @@ def _check(connection: Connection, handle: Handle, options: int, count: int) -> 
 
 
 def check_unit_room(connection: Connection, count: int) -> None:
-    """Raise 2024 when *count* messages more would pass MAXUMSGS."""
-    if connection.unit.messages + count > connection.max_uncommitted:
+    """Raise 2024 when *count* messages (or segments) more would pass MAXUMSGS."""
+    if count > connection.unit_room:
         raise error_for(MQRC.SYNCPOINT_LIMIT_REACHED, "", connection.qmgr_name)
 
 
@@ -273,6 +274,8 @@ def _store_pieces(
     """Store what belongs together in one moment: in one call, or in a unit of work, the program's or one for this."""
     stored_as = replace(pmo, options=int(pmo.options) & ~NEW_IDS)
     has_unit = connection.unit.is_active
+    if in_unit:
+        check_unit_room(connection, len(pieces.messages))
     if in_unit or not pieces.is_segmented:
         is_whole = is_whole and len(pieces.messages) <= WHOLE_MESSAGES
         return _put_batches(connection, handle, pieces.messages, stored_as, in_unit, numbers, is_whole=is_whole)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from sharedq.handle import Handle
-from sharedq.logical import ANY_OFFSET, ANY_SEQ, Wanted
+from sharedq.logical import ANY_OFFSET, ANY_SEQ, Wanted, match_options_of
 from sharedq.mqi.constants import MQRC, MatchOption
 from sharedq.mqi.errors import error_for
 from sharedq.mqi.limits import MSG_TOKEN_LENGTH, NULL_ID
@@ -110,7 +110,7 @@ def selection_for(handle: Handle, md: MQMD, gmo: MQGMO) -> Selection:
     Raises:
         MQIError: 2247, a match option that is not known.
     """
-    options = int(gmo.match_options)
+    options = match_options_of(gmo)
     if options & _NOT_SUPPORTED:
         raise error_for(MQRC.MATCH_OPTIONS_ERROR, "MQGET", handle.object_name)
     msg_id = md.msg_id if options & _MATCH_MSG_ID and md.msg_id != NULL_ID else b""

@@ -22,7 +22,7 @@ from sharedq.logical.retained import (
     retained_after,
 )
 from sharedq.mqi.constants import MQRC, GetOption, MatchOption
-from sharedq.mqi.limits import MAX_MSG_SEQ_NUMBER, NULL_ID, NULL_MSG_TOKEN
+from sharedq.mqi.limits import MAX_MSG_SEQ_NUMBER, MAX_OFFSET, NULL_ID, NULL_MSG_TOKEN
 from sharedq.mqi.structures import MQGMO, MQMD
 
 _SYNCPOINT: Final = int(GetOption.SYNCPOINT)
@@ -87,7 +87,7 @@ def check_request(order: HandleOrder, gmo: MQGMO, md: MQMD) -> MQRC:
     """NONE, or why an MQGET is refused whatever is on the queue; the caller has checked the options' pairs.
 
     * 2256, 2257: logical order needs version 2 of MQGMO and of MQMD.
-    * 2250: the MsgSeqNumber to match is not in 1..999,999,999.
+    * 2250, 2251: the MsgSeqNumber to match is not in 1..999,999,999, or the Offset not in 0..999,999,999.
     * 2259: BROWSE_NEXT in another order than the browse it goes on with.
     * 2247: a match option that cannot select in logical order names another message than the next one.
     * 2245: the current group or logical message was begun inside a unit of work and this call is outside, or the
@@ -101,9 +101,11 @@ def check_request(order: HandleOrder, gmo: MQGMO, md: MQMD) -> MQRC:
         return MQRC.WRONG_GMO_VERSION
     if is_logical and md.version < 2:
         return MQRC.WRONG_MD_VERSION
-    matches = 0 if options & _UNDER_CURSOR else _match_options(gmo)
+    matches = 0 if options & _UNDER_CURSOR else match_options_of(gmo)
     if matches & _MATCH_SEQ and not 1 <= md.msg_seq_number <= MAX_MSG_SEQ_NUMBER:
         return MQRC.MSG_SEQ_NUMBER_ERROR
+    if matches & _MATCH_OFFSET and not 0 <= md.offset <= MAX_OFFSET:
+        return MQRC.OFFSET_ERROR
     if options & _BROWSE_NEXT and order.browse_is_logical not in (None, bool(is_logical)):
         return MQRC.INCONSISTENT_BROWSE
     if not is_logical:
@@ -128,7 +130,7 @@ def check_request(order: HandleOrder, gmo: MQGMO, md: MQMD) -> MQRC:
 def wanted(order: HandleOrder, gmo: MQGMO, md: MQMD) -> Wanted:
     """What an MQGET that ``check_request`` passed looks for (seed 003, table 16). Not for messages under the cursor."""
     options = int(gmo.options)
-    matches = _match_options(gmo)
+    matches = match_options_of(gmo)
     msg_id = md.msg_id if matches & _MATCH_MSG_ID and md.msg_id != NULL_ID else b""
     correl_id = md.correl_id if matches & _MATCH_CORREL_ID and md.correl_id != NULL_ID else b""
     group_id = md.group_id if matches & _MATCH_GROUP_ID and md.group_id != NULL_ID else b""
@@ -242,5 +244,6 @@ def _retained_for(order: HandleOrder, options: int) -> Retained:
     return order.browses if options & _BROWSE else order.gets
 
 
-def _match_options(gmo: MQGMO) -> int:
+def match_options_of(gmo: MQGMO) -> int:
+    """MatchOptions; a version 1 MQGMO has none, and stands for MsgId and CorrelId."""
     return int(gmo.match_options) if gmo.version >= 2 else _VERSION_1_MATCH

@@ -556,3 +556,20 @@ def test_commit_and_the_next_in_logical_order(group: TestGroup) -> None:
     connection.backout()
     got += [queue.commit_and_get(LOGICAL | SYNCPOINT).body for _ in range(4)]
     assert got == [*IN_LOGICAL_ORDER[:5], *IN_LOGICAL_ORDER[4:]]
+
+
+def test_a_commit_whose_get_finds_nothing_has_committed(group: TestGroup) -> None:
+    group.define_shared("Q")
+    connection = group.connect()
+    queue = connection.open("Q", BOTH)
+    put_member(queue, b"A", 1, b"head", SEG)
+    put_member(queue, b"A", 1, b"tail", LSEG, offset=4)
+    assert queue.get(LOGICAL | SYNCPOINT).body == b"head"
+    queue.put(b"answer", options=PutOption.SYNCPOINT)
+    # What is left of a logical message is no whole one.
+    with pytest.raises(MQIError) as caught:
+        queue.commit_and_get(LOGICAL | SYNCPOINT | GetOption.COMPLETE_MSG)
+    assert caught.value.reason == MQRC.NO_MSG_AVAILABLE
+    assert not connection.connection.unit.is_active
+    connection.backout()
+    assert drain(queue) == [b"tail", b"answer"]

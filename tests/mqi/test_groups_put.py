@@ -269,6 +269,18 @@ def test_all_segments_fit_or_none_is_put(group: TestGroup, options: int) -> None
     assert take(queue, GetOption.COMPLETE_MSG) == bytes(48)
 
 
+def test_a_message_of_many_segments_that_does_not_fit_leaves_the_unit_of_work_as_it_was(group: TestGroup) -> None:
+    group.define_shared("Q", max_msg_length=16, max_depth=201)
+    connection = group.connect()
+    queue = connection.open("Q", BOTH)
+    queue.put(b"kept", options=SYNCPOINT)
+    with pytest.raises(MQIError) as caught:
+        queue.put(bytes(16 * 201), MQMD(version=2, msg_flags=MAY_SEGMENT), options=SYNCPOINT)
+    assert caught.value.reason == MQRC.Q_FULL
+    connection.commit()
+    assert drain(queue) == [b"kept"]
+
+
 def test_more_segments_than_one_call_stores_are_put_in_a_unit_of_work_of_their_own(group: TestGroup) -> None:
     group.define_shared("Q", max_msg_length=16)
     connection = group.connect()

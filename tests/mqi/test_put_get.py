@@ -290,30 +290,6 @@ def test_a_connection_opens_maxhands_and_no_more(group: TestGroup) -> None:
     connection.open("ORDERS", BOTH).put(b"there is room again")
 
 
-def test_a_unit_of_work_holds_maxumsgs_and_no_more(group: TestGroup) -> None:
-    group.define_shared("ORDERS")
-    group.repository("QM1").alter_qmgr("QM1", {"max_uncommitted_msgs": 3})
-    connection = group.connect()
-    queue = connection.open("ORDERS", BOTH)
-    for body in (b"a", b"b"):
-        queue.put(body)
-    queue.put(b"c", options=PutOption.SYNCPOINT)
-    assert queue.get(GetOption.SYNCPOINT).body == b"a"
-    with pytest.raises(MQIError) as caught:
-        queue.put_many([(MQMD(), b"d"), (MQMD(), b"e")], options=PutOption.SYNCPOINT)
-    assert reason_of(caught) == MQRC.SYNCPOINT_LIMIT_REACHED
-    assert queue.get(GetOption.SYNCPOINT).body == b"b"
-    for call in (lambda: queue.put(b"f", options=PutOption.SYNCPOINT), lambda: queue.get(GetOption.SYNCPOINT)):
-        with pytest.raises(MQIError) as caught:
-            call()
-        assert reason_of(caught) == MQRC.SYNCPOINT_LIMIT_REACHED
-    queue.put(b"outside")
-    connection.commit()
-    assert [queue.get().body for _ in range(2)] == [b"c", b"outside"]
-    queue.put(b"another", options=PutOption.SYNCPOINT)
-    connection.backout()
-
-
 @pytest.mark.parametrize("option", [OpenOption.INPUT_SHARED, OpenOption.INPUT_AS_Q_DEF, OpenOption.INPUT_EXCLUSIVE])
 def test_a_queue_that_is_not_shareable_is_open_for_input_once(group: TestGroup, option: OpenOption) -> None:
     group.define_shared("ALONE", shareability="NOSHARE")

@@ -407,6 +407,12 @@ def a_sequence_number_that_nothing_has(s: Scene) -> Call:
     return lambda: s.get(md=MQMD(version=2, msg_seq_number=0), match_options=int(MatchOption.MATCH_MSG_SEQ_NUMBER))
 
 
+@provokes(MQRC.OFFSET_ERROR)
+def an_offset_that_nothing_has(s: Scene) -> Call:
+    s.has()
+    return lambda: s.get(md=MQMD(version=2, offset=-1), match_options=int(MatchOption.MATCH_OFFSET))
+
+
 # -- MQGET: groups, segments, units of work ------------------------------------------------------------------------
 
 
@@ -519,6 +525,21 @@ def a_put_too_many_for_a_unit_of_work(s: Scene) -> Call:
     limit_units(s)
     s.did(s.put(options=P.SYNCPOINT))
     return lambda: s.put(options=P.SYNCPOINT)
+
+
+@provokes(MQRC.SYNCPOINT_LIMIT_REACHED)
+def segments_too_many_for_a_unit_of_work(s: Scene) -> Call:
+    limit_units(s)
+    s.has_group((1, 0, SEG), (1, 4, LSEG))
+    s.did(s.get(G.BROWSE_FIRST | COMPLETE | G.LOCK))
+    return lambda: s.get(COMPLETE | G.SYNCPOINT)
+
+
+@provokes(MQRC.SYNCPOINT_LIMIT_REACHED)
+def a_message_to_be_split_into_too_many_for_a_unit_of_work(s: Scene) -> Call:
+    limit_units(s)
+    s.group.repository("QM1").alter("QLOCAL", s.name, {"max_msg_length": 32})
+    return lambda: s.put(bytes(64), P.SYNCPOINT, msg_flags=1)
 
 
 @provokes(MQRC.SECOND_MARK_NOT_ALLOWED)

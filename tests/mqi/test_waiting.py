@@ -47,6 +47,28 @@ def test_a_waiting_get_takes_the_message_that_arrives(group: TestGroup) -> None:
     until_waiting(group, "Q", 0)
 
 
+def test_a_wait_for_one_message_by_its_token_is_ended_by_that_alone(group: TestGroup) -> None:
+    group.define_shared("Q")
+    waiter, connection = group.connect().open("Q", BOTH), group.connect()
+    holder = connection.open("Q", BOTH)
+    holder.put(b"mine")
+    token = holder.get(GetOption.SYNCPOINT).msg_token
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(
+            waiter.get,
+            GetOption.WAIT,
+            wait_ms=LONG_MS,
+            match_options=MatchOption.MATCH_MSG_TOKEN,
+            msg_token=token,
+        )
+        until_waiting(group, "Q", 1)
+        holder.put(b"another")
+        connection.backout()
+        assert future.result(20).body == b"mine"
+    assert holder.get().body == b"another"
+    until_waiting(group, "Q", 0)
+
+
 def test_an_interval_that_passes_ends_with_2033_and_leaves_no_waiter(group: TestGroup) -> None:
     group.define_shared("Q")
     queue = group.connect().open("Q", BOTH)

@@ -20,7 +20,7 @@ KEYS
   11 wake_base  base    keys that waiting connections block on
   12 groups     hash    what is there of groups
   13 members    zset    members of groups, by score
-  14 locks      hash    what handles have locked; this and what follows only with ARGV 28
+  14 locks      hash    what handles have locked; this and what follows only with ARGV 29
   15 marks      hash    message id -> holders of marks
   16 marks_base base    marks by holder
   17 handles    hash    open handles
@@ -48,11 +48,12 @@ ARGV
   25 whole        1: put logical messages together
   26 under_cursor 1: the id is of the message under the browse cursor
   27 unit_is_open 1: the connection has a unit of work under way (2255)
-  28 handle       number of the handle; absent where neither locks nor marks count
-  29 lock         1: lock what is browsed
-  30 marking      letters: h mark for the handle, c for the co-operating set; H, C: unmark; s pass over what is marked;
+  28 room         messages that the unit of work may still hold (2024)
+  29 handle       number of the handle; absent where neither locks nor marks count
+  30 lock         1: lock what is browsed
+  31 marking      letters: h mark for the handle, c for the co-operating set; H, C: unmark; s pass over what is marked;
                   t the handle is of the co-operating set
-  31 mark_ms      how long a mark of the co-operating set lasts; -1 without an end
+  32 mark_ms      how long a mark of the co-operating set lasts; -1 without an end
 REPLY       { 0 | 2079 | 2080, length of the first message, { score of the first, members left on the queue, segments
             used of those returned, or 0 [, messages locked now, 1 while anything is marked] }, id, record, ... }
             | { 1, version, definition } stale | { 2, horizon [, "B"] } look again
@@ -60,7 +61,7 @@ REPLY       { 0 | 2079 | 2080, length of the first message, { score of the first
             | { 4 } messages are marked: say the handle | { reason }
 REASONS     2009 CONNECTION_BROKEN | 2052 Q_DELETED | 2033 NO_MSG_AVAILABLE | 2034 NO_MSG_UNDER_CURSOR
             | 2219 CALL_IN_PROGRESS | 2003 BACKED_OUT ("=" only) | 2079 TRUNCATED_MSG_ACCEPTED | 2080 TRUNCATED_MSG_FAILED
-            | 2200 MSG_MARKED_BROWSE_CO_OP | 2245 INCONSISTENT_UOW | 2247 MATCH_OPTIONS_ERROR | 2255 UOW_NOT_AVAILABLE
+            | 2024 SYNCPOINT_LIMIT_REACHED | 2200 MSG_MARKED_BROWSE_CO_OP | 2245 INCONSISTENT_UOW | 2247 MATCH_OPTIONS_ERROR | 2255 UOW_NOT_AVAILABLE
 INVARIANTS  1 one state, 2 fencing, 5 position, 8 once
 COST        O(count * log depth); segments of the logical message that is put together, or is locked
 USES        place, sources, waiting, unit_of_work, journal, locks, marks
@@ -78,8 +79,8 @@ local want = {
     id = ARGV[14], number = ARGV[15], msgid = ARGV[16], correl = ARGV[17], group = ARGV[18], seq = ARGV[19],
     offset = ARGV[20], level = tonumber(ARGV[21]), firsts = ARGV[22] == "1", whole = ARGV[25] == "1",
 }
-local handle, asks_lock = ARGV[28] and owner .. "#" .. ARGV[28], ARGV[29] == "1"
-local marking = ARGV[30] or ""
+local handle, asks_lock = ARGV[29] and owner .. "#" .. ARGV[29], ARGV[30] == "1"
+local marking = ARGV[31] or ""
 local STALE, LOOK_AGAIN, MARKED, EXPIRED_MAX, OPERATION_MAX = 1, 2, 4, 100, 100
 
 local waiting = redis.call("HGET", own, owner)
@@ -265,6 +266,8 @@ if #items > 1 then
         end
     end
 end
+local is_in_unit = mode == "1" or (mode == "2" and is_persistent)
+if is_in_unit and used > tonumber(ARGV[28]) then return refuse(MQRC.SYNCPOINT_LIMIT_REACHED) end
 local total = 0
 for position = 1, used do total = total + length_of(items[position]) end
 local reply = { 0, total, { string.format("%.0f", first.score), left, #items > 1 and used or 0 } }
@@ -281,7 +284,7 @@ for _, item in ipairs(items) do give(item) end
 if marking ~= "" and reply[1] ~= MQRC.TRUNCATED_MSG_FAILED then
     if asks("c") and marks.is_marked(first.id, "C") then return refuse(MQRC.MSG_MARKED_BROWSE_CO_OP) end
     if asks("h") then marks.mark(first, handle) end
-    if asks("c") then marks.mark(first, "C", ARGV[31] == "-1" and "inf" or now_ms() + tonumber(ARGV[31])) end
+    if asks("c") then marks.mark(first, "C", ARGV[32] == "-1" and "inf" or now_ms() + tonumber(ARGV[32])) end
     if asks("H") then marks.unmark(first.id, handle) end
     if asks("C") and marks.is_marked(first.id, "C") then
         marks.unmark(first.id, "C")
