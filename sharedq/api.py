@@ -31,7 +31,9 @@ from sharedq.mqi.constants import (
     OpenOption,
     PutOption,
 )
+from sharedq.mqi.errors import error_for
 from sharedq.mqi.limits import NULL_MSG_TOKEN
+from sharedq.mqi.options import check_put_options, split_put1_options
 from sharedq.mqi.structures import MQGMO, MQMD, MQOD, MQPMO
 
 _groups: dict[Settings, Group] = {}
@@ -89,9 +91,13 @@ class QueueManagerConnection:
             return Queue(self.connection, opening.open_queue(self.connection, od, options))
 
     def put1(self, name: str, body: bytes, md: MQMD | None = None, *, qmgr_name: str = "", options: int = 0) -> MQMD:
-        """MQPUT1: open, put one message, close."""
-        with self.open(name, OpenOption.OUTPUT, qmgr_name=qmgr_name) as queue:
-            return queue.put(body, md, options=options)
+        """MQPUT1: open, put one message, close. Logical order needs a handle that stays open (2046)."""
+        refused = check_put_options(int(options), is_put1=True)
+        if refused:
+            raise error_for(refused, "MQPUT1", name)
+        open_options, put_options = split_put1_options(int(options))
+        with self.open(name, open_options, qmgr_name=qmgr_name) as queue:
+            return queue.put(body, md, options=put_options)
 
     def commit(self) -> None:
         """MQCMIT.

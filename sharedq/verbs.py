@@ -7,7 +7,7 @@ are changed in place as IBM's are.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TypeVar
 
 from sharedq import getting, inquiry, locking, opening, putting
@@ -16,10 +16,10 @@ from sharedq.connection import Connection
 from sharedq.deployment import DeploymentError
 from sharedq.group import Group
 from sharedq.handle import Handle, QMgrHandle
-from sharedq.mqi.constants import MQCC, MQRC, GetOption, ObjectType, OpenOption
+from sharedq.mqi.constants import MQCC, MQRC, GetOption, ObjectType
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import NULL_CONN_TAG
-from sharedq.mqi.options import check_put_options
+from sharedq.mqi.options import check_put_options, split_put1_options
 from sharedq.mqi.structures import MQCNO, MQGMO, MQMD, MQOD, MQPMO, MQSTS
 from sharedq.put_later import flush_pending
 
@@ -95,10 +95,13 @@ def mqput1(connection: Connection, od: MQOD, md: MQMD, pmo: MQPMO, body: bytes) 
     refused = check_put_options(int(pmo.options), is_put1=True)
     if refused:
         return MQCC.FAILED, refused
-    handle, comp_code, reason = mqopen(connection, od, int(OpenOption.OUTPUT))
+    open_options, put_options = split_put1_options(int(pmo.options))
+    handle, comp_code, reason = mqopen(connection, od, open_options)
     if not isinstance(handle, Handle):
         return (MQCC.FAILED, MQRC.OBJECT_TYPE_ERROR) if handle else (comp_code, reason)
-    outcome = mqput(connection, handle, md, pmo, body)
+    given = replace(pmo, options=put_options)
+    outcome = mqput(connection, handle, md, given, body)
+    pmo.resolved_q_name, pmo.resolved_q_mgr_name = given.resolved_q_name, given.resolved_q_mgr_name
     closed = mqclose(connection, handle)
     return closed if outcome[0] == MQCC.OK else outcome
 

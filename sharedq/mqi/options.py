@@ -136,6 +136,17 @@ def check_put_options(options: int, *, is_put1: bool = False) -> MQRC:
     return MQRC.NONE
 
 
+def split_put1_options(options: int) -> tuple[int, int]:
+    """The options of the open, and those of the put, that an MQPUT1 consists of.
+
+    Whose authority counts is decided by an open: an MQPUT refuses to be told.
+    """
+    opening = int(_O.OUTPUT)
+    if options & _P.ALTERNATE_USER_AUTHORITY:
+        opening |= int(_O.ALTERNATE_USER_AUTHORITY)
+    return opening, options & ~int(_P.ALTERNATE_USER_AUTHORITY)
+
+
 @lru_cache(maxsize=1024)
 def check_open_options(options: int) -> MQRC:
     """NONE, or 2046 when MQOPEN refuses these options."""
