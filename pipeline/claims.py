@@ -11,7 +11,8 @@ claims in the term in which it began, so one that does come back can claim nothi
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
@@ -40,6 +41,43 @@ class ClaimedUnit:
     place: Place
     id: str
     messages: int
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """What was claimed for a batch.
+
+    Attributes:
+        name: how the units of work are named, as it stands in an offset; "" of nothing.
+        messages: in all of them.
+    """
+
+    name: str = ""
+    messages: int = 0
+
+
+NOTHING = Claimed()
+
+
+@dataclass
+class Ending:
+    """Claims that nothing can become of but a commit, and the connection over which that is still to be carried out.
+
+    Should the connection or the process be lost before, the group carries it out.
+    """
+
+    connection: QueueManagerConnection
+    units: list[PreparedUnit]
+
+    def carry_out(self) -> None:
+        """Take the messages off the queue.
+
+        Raises:
+            MQIError: 2009, the group does it.
+        """
+        with self.connection:
+            for unit in self.units:
+                self.connection.complete_prepared(unit)
 
 
 @dataclass
@@ -104,20 +142,25 @@ class Claims:
         if term < self.term():
             raise self._released()
 
-    def claim(self, count: int, term: int = 0) -> str:
-        """Claim up to *count* messages, the first on the queue; how they are named, "" where there was none.
+    def claim(self, count: int, term: int = 0, *, behind: Claimed = NOTHING) -> Claimed:
+        """Claim up to *count* messages, the first on the queue.
 
         Where groups are kept whole, the last one may make it more.
 
         Args:
             term: in which the query began.
+            behind: what was claimed for the same batch before.
+
+        Returns:
+            All that is claimed for the batch.
 
         Raises:
             PipelineError: the query was released meanwhile.
             MQIError: the queue cannot be read; 2024 a group is longer than a unit of work may be. What is claimed so
                 far `give_back` undoes.
         """
-        run, units = secrets.token_hex(8), 0
+        run, units = _parts_of(behind.name) if behind.name else (secrets.token_hex(8), 0)
+        messages = behind.messages
         with self._connect() as connection, connection.open(self.queue, OpenOption.INPUT_SHARED) as queue:
             while count > 0 and units < TOGETHER_MAX:
                 got = self._get(connection, queue, count)
@@ -130,8 +173,8 @@ class Claims:
                     if error.code != XAReturn.XAER_PROTO:
                         raise
                     raise self._released() from error
-                units, count = units + 1, count - got
-        return f"{run}:{units}" if units else ""
+                units, messages, count = units + 1, messages + got, count - got
+        return Claimed(f"{run}:{units}", messages) if units else NOTHING
 
     def _get(self, connection: QueueManagerConnection, queue: Queue, count: int) -> int:
         most = connection.connection.max_uncommitted
@@ -153,25 +196,42 @@ class Claims:
             PipelineError: they went back to the queue, by an operator's hand: they come again.
             MQIError: 2009 unknown; may be repeated.
         """
-        xids = self._xids(claims)
-        if not xids:
-            return
-        with self._connect() as connection:
+        if claims:
+            self.decide(claims).carry_out()
+
+    def decide(self, claims: str) -> Ending:
+        """The first half of `finish`: nothing can bring them back to the queue any more. It takes no time.
+
+        Raises:
+            PipelineError, MQIError: as of `finish`.
+        """
+        with ExitStack() as until_decided:
+            connection = until_decided.enter_context(self._connect())
             try:
-                connection.commit_prepared_together(xids)
+                units = connection.decide_prepared_together(self._xids(claims)) or []
             except XAError as error:
-                # Of long ago: that they ended is forgotten.
                 if error.code != XAReturn.XAER_NOTA:
                     raise PipelineError(
                         f"stream {self.name}: messages that were processed were put back on {self.queue}: {error}"
                     ) from error
+                # Of long ago: that they ended is forgotten.
+                units = []
+            until_decided.pop_all()
+            return Ending(connection, units)
 
     def give_back(self, *, but: str = "") -> int:
         """Put back on the queue whatever is claimed under the name, *but* these; how many messages that were."""
-        kept = set(self._xids(but))
+        kept = self._xids(but)
+        return self._give_back(lambda unit: unit.xid not in kept)
+
+    def give_back_only(self, claims: str) -> int:
+        """Put back on the queue these claims, which Spark was never told of; how many messages that were."""
+        unwanted = self._xids(claims)
+        return self._give_back(lambda unit: unit.xid in unwanted)
+
+    def _give_back(self, is_unwanted: Callable[[PreparedUnit], bool]) -> int:
         with self._connect() as connection:
-            units = [unit for unit in connection.recover() if unit.xid not in kept]
-            return back_out(connection, units, self._prefix)
+            return back_out(connection, filter(is_unwanted, connection.recover()), self._prefix)
 
     def units(self, claims: str) -> list[ClaimedUnit]:
         """The claimed units of work, in their order.
@@ -198,12 +258,18 @@ class Claims:
         return connect(self.qmgr, settings=self.settings, appl_name="igq pipeline")
 
     def _xids(self, claims: str) -> list[bytes]:
-        run, _, units = claims.partition(":")
-        return [f"{self._prefix}{run}/{unit}".encode() for unit in range(int(units or 0))]
+        run, units = _parts_of(claims)
+        return [f"{self._prefix}{run}/{unit}".encode() for unit in range(units)]
 
     @property
     def _prefix(self) -> str:
         return f"{CLAIM_PREFIX}{self.name}/"
+
+
+def _parts_of(claims: str) -> tuple[str, int]:
+    """What the units of work have in common in their names, and how many they are."""
+    run, _, units = claims.partition(":")
+    return run, int(units or 0)
 
 
 def tag_of(name: str) -> bytes:

@@ -4,6 +4,8 @@ What a batch holds is claimed (``pipeline.claims``) before Spark writes the batc
 stand in the offset. A batch that is tried again reads the same claims. They are committed when Spark asks for what
 comes behind them: by then it has noted that the batch is done. Spark's own ``commit`` comes later, or never for the
 last batch.
+
+Where a batch is full, the next one is claimed while Spark processes it (``pipeline.claims_ahead``).
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from pyspark.sql.types import StructType
 
 from pipeline.arrow_batches import batches
 from pipeline.claims import ClaimedUnit, Claims
+from pipeline.claims_ahead import Ahead
 from pipeline.errors import PipelineError
 from pipeline.settling import settle
 from pipeline.source_options import SourceOptions
@@ -62,6 +65,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._rows,
             options.flag("wholeGroups", default=False),
         )
+        self._ahead = Ahead(self._claims)
         #: With the trigger AvailableNow: what was there when it began, and is not claimed yet.
         self._left: int | None = None
 
@@ -76,15 +80,31 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802 - Spark's name
         self._hold(start)
-        self._claims.finish(start["claims"])
-        # Claimed by a driver that died before Spark had written it down.
-        self._claims.give_back(but=start["claims"])
-        count = limit.max_rows if isinstance(limit, ReadMaxRows) else self._limit
+        done, term = start["claims"], start["term"]
+        limit_rows = limit.max_rows if isinstance(limit, ReadMaxRows) else self._limit
+        count = self._at_most(limit_rows)
+        claimed = self._ahead.take(done, count)
+        if claimed is None:
+            ending = None
+            self._claims.finish(done)
+            # Claimed by a driver that died before Spark had written it down, or for nothing.
+            self._claims.give_back(but=done)
+            claimed = self._claims.claim(count, term)
+        else:
+            if claimed.messages < count:
+                claimed = self._claims.claim(count - claimed.messages, term, behind=claimed)
+            ending = self._claims.decide(done)
         if self._left is not None:
-            count = min(count, self._left)
             self._left -= count
-        claims = self._claims.claim(count, start["term"])
-        return start | {"batch": start["batch"] + 1, "claims": claims} if claims else start
+        if not claimed.messages:
+            return start
+        # As many as were asked for: there is more, and meanwhile Redis has time for it.
+        following = self._at_most(limit_rows) if claimed.messages >= count else 0
+        self._ahead.begin(claimed.name, ending, following, term)
+        return start | {"batch": start["batch"] + 1, "claims": claimed.name}
+
+    def _at_most(self, count: int) -> int:
+        return count if self._left is None else min(count, self._left)
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         if start == end:
@@ -109,10 +129,13 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             reader.close()
 
     def commit(self, end: Offset) -> None:
-        self._claims.finish(end["claims"])
+        """Nothing: Spark had asked for what comes behind *end* before, and by that it was decided."""
 
     def stop(self) -> None:
-        self._claims.let_go()
+        try:
+            self._ahead.end()
+        finally:
+            self._claims.let_go()
 
 
 def _parts(units: Sequence[ClaimedUnit], rows: int) -> Iterator[list[ClaimedUnit]]:

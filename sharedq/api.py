@@ -171,6 +171,25 @@ class QueueManagerConnection:
             self.connection.check()
             return in_doubt.commit_together(self.connection, xids, batch)
 
+    def decide_prepared_together(
+        self, xids: Sequence[bytes], batch: in_doubt.Batch | None = None
+    ) -> list[in_doubt.PreparedUnit] | None:
+        """The first half of `commit_prepared_together`: from here on nothing but a commit can become of them.
+
+        Returns:
+            What `complete_prepared` is then to be called with, over this connection: should that be lost before, the
+            group does it. None where *batch*, or a later one of its series, was committed before.
+        """
+        with self.connection.lock:
+            self.connection.check()
+            return in_doubt.decide_together(self.connection, xids, batch)
+
+    def complete_prepared(self, unit: in_doubt.PreparedUnit) -> None:
+        """Carry out what is decided about *unit*; see ``sharedq.in_doubt.complete``."""
+        with self.connection.lock:
+            self.connection.check()
+            in_doubt.complete(self.connection, unit)
+
     def recover(self) -> list[in_doubt.PreparedUnit]:
         """The manager's units of work in doubt, the oldest first (xa_recover)."""
         with self.connection.lock:

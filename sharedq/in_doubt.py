@@ -216,6 +216,27 @@ def commit_together(connection: Connection, xids: Sequence[bytes], batch: Batch 
         False where *batch* or a later one of its series was decided before: what is prepared now should be backed out.
 
     Raises:
+        XAError, MQIError: as of `decide_together`.
+    """
+    decided = decide_together(connection, xids, batch)
+    if decided is None:
+        return False
+    for unit in decided:
+        complete(connection, unit)
+    return True
+
+
+def decide_together(
+    connection: Connection, xids: Sequence[bytes], batch: Batch | None = None
+) -> list[PreparedUnit] | None:
+    """Decide that what was prepared as *xids* is committed, and leave it to the caller to `complete` each unit of work.
+
+    The caller does so over this connection: should that end before, its recovery completes them.
+
+    Returns:
+        What is to be completed; None where *batch* or a later one of its series was decided before.
+
+    Raises:
         XAError: XAER_NOTA or XA_HEURRB, the one it names is not there or was backed out; nothing has changed.
             XAER_INVAL more than ``TOGETHER_MAX``.
         MQIError: 2009 unknown, may be repeated over another connection. What was decided the group completes.
@@ -241,10 +262,8 @@ def commit_together(connection: Connection, xids: Sequence[bytes], batch: Batch 
             raise XAError(XAReturn.XA_HEURRB, xid, f"it is {_SAID[ended]}")
         raise XAError(XAReturn.XAER_NOTA, xid, f"{connection.qmgr_name} has prepared nothing under that id")
     if status == _DONE:
-        return False
-    for field, text in zip(rest[::2], rest[1::2], strict=True):
-        complete(connection, _unit(field.decode(), text))
-    return True
+        return None
+    return [_unit(field.decode(), text) for field, text in zip(rest[::2], rest[1::2], strict=True)]
 
 
 def latest_batch(group: Group, series: str) -> int | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,18 +20,21 @@ from pyspark.sql.streaming.datasource import ReadLimit
 from pyspark.sql.types import StructType
 
 from pipeline import queue_sink, queue_stream
-from pipeline.claims import ClaimedUnit, Claims
+from pipeline.claims import NOTHING, Claimed, ClaimedUnit, Claims, Ending
+from pipeline.claims_ahead import Ahead
 from pipeline.queue_sink import Prepared, QueueStreamWriter
 from pipeline.queue_source import QueueSource
 from pipeline.queue_stream import Offset, QueueStreamReader
 from pipeline.source_options import SourceOptions
 from sharedq.api import Queue, QueueManagerConnection
 
-#: Where a query can die, in Spark's order. Those of the executors are apart.
+#: Where a query can die, in Spark's order. Those of the executors are apart, and those of the thread that works while
+#: Spark does.
 DRIVER_STEPS = (
     *("asked", "finishing", "finished", "giving back", "claiming", "claimed", "planning", "planned"),
     *("committing", "committed"),
 )
+BACKGROUND_STEPS = ("decided", "ending", "half ended", "ended", "claiming ahead", "claimed ahead")
 EXECUTOR_STEPS = ("reading", "read", "writing", "prepared")
 
 
@@ -61,6 +65,29 @@ class Death:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
+def is_in_background() -> bool:
+    """Whether this is not the thread that Spark calls."""
+    return threading.current_thread() is not threading.main_thread()
+
+
+@dataclass
+class DyingEnding(Ending):
+    """Dies in the middle of what is decided."""
+
+    death: Death
+
+    def carry_out(self) -> None:
+        if not is_in_background():
+            super().carry_out()
+            return
+        self.death.at("ending")
+        if self.units:
+            self.connection.complete_prepared(self.units.pop(0))
+            self.death.at("half ended")
+        super().carry_out()
+        self.death.at("ended")
+
+
 class DyingClaims(Claims):
     """Dies between what it does to the queue."""
 
@@ -74,6 +101,17 @@ class DyingClaims(Claims):
         if claims:
             self.death.at("finished")
 
+    def decide(self, claims: str) -> Ending:
+        found = super().decide(claims)
+        self.death.at("decided")
+        return DyingEnding(found.connection, found.units, self.death)
+
+    def claim(self, count: int, term: int = 0, *, behind: Claimed = NOTHING) -> Claimed:
+        found = super().claim(count, term, behind=behind)
+        if is_in_background() and found.messages:
+            self.death.at("claimed ahead")
+        return found
+
     def give_back(self, *, but: str = "") -> int:
         found = super().give_back(but=but)
         self.death.at("giving back")
@@ -84,7 +122,7 @@ class DyingClaims(Claims):
         self._units += 1
         if self._units > 1:
             # One unit of work is prepared, another one not.
-            self.death.at("claiming")
+            self.death.at("claiming ahead" if is_in_background() else "claiming")
         return got
 
     def units(self, claims: str) -> list[ClaimedUnit]:
@@ -101,6 +139,7 @@ class DyingReader(QueueStreamReader):
         dying = DyingClaims(**{name: getattr(self._claims, name) for name in _CLAIMS})
         dying.death = death
         self._claims = dying
+        self._ahead = Ahead(dying)
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802 - Spark's name
         self._death.at("asked")

@@ -45,7 +45,7 @@ class Drivers:
     def start(self, **more: str) -> QueueStreamReader:
         """One more; the one before has died, and its connections were recovered."""
         for reader in self._all:
-            reader.stop()
+            die(reader)
         told = {"url": str(self.group.settings.redis_url), "group": self.group.group.name, "qmgr": "QM1"}
         told |= {"queue": "ORDERS", "stream": "billing", "rowsPerPartition": "3", **more}
         reader = QueueStreamReader(QUEUE, SourceOptions(told, queue_stream.OPTIONS))
@@ -55,6 +55,19 @@ class Drivers:
     def close(self) -> None:
         for reader in self._all:
             reader.stop()
+
+
+def die(reader: QueueStreamReader) -> None:
+    """What it has claimed stays so, and its name is free: as behind the recovery of one that was killed."""
+    rest(reader)
+    reader._ahead._work = None
+    reader._claims.let_go()
+
+
+def rest(reader: QueueStreamReader) -> None:
+    """Return when nothing goes on in the background any more."""
+    if reader._ahead._work is not None:
+        reader._ahead._work.claimed.exception()
 
 
 def rows(reader: QueueStreamReader, start: Offset, end: Offset) -> list[dict[str, Any]]:
