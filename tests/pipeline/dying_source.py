@@ -28,13 +28,13 @@ from pipeline.queue_stream import Offset, QueueStreamReader
 from pipeline.source_options import SourceOptions
 from sharedq.api import Queue, QueueManagerConnection
 
-#: Where a query can die, in Spark's order. Those of the executors are apart, and those of the thread that works while
-#: Spark does.
+#: Where a query can die, in Spark's order, from its first batch to the second of a driver that goes on. Those of the
+#: executors are apart, and those of the thread that works while Spark does.
 DRIVER_STEPS = (
-    *("asked", "finishing", "finished", "giving back", "claiming", "claimed", "planning", "planned"),
-    *("committing", "committed"),
+    *("asked", "claiming", "claimed", "planning", "planned", "committing", "committed"),
+    *("finishing", "finished", "giving back"),
 )
-BACKGROUND_STEPS = ("decided", "ending", "half ended", "ended", "claiming ahead", "claimed ahead")
+BACKGROUND_STEPS = ("decided", "ending", "ending late", "half ended", "ended", "claiming ahead", "claimed ahead")
 EXECUTOR_STEPS = ("reading", "read", "writing", "prepared")
 
 
@@ -65,6 +65,10 @@ class Death:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
+#: The batch that was claimed last is being processed.
+_is_planned = threading.Event()
+
+
 def is_in_background() -> bool:
     """Whether this is not the thread that Spark calls."""
     return threading.current_thread() is not threading.main_thread()
@@ -81,6 +85,10 @@ class DyingEnding(Ending):
             super().carry_out()
             return
         self.death.at("ending")
+        if "ending late" in self.death.steps:
+            # The batch that follows is in Spark's checkpoint by then.
+            _is_planned.wait(60)
+            self.death.at("ending late")
         if self.units:
             self.connection.complete_prepared(self.units.pop(0))
             self.death.at("half ended")
@@ -93,17 +101,21 @@ class DyingClaims(Claims):
 
     death = Death()
     _units = 0
+    _is_finishing = False
 
     def finish(self, claims: str) -> None:
         if claims:
             self.death.at("finishing")
+        self._is_finishing = True
         super().finish(claims)
+        self._is_finishing = False
         if claims:
             self.death.at("finished")
 
     def decide(self, claims: str) -> Ending:
         found = super().decide(claims)
-        self.death.at("decided")
+        if not self._is_finishing:
+            self.death.at("decided")
         return DyingEnding(found.connection, found.units, self.death)
 
     def claim(self, count: int, term: int = 0, *, behind: Claimed = NOTHING) -> Claimed:
@@ -143,6 +155,7 @@ class DyingReader(QueueStreamReader):
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802 - Spark's name
         self._death.at("asked")
+        _is_planned.clear()
         found = super().latestOffset(start, limit)
         if found != start:
             self._death.at("claimed")
@@ -150,6 +163,7 @@ class DyingReader(QueueStreamReader):
 
     def partitions(self, start: Offset, end: Offset) -> Any:
         found = super().partitions(start, end)
+        _is_planned.set()
         self._death.at("planned")
         return found
 

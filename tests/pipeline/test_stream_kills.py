@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(3_600)]
 END_S = 800
 #: In one batch; a partition has 40.
 BATCH = 75
-MORE = [b"order %d" % number for number in range(1_500)]
+MORE = [b"order %d" % number for number in range(3_000)]
 
 
 @pytest.fixture

@@ -1,0 +1,88 @@
+"""What Spark does with the stream of a queue, in one plain process that starts in a second: a test kills it often.
+
+Offsets and finished batches are noted in files, in Spark's order; a batch's messages go to a file of their own. A batch
+that is tried again must have the same ones, else the program ends with status 3.
+
+Arguments: a JSON object with ``url``, ``group``, ``directory``; ``options`` of the source; ``die``, as in
+``tests.pipeline.dying_source``.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql.streaming.datasource import ReadMaxRows
+
+from pipeline import queue_stream
+from pipeline.queue_stream import Offset
+from pipeline.schemas import QUEUE
+from pipeline.source_options import SourceOptions
+from tests.pipeline.dying_source import Death, DyingReader
+
+#: Where it can die besides.
+PLAIN_STEPS = ("written down", "processed", "noted")
+DIFFERS = 3
+
+
+class Driver:
+    """One query that takes what is there, from wherever its predecessor died."""
+
+    def __init__(self, told: dict[str, Any]) -> None:
+        self._directory = Path(told["directory"])
+        self._death = Death(tuple(filter(None, told["die"].split(","))), told["directory"])
+        options = told["options"] | {"url": told["url"], "group": told["group"]}
+        self._limit = ReadMaxRows(int(options["maxMessagesPerTrigger"]))
+        self._reader = DyingReader(QUEUE, SourceOptions(options, queue_stream.OPTIONS), self._death)
+
+    def run(self) -> None:
+        """Until nothing is left."""
+        self._reader.prepareForTriggerAvailableNow()
+        if not self._path("offset", 0).exists():
+            self._write("offset", 0, self._reader.initialOffset())
+        number = max(int(path.name.partition("-")[2]) for path in self._directory.glob("offset-*"))
+        if number and not self._path("done", number).exists():
+            self._process(number)
+        while True:
+            start = self._offset(number)
+            end = self._reader.latestOffset(start, self._limit)
+            if end == start:
+                break
+            number += 1
+            self._write("offset", number, end)
+            self._death.at("written down")
+            if number > 1:
+                self._reader.commit(start)
+            self._process(number)
+        self._reader.stop()
+
+    def _process(self, number: int) -> None:
+        parts = self._reader.partitions(self._offset(number - 1), self._offset(number))
+        rows = [
+            row["data"].decode() for part in parts for batch in self._reader.read(part) for row in batch.to_pylist()
+        ]
+        if self._path("rows", number).exists() and json.loads(self._path("rows", number).read_text()) != rows:
+            sys.exit(DIFFERS)
+        self._write("rows", number, rows)
+        self._death.at("processed")
+        self._write("done", number, True)
+        self._death.at("noted")
+
+    def _offset(self, number: int) -> Offset:
+        found: Offset = json.loads(self._path("offset", number).read_text())
+        return found
+
+    def _path(self, what: str, number: int) -> Path:
+        return self._directory / f"{what}-{number}"
+
+    def _write(self, what: str, number: int, value: object) -> None:
+        """Whole, or not at all."""
+        path = self._directory / "being written"
+        path.write_text(json.dumps(value))
+        path.rename(self._path(what, number))
+
+
+if __name__ == "__main__":
+    Driver(json.loads(sys.argv[1])).run()

@@ -1,0 +1,126 @@
+"""The driver of a streaming query is killed at every step and at any moment: each message comes once.
+
+Without Spark, whose part a small program plays: a kill costs a second, so there can be many.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.pipeline.dying_source import BACKGROUND_STEPS, DRIVER_STEPS
+from tests.pipeline.plain_driver import PLAIN_STEPS
+from tests.pipeline.streams import Watch, in_doubt, open_orders
+from tests.support.groups import LMIG, MIG, browse_all, put_member
+from tests.support.members import TestGroup
+from tests.support.scenes import stored, until
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_200)]
+
+END_S = 300
+OPTIONS = {"queue": "ORDERS", "qmgr": "QM1", "stream": "plain", "maxMessagesPerTrigger": "75", "rowsPerPartition": "20"}
+WHOLE = {"wholeGroups": "true"}
+#: Those of the sink are not among them.
+STEPS = (*(step for step in DRIVER_STEPS if not step.startswith("committ")), *BACKGROUND_STEPS, *PLAIN_STEPS)
+GROUPS = 600
+
+
+@pytest.fixture(params=[{}, WHOLE], ids=["messages", "groups"])
+def options(request: pytest.FixtureRequest) -> dict[str, str]:
+    """Of the source."""
+    more: dict[str, str] = request.param
+    return OPTIONS | more
+
+
+@pytest.fixture
+def bodies(group: TestGroup) -> list[str]:
+    """Everything that is on the queue: single messages, and groups of one to nine."""
+    queue, chance = open_orders(group), random.Random(7)
+    found = [message.decode() for message in browse_all(queue)]
+    for name in range(GROUPS):
+        size = chance.randint(1, 9)
+        for number in range(1, size + 1):
+            found.append(f"{name} {number} of {size}")
+            if size == 1:
+                queue.put(found[-1].encode())
+            else:
+                put_member(queue, b"%d" % name, number, found[-1].encode(), LMIG if number == size else MIG)
+    return found
+
+
+def test_killed_at_every_step_of_it_each_message_comes_once(
+    group: TestGroup, options: dict[str, str], bodies: list[str], tmp_path: Path
+) -> None:
+    for step in STEPS:
+        with Watch(group):
+            assert start(group, options, tmp_path, die=step).wait(END_S) == -signal.SIGKILL, step
+        assert (tmp_path / step).exists()
+    assert stored(group) > 0
+    check_end(group, options, bodies, tmp_path)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_killed_at_any_moment_each_message_comes_once(
+    group: TestGroup, options: dict[str, str], bodies: list[str], tmp_path: Path, seed: int
+) -> None:
+    chance = random.Random(seed)
+    for _ in range(6):
+        with Watch(group):
+            kill_soon(start(group, options, tmp_path), tmp_path, chance.random() * 0.1)
+    check_end(group, options, bodies, tmp_path)
+
+
+def kill_soon(driver: subprocess.Popen[bytes], directory: Path, delay_s: float) -> None:
+    """Kill it so long behind its next batch; some batches take that long, so it can be anywhere."""
+    before = batches(directory)
+    until(lambda: batches(directory) > before or driver.poll() is not None, "it goes on", END_S)
+    time.sleep(delay_s)
+    driver.kill()
+    driver.wait()
+
+
+def check_end(group: TestGroup, options: dict[str, str], bodies: list[str], directory: Path) -> None:
+    with Watch(group):
+        assert start(group, options, directory).wait(END_S) == 0
+    read = [json.loads((directory / f"rows-{number}").read_text()) for number in range(1, batches(directory) + 1)]
+    seen = [body for batch in read for body in batch]
+    assert sorted(seen) == sorted(bodies)
+    assert (in_doubt(group), stored(group)) == (0, 0)
+    if "wholeGroups" in options:
+        for batch in read:
+            check_groups(batch)
+
+
+def check_groups(batch: list[str]) -> None:
+    """Those of which a batch has messages are whole and in order."""
+    found: dict[str, list[str]] = {}
+    for body in batch:
+        if " of " in body:
+            found.setdefault(body.split()[0], []).append(body)
+    for name, members in found.items():
+        size = int(members[0].split()[-1])
+        assert members == [f"{name} {number} of {size}" for number in range(1, size + 1)]
+
+
+def batches(directory: Path) -> int:
+    """How many have been processed."""
+    return len(list(directory.glob("rows-*")))
+
+
+def start(group: TestGroup, options: dict[str, str], directory: Path, *, die: str = "") -> subprocess.Popen[bytes]:
+    told = {"url": str(group.settings.redis_url), "group": group.group.name, "directory": str(directory)}
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2]), "IGQ_LEASE_MS": "600000"}
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.pipeline.plain_driver", json.dumps(told | {"options": options, "die": die})],
+        env=environment,
+        cwd=Path(__file__).parents[2],
+        stderr=(directory / "stderr").open("ab"),
+    )
