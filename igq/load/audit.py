@@ -22,7 +22,8 @@ def audit_run(directory: Path, environment: Mapping[str, str]) -> int:
     Takes Java's start, about ten seconds, and leaves verdict.json and report.html beside the records.
     """
     env = {**environment, "PYTHONUNBUFFERED": "1"}
-    command = [sys.executable, "-m", "pipeline", "audit", "--run", str(directory)]
+    arguments = [str(os.getpid()), "audit", "--run", str(directory)]
+    command = [sys.executable, "-m", "igq.load.audit_process", *arguments]
     audit: subprocess.Popen[bytes] | None = None
     try:
         with interrupts_held():

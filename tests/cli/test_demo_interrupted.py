@@ -1,9 +1,10 @@
-"""Ctrl-C ends the demo with one line, whatever it is doing, and no process of it is left when it has ended."""
+"""Ctrl-C ends the demo with one line, whatever it is doing; no process of it is left behind, or behind a SIGKILL."""
 
 from __future__ import annotations
 
 import signal
 import sys
+import time
 import uuid
 from pathlib import Path
 
@@ -15,6 +16,9 @@ pytestmark = [
     pytest.mark.faults,
     pytest.mark.skipif(sys.platform != "linux", reason="processes are found by their environment in /proc"),
 ]
+
+#: How long processes have to find out that the demo was killed, seconds.
+LEFT_S = 60.0
 
 
 def processes(mark: str) -> list[str]:
@@ -45,3 +49,19 @@ def test_ctrl_c_leaves_no_process_and_shows_no_traceback(shell: Shell, moment: s
     assert status == 130
     assert demo.lines[-1] == "Ended by the user; every process of the demo has been stopped."
     assert not any("Traceback" in line for line in demo.lines)
+
+
+@pytest.mark.parametrize("moment", ["Each departure", "The Spark audit now", "reading the"])
+def test_a_demo_that_is_killed_takes_its_processes_with_it(shell: Shell, moment: str) -> None:
+    mark = uuid.uuid4().hex
+    shell.environment["MARK_OF_THE_DEMO"] = mark
+    demo = shell.start("demo", "--messages", "200")
+    demo.wait_for(moment)
+
+    demo.end(signal.SIGKILL)
+
+    end_s = time.monotonic() + LEFT_S
+    while processes(mark) and time.monotonic() < end_s:
+        time.sleep(0.1)
+    assert processes(mark) == []
+    assert list(Path(shell.environment["IGQ_DATA_DIR"]).rglob("verdict.json")) == []
