@@ -22,7 +22,7 @@ from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTri
 from pyspark.sql.types import StructType
 
 from pipeline.arrow_batches import batches
-from pipeline.claims import ClaimedUnit, Claims
+from pipeline.claims import NOTHING, ClaimedUnit, Claims
 from pipeline.claims_ahead import Ahead
 from pipeline.errors import PipelineError
 from pipeline.settling import settle
@@ -68,6 +68,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._ahead = Ahead(self._claims)
         #: With the trigger AvailableNow: what was there when it began, and is not claimed yet.
         self._left: int | None = None
+        self._has_claimed = False
 
     def initialOffset(self) -> Offset:  # noqa: N802 - Spark's name
         return {"batch": 0, "claims": "", "term": self._claims.term()}
@@ -76,24 +77,23 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadMaxRows(self._limit)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
+        # Not before a driver that died is recovered: what it was about to claim goes back to the queue then.
+        self._claims.hold()
         self._left = self._claims.depth()
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802 - Spark's name
         self._hold(start)
         done, term = start["claims"], start["term"]
         limit_rows = limit.max_rows if isinstance(limit, ReadMaxRows) else self._limit
-        count = self._at_most(limit_rows)
-        claimed = self._ahead.take(done, count)
-        if claimed is None:
-            ending = None
+        ahead = self._ahead.take(done, self._at_most(limit_rows))
+        if ahead is None:
             self._claims.finish(done)
-            # Claimed by a driver that died before Spark had written it down, or for nothing.
-            self._claims.give_back(but=done)
-            claimed = self._claims.claim(count, term)
-        else:
-            if claimed.messages < count:
-                claimed = self._claims.claim(count - claimed.messages, term, behind=claimed)
-            ending = self._claims.decide(done)
+            self._give_back(done)
+        count = self._at_most(limit_rows)
+        claimed = ahead or NOTHING
+        if claimed.messages < count:
+            claimed = self._claims.claim(count - claimed.messages, term, behind=claimed)
+        ending = self._claims.decide(done) if ahead else None
         if self._left is not None:
             self._left -= count
         if not claimed.messages:
@@ -102,6 +102,14 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         following = self._at_most(limit_rows) if claimed.messages >= count else 0
         self._ahead.begin(claimed.name, ending, following, term)
         return start | {"batch": start["batch"] + 1, "claims": claimed.name}
+
+    def _give_back(self, done: str) -> None:
+        """Claimed by a driver that died before Spark had written it down; or by this one, for nothing."""
+        messages = self._claims.give_back(but=done)
+        if self._left is not None and not self._has_claimed:
+            # They were there when this query began, if not on the queue.
+            self._left += messages
+        self._has_claimed = True
 
     def _at_most(self, count: int) -> int:
         return count if self._left is None else min(count, self._left)

@@ -198,6 +198,15 @@ class Link:
         replies = self._exchange(self._connection(key), packed, 1)
         return self._checked(self._mend(key, packed, replies)[0])
 
+    def commands(self, key: str, commands: Sequence[Sequence[Argument]]) -> list[Reply]:
+        """Run plain read commands of one structure, in order, in one write."""
+        packed = b"".join([_pack(*args) for args in commands])
+        replies = self._exchange(self._connection(key), packed, len(commands))
+        if any(isinstance(reply, _UNDONE) for reply in replies):
+            # The slot has moved in their middle, or is about to. They change nothing, so all may be sent again.
+            return [self.command(key, *args) for args in commands]
+        return [self._checked(reply) for reply in replies]
+
     def has_lost_server(self) -> bool:
         """Whether a server has closed its connection while nothing was asked of it; also where the link is broken."""
         poll = select.poll()

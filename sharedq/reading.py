@@ -29,6 +29,8 @@ from sharedq.record import generated_number
 
 #: Messages and bytes that one call looks at, at most: a millisecond of the server's time, or about one.
 SLICE_MESSAGES, SLICE_BYTES = 500, 1 << 20
+#: Operations of a unit of work that are read together, each of a hundred messages at most, or those of a large group.
+SLICE_OPERATIONS = 5
 #: Behind every position.
 _POSITION_MAX: Final = (MAX_PRIORITY + 1) * PRIORITY_STEP
 #: A connection that answers nothing for so long is lost, seconds.
@@ -215,15 +217,53 @@ class Reader:
             MQIError: 2003, it has ended; what was returned so far is not all of it.
         """
         keys = structure_keys(self._group, place.structure)
+        unit = keys.unit_of_work + unit_id
+        read = self._read_unit_whole if self._has_data else self._read_unit_heads
+        for each in read(place, unit, keys.messages):
+            if each is None:
+                raise error_for(MQRC.BACKED_OUT, "", unit_id, "the unit of work to be read has ended")
+            yield each
+
+    def _read_unit_whole(self, place: Place, unit: str, messages: str) -> Iterator[Slice | None]:
+        """Slices of the unit of work with the key *unit*; None in place of the next where it has ended.
+
+        By plain commands: a script would copy each record in and out, which is twice the work.
+        """
+        position, together = 0, 1
+        operations: list[list[bytes]] = []
+        while True:
+            gets: list[tuple[Argument, ...]] = [("HMGET", messages, *ids.split()) for _, _, ids, _ in operations]
+            # Behind the records: as long as it is not being ended, they are all there.
+            looks: list[tuple[Argument, ...]] = [
+                ("TIME",),
+                ("LRANGE", unit, 0, 0),
+                ("LRANGE", unit, position + 1, position + together),
+            ]
+            *found, (seconds, micros), state, following = self._link.commands(unit, [*gets, *looks])
+            if not (state and state[0].startswith(b"A")) or any(None in records for records in found):
+                yield None
+                return
+            now_ms = int(seconds) * 1000 + int(micros) // 1000
+            for (_, _, ids, scores), records in zip(operations, found, strict=True):
+                yield Slice(place, now_ms, ids, scores, records, b"")
+            if not following:
+                return
+            position += len(following)
+            operations = [element.split(b"\n", 3) for element in following]
+            # A call that returned much is followed by one of a single operation.
+            size = sum(len(record) for records in found for record in records)
+            together = 1 if size > SLICE_BYTES else SLICE_OPERATIONS
+
+    def _read_unit_heads(self, place: Place, unit: str, messages: str) -> Iterator[Slice | None]:
+        """The same without the messages' data."""
         position = 1
         while position > 0:
             position, *found = self._link.call(
-                "structure/read_unit",
-                [keys.unit_of_work + unit_id, keys.messages],
-                [position, self._has_data, SLICE_MESSAGES, SLICE_BYTES],
+                "structure/read_unit", [unit, messages], [position, SLICE_MESSAGES, SLICE_BYTES]
             )
             if position < 0:
-                raise error_for(MQRC.BACKED_OUT, "", unit_id, "the unit of work to be read has ended")
+                yield None
+                return
             now_ms, operations = found
             for operation in operations:
                 yield Slice(place, int(now_ms), *operation)

@@ -194,6 +194,17 @@ def test_what_a_dead_driver_had_ahead_goes_back(group: TestGroup, orders: Queue,
     assert stored(group) == 8
 
 
+def test_what_a_dead_driver_had_ahead_was_there_when_the_next_began(
+    group: TestGroup, orders: Queue, drivers: Drivers
+) -> None:
+    _, end = begin(drivers.start())
+    second = drivers.start()
+    second.prepareForTriggerAvailableNow()
+    orders.put(b"later", MQMD(priority=0))
+    assert to_the_end(second, end) == [EVERYTHING[5:10], EVERYTHING[10:]]
+    assert (in_doubt(group), browse_all(orders)) == (0, [b"later"])
+
+
 def test_dead_in_the_middle_of_claiming_ahead_it_has_claimed_nothing(
     group: TestGroup, orders: Queue, drivers: Drivers, monkeypatch: pytest.MonkeyPatch
 ) -> None:

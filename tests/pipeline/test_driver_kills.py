@@ -41,12 +41,12 @@ def options(request: pytest.FixtureRequest) -> dict[str, str]:
 
 
 @pytest.fixture
-def bodies(group: TestGroup) -> list[str]:
-    """Everything that is on the queue: single messages, and groups of one to nine."""
+def bodies(group: TestGroup, options: dict[str, str]) -> list[str]:
+    """Everything that is on the queue: single messages, or groups of one to nine."""
     queue, chance = open_orders(group), random.Random(7)
     found = [message.decode() for message in browse_all(queue)]
-    for name in range(GROUPS):
-        size = chance.randint(1, 9)
+    for name in range(GROUPS if "wholeGroups" in options else 5 * GROUPS):
+        size = chance.randint(1, 9) if "wholeGroups" in options else 1
         for number in range(1, size + 1):
             found.append(f"{name} {number} of {size}")
             if size == 1:

@@ -85,9 +85,9 @@ def run_to_its_end(group: TestGroup, directory: Path) -> None:
 
 
 def check_moved(group: TestGroup, orders: Queue) -> None:
+    assert (browse_all(orders), in_doubt(group)) == ([], 0)
     arrived = browse_all(group.connect().open("COPY", BOTH))
     assert sorted(arrived) == sorted([*EVERYTHING, *MORE])
-    assert (browse_all(orders), in_doubt(group)) == ([], 0)
 
 
 def start_program(

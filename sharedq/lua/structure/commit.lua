@@ -51,7 +51,7 @@ if may_be_all and redis.call("HEXISTS", own, caller) == 1 then
         for position = 7, #ARGV do keys[ARGV[position]] = KEYS[8 + (position - 7) * KEYS_PER_QUEUE] end
         for _, operation in ipairs(taken) do
             local ids = {}
-            for id in string.gmatch(operation[3], "%S+") do ids[#ids + 1] = id end
+            for id in string.gmatch(operation[3], "[^ ]+") do ids[#ids + 1] = id end
             redis.call("HINCRBY", keys[operation[2]], "gu", -operation[1])
             redis.call("HDEL", messages, unpack(ids))
         end

@@ -80,7 +80,7 @@ for position = 2, #elements do
         redis.call("HDEL", messages, ids_text)
     else
         local gone = {}
-        for id in string.gmatch(ids_text, "%S+") do gone[#gone + 1] = id end
+        for id in string.gmatch(ids_text, "[^ ]+") do gone[#gone + 1] = id end
         redis.call("HDEL", messages, unpack(gone))
     end
     applied = applied + taken

@@ -75,7 +75,7 @@ if ARGV[10] == "+" then
     for position = 2, #elements do
         local number, queue_name, ids_text = string.match(elements[position], "^[GS](%d+)\n([^\n]*)\n([^\n]*)\n")
         local ids = {}
-        for id in string.gmatch(ids_text, "%S+") do ids[#ids + 1] = id end
+        for id in string.gmatch(ids_text, "[^ ]+") do ids[#ids + 1] = id end
         redis.call("HINCRBY", keys[queue_name], "gu", -number)
         redis.call("HDEL", messages, unpack(ids))
         count = count + number

@@ -1,27 +1,27 @@
 --[[
-structure/read_unit.lua - what operations of a prepared unit of work got or put, with the messages. Reads only.
+structure/read_unit.lua - what operations of a prepared unit of work got or put, with the messages but for their data. Reads
+only.
 
-For whoever processes what a coordinator has claimed: until that is ended it can be read as often as it takes.
+For whoever processes what a coordinator has claimed: until that is ended it can be read as often as it takes. Whole
+messages are read by plain commands (``sharedq.reading``).
 
 KEYS
   1  unit      list  the unit of work, under its own id
   2  messages  hash  message id -> record
 ARGV
   1  position  of the first operation, from 1
-  2  has_body  1: records are returned whole; else without their data
-  3  count     messages behind which no further operation is begun
-  4  bytes     of records, likewise
-REPLY       { position to go on at, 0 at the end, ms since 1970, { of each operation: { ids, scores, records, lengths of the
-            data } } } | { -1 } it has ended, or is being ended
-            ids, scores and lengths have blanks between them; of scores that are a run there is only the first, and
-            lengths are "" where records are whole
+  2  count     messages behind which no further operation is begun
+  3  bytes     of records, likewise
+REPLY       { position to go on at, 0 at the end, ms since 1970, { of each operation: { ids, scores, records without their
+            data, lengths of the data } } } | { -1 } it has ended, or is being ended
+            ids, scores and lengths have blanks between them; of scores that are a run there is only the first
 REASONS     none
 INVARIANTS  4 bounded (an operation is at most 1000 messages)
 COST        O(count, or the messages of one operation), and their bytes
 USES        record, unit_of_work
 ]]
 local unit, messages, position = KEYS[1], KEYS[2], tonumber(ARGV[1])
-local count_max, bytes_max = tonumber(ARGV[3]), tonumber(ARGV[4])
+local count_max, bytes_max = tonumber(ARGV[2]), tonumber(ARGV[3])
 local ENDED = -1
 local state = redis.call("LRANGE", unit, 0, 0)[1]
 if not (state and string.sub(state, 1, 1) == "A") then return { ENDED } end
@@ -37,10 +37,8 @@ while count < count_max and bytes < bytes_max do
         local record = records[at]
         if not record then return { ENDED } end
         bytes = bytes + #record
-        if ARGV[2] ~= "1" then
-            local body = body_offset(record)
-            lengths[at], records[at] = #record - body, string.sub(record, 1, body)
-        end
+        local body = body_offset(record)
+        lengths[at], records[at] = #record - body, string.sub(record, 1, body)
     end
     operations[#operations + 1] = { operation.ids_text, operation.scores_text, records, table.concat(lengths, " ") }
     count, position = count + operation.count, position + 1
