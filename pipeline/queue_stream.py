@@ -25,7 +25,7 @@ from pipeline.arrow_batches import batches
 from pipeline.claims import NOTHING, ClaimedUnit, Claims
 from pipeline.claims_ahead import Ahead
 from pipeline.errors import PipelineError
-from pipeline.settling import settle
+from pipeline.settling import end_in_good_order, settle
 from pipeline.source_options import SourceOptions
 from sharedq.deployment import Deployment
 from sharedq.reading import Reader
@@ -121,6 +121,8 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [UnitsPartition(units) for units in _parts(self._claims.units(end["claims"]), self._rows)]
 
     def _hold(self, offset: Offset) -> None:
+        # Else Spark would never come to `stop`.
+        end_in_good_order()
         self._claims.hold()
         self._claims.check_term(offset["term"])
 

@@ -13,13 +13,14 @@ from pipeline.claim_units import get_messages
 from pipeline.errors import PipelineError
 from pipeline.queue_source import QueueSource
 from sharedq.api import Queue
+from sharedq.connecting import is_tag_used
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
 from tests.pipeline.streams import EVERYTHING, Drivers, Watch, bodies, in_doubt, open_orders, rest, rows
 from tests.support.groups import BOTH, LMIG, MIG, browse_all
 from tests.support.members import TestGroup
-from tests.support.scenes import stored
+from tests.support.scenes import stored, until
 
 LIMIT = ReadMaxRows(5)
 
@@ -224,3 +225,21 @@ def test_a_query_moves_everything_once_and_goes_on_where_it_ended(
         stream(spark, group, tmp_path)
     assert sorted(browse_all(copy)) == sorted([*EVERYTHING, b"more"])
     assert (in_doubt(group), stored(group)) == (0, 13)
+
+
+@pytest.mark.spark
+def test_a_query_that_is_stopped_keeps_its_batch_and_nothing_else(
+    spark: SparkSession, group: TestGroup, orders: Queue, tmp_path: Path
+) -> None:
+    """Spark ends the process of the source by a signal."""
+    assert orders.name == "ORDERS"
+    spark.dataSource.register(QueueSource)
+    at = {"url": str(group.settings.redis_url), "group": group.group.name, "qmgr": "QM1"}
+    source = spark.readStream.format("igq").options(**at, queue="ORDERS", stream="move", maxMessagesPerTrigger="5")
+    sink = source.load().writeStream.format("noop").option("checkpointLocation", str(tmp_path))
+    query = sink.trigger(processingTime="1 hour").start()
+    until(lambda: in_doubt(group) == 10, "one batch is claimed, and one ahead", 120)
+    query.stop()
+    until(lambda: not is_tag_used(group.group, claims.tag_of("move")), "the query's name is free", 60)
+    assert in_doubt(group) == 5
+    assert browse_all(orders) == EVERYTHING[5:]
