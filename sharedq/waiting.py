@@ -49,7 +49,10 @@ def call_or_wait(
     while True:
         left_s = BLOCK_MAX_S if deadline_s is None else min(BLOCK_MAX_S, deadline_s - time.monotonic())
         if reply is None:
-            if handle.facts.is_get_inhibited and not refresh_definition(connection, handle):
+            if handle.facts.is_get_inhibited:
+                # What is in force now may be another definition, and inhibit gets nevertheless.
+                refresh_definition(connection, handle)
+            if handle.facts.is_get_inhibited:
                 if is_waiting:
                     stop_waiting(connection, handle)
                 raise error_for(MQRC.GET_INHIBITED, "MQGET", handle.object_name)

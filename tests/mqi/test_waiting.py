@@ -119,6 +119,21 @@ def test_all_browses_are_woken_and_one_get(group: TestGroup) -> None:
         assert [future.result(20).body for future in futures] == [b"seen by all"] * 3
 
 
+@pytest.mark.parametrize("options", [0, GetOption.WAIT, GetOption.SYNCPOINT, GetOption.BROWSE_FIRST])
+def test_what_inhibits_gets_stays_so_whatever_else_is_altered(group: TestGroup, options: int) -> None:
+    group.define_shared("Q")
+    queue, repository = group.connect().open("Q", BOTH), group.repository("QM1")
+    queue.put(b"x")
+    repository.alter("QLOCAL", "Q", {"get": "DISABLED"})
+    for max_depth in (10, 20):
+        with pytest.raises(MQIError) as caught:
+            queue.get(options, wait_ms=LONG_MS)
+        assert caught.value.reason == MQRC.GET_INHIBITED
+        repository.alter("QLOCAL", "Q", {"max_depth": max_depth})
+    repository.alter("QLOCAL", "Q", {"get": "ENABLED"})
+    assert queue.get(options).body == b"x"
+
+
 def test_inhibiting_gets_ends_a_wait_with_2016(group: TestGroup) -> None:
     group.define_shared("Q")
     waiter = group.connect().open("Q", BOTH)
