@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +22,7 @@ from igq.drills.composed import random_scenario
 from igq.drills.machines import Machines
 from igq.drills.network import Network
 from igq.drills.promise import check_promise
-from igq.drills.scenario import Scenario
+from igq.drills.scenario import Scenario, Step
 from igq.drills.scenarios import SCENARIOS
 from igq.drills.stage import Stage
 from igq.errors import CommandError
@@ -161,15 +162,21 @@ def _run_on(
     messages = write_expected(source.days(), directory / EXPECTED)
     with Scene(settings, source, is_history_kept=True, machines=machines) as scene:
         stage = Stage(scene, random.Random(seed), messages, say)
-        for step in scenario.steps:
+        for number, step in enumerate(scenario.steps, 1):
             try:
                 stage.do(step)
             except (CommandError, MQIError) as error:
-                raise CommandError(f"drill {scenario.name}, seed {seed}, step {step}: {error}") from error
+                where = f"step {number} of {len(scenario.steps)} ({_in_words(step)})"
+                raise CommandError(f"drill {scenario.name}, seed {seed}, {where}: {error}") from error
         commits = commit_positions(scene.group)
         if scenario.loses_structure:
             return check_promise(_copies(source), list(_history(directory)), commits, stage.structure.told())
         return check(_copies(source), _history(directory), commits)
+
+
+def _in_words(step: Step) -> str:
+    """``StartGroup()`` is "start group"."""
+    return re.sub("(?=[A-Z])", " ", type(step).__name__).strip().lower()
 
 
 def commit_positions(group: Group) -> dict[str, Position]:

@@ -257,6 +257,12 @@ def test_a_drill_of_machines_says_in_one_line_what_it_needs(name: str, tmp_path:
     )
 
 
+def test_a_step_that_cannot_be_done_is_told_in_words(tmp_path: Path) -> None:
+    settings = Settings(data_dir=tmp_path, redis_url="redis://127.0.0.1:1")
+    with pytest.raises(CommandError, match=r"^drill kill-agent, seed 1, step 1 of \d+ \(start group\): .*2009"):
+        run_once(SCENARIOS["kill-agent"], settings, seed=1, console=Console(quiet=True))
+
+
 def test_without_the_tools_it_names_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(CommandError, match="there is no program unshare"):
