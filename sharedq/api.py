@@ -86,9 +86,7 @@ class QueueManagerConnection:
 
     def open(self, name: str, options: OpenOption | int, *, qmgr_name: str = "") -> Queue:
         """MQOPEN: *name*, at the manager *qmgr_name* or here."""
-        od = MQOD(object_name=name.encode(), object_q_mgr_name=qmgr_name.encode())
-        with self.connection.lock:
-            return Queue(self.connection, opening.open_queue(self.connection, od, options))
+        return self._open(name, qmgr_name, options, may_create=True)
 
     def put1(self, name: str, body: bytes, md: MQMD | None = None, *, qmgr_name: str = "", options: int = 0) -> MQMD:
         """MQPUT1: open, put one message, close. Logical order needs a handle that stays open (2046)."""
@@ -96,8 +94,13 @@ class QueueManagerConnection:
         if refused:
             raise error_for(refused, "MQPUT1", name)
         open_options, put_options = split_put1_options(int(options))
-        with self.open(name, open_options, qmgr_name=qmgr_name) as queue:
+        with self._open(name, qmgr_name, open_options, may_create=False) as queue:
             return queue.put(body, md, options=put_options)
+
+    def _open(self, name: str, qmgr_name: str, options: OpenOption | int, *, may_create: bool) -> Queue:
+        od = MQOD(object_name=name.encode(), object_q_mgr_name=qmgr_name.encode())
+        with self.connection.lock:
+            return Queue(self.connection, opening.open_queue(self.connection, od, options, may_create=may_create))
 
     def commit(self) -> None:
         """MQCMIT.

@@ -43,16 +43,20 @@ _GONE = (MQRC.UNKNOWN_OBJECT_NAME, MQRC.OPTION_NOT_VALID_FOR_TYPE, MQRC.CF_STRUC
 _TAKES = OpenOption.INPUT_AS_Q_DEF | OpenOption.INPUT_SHARED | OpenOption.INPUT_EXCLUSIVE | OpenOption.BROWSE
 
 
-def open_queue(connection: Connection, od: MQOD, options: OpenOption | int, *, opened_at: str = "") -> Handle:
+def open_queue(
+    connection: Connection, od: MQOD, options: OpenOption | int, *, opened_at: str = "", may_create: bool = True
+) -> Handle:
     """MQOPEN of a queue; ``od`` returns what the name resolved to.
 
     Args:
         opened_at: open it as this manager would; empty: the one connected to.
+        may_create: whether a model queue's name makes a dynamic queue. Not for one put, which it would end with.
 
     Raises:
         MQIError: 2085 and its kin when the name does not resolve, 2017 MAXHANDS are open, 2042 in use, 2045 an option
-            that its type does not allow, 2046 bad options, 2152 no queue or manager can have such a name, 2161
-            quiescing, 2373 its structure has failed, 2346 that is being recovered.
+            that its type does not allow, 2046 bad options, 2057 a model queue where nothing may be made of it, 2152 no
+            queue or manager can have such a name, 2161 quiescing, 2373 its structure has failed, 2346 that is being
+            recovered.
     """
     options = int(options)
     name, qmgr_name = _text(od.object_name), _text(od.object_q_mgr_name)
@@ -69,6 +73,8 @@ def open_queue(connection: Connection, od: MQOD, options: OpenOption | int, *, o
     opened_at = opened_at or connection.qmgr_name
     route, checks = resolve_checked(connection, name, qmgr_name, opened_at)
     if route.model is not None:
+        if not may_create:
+            raise error_for(MQRC.Q_TYPE_ERROR, "MQOPEN", name, "it is a QMODEL")
         route = _create_dynamic(connection, od, route, opened_at)
     if route.destination and options & _NOT_FOR_REMOTE:
         raise error_for(MQRC.OPTION_NOT_VALID_FOR_TYPE, "MQOPEN", name)

@@ -57,7 +57,7 @@ _AS_Q_DEF = int(Persistence.AS_Q_DEF)
 _REQUEST = int(MsgType.REQUEST)
 _MSG_TYPE_MAX = int(MsgType.APPL_LAST)
 #: Report options that have no name.
-_UNKNOWN_REPORTS = ~reduce(or_, map(int, Report))
+UNKNOWN_REPORTS = ~reduce(or_, map(int, Report))
 #: What a descriptor says before it is put; BackoutCount is not read.
 _asked_by: Final[Callable[[MQMD], tuple[Any, ...]]] = attrgetter(
     *(field.name for field in fields(MQMD) if field.name != "backout_count")
@@ -190,8 +190,8 @@ def complete_descriptor(connection: Connection, handle: Handle, md: MQMD, option
     warning = MQRC.NONE
     if not 1 <= md.msg_type <= _MSG_TYPE_MAX:
         raise error_for(MQRC.MSG_TYPE_ERROR, "MQPUT", handle.object_name)
-    if md.report & _UNKNOWN_REPORTS:
-        warning = _judge_unknown_reports(handle, md.report & _UNKNOWN_REPORTS)
+    if md.report & UNKNOWN_REPORTS:
+        warning = _judge_unknown_reports(handle, md.report & UNKNOWN_REPORTS)
     if md.persistence == _AS_Q_DEF:
         default = handle.default_persistence
         md.persistence = facts.default_persistence if default is None else default

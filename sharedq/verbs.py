@@ -96,9 +96,10 @@ def mqput1(connection: Connection, od: MQOD, md: MQMD, pmo: MQPMO, body: bytes) 
     if refused:
         return MQCC.FAILED, refused
     open_options, put_options = split_put1_options(int(pmo.options))
-    handle, comp_code, reason = mqopen(connection, od, open_options)
-    if not isinstance(handle, Handle):
-        return (MQCC.FAILED, MQRC.OBJECT_TYPE_ERROR) if handle else (comp_code, reason)
+    with connection.lock:
+        handle, comp_code, reason = _outcome(lambda: opening.open_queue(connection, od, open_options, may_create=False))
+    if handle is None:
+        return comp_code, reason
     given = replace(pmo, options=put_options)
     outcome = mqput(connection, handle, md, given, body)
     pmo.resolved_q_name, pmo.resolved_q_mgr_name = given.resolved_q_name, given.resolved_q_mgr_name

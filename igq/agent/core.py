@@ -18,7 +18,7 @@ from sharedq.mqi.headers import MQDLH
 from sharedq.mqi.limits import MAX_PRIORITY, NULL_ID, UNLIMITED_EXPIRY
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.names import OBJECT_NAME_LENGTH
-from sharedq.put_messages import REPORTS_WANTED
+from sharedq.put_messages import REPORTS_WANTED, UNKNOWN_REPORTS
 
 #: Bytes of data that MQRO_EXCEPTION_WITH_DATA carries.
 REPORT_DATA_LENGTH = 100
@@ -108,7 +108,8 @@ def _is_completed(md: MQMD, length: int) -> bool:
     """Whether MQPUT takes a descriptor as it is: no queue, not even the dead-letter queue, takes another one."""
     needs_reply_queue = md.msg_type == MsgType.REQUEST or md.report & REPORTS_WANTED
     return (
-        md.persistence in (0, 1)
+        1 <= md.msg_type <= MsgType.APPL_LAST
+        and md.persistence in (0, 1)
         and 0 <= md.priority <= MAX_PRIORITY
         and not (needs_reply_queue and not md.reply_to_q.strip(b" \0"))
         and isinstance(put_position(NOTHING, 0, md, length), PutPosition)
@@ -131,6 +132,8 @@ def dispose(md: MQMD, *, can_dead_letter: bool) -> Disposal:
 def dead_letter(message: Transmitted, reason: int, appl_name: bytes, date: bytes, time: bytes) -> tuple[MQMD, bytes]:
     """The message as it goes to the dead-letter queue: an MQDLH in front, its identifiers and context kept.
 
+    Report options that nobody knows are not: they may be what was refused, and would be there, too.
+
     Args:
         date, time: YYYYMMDD and HHMMSSTH, UTC.
     """
@@ -147,7 +150,8 @@ def dead_letter(message: Transmitted, reason: int, appl_name: bytes, date: bytes
         put_date=date,
         put_time=time,
     )
-    return replace(md, format=Format.DEAD_LETTER_HEADER), wire.DLH.pack(header) + message.body
+    report = md.report & ~UNKNOWN_REPORTS
+    return replace(md, format=Format.DEAD_LETTER_HEADER, report=report), wire.DLH.pack(header) + message.body
 
 
 def exception_report(message: Transmitted, reason: int) -> ReportMessage | None:
@@ -195,6 +199,7 @@ def is_about_the_message(reason: int) -> bool:
 
 _OF_THE_AGENT = frozenset(
     {
+        MQRC.OBJECT_CHANGED,
         MQRC.CONNECTION_BROKEN,
         MQRC.BACKED_OUT,
         MQRC.STORAGE_MEDIUM_FULL,

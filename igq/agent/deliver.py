@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from itertools import groupby
 
 from igq.agent.authority import PutAuthority
@@ -25,13 +26,15 @@ from sharedq.connection import Connection
 from sharedq.handle import Handle
 from sharedq.message import Message
 from sharedq.mqi.constants import MQRC, Feedback, OpenOption, PutOption
-from sharedq.mqi.errors import MQIError
+from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.structures import MQMD, MQOD, MQPMO
 from sharedq.objects.repository import Repository
 
 APPL_NAME = b"IGQ agent"
 _OPEN = int(OpenOption.OUTPUT | OpenOption.SET_ALL_CONTEXT)
 _PUT = int(PutOption.SYNCPOINT | PutOption.SET_ALL_CONTEXT)
+#: How often a queue is opened anew, in one put, because what its name stands for was altered since.
+_TRIES = 10
 
 Tell = Callable[[str, dict[str, object]], None]
 #: The manager at which a message is opened and put; None: nobody's business in this group.
@@ -152,13 +155,16 @@ class Deliverer:
         return sum(self._deliver_run(at, queue, qmgr, [each]) for each in run)
 
     def _put(self, at: str, queue: bytes, qmgr: bytes, messages: list[tuple[MQMD, bytes]]) -> None:
-        try:
-            self._put_once(at, queue, qmgr, messages)
-        except MQIError as error:
-            if error.reason not in (MQRC.OBJECT_CHANGED, MQRC.Q_DELETED):
-                raise
-            self._forget(at, queue, qmgr)
-            self._put_once(at, queue, qmgr, messages)
+        for _ in range(_TRIES):
+            try:
+                self._put_once(at, queue, qmgr, messages)
+            except MQIError as error:
+                if error.reason not in (MQRC.OBJECT_CHANGED, MQRC.Q_DELETED):
+                    raise
+                self._forget(at, queue, qmgr)
+            else:
+                return
+        self._put_once(at, queue, qmgr, messages)
 
     def _put_once(self, at: str, queue: bytes, qmgr: bytes, messages: list[tuple[MQMD, bytes]]) -> None:
         # Copies: a put fills in its descriptors, also when it fails. Whole: what is refused is put elsewhere, in
@@ -172,7 +178,7 @@ class Deliverer:
         handle = self._handles.get((at, queue, qmgr))
         if handle is None:
             od = MQOD(object_name=queue, object_q_mgr_name=qmgr)
-            handle = opening.open_queue(self._connection, od, _OPEN, opened_at=at)
+            handle = opening.open_queue(self._connection, od, _OPEN, opened_at=at, may_create=False)
             self._handles[at, queue, qmgr] = handle
         return handle
 
@@ -183,25 +189,27 @@ class Deliverer:
 
     def _dispose(self, at: str, message: Transmitted, reason: MQRC | Feedback) -> None:
         self._report(at, message, reason)
-        queue = self._dead_letter_queue(at)
+        queue, why_not = self._dead_letter_queue(at), ""
         disposal = dispose(message.md, can_dead_letter=bool(queue))
         if disposal is Disposal.DEAD_LETTER:
-            now = datetime.now(UTC)
-            date, time = now.strftime("%Y%m%d").encode(), now.strftime("%H%M%S%f")[:8].encode()
-            try:
-                self._put(at, queue, b"", [dead_letter(message, reason, APPL_NAME, date, time)])
-            except MQIError as error:
-                if not is_about_the_message(error.reason):
-                    raise
-                disposal = dispose(message.md, can_dead_letter=False)
-        where = message.queue.decode(errors="replace")
+            refusal = _refusal(partial(self._dead_letter, at, queue, message, reason))
+            if refusal is None:
+                return
+            disposal, why_not = dispose(message.md, can_dead_letter=False), f" ({refusal})"
         if disposal is Disposal.BACK_OUT:
-            raise Trouble(f"a message for {where} cannot be delivered ({reason.name}) nor dead-lettered")
-        fields: dict[str, object] = {"count": 1, "destination": where, "reason": f"{reason:d} {reason.name}"}
-        if disposal is Disposal.DEAD_LETTER:
-            self._news.append(("CSQM064I", fields | {"dead_letter": queue.decode()}))
-        else:
-            self._news.append(("IGQ0022I", fields))
+            where = message.queue.decode(errors="replace")
+            raise Trouble(f"a message for {where} cannot be delivered ({reason.name}) nor dead-lettered{why_not}")
+        self._news.append(("IGQ0022I", _fields(message, reason)))
+
+    def _dead_letter(self, at: str, queue: bytes, message: Transmitted, reason: MQRC | Feedback) -> None:
+        """Put a message on the dead-letter queue *queue* of the manager *at*, which has to be a local one."""
+        handle = self._handle(at, queue, b"")
+        if handle.destination or handle.facts.is_transmission:
+            raise error_for(MQRC.Q_TYPE_ERROR, "MQPUT", queue.decode(), "no local queue with USAGE(NORMAL)")
+        now = datetime.now(UTC)
+        date, time = now.strftime("%Y%m%d").encode(), now.strftime("%H%M%S%f")[:8].encode()
+        self._put(at, queue, b"", [dead_letter(message, reason, APPL_NAME, date, time)])
+        self._news.append(("CSQM064I", _fields(message, reason) | {"dead_letter": queue.decode()}))
 
     def _report(self, at: str, message: Transmitted, reason: MQRC | Feedback) -> None:
         """Put the exception report that the message asks for, or dead-letter it.
@@ -211,22 +219,32 @@ class Deliverer:
         report = exception_report(message, reason)
         if report is None:
             return
-        for queue, qmgr in ((report.queue, report.qmgr), (self._dead_letter_queue(at), b"")):
-            if not queue:
-                continue
-            try:
-                self._put(at, queue, qmgr, [(report.md, report.body)])
-            except MQIError as error:
-                if not is_about_the_message(error.reason):
-                    raise
-                continue
-            return
-        if message.md.persistence:
+        refusal = _refusal(partial(self._put, at, report.queue, report.qmgr, [(report.md, report.body)]))
+        if refusal is not None and (queue := self._dead_letter_queue(at)):
+            unsent = Transmitted(report.md, report.body, report.queue, report.qmgr)
+            refusal = _refusal(partial(self._dead_letter, at, queue, unsent, refusal.reason))
+        if refusal is not None and message.md.persistence:
             where = report.queue.decode(errors="replace")
-            raise Trouble(f"an exception report for {where} can neither be put there nor dead-lettered")
+            raise Trouble(f"an exception report for {where} can neither be put there nor dead-lettered ({refusal})")
 
     def _dead_letter_queue(self, at: str) -> bytes:
         return Repository(self._connection.group, at).qmgr_attributes(at).dead_letter_queue.encode()
+
+
+def _refusal(put: Callable[[], None]) -> MQIError | None:
+    """Put something; why that was refused, if it was. What is no fault of the message is raised."""
+    try:
+        put()
+    except MQIError as error:
+        if not is_about_the_message(error.reason):
+            raise
+        return error
+    return None
+
+
+def _fields(message: Transmitted, reason: MQRC | Feedback) -> dict[str, object]:
+    where = message.queue.decode(errors="replace")
+    return {"count": 1, "destination": where, "reason": f"{reason:d} {reason.name}"}
 
 
 def where_to(message: Transmitted) -> tuple[bytes, bytes]:

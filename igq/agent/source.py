@@ -20,8 +20,8 @@ from sharedq.objects.failures import why_not_there
 _T = TypeVar("_T")
 #: Messages in a batch: IBM's, fixed.
 BATCH_MESSAGES = 50
-#: The greatest MAXUMSGS there is.
-MAX_UNCOMMITTED = 999_999_999
+#: The greatest MAXUMSGS and MAXHANDS there are.
+NO_LIMIT = 999_999_999
 #: How long a wait for messages lasts, seconds. It is begun anew, and costs an idle agent its few calls: one that never
 #: ends would be told from no hang.
 WAIT_S = 180
@@ -63,8 +63,8 @@ class TransmissionQueue:
 
     def __init__(self, connection: Connection, structure: str, name: str) -> None:
         self._connection, self._access = connection, connection.access(structure)
-        # A batch has the size that IBM has fixed, whatever MAXUMSGS allows programs.
-        connection.max_uncommitted = MAX_UNCOMMITTED
+        # A batch has the size that IBM has fixed, and goes to as many queues, whatever programs are allowed.
+        connection.max_uncommitted = connection.max_handles = NO_LIMIT
         # No handle is registered: the queue can be altered and deleted under who serves it, which then retries.
         self.handle = Handle(
             number=0,

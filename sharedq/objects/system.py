@@ -7,7 +7,7 @@ from functools import partial
 
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
-from sharedq.objects.definitions import QueueAlias, QueueLocal, QueueModel, QueueRemote
+from sharedq.objects.definitions import MAX_MSG_LENGTH_LIMIT, QueueAlias, QueueLocal, QueueModel, QueueRemote
 from sharedq.objects.managers import CFStruct
 from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.repository import Repository
@@ -40,7 +40,12 @@ def define_system_objects(repository: Repository, structure: str) -> None:
         QueueAlias(name="SYSTEM.DEFAULT.ALIAS.QUEUE", description="Default alias queue"),
         QueueRemote(name="SYSTEM.DEFAULT.REMOTE.QUEUE", description="Default remote queue"),
         QueueModel(name="SYSTEM.DEFAULT.MODEL.QUEUE", description="Default model queue"),
-        QueueLocal(name=SYSTEM_DEAD_LETTER_QUEUE, description="Messages that could not be delivered"),
+        # Letters are longer than what could not be delivered, by their header.
+        QueueLocal(
+            name=SYSTEM_DEAD_LETTER_QUEUE,
+            description="Messages that could not be delivered",
+            max_msg_length=MAX_MSG_LENGTH_LIMIT,
+        ),
     )
     for definition in (transmit, *private):
         if repository.locate(definition.name) is None:

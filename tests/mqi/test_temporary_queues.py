@@ -7,10 +7,12 @@ import pytest
 from recovery.resolve import recover
 from sharedq.connection import Connection
 from sharedq.handle import Handle
-from sharedq.mqi.constants import CloseOption, OpenOption
-from sharedq.mqi.structures import MQMD, MQOD
+from sharedq.mqi.constants import MQCC, MQRC, CloseOption, OpenOption
+from sharedq.mqi.errors import MQIError
+from sharedq.mqi.structures import MQMD, MQOD, MQPMO
 from sharedq.objects.definitions import QueueModel
 from sharedq.opening import close_handle, open_queue
+from sharedq.verbs import mqput1
 from tests.support.members import TestGroup
 from tests.support.scenes import stored
 
@@ -44,6 +46,18 @@ def test_it_goes_with_the_close_by_its_creator_and_its_messages_too(models: Test
     close_handle(connection.connection, handle, option)
     assert not exists(models, handle)
     assert stored(models, "@QM1") == 0
+
+
+@pytest.mark.parametrize("model", ["TEMP", "PERM"])
+def test_mqput1_makes_none(models: TestGroup, model: str) -> None:
+    """A temporary one would go at once, and the message with it."""
+    connection = models.connect()
+    with pytest.raises(MQIError) as caught:
+        connection.put1(model, b"x")
+    assert caught.value.reason == MQRC.Q_TYPE_ERROR
+    od = MQOD(object_name=model.encode())
+    assert mqput1(connection.connection, od, MQMD(), MQPMO(), b"x") == (MQCC.FAILED, MQRC.Q_TYPE_ERROR)
+    assert models.repository("QM1").display_queues("CSQ.*") == []
 
 
 def test_it_goes_with_the_connection(models: TestGroup) -> None:

@@ -1,0 +1,186 @@
+"""What an agent must not take for delivered, must not lose, and must not be held up by for ever."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from igq.agent.retry import Trouble
+from sharedq import opening
+from sharedq.mqi import wire
+from sharedq.mqi.constants import MQRC, Report
+from sharedq.mqi.headers import MQXQH
+from sharedq.mqi.structures import MQMD
+from sharedq.objects.definitions import MAX_MSG_LENGTH_LIMIT, QueueAlias, QueueModel, QueueRemote
+from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.system import SYSTEM_DEAD_LETTER_QUEUE
+from tests.support.agents import AgentOfQM2, Put, bodies, drain
+from tests.support.members import TestGroup
+
+#: A bit of Report that has no meaning yet: accepted on its way, refused where it is to be acted upon.
+UNKNOWN_REPORT = 0x0002_0000
+#: One that is refused on the way, too.
+REFUSED_REPORT = 0x0004_0000
+
+
+@pytest.mark.parametrize("kind", ["TEMPDYN", "PERMDYN"])
+def test_a_message_for_a_model_queue_makes_no_queue_but_a_dead_letter(
+    group: TestGroup, agent: AgentOfQM2, put: Put, kind: str
+) -> None:
+    """It would go with the queue as soon as the agent closes that."""
+    group.define("QM2", QueueModel(name="MODEL", definition_type=kind))  # type: ignore[arg-type]
+    put("MODEL", b"x")
+
+    assert agent.deliver() == 0
+
+    (letter,) = bodies(group, SYSTEM_DEAD_LETTER_QUEUE)
+    assert wire.DLH.unpack(letter).reason == MQRC.Q_TYPE_ERROR
+    assert group.repository("QM2").display_queues("CSQ.*") == []
+
+
+@pytest.mark.parametrize("dest", ["PRIVATE", "SHARED", "NOWHERE"])
+def test_a_report_option_that_nobody_knows_holds_nothing_up(
+    group: TestGroup, agent: AgentOfQM2, put: Put, dest: str
+) -> None:
+    group.define_private("QM2", "PRIVATE")
+    group.define_shared("SHARED")
+    put(dest, b"odd", report=UNKNOWN_REPORT | int(Report.PASS_MSG_ID))
+    put("PRIVATE", b"good")
+
+    agent.deliver()
+
+    (letter,) = drain(group.connect("QM2"), SYSTEM_DEAD_LETTER_QUEUE)
+    expected = MQRC.UNKNOWN_OBJECT_NAME if dest == "NOWHERE" else MQRC.REPORT_OPTIONS_ERROR
+    assert (wire.DLH.unpack(letter.body).reason, letter.body[-3:]) == (expected, b"odd")
+    # What nobody knows, no queue takes: not the dead-letter queue either.
+    assert letter.md.report == Report.PASS_MSG_ID
+    assert bodies(group, "PRIVATE") == [b"good"]
+
+
+@pytest.mark.parametrize("fields", [{"report": REFUSED_REPORT}, {"msg_type": 0}, {"msg_type": 1_000_000_000}])
+def test_what_a_program_put_with_a_header_of_its_own_holds_nothing_up(
+    group: TestGroup, agent: AgentOfQM2, fields: dict[str, int]
+) -> None:
+    group.define_shared("POOL")
+    md = MQMD(persistence=1, priority=0, **fields)  # type: ignore[arg-type]
+    data = wire.pack_xqh(MQXQH(remote_q_name=b"POOL", remote_q_mgr_name=b"QM2", msg_desc=md))
+    group.connect("QM2").put1(SYSTEM_QSG_TRANSMIT_QUEUE, data, MQMD(persistence=1, report=UNKNOWN_REPORT))
+
+    assert agent.deliver() == 0
+
+    assert len(bodies(group, SYSTEM_DEAD_LETTER_QUEUE)) == 1
+    assert agent.move().left == 0
+
+
+def test_a_batch_is_delivered_whatever_maxhands_allows_programs(group: TestGroup, put: Put) -> None:
+    changes = {"max_handles": 1, "dead_letter_queue": SYSTEM_DEAD_LETTER_QUEUE}
+    group.repository("QM2").alter_qmgr("QM2", changes)
+    names = ["POOL1", "POOL2", "POOL3"]
+    for name in names:
+        group.define_shared(name)
+        put(name, name.encode())
+    put("NOWHERE", b"x")
+
+    assert AgentOfQM2(group).deliver() == len(names)
+
+    assert [bodies(group, name, "QM1") for name in names] == [[name.encode()] for name in names]
+
+
+Define = Callable[[TestGroup], object]
+
+
+@pytest.mark.parametrize(
+    "define",
+    [
+        lambda group: group.define("QM2", QueueModel(name="DLQ")),
+        lambda group: group.define_private("QM2", "DLQ", usage="XMITQ"),
+        lambda group: group.define("QM2", QueueAlias(name="DLQ", target=SYSTEM_QSG_TRANSMIT_QUEUE)),
+        lambda group: group.define("QM2", QueueRemote(name="DLQ", remote_queue="IN", remote_qmgr="QM1")),
+    ],
+    ids=["model", "transmission queue", "the agent's own queue", "remote"],
+)
+def test_only_a_local_queue_takes_dead_letters(group: TestGroup, agent: AgentOfQM2, put: Put, define: Define) -> None:
+    """A model's queue would go with the letter; from a transmission queue the letter would come back."""
+    group.define_private("QM1", "IN")
+    define(group)
+    group.repository("QM2").alter_qmgr("QM2", {"dead_letter_queue": "DLQ"})
+    put("NOWHERE", b"kept")
+
+    for _ in range(2):
+        with pytest.raises(Trouble, match=r"NOWHERE .*UNKNOWN_OBJECT_NAME.* dead-lettered .*DLQ.*2057"):
+            agent.deliver()
+
+    assert agent.said == []
+    group.define_private("QM2", "NOWHERE")
+    assert agent.move().left == 0
+    assert bodies(group, "NOWHERE") == [b"kept"]
+
+
+def test_a_shared_queue_may_be_the_dead_letter_queue(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:
+    group.define_shared("LETTERS")
+    group.repository("QM2").alter_qmgr("QM2", {"dead_letter_queue": "LETTERS"})
+    put("NOWHERE", b"x")
+    agent.deliver()
+    assert len(bodies(group, "LETTERS")) == 1
+
+
+def test_the_longest_message_there_is_by_default_finds_room_on_the_dead_letter_queue(
+    group: TestGroup, agent: AgentOfQM2, put: Put
+) -> None:
+    """The header makes it longer than what SYSTEM.QSG.TRANSMIT.QUEUE takes."""
+    located = group.repository("QM2").lookup(SYSTEM_QSG_TRANSMIT_QUEUE)
+    assert located is not None
+    length = located.definition.max_msg_length  # type: ignore[union-attr]
+    assert length < MAX_MSG_LENGTH_LIMIT
+    put("NOWHERE", b"x" * length)
+
+    assert agent.deliver() == 0
+
+    (letter,) = bodies(group, SYSTEM_DEAD_LETTER_QUEUE)
+    assert len(letter) == wire.DLH.length(1) + length
+
+
+def test_a_report_that_cannot_be_put_is_dead_lettered_with_a_header(
+    group: TestGroup, agent: AgentOfQM2, put: Put
+) -> None:
+    sent = put("NOWHERE", b"x", report=int(Report.EXCEPTION | Report.DISCARD_MSG), reply_to_q=b"GONE")
+    group.repository("QM2").alter_qmgr("QM2", {"igq": "DISABLED"})
+
+    agent.deliver()
+
+    (letter,) = drain(group.connect("QM2"), SYSTEM_DEAD_LETTER_QUEUE)
+    header = wire.DLH.unpack(letter.body)
+    assert (header.reason, header.dest_q_name, header.dest_q_mgr_name) == (
+        MQRC.UNKNOWN_REMOTE_Q_MGR,
+        b"GONE",
+        b"QM1",
+    )
+    assert (letter.md.feedback, letter.md.correl_id) == (MQRC.UNKNOWN_OBJECT_NAME, sent.msg_id)
+    assert agent.said == ["CSQM064I", "IGQ0022I"]
+
+
+@pytest.mark.parametrize("times", [1, 5])
+def test_a_destination_that_is_altered_again_and_again_is_no_fault_of_the_message(
+    group: TestGroup, agent: AgentOfQM2, put: Put, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    group.define_shared("ONE")
+    group.define_shared("TWO")
+    group.define("QM2", QueueAlias(name="ALIAS", target="ONE"))
+    put("ALIAS", b"x")
+    open_queue, altered = opening.open_queue, list[int]()
+
+    def open_and_alter(*arguments: object, **options: object) -> object:
+        handle = open_queue(*arguments, **options)  # type: ignore[arg-type]
+        if len(altered) < times:
+            altered.append(1)
+            group.repository("QM2").alter("QALIAS", "ALIAS", {"target": ("ONE", "TWO")[len(altered) % 2]})
+        return handle
+
+    monkeypatch.setattr(opening, "open_queue", open_and_alter)
+
+    assert agent.deliver() == 1
+
+    assert len(altered) == times
+    assert bodies(group, "TWO") == [b"x"]
+    assert bodies(group, SYSTEM_DEAD_LETTER_QUEUE) == []
