@@ -2,113 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from sharedq.mqi.constants import MQRC
+from tests.model.grouped_calls import (
+    ANY_IN_GROUP,
+    ANY_SEGMENT,
+    BEFORE_ALL,
+    IN_GROUP,
+    LAST_IN_GROUP,
+    LAST_SEGMENT,
+    SEGMENT,
+    Ask,
+    Got,
+    Message,
+    Open,
+    Place,
+    Put,
+)
+from tests.model.grouped_puts import left_open, pieces, placed
 
-SEGMENT, LAST_SEGMENT, IN_GROUP, LAST_IN_GROUP = 2, 4, 8, 16
-ANY_SEGMENT, ANY_IN_GROUP = SEGMENT | LAST_SEGMENT, IN_GROUP | LAST_IN_GROUP
-BEFORE_ALL = (-1, -1)
 
-Place = tuple[int, int]
+@dataclass
+class Unit:
+    """The unit of work of a connection: what it put and got; of the latter, what a backout leaves got."""
 
-
-@dataclass(frozen=True)
-class Message:
-    """A physical message and its place: highest priority first, then by arrival, for ever."""
-
-    body: bytes
-    priority: int = 0
-    persistence: int = 0
-    correl_id: bytes = b""
-    group_id: bytes = b""
-    seq: int = 1
-    offset: int = 0
-    flags: int = 0
-    arrival: int = 0
-    backout_count: int = 0
-
-    @property
-    def place(self) -> Place:
-        """The smallest is got first."""
-        return (9 - self.priority, self.arrival)
-
-    @property
-    def is_segment(self) -> bool:
-        return bool(self.flags & ANY_SEGMENT)
+    put: list[Message] = field(default_factory=list)
+    got: list[Message] = field(default_factory=list)
+    skipped: list[Message] = field(default_factory=list)
+    #: How many messages it may hold.
+    limit: int = 10_000
 
     @property
-    def is_member(self) -> bool:
-        return bool(self.flags & (ANY_SEGMENT | ANY_IN_GROUP))
-
-
-@dataclass(frozen=True)
-class Open:
-    """What a handle retains: the group or logical message that its last message left unfinished."""
-
-    group_id: bytes
-    seq: int
-    offset: int
-    in_message: bool
-    in_unit: bool
-    was_logical: bool
+    def is_active(self) -> bool:
+        return bool(self.put or self.got)
 
     @property
-    def reason(self) -> MQRC:
-        return MQRC.INCOMPLETE_MSG if self.in_message else MQRC.INCOMPLETE_GROUP
+    def room(self) -> int:
+        return self.limit - len(self.put) - len(self.got)
 
-    @property
-    def next(self) -> tuple[int, int]:
-        """MsgSeqNumber and Offset of what comes next."""
-        return (self.seq, self.offset) if self.in_message else (self.seq + 1, 0)
-
-
-@dataclass(frozen=True)
-class Ask:
-    """An MQGET. ``level``: "" | "segments" | "messages" | "complete"; ``browse``: "" | "first" | "next" | "under".
-
-    ``under_cursor`` removes what is there; under the cursor nothing is matched. ``lock`` goes with a browse, and so do
-    ``marks``: letters for marking (h, c) and unmarking (H, C) for the handle and for the co-operating set, s for
-    passing over what is marked. ``room`` is the length of the buffer; ``cuts`` accepts a longer message. ``skips``: a
-    backout of its unit of work leaves it got.
-    """
-
-    logical: bool = False
-    level: str = ""
-    in_unit: bool = False
-    browse: str = ""
-    correl_id: bytes = b""
-    group_id: bytes = b""
-    seq: int | None = None
-    offset: int | None = None
-    lock: bool = False
-    marks: str = ""
-    room: int = 1000
-    cuts: bool = False
-    skips: bool = False
-    under_cursor: bool = False
-
-
-@dataclass(frozen=True)
-class Got:
-    """What an MQGET answered: the reason, and unless it failed the message."""
-
-    reason: MQRC
-    message: Message | None = None
+    def end(self, got: Sequence[Message] = ()) -> None:
+        """The next one begins, with what was *got* already."""
+        self.put, self.got, self.skipped = [], list(got), []
 
 
 @dataclass
 class Program:
-    """A connection with one handle: its unit of work, what the handle retains, its browse cursor."""
+    """A handle of a connection: what it retains, its browse cursor."""
 
-    put: list[Message] = field(default_factory=list)
-    got: list[Message] = field(default_factory=list)
-    #: Of these, what a backout leaves got.
-    skipped: list[Message] = field(default_factory=list)
+    unit: Unit
     gets: Open | None = None
     browses: Open | None = None
+    puts: Open | None = None
+    #: What it retained before each change in the unit of work.
     gets_before: list[Open | None] = field(default_factory=list)
+    puts_before: list[Open | None] = field(default_factory=list)
     browse_is_logical: bool | None = None
     cursor: Place = BEFORE_ALL
     begins_at: Place = BEFORE_ALL
@@ -118,25 +67,56 @@ class Program:
     #: Arrival numbers of what it has marked for itself.
     marked: set[int] = field(default_factory=set)
 
-    @property
-    def has_unit(self) -> bool:
-        return bool(self.put or self.got)
+    def restore(self) -> None:
+        """Its unit of work was backed out."""
+        if self.gets_before:
+            self.gets = self.gets_before[0]
+        if self.puts_before:
+            self.puts = self.puts_before[0]
+        self.forget()
+
+    def forget(self) -> None:
+        self.gets_before, self.puts_before = [], []
+
+
+@dataclass
+class Attributes:
+    """Of the queue."""
+
+    default_priority: int = 0
+    is_fifo: bool = False
+    is_group_indexed: bool = False
+    max_length: int = 16
+    are_gets_inhibited: bool = False
+    are_puts_inhibited: bool = False
+
+    def effective_priority(self, message: Message) -> int:
+        """Where a message that arrives now is placed."""
+        if self.is_fifo:
+            return self.default_priority
+        begins = message.flags & ANY_IN_GROUP and (message.seq, message.offset) == (1, 0)
+        return max(message.priority, 2) if begins and self.is_group_indexed else message.priority
 
 
 class GroupedModel:
-    """One queue."""
+    """One queue. ``connections``: for each handle the connection that it is of."""
 
-    def __init__(self, programs: int, together: Iterable[int] = ()) -> None:
+    def __init__(self, connections: Sequence[int], together: Iterable[int] = ()) -> None:
         #: Programs whose handles co-operate, and the arrival numbers of what is marked for all of them.
         self.together, self.marked_together = set(together), set[int]()
+        self.queue = Attributes()
         self.available: list[Message] = []
-        self.programs = [Program() for _ in range(programs)]
+        #: Arrival numbers of what has expired.
+        self.dead: set[int] = set()
+        self.units = {connection: Unit() for connection in connections}
+        self.programs = [Program(self.units[connection]) for connection in connections]
         self._arrivals = 0
         self._looking: Program | None = None
 
     def in_order(self) -> list[Message]:
         """What can be got by whoever looks (by default, by those who have nothing locked), in physical order."""
         hidden = {arrival for program in self.programs if program is not self._looking for arrival in program.locked}
+        hidden |= self.dead
         return sorted(
             (message for message in self.available if message.arrival not in hidden),
             key=lambda message: message.place,
@@ -146,49 +126,93 @@ class GroupedModel:
         """Arrival numbers of what is marked, by program; at last those of the co-operating set."""
         return [*(program.marked for program in self.programs), self.marked_together]
 
-    def put(self, number: int, message: Message, *, in_unit: bool) -> Message:
-        """MQPUT; as it arrived."""
-        self._arrivals += 1
-        arrived = replace(message, arrival=self._arrivals)
-        (self.programs[number].put if in_unit else self.available).append(arrived)
-        return arrived
+    # -- MQPUT -----------------------------------------------------------------------------------------------------
+
+    def put(self, number: int, asked: Put, generated: bytes = b"") -> tuple[MQRC, list[Message]]:
+        """MQPUT: the reason, and the physical messages as they arrived. *generated*: a GroupId that nothing has."""
+        program, unit = self.programs[number], self.programs[number].unit
+        if asked.in_unit and unit.room < 1:
+            return MQRC.SYNCPOINT_LIMIT_REACHED, []
+        reason, message = placed(asked, program.puts, generated)
+        is_refused = asked.logical or reason == MQRC.SEGMENT_LENGTH_ZERO
+        if reason and is_refused:
+            return reason, []
+        parts = pieces(message, self.queue.max_length)
+        failure = self._refuses(asked, unit, parts)
+        if parts is None or failure:
+            return failure, []
+        arrived = []
+        for part in parts:
+            self._arrivals += 1
+            effective = self.queue.effective_priority(part)
+            arrived.append(replace(part, arrival=self._arrivals, effective_priority=effective))
+        if asked.in_unit:
+            unit.put += arrived
+            program.puts_before.append(program.puts)
+        else:
+            self.available += arrived
+        program.puts = left_open(asked, message)
+        return reason, arrived
+
+    def _refuses(self, asked: Put, unit: Unit, parts: list[Message] | None) -> MQRC:
+        if parts is None:
+            return MQRC.MSG_TOO_BIG_FOR_Q
+        if asked.in_unit and len(parts) > unit.room:
+            return MQRC.SYNCPOINT_LIMIT_REACHED
+        if len(parts) > 1 and asked.message.persistence and unit.is_active and not asked.in_unit:
+            return MQRC.UOW_NOT_AVAILABLE
+        return MQRC.PUT_INHIBITED if self.queue.are_puts_inhibited else MQRC.NONE
+
+    # -- units of work ---------------------------------------------------------------------------------------------
 
     def commit(self, number: int) -> None:
         """MQCMIT."""
-        program = self.programs[number]
-        self.available += program.put
-        program.put, program.got, program.skipped, program.gets_before = [], [], [], []
+        unit = self.programs[number].unit
+        self.available += unit.put
+        unit.end()
+        for program in self._of(unit):
+            program.forget()
 
     def backout(self, number: int) -> None:
         """MQBACK: what is marked to skip it goes on in the next unit of work, everything else is undone."""
-        program = self.programs[number]
-        kept = program.skipped
-        program.got = [message for message in program.got if message not in kept]
-        self._undo(program)
-        program.got = kept
+        unit = self.programs[number].unit
+        kept = unit.skipped
+        unit.got = [message for message in unit.got if message not in kept]
+        self._undo(unit)
+        unit.end(kept)
 
-    def _undo(self, program: Program) -> None:
-        """Also what the handle retains is what it was."""
-        self.available += [replace(message, backout_count=message.backout_count + 1) for message in program.got]
-        if program.gets_before:
-            program.gets = program.gets_before[0]
-        program.put, program.got, program.skipped, program.gets_before = [], [], [], []
+    def _of(self, unit: Unit) -> list[Program]:
+        return [program for program in self.programs if program.unit is unit]
 
-    def replace_program(self, number: int) -> None:
+    def _undo(self, unit: Unit) -> None:
+        """Also what the handles retain is what it was."""
+        self.available += [replace(message, backout_count=message.backout_count + 1) for message in unit.got]
+        for program in self._of(unit):
+            program.restore()
+        unit.end()
+
+    def replace_connection(self, connection: int) -> None:
         """It died, and its unit of work was backed out."""
-        self._undo(self.programs[number])
-        self.programs[number] = Program()
+        unit = self.units[connection]
+        self._undo(unit)
+        for number, program in enumerate(self.programs):
+            if program.unit is unit:
+                self.reopen(number)
 
     def reopen(self, number: int) -> None:
         """MQCLOSE and MQOPEN: the unit of work goes on, without anything to restore for the handle."""
-        program = self.programs[number]
-        self.programs[number] = Program(put=program.put, got=program.got, skipped=program.skipped)
+        self.programs[number] = Program(self.programs[number].unit)
 
     def reopen_all(self) -> None:
         """All are closed before the first is opened again: also the marks of the co-operating set are gone."""
         for number in range(len(self.programs)):
             self.reopen(number)
         self.marked_together = set()
+
+    def let_time_pass(self) -> None:
+        """What expires does, wherever it is."""
+        there = [*self.available, *(each for unit in self.units.values() for each in (*unit.put, *unit.got))]
+        self.dead |= {message.arrival for message in there if message.expires}
 
     # -- what is complete ------------------------------------------------------------------------------------------
 
@@ -230,7 +254,9 @@ class GroupedModel:
         program = self.programs[number]
         if self._has_wrong_options(number, ask):
             return Got(MQRC.OPTIONS_ERROR)
-        if ask.skips and program.skipped:
+        if ask.in_unit and program.unit.room < 1:
+            return Got(MQRC.SYNCPOINT_LIMIT_REACHED)
+        if ask.skips and program.unit.skipped:
             return Got(MQRC.SECOND_MARK_NOT_ALLOWED)
         self._looking = program
         got, items = self._get(program, ask)
@@ -247,9 +273,16 @@ class GroupedModel:
             program.locked = set()
         return got
 
+    def refuses(self, number: int, ask: Ask) -> MQRC:
+        """Why a get is refused, or finds nothing, without a look at the queue."""
+        program = self.programs[number]
+        wrong = MQRC.OPTIONS_ERROR if self._has_wrong_options(number, ask) else MQRC.NONE
+        return wrong or self._refused(program, ask, program.gets)
+
     def _has_wrong_options(self, number: int, ask: Ask) -> bool:
         is_for_the_set = bool(set(ask.marks) & set("cC"))
-        return (is_for_the_set and number not in self.together) or (ask.level == "complete" and ask.offset is not None)
+        is_excluded = ask.level == "complete" and (ask.offset is not None or ask.if_persistent)
+        return (is_for_the_set and number not in self.together) or is_excluded
 
     def _get(self, program: Program, ask: Ask) -> tuple[Got, list[Message]]:
         """The answer, and the physical messages it is about."""
@@ -261,13 +294,16 @@ class GroupedModel:
         if ask.browse == "first":
             current = None
         reason = self._refused(program, ask, current)
-        if reason:
-            return Got(reason), []
+        if reason or self.queue.are_gets_inhibited:
+            return Got(reason or MQRC.GET_INHIBITED), []
         found = next(iter(self._candidates(program, ask, current)), None)
         if found is None:
             return Got(MQRC.NO_MSG_AVAILABLE), []
-        if ask.logical and current and ask.correl_id and found.correl_id != ask.correl_id:
-            return Got(MQRC.MATCH_OPTIONS_ERROR), []
+        if ask.logical and current:
+            if ask.correl_id not in (b"", found.correl_id) or ask.arrival not in (0, found.arrival):
+                return Got(MQRC.MATCH_OPTIONS_ERROR), []
+            if ask.if_persistent and bool(found.persistence) != current.in_unit:
+                return Got(MQRC.INCONSISTENT_UOW), []
         if not ask.browse:
             return self._take(program, ask, found)
         items, whole = self._put_together(found, ask)
@@ -281,8 +317,10 @@ class GroupedModel:
 
     def _take(self, program: Program, ask: Ask, found: Message) -> tuple[Got, list[Message]]:
         items, whole = self._put_together(found, ask)
-        if len(items) > 1 and found.persistence and not ask.in_unit and program.has_unit:
+        if len(items) > 1 and found.persistence and not ask.in_unit and program.unit.is_active:
             return Got(MQRC.UOW_NOT_AVAILABLE), []
+        if ask.is_in_unit(found) and len(items) > program.unit.room:
+            return Got(MQRC.SYNCPOINT_LIMIT_REACHED), []
         returned = self._returned(whole, ask)
         if returned.reason == MQRC.TRUNCATED_MSG_FAILED:
             return returned, []
@@ -290,10 +328,10 @@ class GroupedModel:
             self.available.remove(item)
             for marked in (self.marked_together, *(each.marked for each in self.programs)):
                 marked.discard(item.arrival)
-        if ask.in_unit:
-            program.got += items
+        if ask.is_in_unit(found):
+            program.unit.got += items
         if ask.skips:
-            program.skipped = items
+            program.unit.skipped = items
         return replace(returned, reason=self._taken(program, ask, whole) or returned.reason), items
 
     @staticmethod
@@ -342,6 +380,8 @@ class GroupedModel:
             reason = self._leaves(program.gets, ask, under)
             if reason:
                 return reason
+        if self.queue.are_gets_inhibited:
+            return MQRC.GET_INHIBITED
         found = next((each for each in self.in_order() if each.arrival == under.arrival), None)
         if found is None or (ask.level == "complete" and not self.is_message_complete(found)):
             return MQRC.NO_MSG_UNDER_CURSOR
@@ -376,7 +416,7 @@ class GroupedModel:
             return MQRC.NONE
         if ask.group_id not in (b"", current.group_id):
             return MQRC.MATCH_OPTIONS_ERROR
-        if not ask.browse and ask.in_unit != current.in_unit:
+        if not ask.browse and not ask.if_persistent and ask.in_unit != current.in_unit:
             return MQRC.INCONSISTENT_UOW
         return MQRC.NO_MSG_AVAILABLE if offset and ask.level == "complete" else MQRC.NONE
 
@@ -403,6 +443,7 @@ class GroupedModel:
         return (
             ask.correl_id in (b"", message.correl_id)
             and ask.group_id in (b"", message.group_id)
+            and ask.arrival in (0, message.arrival)
             and seq in (None, message.seq)
             and offset in (None, message.offset)
             and (not ask.level or self.is_message_complete(message) or ask.level == "messages")
@@ -414,7 +455,7 @@ class GroupedModel:
         if current and not ask.logical and current.was_logical:
             warning = self._leaves(current, ask, message)
         program.gets = self._left_open(ask, message)
-        if ask.in_unit and program.gets != current:
+        if ask.is_in_unit(message) and program.gets != current:
             program.gets_before.append(current)
         return warning
 
@@ -423,7 +464,7 @@ class GroupedModel:
         """Why a get does not go on with what is open."""
         if (message.group_id, message.seq, message.offset) != (current.group_id, *current.next):
             return current.reason
-        return MQRC.NONE if ask.in_unit == current.in_unit else MQRC.INCONSISTENT_UOW
+        return MQRC.NONE if ask.is_in_unit(message) == current.in_unit else MQRC.INCONSISTENT_UOW
 
     def _browsed(self, program: Program, ask: Ask, message: Message) -> None:
         if ask.browse == "first" or program.browses is None:
@@ -441,4 +482,4 @@ class GroupedModel:
         if not (in_message or in_group):
             return None
         offset = message.offset + len(message.body) if in_message else 0
-        return Open(message.group_id, message.seq, offset, in_message, ask.in_unit, ask.logical)
+        return Open(message.group_id, message.seq, offset, in_message, ask.is_in_unit(message), ask.logical)

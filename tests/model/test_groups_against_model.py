@@ -1,4 +1,4 @@
-"""Random programs with groups, segments, locks and marks, on a real queue and on the model.
+"""Random programs with groups, segments, locks, marks and expiry, on a real queue and on the model.
 
 MODEL_EXAMPLES says how many.
 """
@@ -13,104 +13,64 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from recovery.resolve import recover
+from sharedq import verbs
 from sharedq.api import Queue, QueueManagerConnection
-from sharedq.mqi.constants import MQRC, GetOption, MatchOption, OpenOption, PutOption
+from sharedq.context import generated_msg_id
+from sharedq.message import Message as RealMessage
+from sharedq.mqi.constants import MQRC, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
-from sharedq.mqi.structures import MQMD
+from sharedq.mqi.structures import MQMD, MQPMO
 from sharedq.put_messages import PRIORITY_STEP
 from sharedq.record import generated_number
-from tests.model.grouped import Ask, Got, GroupedModel, Message
+from tests.model.expiry import is_dead, let_time_pass
+from tests.model.grouped import GroupedModel
+from tests.model.grouped_calls import Ask, Got, Message, Open, Put
+from tests.model.grouped_strategies import (
+    CORREL_IDS,
+    LEVELS,
+    LMIG,
+    LOGICAL_PUTS,
+    LSEG,
+    MAY,
+    MEMBERS,
+    MIG,
+    SEG,
+    Member,
+    asked,
+    asks,
+    browses,
+    from_under_cursor,
+    marking,
+    options_of,
+    under_cursor,
+    units,
+    whole_groups,
+)
 from tests.support.members import TestGroup
 from tests.support.server import Server
 
 BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE
-PROGRAMS = 3
-#: Those whose handles co-operate in browsing.
-TOGETHER = (0, 1)
+#: Of each handle the connection; and those that co-operate in browsing.
+HANDLES = (0, 0, 1, 2)
+TOGETHER = (1, 2)
+#: The last one's units of work are small.
+LIMITED, LIMIT = 2, 4
 STEPS = 50
-MIG, LMIG, SEG, LSEG = 8, 24, 2, 6
-LEVELS = {
-    "": 0,
-    "segments": int(GetOption.ALL_SEGMENTS_AVAILABLE),
-    "messages": int(GetOption.ALL_MSGS_AVAILABLE),
-    "complete": int(GetOption.COMPLETE_MSG),
-}
-BROWSES = {
-    "": 0,
-    "first": int(GetOption.BROWSE_FIRST),
-    "next": int(GetOption.BROWSE_NEXT),
-    "under": int(GetOption.BROWSE_MSG_UNDER_CURSOR),
-}
-MARKS = {
-    "h": int(GetOption.MARK_BROWSE_HANDLE),
-    "c": int(GetOption.MARK_BROWSE_CO_OP),
-    "H": int(GetOption.UNMARK_BROWSE_HANDLE),
-    "C": int(GetOption.UNMARK_BROWSE_CO_OP),
-    "s": int(GetOption.UNMARKED_BROWSE_MSG),
-}
-#: Members that may come in any order and more than once: GroupId, MsgSeqNumber, Offset, MsgFlags, bytes, Persistence.
-MEMBERS = [
-    *[(b"A" * 24, 1, 0, MIG, 6, 0), (b"A" * 24, 2, 0, MIG, 6, 0), (b"A" * 24, 3, 0, LMIG, 6, 0)],
-    *[(b"B" * 24, 1, 0, MIG, 6, 1), (b"B" * 24, 2, 0, LMIG | SEG, 6, 1), (b"B" * 24, 2, 6, LMIG | LSEG, 6, 1)],
-    *[(b"C" * 24, 1, 0, SEG, 6, 1), (b"C" * 24, 1, 6, SEG, 6, 1), (b"C" * 24, 1, 12, LSEG, 0, 1)],
-    *[(b"D" * 24, 1, 0, MIG | SEG, 6, 0), (b"D" * 24, 1, 6, MIG | LSEG, 6, 0), (b"D" * 24, 2, 0, LMIG, 6, 0)],
-    (b"E" * 24, 1, 0, LMIG, 6, 0),
-    (b"F" * 24, 1, 0, 1, 6, 0),
-]
-CORREL_IDS = [b"", b"", b"X" * 24, b"Y" * 24]
+MAX_LENGTH = 16
+LONG_TIME = 36_000
 
-programs = st.integers(0, PROGRAMS - 1)
-#: Most buffers are long enough; bodies have six bytes, or more where segments are put together.
-rooms = st.sampled_from([1000, 1000, 1000, 1000, 8, 5, 0])
-asks = st.builds(
-    Ask,
-    logical=st.booleans(),
-    level=st.sampled_from(["", "", *LEVELS]),
-    in_unit=st.booleans(),
-    browse=st.just(""),
-    skips=st.booleans(),
-    correl_id=st.sampled_from([b"", b"", *CORREL_IDS]),
-    group_id=st.sampled_from([b"", b"", b"", b"A" * 24, b"B" * 24, b"C" * 24, b"D" * 24, b"F" * 24]),
-    seq=st.sampled_from([None, None, None, 1, 2]),
-    offset=st.sampled_from([None, None, None, 0, 6]),
-    room=rooms,
-    cuts=st.booleans(),
-).map(lambda ask: replace(ask, skips=ask.skips and ask.in_unit))
-browses = st.builds(
-    lambda ask, how, lock: replace(ask, in_unit=False, browse=how, lock=lock, skips=False),
-    asks,
-    st.sampled_from(["first", "next", "next"]),
-    st.booleans(),
-)
-under_cursor = st.builds(
-    Ask,
-    logical=st.booleans(),
-    level=st.sampled_from(["", "", "complete"]),
-    browse=st.just("under"),
-    lock=st.booleans(),
-    room=rooms,
-    cuts=st.booleans(),
-)
-from_under_cursor = st.builds(
-    lambda ask, in_unit, skips: replace(
-        ask, browse="", under_cursor=True, lock=False, in_unit=in_unit, skips=in_unit and skips
-    ),
-    under_cursor,
-    st.booleans(),
-    st.booleans(),
-)
-marking = st.builds(
-    Ask,
-    browse=st.sampled_from(["first", "first", "next", "next", "under"]),
-    correl_id=st.sampled_from([b"", b"", *CORREL_IDS]),
-    group_id=st.sampled_from([b"", b"", b"A" * 24]),
-    marks=st.sampled_from(["h", "c", "s", "hs", "hs", "cs", "cs", "hc", "hcs", "H", "C", "HC", "hC", "Hc"]),
-    room=rooms,
-    cuts=st.booleans(),
-)
+programs = st.integers(0, len(HANDLES) - 1)
+connections = st.sampled_from(sorted(set(HANDLES)))
 
 
 class Grouped(RuleBasedStateMachine):
@@ -123,53 +83,123 @@ class Grouped(RuleBasedStateMachine):
         super().__init__()
         self.group = TestGroup(self.url, self.where)
         self.group.add_member("QM1")
-        self.group.define_structure("APPL1")
-        self.group.define_shared("Q")
         # Marks of the set last until somebody ends them: the model knows no time.
         self.group.repository("QM1").alter_qmgr("QM1", {"mark_interval_ms": -1})
-        self.model = GroupedModel(PROGRAMS, TOGETHER)
-        self.connections: list[QueueManagerConnection] = [self.group.connect() for _ in range(PROGRAMS)]
-        self.queues: list[Queue] = [self._open(number) for number in range(PROGRAMS)]
+        self.model = GroupedModel(HANDLES, TOGETHER)
+        self.model.queue.max_length = MAX_LENGTH
+        self.model.units[LIMITED].limit = LIMIT
+        self.structure = "APPL1"
+        self.connections: list[QueueManagerConnection] = []
+        self.queues: list[Queue] = []
         self.count = 0
-        #: Scores of messages by their arrival.
+        #: By arrival: scores, MsgIds, and of what was returned once MsgTokens.
         self.scores: dict[int, int] = {}
+        self.msg_ids: dict[int, bytes] = {}
+        self.tokens: dict[int, bytes] = {}
+        self.expiring: set[int] = set()
+
+    @initialize(is_private=st.booleans(), is_group_indexed=st.booleans())
+    def define(self, is_private: bool, is_group_indexed: bool) -> None:
+        attributes: dict[str, Any] = {
+            "max_msg_length": MAX_LENGTH,
+            "index_type": "GROUPID" if is_group_indexed else "NONE",
+        }
+        if is_private:
+            self.structure = "@QM1"
+            self.group.define_private("QM1", "Q", **attributes)
+        else:
+            self.group.define_structure("APPL1")
+            self.group.define_shared("Q", **attributes)
+        self.model.queue.is_group_indexed = is_group_indexed
+        self.connections = [self._connect(connection) for connection in sorted(set(HANDLES))]
+        self.queues = [self._open(number) for number in range(len(HANDLES))]
+
+    def _connect(self, connection: int) -> QueueManagerConnection:
+        made = self.group.connect()
+        made.connection.max_uncommitted = self.model.units[connection].limit
+        return made
 
     def _open(self, number: int) -> Queue:
-        return self.connections[number].open("Q", BOTH | (OpenOption.CO_OP if number in TOGETHER else 0))
+        options = BOTH | (OpenOption.CO_OP if number in TOGETHER else 0)
+        return self.connections[HANDLES[number]].open("Q", options)
 
     # -- calls -----------------------------------------------------------------------------------------------------
 
     @rule(
         number=programs,
-        member=st.sampled_from(MEMBERS),
-        priority=st.integers(0, 1),
+        members=st.one_of(st.lists(st.sampled_from(MEMBERS), min_size=1, max_size=4), whole_groups),
+        priorities=st.tuples(st.integers(0, 3), st.integers(0, 3)),
         correl_id=st.sampled_from(CORREL_IDS),
-        in_unit=st.booleans(),
+        in_unit=st.sampled_from([False, False, True]),
+        expires=st.sampled_from([False] * 6 + [True]),
     )
-    def put_member(
+    def put_members(
         self,
         number: int,
-        member: tuple[bytes, int, int, int, int, int],
-        priority: int,
+        members: list[Member],
+        priorities: tuple[int, int],
         correl_id: bytes,
         in_unit: bool,
+        expires: bool,
     ) -> None:
-        group_id, seq, offset, flags, length, persistence = member
-        self._put(
-            number,
-            Message(self._body()[:length], priority, persistence, correl_id, group_id, seq, offset, flags),
-            in_unit,
-        )
+        """Of these the first may expire, and has a priority of its own."""
+        for at, (group_id, seq, offset, flags, length, persistence) in enumerate(members):
+            place = (priorities[bool(at)], persistence, correl_id, group_id, seq, offset, flags)
+            message = Message(self._body()[:length], *place, expires=expires and not at)
+            self._put(number, Put(message, in_unit=in_unit))
 
-    @rule(number=programs, priority=st.integers(0, 1), correl_id=st.sampled_from(CORREL_IDS), in_unit=st.booleans())
-    def put_plain(self, number: int, priority: int, correl_id: bytes, in_unit: bool) -> None:
-        self._put(number, Message(self._body(), priority, 0, correl_id), in_unit)
+    @rule(
+        number=programs,
+        priority=st.integers(0, 3),
+        correl_id=st.sampled_from(CORREL_IDS),
+        in_unit=st.booleans(),
+        expires=st.sampled_from([False, False, False, True]),
+        persistence=st.integers(0, 1),
+    )
+    def put_plain(
+        self, number: int, priority: int, correl_id: bytes, in_unit: bool, expires: bool, persistence: int
+    ) -> None:
+        message = Message(self._body(), priority, persistence, correl_id, expires=expires)
+        self._put(number, Put(message, in_unit=in_unit))
+
+    @rule(
+        number=programs,
+        members=st.lists(st.sampled_from(LOGICAL_PUTS), min_size=1, max_size=4),
+        persistence=st.sampled_from([0, 0, 0, 1]),
+        in_unit=st.booleans(),
+        logical=st.sampled_from([True, True, True, False]),
+        expires=st.sampled_from([False, False, False, True]),
+    )
+    def put_in_order(
+        self,
+        number: int,
+        members: list[tuple[int, int]],
+        persistence: int,
+        in_unit: bool,
+        logical: bool,
+        expires: bool,
+    ) -> None:
+        """Also without the option: what goes on with the group, or says another place than the next one."""
+        for flags, length in members:
+            body = (self._body() * 7)[:length]
+            message = Message(body, 0, persistence, flags=flags, expires=expires)
+            current = self.model.programs[number].puts
+            if not logical and in_unit and current and self._is_of_kind(message, current):
+                message = replace(message, group_id=current.group_id, seq=current.next[0], offset=current.next[1])
+            self._put(number, Put(message, logical, in_unit))
+
+    @staticmethod
+    def _is_of_kind(message: Message, current: Open) -> bool:
+        """One place is not both a segment's and a whole message's: a group where it is means nothing."""
+        is_in_group = bool(message.flags & LMIG)
+        return is_in_group == current.in_group and (message.is_segment or not current.in_message)
 
     def _body(self) -> bytes:
         self.count += 1
         return b"%06d" % self.count
 
-    def _put(self, number: int, message: Message, in_unit: bool) -> None:
+    def _put(self, number: int, put: Put) -> None:
+        message, queue = put.message, self.queues[number]
         md = MQMD(
             version=2,
             priority=message.priority,
@@ -179,20 +209,58 @@ class Grouped(RuleBasedStateMachine):
             msg_seq_number=message.seq,
             offset=message.offset,
             msg_flags=message.flags,
+            expiry=LONG_TIME if message.expires else -1,
         )
-        options = PutOption.SYNCPOINT if in_unit else PutOption.NO_SYNCPOINT
-        self.queues[number].put(message.body, md, options=options)
-        arrived = self.model.put(number, message, in_unit=in_unit)
-        arrival_number = generated_number(md.msg_id, self.queues[number].handle.structure.number)
-        assert arrival_number is not None
-        self.scores[arrived.arrival] = arrived.place[0] * PRIORITY_STEP + arrival_number
+        options = PutOption.SYNCPOINT if put.in_unit else PutOption.NO_SYNCPOINT
+        options |= PutOption.LOGICAL_ORDER if put.logical else 0
+        connection = queue.connection
+        _, reason = verbs.mqput(connection, queue.handle, md, MQPMO(options=int(options)), message.body)
+        expected, arrived = self.model.put(number, put, md.group_id)
+        assert reason == expected
+        if not arrived:
+            return
+        if arrived[0].group_id == md.group_id != message.group_id and arrived[0].seq == 1 and not arrived[0].offset:
+            assert md.group_id.startswith(b"CSQ ")
+        structure_number = queue.handle.structure.number
+        first = generated_number(md.msg_id, structure_number)
+        assert first is not None
+        for at, piece in enumerate(arrived):
+            self.expiring |= {piece.arrival} if piece.expires else set()
+            self.scores[piece.arrival] = piece.place[0] * PRIORITY_STEP + first + at
+            self.msg_ids[piece.arrival] = generated_msg_id(connection.origin, structure_number, first + at)
+
+    @rule(priority=st.integers(0, 3), is_fifo=st.booleans())
+    def alter_the_order(self, priority: int, is_fifo: bool) -> None:
+        self._alter(def_priority=priority, msg_delivery_sequence="FIFO" if is_fifo else "PRIORITY")
+        self.model.queue.default_priority, self.model.queue.is_fifo = priority, is_fifo
+
+    @rule(number=programs, ask=asks, put=st.booleans(), get=st.booleans())
+    def try_while_inhibited(self, number: int, ask: Ask, put: bool, get: bool) -> None:
+        self._alter(put="DISABLED" if put else "ENABLED", get="DISABLED" if get else "ENABLED")
+        self.model.queue.are_puts_inhibited, self.model.queue.are_gets_inhibited = put, get
+        self.get(number, ask)
+        self.browse(number, Ask(browse="under"))
+        self._put(number, Put(Message(self._body())))
+        self.put_in_order(number, [(MIG, 6), (MIG, 6)], 0, False, True, False)
+        self._alter(put="ENABLED", get="ENABLED")
+        self.model.queue.are_puts_inhibited = self.model.queue.are_gets_inhibited = False
+
+    def _alter(self, **changes: Any) -> None:
+        self.group.repository("QM1").alter("QLOCAL", "Q", changes)
+
+    @rule()
+    def let_time_pass(self) -> None:
+        let_time_pass(self.group.group.client(), self.group.group.structure(self.structure), "Q")
+        self.model.let_time_pass()
 
     @rule(number=programs, ask=asks)
     def get(self, number: int, ask: Ask) -> None:
+        ask = self._known(ask)
         self._compare(self._get(number, ask), self.model.get(number, ask))
 
     @rule(number=programs, ask=browses)
     def browse(self, number: int, ask: Ask) -> None:
+        ask = self._known(ask)
         self._compare(self._get(number, ask), self.model.get(number, ask))
 
     @rule(number=programs, level=st.sampled_from(sorted(LEVELS)), in_unit=st.booleans(), times=st.integers(2, 6))
@@ -242,12 +310,15 @@ class Grouped(RuleBasedStateMachine):
     @rule(in_unit=st.booleans())
     def get_what_is_marked(self, in_unit: bool) -> None:
         """By somebody who has marked nothing: with it go its marks."""
-        self.get(PROGRAMS - 1, Ask(in_unit=in_unit))
+        self.get(len(HANDLES) - 1, Ask(in_unit=in_unit))
 
     @rule(number=programs)
     def unlock(self, number: int) -> None:
-        had = self.queues[number].unlock()
-        assert self.model.unlock(number) == (MQRC.NONE if had else MQRC.NO_MSG_LOCKED)
+        had, locked = self.queues[number].unlock(), self.model.programs[number].locked
+        # Something that has expired may be locked still, or have been discarded.
+        is_known = not locked or locked - self.model.dead
+        expected = self.model.unlock(number) == MQRC.NONE
+        assert had == expected or not is_known
 
     @rule(number=programs)
     def close_and_open(self, number: int) -> None:
@@ -261,33 +332,30 @@ class Grouped(RuleBasedStateMachine):
         """With the last handle that co-operates, the marks of the set are gone."""
         for queue in self.queues:
             queue.close()
-        self.queues = [self._open(number) for number in range(PROGRAMS)]
+        self.queues = [self._open(number) for number in range(len(HANDLES))]
         self.model.reopen_all()
 
     def _get(self, number: int, ask: Ask) -> Got:
-        options = LEVELS[ask.level] | BROWSES[ask.browse] | (GetOption.SYNCPOINT if ask.in_unit else 0)
-        options |= GetOption.LOCK if ask.lock else 0
-        options |= GetOption.ACCEPT_TRUNCATED_MSG if ask.cuts else 0
-        options |= GetOption.MARK_SKIP_BACKOUT if ask.skips else 0
-        options |= GetOption.MSG_UNDER_CURSOR if ask.under_cursor else 0
-        options |= sum(MARKS[letter] for letter in ask.marks)
-        if ask.logical:
-            options |= GetOption.LOGICAL_ORDER
-        match, by = MQMD(version=2), 0
-        if ask.correl_id:
-            match.correl_id, by = ask.correl_id, by | MatchOption.MATCH_CORREL_ID
-        if ask.group_id:
-            match.group_id, by = ask.group_id, by | MatchOption.MATCH_GROUP_ID
-        if ask.seq is not None:
-            match.msg_seq_number, by = ask.seq, by | MatchOption.MATCH_MSG_SEQ_NUMBER
-        if ask.offset is not None:
-            match.offset, by = ask.offset, by | MatchOption.MATCH_OFFSET
+        arguments = asked(ask, self.msg_ids, self.tokens)
         try:
-            got = self.queues[number].get(options, match=match, match_options=by, max_length=ask.room)
+            return self._as_modelled(self.queues[number].get(options_of(ask), **arguments))
         except MQIError as error:
             return Got(error.reason)
-        md = got.md
-        empty = bytes(24)
+
+    def _known(self, ask: Ask) -> Ask:
+        """It may name messages that never arrived, or that nobody has seen."""
+        arrival = ask.arrival if ask.arrival in self.msg_ids else 0
+        return replace(ask, arrival=arrival, by_token=ask.by_token and arrival in self.tokens)
+
+    def _as_modelled(self, got: RealMessage) -> Got:
+        md, empty = got.md, bytes(24)
+        arrival = next(arrival for arrival, msg_id in self.msg_ids.items() if msg_id == md.msg_id)
+        self.tokens[arrival] = got.msg_token
+        in_group, of_message = md.msg_flags & LMIG, md.msg_flags & LSEG
+        assert got.group_status == {0: b" ", MIG: b"G", LMIG: b"L"}[in_group]
+        assert got.segment_status == {0: b" ", SEG: b"S", LSEG: b"L"}[of_message]
+        assert got.segmentation == (b"A" if md.msg_flags & MAY else b" ")
+        assert (md.expiry >= 0) == self._expires(arrival)
         return Got(
             got.reason,
             Message(
@@ -299,62 +367,113 @@ class Grouped(RuleBasedStateMachine):
                 md.msg_seq_number,
                 md.offset,
                 md.msg_flags,
-                0,
+                arrival,
                 md.backout_count,
             ),
         )
 
-    @rule(number=programs)
-    def commit(self, number: int) -> None:
-        self.connections[number].commit()
+    @rule(number=programs, level=st.sampled_from(sorted(LEVELS)), logical=st.booleans(), unit=units)
+    def commit_and_get(self, number: int, level: str, logical: bool, unit: tuple[bool, bool]) -> None:
+        ask = Ask(logical, level, in_unit=unit[0], if_persistent=unit[1])
+        refused = self.model.refuses(number, ask)
+        try:
+            got = self._as_modelled(self.queues[number].commit_and_get(options_of(ask)))
+        except MQIError as error:
+            got = Got(error.reason)
+        if refused not in (MQRC.NONE, MQRC.NO_MSG_AVAILABLE):
+            assert got == Got(refused)
+            return
         self.model.commit(number)
+        self._compare(got, self.model.get(number, ask))
 
-    @rule(number=programs)
-    def back_out(self, number: int) -> None:
-        self.connections[number].backout()
-        self.model.backout(number)
+    @rule(number=programs, count=st.integers(1, 5), unit=units)
+    def get_many(self, number: int, count: int, unit: tuple[bool, bool]) -> None:
+        """A batch also ends in front of what has expired."""
+        ask, expected = Ask(in_unit=unit[0], if_persistent=unit[1]), list[Got]()
+        if any(unit) and count > self.model.programs[number].unit.room:
+            return
+        try:
+            got = self.queues[number].get_many(count, options_of(ask))
+        except MQIError as error:
+            self._compare(Got(error.reason), self.model.get(number, ask))
+            return
+        for message in got:
+            expected.append(self.model.get(number, ask))
+            assert message.body == getattr(expected[-1].message, "body", None)
+        assert got[0].reason == next((each.reason for each in expected if each.reason), MQRC.NONE)
+        assert len(got) == count or not self.model.in_order() or self.model.dead
 
-    @rule(number=programs)
-    def die(self, number: int) -> None:
-        process = self.connections[number].connection.process
+    @rule(connection=connections)
+    def commit(self, connection: int) -> None:
+        self.connections[connection].commit()
+        self.model.commit(HANDLES.index(connection))
+
+    @rule(connection=connections)
+    def back_out(self, connection: int) -> None:
+        self.connections[connection].backout()
+        self.model.backout(HANDLES.index(connection))
+
+    @rule(connection=connections)
+    def die(self, connection: int) -> None:
+        process = self.connections[connection].connection.process
         process.stop_renewing()
         recoverer = self.group.connect()
         assert recover(self.group.group, recoverer.connection, process.token, force=True).is_resolved
         recoverer.disconnect()
-        self.connections[number] = self.group.connect()
-        self.queues[number] = self._open(number)
-        self.model.replace_program(number)
+        self.model.replace_connection(connection)
+        self._come_back(connection)
+
+    @rule(connection=connections)
+    def leave(self, connection: int) -> None:
+        """MQDISC commits, and closes what is open."""
+        self.connections[connection].disconnect()
+        self.model.commit(HANDLES.index(connection))
+        self.model.replace_connection(connection)
+        self._come_back(connection)
+
+    def _come_back(self, connection: int) -> None:
+        self.connections[connection] = self._connect(connection)
+        for number, its in enumerate(HANDLES):
+            if its == connection:
+                self.queues[number] = self._open(number)
 
     # -- what must agree -------------------------------------------------------------------------------------------
 
-    @staticmethod
-    def _compare(got: Got, expected: Got) -> None:
+    def _compare(self, got: Got, expected: Got) -> None:
         assert got.reason == expected.reason
         assert (got.message is None) == (expected.message is None)
         if got.message is not None and expected.message is not None:
-            assert got.message == Message(**{**vars(expected.message), "arrival": 0})
+            assert got.message == replace(expected.message, effective_priority=0, expires=False)
+
+    def _expires(self, arrival: int) -> bool:
+        return arrival in self.expiring
 
     @invariant()
     def the_queue_agrees(self) -> None:
-        keys, client = self.group.group.structure("APPL1"), self.group.group.client()
+        keys, client = self.group.group.structure(self.structure), self.group.group.client()
         queue = keys.queue("Q")
         plain: Any = client.zrange(queue.available, 0, -1, withscores=True)
         members: Any = client.zrange(queue.members, 0, -1, withscores=True)
         ids = [message_id for message_id, _ in sorted([*plain, *members], key=lambda entry: entry[1])]
         records: Any = client.hmget(keys.messages, ids) if ids else []
-        bodies = [record[int.from_bytes(record[3:5]) :] for record in records]
+        bodies = [record[int.from_bytes(record[3:5]) :] for record in records if not is_dead(record)]
         assert bodies == [message.body for message in self.model.in_order()]
         assert int(client.hget(queue.queue, "gm") or 0) == len(members)
+        # What has expired is counted, and locked, until somebody looks at it.
+        living = [len(program.locked - self.model.dead) for program in self.model.programs]
         locked = [len(program.locked) for program in self.model.programs]
-        held = sum(len(program.put) + len(program.got) for program in self.model.programs) + sum(locked)
-        assert int(client.hget(queue.queue, "lk") or 0) == sum(locked)
-        assert client.hlen(queue.locks) == sum(map(bool, locked))
-        assert client.hlen(keys.messages) == len(ids) + held
+        assert sum(living) <= int(client.hget(queue.queue, "lk") or 0) <= sum(locked)
+        assert sum(map(bool, living)) <= client.hlen(queue.locks) <= sum(map(bool, locked))
+        held = {m.arrival for unit in self.model.units.values() for m in (*unit.put, *unit.got)} - self.model.dead
+        stored: Any = client.hvals(keys.messages)
+        there = sum(not is_dead(record) for record in stored)
+        assert there == len(bodies) + len(held) + sum(living)
+        assert not client.exists(queue.waiters)
         if not members:
             assert not client.exists(queue.groups)
         if not ids:
             assert not client.exists(queue.index)
-        assert client.hlen(queue.marks) >= len(set().union(*self.model.marked()))
+        assert client.hlen(queue.marks) >= len(set().union(*self.model.marked()) - self.model.dead)
         if not (ids or any(locked)):
             assert not client.exists(queue.marks)
             assert not client.hexists(queue.queue, "mk")
@@ -365,10 +484,11 @@ class Grouped(RuleBasedStateMachine):
         client, base = self.group.group.client(), self.queues[0].handle.queue.marks_of
         holders = [f"{queue.connection.token}#{queue.handle.number}" for queue in self.queues]
         there = {message.arrival for message in self.model.in_order()}
+        dead = {self.scores[arrival] for arrival in self.model.dead}
         for holder, marked in zip([*holders, "C"], self.model.marked(), strict=True):
             sets: Any = [client.zrange(f"{base}{holder}\n{kind}", 0, -1, withscores=True) for kind in "ar"]
             scores = {int(score) for found in sets for _, score in found}
-            assert scores == {self.scores[arrival] for arrival in marked & there}
+            assert scores - dead == {self.scores[arrival] for arrival in marked & there}
 
     @invariant()
     def the_cursors_agree(self) -> None:
