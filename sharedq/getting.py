@@ -30,8 +30,8 @@ from sharedq.waiting import call_or_wait
 BATCH_MESSAGES = 100
 #: The version of MQGMO that has MsgToken and ReturnedLength.
 _VERSION_WITH_TOKEN = 3
-#: Calls that one write of `take_unseen` has, at most.
-_CALLS_TOGETHER = 10
+#: Messages that one call of `take_unseen` takes, at most, and calls in one of its writes.
+UNSEEN_MESSAGES, _CALLS_TOGETHER = 500, 2
 #: Longest body that can exist (MAXMSGL's limit).
 LENGTH_MAX = 104_857_600
 
@@ -132,7 +132,7 @@ def take_unseen(connection: Connection, handle: Handle, count: int) -> int:
     flush_pending(connection)
     taken, is_stopped = 0, handle.facts.is_get_inhibited
     while taken < count and not is_stopped:
-        sizes = [min(BATCH_MESSAGES, count - at) for at in range(taken, count, BATCH_MESSAGES)][:_CALLS_TOGETHER]
+        sizes = [min(UNSEEN_MESSAGES, count - at) for at in range(taken, count, UNSEEN_MESSAGES)][:_CALLS_TOGETHER]
         calls = [
             get_call(connection, handle, ANY, _SYNCPOINT, size, LENGTH_MAX, b"", connection.unit.id, is_blind=True)
             for size in sizes

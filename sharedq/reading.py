@@ -19,7 +19,7 @@ from sharedq.group import Group
 from sharedq.keys import private_structure, structure_keys
 from sharedq.link import Argument, Link, Reply
 from sharedq.mqi.constants import MQRC
-from sharedq.mqi.errors import error_for
+from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import MAX_PRIORITY
 from sharedq.objects.definitions import QueueAlias, QueueLocal
 from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
@@ -29,8 +29,9 @@ from sharedq.record import generated_number
 
 #: Messages and bytes that one call looks at, at most: a millisecond of the server's time, or about one.
 SLICE_MESSAGES, SLICE_BYTES = 500, 1 << 20
-#: Operations of a unit of work that are read together, each of a hundred messages at most, or those of a large group.
-SLICE_OPERATIONS = 5
+#: Messages of the first slice of a unit of work: how long they are is not known yet.
+SLICE_MESSAGES_FIRST = 50
+_OPERATIONS_TOGETHER = 20
 #: Behind every position.
 _POSITION_MAX: Final = (MAX_PRIORITY + 1) * PRIORITY_STEP
 #: A connection that answers nothing for so long is lost, seconds.
@@ -217,53 +218,45 @@ class Reader:
             MQIError: 2003, it has ended; what was returned so far is not all of it.
         """
         keys = structure_keys(self._group, place.structure)
-        unit = keys.unit_of_work + unit_id
         read = self._read_unit_whole if self._has_data else self._read_unit_heads
-        for each in read(place, unit, keys.messages):
-            if each is None:
-                raise error_for(MQRC.BACKED_OUT, "", unit_id, "the unit of work to be read has ended")
-            yield each
+        return read(place, unit_id, keys.unit_of_work + unit_id, keys.messages)
 
-    def _read_unit_whole(self, place: Place, unit: str, messages: str) -> Iterator[Slice | None]:
-        """Slices of the unit of work with the key *unit*; None in place of the next where it has ended.
-
-        By plain commands: a script would copy each record in and out, which is twice the work.
-        """
-        position, together = 0, 1
-        operations: list[list[bytes]] = []
+    def _read_unit_whole(self, place: Place, unit_id: str, unit: str, messages: str) -> Iterator[Slice]:
+        """By plain commands: a script would copy each record in and out, which is four times the work."""
+        position, count = 1, SLICE_MESSAGES_FIRST
+        look = ("LRANGE", unit, 0, 0)
         while True:
-            gets: list[tuple[Argument, ...]] = [("HMGET", messages, *ids.split()) for _, _, ids, _ in operations]
-            # Behind the records: as long as it is not being ended, they are all there.
-            looks: list[tuple[Argument, ...]] = [
-                ("TIME",),
-                ("LRANGE", unit, 0, 0),
-                ("LRANGE", unit, position + 1, position + together),
-            ]
-            *found, (seconds, micros), state, following = self._link.commands(unit, [*gets, *looks])
-            if not (state and state[0].startswith(b"A")) or any(None in records for records in found):
-                yield None
+            more = ("LRANGE", unit, position, position + _OPERATIONS_TOGETHER - 1)
+            state, operations = self._link.commands(unit, [look, more])
+            if not _is_whole(state, []):
+                raise _unit_ended(unit_id)
+            if not operations:
                 return
-            now_ms = int(seconds) * 1000 + int(micros) // 1000
-            for (_, _, ids, scores), records in zip(operations, found, strict=True):
-                yield Slice(place, now_ms, ids, scores, records, b"")
-            if not following:
-                return
-            position += len(following)
-            operations = [element.split(b"\n", 3) for element in following]
-            # A call that returned much is followed by one of a single operation.
-            size = sum(len(record) for records in found for record in records)
-            together = 1 if size > SLICE_BYTES else SLICE_OPERATIONS
+            position += len(operations)
+            # "G" and how many, the queue, ids, scores: see prelude/unit_of_work.
+            left = [(ids.split(), scores) for _, _, ids, scores in (each.split(b"\n", 3) for each in operations)]
+            while left:
+                some, left = _first(left, count)
+                gets: list[tuple[Argument, ...]] = [("HMGET", messages, *ids) for ids, _ in some]
+                # Behind the records: as long as it is not being ended, they are all there.
+                *found, state, (seconds, micros) = self._link.commands(unit, [*gets, look, ("TIME",)])
+                if not _is_whole(state, found):
+                    raise _unit_ended(unit_id)
+                now_ms = int(seconds) * 1000 + int(micros) // 1000
+                for (ids, scores), records in zip(some, found, strict=True):
+                    yield Slice(place, now_ms, b" ".join(ids), scores, records, b"")
+                sizes = [len(record) for records in found for record in records]
+                count = min(SLICE_MESSAGES, SLICE_BYTES * len(sizes) // sum(sizes) + 1)
 
-    def _read_unit_heads(self, place: Place, unit: str, messages: str) -> Iterator[Slice | None]:
-        """The same without the messages' data."""
+    def _read_unit_heads(self, place: Place, unit_id: str, unit: str, messages: str) -> Iterator[Slice]:
+        """Without the messages' data."""
         position = 1
         while position > 0:
             position, *found = self._link.call(
                 "structure/read_unit", [unit, messages], [position, SLICE_MESSAGES, SLICE_BYTES]
             )
             if position < 0:
-                yield None
-                return
+                raise _unit_ended(unit_id)
             now_ms, operations = found
             for operation in operations:
                 yield Slice(place, int(now_ms), *operation)
@@ -284,3 +277,36 @@ class Reader:
         ]
         script_keys = [keys.messages, queue.queue, queue.available, queue.members, queue.index]
         return self._link.call("structure/read_range", script_keys, arguments)
+
+
+_Operation = tuple[list[bytes], bytes]
+
+
+def _first(operations: list[_Operation], count: int) -> tuple[list[_Operation], list[_Operation]]:
+    """The first *count* messages of these operations, which are their ids and their scores; and the rest."""
+    some: list[_Operation] = []
+    while operations and count:
+        (ids, scores), *operations = operations
+        if len(ids) > count:
+            scores, rest = _split(scores, count)
+            operations = [(ids[count:], rest), *operations]
+        some.append((ids[:count], scores))
+        count -= len(some[-1][0])
+    return some, operations
+
+
+def _split(scores: bytes, count: int) -> tuple[bytes, bytes]:
+    """The first *count* of some scores, and the rest. Of a run there is only the first."""
+    each = scores.split()
+    if len(each) == 1:
+        return scores, b"%d" % (int(scores) + count)
+    return b" ".join(each[:count]), b" ".join(each[count:])
+
+
+def _unit_ended(unit_id: str) -> MQIError:
+    return error_for(MQRC.BACKED_OUT, "", unit_id, "the unit of work to be read has ended")
+
+
+def _is_whole(state: Sequence[bytes], found: Sequence[Sequence[bytes | None]]) -> bool:
+    """Whether a unit of work was neither ended nor being ended when its records were found."""
+    return bool(state) and state[0].startswith(b"A") and not any(None in records for records in found)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 
 from sharedq.api import Queue
@@ -9,7 +12,7 @@ from sharedq.in_doubt import prepare
 from sharedq.mqi.constants import MQRC, GetOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
-from sharedq.reading import Reader, find_places
+from sharedq.reading import SLICE_MESSAGES, Reader, Slice, find_places
 from sharedq.record import record_body
 from tests.support.groups import BOTH, browse_all, put_member
 from tests.support.members import TestGroup
@@ -28,14 +31,23 @@ def orders(group: TestGroup) -> Queue:
 
 def taken(group: TestGroup, queue: Queue) -> list[bytes]:
     """Prepare the unit of work and read it."""
+    return [record_body(record) for some in slices(group, queue) for record in some.records]
+
+
+def slices(group: TestGroup, queue: Queue, *, has_data: bool = True) -> Iterator[Slice]:
     connection = queue.connection
     unit_id = connection.unit.id
     prepare(connection, b"taken")
     (place,) = find_places(group.group, "ORDERS")
-    reader = Reader(group.group.deployment(), group.group.name)
-    found = [record_body(record) for some in reader.read_unit(place, unit_id) for record in some.records]
+    reader = Reader(group.group.deployment(), group.group.name, has_data=has_data)
+    yield from reader.read_unit(place, unit_id)
     reader.close()
-    return found
+
+
+def positions(some: Slice) -> list[int]:
+    """Of a run of numbers there may be only the first."""
+    found = list(map(int, some.positions.split()))
+    return found if len(found) == len(some.records) else [found[0] + at for at in range(len(some.records))]
 
 
 def test_they_are_the_first_in_delivery_order_and_in_the_unit_of_work(group: TestGroup, orders: Queue) -> None:
@@ -96,3 +108,44 @@ def test_no_more_than_a_unit_of_work_may_have(group: TestGroup, orders: Queue) -
         queue.take_unseen(11)
     assert caught.value.reason == MQRC.SYNCPOINT_LIMIT_REACHED
     assert (queue.take_unseen(10), len(browse_all(orders))) == (10, 240)
+
+
+@pytest.mark.parametrize("has_data", [True, False])
+@pytest.mark.parametrize("priorities", [[0], [0, 9, 5]], ids=["a run of positions", "several runs"])
+def test_every_message_is_read_once_with_its_position(
+    group: TestGroup, orders: Queue, has_data: bool, priorities: list[int]
+) -> None:
+    bodies = [b"more %d" % at for at in range(1_300)]
+    # So long that slices have few messages.
+    long = bytes(40_000)
+    orders.put_many(
+        [(MQMD(priority=priorities[at % len(priorities)]), body + long * (at < 100)) for at, body in enumerate(bodies)]
+    )
+    keys = group.group.structure("APPL1")
+    there: Any = group.group.client().zrange(keys.queue("ORDERS").available, 0, -1, withscores=True)
+    first = [orders.get(GetOption.SYNCPOINT).body for _ in range(3)]
+    assert first
+    while orders.take_unseen(1_400):
+        pass
+
+    found = list(slices(group, orders, has_data=has_data))
+
+    ids = [each for some in found for each in some.ids.split()]
+    assert list(zip(ids, [each for some in found for each in positions(some)], strict=True)) == [
+        (name, int(score)) for name, score in there
+    ]
+    assert max(len(some.records) for some in found) <= SLICE_MESSAGES
+    assert stored(group) == len(ids) == 1_550
+
+
+@pytest.mark.parametrize("behind", range(1, 6))
+def test_one_that_ends_while_it_is_read_is_no_shorter_one(group: TestGroup, orders: Queue, behind: int) -> None:
+    for _ in range(60):
+        orders.take_unseen(4)
+    reading = slices(group, orders)
+    for _ in range(behind * 10):
+        next(reading)
+    group.connect().backout_prepared(b"taken")
+    with pytest.raises(MQIError) as caught:
+        list(reading)
+    assert caught.value.reason == MQRC.BACKED_OUT

@@ -24,7 +24,7 @@ ARGV
   1  owner        owner token of the caller
   2  queue_name
   3  version      of the definition the caller decided by
-  4  count        messages wanted, 1..100
+  4  count        messages wanted, 1..100; 1..500 where no body is returned
   5  unit_id      id of the unit of work, or ""
   6  mode         0 outside, 1 inside the unit of work, 2 inside if persistent
   7  length_max   longest body the caller takes, bytes
