@@ -34,7 +34,16 @@ DRIVER_STEPS = (
     *("asked", "claiming", "claimed", "planning", "planned", "committing", "committed"),
     *("finishing", "finished", "giving back"),
 )
-BACKGROUND_STEPS = ("decided", "ending", "ending late", "half ended", "ended", "claiming ahead", "claimed ahead")
+BACKGROUND_STEPS = (
+    "deciding",
+    "decided",
+    "ending",
+    "ending late",
+    "half ended",
+    "ended",
+    "claiming ahead",
+    "claimed ahead",
+)
 EXECUTOR_STEPS = ("reading", "read", "writing", "prepared")
 
 
@@ -113,6 +122,11 @@ class DyingClaims(Claims):
             self.death.at("finished")
 
     def decide(self, claims: str) -> Ending:
+        if not self._is_finishing:
+            if "deciding" in self.death.steps and is_in_background():
+                # Too late: what follows is in Spark's checkpoint by then.
+                _is_planned.wait(60)
+            self.death.at("deciding")
         found = super().decide(claims)
         if not self._is_finishing:
             self.death.at("decided")
