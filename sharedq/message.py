@@ -199,7 +199,9 @@ def _decode_grouped(handle: Handle, reply: Reply, max_length: int) -> list[Messa
     first.data_length = int(length)
     if first.data_length > max_length:
         first.body = first.body[:max_length]
-        first.reason = MQRC(reason)
+        # That it was cut is told if there is nothing else to tell (2079), and in any case where it stays (2080).
+        if not first.reason or reason == MQRC.TRUNCATED_MSG_FAILED:
+            first.reason = MQRC(reason)
     return messages
 
 

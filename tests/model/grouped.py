@@ -273,11 +273,32 @@ class GroupedModel:
             program.locked = set()
         return got
 
+    def fitting(self, number: int, ask: Ask) -> list[Message]:
+        """What an MQGET could return now, in order; for who waits it may be more than the first."""
+        program = self._looking = self.programs[number]
+        found = list(self._candidates(program, ask, self._current(program, ask)))
+        self._looking = None
+        return found
+
+    def served(self, number: int, ask: Ask, found: Message) -> None:
+        """A wait has ended with this message, as an MQGET that finds it would."""
+        program = self._looking = self.programs[number]
+        if ask.browse:
+            program.locked = set()
+            items, whole = self._put_together(found, ask)
+            self._browsed(program, ask, whole)
+            if ask.lock:
+                program.locked = {item.arrival for item in items}
+        else:
+            _, items = self._take(program, ask, found)
+            program.locked -= {item.arrival for item in items}
+        self._looking = None
+
     def refuses(self, number: int, ask: Ask) -> MQRC:
         """Why a get is refused, or finds nothing, without a look at the queue."""
         program = self.programs[number]
         wrong = MQRC.OPTIONS_ERROR if self._has_wrong_options(number, ask) else MQRC.NONE
-        return wrong or self._refused(program, ask, program.gets)
+        return wrong or self._refused(program, ask, self._current(program, ask))
 
     def _has_wrong_options(self, number: int, ask: Ask) -> bool:
         is_for_the_set = bool(set(ask.marks) & set("cC"))
@@ -290,9 +311,7 @@ class GroupedModel:
             return self._browse_under_cursor(program, ask)
         if ask.under_cursor:
             return self._get_under_cursor(program, ask)
-        current = program.browses if ask.browse else program.gets
-        if ask.browse == "first":
-            current = None
+        current = self._current(program, ask)
         reason = self._refused(program, ask, current)
         if reason or self.queue.are_gets_inhibited:
             return Got(reason or MQRC.GET_INHIBITED), []
@@ -314,6 +333,13 @@ class GroupedModel:
             return Got(MQRC.MSG_MARKED_BROWSE_CO_OP), []
         self._browsed(program, ask, whole)
         return returned, items
+
+    @staticmethod
+    def _current(program: Program, ask: Ask) -> Open | None:
+        """What the call goes on with."""
+        if ask.browse == "first":
+            return None
+        return program.browses if ask.browse else program.gets
 
     def _take(self, program: Program, ask: Ask, found: Message) -> tuple[Got, list[Message]]:
         items, whole = self._put_together(found, ask)

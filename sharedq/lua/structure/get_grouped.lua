@@ -186,7 +186,7 @@ end
 -- What becomes of the lock, by how the call ends; `items` is what it returns, nil where it returns nothing.
 local function settle(reply, items)
     local is_done = items and reply[1] ~= MQRC.TRUNCATED_MSG_FAILED
-    local found_nothing = reply[1] == MQRC.NO_MSG_AVAILABLE and not is_under_cursor
+    local found_nothing = reply[1] == MQRC.NO_MSG_AVAILABLE
     local keeps = mode ~= "b" or not (is_done or found_nothing) or (is_under_cursor and asks_lock)
     local to_lock, to_free, is_taken = {}, {}, {}
     if asks_lock and is_done then

@@ -1,0 +1,162 @@
+"""MQGMO_COMPLETE_MSG: logical messages put together from their segments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sharedq import MQIError, Queue
+from sharedq.mqi.constants import MQRC, GetOption, PutOption
+from sharedq.mqi.structures import MQMD
+from tests.support.groups import (
+    BOTH,
+    LOGICAL,
+    LSEG,
+    SEG,
+    browse_all,
+    drain,
+    matching,
+    put_member,
+    reason_of,
+    take,
+)
+from tests.support.members import TestGroup
+
+SYNCPOINT = int(GetOption.SYNCPOINT)
+SEGMENTS = int(GetOption.ALL_SEGMENTS_AVAILABLE)
+MESSAGES = int(GetOption.ALL_MSGS_AVAILABLE)
+COMPLETE = int(GetOption.COMPLETE_MSG)
+
+
+@pytest.fixture(params=["shared", "private"])
+def queue(group: TestGroup, request: pytest.FixtureRequest) -> Queue:
+    group.define_shared("Q") if request.param == "shared" else group.define_private("QM1", "Q")
+    return group.connect().open("Q", BOTH)
+
+
+def put_segments(queue: Queue, *bodies: bytes, group: bytes = b"s", **fields: Any) -> None:
+    """One logical message, its last segment first."""
+    ends = [sum(map(len, bodies[: at + 1])) for at in range(len(bodies))]
+    for at in reversed(range(len(bodies))):
+        flags = LSEG if at == len(bodies) - 1 else SEG
+        put_member(queue, group, 1, bodies[at], flags, offset=ends[at] - len(bodies[at]), **fields)
+
+
+@pytest.mark.parametrize("persistence", [0, 1])
+def test_a_logical_message_is_put_together(queue: Queue, persistence: int) -> None:
+    put_segments(queue, b"abc", b"de", b"f", persistence=persistence)
+    browsed = queue.get(COMPLETE | GetOption.BROWSE_FIRST)
+    got = queue.get(COMPLETE)
+    for message in (browsed, got):
+        assert (message.body, message.md.offset, message.segment_status) == (b"abcdef", 0, b"L")
+        assert message.md.msg_flags == SEG | LSEG
+    assert take(queue) == b""
+
+
+def test_segments_leave_and_return_together(group: TestGroup) -> None:
+    group.define_shared("Q")
+    connection = group.connect()
+    queue, other = connection.open("Q", BOTH), group.connect().open("Q", BOTH)
+    put_segments(queue, b"abc", b"de", b"f", persistence=1)
+    assert take(queue, COMPLETE | SYNCPOINT) == b"abcdef"
+    assert take(other) == b""
+    connection.backout()
+    assert other.get(COMPLETE).md.backout_count == 1
+    assert take(other) == b""
+
+
+def test_persistent_segments_need_the_unit_of_work_that_is_under_way(group: TestGroup) -> None:
+    group.define_shared("Q")
+    connection = group.connect()
+    queue = connection.open("Q", BOTH)
+    queue.put(b"plain", MQMD(persistence=1))
+    put_segments(queue, b"abc", b"de", persistence=1)
+    put_segments(queue, b"ghi", b"jk", persistence=0, group=b"n")
+    queue.put(b"other", options=PutOption.SYNCPOINT)
+    assert take(queue, COMPLETE) == b"plain"
+    assert reason_of(queue, COMPLETE) == MQRC.UOW_NOT_AVAILABLE
+    assert take(queue, COMPLETE, **matching(b"n")) == b"ghijk"
+    assert take(queue, COMPLETE | SYNCPOINT) == b"abcde"
+    connection.commit()
+    assert take(queue) == b"other"
+
+
+def test_a_buffer_that_is_too_small(queue: Queue) -> None:
+    put_segments(queue, b"abc", b"de", b"f")
+    kept = queue.get(COMPLETE, max_length=4)
+    assert (kept.body, kept.data_length, kept.reason) == (b"abcd", 6, MQRC.TRUNCATED_MSG_FAILED)
+    gone = queue.get(COMPLETE | GetOption.ACCEPT_TRUNCATED_MSG, max_length=4)
+    assert (gone.body, gone.data_length, gone.reason) == (b"abcd", 6, MQRC.TRUNCATED_MSG_ACCEPTED)
+    assert take(queue) == b""
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [({"coded_char_set_id": 819}, MQRC.INCONSISTENT_CCSIDS), ({"encoding": 785}, MQRC.INCONSISTENT_ENCODINGS)],
+)
+def test_segments_that_do_not_agree_are_put_together_as_far_as_they_do(
+    queue: Queue, fields: dict[str, int], reason: MQRC
+) -> None:
+    common: dict[str, Any] = {"correl_id": b"c" * 24, "msg_id": b"m" * 24, "report": 64, "expiry": 6000}
+    for offset, flags, more in ((0, SEG, {}), (2, SEG, {}), (4, SEG, fields), (6, LSEG, {})):
+        put_member(queue, b"g", 1, b"%02d" % offset, flags, offset=offset, **common, **more)
+    got = queue.get(COMPLETE | LOGICAL)
+    assert (got.body, got.reason, got.segment_status) == (b"0002", reason, b"S")
+    assert [take(queue, LOGICAL), take(queue, LOGICAL), take(queue)] == [b"04", b"06", b""]
+
+
+def test_of_segments_that_do_not_agree_2079_is_told_last_and_2080_first(queue: Queue) -> None:
+    for offset, flags, ccsid in ((0, SEG, 819), (2, SEG, 819), (4, LSEG, 1208)):
+        put_member(queue, b"g", 1, b"%02d" % offset, flags, offset=offset, coded_char_set_id=ccsid)
+    for option in (0, GetOption.CONVERT):
+        assert reason_of(queue, COMPLETE | option, max_length=3) == MQRC.TRUNCATED_MSG_FAILED
+    got = queue.get(COMPLETE | GetOption.CONVERT | GetOption.ACCEPT_TRUNCATED_MSG, max_length=3)
+    assert (got.body, got.data_length, got.reason) == (b"000", 4, MQRC.INCONSISTENT_CCSIDS)
+    assert got.md.coded_char_set_id == 819
+    assert drain(queue) == [b"04"]
+
+
+def test_only_what_begins_a_logical_message_can_be_completed_under_the_cursor(queue: Queue) -> None:
+    put_segments(queue, b"abc", b"de")
+    assert take(queue, GetOption.BROWSE_FIRST) == b"de"
+    for option in (GetOption.MSG_UNDER_CURSOR, GetOption.BROWSE_MSG_UNDER_CURSOR):
+        assert reason_of(queue, COMPLETE | option) == MQRC.INVALID_MSG_UNDER_CURSOR
+    assert take(queue, GetOption.BROWSE_NEXT) == b"abc"
+    assert take(queue, COMPLETE | GetOption.BROWSE_MSG_UNDER_CURSOR) == b"abcde"
+    assert take(queue, COMPLETE | GetOption.MSG_UNDER_CURSOR) == b"abcde"
+    assert take(queue) == b""
+
+
+def test_the_message_under_the_cursor_may_have_lost_its_segments(queue: Queue) -> None:
+    put_segments(queue, b"abc", b"de")
+    assert take(queue, COMPLETE | GetOption.BROWSE_FIRST) == b"abcde"
+    assert take(queue, **matching(b"s", 1, 3)) == b"de"
+    assert reason_of(queue, COMPLETE | GetOption.MSG_UNDER_CURSOR) == MQRC.NO_MSG_UNDER_CURSOR
+    assert take(queue, GetOption.MSG_UNDER_CURSOR) == b"abc"
+
+
+def test_in_the_middle_of_a_logical_message_nothing_can_be_completed(queue: Queue) -> None:
+    put_segments(queue, b"abc", b"de", b"f")
+    assert take(queue, LOGICAL) == b"abc"
+    assert take(queue, LOGICAL | COMPLETE) == b""
+    assert [take(queue, LOGICAL), take(queue, LOGICAL)] == [b"de", b"f"]
+
+
+def test_a_status_in_segments_is_read_and_cleared(queue: Queue) -> None:
+    """Seed 000: intermediate status puts are segments of one message, cleared with one get."""
+    offset = 0
+    for text, flags in ((b"4;", SEG), (b"8;", SEG), (b"11;", SEG), (b"end", LSEG)):
+        put_member(queue, b"status", 1, text, flags, offset=offset)
+        offset += len(text)
+        if flags == SEG:
+            assert browse_all(queue, LOGICAL)[-1] == text
+            assert take(queue, COMPLETE) == b""
+    assert take(queue, COMPLETE) == b"4;8;11;end"
+    assert take(queue) == b""
+
+
+def test_a_match_for_an_offset_cannot_be_asked_of_whole_messages(queue: Queue) -> None:
+    with pytest.raises(MQIError) as caught:
+        queue.get(COMPLETE, **matching(offset=0))
+    assert caught.value.reason == MQRC.OPTIONS_ERROR
