@@ -293,8 +293,10 @@ def test_inside_a_group_match_options_cannot_choose(queue: Queue) -> None:
     put_member(queue, b"g", 1, b"1", correl_id=b"c" * 24)
     put_member(queue, b"g", 2, b"2", LMIG, correl_id=b"d" * 24)
     assert reason_of(queue, LOGICAL, **matching(seq=2)) == MQRC.MATCH_OPTIONS_ERROR
+    token = queue.get(GetOption.BROWSE_FIRST).msg_token
     assert take(queue, LOGICAL, **matching(correl_id=b"c" * 24)) == b"1"
-    for asked in (matching(correl_id=b"c" * 24), matching(b"h"), matching(seq=3), matching(offset=1)):
+    of_another: dict[str, Any] = {"msg_token": token, "match_options": MatchOption.MATCH_MSG_TOKEN}
+    for asked in (matching(correl_id=b"c" * 24), matching(b"h"), matching(seq=3), matching(offset=1), of_another):
         assert reason_of(queue, LOGICAL, **asked) == MQRC.MATCH_OPTIONS_ERROR
     assert take(queue, LOGICAL, **matching(b"g", 2, 0, correl_id=b"d" * 24)) == b"2"
 
