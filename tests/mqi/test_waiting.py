@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
@@ -13,6 +13,7 @@ from sharedq import Message, MQIError, Queue
 from sharedq.mqi.constants import MQRC, GetOption, MatchOption, OpenOption
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.definitions import QueueLocal
+from tests.support.groups import matching, put_member
 from tests.support.members import TestGroup
 
 BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE
@@ -80,20 +81,59 @@ def test_an_interval_that_passes_ends_with_2033_and_leaves_no_waiter(group: Test
     assert queue.get(GetOption.WAIT, wait_ms=30).body == b"x"
 
 
-def test_a_specific_wait_is_served_before_a_general_one(group: TestGroup) -> None:
+#: What a get waits for, and whether only a member of a group can be that.
+SPECIFIC: dict[str, tuple[dict[str, Any], bool]] = {
+    "CorrelId": (matching(correl_id=b"C" * 24), False),
+    "MsgId": (matching(msg_id=b"M" * 24), False),
+    "both": (matching(msg_id=b"M" * 24, correl_id=b"C" * 24), False),
+    "GroupId": (matching(b"g"), True),
+    "place": (matching(b"g", 1, 0, correl_id=b"C" * 24), True),
+}
+
+
+@pytest.mark.parametrize(
+    ("asked", "is_member"),
+    [(asked, kind) for asked, of_group in SPECIFIC.values() for kind in (True, False) if kind or not of_group],
+)
+def test_a_specific_wait_is_served_before_a_general_one(
+    group: TestGroup, asked: dict[str, Any], is_member: bool
+) -> None:
     group.define_shared("Q")
-    general, specific = group.connect().open("Q", BOTH), group.connect().open("Q", BOTH)
-    putter = group.connect().open("Q", BOTH)
-    correl = b"K" * 24
+    general, specific, putter = (group.connect().open("Q", BOTH) for _ in range(3))
     with ThreadPoolExecutor(2) as pool:
         any_message = start_wait(pool, general)
-        that_message = start_wait(pool, specific, MQMD(correl_id=correl))
+        that_message = pool.submit(specific.get, GetOption.WAIT, wait_ms=LONG_MS, **asked)
         until_waiting(group, "Q", 2)
-        putter.put(b"reply", MQMD(correl_id=correl))
+        ids: dict[str, Any] = {"msg_id": b"M" * 24, "correl_id": b"C" * 24}
+        if is_member:
+            put_member(putter, b"g", 1, b"reply", **ids)
+        else:
+            putter.put(b"reply", MQMD(**ids))
         assert that_message.result(20).body == b"reply"
         until_waiting(group, "Q", 1)
         assert not any_message.done()
         putter.put(b"other")
+        assert any_message.result(20).body == b"other"
+
+
+@pytest.mark.parametrize("by", ["msg_id", "msg_token"])
+def test_who_waits_for_one_message_that_comes_back_is_served_first(group: TestGroup, by: str) -> None:
+    group.define_shared("Q")
+    connection = group.connect()
+    general, specific, holder = (each.open("Q", BOTH) for each in (group.connect(), group.connect(), connection))
+    holder.put(b"mine")
+    held = holder.get(GetOption.SYNCPOINT)
+    asked: dict[str, Any] = {"match": MQMD(msg_id=held.md.msg_id)}
+    if by == "msg_token":
+        asked = {"match_options": MatchOption.MATCH_MSG_TOKEN, "msg_token": held.msg_token}
+    with ThreadPoolExecutor(2) as pool:
+        any_message = start_wait(pool, general)
+        that_message = pool.submit(specific.get, GetOption.WAIT, wait_ms=LONG_MS, **asked)
+        until_waiting(group, "Q", 2)
+        connection.backout()
+        assert that_message.result(20).body == b"mine"
+        until_waiting(group, "Q", 1)
+        holder.put(b"other")
         assert any_message.result(20).body == b"other"
 
 
