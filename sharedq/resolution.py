@@ -91,7 +91,7 @@ def resolve(connection: Connection, name: str, qmgr_name: str, opened_at: str = 
         MQIError: 2085 no such queue, 2082 alias without its target, 2086/2087 no way to that manager,
             2091/2092 the transmission queue is not one, 2184 a remote definition leads back to itself, or names no
             queue at that manager,
-            2343 private and shared queue of one name.
+            2343 private and shared queue of one name, 2057 a definition leads to a model queue.
     """
     here = opened_at or connection.qmgr_name
     view = _View(connection.group, here, Repository(connection.group, here))
@@ -137,6 +137,8 @@ def _resolve_here(view: _View, name: str, path: _Path) -> Route:
     if isinstance(definition, QueueLocal):
         return _local(view, located, path)
     if isinstance(definition, QueueModel):
+        if path:
+            raise error_for(MQRC.Q_TYPE_ERROR, "MQOPEN", name, "a model is opened by its own name only")
         return Route("", name, model=definition)
     if any(known.name == name for known in path):
         raise error_for(MQRC.REMOTE_Q_NAME_ERROR, "MQOPEN", name, "its definition leads back to itself")
@@ -217,9 +219,23 @@ def _conventional(view: _View, name: str, qmgr_name: str, transmission_queue: st
             if candidate == transmission_queue:
                 raise error_for(MQRC.UNKNOWN_XMIT_Q, "MQOPEN", name, f"XMITQ {candidate!r} is not defined")
             continue
+        alias = located.definition
+        if candidate == qmgr_name and isinstance(alias, QueueRemote) and not alias.remote_queue and alias not in path:
+            return _by_manager_alias(view, name, alias, path)
         if not isinstance(located.definition, QueueLocal):
             raise error_for(MQRC.XMIT_Q_TYPE_ERROR, "MQOPEN", name, f"{candidate} is not a local queue")
         if located.definition.usage != "XMITQ":
             raise error_for(MQRC.XMIT_Q_USAGE_ERROR, "MQOPEN", name, f"{candidate} has USAGE(NORMAL)")
         return Route(located.structure, candidate, name, qmgr_name, False, path, here)
     raise error_for(MQRC.UNKNOWN_REMOTE_Q_MGR, "MQOPEN", name, f"no way to {qmgr_name!r}")
+
+
+def _by_manager_alias(view: _View, name: str, alias: QueueRemote, path: _Path) -> Route:
+    """The route to the manager that *alias*, a remote definition without RNAME, stands for."""
+    qmgr_name, path = alias.remote_qmgr or alias.name, (*path, alias)
+    if qmgr_name in (view.here, view.group.name):
+        return _resolve_here(view, name, path)
+    shared = _shared_here(view, name, qmgr_name, path)
+    if shared is not None:
+        return shared
+    return _transmit(view, name, qmgr_name, alias.transmission_queue, path)

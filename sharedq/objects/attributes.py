@@ -6,6 +6,7 @@ of its words. Everything that translates between the three faces reads that stat
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -16,6 +17,8 @@ from pydantic import BaseModel
 
 from sharedq.mqi.constants import CharSelector, IntSelector
 
+#: Longer ones are out of every range.
+_NUMBER = re.compile(r"[+-]?[0-9]{1,20}")
 _NO_WORDS: Mapping[str, int] = MappingProxyType({})
 
 
@@ -73,10 +76,10 @@ class Attribute:
         if text in self.mqsc.words:
             return self.mqsc.words[text] if self.is_number else text
         if self.is_number:
-            try:
-                return int(text)
-            except ValueError:
-                raise ValueError(f"{self.keyword}({text}): {self.expected} expected") from None
+            # Not whatever Python takes for a number: 1_000, or digits of other scripts.
+            if not _NUMBER.fullmatch(text):
+                raise ValueError(f"{self.keyword}({text}): {self.expected} expected")
+            return int(text)
         if self.mqsc.words:
             raise ValueError(f"{self.keyword}({text}): {self.expected} expected")
         return text.rstrip(" ")

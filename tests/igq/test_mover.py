@@ -170,6 +170,15 @@ def test_a_message_hops_from_manager_to_manager(trio: TestGroup, igq: str) -> No
         assert bodies(trio, "LAST", "QM3") == [b"far"]
 
 
+def test_an_alias_of_the_manager_that_a_message_comes_to_counts_there(trio: TestGroup) -> None:
+    """What is addressed to a name that QM2 once had."""
+    trio.define("QM2", QueueRemote(name="OLD", remote_qmgr="QM2"))
+    trio.define("QM1", QueueRemote(name="FAR", remote_queue="IN", remote_qmgr="OLD", transmission_queue="QM2"))
+    send(trio, b"x", "FAR", "")
+    assert Steps(trio).deliver() == 1
+    assert bodies(trio, "IN") == [b"x"]
+
+
 def test_what_the_shared_transmit_queue_would_not_take_goes_the_other_way(trio: TestGroup) -> None:
     """It is shut for puts; IGQ is disabled, so it is in nobody's way."""
     trio.repository("QM1").alter("QLOCAL", "SYSTEM.QSG.TRANSMIT.QUEUE", {"put": "DISABLED", "get": "DISABLED"})

@@ -94,6 +94,10 @@ def test_values_out_of_range_and_bad_names_change_nothing(group: TestGroup) -> N
     done(group, "DEFINE QL(A) MAXDEPTH(7)")
     for command in (
         "ALTER QL(A) MAXDEPTH(-1)",
+        "ALTER QL(A) MAXDEPTH(1_0)",
+        "ALTER QL(A) MAXDEPTH(\u0663)",
+        "ALTER QL(A) MAXDEPTH(1 0)",
+        f"ALTER QL(A) MAXDEPTH({'9' * 5000})",
         "DEFINE QL('A B')",
         "DEFINE QL(S) QSGDISP(SHARED)",
         "DEFINE QA(X) QSGDISP(SHARED) TARGET(A)",

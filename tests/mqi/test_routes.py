@@ -102,6 +102,70 @@ def test_names_that_do_not_resolve(pair: TestGroup, name: str, qmgr: str, reason
     assert "\n" not in str(caught.value)
 
 
+def manager_alias(name: str, qmgr: str, **attributes: str) -> QueueRemote:
+    return QueueRemote(name=name, remote_qmgr=qmgr, **attributes)  # type: ignore[arg-type]
+
+
+def test_the_alias_of_a_manager_leads_to_it(pair: TestGroup) -> None:
+    pair.define("QM1", manager_alias("OLD", "QM2", def_persistence="YES"))
+    pair.define("QM1", QueueRemote(name="FAR", remote_queue="IN", remote_qmgr="OLD", def_persistence="NO"))
+    connection = pair.connect("QM1")
+    connection.put1("IN", b"1", qmgr_name="OLD")
+    connection.put1("FAR", b"2")
+    sent = transmitted(pair, "QM2")
+    assert [(header.remote_q_name, header.remote_q_mgr_name, data) for header, data in sent] == [
+        (b"IN", b"QM2", b"1"),
+        (b"IN", b"QM2", b"2"),
+    ]
+    # Defaults come from the first definition on the way.
+    assert [header.msg_desc.persistence for header, _ in sent] == [1, 0]
+
+
+@pytest.mark.parametrize("qmgr", ["QM1", "the group"])
+def test_the_alias_of_this_manager_leads_here(pair: TestGroup, qmgr: str) -> None:
+    pair.define("QM1", manager_alias("OLD", "QM1" if qmgr == "QM1" else pair.group.name))
+    pair.define_private("QM1", "HERE")
+    pair.connect("QM1").put1("HERE", b"x", qmgr_name="OLD")
+    assert [body for body, _ in on_queue(pair, "HERE", "@QM1")] == [b"x"]
+
+
+def test_the_alias_of_a_manager_elsewhere_names_its_transmission_queue(pair: TestGroup) -> None:
+    pair.define_private("QM1", "OUT", usage="XMITQ")
+    pair.define("QM1", manager_alias("ABROAD", "ABROAD", transmission_queue="OUT"))
+    connection = pair.connect("QM1")
+    connection.put1("IN", b"x", qmgr_name="ABROAD")
+    header = unpack_xqh(connection.open("OUT", BOTH).get().body)
+    assert (header.remote_q_name, header.remote_q_mgr_name) == (b"IN", b"ABROAD")
+
+
+def test_aliases_of_managers_that_lead_in_a_circle_lead_nowhere(pair: TestGroup) -> None:
+    pair.define("QM1", manager_alias("A", "B"))
+    pair.define("QM1", manager_alias("B", "A"))
+    pair.define("QM1", manager_alias("SELF", "SELF"))
+    for qmgr in ("A", "SELF"):
+        reason = reason_of(partial(pair.connect("QM1").open, "IN", OpenOption.OUTPUT, qmgr_name=qmgr))
+        assert reason == MQRC.XMIT_Q_TYPE_ERROR
+
+
+def test_an_alias_of_a_manager_that_is_altered_counts_as_altered(pair: TestGroup) -> None:
+    pair.define("QM1", manager_alias("OLD", "QM2"))
+    queue = pair.connect("QM1").open("IN", OpenOption.OUTPUT, qmgr_name="OLD")
+    queue.put(b"1")
+    pair.repository("QM1").alter("QREMOTE", "OLD", {"put": "DISABLED"})
+    assert reason_of(partial(queue.put, b"2")) == MQRC.PUT_INHIBITED
+    pair.repository("QM1").alter("QREMOTE", "OLD", {"put": "ENABLED", "remote_qmgr": "QM1"})
+    assert reason_of(partial(queue.put, b"3")) == MQRC.OBJECT_CHANGED
+    assert [data for _, data in transmitted(pair, "QM2")] == [b"1"]
+
+
+def test_no_definition_leads_to_a_model_queue(pair: TestGroup) -> None:
+    pair.define("QM1", QueueRemote(name="R", remote_queue="SYSTEM.DEFAULT.MODEL.QUEUE", remote_qmgr="QM1"))
+    pair.define("QM1", manager_alias("OLD", "QM1"))
+    for name, qmgr in (("R", ""), ("SYSTEM.DEFAULT.MODEL.QUEUE", "OLD")):
+        reason = reason_of(partial(pair.connect("QM1").open, name, BOTH, qmgr_name=qmgr))
+        assert reason == MQRC.Q_TYPE_ERROR
+
+
 def test_a_remote_queue_cannot_be_opened_for_input(pair: TestGroup) -> None:
     pair.define("QM1", QueueRemote(name="FAR", remote_queue="IN", remote_qmgr="QM2"))
     with pytest.raises(MQIError) as caught:
