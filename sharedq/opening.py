@@ -14,9 +14,9 @@ from sharedq.mqi.constants import MQRC, CloseOption, ObjectType, OpenOption
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.options import check_open_options
 from sharedq.mqi.structures import MQOD
-from sharedq.objects.names import check_object_name
+from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE, check_object_name
 from sharedq.objects.repository import Repository
-from sharedq.refresh import follow_path, refresh_path, take_definition
+from sharedq.refresh import follow_path, refresh_definition, refresh_path, take_definition
 from sharedq.resolution import Route, conventional_route, read_versions, resolve, resolve_checked
 
 #: Letters of ``prelude/handles.lua``; "i" asks for the queue's own DEFSOPT.
@@ -38,6 +38,8 @@ _NOT_FOR_REMOTE = (
     | OpenOption.INQUIRE
     | OpenOption.SET
 )
+#: Among what is checked: the definition of the queue that messages of this length do not take.
+_TRANSMIT_QUEUE = f"DEF {SYSTEM_QSG_TRANSMIT_QUEUE}"
 #: Answers to the deletion of a temporary queue that is gone: deleted, its name perhaps given to another one; or lost.
 _GONE = (MQRC.UNKNOWN_OBJECT_NAME, MQRC.OPTION_NOT_VALID_FOR_TYPE, MQRC.CF_STRUC_FAILED)
 _TAKES = OpenOption.INPUT_AS_Q_DEF | OpenOption.INPUT_SHARED | OpenOption.INPUT_EXCLUSIVE | OpenOption.BROWSE
@@ -198,18 +200,20 @@ def for_length(connection: Connection, handle: Handle, length: int) -> Handle:
 
 
 def _checks_elsewhere(connection: Connection, handle: Handle, route: Route) -> tuple[str, ...]:
-    """What *handle* checks, IGQ and the definitions that its name led through, as the structure of *route* knows it.
+    """What *handle* checks, as the structure of *route* knows it: IGQ, the definitions that its name led through, and
+    that of SYSTEM.QSG.TRANSMIT.QUEUE.
 
-    Whoever alters them changes the directory first: what has not changed there after the structure was asked had not
-    been told to it either.
+    Whoever alters them changes the directory and the queue first: what has not changed there after the structure was
+    asked had not been told to it either.
     """
-    values = read_versions(connection, connection.access(route.structure).keys, route.checked)
-    refresh_path(connection, handle)
+    checked = (*route.checked, _TRANSMIT_QUEUE)
+    values = read_versions(connection, connection.access(route.structure).keys, checked)
+    refresh_definition(connection, handle)
     assert handle.route is not None
     now = resolve(connection, handle.object_name, handle.object_q_mgr_name, handle.opened_at)
     if not now.leads_where(handle.route):
         raise error_for(MQRC.OBJECT_CHANGED, "MQPUT", handle.object_name, "its name leads elsewhere now")
-    return tuple(part for pair in zip(route.checked, values, strict=True) for part in pair)
+    return tuple(part for pair in zip(checked, values, strict=True) for part in pair)
 
 
 def _mark_interval_ms(connection: Connection) -> int:

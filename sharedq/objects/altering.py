@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
-from sharedq.objects.announcing import announce_definition
+from sharedq.objects.announcing import announce_definition, spread_definition
 from sharedq.objects.definitions import AnyQueue, Definition
 from sharedq.objects.directory import Entry
 from sharedq.objects.failures import why_not_there
@@ -50,10 +50,7 @@ def alter_in_directory(finder: Finder, entry: Entry, changes: Mapping[str, Any],
     if entry.disposition == "GROUP":
         copy_to_active(definition)
     elif entry.is_partitioned:
-        structures = finder.own_structures()
-        finder.set_partitions(written, structures)
-        for structure in structures:
-            finder.queues.wake_waiters(structure, entry.name)
+        spread_definition(finder, written)
     else:
         announce_definition(finder, entry.name, written.version, entry.definition, entry.qmgr)
     return True

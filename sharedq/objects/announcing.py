@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sharedq.objects.definitions import AnyQueue, QueueAlias, QueueLocal
+from sharedq.objects.directory import Entry
 from sharedq.objects.finding import Finder
 from sharedq.objects.structures import announce
 
@@ -21,3 +22,16 @@ def announce_definition(finder: Finder, name: str, version: int, former: AnyQueu
     # The versions of the shared transmission queue are the group's; what it is to messages is no other one's business.
     if target is not None and target.kind == QueueLocal.kind and not target.is_partitioned:
         finder.queues.renew_version(target.structure, target.name)
+
+
+def spread_definition(finder: Finder, master: Entry) -> None:
+    """Bring every part of a partitioned queue to the definition that the directory has; waiting gets look at it.
+
+    Every structure is told, too: what SYSTEM.QSG.TRANSMIT.QUEUE does not take for its length is put elsewhere, through
+    handles that an ALTER of it invalidates as well.
+    """
+    structures = finder.own_structures()
+    finder.set_partitions(master, structures)
+    announce(finder.group, f"DEF {master.name}", str(master.version))
+    for structure in structures:
+        finder.queues.wake_waiters(structure, master.name)

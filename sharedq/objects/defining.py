@@ -8,7 +8,7 @@ from typing import TypeVar
 from sharedq.keys import private_structure
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
-from sharedq.objects.announcing import announce_definition
+from sharedq.objects.announcing import announce_definition, spread_definition
 from sharedq.objects.base import parse_definition
 from sharedq.objects.definitions import AnyQueue, Definition, QueueLocal, QueueModel
 from sharedq.objects.deleting import drop_closed_parts
@@ -101,15 +101,11 @@ def _define_partitioned(finder: Finder, entry: Entry, known: Entry | None, mode:
     """First the directory, whose version every part gets."""
     if known is not None and mode == "new":
         # The command that defined it may have been cut off before every part had it.
-        finder.set_partitions(known, finder.own_structures())
+        spread_definition(finder, known)
     if known is None:
         # Deleted by a command that was cut off before the last messages went.
         drop_closed_parts(finder, entry.name)
-    structures = finder.own_structures()
-    finder.set_partitions(_write(finder, entry, mode), structures)
-    if known is not None:
-        for structure in structures:
-            finder.queues.wake_waiters(structure, entry.name)
+    spread_definition(finder, _write(finder, entry, mode))
 
 
 def _refuse_where_lost(finder: Finder, entry: Entry) -> None:

@@ -380,3 +380,23 @@ def test_the_conventional_way_of_a_handle_ends_with_its_route(narrow: TestGroup,
     narrow.repository("QM1").alter_qmgr("QM1", {"igq": igq})
     assert reason_of(partial(queue.put, b"y" * 11)) == MQRC.OBJECT_CHANGED
     assert len(on_queue(narrow, "QM2", "@QM1")) == 1
+
+
+@pytest.mark.parametrize("before", [[], [b"x"], [b"y" * 11], [b"y" * 11, b"x"]])
+@pytest.mark.parametrize("how", ["alter", "replace"])
+def test_a_changed_transmit_queue_invalidates_the_conventional_way_too(
+    narrow: TestGroup, before: list[bytes], how: str
+) -> None:
+    queue = narrow.connect("QM1").open("IN", OpenOption.OUTPUT, qmgr_name="QM2")
+    for body in before:
+        queue.put(body)
+    repository = narrow.repository("QM1")
+    if how == "alter":
+        repository.alter("QLOCAL", SYSTEM_QSG_TRANSMIT_QUEUE, {"description": "altered"})
+    else:
+        located = repository.lookup(SYSTEM_QSG_TRANSMIT_QUEUE)
+        assert located is not None
+        repository.define(located.definition, replace=True)
+    assert reason_of(partial(queue.put, b"y" * 11)) == MQRC.OBJECT_CHANGED
+    assert reason_of(partial(queue.put_many, [(MQMD(), b"y" * 11)])) == MQRC.OBJECT_CHANGED
+    assert len(on_queue(narrow, "QM2", "@QM1")) == before.count(b"y" * 11)
