@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -17,6 +18,7 @@ from sharedq.objects.directory import Directory, Entry
 from sharedq.objects.finding import Finder
 from sharedq.objects.managers import CFStruct
 from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.system import define_system_objects
 from tests.support.members import TestGroup
 from tests.support.scenes import on_queue, stored
 
@@ -356,3 +358,28 @@ def test_what_the_lua_side_keeps_is_json(group: TestGroup) -> None:
     for key in (keys.structures, keys.qmgr, keys.directory):
         for text in client.hvals(key):
             assert isinstance(json.loads(text), dict)
+
+
+@pytest.mark.parametrize("moment", range(10))
+def test_a_manager_that_starts_while_another_defines_the_shared_transmission_queue_has_its_part(
+    group: TestGroup, monkeypatch: pytest.MonkeyPatch, moment: int
+) -> None:
+    """Managers that start together; without its part nobody would find a way to that manager."""
+    first, second = group.repository("QM1"), group.repository("QM2")
+    first.delete("QLOCAL", SYSTEM_QSG_TRANSMIT_QUEUE)
+    call, calls, prepared = group.group.call, itertools.count(), []
+
+    def meanwhile(*arguments: Any) -> Any:
+        if next(calls) == moment:
+            prepared.append("QM2")
+            second.prepare_manager("QM2")
+        return call(*arguments)
+
+    monkeypatch.setattr(group.group, "call", meanwhile)
+    define_system_objects(first, group.settings.default_structure)
+    monkeypatch.undo()
+    assert prepared
+    define_system_objects(second, group.settings.default_structure)
+
+    assert first.has_transmit_queue("QM1")
+    assert first.has_transmit_queue("QM2")
