@@ -14,7 +14,7 @@ import pytest
 
 from sharedq.api import Queue
 from sharedq.mqi.structures import MQMD
-from tests.pipeline.dying_source import BACKGROUND_STEPS, DRIVER_STEPS, EXECUTOR_STEPS
+from tests.pipeline.dying_source import DRIVER_STEPS, EXECUTOR_STEPS
 from tests.pipeline.streams import EVERYTHING, Watch, in_doubt, open_orders
 from tests.support.groups import BOTH, browse_all
 from tests.support.members import TestGroup
@@ -26,6 +26,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(3_600)]
 END_S = 800
 #: In one batch; a partition has 40.
 BATCH = 75
+#: The others are for ``test_driver_kills``, where a kill costs a tenth.
+SOME_BACKGROUND_STEPS = ("ending late", "claiming ahead")
 MORE = [b"order %d" % number for number in range(3_000)]
 
 
@@ -58,7 +60,7 @@ def test_killed_at_every_step_a_query_loses_and_doubles_nothing(
     group: TestGroup, orders: Queue, tmp_path: Path
 ) -> None:
     """Everything is killed by whoever comes to a step first; the next run goes on and dies at the next step."""
-    for step in (*DRIVER_STEPS, *BACKGROUND_STEPS, *EXECUTOR_STEPS):
+    for step in (*DRIVER_STEPS, *SOME_BACKGROUND_STEPS, *EXECUTOR_STEPS):
         with Watch(group):
             query = start_program(group, tmp_path, die=step, victim="all")
             assert end_of(query) == -signal.SIGKILL, step
