@@ -93,6 +93,8 @@ class Handle:
     cursor: BrowseCursor = field(default_factory=BrowseCursor)
     #: What is retained of groups and segments; replaced, never changed.
     order: HandleOrder = UNUSED
+    #: An asynchronous put through it failed, perhaps for a definition that it does not know.
+    may_be_stale: bool = False
     #: Members of groups, or segments, were seen on the queue: gets go where those count (structure/get_grouped).
     has_members: bool = False
     #: A message was locked through this handle (MQGMO_LOCK), and nothing has surely ended that: locks count for it.

@@ -48,15 +48,18 @@ class PendingPuts:
 
 
 class Sending(NamedTuple):
-    """A script call that stores what was put: how many MQPUTs that were, and on which object."""
+    """A script call that stores what was put: how many MQPUTs that were, and through which handle."""
 
     call: ScriptCall
     puts: int
-    object_name: str
+    handle: Handle
 
 
 def put_later(connection: Connection, handle: Handle, messages: Sequence[tuple[MQMD, bytes]], options: int) -> MQRC:
     """MQPMO_ASYNC_RESPONSE: buffer; the messages leave with the commit, the next get, or a full buffer."""
+    if handle.may_be_stale:
+        refresh_definition(connection, handle)
+        handle.may_be_stale = False
     if any(is_grouped(handle, md, options) for md, _ in messages):
         return _put_grouped_later(connection, handle, messages, options)
     try:
@@ -146,13 +149,15 @@ def note_replies(connection: Connection, sendings: Sequence[Sending], replies: S
     for sending, reply in zip(sendings, replies, strict=True):
         if reply[0]:
             reason = MQRC.OBJECT_CHANGED if reply[0] == STALE else MQRC(reply[0])
-            _note_failure(connection, sending, error_for(reason, "MQPUT", sending.object_name))
+            _note_failure(connection, sending, error_for(reason, "MQPUT", sending.handle.object_name))
         else:
             connection.put_status.successes += sending.puts
 
 
 def _note_failure(connection: Connection, sending: Sending, why: MQIError) -> None:
     connection.put_failure = connection.put_failure or why
+    # Whatever was altered since it was opened counts from the next put on.
+    sending.handle.may_be_stale = True
     connection.put_status.failed(sending.puts, why)
 
 
@@ -166,7 +171,7 @@ def pending_calls(connection: Connection) -> dict[str, list[Sending]]:
         for end in batch_ends(puts.arguments):
             arguments, details = puts.arguments[first:end], puts.details[first:end]
             call = put_call(connection, puts.handle, arguments, details, True)
-            sending = Sending(call, sum(puts.begun[first:end]), puts.handle.object_name)
+            sending = Sending(call, sum(puts.begun[first:end]), puts.handle)
             calls.setdefault(structure, []).append(sending)
             connection.unit.add(
                 structure, puts.handle.name, end - first, is_put=True, has_members=has_members(arguments)
@@ -204,7 +209,7 @@ def commit_at_once_call(connection: Connection, *, is_followed: bool, rider: Scr
     # None of these is a segment.
     count = len(arguments)
     if part is None:
-        return Sending(put_call(connection, handle, arguments, details, False), count, handle.object_name)
+        return Sending(put_call(connection, handle, arguments, details, False), count, handle)
     keys = handle.structure.keys
     head = handle.put_keys or put_plain_keys(connection, handle)
     rider_keys, rider_arguments = ((), ()) if rider is None else riding(rider)
@@ -230,4 +235,4 @@ def commit_at_once_call(connection: Connection, *, is_followed: bool, rider: Scr
         *part.queues,
         *rider_arguments,
     )
-    return Sending(("structure/commit_put", script_keys, script_arguments), count, handle.object_name)
+    return Sending(("structure/commit_put", script_keys, script_arguments), count, handle)

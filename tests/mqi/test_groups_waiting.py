@@ -63,6 +63,23 @@ def test_a_get_in_logical_order_is_woken_by_what_begins_something(
     assert plain.result(20).body == b"plain"
 
 
+def test_inside_a_logical_message_the_next_segment_wakes_whoever_is_in_that_message(
+    group: TestGroup, pool: ThreadPoolExecutor, putter: Queue
+) -> None:
+    queue, others = group.connect().open("Q", BOTH), waits(pool, group, WHOLE_GROUP)
+    put_member(putter, b"s", 1, b"12", SEG)
+    assert take(queue, LOGICAL) == b"12"
+    future = pool.submit(queue.get, LOGICAL | GetOption.WAIT, wait_ms=LONG_MS)
+    until_waiting(group, "Q", 2)
+    put_member(putter, b"s", 1, b"5", LSEG, offset=4)
+    until_waiting(group, "Q", 2)
+    put_member(putter, b"s", 1, b"34", SEG, offset=2)
+    assert future.result(20).body == b"34"
+    assert take(queue, LOGICAL) == b"5"
+    putter.put(b"plain")
+    assert others.result(20).body == b"plain"
+
+
 def test_inside_a_group_the_next_message_wakes_whoever_is_in_that_group(
     group: TestGroup, pool: ThreadPoolExecutor, putter: Queue
 ) -> None:

@@ -6,10 +6,10 @@ import pytest
 
 from sharedq import verbs
 from sharedq.api import Queue, QueueManagerConnection
-from sharedq.mqi.constants import MQCC, MQRC, PutOption
+from sharedq.mqi.constants import MQCC, MQRC, GetOption, MsgFlag, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD, MQSTS
-from tests.support.groups import BOTH, MAY_SEGMENT
+from tests.support.groups import BOTH, MAY_SEGMENT, drain
 from tests.support.members import TestGroup
 
 LATER = PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE
@@ -75,3 +75,37 @@ def test_a_failure_is_told_before_and_after_the_commit_that_fails(
     # It was told, and its unit of work has ended.
     assert status(queue) == (0, 0, MQCC.OK, MQRC.NONE, b"")
     connection.commit()
+
+
+@pytest.mark.parametrize("company", ["alone", "with a get", "on two queues", "in a group"])
+def test_an_alter_fails_the_puts_that_were_not_sent_and_none_later(
+    group: TestGroup, connection: QueueManagerConnection, company: str
+) -> None:
+    queue, other = connection.open("Q", BOTH), connection.open("FULL", BOTH)
+
+    def do_work(body: bytes) -> None:
+        md = MQMD(version=2, msg_flags=int(MsgFlag.LAST_MSG_IN_GROUP) if company == "in a group" else 0)
+        if company == "with a get":
+            other.put(b"request")
+            assert other.get(GetOption.SYNCPOINT).body == b"request"
+        queue.put(body, md, options=LATER)
+        if company == "on two queues":
+            other.put(body, options=LATER)
+
+    do_work(b"lost")
+    group.repository("QM1").alter("QLOCAL", "Q", {"description": "altered"})
+    with pytest.raises(MQIError) as caught:
+        connection.commit()
+    assert caught.value.reason == MQRC.BACKED_OUT
+    drain(other)
+    do_work(b"kept")
+    connection.commit()
+    assert drain(queue) == [b"kept"]
+    # What it is told of is what counts now.
+    group.repository("QM1").alter("QLOCAL", "Q", {"put": "DISABLED"})
+    queue.put(b"lost", options=LATER)
+    with pytest.raises(MQIError):
+        connection.commit()
+    with pytest.raises(MQIError) as caught:
+        queue.put(b"refused", options=LATER)
+    assert caught.value.reason == MQRC.PUT_INHIBITED
