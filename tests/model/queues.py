@@ -18,6 +18,8 @@ class Message:
     correl_id: bytes
     arrival: int = -1
     backout_count: int = 0
+    #: It was put, asynchronously, by a definition that is no longer in force: it will not arrive.
+    is_doomed: bool = False
 
     @property
     def place(self) -> tuple[int, int]:
@@ -32,6 +34,11 @@ class Program:
     put: list[Message] = field(default_factory=list)
     got: list[Message] = field(default_factory=list)
     pending: list[Message] = field(default_factory=list)
+    #: A put of its unit of work has failed: the commit will.
+    has_failed: bool = False
+    #: Queues that were altered since it asked for them; and those where its next asynchronous put asks.
+    stale: set[str] = field(default_factory=set)
+    asks: set[str] = field(default_factory=set)
     cursors: dict[str, tuple[int, int]] = field(default_factory=dict)
 
 
@@ -47,22 +54,43 @@ class Model:
         """What can be got, in delivery order."""
         return sorted((m for m in self.available if m.queue == queue), key=lambda m: m.place)
 
+    def alter(self, queue: str) -> None:
+        """ALTER QLOCAL of something that makes no difference here."""
+        for program in self.programs:
+            program.stale.add(queue)
+            for message in program.pending:
+                message.is_doomed = message.is_doomed or message.queue == queue
+
+    def ask(self, number: int, queue: str) -> None:
+        """A call that is answered finds the definition that is in force."""
+        self.send_pending(number)
+        self.programs[number].stale.discard(queue)
+
     def put(self, number: int, message: Message, *, in_unit: bool) -> None:
         """MQPUT."""
-        self.send_pending(number)
+        self.ask(number, message.queue)
         self._arrive(message)
         (self.programs[number].put if in_unit else self.available).append(message)
 
     def put_later(self, number: int, message: Message) -> None:
         """MQPUT with MQPMO_ASYNC_RESPONSE under syncpoint."""
-        self.programs[number].pending.append(message)
+        program = self.programs[number]
+        if message.queue in program.asks:
+            program.stale.discard(message.queue)
+            program.asks.discard(message.queue)
+        message.is_doomed = message.queue in program.stale
+        program.pending.append(message)
 
     def send_pending(self, number: int) -> None:
         """What was buffered arrives, with the next call that needs an answer."""
         program = self.programs[number]
         for message in program.pending:
-            self._arrive(message)
-        program.put += program.pending
+            if message.is_doomed:
+                program.has_failed = True
+                program.asks.add(message.queue)
+            else:
+                self._arrive(message)
+                program.put.append(message)
         program.pending = []
 
     def _arrive(self, message: Message) -> None:
@@ -73,7 +101,7 @@ class Model:
         self, number: int, queue: str, *, in_unit: bool, body: bytes = b"", correl_id: bytes = b""
     ) -> Message | None:
         """MQGET of the first message that fits; *body* stands for the MsgId."""
-        self.send_pending(number)
+        self.ask(number, queue)
         for message in self.on_queue(queue):
             if (not body or message.body == body) and (not correl_id or message.correl_id == correl_id):
                 self.available.remove(message)
@@ -84,7 +112,7 @@ class Model:
 
     def browse(self, number: int, queue: str, *, is_first: bool) -> Message | None:
         """MQGET with MQGMO_BROWSE_FIRST or _NEXT."""
-        self.send_pending(number)
+        self.ask(number, queue)
         cursors = self.programs[number].cursors
         behind = BEFORE_ALL if is_first else cursors.get(queue, BEFORE_ALL)
         for message in self.on_queue(queue):
@@ -93,18 +121,22 @@ class Model:
                 return message
         return None
 
-    def commit(self, number: int) -> None:
-        """MQCMIT."""
+    def commit(self, number: int) -> bool:
+        """MQCMIT; false where it ends with 2003."""
         self.send_pending(number)
         program = self.programs[number]
+        if program.has_failed:
+            self.backout(number)
+            return False
         self.available += program.put
         program.put, program.got = [], []
+        return True
 
     def backout(self, number: int) -> None:
         """MQBACK, by itself or by its recoverer."""
         program = self.programs[number]
         self.available += [replace(message, backout_count=message.backout_count + 1) for message in program.got]
-        program.put, program.got, program.pending = [], [], []
+        program.put, program.got, program.pending, program.has_failed = [], [], [], False
 
     def replace_program(self, number: int) -> None:
         """Another program takes its place; what this one left undone is backed out."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,15 +15,15 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from recovery.resolve import recover
 from sharedq.api import Queue, QueueManagerConnection
 from sharedq.message import Message as Got
-from sharedq.mqi.constants import GetOption, MatchOption, OpenOption, PutOption
-from sharedq.mqi.errors import NoMsgAvailable
+from sharedq.mqi.constants import MQRC, GetOption, IntSelector, MatchOption, OpenOption, PutOption
+from sharedq.mqi.errors import MQIError, NoMsgAvailable
 from sharedq.mqi.structures import MQMD
 from tests.model.queues import Message, Model
 from tests.support.members import TestGroup
 from tests.support.scenes import on_queue, stored
 from tests.support.server import Server
 
-BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE
+BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE | OpenOption.SET
 LATER = PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE
 PROGRAMS = 3
 #: Queue -> structure. A unit of work over both needs a decision record.
@@ -112,10 +113,48 @@ class Against(RuleBasedStateMachine):
             got = self.opened[number][queue].get(GetOption.BROWSE_FIRST if is_first else GetOption.BROWSE_NEXT)
         self._check(got, self.model.browse(number, queue, is_first=is_first))
 
+    @rule(number=programs, queue=queues, in_unit=st.booleans(), count=st.integers(2, 5))
+    def get_many(self, number: int, queue: str, in_unit: bool, count: int) -> None:
+        options = GetOption.SYNCPOINT if in_unit else GetOption.NO_SYNCPOINT
+        got = list[Got]()
+        with suppress(NoMsgAvailable):
+            got = self.opened[number][queue].get_many(count, options)
+        expected = [self.model.get(number, queue, in_unit=in_unit) for _ in range(count)]
+        assert [message.body for message in got] == [message.body for message in expected if message]
+
+    @rule(queue=queues)
+    def alter(self, queue: str) -> None:
+        self.count += 1
+        self.group.repository("QM1").alter("QLOCAL", queue, {"description": str(self.count)})
+        self.model.alter(queue)
+
+    @rule(number=programs, queue=queues, setter=programs)
+    def set_inhibited_for_a_while(self, number: int, queue: str, setter: int) -> None:
+        """MQSET, by whomever."""
+        opened = self.opened[number][queue]
+        for value in (1, 0):
+            self.opened[setter][queue].set({IntSelector.INHIBIT_GET: value, IntSelector.INHIBIT_PUT: value})
+            self.model.alter(queue)
+            self.model.programs[setter].stale.discard(queue)
+            if value:
+                for call, reason in ((opened.get, 2016), (lambda: opened.put(b"no"), 2051)):
+                    with pytest.raises(MQIError) as caught:
+                        call()
+                    assert caught.value.reason == reason
+                self.model.ask(number, queue)
+        self.model.programs[number].asks.add(queue)
+
     @rule(number=programs)
     def commit(self, number: int) -> None:
-        self.connections[number].commit()
-        self.model.commit(number)
+        self._commit(number, self.connections[number].commit)
+
+    def _commit(self, number: int, commit: Callable[[], object]) -> None:
+        if self.model.commit(number):
+            commit()
+            return
+        with pytest.raises(MQIError) as caught:
+            commit()
+        assert caught.value.reason == MQRC.BACKED_OUT
 
     @rule(number=programs)
     def back_out(self, number: int) -> None:
@@ -124,11 +163,17 @@ class Against(RuleBasedStateMachine):
 
     @rule(number=programs, queue=queues)
     def commit_and_get(self, number: int, queue: str) -> None:
-        got = None
-        with suppress(NoMsgAvailable):
-            got = self.opened[number][queue].commit_and_get(GetOption.SYNCPOINT)
-        self.model.commit(number)
-        self._check(got, self.model.get(number, queue, in_unit=True))
+        got = list[Got]()
+
+        def commit() -> None:
+            with suppress(NoMsgAvailable):
+                got.append(self.opened[number][queue].commit_and_get(GetOption.SYNCPOINT))
+
+        is_committed = not any(m.is_doomed for m in self.model.programs[number].pending)
+        is_committed = is_committed and not self.model.programs[number].has_failed
+        self._commit(number, commit)
+        if is_committed:
+            self._check(got[0] if got else None, self.model.get(number, queue, in_unit=True))
 
     @rule(number=programs)
     def die(self, number: int) -> None:
@@ -142,8 +187,7 @@ class Against(RuleBasedStateMachine):
     @rule(number=programs)
     def leave_and_come_back(self, number: int) -> None:
         """MQDISC commits."""
-        self.connections[number].disconnect()
-        self.model.commit(number)
+        self._commit(number, self.connections[number].disconnect)
         self._replace(number)
 
     def _replace(self, number: int) -> None:
