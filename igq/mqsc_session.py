@@ -67,7 +67,7 @@ class SessionRepository(Repository):
         attributes = super().alter_qmgr(qmgr, changes)
         if changes.get("igq") == "ENABLED":
             # IBM: this is how an operator gets an agent out of its state of retry.
-            wake_agent(self.group, qmgr)
+            wake_agent(self.group, qmgr, by_operator=True)
         return attributes
 
 

@@ -100,9 +100,10 @@ class Mover:
         """Something has changed: try again now, if it is in the state of retry."""
         self._nudged.set()
 
-    def _pause(self, seconds: float) -> None:
+    def _pause(self, seconds: float) -> bool:
+        """Pause between retries; whether something that has changed ends it before it is time."""
         with self._pulse.resting(seconds):
-            self._nudged.wait(seconds)
+            return self._nudged.wait(seconds)
 
     def _round(self) -> None:
         """Deliver what is there, or wait for it; raises Trouble."""

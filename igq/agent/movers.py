@@ -106,7 +106,7 @@ class Movers:
             rest_s = min(LOOK_S, max(0.0, not_before_s - time.monotonic())) if is_due else LOOK_S
             with self._pulse.resting(rest_s):
                 self._sleep(rest_s)
-            if self._sleep.was_woken:
+            if self._sleep.woken_by is not None:
                 is_due = True
                 self._on_wake()
                 self._nudge()

@@ -41,33 +41,50 @@ def wait_before_retry_s(retries: Retries) -> int:
 
 
 class _WaitAsIBM(wait_base):
+    """Tells and waits; a pause that is cut short leaves the count of retries as it is."""
+
+    def __init__(self, sleep: Callable[[float], bool | None]) -> None:
+        self._sleep, self._in_passing = sleep, 0
+
+    def retries(self, retry_state: RetryCallState) -> Retries:
+        """Made so far, in this trouble."""
+        if retry_state.attempt_number == 1:
+            self._in_passing = 0
+        return retries_made(retry_state.attempt_number - self._in_passing)
+
     def __call__(self, retry_state: RetryCallState) -> float:
-        return wait_before_retry_s(retries_made(retry_state.attempt_number))
+        return wait_before_retry_s(self.retries(retry_state))
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+        self._in_passing += bool(self._sleep(seconds))
 
 
-def retrying(sleep: Callable[[float], None], on_trouble: Callable[[Trouble, Retries, float], None]) -> Retrying:
+def retrying(sleep: Callable[[float], bool | None], on_trouble: Callable[[Trouble, Retries, float], None]) -> Retrying:
     """Calls a function until it raises no `Trouble`; any other exception ends it at once.
 
     Args:
-        sleep: waits that many seconds, or less when the agent is woken.
+        sleep: waits that many seconds, or less when the agent is woken. True: the try that follows is none of the
+            retries, because only something else has happened that it may be worth trying for.
         on_trouble: told of each failure: what it was, the retries made so far, seconds to the next one.
 
     Raises (when called):
         Trouble: all retries are used up.
     """
+    wait = _WaitAsIBM(sleep)
 
     def before_sleep(state: RetryCallState) -> None:
         assert state.outcome is not None
         assert state.next_action is not None
         trouble = state.outcome.exception()
         assert isinstance(trouble, Trouble)
-        on_trouble(trouble, retries_made(state.attempt_number), state.next_action.sleep)
+        on_trouble(trouble, wait.retries(state), state.next_action.sleep)
 
     return Retrying(
-        wait=_WaitAsIBM(),
+        wait=wait,
         stop=stop_after_attempt(1 + SHORT_RETRY_COUNT + LONG_RETRY_COUNT),
         retry=retry_if_exception_type(Trouble),
-        sleep=sleep,
+        sleep=wait.sleep,
         before_sleep=before_sleep,
         reraise=True,
     )

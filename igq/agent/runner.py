@@ -16,7 +16,7 @@ from igq.agent.serving import agent_tag
 from igq.agent.sleep import WakeableSleep
 from igq.agent.source import WAIT_S, as_trouble
 from igq.agent.transmit_queue import TransmitQueue
-from igq.agent.wake import wake_key
+from igq.agent.wake import BY_OPERATOR, wake_key
 from sharedq.connecting import tag_argument
 from sharedq.connection import Connection
 from sharedq.group import Group
@@ -128,9 +128,11 @@ class Agent:
             self._pulse.beat()
             self._reporter.update(delivered=self._reporter.state.delivered + count)
 
-    def _pause(self, seconds: float) -> None:
+    def _pause(self, seconds: float) -> bool:
+        """Pause between retries; whether somebody but an operator has the agent try before it is time."""
         with self._pulse.resting(seconds):
             self._sleep(seconds)
+        return self._sleep.woken_by not in (None, BY_OPERATOR)
 
     def _opened(self) -> tuple[TransmitQueue, Carrier, Deliverer]:
         if self._connection is None:

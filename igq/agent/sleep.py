@@ -18,8 +18,8 @@ class WakeableSleep:
 
     def __init__(self, group: Group, key: str) -> None:
         self._group, self._key = group, key
-        #: Whether the last sleep was ended by a wake-up.
-        self.was_woken = False
+        #: What the wake-up said that ended the last sleep; None: nobody did.
+        self.woken_by: bytes | None = None
         self._ended = threading.Event()
         self._link: Link | None = None
 
@@ -33,7 +33,7 @@ class WakeableSleep:
                 self._link = None
 
     def __call__(self, seconds: float) -> None:
-        self.was_woken = False
+        self.woken_by = None
         end_s = time.monotonic() + seconds
         while (left_s := end_s - time.monotonic()) > 0:
             if self._link is None:
@@ -45,7 +45,7 @@ class WakeableSleep:
             try:
                 # At least a hundredth: what is rounded down to 0 would wait for ever.
                 reply = self._link.command(self._key, "BLPOP", self._key, max(0.01, left_s))
-                self.was_woken = reply is not None
+                self.woken_by = None if reply is None else bytes(reply[1])
                 return
             except MQIError:
                 # Redis is gone, for now, or `end` cut the wait short.

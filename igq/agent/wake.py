@@ -7,6 +7,10 @@ from sharedq.keys import private_structure
 
 #: Seconds after which a wake-up that nobody waits for is forgotten.
 _KEPT_S = 60
+#: What an operator's wake-up says: the try that follows is one of the retries.
+BY_OPERATOR = b"retry"
+#: What any other says: something may be better now. The retries go on behind that try as if it had not been.
+_IN_PASSING = b"look"
 
 
 def wake_key(group: Group, qmgr: str) -> str:
@@ -19,13 +23,14 @@ def movers_wake_key(group: Group, qmgr: str) -> str:
     return f"{group.structure(private_structure(qmgr)).wake}IGQ.MOVERS"
 
 
-def wake_agent(group: Group, qmgr: str) -> None:
+def wake_agent(group: Group, qmgr: str, *, by_operator: bool = False) -> None:
     """Have the agent of *qmgr* and its movers try again now, if they are in the state of retry.
 
     Raises:
         MQIError: Redis cannot be reached.
     """
-    group.call("structure/wake", [wake_key(group, qmgr)], ["retry", _KEPT_S])
+    why = BY_OPERATOR if by_operator else _IN_PASSING
+    group.call("structure/wake", [wake_key(group, qmgr)], [why, _KEPT_S])
     wake_movers(group, qmgr)
 
 
@@ -35,4 +40,4 @@ def wake_movers(group: Group, qmgr: str) -> None:
     Raises:
         MQIError: Redis cannot be reached.
     """
-    group.call("structure/wake", [movers_wake_key(group, qmgr)], ["look", _KEPT_S])
+    group.call("structure/wake", [movers_wake_key(group, qmgr)], [_IN_PASSING, _KEPT_S])

@@ -73,6 +73,28 @@ def test_a_wake_up_makes_the_next_attempt_at_once() -> None:
     assert queue.tried_at_s == [0, 5]
 
 
+def test_tries_in_passing_are_none_of_the_ten() -> None:
+    """A program that dies every second, or commands that define other queues, must not bring on the long retries."""
+    clock = VirtualTime()
+    told: list[tuple[Retries, float]] = []
+    queue = Queue(clock, usable_from_s=20 + 10 * 60 + 1200)
+
+    def sleep(seconds: float) -> bool:
+        is_woken = clock.now_s < 20
+        clock.sleep(1 if is_woken else seconds)
+        return is_woken
+
+    call = retrying(sleep, lambda _, retries, wait_s: told.append((retries, wait_s)))
+    call(queue.use)
+
+    assert clock.sleeps == [1] * 20 + [60] * 10 + [1200]
+    assert told == [(Retries(0, 0), 60)] * 21 + [(Retries(n, 0), 60) for n in range(1, 10)] + [(Retries(10, 0), 1200)]
+    # And the next trouble knows nothing of them.
+    told.clear()
+    call(Queue(clock, usable_from_s=clock.now_s + 120).use)
+    assert told == [(Retries(0, 0), 60), (Retries(1, 0), 60)]
+
+
 def test_an_error_that_is_no_trouble_ends_the_agent() -> None:
     clock = VirtualTime()
 

@@ -9,7 +9,7 @@ import pytest
 from redis import Redis
 
 from igq.agent.sleep import WakeableSleep
-from igq.agent.wake import wake_agent, wake_key
+from igq.agent.wake import movers_wake_key, wake_agent, wake_key
 from tests.support.members import TestGroup
 from tests.support.scenes import until
 
@@ -74,3 +74,10 @@ def test_an_attempt_begins_though_the_sleeper_has_lost_its_connection(group: Tes
     sleeper.client.execute_command("CLIENT", "KILL", "ID", connection)
 
     sleeper.sleep.begin_attempt()
+
+
+def test_wake_ups_that_nobody_waits_for_do_not_pile_up(group: TestGroup) -> None:
+    for _ in range(3):
+        wake_agent(group.group, "QM1")
+    client = group.group.client()
+    assert [client.llen(key(group.group, "QM1")) for key in (wake_key, movers_wake_key)] == [1, 1]

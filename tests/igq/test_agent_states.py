@@ -20,6 +20,7 @@ from igq.agent.retry import SHORT_RETRY_INTERVAL_S
 from igq.agent.runner import Agent
 from igq.agent.serving import agent_tag
 from igq.agent.source import WAIT_S
+from igq.agent.wake import wake_agent
 from igq.mqsc_session import SessionRepository
 from igq.status import AgentStatus, _agent
 from sharedq.backup.restore import recover
@@ -226,6 +227,18 @@ def test_a_try_in_vain_is_counted(group: TestGroup, work: AgentAtWork) -> None:
     SessionRepository(group.group, "QM1").alter_qmgr("QM1", {"igq": "ENABLED"})
     until(lambda: work.status().short_retries == 1, "the retry is counted", PATIENCE_S)
     assert work.status().state == "RETRY"
+
+
+def test_a_try_for_which_nobody_asked_is_not(group: TestGroup, work: AgentAtWork) -> None:
+    """Whenever a program has been recovered, its manager's agent looks whether that helps it."""
+    work.start()
+    work.wait_for("RUNNING")
+    group.repository("QM1").alter("QLOCAL", SYSTEM_QSG_TRANSMIT_QUEUE, {"get": "DISABLED"})
+    work.wait_for("RETRY")
+    for tries in (2, 3):
+        wake_agent(group.group, "QM1")
+        until(lambda tries=tries: work.said().count("CSQM065E") == tries, "it has tried", PATIENCE_S)  # type: ignore[misc]
+    assert work.agent._reporter.state.short_retries == 0
 
 
 def test_who_waits_says_for_how_long(group: TestGroup, work: AgentAtWork) -> None:

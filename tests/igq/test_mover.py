@@ -410,6 +410,16 @@ def test_a_mover_in_retry_goes_on_as_soon_as_it_is_woken(trio: TestGroup, runnin
     until(lambda: is_in("RUNNING"), "it runs again", 120)
 
 
+def test_commands_about_other_queues_bring_on_no_long_retries(trio: TestGroup, running: Running) -> None:
+    trio.repository("QM1").alter("QLOCAL", "QM2", {"get": "DISABLED"})
+    for tries in range(1, 4):
+        until(lambda tries=tries: running.said.count("CSQX599E") >= tries, "it tries", 120)  # type: ignore[misc]
+        wake_movers(trio.group, "QM1")
+    state = running.state("QM2")
+    assert state is not None
+    assert (state.state, state.short_retries, state.long_retries) == ("RETRY", 0, 0)
+
+
 def test_a_mover_that_loses_its_connection_ends_the_process(trio: TestGroup) -> None:
     running = Running(trio)
     until(lambda: running.state("QM2"), "it runs", 120)

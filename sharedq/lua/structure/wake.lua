@@ -12,6 +12,8 @@ REASONS     none
 INVARIANTS  none
 COST        O(1)
 ]]
+-- Where it is kept the latest is enough: nobody may wait for a long time.
+if ARGV[2] ~= "0" then redis.call("DEL", KEYS[1]) end
 redis.call("RPUSH", KEYS[1], ARGV[1])
 if ARGV[2] ~= "0" then redis.call("EXPIRE", KEYS[1], ARGV[2]) end
 return { 0 }
