@@ -338,6 +338,7 @@ class Incarnation:
             return
         stop.is_shutting_down = True
         self._agent_due_s = None
+        self.worker.hurry()
         self.worker.submit(self._shut_down)
 
     def _own_tokens(self) -> list[str]:

@@ -39,6 +39,7 @@ class Worker:
         self._connection: Connection | None = None
         self._tasks: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
         self._targets: set[str] = set()
+        self._is_stopping = False
         self._structures = StructureWatch(group, process.qmgr, say)
         self._thread = threading.Thread(target=self._work, name="worker", daemon=True)
         self._thread.start()
@@ -81,7 +82,10 @@ class Worker:
         self.submit(task)
 
     def recover_ended(self, token: str) -> bool:
-        """Recover a child of ours that has ended; keeps trying while the lease holds. True when done."""
+        """Recover a child of ours that has ended. True when done.
+
+        It keeps trying while the lease holds, until the manager stops: then peers will do what cannot be done now.
+        """
 
         def is_worth_another_try(error: BaseException) -> bool:
             return isinstance(error, MQIError) and self._process.is_alive
@@ -89,7 +93,7 @@ class Worker:
         retrying = Retrying(
             wait=wait_exponential_jitter(initial=0.05, max=2.0, jitter=0.05),
             retry=retry_if_exception(is_worth_another_try),
-            stop=lambda _: not self._process.is_alive,
+            stop=lambda _: self._is_stopping or not self._process.is_alive,
             reraise=True,
         )
         try:
@@ -182,6 +186,10 @@ class Worker:
         connection, self._connection = self._connection, None
         if connection is not None and not connection.is_ended:
             connection.disconnect()
+
+    def hurry(self) -> None:
+        """The manager stops: the task at hand is tried no more than once again."""
+        self._is_stopping = True
 
     def end(self) -> None:
         """No task after the one at hand."""

@@ -6,6 +6,7 @@ from sharedq.connection import Connection
 from sharedq.group import Group
 from sharedq.mqi.constants import MQRC, ConnectOption
 from sharedq.mqi.errors import MQIError, error_for
+from sharedq.mqi.limits import CONN_TAG_LENGTH
 from sharedq.owner import Process, process_for, release_process
 
 #: Letters of ``prelude/tags.lua``.
@@ -60,7 +61,7 @@ def tag_argument(qmgr: str, tag: bytes, options: ConnectOption) -> str:
     """A connection tag as ``admin/connect`` takes it; ``""`` when none is asked for.
 
     Raises:
-        MQIError: 2046, more than one of the options about it.
+        MQIError: 2046, more than one of the options about it; 2139, it is longer than 128 bytes.
     """
     asked = [scope for option, scope in _TAG_OPTIONS.items() if options & option]
     if len(asked) > 1:
@@ -68,6 +69,8 @@ def tag_argument(qmgr: str, tag: bytes, options: ConnectOption) -> str:
     stripped = tag.rstrip(b"\0")
     if not asked or not stripped:
         return ""
+    if len(stripped) > CONN_TAG_LENGTH:
+        raise error_for(MQRC.CNO_ERROR, "MQCONNX", qmgr, f"a tag of {len(stripped)} bytes")
     return f"{asked[0]}{stripped.hex()}"
 
 

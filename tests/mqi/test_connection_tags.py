@@ -117,6 +117,15 @@ def test_one_option_about_tags_at_a_time(pair: TestGroup) -> None:
 
 
 @pytest.mark.parametrize("option", ALL_OPTIONS)
+def test_a_tag_has_128_bytes_at_most(pair: TestGroup, option: ConnectOption) -> None:
+    for tag, outcome in ((b"x" * 128, MQRC.NONE), (b"x" * 129, MQRC.CNO_ERROR)):
+        connection, _, reason = verbs.mqconnx(pair.group, "QM1", MQCNO(version=3, conn_tag=tag, options=int(option)))
+        assert reason == outcome
+        if connection is not None:
+            verbs.mqdisc(connection)
+
+
+@pytest.mark.parametrize("option", ALL_OPTIONS)
 @pytest.mark.parametrize("tag", [b"MQ", b"mQ-IGQ-AGENT-QM1", b"Mqseries"])
 def test_tags_of_the_queue_manager_are_not_for_programs(pair: TestGroup, option: ConnectOption, tag: bytes) -> None:
     cno = MQCNO(version=3, conn_tag=tag.ljust(128, b"\0"), options=int(option))
