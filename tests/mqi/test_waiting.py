@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import pytest
@@ -157,6 +158,35 @@ def test_all_browses_are_woken_and_one_get(group: TestGroup) -> None:
         until_waiting(group, "Q", 3)
         putter.put(b"seen by all")
         assert [future.result(20).body for future in futures] == [b"seen by all"] * 3
+
+
+@pytest.mark.parametrize(
+    "options", [GetOption.SYNCPOINT, GetOption.BROWSE_FIRST, GetOption.SYNCPOINT | GetOption.LOGICAL_ORDER]
+)
+def test_who_comes_too_late_goes_on_waiting_for_the_rest_of_the_interval(
+    group: TestGroup, monkeypatch: pytest.MonkeyPatch, options: int
+) -> None:
+    group.define_shared("Q")
+    queue, thief = group.connect().open("Q", BOTH), group.connect().open("Q", BOTH)
+    connection, clock, intervals_s = queue.connection, [1000.0], list[float]()
+    block_then_call = connection.block_then_call
+
+    def block(wake_key: str, timeout_s: float, *calls: Any) -> Any:
+        """Forty seconds later it is woken, and somebody takes the message before it looks."""
+        intervals_s.append(timeout_s)
+        clock[0] += 40
+        thief.put(b"x")
+        assert group.group.client().llen(wake_key) == 1
+        assert thief.get().body == b"x"
+        return block_then_call(wake_key, 1, *calls)
+
+    monkeypatch.setattr("sharedq.waiting.time", SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr(connection, "block_then_call", block)
+    with pytest.raises(MQIError) as caught:
+        queue.get(options | GetOption.WAIT, wait_ms=100_000)
+    assert caught.value.reason == MQRC.NO_MSG_AVAILABLE
+    assert intervals_s == [100, 60, 20]
+    until_waiting(group, "Q", 0)
 
 
 @pytest.mark.parametrize("options", [0, GetOption.WAIT, GetOption.SYNCPOINT, GetOption.BROWSE_FIRST])
