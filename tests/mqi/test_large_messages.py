@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from sharedq import MQIError
-from sharedq.mqi.constants import MQRC, GetOption, PutOption
+from sharedq import MQIError, Queue
+from sharedq.mqi.constants import MQRC, GetOption, IntSelector, PutOption
 from sharedq.mqi.limits import MAX_MSG_LENGTH
 from sharedq.mqi.structures import MQMD
-from tests.support.groups import BOTH
+from tests.support.groups import BOTH, MAY_SEGMENT
 from tests.support.members import TestGroup
 from tests.support.server import Server
 
@@ -84,6 +84,12 @@ def test_a_backout_of_one_batch_ends_in_the_middle_of_it(large_group: TestGroup)
     assert (state.depth, state.uncommitted_gets) == (0, 0)
 
 
+def depth(queue: Queue) -> int:
+    found = queue.inquire(IntSelector.CURRENT_Q_DEPTH)[int(IntSelector.CURRENT_Q_DEPTH)]
+    assert isinstance(found, int)
+    return found
+
+
 def scripts_run(group: TestGroup) -> int:
     """Scripts that the server has run since it started."""
     stats: Any = group.group.client().info("commandstats")
@@ -93,18 +99,22 @@ def scripts_run(group: TestGroup) -> int:
 
 @pytest.mark.slow
 @pytest.mark.skipif(_available_kib() < NEEDED_KIB, reason="needs three gigabytes of memory")
-def test_a_message_of_a_hundred_megabytes(large_group: TestGroup) -> None:
-    large_group.define_shared("Q", max_msg_length=MAX_MSG_LENGTH)
+@pytest.mark.parametrize("max_length", [MAX_MSG_LENGTH, 8 << 20], ids=["whole", "in segments"])
+def test_a_message_of_a_hundred_megabytes(large_group: TestGroup, max_length: int) -> None:
+    large_group.define_shared("Q", max_msg_length=max_length)
     connection = large_group.connect()
     queue = connection.open("Q", BOTH)
     body = random.Random(1).randbytes(MAX_MSG_LENGTH)
+    flags, whole = (0, 0) if max_length == MAX_MSG_LENGTH else (MAY_SEGMENT, int(GetOption.COMPLETE_MSG))
 
-    queue.put(body, options=PutOption.SYNCPOINT)
+    queue.put(body, MQMD(version=2, msg_flags=flags), options=PutOption.SYNCPOINT)
     connection.commit()
-    assert len(queue.get(GetOption.BROWSE_FIRST | GetOption.ACCEPT_TRUNCATED_MSG, max_length=10).body) == 10
-    assert queue.get(GetOption.SYNCPOINT).body == body
+    assert depth(queue) == -(-MAX_MSG_LENGTH // max_length)
+    browse = whole | GetOption.BROWSE_FIRST | GetOption.ACCEPT_TRUNCATED_MSG
+    assert len(queue.get(browse, max_length=10).body) == 10
+    assert queue.get(whole | GetOption.SYNCPOINT).body == body
     connection.backout()
-    message = queue.get(GetOption.SYNCPOINT)
+    message = queue.get(whole | GetOption.SYNCPOINT)
     connection.commit()
 
     assert (message.data_length, message.md.backout_count) == (MAX_MSG_LENGTH, 1)

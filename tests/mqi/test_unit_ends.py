@@ -1,0 +1,83 @@
+"""Units of work that nobody ends: MQDISC commits them, the end of the program backs them out and counts that."""
+
+from __future__ import annotations
+
+import pytest
+
+from recovery.resolve import recover
+from sharedq import verbs
+from sharedq.api import QueueManagerConnection
+from sharedq.mqi.constants import MQCC, MQRC, GetOption, PutOption
+from sharedq.mqi.structures import MQMD
+from tests.support.groups import BOTH, LMIG, LOGICAL, MIG, drain, put_logical
+from tests.support.members import TestGroup
+
+IN_UNIT = int(GetOption.SYNCPOINT)
+
+
+@pytest.fixture(autouse=True)
+def queues(group: TestGroup) -> None:
+    """In two structures."""
+    group.define_shared("SHARED")
+    group.define_private("QM1", "PRIVATE")
+
+
+def contents(group: TestGroup) -> list[list[bytes]]:
+    """What can be got from each, by somebody else."""
+    with group.connect() as connection:
+        return [drain(connection.open(name, BOTH)) for name in ("SHARED", "PRIVATE")]
+
+
+def begin(connection: QueueManagerConnection) -> None:
+    """Get a message, and put one on each queue; also a group that is not finished."""
+    shared, private = (connection.open(name, BOTH) for name in ("SHARED", "PRIVATE"))
+    shared.put(b"request")
+    assert shared.get(IN_UNIT).body == b"request"
+    shared.put(b"answer", options=PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE)
+    put_logical(private, b"1", MIG, options=int(PutOption.SYNCPOINT), persistence=1)
+
+
+def test_mqdisc_commits_what_is_outstanding(group: TestGroup) -> None:
+    connection = group.connect()
+    begin(connection)
+    assert verbs.mqdisc(connection.connection) == (MQCC.OK, MQRC.NONE)
+    assert contents(group) == [[b"answer"], [b"1"]]
+
+
+def test_a_block_that_is_left_by_an_exception_is_backed_out(group: TestGroup) -> None:
+    def fail() -> None:
+        with group.connect() as connection:
+            begin(connection)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert contents(group) == [[b"request"], []]
+
+
+def test_each_end_of_a_program_counts_as_a_backout(group: TestGroup) -> None:
+    """The count is a part of the message, and outlives whoever raised it."""
+    queue = group.connect().open("SHARED", BOTH)
+    queue.put(b"poison", MQMD(persistence=1))
+    for deaths in range(3):
+        assert queue.get(GetOption.BROWSE_FIRST).md.backout_count == deaths
+        connection = group.connect()
+        assert connection.open("SHARED", BOTH).get(IN_UNIT).md.backout_count == deaths
+        process = connection.connection.process
+        process.stop_renewing()
+        assert recover(group.group, group.connect().connection, process.token, force=True).is_resolved
+    assert queue.get().md.backout_count == 3
+
+
+def test_a_group_goes_on_over_units_of_work_of_which_one_is_backed_out(group: TestGroup) -> None:
+    connection = group.connect()
+    queue, reader = connection.open("SHARED", BOTH), group.connect().open("SHARED", BOTH)
+    options = int(PutOption.SYNCPOINT)
+    first = put_logical(queue, b"1", MIG, options=options)
+    connection.commit()
+    assert put_logical(queue, b"lost", MIG, options=options).msg_seq_number == 2
+    connection.backout()
+    again = put_logical(queue, b"2", LMIG, options=options)
+    assert (again.group_id, again.msg_seq_number) == (first.group_id, 2)
+    connection.commit()
+    assert drain(reader, LOGICAL | GetOption.ALL_MSGS_AVAILABLE) == [b"1", b"2"]
