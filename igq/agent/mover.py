@@ -17,13 +17,13 @@ from igq.agent.deliver import Deliverer, NoWayError, Tell
 from igq.agent.pulse import Pulse
 from igq.agent.reporting import MoverState
 from igq.agent.retry import Retries, Trouble, retrying
-from igq.agent.serving import mover_tag
+from igq.agent.serving import REFUSED, mover_tag
 from igq.agent.source import BATCH_MESSAGES, WAIT_S, TransmissionQueue, as_trouble
 from sharedq.connecting import tag_argument
 from sharedq.connection import Connection
 from sharedq.group import Group
 from sharedq.keys import private_structure
-from sharedq.mqi.constants import MQRC, ConnectOption
+from sharedq.mqi.constants import ConnectOption
 from sharedq.mqi.errors import MQIError
 from sharedq.owner import Process
 
@@ -153,7 +153,7 @@ class Mover:
         try:
             return Connection(self._group, self._process, tag=tag, appl_name="mover", is_internal=True)
         except MQIError as error:
-            if error.reason in (MQRC.CONN_TAG_IN_USE, MQRC.CONN_TAG_NOT_USABLE):
+            if error.reason in REFUSED:
                 if served.structure != private_structure(qmgr):
                     raise StandbyError from error
                 raise Trouble(str(error)) from error

@@ -12,7 +12,7 @@ from igq.agent.movers import Movers, end_process
 from igq.agent.pulse import Pulses
 from igq.agent.reporting import AgentState, Reporter
 from igq.agent.retry import Retries, Trouble, retrying
-from igq.agent.serving import agent_tag
+from igq.agent.serving import REFUSED, agent_tag
 from igq.agent.sleep import WakeableSleep
 from igq.agent.source import WAIT_S, as_trouble
 from igq.agent.transmit_queue import TransmitQueue
@@ -22,7 +22,7 @@ from sharedq.connection import Connection
 from sharedq.group import Group
 from sharedq.kept_process import KeptProcess
 from sharedq.message import Message
-from sharedq.mqi.constants import MQRC, ConnectOption
+from sharedq.mqi.constants import ConnectOption
 from sharedq.mqi.errors import MQIError
 from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
 
@@ -150,7 +150,7 @@ class Agent:
         try:
             return Connection(self._group, self._process, tag=tag, appl_name=APPL_NAME, is_internal=True)
         except MQIError as error:
-            if error.reason == MQRC.CONN_TAG_IN_USE:
+            if error.reason in REFUSED:
                 raise Trouble(str(error)) from error
             raise as_trouble(error) from error
 

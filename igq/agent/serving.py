@@ -12,8 +12,12 @@ from typing import Any
 
 from sharedq.connecting import RESERVED_TAG
 from sharedq.group import Group
+from sharedq.mqi.constants import MQRC
 from sharedq.objects.displaying import DisplayedQueue, OpenHandle
 from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
+
+#: How a serialization is refused: the tag is in use, or kept by a recovery that a structure delays.
+REFUSED = (MQRC.CONN_TAG_IN_USE, MQRC.CONN_TAG_NOT_USABLE)
 
 _AGENT, _MOVER = RESERVED_TAG + b"-IGQ-AGENT-", RESERVED_TAG + b"-MOVER-"
 #: Open for input, which others may share, and for browse.

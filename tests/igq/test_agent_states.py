@@ -9,8 +9,8 @@ import io
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
-from typing import cast
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, cast
 
 import pytest
 
@@ -23,13 +23,15 @@ from igq.agent.source import WAIT_S
 from igq.agent.wake import wake_agent
 from igq.mqsc_session import SessionRepository
 from igq.status import AgentStatus, _agent
+from recovery.resolve import recover as recover_dead
 from sharedq.backup.restore import recover
 from sharedq.backup.take import backup
 from sharedq.connecting import tag_argument
+from sharedq.connection import ScriptCall
 from sharedq.kept_process import KeptProcess
 from sharedq.keys import private_structure
-from sharedq.mqi.constants import MQRC, ConnectOption
-from sharedq.mqi.errors import MQIError
+from sharedq.mqi.constants import MQRC, ConnectOption, PutOption
+from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.system import SYSTEM_DEAD_LETTER_QUEUE, define_system_objects
@@ -293,6 +295,38 @@ def test_a_refused_serialization_leads_into_retry(group: TestGroup, work: AgentA
     predecessor.disconnect()
     SessionRepository(group.group, "QM1").alter_qmgr("QM1", {"igq": "ENABLED"})
 
+    work.wait_for("RUNNING")
+
+
+def test_a_recovery_that_a_structure_delays_leads_into_retry_too(
+    group: TestGroup, work: AgentAtWork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The serialization is refused with another reason then: 2350."""
+    group.define_shared("POOL")
+    tag = tag_argument("QM1", agent_tag("QM1"), ConnectOption.SERIALIZE_CONN_TAG_QSG)
+    predecessor = group.process("QM1")
+    dead = group.connect("QM1", predecessor, tag=tag)
+    dead.put1("POOL", b"never", options=int(PutOption.SYNCPOINT))
+    predecessor.stop_renewing()
+    group.group.client().zadd(group.group.keys.leases, {predecessor.token: 0})
+    recoverer = group.connect("QM1").connection
+    call_many = recoverer.call_many
+
+    def refuse(calls: Sequence[ScriptCall]) -> list[Any]:
+        if calls[0][0] == "structure/backout":
+            raise error_for(MQRC.CF_STRUC_IN_USE, "", "APPL1")
+        return call_many(calls)
+
+    monkeypatch.setattr(recoverer, "call_many", refuse)
+    with pytest.raises(MQIError):
+        recover_dead(group.group, recoverer, predecessor.token)
+    work.start()
+
+    assert "CONN_TAG_NOT_USABLE" in work.wait_for("RETRY").last_error
+    assert work.failure is None
+    monkeypatch.undo()
+    assert recover_dead(group.group, group.connect("QM1").connection, predecessor.token).is_resolved
+    wake_agent(group.group, "QM1")
     work.wait_for("RUNNING")
 
 
