@@ -44,10 +44,16 @@ def put_call(
     arguments: Sequence[PutArguments],
     details: Sequence[str],
     in_unit: bool,
+    version: str = "",
 ) -> ScriptCall:
-    """The script call that stores one batch."""
+    """The script call that stores one batch.
+
+    Args:
+        version: of the definition that the arguments are by; default that of the handle.
+    """
+    version = version or handle.version
     if not in_unit and not handle.checks and not handle.is_intra_group and _are_plain(arguments):
-        return _put_plain_call(connection, handle, arguments, details)
+        return _put_plain_call(connection, handle, arguments, details, version)
     keys, queue = handle.structure.keys, handle.queue
     return (
         "structure/put",
@@ -70,7 +76,7 @@ def put_call(
         (
             connection.token,
             handle.name,
-            handle.version,
+            version,
             handle.facts.max_depth,
             connection.unit.id if in_unit else "",
             connection.group.journal_max,
@@ -94,12 +100,12 @@ def has_members(arguments: Sequence[PutArguments]) -> bool:
 
 
 def _put_plain_call(
-    connection: Connection, handle: Handle, arguments: Sequence[PutArguments], details: Sequence[str]
+    connection: Connection, handle: Handle, arguments: Sequence[PutArguments], details: Sequence[str], version: str
 ) -> ScriptCall:
     """The script call that stores a batch of plain messages."""
     script_keys = handle.put_keys or put_plain_keys(connection, handle)
     journal = (connection.journal_max, "\n".join(details)) if len(script_keys) > KEYS_WITHOUT_JOURNAL else ()
-    head = (connection.token, handle.name, handle.version, handle.facts.max_depth, *journal)
+    head = (connection.token, handle.name, version, handle.facts.max_depth, *journal)
     return "structure/put_plain", script_keys, (*head, arguments[0][0], *[record for _, _, record in arguments])
 
 

@@ -37,11 +37,13 @@ class PendingPuts:
     """Messages of asynchronous puts through one handle that wait to be sent.
 
     Attributes:
+        version: of the queue's definition that they were completed by, whatever the handle has learned since.
         details: the journal's lines about them; none where there is no journal.
         begun: for each message 1 where it is a put's first or only one, 0 where it is a later segment.
     """
 
     handle: Handle
+    version: str
     arguments: list[PutArguments]
     details: list[str]
     begun: list[int]
@@ -105,12 +107,12 @@ def _buffer(
 ) -> None:
     begun = [int(position in counted) for position in range(len(arguments))]
     pending = connection.pending
-    if pending and pending[-1].handle is handle:
+    if pending and pending[-1].handle is handle and pending[-1].version == handle.version:
         pending[-1].arguments += arguments
         pending[-1].details += details
         pending[-1].begun += begun
     else:
-        pending.append(PendingPuts(handle, list(arguments), list(details), begun))
+        pending.append(PendingPuts(handle, handle.version, list(arguments), list(details), begun))
     if sum([len(puts.arguments) for puts in pending]) >= PENDING_MESSAGES:
         flush_pending(connection)
 
@@ -170,7 +172,7 @@ def pending_calls(connection: Connection) -> dict[str, list[Sending]]:
         first = 0
         for end in batch_ends(puts.arguments):
             arguments, details = puts.arguments[first:end], puts.details[first:end]
-            call = put_call(connection, puts.handle, arguments, details, True)
+            call = put_call(connection, puts.handle, arguments, details, True, puts.version)
             sending = Sending(call, sum(puts.begun[first:end]), puts.handle)
             calls.setdefault(structure, []).append(sending)
             connection.unit.add(
@@ -209,7 +211,7 @@ def commit_at_once_call(connection: Connection, *, is_followed: bool, rider: Scr
     # None of these is a segment.
     count = len(arguments)
     if part is None:
-        return Sending(put_call(connection, handle, arguments, details, False), count, handle)
+        return Sending(put_call(connection, handle, arguments, details, False, puts.version), count, handle)
     keys = handle.structure.keys
     head = handle.put_keys or put_plain_keys(connection, handle)
     rider_keys, rider_arguments = ((), ()) if rider is None else riding(rider)
@@ -223,7 +225,7 @@ def commit_at_once_call(connection: Connection, *, is_followed: bool, rider: Scr
     script_arguments = (
         connection.token,
         handle.name,
-        handle.version,
+        puts.version,
         handle.facts.max_depth,
         connection.unit.id,
         part.operations,

@@ -6,7 +6,7 @@ import pytest
 
 from sharedq import verbs
 from sharedq.api import Queue, QueueManagerConnection
-from sharedq.mqi.constants import MQCC, MQRC, GetOption, MsgFlag, PutOption
+from sharedq.mqi.constants import MQCC, MQRC, GetOption, IntSelector, MsgFlag, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD, MQSTS
 from tests.support.groups import BOTH, MAY_SEGMENT, drain
@@ -109,3 +109,21 @@ def test_an_alter_fails_the_puts_that_were_not_sent_and_none_later(
     with pytest.raises(MQIError) as caught:
         queue.put(b"refused", options=LATER)
     assert caught.value.reason == MQRC.PUT_INHIBITED
+
+
+@pytest.mark.parametrize("learns", ["by MQSET", "by a longer message"])
+def test_what_the_handle_learns_of_its_queue_does_not_count_for_puts_under_way(
+    group: TestGroup, connection: QueueManagerConnection, learns: str
+) -> None:
+    queue = connection.open("Q", BOTH | OpenOption.SET)
+    queue.put(b"early", MQMD(priority=9), options=LATER)
+    if learns == "by MQSET":
+        queue.set({IntSelector.INHIBIT_PUT: 1})
+    else:
+        group.repository("QM1").alter("QLOCAL", "Q", {"max_msg_length": 100, "msg_delivery_sequence": "FIFO"})
+        queue.put(bytes(100), options=LATER)
+    # It would be placed by a sequence, or be put in spite of an attribute, that is no longer in force.
+    with pytest.raises(MQIError) as caught:
+        connection.commit()
+    assert caught.value.reason == MQRC.BACKED_OUT
+    assert drain(queue) == []
