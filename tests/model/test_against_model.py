@@ -18,6 +18,7 @@ from sharedq.message import Message as Got
 from sharedq.mqi.constants import MQRC, GetOption, IntSelector, MatchOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError, NoMsgAvailable
 from sharedq.mqi.structures import MQMD
+from sharedq.objects.definitions import QueueAlias
 from tests.model.queues import Message, Model
 from tests.support.members import TestGroup
 from tests.support.scenes import on_queue, stored
@@ -26,6 +27,8 @@ from tests.support.server import Server
 BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE | OpenOption.SET
 LATER = PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE
 PROGRAMS = 3
+#: The one that opens its queues through aliases.
+BY_ALIAS = 2
 #: Queue -> structure. A unit of work over both needs a decision record.
 QUEUES = {"Q": "APPL1", "R": "APPL2"}
 CORREL_IDS = [b"A" * 24, b"B" * 24]
@@ -50,15 +53,16 @@ class Against(RuleBasedStateMachine):
         for queue, structure in QUEUES.items():
             self.group.define_structure(structure)
             self.group.define_shared(queue, structure)
+            self.group.define("QM1", QueueAlias(name=f"TO.{queue}", target=queue))
         self.model = Model(PROGRAMS)
         self.connections: list[QueueManagerConnection] = [self.group.connect() for _ in range(PROGRAMS)]
-        self.opened: list[dict[str, Queue]] = [self._open(connection) for connection in self.connections]
+        self.opened: list[dict[str, Queue]] = [self._open(number) for number in range(PROGRAMS)]
         self.msg_ids: dict[bytes, bytes] = {}
         self.count = 0
 
-    @staticmethod
-    def _open(connection: QueueManagerConnection) -> dict[str, Queue]:
-        return {queue: connection.open(queue, BOTH) for queue in QUEUES}
+    def _open(self, number: int) -> dict[str, Queue]:
+        prefix = "TO." if number == BY_ALIAS else ""
+        return {queue: self.connections[number].open(prefix + queue, BOTH) for queue in QUEUES}
 
     def _new_message(self, queue: str, priority: int, correl_id: bytes) -> tuple[Message, MQMD]:
         self.count += 1
@@ -122,13 +126,14 @@ class Against(RuleBasedStateMachine):
         expected = [self.model.get(number, queue, in_unit=in_unit) for _ in range(count)]
         assert [message.body for message in got] == [message.body for message in expected if message]
 
-    @rule(queue=queues)
-    def alter(self, queue: str) -> None:
+    @rule(queue=queues, is_alias=st.booleans())
+    def alter(self, queue: str, is_alias: bool) -> None:
         self.count += 1
-        self.group.repository("QM1").alter("QLOCAL", queue, {"description": str(self.count)})
+        kind, name = ("QALIAS", f"TO.{queue}") if is_alias else ("QLOCAL", queue)
+        self.group.repository("QM1").alter(kind, name, {"description": str(self.count)})
         self.model.alter(queue)
 
-    @rule(number=programs, queue=queues, setter=programs)
+    @rule(number=programs, queue=queues, setter=st.integers(0, BY_ALIAS - 1))
     def set_inhibited_for_a_while(self, number: int, queue: str, setter: int) -> None:
         """MQSET, by whomever."""
         opened = self.opened[number][queue]
@@ -192,7 +197,7 @@ class Against(RuleBasedStateMachine):
 
     def _replace(self, number: int) -> None:
         self.connections[number] = self.group.connect()
-        self.opened[number] = self._open(self.connections[number])
+        self.opened[number] = self._open(number)
         self.model.replace_program(number)
 
     # -- what must agree -------------------------------------------------------------------------------------------
