@@ -36,8 +36,10 @@ class Program:
     pending: list[Message] = field(default_factory=list)
     #: A put of its unit of work has failed: the commit will.
     has_failed: bool = False
-    #: Queues that were altered since it asked for them; and those where its next asynchronous put asks.
+    #: Queues that were altered since it asked for them; those that it knows as inhibited; and those where an
+    #: asynchronous put of its has failed. Of the last two its next one asks.
     stale: set[str] = field(default_factory=set)
+    inhibited: set[str] = field(default_factory=set)
     asks: set[str] = field(default_factory=set)
     cursors: dict[str, tuple[int, int]] = field(default_factory=dict)
 
@@ -64,7 +66,12 @@ class Model:
     def ask(self, number: int, queue: str) -> None:
         """A call that is answered finds the definition that is in force."""
         self.send_pending(number)
+        self.learn(number, queue)
+
+    def learn(self, number: int, queue: str) -> None:
+        """The definition that is in force allows everything."""
         self.programs[number].stale.discard(queue)
+        self.programs[number].inhibited.discard(queue)
 
     def put(self, number: int, message: Message, *, in_unit: bool) -> None:
         """MQPUT."""
@@ -75,8 +82,8 @@ class Model:
     def put_later(self, number: int, message: Message) -> None:
         """MQPUT with MQPMO_ASYNC_RESPONSE under syncpoint."""
         program = self.programs[number]
-        if message.queue in program.asks:
-            program.stale.discard(message.queue)
+        if message.queue in program.asks | program.inhibited:
+            self.learn(number, message.queue)
             program.asks.discard(message.queue)
         message.is_doomed = message.queue in program.stale
         program.pending.append(message)

@@ -140,14 +140,15 @@ class Against(RuleBasedStateMachine):
         for value in (1, 0):
             self.opened[setter][queue].set({IntSelector.INHIBIT_GET: value, IntSelector.INHIBIT_PUT: value})
             self.model.alter(queue)
-            self.model.programs[setter].stale.discard(queue)
+            self.model.learn(setter, queue)
             if value:
                 for call, reason in ((opened.get, 2016), (lambda: opened.put(b"no"), 2051)):
                     with pytest.raises(MQIError) as caught:
                         call()
                     assert caught.value.reason == reason
                 self.model.ask(number, queue)
-        self.model.programs[number].asks.add(queue)
+        if number != setter:
+            self.model.programs[number].inhibited.add(queue)
 
     @rule(number=programs)
     def commit(self, number: int) -> None:
