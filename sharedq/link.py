@@ -10,6 +10,7 @@ import select
 import socket
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import groupby
 from typing import Any, NoReturn
 
 import hiredis
@@ -56,6 +57,14 @@ def _pack(*words: Argument) -> bytes:
     """A command in Redis' protocol."""
     packed: bytes = hiredis.pack_command(words)  # type: ignore[arg-type]  # its stub knows one-element tuples only
     return packed
+
+
+def _pack_many(words: Sequence[bytes]) -> bytes:
+    """The same for hundreds of words, most of them as long as their neighbours: a fifth of the time."""
+    packed = [b"*%d\r\n" % len(words)]
+    for length, same in groupby(words, len):
+        packed += (b"$%d\r\n" % length, (b"\r\n$%d\r\n" % length).join(same), b"\r\n")
+    return b"".join(packed)
 
 
 @lru_cache(maxsize=8192)
@@ -198,9 +207,9 @@ class Link:
         replies = self._exchange(self._connection(key), packed, 1)
         return self._checked(self._mend(key, packed, replies)[0])
 
-    def commands(self, key: str, commands: Sequence[Sequence[Argument]]) -> list[Reply]:
+    def commands(self, key: str, commands: Sequence[Sequence[bytes]]) -> list[Reply]:
         """Run plain read commands of one structure, in order, in one write."""
-        packed = b"".join([_pack(*args) for args in commands])
+        packed = b"".join([_pack_many(args) for args in commands])
         replies = self._exchange(self._connection(key), packed, len(commands))
         if any(isinstance(reply, _UNDONE) for reply in replies):
             # The slot has moved in their middle, or is about to. They change nothing, so all may be sent again.

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Final
 
 from sharedq.deployment import Deployment
@@ -224,9 +224,10 @@ class Reader:
     def _read_unit_whole(self, place: Place, unit_id: str, unit: str, messages: str) -> Iterator[Slice]:
         """By plain commands: a script would copy each record in and out, which is four times the work."""
         position, count = 1, SLICE_MESSAGES_FIRST
-        look = ("LRANGE", unit, 0, 0)
+        key = unit.encode()
+        look = (b"LRANGE", key, b"0", b"0")
         while True:
-            more = ("LRANGE", unit, position, position + _OPERATIONS_TOGETHER - 1)
+            more = (b"LRANGE", key, b"%d" % position, b"%d" % (position + _OPERATIONS_TOGETHER - 1))
             state, operations = self._link.commands(unit, [look, more])
             if not _is_whole(state, []):
                 raise _unit_ended(unit_id)
@@ -237,16 +238,16 @@ class Reader:
             left = [(ids.split(), scores) for _, _, ids, scores in (each.split(b"\n", 3) for each in operations)]
             while left:
                 some, left = _first(left, count)
-                gets: list[tuple[Argument, ...]] = [("HMGET", messages, *ids) for ids, _ in some]
+                gets = [(b"HMGET", messages.encode(), *ids) for ids, _ in some]
                 # Behind the records: as long as it is not being ended, they are all there.
-                *found, state, (seconds, micros) = self._link.commands(unit, [*gets, look, ("TIME",)])
+                *found, state, (seconds, micros) = self._link.commands(unit, [*gets, look, (b"TIME",)])
                 if not _is_whole(state, found):
                     raise _unit_ended(unit_id)
                 now_ms = int(seconds) * 1000 + int(micros) // 1000
                 for (ids, scores), records in zip(some, found, strict=True):
                     yield Slice(place, now_ms, b" ".join(ids), scores, records, b"")
-                sizes = [len(record) for records in found for record in records]
-                count = min(SLICE_MESSAGES, SLICE_BYTES * len(sizes) // sum(sizes) + 1)
+                total = sum(map(len, chain.from_iterable(found)))
+                count = min(SLICE_MESSAGES, SLICE_BYTES * sum(map(len, found)) // total + 1)
 
     def _read_unit_heads(self, place: Place, unit_id: str, unit: str, messages: str) -> Iterator[Slice]:
         """Without the messages' data."""
