@@ -221,12 +221,12 @@ class Claims:
 
     def give_back(self, *, but: str = "") -> int:
         """Put back on the queue whatever is claimed under the name, *but* these; how many messages that were."""
-        kept = self._xids(but)
+        kept = set(self._xids(but))
         return self._give_back(lambda unit: unit.xid not in kept)
 
     def give_back_only(self, claims: str) -> int:
         """Put back on the queue these claims, which Spark was never told of; how many messages that were."""
-        unwanted = self._xids(claims)
+        unwanted = set(self._xids(claims))
         return self._give_back(lambda unit: unit.xid in unwanted)
 
     def _give_back(self, is_unwanted: Callable[[PreparedUnit], bool]) -> int:
