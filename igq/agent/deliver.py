@@ -21,6 +21,7 @@ from igq.agent.core import (
 )
 from igq.agent.pulse import Pulse
 from igq.agent.retry import Trouble
+from igq.agent.source import back_out
 from sharedq import opening, putting
 from sharedq.connection import Connection
 from sharedq.handle import Handle
@@ -67,6 +68,7 @@ class Deliverer:
         self._connection, self._tell, self._source, self._hop = connection, tell, source, hop
         self._pulse = pulse
         self._handles: dict[tuple[str, bytes, bytes], Handle] = {}
+        self._to_close: list[Handle] = []
         self._news: list[tuple[str, dict[str, object]]] = []
 
     def deliver(self, messages: Sequence[Message]) -> int:
@@ -95,18 +97,19 @@ class Deliverer:
                     self._dispose(at, each, fault)
             self._connection.commit()
         except Trouble:
-            self._connection.backout()
+            back_out(self._connection)
             raise
         except MQIError as error:
             if error.reason == MQRC.CONNECTION_BROKEN:
                 raise
             if error.reason != MQRC.BACKED_OUT:
-                self._connection.backout()
+                back_out(self._connection)
             raise Trouble(str(error)) from error
         finally:
             # None outlives its batch: a queue that the agent once delivered to can be cleared and deleted.
-            for destination in list(self._handles):
-                self._forget(*destination)
+            self._to_close += self._handles.values()
+            self._handles.clear()
+            self._close()
         for message_id, fields in self._news:
             self._tell(message_id, fields)
         return delivered
@@ -183,9 +186,23 @@ class Deliverer:
         return handle
 
     def _forget(self, at: str, queue: bytes, qmgr: bytes) -> None:
-        handle = self._handles.pop((at, queue, qmgr))
-        if not handle.is_closed:
-            opening.close_handle(self._connection, handle)
+        self._to_close.append(self._handles.pop((at, queue, qmgr)))
+        self._close()
+
+    def _close(self) -> None:
+        """Close what is done with; a structure that cannot be used now is asked again when this batch or the next ends.
+
+        What has become of the batch is not changed by that.
+        """
+        handles, self._to_close = self._to_close, []
+        for handle in handles:
+            try:
+                opening.close_handle(self._connection, handle)
+            except MQIError as error:
+                if error.reason == MQRC.CONNECTION_BROKEN:
+                    raise
+                handle.is_closed = False
+                self._to_close.append(handle)
 
     def _dispose(self, at: str, message: Transmitted, reason: MQRC | Feedback) -> None:
         self._report(at, message, reason)

@@ -138,9 +138,10 @@ class Mover:
     def _opened(self) -> tuple[TransmissionQueue, Deliverer]:
         if self._connection is None:
             self._connection = self._serialize()
-        if self._queue is None or self._deliverer is None:
-            self._queue = TransmissionQueue(self._connection, self.served.structure, self.served.name)
+        if self._deliverer is None:
             self._deliverer = Deliverer(self._connection, self._say, self.served.name, self._pulse, self._hop)
+        if self._queue is None:
+            self._queue = TransmissionQueue(self._connection, self.served.structure, self.served.name)
         return self._queue, self._deliverer
 
     def _hop(self, message: Transmitted) -> str | None:

@@ -137,8 +137,9 @@ class Agent:
     def _opened(self) -> tuple[TransmitQueue, Carrier, Deliverer]:
         if self._connection is None:
             self._connection = self._serialize()
-        if self._queue is None or self._carrier is None or self._deliverer is None:
+        if self._deliverer is None:
             self._deliverer = Deliverer(self._connection, self._say, SYSTEM_QSG_TRANSMIT_QUEUE, self._pulse)
+        if self._queue is None or self._carrier is None:
             self._carrier = Carrier(self._connection, self._pulse)
             self._queue = TransmitQueue(self._connection)
         return self._queue, self._carrier, self._deliverer

@@ -116,7 +116,7 @@ class TransmissionQueue:
             if isinstance(error, MQIError) and error.reason == MQRC.CONNECTION_BROKEN:
                 raise
             if self._connection.unit.is_active:
-                self._connection.backout()
+                back_out(self._connection)
             raise Trouble(str(error)) from error
 
     def _taken(self, get: Callable[[], list[Message]]) -> list[Message]:
@@ -128,7 +128,7 @@ class TransmissionQueue:
             messages = []
         if not self.handle.facts.is_transmission:
             # Altered since it was read last: what is there now is not for us.
-            self._connection.backout()
+            back_out(self._connection)
             self._check_usable()
         return messages
 
@@ -162,3 +162,18 @@ class TransmissionQueue:
 def as_trouble(error: MQIError) -> Exception:
     """The error as `Trouble` when it is about the transmission queue; itself otherwise."""
     return Trouble(str(error)) if error.reason in _TROUBLES else error
+
+
+def back_out(connection: Connection) -> None:
+    """Undo the batch at hand.
+
+    Raises:
+        MQIError: 2009, the connection is lost, or a structure cannot undo its part now: then it ends, and its recovery
+            does that.
+    """
+    try:
+        connection.backout()
+    except MQIError as error:
+        if error.reason == MQRC.CONNECTION_BROKEN:
+            raise
+        connection.leave_to_group("backed out", error.object_name or "a structure", error)

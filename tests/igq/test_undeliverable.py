@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 
 from igq.agent.retry import Trouble
 from sharedq import opening
+from sharedq.connection import ScriptCall
+from sharedq.link import Reply
 from sharedq.mqi import wire
 from sharedq.mqi.constants import MQRC, Report
+from sharedq.mqi.errors import MQIError
 from sharedq.mqi.headers import MQXQH
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.definitions import MAX_MSG_LENGTH_LIMIT, QueueAlias, QueueModel, QueueRemote
@@ -17,6 +20,7 @@ from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.system import SYSTEM_DEAD_LETTER_QUEUE
 from tests.support.agents import AgentOfQM2, Put, bodies, drain
 from tests.support.members import TestGroup
+from tests.support.scenes import recover_lost
 
 #: A bit of Report that has no meaning yet: accepted on its way, refused where it is to be acted upon.
 UNKNOWN_REPORT = 0x0002_0000
@@ -184,3 +188,75 @@ def test_a_destination_that_is_altered_again_and_again_is_no_fault_of_the_messag
     assert len(altered) == times
     assert bodies(group, "TWO") == [b"x"]
     assert bodies(group, SYSTEM_DEAD_LETTER_QUEUE) == []
+
+
+def refuse(agent: AgentOfQM2, monkeypatch: pytest.MonkeyPatch, name: str, structure: str = "APPL1") -> None:
+    """From the next call of the script *name* on, *structure* cannot be reached: 2346."""
+    sent, is_away, tag = agent.connection._sent, [False], agent.group.group.structure(structure).tag
+
+    def sent_or_refused(call: Callable[..., list[Reply]], calls: Sequence[ScriptCall]) -> list[Reply]:
+        if not any(str(each[1][0]).startswith(tag) for each in calls):
+            return sent(call, calls)
+        is_away[0] |= any(each[0] == name for each in calls)
+        return [[int(MQRC.CF_STRUC_IN_USE)] for _ in calls] if is_away[0] else sent(call, calls)
+
+    monkeypatch.setattr(agent.connection, "_sent", sent_or_refused)
+
+
+def test_a_queue_that_cannot_be_closed_now_is_closed_later(
+    group: TestGroup, agent: AgentOfQM2, put: Put, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group.define_shared("POOL")
+    group.define("QM2", QueueAlias(name="ALIAS", target="POOL"))
+    put("ALIAS", b"x")
+    refuse(agent, monkeypatch, "structure/close")
+
+    assert agent.deliver() == 1
+
+    monkeypatch.undo()
+    assert bodies(group, "POOL") == [b"x"]
+    assert group.repository("QM1").queue_status("POOL").open_output == 1
+    put("NOWHERE", b"y")
+    agent.deliver()
+    assert group.repository("QM1").queue_status("POOL").open_output == 0
+
+
+@pytest.mark.parametrize("script", ["structure/open", "structure/put"])
+def test_a_structure_that_goes_away_in_a_batch_is_trouble(
+    group: TestGroup, agent: AgentOfQM2, put: Put, monkeypatch: pytest.MonkeyPatch, script: str
+) -> None:
+    """And not the end of the agent, which could not begin again until the structure is back."""
+    group.define_shared("POOL")
+    group.define("QM2", QueueAlias(name="ALIAS", target="POOL"))
+    put("ALIAS", b"x")
+    refuse(agent, monkeypatch, script)
+
+    with pytest.raises(Trouble, match="CF_STRUC_IN_USE"):
+        agent.deliver()
+
+    monkeypatch.undo()
+    assert agent.deliver() == 1
+    assert bodies(group, "POOL") == [b"x"]
+    assert group.repository("QM1").queue_status("POOL").open_output == 0
+
+
+def test_a_batch_that_cannot_be_backed_out_now_is_left_to_the_recovery_of_the_agent(
+    group: TestGroup, agent: AgentOfQM2, put: Put, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group.repository("QM2").alter_qmgr("QM2", {"dead_letter_queue": ""})
+    group.define_shared("POOL")
+    put("POOL", b"first")
+    put("NOWHERE", b"second")
+    refuse(agent, monkeypatch, "structure/backout")
+
+    with pytest.raises(MQIError) as caught:
+        agent.deliver()
+
+    assert caught.value.reason == MQRC.CONNECTION_BROKEN
+    assert "CF_STRUC_IN_USE" in str(caught.value)
+    recover_lost(group, agent.connection.token, by="QM2")
+    assert bodies(group, "POOL") == []
+    again = AgentOfQM2(group)
+    again.group.define_private("QM2", "NOWHERE")
+    assert again.deliver() == 2
+    assert bodies(group, "POOL") == [b"first"]
