@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from recovery.resolve import recover
 from sharedq.api import Queue, QueueManagerConnection
@@ -19,6 +17,7 @@ from sharedq.mqi.constants import MQRC, GetOption, IntSelector, MatchOption, Ope
 from sharedq.mqi.errors import MQIError, NoMsgAvailable
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.definitions import QueueAlias
+from tests.model.examples import hold_against, in_time
 from tests.model.queues import Message, Model
 from tests.support.members import TestGroup
 from tests.support.scenes import on_queue, stored
@@ -228,17 +227,7 @@ class Against(RuleBasedStateMachine):
         self.group.close()
 
 
-# As many examples as were asked for take as long as they take.
-@pytest.mark.timeout(0 if "MODEL_EXAMPLES" in os.environ else 300)
+@in_time
 @pytest.mark.slow
 def test_real_queues_behave_like_the_model(redis_server: Server, tmp_path: Path) -> None:
-    Against.url, Against.where = redis_server.url, tmp_path
-    run_state_machine_as_test(
-        Against,
-        settings=settings(
-            max_examples=int(os.environ.get("MODEL_EXAMPLES", "30")),
-            stateful_step_count=STEPS,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
+    hold_against(Against, redis_server, tmp_path, steps=STEPS)

@@ -5,13 +5,11 @@ MODEL_EXAMPLES says how many.
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -19,7 +17,6 @@ from hypothesis.stateful import (
     invariant,
     precondition,
     rule,
-    run_state_machine_as_test,
 )
 
 from recovery.resolve import recover
@@ -32,6 +29,7 @@ from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD, MQPMO
 from sharedq.put_messages import PRIORITY_STEP
 from sharedq.record import generated_number
+from tests.model.examples import hold_against, in_time
 from tests.model.expiry import is_dead, let_time_pass
 from tests.model.grouped import GroupedModel
 from tests.model.grouped_calls import Ask, Got, Message, Open, Put
@@ -500,17 +498,7 @@ class Grouped(RuleBasedStateMachine):
         self.group.close()
 
 
-# As many examples as were asked for take as long as they take.
-@pytest.mark.timeout(0 if "MODEL_EXAMPLES" in os.environ else 300)
+@in_time
 @pytest.mark.slow
 def test_groups_behave_like_the_model(redis_server: Server, tmp_path: Path) -> None:
-    Grouped.url, Grouped.where = redis_server.url, tmp_path
-    run_state_machine_as_test(
-        Grouped,
-        settings=settings(
-            max_examples=int(os.environ.get("MODEL_EXAMPLES", "30")),
-            stateful_step_count=STEPS,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
+    hold_against(Grouped, redis_server, tmp_path, steps=STEPS)

@@ -6,16 +6,14 @@ is there, is not. MODEL_EXAMPLES says how many.
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from sharedq.api import Queue, QueueManagerConnection
 from sharedq.message import Message as RealMessage
@@ -23,6 +21,7 @@ from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
 from sharedq.record import generated_number
+from tests.model.examples import hold_against, in_time
 from tests.model.grouped import GroupedModel
 from tests.model.grouped_calls import Ask, Message, Put
 from tests.model.grouped_strategies import CORREL_IDS, MEMBERS, Member, asked, options_of, whole_groups
@@ -243,17 +242,7 @@ class Waits(RuleBasedStateMachine):
         self.group.close()
 
 
-# As many examples as were asked for take as long as they take.
-@pytest.mark.timeout(0 if "MODEL_EXAMPLES" in os.environ else 300)
+@in_time
 @pytest.mark.slow
 def test_waits_end_as_in_the_model(redis_server: Server, tmp_path: Path) -> None:
-    Waits.url, Waits.where = redis_server.url, tmp_path
-    run_state_machine_as_test(
-        Waits,
-        settings=settings(
-            max_examples=int(os.environ.get("MODEL_EXAMPLES", "30")),
-            stateful_step_count=STEPS,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
+    hold_against(Waits, redis_server, tmp_path, steps=STEPS)

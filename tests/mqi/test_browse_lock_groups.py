@@ -25,9 +25,8 @@ from tests.support.members import TestGroup
 
 FIRST, NEXT = int(GetOption.BROWSE_FIRST), int(GetOption.BROWSE_NEXT)
 UNDER_CURSOR, TAKE_UNDER_CURSOR = int(GetOption.BROWSE_MSG_UNDER_CURSOR), int(GetOption.MSG_UNDER_CURSOR)
-LOCK, WHOLE, TRUNCATED = int(GetOption.LOCK), int(GetOption.COMPLETE_MSG), int(GetOption.ACCEPT_TRUNCATED_MSG)
+LOCK, WHOLE = int(GetOption.LOCK), int(GetOption.COMPLETE_MSG)
 LOCK_FIRST, LOCK_NEXT = FIRST | LOCK, NEXT | LOCK
-WAIT = int(GetOption.WAIT)
 
 
 @pytest.fixture

@@ -1,0 +1,31 @@
+"""How many random programs a model is held against, and how long each may be."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from tests.support.server import Server
+
+_ASKED = os.environ.get("MODEL_EXAMPLES")
+#: As many examples as were asked for take as long as they take.
+in_time = pytest.mark.timeout(300 if _ASKED is None else 0)
+
+
+def hold_against(machine: Any, server: Server, where: Path, *, steps: int) -> None:
+    """Run MODEL_EXAMPLES random programs (default 30) of *steps* calls at most on a server, and on the model."""
+    machine.url, machine.where = server.url, where
+    run_state_machine_as_test(
+        machine,
+        settings=settings(
+            max_examples=int(_ASKED or "30"),
+            stateful_step_count=steps,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
