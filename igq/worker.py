@@ -12,17 +12,14 @@ import structlog
 from tenacity import Retrying, retry_if_exception, wait_exponential_jitter
 
 from igq.agent.wake import wake_agent, wake_movers
+from igq.expiry import discard_expired
 from igq.structure_watch import StructureWatch
 from recovery.resolve import Outcome, Phase, RecoveryReport, recover
 from recovery.target import Target
 from sharedq.connection import Connection
 from sharedq.group import Group
 from sharedq.kept_process import KeptProcess
-from sharedq.keys import structure_keys
 from sharedq.mqi.errors import MQIError
-
-#: Expired messages that one script call discards.
-_EXPIRED_PER_CALL = 100
 
 Task = Callable[[], None]
 
@@ -134,43 +131,10 @@ class Worker:
         try:
             if self._group.call("admin/claim_job", [self._group.keys.group], ["expiry", interval_ms]):
                 for name in self._group.structure_names():
-                    self._discard_expired_in(name)
+                    if count := discard_expired(self.connection(), name):
+                        self._say("IGQ0011I", count=count, structure=name)
         except MQIError as error:
             self._say("IGQ0012E", error=str(error))
-
-    def _discard_expired_in(self, structure: str) -> None:
-        connection, keys = self.connection(), structure_keys(self._group.name, structure)
-        total, seen = 0, 0
-        while True:
-            seconds, _ = connection.command(keys.expiry, "TIME")
-            found = connection.command(
-                keys.expiry,
-                *("ZRANGEBYSCORE", keys.expiry, "-inf", int(seconds) * 1000),
-                *("LIMIT", seen, _EXPIRED_PER_CALL),
-            )
-            if not found:
-                break
-            by_queue: dict[str, list[bytes]] = {}
-            for entry in found:
-                queue_name, _, message_id = entry.rpartition(b" ")
-                by_queue.setdefault(queue_name.decode(), []).append(message_id)
-            discarded = 0
-            for queue_name, ids in by_queue.items():
-                target = connection.access(structure).keys.queue(queue_name)
-                _, count = connection.checked_call(
-                    "structure/expire",
-                    [
-                        *(keys.owners, keys.messages, keys.expiry, target.available, target.index, keys.journal),
-                        *(target.queue, target.groups, target.members, target.marks, target.marks_of),
-                    ],
-                    [connection.token, queue_name, self._group.journal_max, *ids],
-                )
-                discarded += int(count)
-            total += discarded
-            # What is in a unit of work stays listed; look behind it.
-            seen += len(found) - discarded
-        if total:
-            self._say("IGQ0011I", count=total, structure=structure)
 
     def look_at_structures(self) -> None:
         """Say which structures have failed, and which can be used again: then what waits for that tries at once."""

@@ -19,15 +19,19 @@ _ATTEMPTS = 20
 
 
 def get_messages(queue: Queue, count: int) -> int:
-    """Get up to *count* messages under syncpoint; how many there were. They are read where they are processed."""
+    """Get up to *count* messages under syncpoint; how many there were. They are read where they are processed.
+
+    Fewer also where the unit of work can have no more: reports of their delivery (COD) count there, too.
+    """
     got = 0
     while got < count:
-        got += queue.take_unseen(count - got)
         try:
+            got += queue.take_unseen(count - got)
             if got < count:
                 got += len(queue.get_many(min(_GET_MESSAGES, count - got), GetOption.SYNCPOINT))
         except MQIError as error:
-            if error.reason != MQRC.NO_MSG_AVAILABLE:
+            is_full = error.reason == MQRC.SYNCPOINT_LIMIT_REACHED and got
+            if error.reason != MQRC.NO_MSG_AVAILABLE and not is_full:
                 raise
             break
     return got

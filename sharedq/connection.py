@@ -25,6 +25,7 @@ from sharedq.unit_of_work import UnitOfWork
 
 if TYPE_CHECKING:
     from sharedq.put_later import PendingPuts
+    from sharedq.reply_to import ReplyTo
 
 ScriptCall = tuple[str, Sequence[str], Sequence[Argument]]
 
@@ -63,6 +64,8 @@ class Connection:
         self.pending: list[PendingPuts] = []
         self.put_failure: MQIError | None = None
         self.put_status = PutStatus()
+        #: What names of reply-to queues stand for.
+        self.reply_to: dict[bytes, ReplyTo] = {}
         #: Temporary dynamic queues of closed handles that could not be deleted yet.
         self.temporary_queues: list[str] = []
         self.is_quiescing = process.is_quiescing

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from sharedq.browsing import browse
+from sharedq.confirming import confirm_delivery
 from sharedq.connection import Connection, ScriptCall
 from sharedq.get_calls import BEHIND_COMMIT, MARKS, get_call
 from sharedq.handle import Handle
@@ -21,8 +22,8 @@ from sharedq.mqi.options import check_get_options
 from sharedq.mqi.structures import MQGMO, MQMD
 from sharedq.ordering import GROUP_MATCHES, GROUPING, ordered_selection, retain_got
 from sharedq.put_later import flush_pending
-from sharedq.putting import check_unit_room
 from sharedq.selection import ANY, Selection, selection_for
+from sharedq.storing import check_unit_room
 from sharedq.unit_of_work import Marked
 from sharedq.waiting import call_or_wait
 
@@ -312,7 +313,17 @@ def _take(
                 connection.unit.marked = Marked(structure, handle.name, kept, operations, has_members)
     if taken and (has_members or handle.order.gets is not NOTHING):
         _retain(connection, handle, options, messages)
+    # Only an id that ends in "x" can be that of a message that asks for reports.
+    if taken and (is_grouped or b"x" in reply[2]):
+        _confirm(connection, handle, options, messages)
     return messages
+
+
+def _confirm(connection: Connection, handle: Handle, options: int, messages: Sequence[Message]) -> None:
+    for message in messages:
+        if message.asks_reports:
+            in_unit = bool(options & _SYNCPOINT or (options & _SYNCPOINT_IF_PERSISTENT and message.is_persistent))
+            confirm_delivery(connection, handle, message, in_unit=in_unit)
 
 
 def _retain(connection: Connection, handle: Handle, options: int, messages: Sequence[Message]) -> None:

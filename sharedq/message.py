@@ -14,6 +14,7 @@ from sharedq.mqi.structures import MQMD
 from sharedq.record import (
     RECORD_GROUP,
     RECORD_PERSISTENT,
+    RECORD_REPORT,
     carried_record,
     decode_descriptor,
     record_body,
@@ -81,6 +82,11 @@ class Message:
     def has_group(self) -> bool:
         """Whether it has a GroupId: it is in a group, a segment, or may be segmented."""
         return bool(record_flags(self._got[0]) & RECORD_GROUP)
+
+    @property
+    def asks_reports(self) -> bool:
+        """Whether the descriptor's Report says anything."""
+        return bool(record_flags(self._got[0]) & RECORD_REPORT)
 
     @property
     def msg_token(self) -> bytes:

@@ -176,6 +176,44 @@ def _open_route(
     return handle
 
 
+def find_queue(connection: Connection, od_name: bytes, od_qmgr_name: bytes, opened_at: str) -> Handle:
+    """A handle to put through, as the manager *opened_at* would open it, but one that the queue knows nothing of.
+
+    It needs no close, and the queue can be cleared and deleted.
+
+    Raises:
+        MQIError: as for ``open_queue``; 2057 the name is a model queue's.
+    """
+    name, qmgr_name = _text(od_name), _text(od_qmgr_name)
+    _check_names(name, qmgr_name)
+    route, checks = resolve_checked(connection, name, qmgr_name, opened_at)
+    if route.model is not None:
+        raise error_for(MQRC.Q_TYPE_ERROR, "MQOPEN", name, "it is a QMODEL")
+    access = connection.access(route.structure)
+    queue = access.keys.queue(route.queue)
+    version, definition = connection.command(queue.queue, "HMGET", queue.queue, "ver", "def")
+    if version is None:
+        raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "MQOPEN", name)
+    handle = Handle(
+        number=0,
+        options=int(OpenOption.OUTPUT),
+        object_name=name,
+        object_q_mgr_name=qmgr_name,
+        opened_at=opened_at,
+        name=route.queue,
+        structure=access,
+        queue=queue,
+        facts=QueueFacts.of(definition),
+        version=version.decode(),
+        destination=route.destination.encode(),
+        target_qmgr=route.target_qmgr.encode(),
+        is_intra_group=route.is_intra_group,
+    )
+    follow_path(handle, route, checks)
+    take_definition(handle, [b"", version, definition])
+    return handle
+
+
 def for_length(connection: Connection, handle: Handle, length: int) -> Handle:
     """The handle to put a message of *length* bytes through: what SYSTEM.QSG.TRANSMIT.QUEUE does not take goes by the
     conventional transmission queue, where there is one.

@@ -33,6 +33,7 @@ from sharedq.record import (
     record_flags,
     with_put_time,
 )
+from sharedq.reply_to import resolve_all
 from sharedq.transmission import as_transmitted
 
 #: One priority's share of the scores of a queue: room for 2^48 arrivals.
@@ -56,17 +57,20 @@ _UNLIKE = NEW_IDS | _KEEP_CONTEXT
 _AS_Q_DEF = int(Persistence.AS_Q_DEF)
 _REQUEST = int(MsgType.REQUEST)
 _MSG_TYPE_MAX = int(MsgType.APPL_LAST)
-#: Report options that have no name.
-UNKNOWN_REPORTS = ~reduce(or_, map(int, Report))
+#: Report options that have no name. (A Flag counts only those of one bit among its members when it is iterated.)
+UNKNOWN_REPORTS = ~reduce(or_, map(int, Report.__members__.values()))
 #: What a descriptor says before it is put; BackoutCount is not read.
 _asked_by: Final[Callable[[MQMD], tuple[Any, ...]]] = attrgetter(
     *(field.name for field in fields(MQMD) if field.name != "backout_count")
+)
+#: What a program finds in its descriptor as it was when a put has failed, whatever was filled in by then.
+filled_in: Final[Callable[[MQMD], tuple[Any, ...]]] = attrgetter(
+    "priority", "persistence", "reply_to_q", "reply_to_q_mgr"
 )
 #: What `complete_descriptor` may change of it, identifiers apart.
 _completed_of: Final[Callable[[MQMD], tuple[Any, ...]]] = attrgetter(
     "persistence",
     "priority",
-    "reply_to_q_mgr",
     "user_identifier",
     "put_appl_type",
     "put_appl_name",
@@ -102,6 +106,7 @@ def prepare(
     facts = handle.facts
     if facts.is_put_inhibited:
         raise error_for(MQRC.PUT_INHIBITED, "MQPUT", handle.object_name)
+    resolve_all(connection, messages)
     length_max = facts.max_msg_length
     is_journaled = connection.journal_max != "0"
     put_time_ms = int(time.time() * 1000)
@@ -124,7 +129,6 @@ def prepare(
             (
                 md.persistence,
                 md.priority,
-                md.reply_to_q_mgr,
                 md.user_identifier,
                 md.put_appl_type,
                 md.put_appl_name,
@@ -162,6 +166,11 @@ def prepare(
         if is_journaled:
             details.append(journal_detail(md, len(body)))
     return warning, arguments, details
+
+
+def empty_again(md: MQMD, asked: tuple[Any, ...]) -> None:
+    """Give a descriptor back what ``filled_in`` said of it."""
+    md.priority, md.persistence, md.reply_to_q, md.reply_to_q_mgr = asked
 
 
 def _begins_group(md: MQMD) -> bool:
@@ -208,8 +217,6 @@ def complete_descriptor(connection: Connection, handle: Handle, md: MQMD, option
         raise error_for(MQRC.EXPIRY_ERROR, "MQPUT", handle.object_name)
     if (md.msg_type == _REQUEST or md.report & REPORTS_WANTED) and not md.reply_to_q.strip(b" \0"):
         raise error_for(MQRC.MISSING_REPLY_TO_Q, "MQPUT", handle.object_name)
-    if md.reply_to_q.strip(b" \0") and not md.reply_to_q_mgr.strip(b" \0"):
-        md.reply_to_q_mgr = connection.origin
     if options & _NEW_MSG_ID:
         md.msg_id = NULL_ID
     if options & _NEW_CORREL_ID:

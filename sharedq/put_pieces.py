@@ -14,6 +14,7 @@ from sharedq.mqi.errors import error_for
 from sharedq.mqi.limits import NULL_ID, UNDEFINED_ORIGINAL_LENGTH
 from sharedq.mqi.structures import MQMD
 from sharedq.put_messages import complete_descriptor
+from sharedq.reply_to import resolve_reply_to
 
 _LOGICAL_ORDER = int(PutOption.LOGICAL_ORDER)
 
@@ -58,6 +59,7 @@ def split_up(connection: Connection, handle: Handle, messages: Sequence[tuple[MQ
     result = Pieces([], [], handle.order)
     facts = handle.facts
     for md, body in messages:
+        resolve_reply_to(connection, md)
         result.warning = complete_descriptor(connection, handle, md, options) or result.warning
         is_remote = facts.is_transmission or bool(handle.destination)
         position = put_position(result.order.puts, options, md, len(body), for_transmission=is_remote)

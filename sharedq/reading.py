@@ -212,7 +212,7 @@ class Reader:
             what = replace(what, after=int(after))
 
     def read_unit(self, place: Place, unit_id: str) -> Iterator[Slice]:
-        """What a prepared unit of work got or put in *place*, in its order, some at a time.
+        """What a prepared unit of work got in *place*, in its order, some at a time.
 
         Raises:
             MQIError: 2003, it has ended; what was returned so far is not all of it.
@@ -234,8 +234,10 @@ class Reader:
             if not operations:
                 return
             position += len(operations)
-            # "G" and how many, the queue, ids, scores: see prelude/unit_of_work.
-            left = [(ids.split(), scores) for _, _, ids, scores in (each.split(b"\n", 3) for each in operations)]
+            # "G" and how many, the queue, ids, scores: see prelude/unit_of_work. Reports that confirm what was got are
+            # put in the same unit of work.
+            parts = (each.split(b"\n", 3) for each in operations)
+            left = [(ids.split(), scores) for kind, _, ids, scores in parts if kind[:1] != b"P"]
             while left:
                 some, left = _first(left, count)
                 gets = [(b"HMGET", messages.encode(), *ids) for ids, _ in some]

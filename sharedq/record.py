@@ -20,7 +20,7 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Final
 
-from sharedq.mqi.constants import MQRC, MsgFlag
+from sharedq.mqi.constants import MQRC, MsgFlag, Report
 from sharedq.mqi.errors import error_for
 from sharedq.mqi.limits import (
     ACCOUNTING_TOKEN_LENGTH,
@@ -49,6 +49,8 @@ RECORD_MSG_ID: Final = 8
 RECORD_GROUP: Final = 16
 RECORD_REPORT: Final = 32
 RECORD_DESTINATION: Final = 64
+#: Among the report options is MQRO_EXPIRATION, and it can expire: whoever finds it expired leaves it to be reported.
+RECORD_TELLS_EXPIRY: Final = 128
 #: Any of these: scripts must look at the record before the message moves or goes.
 RECORD_NEEDS_LOOK: Final = RECORD_EXPIRY | RECORD_CORREL_ID | RECORD_MSG_ID | RECORD_GROUP | RECORD_REPORT
 #: What has any of these cannot be put as it is: times are given as what is left, groups and reports counted.
@@ -65,6 +67,7 @@ _MASK: Final = struct.Struct(">I")
 _NUMBER: Final = struct.Struct(">i")
 
 _IN_GROUP: Final = int(MsgFlag.SEGMENT | MsgFlag.LAST_SEGMENT | MsgFlag.MSG_IN_GROUP | MsgFlag.LAST_MSG_IN_GROUP)
+_TOLD_EXPIRY: Final = int(Report.EXPIRATION)
 #: Beginning of a MsgId that a queue manager generates.
 _PRODUCT: Final = b"CSQ "
 _ORIGIN_LENGTH: Final = 12
@@ -164,6 +167,8 @@ def _flags(md: MQMD) -> int:
         flags |= RECORD_GROUP
     if md.report:
         flags |= RECORD_REPORT
+        if md.report & _TOLD_EXPIRY and flags & RECORD_EXPIRY:
+            flags |= RECORD_TELLS_EXPIRY
     return flags
 
 

@@ -1,7 +1,6 @@
 """What the agent decides about a message that it cannot deliver. Pure.
 
-Sources: IBM MQ for z/OS, "Undelivered/unprocessed messages" and "Report messages" of intra-group queuing;
-IBM MQ reference, "MQDLH", "Report (MQLONG)".
+Source: IBM MQ for z/OS, "Undelivered/unprocessed messages" and "Report messages" of intra-group queuing.
 """
 
 from __future__ import annotations
@@ -10,18 +9,14 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 
+from sharedq.dead_letter import dead_lettered
 from sharedq.logical import NOTHING, PutPosition, put_position
 from sharedq.mqi import wire
 from sharedq.mqi.constants import MQRC, Feedback, Format, MsgType, Report
 from sharedq.mqi.errors import error_for
-from sharedq.mqi.headers import MQDLH
-from sharedq.mqi.limits import MAX_PRIORITY, NULL_ID, UNLIMITED_EXPIRY
+from sharedq.mqi.limits import MAX_PRIORITY
 from sharedq.mqi.structures import MQMD
-from sharedq.objects.names import OBJECT_NAME_LENGTH
-from sharedq.put_messages import REPORTS_WANTED, UNKNOWN_REPORTS
-
-#: Bytes of data that MQRO_EXCEPTION_WITH_DATA carries.
-REPORT_DATA_LENGTH = 100
+from sharedq.put_messages import REPORTS_WANTED
 
 
 class Disposal(Enum):
@@ -56,16 +51,6 @@ class Transmitted:
             return queue
         named = self.qmgr.decode(errors="replace").rstrip(" \0")
         return named if named in members and not self.fault else None
-
-
-@dataclass(frozen=True, slots=True)
-class ReportMessage:
-    """A report to send, and where to."""
-
-    md: MQMD
-    body: bytes
-    queue: bytes
-    qmgr: bytes
 
 
 def unwrap(outer: MQMD, data: bytes) -> Transmitted:
@@ -130,63 +115,8 @@ def dispose(md: MQMD, *, can_dead_letter: bool) -> Disposal:
 
 
 def dead_letter(message: Transmitted, reason: int, appl_name: bytes, date: bytes, time: bytes) -> tuple[MQMD, bytes]:
-    """The message as it goes to the dead-letter queue: an MQDLH in front, its identifiers and context kept.
-
-    Report options that nobody knows are not: they may be what was refused, and would be there, too.
-
-    Args:
-        date, time: YYYYMMDD and HHMMSSTH, UTC.
-    """
-    md = message.md
-    header = MQDLH(
-        reason=int(reason),
-        dest_q_name=message.queue[:OBJECT_NAME_LENGTH],
-        dest_q_mgr_name=message.qmgr[:OBJECT_NAME_LENGTH],
-        encoding=md.encoding,
-        coded_char_set_id=md.coded_char_set_id,
-        format=md.format,
-        put_appl_type=md.put_appl_type,
-        put_appl_name=appl_name,
-        put_date=date,
-        put_time=time,
-    )
-    report = md.report & ~UNKNOWN_REPORTS
-    return replace(md, format=Format.DEAD_LETTER_HEADER, report=report), wire.DLH.pack(header) + message.body
-
-
-def exception_report(message: Transmitted, reason: int) -> ReportMessage | None:
-    """The exception report that a message asks for; None when it asks for none, or says not where to."""
-    md = message.md
-    wanted = md.report & Report.EXCEPTION_WITH_FULL_DATA
-    if not wanted or not md.reply_to_q.strip(b" \0"):
-        return None
-    body = b""
-    if wanted == Report.EXCEPTION_WITH_FULL_DATA:
-        body = message.body
-    elif wanted == Report.EXCEPTION_WITH_DATA:
-        body = message.body[:REPORT_DATA_LENGTH]
-    report = MQMD(
-        version=md.version,
-        msg_type=int(MsgType.REPORT),
-        feedback=int(reason),
-        encoding=md.encoding,
-        coded_char_set_id=md.coded_char_set_id,
-        format=md.format,
-        priority=md.priority,
-        persistence=md.persistence,
-        expiry=UNLIMITED_EXPIRY,
-        msg_id=md.msg_id if md.report & Report.PASS_MSG_ID else NULL_ID,
-        correl_id=md.correl_id if md.report & Report.PASS_CORREL_ID else md.msg_id,
-        group_id=md.group_id,
-        msg_seq_number=md.msg_seq_number,
-        offset=md.offset,
-        msg_flags=md.msg_flags,
-        original_length=len(message.body),
-    )
-    if md.report & Report.PASS_DISCARD_AND_EXPIRY:
-        report.expiry = md.expiry
-        report.report = int(md.report & Report.DISCARD_MSG)
-    return ReportMessage(report, body, md.reply_to_q, md.reply_to_q_mgr)
+    """The message as it goes to the dead-letter queue (``sharedq.dead_letter``)."""
+    return dead_lettered(message.md, message.body, message.queue, message.qmgr, reason, appl_name, date, time)
 
 
 def is_about_the_message(reason: int) -> bool:

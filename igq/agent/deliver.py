@@ -14,7 +14,6 @@ from igq.agent.core import (
     Transmitted,
     dead_letter,
     dispose,
-    exception_report,
     is_about_the_message,
     unreadable,
     unwrap,
@@ -30,6 +29,7 @@ from sharedq.mqi.constants import MQRC, Feedback, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.structures import MQMD, MQOD, MQPMO
 from sharedq.objects.repository import Repository
+from sharedq.reports import report_about
 
 APPL_NAME = b"IGQ agent"
 _OPEN = int(OpenOption.OUTPUT | OpenOption.SET_ALL_CONTEXT)
@@ -233,7 +233,7 @@ class Deliverer:
 
         Where neither can be done, a nonpersistent message goes without; a persistent one stays, with its batch.
         """
-        report = exception_report(message, reason)
+        report = report_about(message.md, message.body, reason, at)
         if report is None:
             return
         refusal = _refusal(partial(self._put, at, report.queue, report.qmgr, [(report.md, report.body)]))

@@ -72,6 +72,8 @@ def summarize_messages(events: DataFrame) -> DataFrame:
     """
     event, done = F.col("event"), F.col("done_at").isNotNull()
     is_put, is_get, is_transfer = (event == name for name in ("put", "get", "transfer"))
+    # What expires is taken in a unit of work where that is reported.
+    is_end = event.isin("expire", "clear")
     put = F.struct(
         F.col("at").alias("put_at"),
         F.col("done_at").alias("available_at"),
@@ -103,9 +105,9 @@ def summarize_messages(events: DataFrame) -> DataFrame:
             F.when(is_returned, F.max(done_get)).otherwise(F.min(done_get)).alias("get"),
             F.max(F.when(is_transfer, transfer)).alias("transfer"),
             (F.count_if(is_get & done) - F.count_if(event == "return")).alias("gets"),
-            F.count_if((is_get & ~done & ~F.col("is_open")) | (event == "return")).alias("backouts"),
-            F.count_if(is_get & F.col("is_open")).alias("open_gets"),
-            F.count_if(event.isin("expire", "clear")).alias("expiries"),
+            F.count_if(((is_get | is_end) & ~done & ~F.col("is_open")) | (event == "return")).alias("backouts"),
+            F.count_if((is_get | is_end) & F.col("is_open")).alias("open_gets"),
+            F.count_if(is_end & done).alias("expiries"),
             F.count_if(is_transfer).alias("transfers"),
             F.max("is_recovered").alias("is_recovered"),
         )

@@ -64,7 +64,7 @@ def pending_messages(events: DataFrame, old_ms: int) -> DataFrame:
         .groupBy(*_MESSAGE)
         .agg(
             F.lit(True).alias("is_pending"),
-            F.max(F.when(F.col("event") == "get", F.col("unit_of_work"))).alias("get_pending"),
+            F.max(F.when(F.col("event").isin("get", "expire"), F.col("unit_of_work"))).alias("get_pending"),
         )
     )
 

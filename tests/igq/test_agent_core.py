@@ -11,7 +11,6 @@ from igq.agent.core import (
     Transmitted,
     dead_letter,
     dispose,
-    exception_report,
     is_about_the_message,
     unwrap,
 )
@@ -19,6 +18,7 @@ from sharedq.mqi import wire
 from sharedq.mqi.constants import MQRC, Format, MsgFlag, MsgType, Report
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
+from sharedq.reports import ReportMessage, report_about
 from sharedq.transmission import as_transmitted
 
 BODY = bytes(range(250))
@@ -58,12 +58,16 @@ def test_a_dead_letter_has_a_header_in_front_and_keeps_its_identity() -> None:
     assert data[wire.DLH.length(1) :] == BODY
 
 
+def exception_report(about: Transmitted) -> ReportMessage | None:
+    return report_about(about.md, about.body, 2085, "QM2")
+
+
 @pytest.mark.parametrize(
     ("option", "length"),
     [(Report.EXCEPTION, 0), (Report.EXCEPTION_WITH_DATA, 100), (Report.EXCEPTION_WITH_FULL_DATA, len(BODY))],
 )
 def test_an_exception_report_carries_what_was_asked_for(option: Report, length: int) -> None:
-    report = exception_report(message(report=int(option), reply_to_q=b"REPLIES", reply_to_q_mgr=b"QM1"), 2085)
+    report = exception_report(message(report=int(option), reply_to_q=b"REPLIES", reply_to_q_mgr=b"QM1"))
 
     assert report is not None
     assert (report.queue, report.qmgr, report.body) == (b"REPLIES", b"QM1", BODY[:length])
@@ -74,8 +78,8 @@ def test_an_exception_report_carries_what_was_asked_for(option: Report, length: 
 def test_a_report_is_correlated_by_the_message_id_unless_asked_otherwise() -> None:
     asked = int(Report.EXCEPTION)
     given = {"reply_to_q": b"R", "correl_id": b"c" * 24}
-    plain = exception_report(message(report=asked, **given), 2085)
-    passed = exception_report(message(report=asked | Report.PASS_MSG_ID | Report.PASS_CORREL_ID, **given), 2085)
+    plain = exception_report(message(report=asked, **given))
+    passed = exception_report(message(report=asked | Report.PASS_MSG_ID | Report.PASS_CORREL_ID, **given))
 
     assert plain is not None
     assert passed is not None
@@ -85,7 +89,7 @@ def test_a_report_is_correlated_by_the_message_id_unless_asked_otherwise() -> No
 
 @pytest.mark.parametrize("fields", [{"report": 0}, {"report": int(Report.EXCEPTION)}, {"report": int(Report.COA)}])
 def test_no_report_is_made_that_nobody_asked_for_or_can_get(fields: dict[str, int]) -> None:
-    assert exception_report(message(**fields), 2085) is None
+    assert exception_report(message(**fields)) is None
 
 
 def test_a_message_comes_out_of_its_wrapping_as_it_went_in() -> None:

@@ -312,6 +312,37 @@ def test_an_exception_report_travels_back(group: TestGroup, agent: AgentOfQM2, p
     assert report.md.correl_id == sent.msg_id
 
 
+def test_arrival_and_delivery_are_confirmed_where_the_message_was_going(
+    group: TestGroup, agent: AgentOfQM2, put: Put
+) -> None:
+    group.define_shared("REPLIES")
+    group.define_private("QM2", "ORDERS")
+    wanted = int(Report.COA | Report.COD)
+    asked = {"report": wanted, "reply_to_q": b"REPLIES", "reply_to_q_mgr": b"QM2"}
+    sent = [put("ORDERS", b"%d" % n, persistence=n % 2, **asked) for n in range(4)]
+    assert drain(group.connect("QM1"), "REPLIES") == []
+
+    assert agent.deliver() == len(sent)
+
+    arrived = drain(group.connect("QM1"), "REPLIES")
+    assert [message.body for message in drain(group.connect("QM2"), "ORDERS")] == [b"0", b"1", b"2", b"3"]
+    delivered = drain(group.connect("QM1"), "REPLIES")
+    for reports, feedback in ((arrived, Feedback.COA), (delivered, Feedback.COD)):
+        assert [each.md.correl_id for each in reports] == [md.msg_id for md in sent]
+        assert {(each.md.feedback, each.md.put_appl_name.rstrip()) for each in reports} == {(feedback, b"QM2")}
+
+
+def test_a_batch_that_is_backed_out_confirms_nothing(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:
+    group.define_shared("REPLIES")
+    group.define_private("QM2", "ORDERS")
+    group.repository("QM2").alter_qmgr("QM2", {"dead_letter_queue": ""})
+    for name in ("ORDERS", "NOWHERE"):
+        put(name, b"x", report=int(Report.COA), reply_to_q=b"REPLIES", reply_to_q_mgr=b"QM2")
+    with pytest.raises(Trouble):
+        agent.deliver()
+    assert drain(group.connect("QM1"), "REPLIES") == []
+
+
 def test_an_inhibited_transmission_queue_is_trouble_until_it_is_enabled(
     group: TestGroup, agent: AgentOfQM2, put: Put
 ) -> None:

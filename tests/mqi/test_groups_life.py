@@ -126,8 +126,9 @@ def test_the_expiry_job_discards_members(group: TestGroup) -> None:
     ids = [entry.rpartition(b" ")[2] for entry in listed]
     script_keys = [keys.owners, keys.messages, keys.expiry, names.available, names.index, keys.journal]
     script_keys += [names.queue, names.groups, names.members, names.marks, names.marks_of]
+    script_keys += [keys.unit_of_work + connection.connection.token]
     reply = connection.connection.checked_call(
-        "structure/expire", script_keys, [connection.connection.token, "Q", "0", *ids]
+        "structure/expire", script_keys, [connection.connection.token, "Q", "0", "", 1000, *ids]
     )
     assert reply[1] == 1
     assert take(queue, WHOLE_GROUP) == b""

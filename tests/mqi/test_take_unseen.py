@@ -7,13 +7,15 @@ from typing import Any
 
 import pytest
 
+from pipeline.claim_units import get_messages
 from sharedq.api import Queue
-from sharedq.in_doubt import prepare
-from sharedq.mqi.constants import MQRC, GetOption
+from sharedq.in_doubt import end_prepared, prepare
+from sharedq.mqi.constants import MQRC, GetOption, Report
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
 from sharedq.reading import SLICE_MESSAGES, Reader, Slice, find_places
 from sharedq.record import record_body
+from tests.support.agents import drain
 from tests.support.groups import BOTH, browse_all, put_member
 from tests.support.members import TestGroup
 from tests.support.scenes import contents, on_queue, stored
@@ -78,6 +80,42 @@ def test_what_is_not_plain_is_left_to_a_get(group: TestGroup, orders: Queue) -> 
     assert orders.take_unseen(5) == 0
     assert orders.get_many(5, GetOption.SYNCPOINT)[0].body == b"member"
     assert taken(group, orders)[-1] == b"member"
+
+
+@pytest.mark.parametrize("has_data", [True, False])
+@pytest.mark.parametrize("replies", ["shared", "private"])
+def test_what_asks_for_a_report_is_left_to_a_get_and_its_report_is_no_message_of_the_claim(
+    group: TestGroup, orders: Queue, has_data: bool, replies: str
+) -> None:
+    if replies == "shared":
+        group.define_shared("REPLIES")
+    else:
+        group.define_private("QM1", "REPLIES")
+    asking = MQMD(report=int(Report.COD), reply_to_q=b"REPLIES")
+    orders.put(b"asks", asking)
+    orders.put(b"last")
+    assert get_messages(orders, 1_000) == 252
+    unit_id = orders.connection.unit.id
+
+    found = [record for some in slices(group, orders, has_data=has_data) for record in some.records]
+
+    assert (len(found), unit_id != orders.connection.unit.id) == (252, True)
+    assert drain(group.connect(), "REPLIES") == []
+    assert end_prepared(group.connect().connection, b"taken", "C")
+    assert [report.md.correl_id for report in drain(group.connect(), "REPLIES")] == [asking.msg_id]
+    assert stored(group) == 0
+
+
+def test_a_claim_ends_where_reports_fill_its_unit_of_work(group: TestGroup) -> None:
+    group.define_shared("ORDERS")
+    group.define_shared("REPLIES")
+    group.repository("QM1").alter_qmgr("QM1", {"max_uncommitted_msgs": 120})
+    queue = group.connect().open("ORDERS", BOTH)
+    queue.put_many([(MQMD(report=int(Report.COD), reply_to_q=b"REPLIES"), b"x") for _ in range(40)])
+    queue.put_many([(MQMD(), b"y") for _ in range(100)])
+    assert get_messages(queue, 120) == 100
+    queue.connection.commit()
+    assert len(drain(group.connect(), "REPLIES")) == 40
 
 
 def test_nothing_expired_is_taken(group: TestGroup, orders: Queue) -> None:

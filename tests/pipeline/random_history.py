@@ -138,7 +138,16 @@ class RandomHistory:
     def expire(self) -> None:
         message = self.take()
         if message is not None:
-            self.journal.expire(message.structure, message.queue, "LGA.1.1.1", [message.id], ms=self.now_ms)
+            manager = "LGA.1.1.1"
+            unit, ends = "", self.chance.choice(("", "commit", "backout"))
+            if ends:
+                unit = self.unit(manager)
+            self.journal.expire(message.structure, message.queue, manager, [message.id], unit=unit, ms=self.now_ms)
+            if ends:
+                self.now_ms += 1
+                self.journal.end(message.structure, ends, unit, 1, ms=self.now_ms)
+            if ends == "backout":
+                self.waiting.append(message)
 
     def plant(self, defect: str) -> bool:
         """Whether the defect could be planted at this moment."""

@@ -77,9 +77,11 @@ class HandWrittenJournal:
         ids: Sequence[str],
         *,
         event: str = "expire",
+        unit: str = "",
         ms: int | None = None,
     ) -> str:
-        return self._add(structure, ms, e=event, o=owner, q=queue, i=" ".join(ids))
+        """With a unit of work: taken to be reported, which that is to do."""
+        return self._add(structure, ms, e=event, o=owner, q=queue, u=unit, i=" ".join(ids))
 
     def end(
         self,

@@ -108,6 +108,25 @@ def test_the_journal_alone_shows_loss_duplicates_and_phantoms(
     assert (verdict.counts["expired"], verdict.counts["on_queue"]) == (1, 1)
 
 
+def test_what_expires_in_a_unit_of_work_has_expired_when_that_is_committed(
+    spark: SparkSession, redis_url: str, journal: HandWrittenJournal
+) -> None:
+    manager = "EWR.1.1.1"
+    journal.define("APPL1")
+    journal.put("APPL1", "Q", manager, ["1", "2"])
+    for number, ends in enumerate(("backout", "commit", ""), start=1):
+        unit = f"{manager}/{number}"
+        journal.expire("APPL1", "Q", manager, ["1" if ends else "2"], unit=unit)
+        if ends:
+            journal.end("APPL1", ends, unit, 1)
+    journal.store("APPL1", "2")
+
+    verdict = judge(spark, redis_url)
+
+    assert not [name for name in FAULTS if verdict.counts[name]]
+    assert (verdict.counts["expired"], verdict.counts["on_queue"] + verdict.counts["uncommitted"]) == (1, 1)
+
+
 def test_what_was_handed_to_a_getter_and_came_back_is_delivered_once(
     spark: SparkSession, redis_url: str, journal: HandWrittenJournal
 ) -> None:

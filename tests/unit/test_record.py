@@ -23,6 +23,7 @@ from sharedq.record import (
     RECORD_NEEDS_LOOK,
     RECORD_PERSISTENT,
     RECORD_REPORT,
+    RECORD_TELLS_EXPIRY,
     decode_descriptor,
     encode_record,
     generated_number,
@@ -140,6 +141,7 @@ def test_flags_say_what_scripts_must_know(md: MQMD) -> None:
         | (RECORD_MSG_ID if md.msg_id != NULL_ID else 0)
         | (RECORD_GROUP if md.group_id != NULL_ID or md.msg_flags & grouped else 0)
         | (RECORD_REPORT if md.report else 0)
+        | (RECORD_TELLS_EXPIRY if md.report & Report.EXPIRATION and md.expiry != -1 else 0)
     )
     assert needs_look(md) == bool(record_flags(record) & RECORD_NEEDS_LOOK)
 

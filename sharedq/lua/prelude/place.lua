@@ -30,6 +30,16 @@ local function look_after(queue, messages, expiry, step, id, score, record)
     return level
 end
 
+-- Takes a message whose time has passed out of everything but its place, which is the caller's to leave. False where its
+-- record must stay: a report is asked for, and it waits for that in `expiry`, in front of all times and by its place.
+local WAITS_TO_BE_TOLD = -2 ^ 52
+local function end_expired(queue, messages, expiry, id, score, record)
+    look_after(queue, messages, expiry, -1, id, score, record)
+    if not has(record, TELLS_EXPIRY) then return true end
+    redis.call("ZADD", expiry, string.format("%.0f", WAITS_TO_BE_TOLD + score), queue.name .. " " .. id)
+    return false
+end
+
 -- Takes the message that has come, outside a unit of work, for a get that waits for any. Nothing where that get would
 -- take another one, or must look closely: then it looks itself.
 local function take_for(queue, token, id)

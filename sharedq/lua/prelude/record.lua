@@ -1,7 +1,7 @@
 --[[
 What scripts read of a message record; the layout is in docs/keyspace.md, "A record".
 ]]
-local PERSISTENT, EXPIRY, CORREL, MSGID, GROUP, DESTINATION = 1, 2, 4, 8, 16, 64
+local PERSISTENT, EXPIRY, CORREL, MSGID, GROUP, REPORT, DESTINATION, TELLS_EXPIRY = 1, 2, 4, 8, 16, 32, 64, 128
 -- An order key is a score in seven bytes, so that index entries sort in delivery order.
 local ORDER_BYTES = 7
 

@@ -43,13 +43,15 @@ if version and ((members or "0") ~= "0" or marked) then return { marked and MARK
 if waiting ~= "" and stop_waiting(queue, own, owner, waiting, KEYS[8]) then return { MQRC.CALL_IN_PROGRESS } end
 if not version then return { MQRC.Q_DELETED } end
 
-local expired = {}
+local expired, found = {}, 0
 local id, score, record = find(queue, messages, selection, cursor)
-while id and needs_look(id) and is_expired(record) and #expired < EXPIRED_MAX do
+while id and needs_look(id) and is_expired(record) and found < EXPIRED_MAX do
     redis.call("ZREM", queue.a, id)
-    redis.call("HDEL", messages, id)
-    look_after(queue, messages, expiry, -1, id, score, record)
-    expired[#expired + 1] = id
+    if end_expired(queue, messages, expiry, id, score, record) then
+        redis.call("HDEL", messages, id)
+        expired[#expired + 1] = id
+    end
+    found = found + 1
     id, score, record = find(queue, messages, selection, cursor)
 end
 if #expired > 0 then

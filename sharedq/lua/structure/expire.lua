@@ -2,10 +2,14 @@
 structure/expire.lua - discard messages whose expiry time has passed; whatever is no longer available is left to
 whoever has it.
 
+A message that asks for a report of that is taken into the caller's unit of work instead, which puts the report: so one
+report is made, and none is lost with a caller that dies. Such a message is still on its queue, or was found expired by
+somebody else, who noted its place in `expiry` (prelude/place).
+
 KEYS
   1  own       hash    registered owners (the fence)
   2  messages  hash    message id -> record
-  3  expiry    zset    expiry times
+  3  expiry    zset    expiry times; of what waits to be reported its place, less 2^52
   4  available zset    of the one queue this call is for
   5  index     zset    selection index of that queue
   6  journal   stream
@@ -14,36 +18,66 @@ KEYS
   9  members   zset    its members of groups, by score
   10 marks     hash    message id -> holders of marks
   11 marks_base base   marks by holder
+  12 unit      list    the caller's unit of work
 ARGV
   1  caller
   2  queue_name
   3  journal_max
-  4.. message ids
-REPLY       { 0, discarded } | { reason }
+  4  unit_id      of the caller's unit of work
+  5  bytes_max    stop taking messages behind this many bytes of those to be reported
+  6.. message ids
+REPLY       { 0, discarded, [id, record, id, record of what was taken to be reported] } | { reason }
 REASONS     2009 CONNECTION_BROKEN
-INVARIANTS  1 one state, 2 fencing, 4 bounded
-COST        O(ids * log depth)
-USES        fence, place, marks, journal
+INVARIANTS  1 one state, 2 fencing, 4 bounded, 5 position, 8 once
+COST        O(ids * log depth), and bytes_max of records, or one
+USES        fence, place, marks, unit_of_work, journal
 ]]
-local own, messages, expiry = KEYS[1], KEYS[2], KEYS[3]
+local own, messages, expiry, unit = KEYS[1], KEYS[2], KEYS[3], KEYS[12]
+local caller, journal_max, unit_id, bytes_left = ARGV[1], ARGV[3], ARGV[4], tonumber(ARGV[5])
 local queue = { name = ARGV[2], q = KEYS[7], a = KEYS[4], i = KEYS[5], g = KEYS[8], r = KEYS[9], k = KEYS[10] }
-if is_fenced(own, ARGV[1]) then return { MQRC.CONNECTION_BROKEN } end
-local gone, marks = {}, marks_of(queue, KEYS[11])
-for position = 4, #ARGV do
+if is_fenced(own, caller) then return { MQRC.CONNECTION_BROKEN } end
+local gone, taken, scores, reply, marks = {}, {}, {}, {}, marks_of(queue, KEYS[11])
+local is_there = redis.call("HEXISTS", queue.q, "def") == 1
+
+local function take(id, score, record)
+    bytes_left = bytes_left - #record
+    taken[#taken + 1], scores[#scores + 1] = id, string.format("%.0f", score)
+    reply[#reply + 1] = id
+    reply[#reply + 1] = record
+end
+
+for position = 6, #ARGV do
     local id = ARGV[position]
+    local entry = queue.name .. " " .. id
     local score, record = redis.call("ZSCORE", queue.a, id), redis.call("HGET", messages, id)
     if record and is_member(queue, record) then score = redis.call("ZSCORE", queue.r, id) end
-    if score and record and is_expired(record) then
+    if not record then
+        redis.call("ZREM", expiry, entry)
+    elseif score and is_expired(record) and bytes_left > 0 then
         redis.call("ZREM", queue.a, id)
-        look_after(queue, messages, expiry, -1, id, tonumber(score), record)
         marks.drop(id)
-        gone[#gone + 1] = id
-    elseif not record then
-        redis.call("ZREM", expiry, queue.name .. " " .. id)
+        look_after(queue, messages, expiry, -1, id, tonumber(score), record)
+        if has(record, TELLS_EXPIRY) then
+            take(id, tonumber(score), record)
+        else
+            gone[#gone + 1] = id
+        end
+    elseif not score and bytes_left > 0 then
+        -- Found expired before; or in some unit of work, or locked: then it is not listed here, or not by its place.
+        local noted = tonumber(redis.call("ZSCORE", expiry, entry) or 0)
+        if noted < 0 then
+            redis.call("ZREM", expiry, entry)
+            if is_there then take(id, noted - WAITS_TO_BE_TOLD, record) else gone[#gone + 1] = id end
+        end
     end
 end
 if #gone > 0 then
     redis.call("HDEL", messages, unpack(gone))
-    journal(KEYS[6], ARGV[3], "e", "expire", "o", ARGV[1], "q", queue.name, "i", table.concat(gone, " "))
+    journal(KEYS[6], journal_max, "e", "expire", "o", caller, "q", queue.name, "i", table.concat(gone, " "))
 end
-return { 0, #gone }
+if #taken > 0 then
+    redis.call("HINCRBY", queue.q, "gu", #taken)
+    record_operation(unit, unit_id, "G", queue.name, taken, scores)
+    journal(KEYS[6], journal_max, "e", "expire", "o", caller, "q", queue.name, "u", unit_id, "i", table.concat(taken, " "))
+end
+return { 0, #gone, reply }

@@ -211,13 +211,17 @@ if #ids == 0 then
 end
 
 local reply, returned, cut = { 0, 0 }, {}, {}
-local gone, kept, kept_scores, expired, bytes, stop_at = {}, {}, {}, {}, 0, #ids + 1
+local gone, kept, kept_scores, expired, found_dead, bytes, stop_at = {}, {}, {}, {}, false, 0, #ids + 1
 for position, id in ipairs(ids) do
     local record, score = records[position], scores[position]
     local length = #record - body_offset(record)
     if needs_look(id) and is_expired(record) then
-        look_after(queue, messages, expiry, -1, id, score, record)
-        expired[#expired + 1] = id
+        found_dead = true
+        if end_expired(queue, messages, expiry, id, score, record) then expired[#expired + 1] = id end
+    elseif is_blind and needs_look(id) and has(record, REPORT) then
+        -- Whoever takes it unseen would not see that it asks for a report.
+        stop_at = position
+        break
     elseif #returned > 0 and (length > length_max or bytes + length > bytes_max) then
         stop_at = position
         break
@@ -273,11 +277,11 @@ end
 if #expired > 0 then
     redis.call("HDEL", messages, unpack(expired))
     journal(KEYS[10], ARGV[11], "e", "expire", "o", owner, "q", queue.name, "i", table.concat(expired, " "))
-    if #returned == 0 then
-        -- Not served yet: who dies before it looks again leaves the wake-up to its recovery.
-        if waiting ~= "" then redis.call("HSET", own, owner, "K" .. queue.name) end
-        return { LOOK_AGAIN, "" }
-    end
+end
+if found_dead and #returned == 0 then
+    -- Not served yet: who dies before it looks again leaves the wake-up to its recovery.
+    if waiting ~= "" then redis.call("HSET", own, owner, "K" .. queue.name) end
+    return { LOOK_AGAIN, "" }
 end
 reply[3], reply[4] = table.concat(returned, " "), is_blind and {} or cut
 return reply

@@ -117,17 +117,24 @@ local after = tonumber(ARGV[12])
 -- Something came since this search began: it may be where the search has been already.
 if not is_woken then after = math.max(after, tonumber(ARGV[13])) end
 
-local expired = {}
-local function take_out(item)
+local expired, found_dead = {}, 0
+local function take_from_place(item)
     redis.call("ZREM", queue.a, item.id)
     if marks then marks.drop(item.id) end
+end
+
+local function take_out(item)
+    take_from_place(item)
     if needs_look(item.id) then look_after(queue, messages, expiry, -1, item.id, item.score, item.record) end
 end
 
 local function discard(item)
-    take_out(item)
-    redis.call("HDEL", messages, item.id)
-    expired[#expired + 1] = item.id
+    take_from_place(item)
+    found_dead = found_dead + 1
+    if end_expired(queue, messages, expiry, item.id, item.score, item.record) then
+        redis.call("HDEL", messages, item.id)
+        expired[#expired + 1] = item.id
+    end
 end
 
 local function look()
@@ -140,7 +147,7 @@ end
 
 -- The first that is not expired, with the segments to be put together; nil and a horizon.
 local function find_living()
-    while #expired < EXPIRED_MAX do
+    while found_dead < EXPIRED_MAX do
         local found, horizon = look()
         if not found then return nil, horizon end
         local member = needs_look(found.id) and is_member(queue, found.record) and member_of(found.record)

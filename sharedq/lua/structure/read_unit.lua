@@ -1,6 +1,5 @@
 --[[
-structure/read_unit.lua - what operations of a prepared unit of work got or put, with the messages but for their data. Reads
-only.
+structure/read_unit.lua - what operations of a prepared unit of work got, with the messages but for their data. Reads only.
 
 For whoever processes what a coordinator has claimed: until that is ended it can be read as often as it takes. Whole
 messages are read by plain commands (``sharedq.reading``).
@@ -31,16 +30,19 @@ while count < count_max and bytes < bytes_max do
     local element = redis.call("LRANGE", unit, position, position)[1]
     if not element then break end
     local operation, lengths = read_operation(element), {}
-    local ids = ids_of(operation)
-    local records = redis.call("HMGET", messages, unpack(ids))
-    for at = 1, #ids do
-        local record = records[at]
-        if not record then return { ENDED } end
-        bytes = bytes + #record
-        local body = body_offset(record)
-        lengths[at], records[at] = #record - body, string.sub(record, 1, body)
+    -- Reports that confirm what was got are put in the same unit of work.
+    if operation.kind ~= "P" then
+        local ids = ids_of(operation)
+        local records = redis.call("HMGET", messages, unpack(ids))
+        for at = 1, #ids do
+            local record = records[at]
+            if not record then return { ENDED } end
+            bytes = bytes + #record
+            local body = body_offset(record)
+            lengths[at], records[at] = #record - body, string.sub(record, 1, body)
+        end
+        operations[#operations + 1] = { operation.ids_text, operation.scores_text, records, table.concat(lengths, " ") }
     end
-    operations[#operations + 1] = { operation.ids_text, operation.scores_text, records, table.concat(lengths, " ") }
     count, position = count + operation.count, position + 1
 end
 if redis.call("LLEN", unit) <= position then position = 0 end

@@ -44,7 +44,7 @@ USES        place, waiting, journal
 local own, sequence, messages, expiry, wake_base = KEYS[1], KEYS[2], KEYS[3], KEYS[7], KEYS[8]
 local source = { name = ARGV[2], q = KEYS[4], a = KEYS[5], i = KEYS[6], w = KEYS[11] }
 local caller, count, is_fifo = ARGV[1], tonumber(ARGV[4]), ARGV[6] == "1"
-local PRIORITY_STEP, REPORT = 2 ^ 48, 32
+local PRIORITY_STEP = 2 ^ 48
 local CHANGED, NO_DEPTH_LIMIT = 1, 999999999
 local FIRST_KEY, FIRST_ARGUMENT = 13, 9
 
@@ -195,8 +195,7 @@ for position = 1, #entries, 2 do
     elseif not is_blocked[code] then
         if needs_look(id) or is_fifo or backed_out then record = redis.call("HGET", messages, id) end
         if needs_look(id) and is_expired(record) then
-            look_after(source, messages, expiry, -1, id, score, record)
-            expired[#expired + 1] = id
+            if end_expired(source, messages, expiry, id, score, record) then expired[#expired + 1] = id end
             leaving[#leaving + 1] = id
         else
             if #target.ids >= target.room then

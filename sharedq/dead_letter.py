@@ -1,0 +1,42 @@
+"""What a message looks like on the dead-letter queue. Pure.
+
+Source: IBM MQ reference, "MQDLH".
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sharedq.mqi import wire
+from sharedq.mqi.constants import Format
+from sharedq.mqi.headers import MQDLH
+from sharedq.mqi.structures import MQMD
+from sharedq.objects.names import OBJECT_NAME_LENGTH
+from sharedq.put_messages import UNKNOWN_REPORTS
+
+
+def dead_lettered(
+    md: MQMD, body: bytes, queue: bytes, qmgr: bytes, reason: int, appl_name: bytes, date: bytes, time: bytes
+) -> tuple[MQMD, bytes]:
+    """A message as it goes to the dead-letter queue: an MQDLH in front, its identifiers and context kept.
+
+    Report options that nobody knows are not: they may be what was refused, and would be there, too.
+
+    Args:
+        queue, qmgr: where it was to go.
+        date, time: YYYYMMDD and HHMMSSTH, UTC.
+    """
+    header = MQDLH(
+        reason=int(reason),
+        dest_q_name=queue[:OBJECT_NAME_LENGTH],
+        dest_q_mgr_name=qmgr[:OBJECT_NAME_LENGTH],
+        encoding=md.encoding,
+        coded_char_set_id=md.coded_char_set_id,
+        format=md.format,
+        put_appl_type=md.put_appl_type,
+        put_appl_name=appl_name,
+        put_date=date,
+        put_time=time,
+    )
+    report = md.report & ~UNKNOWN_REPORTS
+    return replace(md, format=Format.DEAD_LETTER_HEADER, report=report), wire.DLH.pack(header) + body

@@ -1,0 +1,65 @@
+"""ReplyToQ and ReplyToQMgr where a program leaves the manager blank: its own queue manager says where replies go.
+
+Source: IBM MQ reference, "ReplyToQ (MQCHAR48)": a local definition of a remote queue of that name is what replies are
+sent by.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sharedq.connection import Connection
+from sharedq.mqi.structures import MQMD
+from sharedq.objects.definitions import QueueRemote
+from sharedq.objects.repository import Repository
+
+#: How long it is remembered what a name stands for, seconds: a request costs no round trip more than another message.
+REMEMBERED_S = 1.0
+#: Names that are remembered, at most.
+_NAMES_MAX = 64
+
+
+class ReplyTo(NamedTuple):
+    """What a ReplyToQ stands for, until when that is taken to be so (monotonic clock)."""
+
+    queue: bytes
+    qmgr: bytes
+    until: float
+
+
+def resolve_all(connection: Connection, messages: Sequence[tuple[MQMD, bytes]]) -> None:
+    """`resolve_reply_to` of each message."""
+    for md, _ in messages:
+        if md.reply_to_q:
+            resolve_reply_to(connection, md)
+
+
+def resolve_reply_to(connection: Connection, md: MQMD) -> None:
+    """Fill in where replies to a message go, unless it says so, or asks for none.
+
+    A definition that was made, altered or deleted within the last second may not count yet.
+
+    Raises:
+        MQIError: 2009 Redis cannot be asked.
+    """
+    name = md.reply_to_q.rstrip(b" \0")
+    if not name or md.reply_to_q_mgr.strip(b" \0"):
+        return
+    found = connection.reply_to.get(name)
+    if found is None or found.until < time.monotonic():
+        if len(connection.reply_to) >= _NAMES_MAX:
+            connection.reply_to.clear()
+        found = connection.reply_to[name] = _looked_up(connection, name)
+    md.reply_to_q, md.reply_to_q_mgr = found.queue, found.qmgr
+
+
+def _looked_up(connection: Connection, name: bytes) -> ReplyTo:
+    until = time.monotonic() + REMEMBERED_S
+    here = connection.qmgr_name
+    located = Repository(connection.group, here).lookup(name.decode("utf-8", "replace"))
+    definition = None if located is None else located.definition
+    if isinstance(definition, QueueRemote) and definition.remote_queue:
+        return ReplyTo(definition.remote_queue.encode(), (definition.remote_qmgr or here).encode(), until)
+    return ReplyTo(name, connection.origin, until)

@@ -1,0 +1,271 @@
+"""Storing what is put: by the definition in force, whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from sharedq.connection import Connection
+from sharedq.context import generated_msg_id
+from sharedq.handle import Handle
+from sharedq.link import Reply
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import MQIError, error_for
+from sharedq.mqi.limits import NULL_ID
+from sharedq.mqi.structures import MQMD, MQPMO
+from sharedq.put_calls import STALE, PutArguments, batch_ends, has_members, put_call
+from sharedq.put_messages import NEW_IDS, empty_again, filled_in, prepare
+from sharedq.put_pieces import Pieces, copy_fields, is_grouped, split_up
+from sharedq.refresh import refresh_definition, take_definition
+
+#: Segments that one call stores where all must be stored or none.
+WHOLE_MESSAGES = 1000
+
+#: Descriptors and data.
+Messages = Sequence[tuple[MQMD, bytes]]
+#: NONE, or the reason of a warning; and the physical messages that were stored, with their MsgIds.
+Stored = tuple[MQRC, Messages]
+
+
+def store_one(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body: bytes, in_unit: bool) -> Stored:
+    """Store one message; ``md`` returns its identifiers.
+
+    Raises:
+        MQIError: it was not stored, or (2009) its fate is unknown.
+    """
+    options = int(pmo.options)
+    if is_grouped(handle, md, options):
+        # One call as far as that goes: its segments are stored, or the unit of work is as it was.
+        return _store_grouped(connection, handle, [(md, body)], pmo, in_unit, is_whole=True)
+    messages, asked = ((md, body),), filled_in(md)
+    try:
+        while True:
+            try:
+                warning, arguments, details = prepare(connection, handle, messages, options)
+            except MQIError:
+                # What refused it is an attribute; only the definition in force may refuse.
+                if not refresh_definition(connection, handle):
+                    raise
+            else:
+                reply = connection.call(*put_call(connection, handle, arguments, details, in_unit))
+                if not reply[0]:
+                    break
+                if not _has_learned(connection, handle, reply):
+                    raise connection.error(reply[0], "MQPUT", handle.object_name)
+            # Filled in by a definition that is not in force.
+            empty_again(md, asked)
+    except MQIError:
+        empty_again(md, asked)
+        raise
+    if in_unit:
+        connection.unit.add(handle.structure.keys.name, handle.name, 1, is_put=True)
+    _return_identifiers(connection, handle, messages, (reply[1],))
+    _return_names(connection, handle, pmo)
+    return warning, messages
+
+
+def store_many(
+    connection: Connection,
+    handle: Handle,
+    messages: Messages,
+    pmo: MQPMO,
+    in_unit: bool,
+    *,
+    is_whole: bool,
+) -> Stored:
+    """Store messages on one queue: each script call's batch whole or not at all.
+
+    Args:
+        is_whole: in one call, up to 1000 messages and segments and however many bytes.
+
+    Raises:
+        MQIError: as for ``store_one``. What is in a unit of work by then can only be backed out.
+    """
+    options = int(pmo.options)
+    if any(is_grouped(handle, md, options) for md, _ in messages):
+        return _store_grouped(connection, handle, messages, pmo, in_unit, is_whole=is_whole)
+    numbers: list[int] = []
+    try:
+        warning = _put_batches(connection, handle, messages, pmo, in_unit, numbers, is_whole=is_whole)
+    except MQIError as failure:
+        if in_unit and numbers:
+            # All or none: the unit of work holds a part of this call now, so it must not be committed.
+            connection.put_failure = failure
+        raise
+    _return_identifiers(connection, handle, messages, numbers)
+    _return_names(connection, handle, pmo)
+    return warning, messages
+
+
+def check_unit_room(connection: Connection, count: int) -> None:
+    """Raise 2024 when *count* messages (or segments) more would pass MAXUMSGS."""
+    if count > connection.unit_room:
+        raise error_for(MQRC.SYNCPOINT_LIMIT_REACHED, "", connection.qmgr_name)
+
+
+def _put_batches(
+    connection: Connection,
+    handle: Handle,
+    messages: Messages,
+    pmo: MQPMO,
+    in_unit: bool,
+    numbers: list[int],
+    *,
+    is_whole: bool = False,
+) -> MQRC:
+    """Encode by the cached definition, store; begin anew when another version is in force.
+
+    Args:
+        numbers: of the messages stored so far, filled in here.
+        is_whole: all in one call, however many bytes they have.
+    """
+    asked = [filled_in(md) for md, _ in messages]
+    warning, options = MQRC.NONE, int(pmo.options)
+    try:
+        while len(numbers) < len(messages):
+            # Batches that are in stay as they are; what follows them goes by the definition in force.
+            try:
+                warned, arguments, details = prepare(connection, handle, messages[len(numbers) :], options)
+            except MQIError:
+                # What refused it is an attribute; only the definition in force may refuse.
+                if not refresh_definition(connection, handle):
+                    raise
+            else:
+                warning = max(warning, warned)
+                _store(connection, handle, arguments, details, in_unit, numbers, is_whole=is_whole)
+            _empty_again(messages, asked, len(numbers))
+    except MQIError:
+        _empty_again(messages, asked, len(numbers))
+        raise
+    return warning
+
+
+def _empty_again(messages: Messages, asked: Sequence[tuple[Any, ...]], first: int) -> None:
+    for (md, _), was in zip(messages[first:], asked[first:], strict=True):
+        empty_again(md, was)
+
+
+def _store(
+    connection: Connection,
+    handle: Handle,
+    arguments: list[PutArguments],
+    details: list[str],
+    in_unit: bool,
+    numbers: list[int],
+    *,
+    is_whole: bool = False,
+) -> None:
+    """Store batches up to the end, or to where the definition turns out to be stale; add their messages' numbers."""
+    first = 0
+    for end in [len(arguments)] if is_whole else batch_ends(arguments):
+        call = put_call(connection, handle, arguments[first:end], details[first:end], in_unit)
+        reply = connection.call(*call)
+        if reply[0]:
+            if _has_learned(connection, handle, reply):
+                return
+            raise connection.error(reply[0], "MQPUT", handle.object_name)
+        if in_unit:
+            connection.unit.add(
+                handle.structure.keys.name,
+                handle.name,
+                end - first,
+                is_put=True,
+                has_members=has_members(arguments[first:end]),
+            )
+        numbers.extend(range(reply[1], reply[1] + end - first))
+        first = end
+
+
+def _has_learned(connection: Connection, handle: Handle, reply: Reply) -> bool:
+    """Whether a put was refused for definitions that the handle did not know, and it knows them now.
+
+    Raises:
+        MQIError: 2041 these definitions make the handle invalid.
+    """
+    if reply[0] == STALE:
+        take_definition(handle, reply, for_put=True)
+        return True
+    return bool(reply[0] == MQRC.OBJECT_CHANGED) and refresh_definition(connection, handle)
+
+
+def _store_grouped(
+    connection: Connection,
+    handle: Handle,
+    messages: Messages,
+    pmo: MQPMO,
+    in_unit: bool,
+    *,
+    is_whole: bool,
+) -> Stored:
+    """Store messages of which groups or segments are to be kept; what the queue cannot hold whole goes in segments."""
+    options, asked = int(pmo.options), [replace(md) for md, _ in messages]
+    while True:
+        version, numbers = handle.version, list[int]()
+        try:
+            pieces = split_up(connection, handle, messages, options)
+            stored = _store_pieces(connection, handle, pieces, pmo, in_unit, numbers, is_whole=is_whole)
+        except MQIError as failure:
+            if numbers and in_unit:
+                # All or none: the unit of work holds a part of this call now, so it must not be committed.
+                connection.put_failure = failure
+            elif not numbers and failure.reason != MQRC.CONNECTION_BROKEN:
+                for (md, _), was in zip(messages, asked, strict=True):
+                    copy_fields(md, was)
+                if handle.version != version or refresh_definition(connection, handle):
+                    continue
+            raise
+        break
+    if in_unit:
+        connection.unit.remember(handle, "puts")
+    handle.order = pieces.order
+    _return_identifiers(connection, handle, messages, [numbers[at] for at in pieces.first])
+    _return_identifiers(connection, handle, pieces.messages, numbers)
+    _return_names(connection, handle, pmo)
+    return pieces.warning or stored, pieces.messages
+
+
+def _store_pieces(
+    connection: Connection,
+    handle: Handle,
+    pieces: Pieces,
+    pmo: MQPMO,
+    in_unit: bool,
+    numbers: list[int],
+    *,
+    is_whole: bool,
+) -> MQRC:
+    """Store what belongs together in one moment: in one call, or in a unit of work, the program's or one for this."""
+    stored_as = replace(pmo, options=int(pmo.options) & ~NEW_IDS)
+    has_unit = connection.unit.is_active
+    if in_unit and pieces.is_segmented:
+        # That there is room for as many as were given was seen before.
+        check_unit_room(connection, len(pieces.messages))
+    if in_unit or not pieces.is_segmented:
+        is_whole = is_whole and len(pieces.messages) <= WHOLE_MESSAGES
+        return _put_batches(connection, handle, pieces.messages, stored_as, in_unit, numbers, is_whole=is_whole)
+    if has_unit and (pieces.is_persistent or len(pieces.messages) > WHOLE_MESSAGES):
+        raise error_for(MQRC.UOW_NOT_AVAILABLE, "MQPUT", handle.object_name)
+    if len(pieces.messages) <= WHOLE_MESSAGES:
+        return _put_batches(connection, handle, pieces.messages, stored_as, False, numbers, is_whole=True)
+    check_unit_room(connection, len(pieces.messages))
+    try:
+        warning = _put_batches(connection, handle, pieces.messages, stored_as, True, numbers)
+    except MQIError as failure:
+        if failure.reason != MQRC.CONNECTION_BROKEN:
+            connection.backout()
+            numbers.clear()
+        raise
+    connection.commit()
+    return warning
+
+
+def _return_identifiers(connection: Connection, handle: Handle, messages: Messages, numbers: Sequence[int]) -> None:
+    for (md, _), number in zip(messages, numbers, strict=True):
+        if md.msg_id == NULL_ID:
+            md.msg_id = generated_msg_id(connection.origin, handle.structure.number, number)
+
+
+def _return_names(connection: Connection, handle: Handle, pmo: MQPMO) -> None:
+    pmo.resolved_q_name = handle.destination or handle.name.encode()
+    pmo.resolved_q_mgr_name = handle.target_qmgr or connection.origin

@@ -1,0 +1,197 @@
+"""What has expired is discarded, and reported once to whom that asked for (MQRO_EXPIRATION), whoever finds it."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+from typing import Any
+
+import pytest
+
+from igq.expiry import discard_expired
+from recovery.resolve import recover
+from sharedq.api import Queue, QueueManagerConnection
+from sharedq.mqi.constants import Feedback, GetOption, MsgFlag, MsgType, OpenOption, Report
+from sharedq.mqi.errors import NoMsgAvailable
+from sharedq.mqi.structures import MQMD
+from sharedq.objects.definitions import QueueRemote
+from tests.recovery.scene import Died, die_after_call
+from tests.support.agents import AgentOfQM2, Put, drain
+from tests.support.groups import BOTH
+from tests.support.members import TestGroup
+from tests.support.scenes import stored
+
+#: Longer than a message with Expiry 1 lives.
+DEAD_BY_MS = 150
+#: A sweep that reports takes at least as many writes to Redis.
+WRITES_MIN = 4
+PLACES = ("shared", "elsewhere")
+
+
+def dying(report: int = int(Report.EXPIRATION), **fields: Any) -> MQMD:
+    """A descriptor of a message that expires after a tenth of a second."""
+    return MQMD(version=2, report=int(report), reply_to_q=b"REPLIES", expiry=1, **fields)
+
+
+@pytest.fixture(params=PLACES)
+def defined(group: TestGroup, request: pytest.FixtureRequest) -> TestGroup:
+    group.define_shared("Q")
+    if request.param == "shared":
+        group.define_shared("REPLIES")
+    else:
+        group.define_private("QM1", "REPLIES")
+    return group
+
+
+@pytest.fixture
+def queue(defined: TestGroup) -> Queue:
+    return defined.connect().open("Q", BOTH)
+
+
+def sweep(group: TestGroup, structure: str = "APPL1") -> int:
+    """What a manager does from time to time."""
+    return discard_expired(group.connect().connection, structure)
+
+
+def told(group: TestGroup) -> list[tuple[int, bytes]]:
+    """Feedback and CorrelId of the reports that are there. What expires in one millisecond is told in any order."""
+    return sorted((report.md.feedback, report.md.correl_id) for report in drain(group.connect(), "REPLIES"))
+
+
+@pytest.mark.parametrize(
+    ("report", "length"),
+    [(Report.EXPIRATION, 0), (Report.EXPIRATION_WITH_DATA, 100), (Report.EXPIRATION_WITH_FULL_DATA, 250)],
+)
+def test_what_a_report_is_like(defined: TestGroup, queue: Queue, report: Report, length: int) -> None:
+    body = bytes(range(250))
+    passing = report | Report.PASS_DISCARD_AND_EXPIRY
+    sent = queue.put(body, dying(passing, priority=7, persistence=1, format=b"MQSTR"))
+    defined.wait_redis_ms(DEAD_BY_MS)
+
+    assert sweep(defined) == 1
+
+    (made,) = drain(defined.connect(), "REPLIES")
+    assert (made.body, made.md.msg_type, made.md.feedback) == (body[:length], MsgType.REPORT, Feedback.EXPIRATION)
+    assert (made.md.correl_id, made.md.priority, made.md.persistence) == (sent.msg_id, 7, 1)
+    assert made.md.expiry == -1
+    assert stored(defined) == 0
+    assert sweep(defined) == 0
+
+
+def look(queue: Queue, how: str) -> None:
+    """Find what is dead, in one of the ways in which that is found."""
+    options, more = 0, dict[str, Any]()
+    match how:
+        case "browse":
+            options = int(GetOption.BROWSE_FIRST)
+        case "logical":
+            options = int(GetOption.LOGICAL_ORDER)
+        case "selection":
+            more = {"match": MQMD(version=2, correl_id=b"c" * 24)}
+    with pytest.raises(NoMsgAvailable):
+        queue.get_many(10) if how == "batch" else queue.get(options, **more)
+
+
+@pytest.mark.parametrize("how", ["get", "batch", "browse", "logical", "selection"])
+def test_whoever_finds_it_dead_leaves_it_to_be_reported_once(defined: TestGroup, queue: Queue, how: str) -> None:
+    sent = [queue.put(b"%d" % n, dying(correl_id=b"c" * 24)) for n in range(3)]
+    silent = queue.put(b"silent", MQMD(version=2, expiry=1))
+    defined.wait_redis_ms(DEAD_BY_MS)
+
+    look(queue, how)
+
+    assert told(defined) == []
+    assert sweep(defined) >= len(sent)
+    reported = told(defined)
+    assert reported == [(Feedback.EXPIRATION, md.msg_id) for md in sent]
+    assert silent.msg_id not in {correl_id for _, correl_id in reported}
+    assert stored(defined) == 0
+
+
+def test_members_of_a_group_are_reported_each(defined: TestGroup, queue: Queue) -> None:
+    for number in (1, 2):
+        flags = int(MsgFlag.LAST_MSG_IN_GROUP if number == 2 else MsgFlag.MSG_IN_GROUP)
+        queue.put(b"%d" % number, dying(group_id=b"g" * 24, msg_seq_number=number, msg_flags=flags))
+    defined.wait_redis_ms(DEAD_BY_MS)
+    with pytest.raises(NoMsgAvailable):
+        queue.get(GetOption.LOGICAL_ORDER | GetOption.ALL_MSGS_AVAILABLE)
+    sweep(defined)
+    reports = drain(defined.connect(), "REPLIES")
+    assert [(each.md.group_id, each.md.msg_seq_number) for each in reports] == [(b"g" * 24, 1), (b"g" * 24, 2)]
+
+
+def test_what_is_in_a_unit_of_work_is_reported_when_it_is_back(defined: TestGroup, queue: Queue) -> None:
+    queue.put(b"x", dying())
+    queue.get(GetOption.SYNCPOINT)
+    defined.wait_redis_ms(DEAD_BY_MS)
+    assert sweep(defined) == 0
+    queue.connection.backout()
+    assert sweep(defined) == 1
+    assert len(told(defined)) == 1
+
+
+def test_a_queue_that_is_deleted_takes_what_was_found_dead_with_it(defined: TestGroup, queue: Queue) -> None:
+    queue.put(b"x", dying())
+    defined.wait_redis_ms(DEAD_BY_MS)
+    look(queue, "get")
+    queue.close()
+    defined.repository("QM1").delete("QLOCAL", "Q")
+    assert sweep(defined) == 1
+    assert (told(defined), stored(defined)) == ([], 0)
+
+
+@pytest.mark.parametrize("found", [False, True])
+def test_killed_after_any_write_one_report_is_made(defined: TestGroup, queue: Queue, found: bool) -> None:
+    for number in count(1):
+        sent = [queue.put(b"%d" % n, dying(persistence=1)) for n in range(3)]
+        defined.wait_redis_ms(DEAD_BY_MS)
+        if found:
+            look(queue, "get")
+        manager = defined.connect().connection
+        die_after_call(manager, number)
+        try:
+            discard_expired(manager, "APPL1")
+        except Died:
+            assert recover(defined.group, queue.connection, manager.process.token, force=True).is_resolved
+            sweep(defined)
+        else:
+            break
+        assert told(defined) == [(Feedback.EXPIRATION, md.msg_id) for md in sent], f"killed after write {number}"
+        assert stored(defined) == 0
+    assert number > WRITES_MIN
+
+
+def test_managers_that_sweep_at_once_report_once(defined: TestGroup, queue: Queue) -> None:
+    sent = [queue.put(b"%d" % n, dying()) for n in range(150)]
+    defined.wait_redis_ms(DEAD_BY_MS)
+    with ThreadPoolExecutor(4) as pool:
+        swept = list(pool.map(lambda _: sweep(defined), range(4)))
+    assert sum(swept) == len(sent)
+    assert told(defined) == [(Feedback.EXPIRATION, md.msg_id) for md in sent]
+
+
+def test_on_its_way_through_igq_it_is_reported_too(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:
+    group.define_shared("REPLIES")
+    group.define_private("QM2", "ORDERS")
+    for move_first in (False, True):
+        sent = put("ORDERS", b"x", report=int(Report.EXPIRATION), reply_to_q=b"REPLIES", expiry=1)
+        group.wait_redis_ms(DEAD_BY_MS)
+        if move_first:
+            assert agent.move().left == 0
+        assert sweep(group, "@QM2") == 1
+        (made,) = drain(group.connect(), "REPLIES")
+        assert (made.md.feedback, made.md.correl_id) == (Feedback.EXPIRATION, sent.msg_id)
+        assert stored(group, "@QM2") == 0
+
+
+def test_on_a_conventional_transmission_queue_it_is_reported_without_its_header(group: TestGroup) -> None:
+    group.define_private("QM1", "REPLIES")
+    group.define_private("QM1", "OUT", usage="XMITQ")
+    group.define("QM1", QueueRemote(name="FAR", remote_queue="Q", remote_qmgr="QM9", transmission_queue="OUT"))
+    connection: QueueManagerConnection = group.connect()
+    with connection.open("FAR", OpenOption.OUTPUT) as far:
+        sent = far.put(b"data", dying(Report.EXPIRATION_WITH_FULL_DATA, format=b"MQSTR"))
+    group.wait_redis_ms(DEAD_BY_MS)
+    assert sweep(group, "@QM1") == 1
+    (made,) = drain(connection, "REPLIES")
+    assert (made.body, made.md.correl_id, made.md.format.rstrip()) == (b"data", sent.msg_id, b"MQSTR")
