@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 from igq.agent.core import unwrap
@@ -68,9 +67,10 @@ def _discard(connection: Connection, structure: str, queue_name: str, ids: list[
 
 def _report(connection: Connection, structure: str, queue_name: str, taken: list[bytes]) -> int:
     """Report messages that were taken under syncpoint, and commit."""
-    number, now_ms = connection.access(structure).number, int(time.time() * 1000)
+    access = connection.access(structure)
+    now_ms = connection.redis_ms(access)
     messages = [
-        Message((record, message_id, number, now_ms))
+        Message((record, message_id, access.number, now_ms))
         for message_id, record in zip(taken[::2], taken[1::2], strict=True)
     ]
     has_members = any(message.has_group for message in messages)

@@ -76,7 +76,7 @@ def browse(
         score, message_id = int(reply[2][0]), reply[3]
     else:
         score, message_id, reply = int(reply[4]), reply[2], [*reply[:3], [reply[3]]]
-    (message,) = decode(handle, reply, max_length)
+    (message,) = decode(handle, reply, max_length, connection.redis_ms)
     message.data_length = int(reply[1])
     if message.data_length > max_length:
         is_accepted = options & _ACCEPT_TRUNCATED

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn
@@ -31,6 +32,9 @@ ScriptCall = tuple[str, Sequence[str], Sequence[Argument]]
 
 #: MAXUMSGS and MAXHANDS of a manager whose attributes nobody has written yet.
 DEFAULT_MAX_UNCOMMITTED, DEFAULT_MAX_HANDLES = 10_000, 256
+
+#: How long what Redis' clock said is gone on from by the clock here, seconds.
+CLOCK_S = 10.0
 
 # Looked up as a member, it costs each call a tenth of a microsecond a reply.
 _CONNECTION_BROKEN = int(MQRC.CONNECTION_BROKEN)
@@ -210,6 +214,19 @@ class Connection:
         except BaseException:
             self._break_off_with_link()
             raise
+
+    def redis_ms(self, access: StructureAccess) -> int:
+        """What Redis' clock says where a structure is, ms since 1970: expiry is judged by it, whatever clocks say here.
+
+        Asked anew when that was some seconds ago. Raises MQIError: 2009.
+        """
+        at_s = time.monotonic()
+        if at_s - access.clock_read_s > CLOCK_S:
+            seconds, micros = self.command(access.keys.sequence, "TIME")
+            access.clock_read_s = time.monotonic()
+            access.clock_ms = int(seconds) * 1000 + int(micros) // 1000
+            at_s = access.clock_read_s
+        return access.clock_ms + int((at_s - access.clock_read_s) * 1000)
 
     def _break_off_with_link(self) -> None:
         """Whatever broke the link (a lost reply, an interrupt) breaks the connection: its work is then recovered."""

@@ -298,7 +298,7 @@ def _take(
             raise
     is_grouped = type(reply[2]) is list
     segments = int(reply[2][2]) if is_grouped else 0
-    messages = decode(handle, reply, max_length)
+    messages = decode(handle, reply, max_length, connection.redis_ms)
     # Where structure/get has looked, there is no member of a group.
     has_members = is_grouped and any(message.has_group for message in messages)
     taken = len(messages) if reply[0] != MQRC.TRUNCATED_MSG_FAILED else 0

@@ -20,13 +20,16 @@ class StructureAccess:
     """A structure that a connection has entered.
 
     ``failures``: how many times it had failed before. ``has_failed``: it lost its keys since then, and this connection
-    with them; handles of it stay useless also when it is recovered.
+    with them; handles of it stay useless also when it is recovered. ``clock_ms``: what Redis' clock said there at
+    ``clock_read_s`` (monotonic).
     """
 
     keys: StructureKeys
     number: int
     failures: int = 0
     has_failed: bool = False
+    clock_ms: int = 0
+    clock_read_s: float = float("-inf")
 
 
 @dataclass(slots=True)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from sharedq.handle import Handle
+from sharedq.handle import Handle, StructureAccess
 from sharedq.link import Reply
 from sharedq.logical import group_status, reassembled, segment_status, segmentation
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.data_conversion import Converted, Representation, convert
 from sharedq.mqi.structures import MQMD
 from sharedq.record import (
+    RECORD_EXPIRY,
     RECORD_GROUP,
     RECORD_PERSISTENT,
     RECORD_REPORT,
@@ -26,6 +26,8 @@ from sharedq.record import (
 from sharedq.selection import message_token
 from sharedq.transmission import as_transmitted
 
+Clock = Callable[[StructureAccess], int]
+
 # Looked up as a member, it costs a batch two microseconds.
 _NO_REASON = MQRC.NONE
 #: Not all of the message was returned, or its parts differ in what would be converted.
@@ -38,7 +40,7 @@ class Message:
     Its parts are made when somebody looks at them: in a batch they cost more than all the rest of a get.
 
     Args:
-        got: record, message id, the structure's number, and the time of the get in milliseconds since 1970.
+        got: record, message id, the structure's number, and Redis' time of the get where the message expires, ms.
 
     Attributes:
         reason: ``NONE``, or the reason of a warning.
@@ -180,24 +182,34 @@ def message_number(message_id: bytes) -> int:
     return int(message_id.rstrip(b"x").partition(b".")[0])
 
 
-def decode(handle: Handle, reply: Reply, max_length: int) -> list[Message]:
-    """Messages of a reply of structure/get or structure/get_grouped; ``max_length`` cuts those of the latter."""
+def decode(handle: Handle, reply: Reply, max_length: int, clock: Clock) -> list[Message]:
+    """Messages of a reply of structure/get or structure/get_grouped; ``max_length`` cuts those of the latter.
+
+    Args:
+        clock: tells what Redis' clock says where a structure is, ms; asked where a message expires.
+    """
     if type(reply[2]) is list:
-        return _decode_grouped(handle, reply, max_length)
-    messages = _decode_records(handle, reply[2].split(), reply[3])
+        return _decode_grouped(handle, reply, max_length, clock)
+    # Only an id that ends in "x" can be that of a message that expires.
+    now_ms = _now_ms(handle.structure, reply[3], clock) if b"x" in reply[2] else 0
+    messages = _decode_records(handle, reply[2].split(), reply[3], now_ms)
     if reply[0]:
         messages[0].reason = MQRC(int(reply[0]))
         messages[0].data_length = int(reply[1])
     return messages
 
 
-def _decode_grouped(handle: Handle, reply: Reply, max_length: int) -> list[Message]:
+def _now_ms(access: StructureAccess, records: Sequence[bytes], clock: Clock) -> int:
+    return clock(access) if any(record_flags(record) & RECORD_EXPIRY for record in records) else 0
+
+
+def _decode_grouped(handle: Handle, reply: Reply, max_length: int, clock: Clock) -> list[Message]:
     """Of structure/get_grouped; segments that belong together are put together."""
     reason, length, (_, left, segments, *for_handle), *records = reply
     handle.has_members = left not in (None, b"0")
     if for_handle:
         handle.may_hold_lock, handle.may_meet_marks = map(bool, for_handle)
-    messages = _decode_records(handle, records[::2], records[1::2])
+    messages = _decode_records(handle, records[::2], records[1::2], _now_ms(handle.structure, records[1::2], clock))
     first = messages[0]
     if int(segments):
         first.put_together(messages)
@@ -211,8 +223,7 @@ def _decode_grouped(handle: Handle, reply: Reply, max_length: int) -> list[Messa
     return messages
 
 
-def _decode_records(handle: Handle, ids: Sequence[bytes], records: Sequence[bytes]) -> list[Message]:
-    now_ms = int(time.time() * 1000)
+def _decode_records(handle: Handle, ids: Sequence[bytes], records: Sequence[bytes], now_ms: int) -> list[Message]:
     structure_number = handle.structure.number
     messages = [
         Message((record, message_id, structure_number, now_ms)) for message_id, record in zip(ids, records, strict=True)
