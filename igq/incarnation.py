@@ -7,6 +7,7 @@ import queue
 import random
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import partial
@@ -311,6 +312,9 @@ class Incarnation:
         self._agent_delay_s = 0.0 if is_settled else min(_AGENT_DELAY_MAX_S, 2 * self._agent_delay_s + 0.1)
 
         def recover_then_start() -> None:
+            with suppress(MQIError):
+                # What is shown meanwhile; where Redis is away, nobody is shown anything.
+                self._show_stopped(child)
             # Its tag is free, and what it did is resolved, before the next one asks for the tag.
             self.worker.recover_ended(child.token)
             self._inbox.put(self._agent_is_due)
@@ -320,6 +324,11 @@ class Incarnation:
     def _agent_is_due(self) -> None:
         if self._stop is None or not self._stop.is_shutting_down:
             self._agent_due_s = time.monotonic() + self._agent_delay_s
+
+    def _show_stopped(self, agent: AgentChild) -> None:
+        """What an agent that has died cannot say itself. Raises MQIError: Redis cannot be reached."""
+        state = AgentState("STOPPED", agent.pid, self._restarts)
+        write_agent_state(self._membership.group, self._membership.qmgr, state)
 
     # -- the end -------------------------------------------------------------------------------------------
 
@@ -352,8 +361,7 @@ class Incarnation:
                 self._say("CSQM051I")
                 if not agent.stop():
                     self.worker.recover_ended(agent.token)
-                    state = AgentState("STOPPED", agent.pid, self._restarts)
-                    write_agent_state(membership.group, membership.qmgr, state)
+                    self._show_stopped(agent)
             self.worker.disconnect()
             if not membership.leave(self._own_tokens()):
                 self.worker.recover(Target.parse(membership.token), is_forced=True, state="STOPPED")

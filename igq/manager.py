@@ -153,7 +153,7 @@ class QueueManager:
             self._say("IGQ0003E", error=state.outcome.exception(), wait_s=state.next_action.sleep)
 
         retrying = Retrying(
-            wait=wait_exponential_jitter(initial=0.1, max=5.0, jitter=0.1),
+            wait=wait_exponential_jitter(multiplier=0.1, max=5.0, jitter=0.1),
             retry=retry_if_exception_type(MQIError),
             sleep=self._wait,
             before_sleep=before_sleep,

@@ -88,7 +88,7 @@ class Worker:
             return isinstance(error, MQIError) and self._process.is_alive
 
         retrying = Retrying(
-            wait=wait_exponential_jitter(initial=0.05, max=2.0, jitter=0.05),
+            wait=wait_exponential_jitter(multiplier=0.05, max=2.0, jitter=0.05),
             retry=retry_if_exception(is_worth_another_try),
             stop=lambda _: self._is_stopping or not self._process.is_alive,
             reraise=True,

@@ -49,7 +49,7 @@ def attached(qmgr: str, program: str, *, is_serialized: bool) -> Iterator[QueueM
     retrying = Retrying(
         retry=retry_if_exception(is_passing),
         # Programs that lost their manager together shall not come back in step.
-        wait=wait_exponential_jitter(initial=0.05, max=0.5, jitter=0.05 * random.random()),
+        wait=wait_exponential_jitter(multiplier=0.05, max=0.5, jitter=0.05 * random.random()),
         stop=stop_after_delay(_GIVE_UP_S),
         reraise=True,
     )

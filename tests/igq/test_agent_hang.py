@@ -18,6 +18,8 @@ import pytest
 from igq.incarnation import Ending, Inbox, Incarnation
 from igq.load.view import working_agent
 from igq.membership import Membership
+from igq.status import read_status
+from igq.worker import Worker
 from sharedq.mqi.structures import MQMD
 from tests.support.members import TestGroup
 from tests.support.proxy import Proxy
@@ -58,6 +60,11 @@ class ManagerOfQM2:
 
     def _say(self, message_id: str, **fields: object) -> None:
         self.said.append((message_id, fields))
+
+    @property
+    def worker(self) -> Worker:
+        """What recovers."""
+        return self._incarnation.worker
 
     def agent(self, *, besides: int = 0) -> int:
         """Process id of an agent that works."""
@@ -127,6 +134,28 @@ def send(group: TestGroup, name: str, first: int = 0, at: str = "QM1", to: str =
     for body in sent:
         connection.put1(name, body, MQMD(persistence=1, priority=0), qmgr_name=to)
     return sent
+
+
+def test_a_dead_agent_is_shown_as_stopped_until_the_next_one_works(
+    duo: TestGroup, manager: ManagerOfQM2, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def state() -> str:
+        (shown,) = [each.agent for each in read_status(duo.settings).managers if each.name == "QM2"]
+        return shown.state
+
+    agent, worker, may_recover = manager.agent(), manager.worker, threading.Event()
+    recover_ended = worker.recover_ended
+
+    def recover_late(token: str) -> bool:
+        return may_recover.wait(PATIENCE_S) and recover_ended(token)
+
+    monkeypatch.setattr(worker, "recover_ended", recover_late)
+    assert state() == "RUNNING"
+    os.kill(agent, signal.SIGKILL)
+    wait(lambda: state() == "STOPPED", "the agent is shown as stopped")
+    may_recover.set()
+    manager.agent(besides=agent)
+    assert state() == "RUNNING"
 
 
 @pytest.mark.parametrize(
