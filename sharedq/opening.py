@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 
 from sharedq.connection import Connection, ScriptCall
 from sharedq.facts import QueueFacts
-from sharedq.handle import Handle, QMgrHandle
+from sharedq.handle import Handle, QMgrHandle, StructureAccess
 from sharedq.locking import unlock_call
 from sharedq.logical import check_close
 from sharedq.mqi.constants import MQRC, CloseOption, ObjectType, OpenOption
@@ -149,31 +150,43 @@ def _open_route(
         [keys.owners, queue.queue, queue.handles, keys.holdings + connection.token],
         [connection.token, route.queue, number, mode, detail],
     )
-    handle = Handle(
-        number=number,
-        options=options,
-        object_name=name,
-        object_q_mgr_name=qmgr_name,
-        opened_at=opened_at,
-        name=route.queue,
-        structure=access,
-        queue=queue,
-        facts=QueueFacts.of(reply[2]),
-        version=reply[1].decode(),
-        destination=route.destination.encode(),
-        target_qmgr=route.target_qmgr.encode(),
-        is_intra_group=route.is_intra_group,
-        is_registered=True,
-        is_temporary=route.is_temporary,
-        may_hold_marks=bool(options & OpenOption.CO_OP),
-        mark_ms=_mark_interval_ms(connection) if options & OpenOption.CO_OP else -1,
-    )
+    handle = _handle(access, route, name, qmgr_name, opened_at, options, reply)
+    handle.number, handle.is_registered, handle.is_temporary = number, True, route.is_temporary
+    if options & OpenOption.CO_OP:
+        handle.may_hold_marks, handle.mark_ms = True, _mark_interval_ms(connection)
     follow_path(handle, route, checks)
     if route.path and options & _TAKES:
         # Gets learn of an alias that is altered by the version of its target, and this one may be later than that.
         refresh_path(connection, handle)
     take_definition(handle, reply)
     return handle
+
+
+def _handle(
+    access: StructureAccess,
+    route: Route,
+    name: str,
+    qmgr_name: str,
+    opened_at: str,
+    options: int,
+    found: Sequence[bytes],
+) -> Handle:
+    """A handle that has no number yet; *found* ends with the version and the definition of its queue."""
+    return Handle(
+        number=0,
+        options=options,
+        object_name=name,
+        object_q_mgr_name=qmgr_name,
+        opened_at=opened_at,
+        name=route.queue,
+        structure=access,
+        queue=access.keys.queue(route.queue),
+        facts=QueueFacts.of(found[2]),
+        version=found[1].decode(),
+        destination=route.destination.encode(),
+        target_qmgr=route.target_qmgr.encode(),
+        is_intra_group=route.is_intra_group,
+    )
 
 
 def find_queue(connection: Connection, od_name: bytes, od_qmgr_name: bytes, opened_at: str) -> Handle:
@@ -194,23 +207,10 @@ def find_queue(connection: Connection, od_name: bytes, od_qmgr_name: bytes, open
     version, definition = connection.command(queue.queue, "HMGET", queue.queue, "ver", "def")
     if version is None:
         raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "MQOPEN", name)
-    handle = Handle(
-        number=0,
-        options=int(OpenOption.OUTPUT),
-        object_name=name,
-        object_q_mgr_name=qmgr_name,
-        opened_at=opened_at,
-        name=route.queue,
-        structure=access,
-        queue=queue,
-        facts=QueueFacts.of(definition),
-        version=version.decode(),
-        destination=route.destination.encode(),
-        target_qmgr=route.target_qmgr.encode(),
-        is_intra_group=route.is_intra_group,
-    )
+    found = [b"", version, definition]
+    handle = _handle(access, route, name, qmgr_name, opened_at, int(OpenOption.OUTPUT), found)
     follow_path(handle, route, checks)
-    take_definition(handle, [b"", version, definition])
+    take_definition(handle, found)
     return handle
 
 
