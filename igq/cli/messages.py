@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
+from enum import StrEnum
+from functools import reduce
 from io import BufferedReader
+from operator import or_
 from pathlib import Path
 from typing import Annotated, cast
 
@@ -15,11 +20,27 @@ from igq.errors import CommandError
 _QMGR = typer.Argument(metavar="QMGR", help="Queue manager, or the group's name for any member.")
 _QUEUE = typer.Argument(metavar="QUEUE", help="Name of the queue.")
 
+_CORREL_ID = typer.Option("--correl-id", metavar="ID", help="CorrelId: 48 hexadecimal digits, or text.")
+
+_HEXADECIMAL = re.compile("[0-9a-fA-F]{48}")
+_IDENTIFIER_BYTES = 24
+#: Expiry counts tenths of a second, in nine digits.
+_MOST_EXPIRY_S = 99_999_999
+
 #: WaitInterval has 31 bits of milliseconds.
 _MOST_WAIT_S = 2_147_483
 
 #: Bytes of standard input that are taken at a time.
 _CHUNK_BYTES = 65536
+
+
+class ReportKind(StrEnum):
+    """Reports that a queue manager makes."""
+
+    COA = "coa"
+    COD = "cod"
+    EXPIRATION = "expiration"
+    EXCEPTION = "exception"
 
 
 def add_to(app: typer.Typer) -> None:
@@ -46,6 +67,21 @@ def put(
     raw: Annotated[
         bool, typer.Option("--raw", help="Put all bytes of standard input as one message, lines or not.")
     ] = False,
+    correl_id: Annotated[str, _CORREL_ID] = "",
+    expiry: Annotated[
+        float | None, typer.Option(min=0.1, max=_MOST_EXPIRY_S, metavar="S", help="Seconds that each message lives.")
+    ] = None,
+    reply_to: Annotated[
+        str, typer.Option("--reply-to", metavar="QUEUE", help="ReplyToQ; without --report each message is a request.")
+    ] = "",
+    reply_to_qmgr: Annotated[
+        str,
+        typer.Option("--reply-to-qmgr", metavar="QMGR", help="ReplyToQMgr; default: what QMGR knows of that queue."),
+    ] = "",
+    report: Annotated[
+        list[ReportKind] | None,
+        typer.Option("--report", help="A report to send to --reply-to: of arrival, delivery, expiry, no delivery."),
+    ] = None,
 ) -> int:
     """Put messages on a queue, one for each argument, or for each line of standard input.
 
@@ -54,16 +90,29 @@ def put(
     """
     import sharedq
     from igq.log import log_nothing
-    from sharedq.mqi.constants import Format, OpenOption, Persistence, PutOption
+    from sharedq.mqi.constants import Format, MsgType, OpenOption, Persistence, PutOption
     from sharedq.mqi.errors import error_for
+    from sharedq.mqi.limits import UNLIMITED_EXPIRY
     from sharedq.mqi.structures import MQMD
 
     if bool(messages) + (file is not None) + raw > 1:
         raise CommandError("MESSAGE, --file and --raw exclude each other")
+    if report and not reply_to:
+        raise CommandError("--report needs --reply-to, the queue that reports go to")
     is_text = file is None and not raw
     source = _batches(messages) if is_text else iter([[_whole(file)]])
     log_nothing()
-    persistence = int(Persistence.AS_Q_DEF) if persistent is None else int(persistent)
+    asked = MQMD(
+        msg_type=int(MsgType.REQUEST if reply_to and not report else MsgType.DATAGRAM),
+        format=Format.STRING if is_text else Format.NONE,
+        persistence=int(Persistence.AS_Q_DEF) if persistent is None else int(persistent),
+        priority=priority,
+        correl_id=_identifier(correl_id),
+        expiry=UNLIMITED_EXPIRY if expiry is None else round(expiry * 10),
+        reply_to_q=reply_to.encode(),
+        reply_to_q_mgr=reply_to_qmgr.encode(),
+        report=_report_options(report or []),
+    )
     options = OpenOption.OUTPUT | OpenOption.FAIL_IF_QUIESCING
     count = 0
     with (
@@ -71,8 +120,7 @@ def put(
         connection.open(queue, options, qmgr_name=target) as to,
     ):
         for bodies in source:
-            form = Format.STRING if is_text else Format.NONE
-            batch = [(MQMD(format=form, persistence=persistence, priority=priority), each) for each in bodies]
+            batch = [(replace(asked), each) for each in bodies]
             try:
                 to.put_many(batch, options=PutOption.FAIL_IF_QUIESCING)
             except sharedq.MQIError as error:
@@ -99,6 +147,8 @@ def get(
     raw: Annotated[
         bool, typer.Option("--raw", help="Write the bytes of the bodies and nothing else, not even line ends.")
     ] = False,
+    correl_id: Annotated[str, _CORREL_ID] = "",
+    msg_id: Annotated[str, typer.Option("--msg-id", metavar="ID", help="MsgId, as --correl-id.")] = "",
 ) -> int:
     """Get messages and print their bodies, one a line, until none comes within the wait.
 
@@ -107,7 +157,9 @@ def get(
     import sharedq
     from igq.log import log_nothing
     from sharedq.mqi.constants import MQRC, GetOption, OpenOption
+    from sharedq.mqi.structures import MQMD
 
+    wanted = MQMD(correl_id=_identifier(correl_id), msg_id=_identifier(msg_id))
     log_nothing()
     options = GetOption.FAIL_IF_QUIESCING | GetOption.SYNCPOINT | (GetOption.WAIT if wait else 0)
     wait_ms = -1 if wait < 0 else int(wait * 1000)
@@ -118,7 +170,7 @@ def get(
     ):
         while max_messages is None or count < max_messages:
             try:
-                message = source.get(options, wait_ms=wait_ms)
+                message = source.get(options, wait_ms=wait_ms, match=replace(wanted))
             except sharedq.MQIError as error:
                 if error.reason == MQRC.NO_MSG_AVAILABLE:
                     break
@@ -178,6 +230,22 @@ def browse(
             print(f"  {'body':<20} {printable(message.body)}", flush=True)
     typer.echo(f"{count} message{'' if count == 1 else 's'} on {queue}", err=True)
     return 0
+
+
+def _identifier(text: str) -> bytes:
+    """A MsgId or CorrelId: 48 hexadecimal digits, or up to 24 bytes of text; nulls where nothing is given."""
+    if _HEXADECIMAL.fullmatch(text):
+        return bytes.fromhex(text)
+    identifier = text.encode("utf-8", "surrogateescape")
+    if len(identifier) > _IDENTIFIER_BYTES:
+        raise CommandError(f"{text!r} has {len(identifier)} bytes: an identifier has 24, or 48 hexadecimal digits")
+    return identifier.ljust(_IDENTIFIER_BYTES, b"\0")
+
+
+def _report_options(kinds: list[ReportKind]) -> int:
+    from sharedq.mqi.constants import Report
+
+    return reduce(or_, (int(Report[kind.name]) for kind in kinds), 0)
 
 
 def printable(body: bytes) -> str:

@@ -161,6 +161,10 @@ def test_mqsc_tells_by_its_exit_status_what_became_of_the_commands(group: Shell,
         (("put", "QM1", "Q", "--file", "FILE", "--raw"), "exclude each other"),
         (("put", "QM1", "Q", "--file", "no/such/file"), "no/such/file: No such file or directory"),
         (("put", "QM1", "Q", "--file", "."), ".: Is a directory"),
+        (("put", "QM1", "Q", "x", "--report", "coa"), "--report needs --reply-to"),
+        (("put", "QM1", "Q", "x", "--correl-id", "x" * 25), "25 bytes"),
+        (("get", "QM1", "Q", "--msg-id", "é" * 13), "26 bytes"),
+        (("put", "QM1", "SYSTEM.DEFAULT.LOCAL.QUEUE", "x", "--reply-to", "Q" * 49), "MQRC_MD_ERROR (2026)"),
         (("demo", "--messages", "many"), "--messages many"),
     ],
 )
@@ -240,3 +244,20 @@ def test_mqsc_lists_the_commands_that_there_are(group: Shell) -> None:
     shown = group.out("mqsc", "--help")
     for line in ("DEFINE QLOCAL, QREMOTE, QALIAS, QMODEL, CFSTRUCT", "RECOVER CFSTRUCT", "RESOLVE INDOUBT"):
         assert line in shown
+
+
+def test_a_request_is_answered_and_its_reports_tell_what_became_of_it(group: Shell) -> None:
+    define(group, "QM1", "DEFINE QLOCAL(ASK.Q) QSGDISP(SHARED) CFSTRUCT(APPL1)", "DEFINE QLOCAL(TOLD.Q)")
+    asking = ("--correl-id", "order 1", "--reply-to", "TOLD.Q", "--expiry", "600")
+
+    group.out("put", "QM1", "ASK.Q", *asking, "--report", "coa", "--report", "cod", "hello")
+    group.out("put", "QM1", "ASK.Q", *asking, "a request")
+    shown = group.out("browse", "QM2", "ASK.Q")
+    assert [shown.count(each) for each in ("'QM1'", "'TOLD.Q'")] == [2, 2]
+    assert [line.split()[1] for line in shown.splitlines() if line.split()[0] == "MsgType"] == ["8", "1"]
+
+    assert group.out("get", "QM2", "ASK.Q", "--correl-id", "order 2", "--wait", "0") == ""
+    assert group.out("get", "QM2", "ASK.Q", "--correl-id", "order 1", "--wait", "0") == "hello\na request\n"
+    # The report of delivery comes from the other manager, by intra-group queuing.
+    assert group.out("get", "QM1", "TOLD.Q", "--wait", "20", "--max", "2") == "\n\n"
+
