@@ -249,7 +249,8 @@ class Claims:
                 raise PipelineError(
                     f"stream {self.name}: what its batch had claimed of {self.queue} has been ended by somebody else"
                 )
-            ((structure, (queues, _)),) = unit.structures.items()
+            # It began with a get; where reports of the delivery went comes behind that.
+            structure, (queues, _) = next(iter(unit.structures.items()))
             place = Place(queues[0], structure, group.structure_number(structure))
             found.append(ClaimedUnit(place, unit.id, unit.messages))
         return found

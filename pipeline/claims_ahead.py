@@ -64,25 +64,31 @@ class Ahead:
         work = self._work
         if work is None:
             return None
-        try:
-            claimed = work.claimed.result()
-        except (MQIError, PipelineError):
-            # Who goes on without it meets the same, if it lasts.
-            claimed = NOTHING
+        claimed = _outcome(work.claimed)
         self._work = None
         is_wanted = claimed.messages and work.during == during and work.count <= count
         return claimed if is_wanted else None
 
     def end(self) -> None:
-        """Wait for the end of the work, and put back what was claimed.
+        """Wait for the end of the work, and put back what was claimed. Cut short, it can be called again.
 
         Raises:
             MQIError: 2009, it is still claimed.
         """
-        work = self._work
-        claimed = self.take(work.during, work.count) if work else None
-        if claimed is not None:
+        if self._work is None:
+            return
+        claimed = _outcome(self._work.claimed)
+        if claimed.messages:
             self._claims.give_back_only(claimed.name)
+        self._work = None
+
+
+def _outcome(work: Future[Claimed]) -> Claimed:
+    try:
+        return work.result()
+    except (MQIError, PipelineError):
+        # Who goes on without it meets the same, if it lasts.
+        return NOTHING
 
 
 def _in_background(work: Callable[[], Claimed]) -> Future[Claimed]:

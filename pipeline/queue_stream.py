@@ -25,7 +25,7 @@ from pipeline.arrow_batches import batches
 from pipeline.claims import NOTHING, ClaimedUnit, Claims
 from pipeline.claims_ahead import Ahead
 from pipeline.errors import PipelineError
-from pipeline.settling import end_in_good_order, settle
+from pipeline.settling import end_in_good_order, end_undisturbed, settle
 from pipeline.source_options import SourceOptions
 from sharedq.deployment import Deployment
 from sharedq.reading import Reader
@@ -122,7 +122,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _hold(self, offset: Offset) -> None:
         # Else Spark would never come to `stop`.
-        end_in_good_order()
+        end_in_good_order(self.stop)
         self._claims.hold()
         self._claims.check_term(offset["term"])
 
@@ -142,6 +142,8 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Nothing: Spark had asked for what comes behind *end* before, and by that it was decided."""
 
     def stop(self) -> None:
+        # Again where it was cut short: see end_in_good_order.
+        end_undisturbed()
         try:
             self._ahead.end()
         finally:

@@ -260,4 +260,3 @@ def test_a_request_is_answered_and_its_reports_tell_what_became_of_it(group: She
     assert group.out("get", "QM2", "ASK.Q", "--correl-id", "order 1", "--wait", "0") == "hello\na request\n"
     # The report of delivery comes from the other manager, by intra-group queuing.
     assert group.out("get", "QM1", "TOLD.Q", "--wait", "20", "--max", "2") == "\n\n"
-

@@ -14,10 +14,11 @@ from pipeline.errors import PipelineError
 from pipeline.queue_source import QueueSource
 from sharedq.api import Queue
 from sharedq.connecting import is_tag_used
-from sharedq.mqi.constants import MQRC
+from sharedq.mqi.constants import MQRC, Report
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
 from tests.pipeline.streams import EVERYTHING, Drivers, Watch, bodies, in_doubt, open_orders, rest, rows
+from tests.support.agents import drain
 from tests.support.groups import BOTH, LMIG, MIG, browse_all
 from tests.support.members import TestGroup
 from tests.support.scenes import stored, until
@@ -64,6 +65,31 @@ def test_a_partition_has_as_many_units_of_work_as_fit_in_it(group: TestGroup, or
     assert [len(part) for part in read] == [4, 4, 4]
     assert [body for part in read for body in part] == EVERYTHING
     assert in_doubt(group) == len(EVERYTHING)
+
+
+@pytest.mark.parametrize("replies", ["private", "shared"])
+def test_deliveries_are_confirmed_when_their_batch_is_decided(
+    group: TestGroup, orders: Queue, drivers: Drivers, replies: str
+) -> None:
+    if replies == "private":
+        group.define_private("QM1", "REPLIES")
+    else:
+        group.define_shared("REPLIES")
+    asking = [MQMD(report=int(Report.COD), reply_to_q=b"REPLIES", priority=9) for _ in range(4)]
+    for number, md in enumerate(asking):
+        orders.put(b"asks %d" % number, md)
+    reader = drivers.start()
+    at = reader.initialOffset()
+    end = reader.latestOffset(at, LIMIT)
+    assert bodies(reader, at, end) == [b"asks 0", b"asks 1", b"asks 2", b"asks 3", EVERYTHING[0]]
+    rest(reader)
+    assert drain(group.connect(), "REPLIES") == []
+
+    after = reader.latestOffset(end, LIMIT)
+
+    assert bodies(reader, end, after) == EVERYTHING[1:6]
+    rest(reader)
+    assert [each.md.correl_id for each in drain(group.connect(), "REPLIES")] == [md.msg_id for md in asking]
 
 
 def test_rows_are_whole(orders: Queue, drivers: Drivers) -> None:

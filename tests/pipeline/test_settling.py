@@ -1,6 +1,9 @@
 """What is done once in a worker, and what decides how Java compiles."""
 
 import gc
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,3 +38,53 @@ def test_what_is_imported_is_no_garbage_and_what_comes_later_may_be() -> None:
 def test_a_servers_memory_is_told_and_nobodys_is_unknown(redis_url: str, tmp_path: Path) -> None:
     assert (Deployment(redis_url).used_memory("any") or 0) > 0
     assert Deployment(f"unix://{tmp_path}/nobody").used_memory("any") is None
+
+
+#: A source's process: when its input ends, as Spark lets it, it stops the source; at each point it says where it is.
+PROCESS = """
+import sys, threading
+from pipeline.settling import end_in_good_order, end_undisturbed
+
+POINT, pause = sys.argv[1], threading.Event()
+
+def reach(point):
+    if point == POINT:
+        print(point, flush=True)
+        # A signal cuts this short; where none can, it is over when the other side has said all it has to say.
+        pause.wait(PAUSE_S if point in ("stopping", "stopped") else 600)
+
+def stop():
+    end_undisturbed()
+    reach("stopping")
+    print("given back", flush=True)
+    reach("stopped")
+
+PAUSE_S = 0.5
+end_in_good_order(stop)
+try:
+    reach("at work")
+    sys.stdin.read()
+finally:
+    reach("input ended")
+    stop()
+"""
+
+
+@pytest.mark.parametrize("point", ["at work", "input ended", "stopping", "stopped"])
+def test_a_source_that_is_told_to_end_twice_while_its_input_ends_gives_back_all_the_same(point: str) -> None:
+    source = subprocess.Popen(
+        [sys.executable, "-c", PROCESS, point], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert source.stdin is not None
+    assert source.stdout is not None
+    if point != "at work":
+        source.stdin.close()
+    said = []
+    for line in source.stdout:
+        said.append(line.rstrip())
+        if said[-1] == point:
+            for _ in range(2):
+                source.send_signal(signal.SIGTERM)
+    source.wait()
+    assert "given back" in said
+    assert source.returncode >= 0
