@@ -129,12 +129,19 @@ class Worker:
     def discard_expired(self, interval_ms: int) -> None:
         """Discard expired messages of every structure, if no other manager did so within *interval_ms*."""
         try:
-            if self._group.call("admin/claim_job", [self._group.keys.group], ["expiry", interval_ms]):
-                for name in self._group.structure_names():
-                    if count := discard_expired(self.connection(), name):
-                        self._say("IGQ0011I", count=count, structure=name)
+            if not self._group.call("admin/claim_job", [self._group.keys.group], ["expiry", interval_ms]):
+                return
+            names = self._group.structure_names()
         except MQIError as error:
             self._say("IGQ0012E", error=str(error))
+            return
+        for name in names:
+            try:
+                if count := discard_expired(self.connection(), name):
+                    self._say("IGQ0011I", count=count, structure=name)
+            except MQIError as error:
+                # One that cannot be used now, or while it is being recovered, keeps no other waiting.
+                self._say("IGQ0012E", error=str(error))
 
     def look_at_structures(self) -> None:
         """Say which structures have failed, and which can be used again: then what waits for that tries at once."""

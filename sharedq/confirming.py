@@ -69,8 +69,9 @@ def confirm_delivery(connection: Connection, handle: Handle, message: Message, *
 def send(connection: Connection, report: ReportMessage | None, at: str, *, in_unit: bool) -> None:
     """Put a report where it is to go, as the manager *at* does that, or else on the dead-letter queue there.
 
-    Where neither can be done the report is lost, and the program that it is not for goes on; but not when there is no
-    room: then the unit of work can only be backed out.
+    One with MQRO_DISCARD_MSG, which the message passed on to it, goes to no dead-letter queue. Where nothing can be
+    done the report is lost, and the program that it is not for goes on; but not when there is no room: then the unit
+    of work can only be backed out.
 
     Raises:
         MQIError: 2009, the connection is lost.
@@ -78,7 +79,7 @@ def send(connection: Connection, report: ReportMessage | None, at: str, *, in_un
     if report is None:
         return
     refusal = _refusal(connection, report, at, in_unit)
-    if refusal is not None:
+    if refusal is not None and not report.md.report & Report.DISCARD_MSG:
         refusal = _dead_letter(connection, report, at, refusal, in_unit)
     if refusal is None:
         return

@@ -10,6 +10,7 @@ from dataclasses import replace
 from sharedq.mqi import wire
 from sharedq.mqi.constants import Format
 from sharedq.mqi.headers import MQDLH
+from sharedq.mqi.limits import UNDEFINED_ORIGINAL_LENGTH
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.names import OBJECT_NAME_LENGTH
 from sharedq.put_messages import UNKNOWN_REPORTS
@@ -38,5 +39,9 @@ def dead_lettered(
         put_date=date,
         put_time=time,
     )
-    report = md.report & ~UNKNOWN_REPORTS
-    return replace(md, format=Format.DEAD_LETTER_HEADER, report=report), wire.DLH.pack(header) + body
+    data = wire.DLH.pack(header) + body
+    letter = replace(md, format=Format.DEAD_LETTER_HEADER, report=md.report & ~UNKNOWN_REPORTS)
+    if md.original_length != UNDEFINED_ORIGINAL_LENGTH:
+        # No report about a segment says that this was shorter than its own data, which have the header now.
+        letter.original_length = max(md.original_length, len(data))
+    return letter, data

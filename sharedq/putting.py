@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sharedq.confirming import CONFIRMS_ARRIVAL, confirm_arrival
 from sharedq.connection import Connection
 from sharedq.handle import Handle
 from sharedq.mqi.constants import MQRC, OpenOption, PutOption
-from sharedq.mqi.errors import error_for
+from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.options import check_put_options
 from sharedq.mqi.structures import MQMD, MQPMO
 from sharedq.opening import for_length
@@ -65,10 +67,29 @@ def put_many(connection: Connection, handle: Handle, messages: Messages, pmo: MQ
     if in_unit and options & _ASYNC_RESPONSE and not is_confirmed:
         return put_later(connection, handle, messages, options)
     flush_pending(connection)
-    warning, stored = store_many(connection, handle, messages, pmo, in_unit, is_whole=is_whole)
+    if is_confirmed:
+        messages = _apart(messages)
+    kept: list[tuple[MQMD, bytes]] = []
+    try:
+        warning, stored = store_many(connection, handle, messages, pmo, in_unit, is_whole=is_whole, kept=kept)
+    except MQIError:
+        if is_confirmed and kept and not connection.is_ended:
+            # They have arrived all the same.
+            confirm_arrival(connection, handle, kept, in_unit=in_unit)
+        raise
     if is_confirmed:
         confirm_arrival(connection, handle, stored, in_unit=in_unit)
     return warning
+
+
+def _apart(messages: Messages) -> Messages:
+    """Give each message a descriptor of its own: reports name its MsgId, and who shares one gets that of the first."""
+    seen: set[int] = set()
+    apart = []
+    for md, body in messages:
+        apart.append((replace(md) if id(md) in seen else md, body))
+        seen.add(id(md))
+    return apart
 
 
 def _check(connection: Connection, handle: Handle, options: int, count: int) -> bool:

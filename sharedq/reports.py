@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from sharedq.mqi.constants import Feedback, Format, MsgType, Report
-from sharedq.mqi.limits import NULL_ID, PUT_APPL_NAME_LENGTH, UNLIMITED_EXPIRY
+from sharedq.mqi.limits import NULL_ID, PUT_APPL_NAME_LENGTH, UNDEFINED_ORIGINAL_LENGTH, UNLIMITED_EXPIRY
 from sharedq.mqi.structures import MQMD
 
 #: Bytes of data that MQRO_EXCEPTION_WITH_DATA and its like carry.
 REPORT_DATA_LENGTH: Final = 100
+#: A report of an expiration that is to expire itself does so after a minute, tenths of a second.
+EXPIRATION_REPORT_EXPIRY: Final = 600
 #: MQAT_QMGR: who puts a report.
 _APPL_TYPE_QMGR: Final = 7
 #: Reports with all of the data, by what their Feedback says; the options for less of it are bits of these.
@@ -51,6 +53,9 @@ def report_about(md: MQMD, body: bytes, feedback: int, qmgr: str, length: int | 
     wanted = md.report & full
     if not wanted or not md.reply_to_q.strip(b" \0"):
         return None
+    if md.msg_type == MsgType.REPORT and md.original_length != UNDEFINED_ORIGINAL_LENGTH:
+        # What a report about a segment has of it may be less than what that takes up.
+        length = md.original_length
     length_max = len(body) if wanted == full else REPORT_DATA_LENGTH if wanted == full & _WITH_DATA else 0
     report = MQMD(
         version=md.version,
@@ -64,6 +69,7 @@ def report_about(md: MQMD, body: bytes, feedback: int, qmgr: str, length: int | 
         expiry=UNLIMITED_EXPIRY,
         msg_id=md.msg_id if md.report & Report.PASS_MSG_ID else NULL_ID,
         correl_id=md.correl_id if md.report & Report.PASS_CORREL_ID else md.msg_id,
+        reply_to_q_mgr=qmgr.encode(),
         user_identifier=md.user_identifier,
         accounting_token=md.accounting_token,
         appl_identity_data=md.appl_identity_data,
@@ -77,9 +83,8 @@ def report_about(md: MQMD, body: bytes, feedback: int, qmgr: str, length: int | 
     )
     if md.report & Report.PASS_DISCARD_AND_EXPIRY:
         report.report = int(md.report & Report.DISCARD_MSG)
-        # Nothing is left of the time of what has expired, and the report of that is not to expire at once.
-        if feedback != Feedback.EXPIRATION:
-            report.expiry = md.expiry
+        # Nothing is left of the time of what has expired.
+        report.expiry = EXPIRATION_REPORT_EXPIRY if feedback == Feedback.EXPIRATION else md.expiry
     return ReportMessage(report, body[:length_max], md.reply_to_q, md.reply_to_q_mgr)
 
 

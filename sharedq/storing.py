@@ -37,7 +37,7 @@ def store_one(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body
     options = int(pmo.options)
     if is_grouped(handle, md, options):
         # One call as far as that goes: its segments are stored, or the unit of work is as it was.
-        return _store_grouped(connection, handle, [(md, body)], pmo, in_unit, is_whole=True)
+        return _store_grouped(connection, handle, [(md, body)], pmo, in_unit, is_whole=True, kept=[])
     messages, asked = ((md, body),), filled_in(md)
     try:
         while True:
@@ -73,18 +73,20 @@ def store_many(
     in_unit: bool,
     *,
     is_whole: bool,
+    kept: list[tuple[MQMD, bytes]],
 ) -> Stored:
     """Store messages on one queue: each script call's batch whole or not at all.
 
     Args:
         is_whole: in one call, up to 1000 messages and segments and however many bytes.
+        kept: takes the physical messages that were stored, outside a unit of work, by a call that failed.
 
     Raises:
         MQIError: as for ``store_one``. What is in a unit of work by then can only be backed out.
     """
     options = int(pmo.options)
     if any(is_grouped(handle, md, options) for md, _ in messages):
-        return _store_grouped(connection, handle, messages, pmo, in_unit, is_whole=is_whole)
+        return _store_grouped(connection, handle, messages, pmo, in_unit, is_whole=is_whole, kept=kept)
     numbers: list[int] = []
     try:
         warning = _put_batches(connection, handle, messages, pmo, in_unit, numbers, is_whole=is_whole)
@@ -92,6 +94,8 @@ def store_many(
         if in_unit and numbers:
             # All or none: the unit of work holds a part of this call now, so it must not be committed.
             connection.put_failure = failure
+        else:
+            kept += _kept(connection, handle, messages, numbers)
         raise
     _return_identifiers(connection, handle, messages, numbers)
     _return_names(connection, handle, pmo)
@@ -197,6 +201,7 @@ def _store_grouped(
     in_unit: bool,
     *,
     is_whole: bool,
+    kept: list[tuple[MQMD, bytes]],
 ) -> Stored:
     """Store messages of which groups or segments are to be kept; what the queue cannot hold whole goes in segments."""
     options, asked = int(pmo.options), [replace(md) for md, _ in messages]
@@ -209,7 +214,9 @@ def _store_grouped(
             if numbers and in_unit:
                 # All or none: the unit of work holds a part of this call now, so it must not be committed.
                 connection.put_failure = failure
-            elif not numbers and failure.reason != MQRC.CONNECTION_BROKEN:
+            elif numbers:
+                kept += _kept(connection, handle, pieces.messages, numbers)
+            elif failure.reason != MQRC.CONNECTION_BROKEN:
                 for (md, _), was in zip(messages, asked, strict=True):
                     copy_fields(md, was)
                 if handle.version != version or refresh_definition(connection, handle):
@@ -258,6 +265,12 @@ def _store_pieces(
         raise
     connection.commit()
     return warning
+
+
+def _kept(connection: Connection, handle: Handle, messages: Messages, numbers: Sequence[int]) -> Messages:
+    stored = messages[: len(numbers)]
+    _return_identifiers(connection, handle, stored, numbers)
+    return stored
 
 
 def _return_identifiers(connection: Connection, handle: Handle, messages: Messages, numbers: Sequence[int]) -> None:

@@ -25,7 +25,7 @@ from sharedq import opening, putting
 from sharedq.connection import Connection
 from sharedq.handle import Handle
 from sharedq.message import Message
-from sharedq.mqi.constants import MQRC, Feedback, OpenOption, PutOption
+from sharedq.mqi.constants import MQRC, Feedback, OpenOption, PutOption, Report
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.structures import MQMD, MQOD, MQPMO
 from sharedq.objects.repository import Repository
@@ -229,7 +229,7 @@ class Deliverer:
         self._news.append(("CSQM064I", _fields(message, reason) | {"dead_letter": queue.decode()}))
 
     def _report(self, at: str, message: Transmitted, reason: MQRC | Feedback) -> None:
-        """Put the exception report that the message asks for, or dead-letter it.
+        """Put the exception report that the message asks for, or dead-letter it, unless it is to be discarded.
 
         Where neither can be done, a nonpersistent message goes without; a persistent one stays, with its batch.
         """
@@ -237,6 +237,8 @@ class Deliverer:
         if report is None:
             return
         refusal = _refusal(partial(self._put, at, report.queue, report.qmgr, [(report.md, report.body)]))
+        if report.md.report & Report.DISCARD_MSG:
+            return
         if refusal is not None and (queue := self._dead_letter_queue(at)):
             unsent = Transmitted(report.md, report.body, report.queue, report.qmgr)
             refusal = _refusal(partial(self._dead_letter, at, queue, unsent, refusal.reason))

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from igq.agent.reporting import AgentState, write_agent_state
 from igq.agent.wake import wake_agent, wake_key
+from igq.expiry import discard_expired
 from recovery.resolve import recover
 from sharedq.api import Queue, QueueManagerConnection
-from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
-from sharedq.mqi.errors import MQIError
+from sharedq.mqi.constants import MQRC, Feedback, GetOption, OpenOption, PutOption, Report
+from sharedq.mqi.errors import MQIError, NoMsgAvailable
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.system import define_system_objects
+from tests.support.agents import drain
 from tests.support.members import TestGroup
 from tests.support.scenes import dump, on_queue
 from tests.support.server import Server
@@ -203,6 +205,25 @@ def test_a_waiting_get_hears_of_quiescing(full: Full) -> None:
     full.connection.connection.notice_quiescing()
     with full.server.client() as client:
         assert client.lrange(wake_key, 0, -1) == [b"quiesce"]
+
+
+@pytest.mark.parametrize("found", [False, True])
+def test_what_has_expired_makes_room_though_reports_of_others_find_none(full: Full, found: bool) -> None:
+    asking = MQMD(expiry=1, report=int(Report.EXPIRATION), reply_to_q=b"OTHER")
+    full.queue.put_many([(replace(asking), b"asks") for _ in range(150)])
+    full.group.wait_redis_ms(150)
+    if found:
+        full.queue.get_many(10)
+        with pytest.raises(NoMsgAvailable):
+            full.queue.get()
+    full.queue.put(b"quiet", MQMD(expiry=1))
+    full.group.wait_redis_ms(150)
+    sweeper = full.group.connect().connection
+    full.fill()
+    assert discard_expired(sweeper, "APPL1") == 1
+    full.limit(0)
+    assert discard_expired(sweeper, "APPL1") == 150
+    assert [message.md.feedback for message in drain(full.connection, "OTHER")] == [Feedback.EXPIRATION] * 150
 
 
 def reason_of_put(full: Full) -> MQRC:

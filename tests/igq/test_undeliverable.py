@@ -164,6 +164,18 @@ def test_a_report_that_cannot_be_put_is_dead_lettered_with_a_header(
     assert agent.said == ["CSQM064I", "IGQ0022I"]
 
 
+def test_a_report_that_is_to_be_discarded_is_not_dead_lettered(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:
+    """Its message waits for nothing: IBM MQ says what becomes of a report that asks to be discarded."""
+    passing = Report.EXCEPTION | Report.DISCARD_MSG | Report.PASS_DISCARD_AND_EXPIRY
+    put("NOWHERE", b"x", persistence=1, report=int(passing), reply_to_q=b"GONE")
+    group.repository("QM2").alter_qmgr("QM2", {"igq": "DISABLED"})
+
+    agent.deliver()
+
+    assert bodies(group, SYSTEM_DEAD_LETTER_QUEUE) == []
+    assert agent.said == ["IGQ0022I"]
+
+
 @pytest.mark.parametrize("times", [1, 5])
 def test_a_destination_that_is_altered_again_and_again_is_no_fault_of_the_message(
     group: TestGroup, agent: AgentOfQM2, put: Put, monkeypatch: pytest.MonkeyPatch, times: int

@@ -90,7 +90,7 @@ def test_what_a_report_is_like(queue: Queue, reader: QueueManagerConnection, rep
     assert (made.md.correl_id, made.md.priority, made.md.persistence) == (sent.msg_id, 7, 1)
     assert made.md.msg_id not in (sent.msg_id, bytes(24))
     assert (made.md.format.rstrip(), made.md.put_appl_type, made.md.put_appl_name.rstrip()) == (b"MQSTR", 7, b"QM1")
-    assert made.md.user_identifier == sent.user_identifier
+    assert (made.md.user_identifier, made.md.reply_to_q, made.md.reply_to_q_mgr) == (sent.user_identifier, b"", b"QM1")
     assert made.md.report == 0
 
 
@@ -228,6 +228,68 @@ def test_a_logical_message_got_whole_is_reported_once(queue: Queue, reader: Queu
     assert queue.get(GetOption.COMPLETE_MSG).body == BODY
     (made,) = drain(reader, "REPLIES")
     assert (made.body, made.md.feedback, made.md.original_length) == (BODY, Feedback.COD, len(BODY))
+
+
+def segment(offset: int, *, is_last: bool, report: Report, **fields: object) -> MQMD:
+    """A descriptor of a segment that asks for reports."""
+    flags = int(MsgFlag.LAST_SEGMENT if is_last else MsgFlag.SEGMENT)
+    return asking(report, group_id=b"g" * 24, offset=offset, msg_flags=flags, **fields)
+
+
+def test_a_report_about_a_report_about_a_segment_takes_as_much_of_its_message(
+    queue: Queue, reader: QueueManagerConnection
+) -> None:
+    """The first carries no data, and says in OriginalLength how many the segment had."""
+    about: dict[str, object] = {"msg_type": int(MsgType.REPORT), "original_length": 100}
+    for offset in (0, 100):
+        queue.put(b"", segment(offset, is_last=offset == 100, report=Report.COA, **about))
+    assert [each.md.original_length for each in drain(reader, "REPLIES")] == [100, 100]
+
+
+def test_messages_that_share_a_descriptor_are_confirmed_each(queue: Queue, reader: QueueManagerConnection) -> None:
+    queue.put_many([(asking(Report.COA), b"1")] * 3)
+    ids = [message.md.msg_id for message in queue.get_many(3)]
+    assert [report.md.correl_id for report in drain(reader, "REPLIES")] == ids
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_what_arrived_is_confirmed_though_the_rest_is_refused(
+    group: TestGroup, reader: QueueManagerConnection, grouped: bool
+) -> None:
+    group.define_shared("SMALL", max_depth=150)
+    fields = {"group_id": b"g" * 24, "msg_flags": int(MsgFlag.MSG_IN_GROUP)} if grouped else {}
+    messages = [(asking(Report.COA, msg_seq_number=n if grouped else 1, **fields), b"x") for n in range(1, 251)]
+    with group.connect().open("SMALL", BOTH) as small:
+        with pytest.raises(MQIError) as refused:
+            small.put_many(messages)
+        assert refused.value.reason == MQRC.Q_FULL
+        ids = [message.md.msg_id for message in drain(reader, "SMALL")]
+    assert len(ids) == 100
+    assert [report.md.correl_id for report in drain(reader, "REPLIES")] == ids
+
+
+def test_a_report_that_cannot_be_put_is_discarded_where_that_was_asked(
+    defined: TestGroup, queue: Queue, reader: QueueManagerConnection
+) -> None:
+    defined.repository("QM1").alter_qmgr("QM1", {"dead_letter_queue": SYSTEM_DEAD_LETTER_QUEUE})
+    for passing in (Report.DISCARD_MSG, Report.DISCARD_MSG | Report.PASS_DISCARD_AND_EXPIRY):
+        queue.put(BODY, MQMD(report=int(BOTH_REPORTS | passing), reply_to_q=b"NOWHERE"))
+        queue.get()
+    # Only what is passed on counts.
+    assert kinds(reader, SYSTEM_DEAD_LETTER_QUEUE) == [Feedback.COA, Feedback.COD]
+
+
+def test_a_report_about_a_segment_can_be_dead_lettered(
+    defined: TestGroup, queue: Queue, reader: QueueManagerConnection
+) -> None:
+    """It has the header in front then, so it is longer than the segment was."""
+    defined.repository("QM1").alter_qmgr("QM1", {"dead_letter_queue": SYSTEM_DEAD_LETTER_QUEUE})
+    defined.repository("QM1").delete("QLOCAL", "REPLIES")
+    for offset in (0, 100):
+        queue.put(BODY[offset : offset + 100], segment(offset, is_last=offset == 100, report=Report.COA_WITH_FULL_DATA))
+    letters = drain(reader, SYSTEM_DEAD_LETTER_QUEUE)
+    assert [(letter.md.feedback, letter.md.offset) for letter in letters] == [(Feedback.COA, 0), (Feedback.COA, 100)]
+    assert [letter.body[wire.DLH.length(1) :] for letter in letters] == [BODY[:100], BODY[100:200]]
 
 
 @pytest.mark.parametrize("has_dead_letter_queue", [True, False])

@@ -24,7 +24,7 @@ ARGV
   2  queue_name
   3  journal_max
   4  unit_id      of the caller's unit of work
-  5  bytes_max    stop taking messages behind this many bytes of those to be reported
+  5  bytes_max    stop taking messages to be reported behind this many bytes of them; 0: take none
   6.. message ids
 REPLY       { 0, discarded, [id, record, id, record of what was taken to be reported] } | { reason }
 REASONS     2009 CONNECTION_BROKEN
@@ -53,7 +53,7 @@ for position = 6, #ARGV do
     if record and is_member(queue, record) then score = redis.call("ZSCORE", queue.r, id) end
     if not record then
         redis.call("ZREM", expiry, entry)
-    elseif score and is_expired(record) and bytes_left > 0 then
+    elseif score and is_expired(record) and (bytes_left > 0 or not has(record, TELLS_EXPIRY)) then
         redis.call("ZREM", queue.a, id)
         marks.drop(id)
         look_after(queue, messages, expiry, -1, id, tonumber(score), record)
@@ -62,7 +62,7 @@ for position = 6, #ARGV do
         else
             gone[#gone + 1] = id
         end
-    elseif not score and bytes_left > 0 then
+    elseif not score and (bytes_left > 0 or not is_there) then
         -- Found expired before; or in some unit of work, or locked: then it is not listed here, or not by its place.
         local noted = tonumber(redis.call("ZSCORE", expiry, entry) or 0)
         if noted < 0 then
