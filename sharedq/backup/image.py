@@ -126,11 +126,12 @@ class Image:
             if unit_id in self._units:
                 self._units[unit_id].end = event
                 self._to_look_at[unit_id] = None
-        elif unit_id and event in (b"put", b"get"):
+        elif unit_id and event in (b"put", b"get", b"expire"):
+            # To be reported what has expired is taken as by a get.
             unit = self._unit(unit_id, fields[b"o"])
             mine = unit.puts if event == b"put" else unit.gets
             mine.update(dict.fromkeys(ids, queue))
-            if event == b"get" and not self._live.issuperset(ids):
+            if event != b"put" and not self._live.issuperset(ids):
                 # Where these stood only its list says.
                 self._to_look_at[unit_id] = None
         elif event == b"put":

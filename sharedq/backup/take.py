@@ -10,7 +10,7 @@ from __future__ import annotations
 import fcntl
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -29,12 +29,15 @@ from sharedq.objects.local_queues import LocalQueues
 from sharedq.objects.lost import lost_queues, queues_in
 from sharedq.objects.managers import CFStruct
 from sharedq.objects.structures import Structures
+from sharedq.record import RECORD_PERSISTENT, record_flags
 
 _PAGE_MESSAGES, _PAGE_BYTES = 100, 1 << 20
 _ENTRIES, _LOOK_UPS, _UNITS, _OPERATIONS = 500, 500, 50, 50
 #: Messages of open units of work that a script is told of.
 _OPEN_MESSAGES = 4000
 _SCAN_COUNT = 100
+#: With its place it is the score of what waits to be reported in a structure's `expiry` (lua/prelude/place).
+_WAITS_TO_BE_TOLD = -(1 << 52)
 #: How long a backup waits for units of work whose end others have begun, or for discarded messages, seconds.
 PATIENCE_S = 60.0
 _PAUSE_S = 0.01
@@ -136,6 +139,7 @@ class _Backup:
             queue = self._keys.queue(name)
             for messages in (queue.available, queue.members):
                 self._read_queue(name, messages, queue.locks, arrival)
+        self._read_unreported({name.encode() for name in queues_of(group, self._structure)})
         sequence = self._catch_up()
         stored = LocalQueues(group, None, "").read(self._structure, queues_of(group, self._structure))
         definitions = {name: queue.definition.to_json() for name, queue in stored.items()}
@@ -185,6 +189,24 @@ class _Backup:
             for message_id, score, record in zip(flat[::3], flat[1::3], flat[2::3], strict=True):
                 self._image.on_queue(name.encode(), message_id, int(score), record)
             # So the journal need not keep more than what happens while a page is read.
+            self._step()
+
+    def _read_unreported(self, queues: Container[bytes]) -> None:
+        """Read what was found expired on one of *queues* and is still to be reported; it knows its place.
+
+        Behind the queues: what is found so meanwhile was read there.
+        """
+        key, after = self._keys.expiry, "-inf"
+        while True:
+            flat = self._group.command(key, "ZRANGEBYSCORE", key, after, "(0", "WITHSCORES", "LIMIT", 0, _PAGE_MESSAGES)
+            for entry, noted in zip(flat[::2], flat[1::2], strict=True):
+                queue, _, message_id = entry.rpartition(b" ")
+                record = self._group.command(self._keys.messages, "HGET", self._keys.messages, message_id)
+                if queue in queues and record and record_flags(record) & RECORD_PERSISTENT:
+                    self._image.on_queue(queue, message_id, int(noted) - _WAITS_TO_BE_TOLD, record)
+            if len(flat) < 2 * _PAGE_MESSAGES:
+                return
+            after = f"({int(flat[-1])}"
             self._step()
 
     def _catch_up(self) -> int:
@@ -237,7 +259,7 @@ class _Backup:
             arguments += [queue, b" ".join(ids)]
         for unit, is_wanted in units:
             arguments += [unit.owner, unit.id, unit.known, is_wanted, _by_queue(unit.puts), _by_queue(unit.gets)]
-        bases = [keys.unit_of_work, of_queue.available, of_queue.members, of_queue.locks]
+        bases = [keys.unit_of_work, of_queue.available, of_queue.members, of_queue.locks, keys.expiry]
         script_keys = [keys.journal, keys.messages, keys.sequence, keys.trash, *bases]
         return self._group.call("structure/backup_changes", script_keys, arguments)
 

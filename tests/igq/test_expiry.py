@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
+from random import Random
 from typing import Any
 
 import pytest
@@ -11,12 +12,16 @@ import pytest
 from igq.expiry import discard_expired
 from recovery.resolve import recover
 from sharedq.api import Queue, QueueManagerConnection
+from sharedq.backup import take
+from sharedq.backup.restore import recover as restore
+from sharedq.backup.take import backup
 from sharedq.mqi.constants import Feedback, GetOption, MsgFlag, MsgType, OpenOption, Report
 from sharedq.mqi.errors import NoMsgAvailable
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.definitions import QueueRemote
 from tests.recovery.scene import Died, die_after_call
 from tests.support.agents import AgentOfQM2, Put, drain
+from tests.support.backups import between_calls, lose
 from tests.support.groups import BOTH
 from tests.support.members import TestGroup
 from tests.support.scenes import stored
@@ -160,6 +165,45 @@ def test_killed_after_any_write_one_report_is_made(defined: TestGroup, queue: Qu
         assert told(defined) == [(Feedback.EXPIRATION, md.msg_id) for md in sent], f"killed after write {number}"
         assert stored(defined) == 0
     assert number > WRITES_MIN
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_structure_that_is_recovered_from_a_backup_reports_the_rest(
+    group: TestGroup, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """While it is backed up messages are found expired, and sweeps are killed: what is not reported comes back."""
+    monkeypatch.setattr(take, "_PAGE_MESSAGES", 3)
+    monkeypatch.setattr(take, "_ENTRIES", (1, 500)[seed % 2])
+    group.define_shared("Q")
+    group.define_private("QM1", "REPLIES")
+    random = Random(seed)
+    with group.connect().open("Q", BOTH) as queue:
+        sent = [queue.put(b"%d" % n, dying(persistence=1, priority=n % 3)) for n in range(12)]
+        group.wait_redis_ms(DEAD_BY_MS)
+
+        def step() -> None:
+            what = random.random()
+            if what < 0.3:
+                look(queue, random.choice(["get", "browse", "selection"]))
+            elif what < 0.5:
+                manager = group.connect().connection
+                die_after_call(manager, random.randrange(1, 30))
+                try:
+                    discard_expired(manager, "APPL1")
+                except Died:
+                    assert recover(
+                        group.group, group.connect().connection, manager.process.token, force=True
+                    ).is_resolved
+
+        if seed % 3:
+            look(queue, "browse")
+        between_calls(group, monkeypatch, step)
+        backup(group.group, "APPL1")
+    lose(group)
+    restore(group.group, "APPL1")
+    sweep(group)
+    assert sorted(told(group)) == sorted((Feedback.EXPIRATION, md.msg_id) for md in sent)
+    assert stored(group) == 0
 
 
 def test_managers_that_sweep_at_once_report_once(defined: TestGroup, queue: Queue) -> None:

@@ -14,6 +14,7 @@ KEYS
   6  available_base  base    available messages, by queue
   7  members_base    base    available members of groups, by queue
   8  locks_base      base    what browsing handles have locked, by queue
+  9  expiry          zset    expiry times; of what waits to be reported its place, less 2^52
 ARGV
   1  last    id of the last journal entry that the caller knows
   2  count   entries to return, at most
@@ -27,7 +28,8 @@ ARGV
 REPLY       { 0, entries, 1 where they go up to the end, { id, queue, score or "", record or "" of each message },
             { id, state or "", operations of each unit of work }, counter, sets in the trash }
             | { 1 } the journal was trimmed behind `last`
-            A record is "" where the message is gone or not persistent, a score where it is neither available nor locked.
+            A record is "" where the message is gone or not persistent, a score where it is neither available nor locked
+            nor waits to be reported.
 REASONS     none
 INVARIANTS  4 bounded
 COST        O(count + ids * log depth + operations + handles with locks), and `bytes` and one message
@@ -36,6 +38,8 @@ USES        record
 local journal, messages = KEYS[1], KEYS[2]
 local last, count, bytes_max, ids_max = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local TRIMMED, OPERATIONS_MAX = 1, 50
+-- See prelude/place.
+local WAITS_TO_BE_TOLD = -2 ^ 52
 
 if last ~= "0-0" and #redis.call("XRANGE", journal, last, last, "COUNT", 1) == 0 then return { TRIMMED } end
 local entries = redis.call("XRANGE", journal, "(" .. last, "+", "COUNT", count)
@@ -58,6 +62,10 @@ local function look_up(queue, ids_text)
         if not seen[id] then
             seen[id], looked = true, looked + 1
             local score = redis.call("ZSCORE", KEYS[6] .. queue, id) or redis.call("ZSCORE", KEYS[7] .. queue, id)
+            if not score then
+                local noted = tonumber(redis.call("ZSCORE", KEYS[9], queue .. " " .. id) or 0)
+                score = noted < 0 and noted - WAITS_TO_BE_TOLD
+            end
             score = score and string.format("%.0f", score) or locked_on(queue)[id] or ""
             local record = redis.call("HGET", messages, id) or ""
             bytes = bytes + #record
@@ -85,6 +93,8 @@ if is_end then
         local fields = {}
         for position = 1, #entry[2], 2 do fields[entry[2][position]] = entry[2][position + 1] end
         local event, queue, ids, unit = fields.e, fields.q, fields.i, units[fields.u]
+        -- To be reported it is taken as by a get.
+        if event == "expire" and fields.u then event = "get" end
         if fields.u and fields.u ~= "" and not unit and (event == "put" or event == "get") then
             unit = { id = fields.u, owner = fields.o, known = 0, put = "", get = "" }
             units[unit.id], order[#order + 1] = unit, unit
