@@ -8,7 +8,7 @@ import pytest
 
 from sharedq import Queue
 from sharedq.api import QueueManagerConnection
-from sharedq.mqi.constants import MQRC, GetOption, OpenOption
+from sharedq.mqi.constants import MQRC, GetOption, OpenOption, Report
 from sharedq.mqi.structures import MQMD
 from tests.mqi.test_waiting import until_waiting
 from tests.support.groups import BOTH, browse_all, matching, reason_of, take
@@ -175,3 +175,14 @@ def test_browsing_on_to_the_end_and_further(queue: Queue) -> None:
     assert browse_all(queue) == [b"1", b"2", b"3", b"4"]
     queue.put(b"5")
     assert queue.get(NEXT).body == b"5"
+
+
+@pytest.mark.parametrize("report", [0, int(Report.EXPIRATION)])
+@pytest.mark.parametrize("how", [FIRST, FIRST | WAIT])
+def test_however_many_have_expired_none_of_them_is_browsed(
+    group: TestGroup, queue: Queue, how: int, report: int
+) -> None:
+    for _ in range(2):
+        queue.put_many([(MQMD(expiry=1, report=report, reply_to_q=b"Q", priority=9), b"dead") for _ in range(100)])
+    group.wait_redis_ms(150)
+    assert queue.get(how, wait_ms=60_000).body == b"1"

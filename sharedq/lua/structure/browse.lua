@@ -21,6 +21,7 @@ ARGV
   7  journal_max
   8  id, 9 number, 10 prefix, 11 msgid, 12 correl   the selection
 REPLY       { 0, length of the body, id, record, score } | { 1, version, definition } stale
+            | { 2, "" } look again: so many expired messages were found that there may be more
             | { 3 } members of groups are there, { 4 } marked messages: structure/get_grouped knows of them | { reason }
 REASONS     2009 CONNECTION_BROKEN | 2052 Q_DELETED | 2033 NO_MSG_AVAILABLE | 2034 NO_MSG_UNDER_CURSOR
             | 2219 CALL_IN_PROGRESS
@@ -32,7 +33,7 @@ local own, messages, expiry = KEYS[1], KEYS[2], KEYS[7]
 local queue = { name = ARGV[2], q = KEYS[3], a = KEYS[4], i = KEYS[5], w = KEYS[6] }
 local owner, cursor, length_max = ARGV[1], tonumber(ARGV[4]), tonumber(ARGV[5])
 local selection = { id = ARGV[8], number = ARGV[9], prefix = ARGV[10], msgid = ARGV[11], correl = ARGV[12] }
-local STALE, GROUPED, MARKED, EXPIRED_MAX = 1, 3, 4, 100
+local STALE, LOOK_AGAIN, GROUPED, MARKED, EXPIRED_MAX = 1, 2, 3, 4, 100
 
 local waiting = redis.call("HGET", own, owner)
 if not waiting then return { MQRC.CONNECTION_BROKEN } end
@@ -56,6 +57,11 @@ while id and needs_look(id) and is_expired(record) and found < EXPIRED_MAX do
 end
 if #expired > 0 then
     journal(KEYS[9], ARGV[7], "e", "expire", "o", owner, "q", queue.name, "i", table.concat(expired, " "))
+end
+if found == EXPIRED_MAX then
+    -- Not served yet: who dies before it looks again leaves the wake-up to its recovery.
+    if waiting ~= "" then redis.call("HSET", own, owner, "K" .. queue.name) end
+    return { LOOK_AGAIN, "" }
 end
 if not id then
     if selection.id ~= "" then return { MQRC.NO_MSG_UNDER_CURSOR } end
