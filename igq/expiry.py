@@ -13,7 +13,7 @@ from sharedq.keys import structure_keys
 from sharedq.message import Message
 from sharedq.mqi.constants import MQRC, Feedback, Format
 from sharedq.mqi.errors import MQIError
-from sharedq.reports import report_about
+from sharedq.reports import ReportMessage, report_about
 
 #: Expired messages that one script call discards, and bytes of those that it returns to be reported.
 _PER_CALL, _BYTES = 100, 1 << 20
@@ -96,8 +96,8 @@ class _Sweep:
         has_members = any(message.has_group for message in messages)
         connection.unit.add(self.structure, queue_name, len(messages), has_members=has_members)
         try:
-            for message in messages:
-                _send(connection, message)
+            reports = [_report_about(message, connection.qmgr_name) for message in messages]
+            send(connection, reports, connection.qmgr_name, in_unit=True)
             connection.commit()
         except MQIError as error:
             if error.reason == MQRC.CONNECTION_BROKEN:
@@ -114,14 +114,13 @@ class _Sweep:
         return len(messages)
 
 
-def _send(connection: Connection, message: Message) -> None:
+def _report_about(message: Message, qmgr: str) -> ReportMessage | None:
     md, body = message.md, message.body
     if md.format.rstrip(b" \0") == Format.XMIT_Q_HEADER:
         try:
             inside = unwrap(md, body)
         except MQIError:
             # No queue manager has made this: it says not where to report.
-            return
+            return None
         md, body = inside.md, inside.body
-    at = connection.qmgr_name
-    send(connection, report_about(md, body, Feedback.EXPIRATION, at), at, in_unit=True)
+    return report_about(md, body, Feedback.EXPIRATION, qmgr)

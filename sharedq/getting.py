@@ -320,10 +320,13 @@ def _take(
 
 
 def _confirm(connection: Connection, handle: Handle, options: int, messages: Sequence[Message]) -> None:
+    by_unit: dict[bool, list[Message]] = {}
     for message in messages:
         if message.asks_reports:
             in_unit = bool(options & _SYNCPOINT or (options & _SYNCPOINT_IF_PERSISTENT and message.is_persistent))
-            confirm_delivery(connection, handle, message, in_unit=in_unit)
+            by_unit.setdefault(in_unit, []).append(message)
+    for in_unit, asking in by_unit.items():
+        confirm_delivery(connection, handle, asking, in_unit=in_unit)
 
 
 def _retain(connection: Connection, handle: Handle, options: int, messages: Sequence[Message]) -> None:

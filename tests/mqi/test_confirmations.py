@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from sharedq.api import Queue, QueueManagerConnection
+from sharedq.connection import ScriptCall
+from sharedq.link import Reply
 from sharedq.mqi import wire
 from sharedq.mqi.constants import (
     MQRC,
@@ -290,6 +293,54 @@ def test_a_report_about_a_segment_can_be_dead_lettered(
     letters = drain(reader, SYSTEM_DEAD_LETTER_QUEUE)
     assert [(letter.md.feedback, letter.md.offset) for letter in letters] == [(Feedback.COA, 0), (Feedback.COA, 100)]
     assert [letter.body[wire.DLH.length(1) :] for letter in letters] == [BODY[:100], BODY[100:200]]
+
+
+@pytest.mark.parametrize("option", [SYNCPOINT, GetOption.NO_SYNCPOINT])
+def test_reports_that_do_not_fit_their_queue_together_are_put_as_far_as_they_do(
+    group: TestGroup, option: GetOption
+) -> None:
+    group.repository("QM1").alter_qmgr("QM1", {"dead_letter_queue": SYSTEM_DEAD_LETTER_QUEUE})
+    group.define_shared("Q")
+    group.define_shared("REPLIES", max_depth=2)
+    with group.connect().open("Q", BOTH) as queue:
+        queue.put_many([(asking(Report.COD), b"%d" % n) for n in range(5)])
+        ids = [message.md.msg_id for message in queue.get_many(5, option)]
+        queue.connection.commit()
+    names = ("REPLIES", SYSTEM_DEAD_LETTER_QUEUE)
+    put, letters = ([each.md.correl_id for each in drain(group.connect(), name)] for name in names)
+    assert (put, letters) == (ids[:2], ids[2:])
+
+
+def test_reports_of_a_batch_cost_one_call(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+    connection, calls, cost = queue.connection, list[int](), list[int]()
+    call_many = connection.call_many
+
+    def counted(each: Sequence[ScriptCall]) -> list[Reply]:
+        calls.append(len(each))
+        return call_many(each)
+
+    monkeypatch.setattr(connection, "call_many", counted)
+    # The first time the structure of REPLIES is entered.
+    for count in (2, 2, 100):
+        queue.put_many([(asking(Report.COD), b"%d" % n) for n in range(count)])
+        calls.clear()
+        assert len(queue.get_many(count, SYNCPOINT)) == count
+        cost.append(len(calls))
+        connection.commit()
+    assert cost[1] == cost[2]
+
+
+@pytest.mark.parametrize("usage", ["remote", "transmission"])
+def test_only_a_local_queue_for_messages_is_a_dead_letter_queue(group: TestGroup, usage: str) -> None:
+    """What takes messages from a transmission queue would meet one without a header there, and might stop at that."""
+    group.define_private("QM1", "Q")
+    group.define_private("QM1", "OUT", usage="XMITQ")
+    group.define("QM1", QueueRemote(name="FAR", remote_queue="Q", remote_qmgr="QM9", transmission_queue="OUT"))
+    group.repository("QM1").alter_qmgr("QM1", {"dead_letter_queue": "FAR" if usage == "remote" else "OUT"})
+    connection = group.connect()
+    with connection.open("Q", BOTH) as queue:
+        queue.put(BODY, asking(Report.COA))
+    assert drain(connection, "OUT") == []
 
 
 @pytest.mark.parametrize("has_dead_letter_queue", [True, False])
