@@ -64,11 +64,15 @@ def journal(redis_url: str) -> Iterator[HandWrittenJournal]:
         yield HandWrittenJournal(client)
 
 
-@pytest.fixture
-def drivers(group: TestGroup, monkeypatch: pytest.MonkeyPatch) -> Iterator[Drivers]:
-    """Drivers of a streaming query, one after the other."""
-    # A source has a process of its own, whose end this would be.
+@pytest.fixture(autouse=True)
+def _signals_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A source has a process of its own; what it does about signals would stay in that of the tests."""
     monkeypatch.setattr("pipeline.queue_stream.end_in_good_order", lambda _: None)
+
+
+@pytest.fixture
+def drivers(group: TestGroup) -> Iterator[Drivers]:
+    """Drivers of a streaming query, one after the other."""
     found = Drivers(group)
     yield found
     found.close()

@@ -42,7 +42,7 @@ def test_a_servers_memory_is_told_and_nobodys_is_unknown(redis_url: str, tmp_pat
 
 #: A source's process: when its input ends, as Spark lets it, it stops the source; at each point it says where it is.
 PROCESS = """
-import sys, threading
+import signal, sys, threading
 from pipeline.settling import end_in_good_order, end_undisturbed
 
 POINT, pause = sys.argv[1], threading.Event()
@@ -60,6 +60,8 @@ def stop():
     reach("stopped")
 
 PAUSE_S = 0.5
+# Whatever the tests were started with.
+signal.signal(signal.SIGTERM, signal.SIG_DFL)
 end_in_good_order(stop)
 try:
     reach("at work")
