@@ -44,8 +44,8 @@ def resolve_reply_to(connection: Connection, md: MQMD) -> None:
     Raises:
         MQIError: 2009 Redis cannot be asked.
     """
-    name = md.reply_to_q.rstrip(b" \0")
-    if not name or md.reply_to_q_mgr.strip(b" \0"):
+    name = _up_to_null(md.reply_to_q)
+    if not name or _up_to_null(md.reply_to_q_mgr):
         return
     found = connection.reply_to.get(name)
     if found is None or found.until < time.monotonic():
@@ -53,6 +53,11 @@ def resolve_reply_to(connection: Connection, md: MQMD) -> None:
             connection.reply_to.clear()
         found = connection.reply_to[name] = _looked_up(connection, name)
     md.reply_to_q, md.reply_to_q_mgr = found.queue, found.qmgr
+
+
+def _up_to_null(name: bytes) -> bytes:
+    """A name as MQ takes it: a null ends it, and blanks behind it count for nothing."""
+    return name.partition(b"\0")[0].rstrip(b" ")
 
 
 def _looked_up(connection: Connection, name: bytes) -> ReplyTo:

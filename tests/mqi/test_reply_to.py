@@ -50,6 +50,7 @@ def put(queue: Queue, way: str, md: MQMD) -> None:
     [
         ((b"ANSWERS", b""), (b"ORDERS.REPLY", b"QM2")),
         ((b"ANSWERS".ljust(48), b" " * 48), (b"ORDERS.REPLY", b"QM2")),
+        ((b"ANSWERS\0old", b"\0old"), (b"ORDERS.REPLY", b"QM2")),
         ((b"ANSWERS", b"QM1"), (b"ANSWERS", b"QM1")),
         ((b"NOWHERE", b""), (b"NOWHERE", b"QM1")),
         ((b"ALIAS", b""), (b"ALIAS", b"QM1")),
