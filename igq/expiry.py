@@ -15,7 +15,7 @@ from sharedq.mqi.constants import MQRC, Feedback, Format
 from sharedq.mqi.errors import MQIError
 from sharedq.reports import ReportMessage, report_about
 
-#: Expired messages that one script call discards, and bytes of those that it returns to be reported.
+#: Expired messages that one script call looks at, and bytes of them.
 _PER_CALL, _BYTES = 100, 1 << 20
 
 
@@ -35,12 +35,12 @@ class _Sweep:
     """One way through the expired messages of a structure.
 
     Attributes:
-        bytes_max: of messages that one call takes to report them; 0 once that was in vain.
+        reports: whether messages are taken to be reported; not once that was in vain.
     """
 
     connection: Connection
     structure: str
-    bytes_max: int = _BYTES
+    reports: bool = True
 
     def discard(self) -> int:
         total = seen = 0
@@ -69,20 +69,22 @@ class _Sweep:
         keys = connection.access(self.structure).keys
         queue = keys.queue(queue_name)
         total = 0
-        while True:
-            _, discarded, taken = connection.checked_call(
+        while ids:
+            caller = [connection.token, queue_name, connection.group.journal_max, connection.unit.id]
+            _, discarded, looked, taken = connection.checked_call(
                 "structure/expire",
                 [
                     *(keys.owners, keys.messages, keys.expiry, queue.available, queue.index, keys.journal),
                     *(queue.queue, queue.groups, queue.members, queue.marks, queue.marks_of),
                     keys.unit_of_work + connection.token,
                 ],
-                [connection.token, queue_name, connection.group.journal_max, connection.unit.id, self.bytes_max, *ids],
+                [*caller, _BYTES, int(self.reports), *ids],
             )
+            ids = ids[int(looked) :]
             total += int(discarded)
-            if not taken:
-                return total
-            total += self._report(queue_name, taken)
+            if taken:
+                total += self._report(queue_name, taken)
+        return total
 
     def _report(self, queue_name: str, taken: list[bytes]) -> int:
         """Report messages that were taken under syncpoint, and commit; how many those were."""
@@ -104,7 +106,7 @@ class _Sweep:
                 raise
             if error.reason != MQRC.BACKED_OUT:
                 connection.backout()
-            self.bytes_max = 0
+            self.reports = False
             structlog.get_logger().warning("expirations_not_reported", structure=self.structure, error=str(error))
             return 0
         except BaseException:

@@ -15,6 +15,7 @@ from sharedq.api import Queue, QueueManagerConnection
 from sharedq.backup import take
 from sharedq.backup.restore import recover as restore
 from sharedq.backup.take import backup
+from sharedq.link import Reply
 from sharedq.mqi.constants import Feedback, GetOption, MsgFlag, MsgType, OpenOption, Report
 from sharedq.mqi.errors import NoMsgAvailable
 from sharedq.mqi.structures import MQMD
@@ -165,6 +166,25 @@ def test_killed_after_any_write_one_report_is_made(defined: TestGroup, queue: Qu
         assert told(defined) == [(Feedback.EXPIRATION, md.msg_id) for md in sent], f"killed after write {number}"
         assert stored(defined) == 0
     assert number > WRITES_MIN
+
+
+def test_large_messages_are_read_once(defined: TestGroup, queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And no more than a mebibyte of them, and one, in a call."""
+    sent = [queue.put(bytes(600_000), dying()) for _ in range(5)]
+    defined.wait_redis_ms(DEAD_BY_MS)
+    manager, looked = defined.connect().connection, list[int]()
+    call = manager.checked_call
+
+    def watched(name: str, *rest: Any) -> Reply:
+        reply = call(name, *rest)
+        if name == "structure/expire":
+            looked.append(reply[2])
+        return reply
+
+    monkeypatch.setattr(manager, "checked_call", watched)
+    assert discard_expired(manager, "APPL1") == len(sent)
+    assert looked == [2, 2, 1]
+    assert sorted(told(defined)) == sorted((Feedback.EXPIRATION, md.msg_id) for md in sent)
 
 
 @pytest.mark.parametrize("seed", range(12))

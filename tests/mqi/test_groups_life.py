@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from igq.expiry import discard_expired
 from recovery.resolve import recover
 from sharedq import MQIError, Queue
 from sharedq.mqi.constants import MQRC, GetOption, IntSelector, PutOption
@@ -120,17 +121,7 @@ def test_the_expiry_job_discards_members(group: TestGroup) -> None:
     put_member(queue, b"g", 1, b"g1", expiry=1)
     put_member(queue, b"g", 2, b"g2", LMIG)
     group.wait_redis_ms(150)
-    keys = group.group.structure("APPL1")
-    names = keys.queue("Q")
-    listed: Any = group.group.client().zrange(keys.expiry, 0, -1)
-    ids = [entry.rpartition(b" ")[2] for entry in listed]
-    script_keys = [keys.owners, keys.messages, keys.expiry, names.available, names.index, keys.journal]
-    script_keys += [names.queue, names.groups, names.members, names.marks, names.marks_of]
-    script_keys += [keys.unit_of_work + connection.connection.token]
-    reply = connection.connection.checked_call(
-        "structure/expire", script_keys, [connection.connection.token, "Q", "0", "", 1000, *ids]
-    )
-    assert reply[1] == 1
+    assert discard_expired(connection.connection, "APPL1") == 1
     assert take(queue, WHOLE_GROUP) == b""
     assert drain(queue) == [b"g2"]
     assert left_of(group) == []

@@ -24,9 +24,10 @@ ARGV
   2  queue_name
   3  journal_max
   4  unit_id      of the caller's unit of work
-  5  bytes_max    stop taking messages to be reported behind this many bytes of them; 0: take none
-  6.. message ids
-REPLY       { 0, discarded, [id, record, id, record of what was taken to be reported] } | { reason }
+  5  bytes_max    stop behind this many bytes of messages that were looked at
+  6  takes        1: take what asks for a report; 0: leave it
+  7.. message ids
+REPLY       { 0, discarded, ids looked at, [id, record, id, record of what was taken to be reported] } | { reason }
 REASONS     2009 CONNECTION_BROKEN
 INVARIANTS  1 one state, 2 fencing, 4 bounded, 5 position, 8 once
 COST        O(ids * log depth), and bytes_max of records, or one
@@ -37,23 +38,25 @@ local caller, journal_max, unit_id, bytes_left = ARGV[1], ARGV[3], ARGV[4], tonu
 local queue = { name = ARGV[2], q = KEYS[7], a = KEYS[4], i = KEYS[5], g = KEYS[8], r = KEYS[9], k = KEYS[10] }
 if is_fenced(own, caller) then return { MQRC.CONNECTION_BROKEN } end
 local gone, taken, scores, reply, marks = {}, {}, {}, {}, marks_of(queue, KEYS[11])
-local is_there = redis.call("HEXISTS", queue.q, "def") == 1
+local is_there, takes, looked = redis.call("HEXISTS", queue.q, "def") == 1, ARGV[6] == "1", 0
 
 local function take(id, score, record)
-    bytes_left = bytes_left - #record
     taken[#taken + 1], scores[#scores + 1] = id, string.format("%.0f", score)
     reply[#reply + 1] = id
     reply[#reply + 1] = record
 end
 
-for position = 6, #ARGV do
+for position = 7, #ARGV do
+    if bytes_left <= 0 then break end
+    looked = looked + 1
     local id = ARGV[position]
     local entry = queue.name .. " " .. id
     local score, record = redis.call("ZSCORE", queue.a, id), redis.call("HGET", messages, id)
+    bytes_left = bytes_left - #(record or "")
     if record and is_member(queue, record) then score = redis.call("ZSCORE", queue.r, id) end
     if not record then
         redis.call("ZREM", expiry, entry)
-    elseif score and is_expired(record) and (bytes_left > 0 or not has(record, TELLS_EXPIRY)) then
+    elseif score and is_expired(record) and (takes or not has(record, TELLS_EXPIRY)) then
         redis.call("ZREM", queue.a, id)
         marks.drop(id)
         look_after(queue, messages, expiry, -1, id, tonumber(score), record)
@@ -62,7 +65,7 @@ for position = 6, #ARGV do
         else
             gone[#gone + 1] = id
         end
-    elseif not score and (bytes_left > 0 or not is_there) then
+    elseif not score and (takes or not is_there) then
         -- Found expired before; or in some unit of work, or locked: then it is not listed here, or not by its place.
         local noted = tonumber(redis.call("ZSCORE", expiry, entry) or 0)
         if noted < 0 then
@@ -80,4 +83,4 @@ if #taken > 0 then
     record_operation(unit, unit_id, "G", queue.name, taken, scores)
     journal(KEYS[6], journal_max, "e", "expire", "o", caller, "q", queue.name, "u", unit_id, "i", table.concat(taken, " "))
 end
-return { 0, #gone, reply }
+return { 0, #gone, looked, reply }
