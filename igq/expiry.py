@@ -19,15 +19,18 @@ from sharedq.reports import ReportMessage, report_about
 _PER_CALL, _BYTES = 100, 1 << 20
 
 
-def discard_expired(connection: Connection, structure: str) -> int:
+def discard_expired(connection: Connection, structure: str, *, found_only: bool = False) -> int:
     """Discard the messages of a structure whose time has passed; how many those were.
+
+    Args:
+        found_only: only what somebody has found expired already, and has left to be reported.
 
     Where a report cannot be committed, because there is no room for it, what asks for one stays until the next time.
 
     Raises:
         MQIError: 2009, the connection is lost: what it had taken to report comes back with its recovery.
     """
-    return _Sweep(connection, structure).discard()
+    return _Sweep(connection, structure, found_only).discard()
 
 
 @dataclass(slots=True)
@@ -40,6 +43,7 @@ class _Sweep:
 
     connection: Connection
     structure: str
+    found_only: bool
     reports: bool = True
 
     def discard(self) -> int:
@@ -57,10 +61,12 @@ class _Sweep:
 
     def _expired(self, seen: int) -> list[bytes]:
         key = structure_keys(self.connection.group.name, self.structure).expiry
-        seconds, micros = self.connection.command(key, "TIME")
-        now_ms = int(seconds) * 1000 + int(micros) // 1000
+        end = "(0"
+        if not self.found_only:
+            seconds, micros = self.connection.command(key, "TIME")
+            end = str(int(seconds) * 1000 + int(micros) // 1000)
         limit = ("LIMIT", seen, _PER_CALL)
-        found: list[bytes] = self.connection.command(key, "ZRANGEBYSCORE", key, "-inf", now_ms, *limit)
+        found: list[bytes] = self.connection.command(key, "ZRANGEBYSCORE", key, "-inf", end, *limit)
         return found
 
     def _discard_on(self, queue_name: str, ids: list[bytes]) -> int:

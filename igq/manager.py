@@ -31,7 +31,8 @@ from sharedq.objects.managers import QueueManagerAttributes
 from sharedq.objects.repository import Repository
 from sharedq.objects.system import SYSTEM_DEAD_LETTER_QUEUE, define_system_objects
 
-#: How often expired messages are looked for where EXPRYINT does not say, seconds.
+#: How often expired messages are looked for where EXPRYINT does not say, and how often at least what was found expired
+#: is reported, seconds.
 EXPIRY_SCAN_S = 60
 
 
@@ -123,9 +124,14 @@ class QueueManager:
         incarnation: Incarnation,
         attributes: QueueManagerAttributes,
     ) -> None:
-        interval_s = attributes.expiry_interval_s or EXPIRY_SCAN_S
-        scan = partial(incarnation.worker.discard_expired, interval_s * 1000)
-        scheduler.add_job(incarnation.worker.submit, "interval", (scan,), seconds=interval_s, max_instances=1)
+        worker, interval_s = incarnation.worker, attributes.expiry_interval_s or EXPIRY_SCAN_S
+        jobs = [(worker.discard_expired, interval_s)]
+        if interval_s > EXPIRY_SCAN_S:
+            jobs.append((worker.report_expired, EXPIRY_SCAN_S))
+        for job, seconds in jobs:
+            scheduler.add_job(
+                worker.submit, "interval", (partial(job, seconds * 1000),), seconds=seconds, max_instances=1
+            )
         scheduler.start()
         membership.tell(state="RUNNING", igq=attributes.igq)
         self._say("CSQY022I")

@@ -128,8 +128,15 @@ class Worker:
 
     def discard_expired(self, interval_ms: int) -> None:
         """Discard expired messages of every structure, if no other manager did so within *interval_ms*."""
+        self._sweep("expiry", interval_ms, found_only=False)
+
+    def report_expired(self, interval_ms: int) -> None:
+        """Report what was found expired, if no other manager did so within *interval_ms*: EXPRYINT may be long."""
+        self._sweep("reports of expirations", interval_ms, found_only=True)
+
+    def _sweep(self, job: str, interval_ms: int, *, found_only: bool) -> None:
         try:
-            if not self._group.call("admin/claim_job", [self._group.keys.group], ["expiry", interval_ms]):
+            if not self._group.call("admin/claim_job", [self._group.keys.group], [job, interval_ms]):
                 return
             names = self._group.structure_names()
         except MQIError as error:
@@ -137,7 +144,7 @@ class Worker:
             return
         for name in names:
             try:
-                if count := discard_expired(self.connection(), name):
+                if count := discard_expired(self.connection(), name, found_only=found_only):
                     self._say("IGQ0011I", count=count, structure=name)
             except MQIError as error:
                 # One that cannot be used now, or while it is being recovered, keeps no other waiting.

@@ -148,7 +148,7 @@ class Image:
         """How a message stands.
 
         Args:
-            score: None where it is neither available nor locked.
+            score: None where it is neither available nor locked nor waits to be reported.
             record: empty where it is gone, or not persistent.
         """
         was_doubtful = self._doubtful.pop(message_id, None) is not None

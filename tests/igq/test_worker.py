@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import pytest
 
@@ -10,8 +11,11 @@ from igq import worker as worker_module
 from igq.worker import Worker
 from sharedq.connection import Connection
 from sharedq.kept_process import KeptProcess
-from sharedq.mqi.constants import MQRC
+from sharedq.mqi.constants import MQRC, Feedback, Report
 from sharedq.mqi.errors import error_for
+from sharedq.mqi.structures import MQMD
+from tests.support.agents import drain
+from tests.support.groups import BOTH
 from tests.support.members import TestGroup
 from tests.support.scenes import until
 
@@ -32,7 +36,8 @@ def test_a_structure_that_cannot_be_used_keeps_no_other_from_being_swept(
     worker, names = worker_of_qm1(group, said), group.group.structure_names()
     assert len(names) > 1
 
-    def sweep(_: Connection, structure: str) -> int:
+    def sweep(_: Connection, structure: str, *, found_only: bool) -> int:
+        assert not found_only
         if structure == names[0]:
             raise error_for(MQRC.CF_STRUC_IN_USE, "", structure)
         return 1
@@ -40,6 +45,26 @@ def test_a_structure_that_cannot_be_used_keeps_no_other_from_being_swept(
     monkeypatch.setattr(worker_module, "discard_expired", sweep)
     worker.discard_expired(0)
     assert said == ["IGQ0012E", *["IGQ0011I"] * (len(names) - 1)]
+    worker.disconnect()
+    worker.end()
+
+
+def test_what_was_found_expired_is_reported_though_nobody_looks_for_the_rest_yet(group: TestGroup) -> None:
+    group.define_shared("Q")
+    group.define_shared("REPLIES")
+    worker = worker_of_qm1(group, [])
+    asking: dict[str, Any] = {"expiry": 1, "report": int(Report.EXPIRATION), "reply_to_q": b"REPLIES"}
+    with group.connect().open("Q", BOTH) as queue:
+        found = queue.put(b"found", MQMD(priority=9, **asking))
+        queue.put(b"alive", MQMD(priority=5))
+        queue.put(b"unseen", MQMD(priority=1, **asking))
+        group.wait_redis_ms(150)
+        assert queue.get().body == b"alive"
+    for _ in range(2):
+        worker.report_expired(60_000)
+    assert [report.md.correl_id for report in drain(group.connect(), "REPLIES")] == [found.msg_id]
+    worker.discard_expired(60_000)
+    assert [report.md.feedback for report in drain(group.connect(), "REPLIES")] == [Feedback.EXPIRATION]
     worker.disconnect()
     worker.end()
 
