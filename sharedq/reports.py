@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from sharedq.mqi.constants import Feedback, Format, MsgType, Report
-from sharedq.mqi.limits import NULL_ID, PUT_APPL_NAME_LENGTH, UNDEFINED_ORIGINAL_LENGTH, UNLIMITED_EXPIRY
+from sharedq.mqi.limits import NULL_ID, PUT_APPL_NAME_LENGTH, UNLIMITED_EXPIRY
 from sharedq.mqi.structures import MQMD
 
 #: Bytes of data that MQRO_EXCEPTION_WITH_DATA and its like carry.
@@ -53,9 +53,10 @@ def report_about(md: MQMD, body: bytes, feedback: int, qmgr: str, length: int | 
     wanted = md.report & full
     if not wanted or not md.reply_to_q.strip(b" \0"):
         return None
-    if md.msg_type == MsgType.REPORT and md.original_length != UNDEFINED_ORIGINAL_LENGTH:
+    length = len(body) if length is None else length
+    if md.msg_type == MsgType.REPORT:
         # What a report about a segment has of it may be less than what that takes up.
-        length = md.original_length
+        length = max(length, md.original_length)
     length_max = len(body) if wanted == full else REPORT_DATA_LENGTH if wanted == full & _WITH_DATA else 0
     report = MQMD(
         version=md.version,
@@ -79,7 +80,7 @@ def report_about(md: MQMD, body: bytes, feedback: int, qmgr: str, length: int | 
         msg_seq_number=md.msg_seq_number,
         offset=md.offset,
         msg_flags=md.msg_flags,
-        original_length=len(body) if length is None else length,
+        original_length=length,
     )
     if md.report & Report.PASS_DISCARD_AND_EXPIRY:
         report.report = int(md.report & Report.DISCARD_MSG)

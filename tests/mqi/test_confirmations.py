@@ -249,6 +249,18 @@ def test_a_report_about_a_report_about_a_segment_takes_as_much_of_its_message(
     assert [each.md.original_length for each in drain(reader, "REPLIES")] == [100, 100]
 
 
+def test_reports_that_are_put_together_have_their_whole_length_when_that_is_confirmed(
+    queue: Queue, reader: QueueManagerConnection
+) -> None:
+    about: dict[str, object] = {"msg_type": int(MsgType.REPORT), "original_length": 100}
+    for offset in (0, 100):
+        md = segment(offset, is_last=offset == 100, report=Report.COD_WITH_FULL_DATA, **about)
+        queue.put(BODY[offset : offset + 100], md)
+    assert queue.get(GetOption.COMPLETE_MSG).body == BODY[:200]
+    (made,) = drain(reader, "REPLIES")
+    assert (made.body, made.md.original_length) == (BODY[:200], 200)
+
+
 def test_messages_that_share_a_descriptor_are_confirmed_each(queue: Queue, reader: QueueManagerConnection) -> None:
     queue.put_many([(asking(Report.COA), b"1")] * 3)
     ids = [message.md.msg_id for message in queue.get_many(3)]
