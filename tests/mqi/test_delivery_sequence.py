@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
 from sharedq.api import Queue
@@ -159,3 +161,18 @@ def test_the_agent_places_them_so_too(group: TestGroup, priority: int, place: in
     expected = {(0, 2): 2, (1, 2): 2, (2, 2): 1, (3, 3): 0}[priority, place]
     assert [message.body for message in got].index(b"begins") == expected
     assert next(message for message in got if message.body == b"begins").md.priority == priority
+
+
+@pytest.mark.parametrize("correl_id", [bytes(24), b"c" * 24])
+@pytest.mark.parametrize("options", [0, PutOption.SYNCPOINT, PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE])
+def test_messages_put_in_one_call_have_a_priority_each(group: TestGroup, options: int, correl_id: bytes) -> None:
+    group.define_shared("Q")
+    queue = group.connect().open("Q", BOTH)
+    for priorities in product((0, 5, 9), repeat=4):
+        queue.put_many(
+            [(MQMD(priority=each, correl_id=correl_id), b"%d" % at) for at, each in enumerate(priorities)],
+            options=options,
+        )
+        queue.connection.commit()
+        expected = sorted(range(4), key=lambda at: (-priorities[at], at))
+        assert [message.body for message in queue.get_many(4)] == [b"%d" % at for at in expected], priorities

@@ -75,7 +75,8 @@ if destination ~= "" then
     code = "." .. known
 end
 
-local ids, scores, records, stored, is_long = {}, {}, {}, {}, false
+local ids, scores, records, stored, is_long, is_run = {}, {}, {}, {}, false, true
+local first_base = ARGV[at]
 for position = 1, count do
     local base, look, record = ARGV[at], ARGV[at + 1], ARGV[at + 2]
     at = at + 3
@@ -86,7 +87,7 @@ for position = 1, count do
         -- The caller gave the time left; what is stored is the moment, by this server's clock.
         record = string.sub(record, 1, 5) .. struct.pack(">I8", now_ms() + expiry_ms(record)) .. string.sub(record, 14)
     end
-    is_long = is_long or #record > LONG
+    is_long, is_run = is_long or #record > LONG, is_run and base == first_base
     ids[position], scores[position], records[position] = id, base + number, record
     stored[2 * position - 1], stored[2 * position] = id, record
 end
@@ -99,8 +100,8 @@ if unit_id == "" then
     for position, id in ipairs(ids) do added[2 * position - 1], added[2 * position] = scores[position], id end
     make_available(queue, messages, own, wake_base, expiry, tonumber(state[4] or 0), added, records)
 else
-    -- Of a run the first says all.
-    local written, is_run = {}, scores[count] - scores[1] == count - 1
+    -- Of a run the first says all. The last one says nothing of those between: each may have its own priority.
+    local written = {}
     for position = 1, is_run and 1 or count do written[position] = string.format("%.0f", scores[position]) end
     record_operation(unit, unit_id, "P", queue.name, ids, written)
     redis.call("HINCRBY", queue.q, "pu", count)
