@@ -138,6 +138,9 @@ def _commit_one(
 def _back_out_failed_puts(connection: Connection) -> None:
     if connection.put_failure is not None:
         failure, connection.put_failure = connection.put_failure, None
+        for puts in connection.pending:
+            # Never sent: nobody has said whether they went by definitions that are in force.
+            puts.handle.may_be_stale = True
         backout(connection)
         raise error_for(MQRC.BACKED_OUT, "MQCMIT", connection.qmgr_name, str(failure)) from failure
 

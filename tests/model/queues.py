@@ -130,8 +130,12 @@ class Model:
 
     def commit(self, number: int) -> bool:
         """MQCMIT; false where it ends with 2003."""
-        self.send_pending(number)
         program = self.programs[number]
+        if program.has_failed:
+            # Nothing more is sent; of the definitions that it would have gone by the next put asks.
+            program.asks |= {message.queue for message in program.pending}
+        else:
+            self.send_pending(number)
         if program.has_failed:
             self.backout(number)
             return False

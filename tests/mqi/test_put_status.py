@@ -127,3 +127,24 @@ def test_what_the_handle_learns_of_its_queue_does_not_count_for_puts_under_way(
         connection.commit()
     assert caught.value.reason == MQRC.BACKED_OUT
     assert drain(queue) == []
+
+
+def test_after_a_commit_that_failed_no_put_goes_by_what_was_altered_before(group: TestGroup) -> None:
+    """Also a put that was never sent, because another one had failed."""
+    for name in ("FIRST", "SECOND"):
+        group.define_shared(name)
+    connection = group.connect()
+    first, second = (connection.open(name, BOTH) for name in ("FIRST", "SECOND"))
+    for queue in (first, second):
+        queue.put(b"lost", options=LATER)
+        group.repository("QM1").alter("QLOCAL", queue.name, {"description": "altered"})
+        if queue is first:
+            # Which sends it.
+            assert status(first)[1] == 1
+    with pytest.raises(MQIError) as caught:
+        connection.commit()
+    assert caught.value.reason == MQRC.BACKED_OUT
+    for queue in (first, second):
+        queue.put(b"kept", options=LATER)
+    connection.commit()
+    assert drain(first) == drain(second) == [b"kept"]
