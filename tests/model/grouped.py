@@ -148,7 +148,9 @@ class GroupedModel:
             arrived.append(replace(part, arrival=self._arrivals, effective_priority=effective))
         if asked.in_unit:
             unit.put += arrived
-            program.puts_before.append(program.puts)
+            # A plain message has nothing to do with what is retained: to back it out changes nothing of that.
+            if asked.logical or program.puts or asked.message.flags or asked.message.group_id:
+                program.puts_before.append(program.puts)
         else:
             self.available += arrived
         program.puts = left_open(asked, message)

@@ -129,9 +129,15 @@ class Waits(RuleBasedStateMachine):
                 for number, (ask, _) in self.waits.items()
                 if ask == Ask(in_unit=ask.in_unit, correl_id=correl_id) and correl_id
             }
+            # A browse with a lock counts as a get when one is chosen.
+            locking = {
+                number
+                for number, (ask, _) in self.waits.items()
+                if ask.browse and ask.lock and ask.correl_id == correl_id
+            }
             message = self._put(Message(self._body(), priority, 0, correl_id), in_unit)
             if specific and not in_unit:
-                assert any(number not in self.waits for number in specific), message
+                assert any(number not in self.waits for number in specific | locking), message
         self._commit(in_unit)
 
     def _commit(self, in_unit: bool) -> None:
