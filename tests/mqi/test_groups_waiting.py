@@ -11,7 +11,7 @@ import pytest
 from sharedq import Message, MQIError, Queue
 from sharedq.mqi.constants import MQRC, GetOption, PutOption
 from tests.mqi.test_waiting import LONG_MS, until_waiting
-from tests.support.groups import BOTH, LMIG, LOGICAL, LSEG, SEG, WHOLE_GROUP, matching, put_member, take
+from tests.support.groups import BOTH, LMIG, LOGICAL, LSEG, MIG, SEG, WHOLE_GROUP, matching, put_member, take
 from tests.support.members import TestGroup
 
 CORREL = b"C" * 24
@@ -226,3 +226,15 @@ def test_a_search_past_many_that_do_not_fit_ends_and_waits(
     future = waits(pool, group, 0, **matching(offset=5))
     put_member(putter, b"near", 1, b"before all", LSEG, offset=5, priority=9)
     assert future.result(20).body == b"before all"
+
+
+def test_what_completes_a_group_may_be_what_two_have_waited_for(
+    group: TestGroup, pool: ThreadPoolExecutor, putter: Queue
+) -> None:
+    """One wants the second message of a whole group, the other one any logical message that is whole."""
+    put_member(putter, b"g", 1, b"abc", MIG | SEG)
+    put_member(putter, b"g", 2, b"2", LMIG)
+    second = waits(pool, group, GetOption.ALL_MSGS_AVAILABLE, **matching(seq=2))
+    whole = waits(pool, group, LOGICAL | GetOption.ALL_SEGMENTS_AVAILABLE)
+    put_member(putter, b"g", 1, b"def", MIG | LSEG, offset=3)
+    assert (second.result(30).body, whole.result(30).body) == (b"2", b"abc")

@@ -190,6 +190,15 @@ local function leave_to_others()
     end
 end
 
+-- It was woken and takes something. What completes a group may make more eligible than one message, and who asks for a
+-- place in a group may have taken another one than those that wait behind it want.
+local function share()
+    local kind = string.sub(wait_text, 1, 1)
+    if is_woken and (kind == "V" or kind == "") and is_anything_on(queue) then
+        pass_on(queue, own, KEYS[11], kind == "V" and wait_text .. owner or "")
+    end
+end
+
 -- What becomes of the lock, by how the call ends; `items` is what it returns, nil where it returns nothing.
 local function settle(reply, items)
     local is_done = items and reply[1] ~= MQRC.TRUNCATED_MSG_FAILED
@@ -298,7 +307,10 @@ if marking ~= "" and reply[1] ~= MQRC.TRUNCATED_MSG_FAILED then
         wake_everyone(queue, own, KEYS[11])
     end
 end
-if mode == "b" and not (asks_lock and reply[1] == MQRC.TRUNCATED_MSG_FAILED) then return finish(reply, items) end
+if mode == "b" and not (asks_lock and reply[1] == MQRC.TRUNCATED_MSG_FAILED) then
+    if asks_lock then share() end
+    return finish(reply, items)
+end
 if reply[1] == MQRC.TRUNCATED_MSG_FAILED then
     -- A woken getter whose buffer is too small leaves the message to whoever else waits.
     if is_woken and tonumber(redis.call("HGET", queue.q, "nw") or 0) > 0 then
@@ -347,4 +359,5 @@ if #kept > 0 then
     journal(KEYS[10], ARGV[11], "e", "get", "o", owner, "q", queue.name, "u", unit_id, "i", table.concat(kept, " "))
 end
 reply[3][2] = redis.call("HGET", queue.q, "gm") or "0"
+share()
 return finish(reply, taken)
