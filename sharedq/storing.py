@@ -41,13 +41,9 @@ def store_one(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body
     messages, asked = ((md, body),), filled_in(md)
     try:
         while True:
-            try:
-                warning, arguments, details = prepare(connection, handle, messages, options)
-            except MQIError:
-                # What refused it is an attribute; only the definition in force may refuse.
-                if not refresh_definition(connection, handle):
-                    raise
-            else:
+            prepared = _prepared(connection, handle, messages, options)
+            if prepared is not None:
+                warning, arguments, details = prepared
                 reply = connection.call(*put_call(connection, handle, arguments, details, in_unit))
                 if not reply[0]:
                     break
@@ -102,6 +98,19 @@ def store_many(
     return warning, messages
 
 
+def _prepared(
+    connection: Connection, handle: Handle, messages: Messages, options: int
+) -> tuple[MQRC, list[PutArguments], list[str]] | None:
+    """Arguments of the put script; None: the definition that refused is not in force, the handle knows that one now."""
+    try:
+        return prepare(connection, handle, messages, options)
+    except MQIError:
+        # What refused is an attribute; only the definition in force may refuse.
+        if not refresh_definition(connection, handle):
+            raise
+        return None
+
+
 def check_unit_room(connection: Connection, count: int) -> None:
     """Raise 2024 when *count* messages (or segments) more would pass MAXUMSGS."""
     if count > connection.unit_room:
@@ -129,13 +138,9 @@ def _put_batches(
     try:
         while len(numbers) < len(messages):
             # Batches that are in stay as they are; what follows them goes by the definition in force.
-            try:
-                warned, arguments, details = prepare(connection, handle, messages[len(numbers) :], options)
-            except MQIError:
-                # What refused it is an attribute; only the definition in force may refuse.
-                if not refresh_definition(connection, handle):
-                    raise
-            else:
+            prepared = _prepared(connection, handle, messages[len(numbers) :], options)
+            if prepared is not None:
+                warned, arguments, details = prepared
                 warning = max(warning, warned)
                 _store(connection, handle, arguments, details, in_unit, numbers, is_whole=is_whole)
             _empty_again(messages, asked, len(numbers))
