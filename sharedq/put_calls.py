@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from sharedq.connection import Connection, ScriptCall
 from sharedq.handle import Handle
+from sharedq.link import Argument
 from sharedq.record import RECORD_GROUP, record_flags
 
 #: What a put script is told of one message: its place among the priorities, whether it needs a look, its record.
@@ -52,7 +53,7 @@ def put_call(
         version: of the definition that the arguments are by; default that of the handle.
     """
     version = version or handle.version
-    if not in_unit and not handle.checks and not handle.is_intra_group and _are_plain(arguments):
+    if not in_unit and (handle.is_intra_group or not handle.checks) and _are_plain(arguments):
         return _put_plain_call(connection, handle, arguments, details, version)
     keys, queue = handle.structure.keys, handle.queue
     return (
@@ -104,8 +105,11 @@ def _put_plain_call(
 ) -> ScriptCall:
     """The script call that stores a batch of plain messages."""
     script_keys = handle.put_keys or put_plain_keys(connection, handle)
-    journal = (connection.journal_max, "\n".join(details)) if len(script_keys) > KEYS_WITHOUT_JOURNAL else ()
-    head = (connection.token, handle.name, version, handle.facts.max_depth, *journal)
+    head: tuple[Argument, ...] = (connection.token, handle.name, version, handle.facts.max_depth)
+    if len(script_keys) > KEYS_WITHOUT_JOURNAL:
+        head += (connection.journal_max, "\n".join(details))
+    if handle.is_intra_group:
+        head += (handle.destination, len(handle.checks) // 2, *handle.checks)
     return "structure/put_plain", script_keys, (*head, arguments[0][0], *[record for _, _, record in arguments])
 
 
@@ -119,6 +123,7 @@ def put_plain_keys(connection: Connection, handle: Handle) -> tuple[str, ...]:
         queue.available,
         queue.waiters,
         keys.wake,
-        *((keys.journal,) if connection.group.settings.journal else ()),
+        *((keys.journal,) if connection.group.settings.journal or handle.is_intra_group else ()),
+        *((keys.versions, keys.destinations) if handle.is_intra_group else ()),
     )
     return handle.put_keys

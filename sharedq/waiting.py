@@ -126,7 +126,7 @@ def stop_waiting(connection: Connection, handle: Handle) -> None:
         "structure/unwait",
         [
             *(keys.owners, queue.queue, queue.available, queue.waiters, wake_key, keys.wake, keys.messages),
-            keys.journal,
+            *(keys.journal, queue.index),
         ],
         [connection.token, handle.name, connection.journal_max],
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import threading
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ import pytest
 from igq.agent.retry import Trouble
 from recovery.resolve import recover
 from recovery.target import Target
+from sharedq.message import Message
 from sharedq.mqi.constants import GetOption, MatchOption, OpenOption
 from sharedq.mqi.limits import PRIORITY_AS_Q_DEF
 from sharedq.mqi.structures import MQMD
@@ -325,3 +328,57 @@ def test_a_queue_that_is_defined_here_later_is_moved_to(group: TestGroup, agent:
 
     assert (agent.move().left, agent.move().is_stuck) == (0, False)
     assert bodies(group, "POOL") == [b"3", b"4"]
+
+
+@pytest.fixture
+def getter(group: TestGroup, agent: AgentOfQM2, put: Put) -> Iterator[Future[Message]]:
+    """A get of any message that waits on RUN."""
+    define(group, put, agent)
+    with ThreadPoolExecutor(1) as pool, group.connect("QM2").open("RUN", OpenOption.INPUT_SHARED) as queue:
+        future = pool.submit(queue.get, GetOption.WAIT, wait_ms=60_000)
+        state = group.group.structure("@QM2").queue("RUN").queue
+        until(lambda: group.group.client().hget(state, "nw") == b"1", "it waits", 60)
+        yield future
+
+
+def waits_on_run(group: TestGroup) -> bytes:
+    """Who does."""
+    owners: Any = group.group.client().hgetall(group.group.structure("@QM2").owners)
+    (waiting,) = [token for token, state in owners.items() if state.startswith(b"WRUN")]
+    return bytes(waiting)
+
+
+@pytest.mark.parametrize("correl_id", [b"", b"c" * 24])
+def test_who_waits_for_any_message_is_handed_a_lone_one(
+    group: TestGroup, agent: AgentOfQM2, put: Put, getter: Future[Message], correl_id: bytes
+) -> None:
+    keys, client = group.group.structure("@QM2"), group.group.client()
+    waiting = waits_on_run(group)
+    sent = put("RUN", b"lone", priority=7, correl_id=correl_id)
+    assert agent.queue.move().count == 1
+    message = getter.result(60)
+    # It has made no call since.
+    assert client.hget(keys.owners, waiting) == b"HRUN"
+    assert (message.body, message.md.msg_id, message.md.priority) == (b"lone", sent.msg_id, 7)
+    assert message.md.correl_id.rstrip(b"\0") == correl_id
+    assert (client.hlen(keys.messages), client.zcard(keys.queue("RUN").index)) == (0, 0)
+    events: Any = client.xrevrange(keys.journal, count=3)
+    told = [(event[b"e"], event.get(b"t", event[b"q"]), event[b"i"]) for _, event in reversed(events)]
+    number = told[0][2]
+    transmit = SYSTEM_QSG_TRANSMIT_QUEUE.encode()
+    assert told == [(b"put", transmit, number), (b"transfer", b"RUN", number), (b"get", b"RUN", number)]
+
+
+@pytest.mark.parametrize("what", ["al", "mk", "gm", "lg"])
+def test_where_anything_stands_in_the_way_it_looks_itself(
+    group: TestGroup, agent: AgentOfQM2, put: Put, getter: Future[Message], what: str
+) -> None:
+    """An ALTER whose waits have not been woken yet, marks, members of groups, long messages."""
+    client, keys = group.group.client(), group.group.structure("@QM2")
+    client.hset(keys.queue("RUN").queue, what, 1)
+    waiting = waits_on_run(group)
+    put("RUN", b"lone")
+    assert agent.queue.move().count == 1
+    message = getter.result(60)
+    assert message.body == b"lone"
+    assert client.hget(keys.owners, waiting) == b""

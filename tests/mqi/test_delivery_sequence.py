@@ -9,6 +9,7 @@ import pytest
 from sharedq.api import Queue
 from sharedq.mqi.constants import GetOption, IntSelector, MsgFlag, OpenOption, PutOption
 from sharedq.mqi.structures import MQMD
+from tests.support.agents import transfer_call
 from tests.support.groups import LMIG, MIG, drain
 from tests.support.members import TestGroup
 
@@ -135,26 +136,13 @@ def test_other_queues_take_the_priority_as_it_is(group: TestGroup, attributes: d
 def test_the_agent_places_them_so_too(group: TestGroup, priority: int, place: int) -> None:
     group.define_private("QM1", "Q", index_type="GROUPID")
     sender = group.connect()
-    keys = group.group.structure("@QM1")
-    source, target = keys.queue("SYSTEM.QSG.TRANSMIT.QUEUE"), keys.queue("Q")
     transmit = sender.open("SYSTEM.QSG.TRANSMIT.QUEUE", BOTH)
     transmit.put(b"plain 1", MQMD(priority=1))
     transmit.put(b"begins", group_member(b"g", 1, MsgFlag.MSG_IN_GROUP, priority))
     for number in (2, 3):
         transmit.put(b"plain %d" % number, MQMD(priority=number))
     queue = sender.open("Q", BOTH)
-    script_keys = [keys.owners, keys.sequence, keys.messages, source.queue, source.available, source.index]
-    script_keys += [keys.expiry, keys.wake, keys.journal, keys.versions, source.waiters]
-    script_keys += [keys.wake + sender.connection.token]
-    script_keys += [target.queue, target.available, target.index, target.waiters, target.groups, target.members]
-    reply = sender.connection.checked_call(
-        "structure/transfer",
-        script_keys,
-        [
-            *(sender.connection.token, source.name, transmit.handle.version, 50, "0", 0, "", ""),
-            *("Q", "0", queue.handle.version, 999_999_999, "G", 0),
-        ],
-    )
+    reply = sender.connection.checked_call(*transfer_call(sender.connection, transmit.handle, queue.handle, "G"))
     assert reply[1:3] == [4, 0]
     got = [queue.get() for _ in range(4)]
     # They leave the transmit queue by priority, so what is of priority 2 itself arrives first.

@@ -11,6 +11,7 @@ from recovery.resolve import recover
 from sharedq import MQIError, Queue
 from sharedq.mqi.constants import MQRC, GetOption, IntSelector, PutOption
 from sharedq.mqi.structures import MQMD
+from tests.support.agents import transfer_call
 from tests.support.groups import (
     BOTH,
     LMIG,
@@ -131,25 +132,13 @@ def test_the_hop_takes_members_in_physical_order_and_they_are_a_group_behind_it(
     """The agent's part of the transmit queue holds members as it holds everything else."""
     group.define_private("QM1", "Q")
     sender = group.connect()
-    keys = group.group.structure("@QM1")
-    source, target = keys.queue("SYSTEM.QSG.TRANSMIT.QUEUE"), keys.queue("Q")
+    source = group.group.structure("@QM1").queue("SYSTEM.QSG.TRANSMIT.QUEUE")
     transmit = sender.open("SYSTEM.QSG.TRANSMIT.QUEUE", BOTH)
     put_two_groups(transmit)
     assert group.group.client().zcard(source.available) == 5
     assert take(transmit, GetOption.BROWSE_FIRST) == b"g2"
     queue = sender.open("Q", BOTH)
-    script_keys = [keys.owners, keys.sequence, keys.messages, source.queue, source.available, source.index]
-    script_keys += [keys.expiry, keys.wake, keys.journal, keys.versions, source.waiters]
-    script_keys += [keys.wake + sender.connection.token]
-    script_keys += [target.queue, target.available, target.index, target.waiters, target.groups, target.members]
-    reply = sender.connection.checked_call(
-        "structure/transfer",
-        script_keys,
-        [
-            *(sender.connection.token, source.name, transmit.handle.version, 50, "0", 0, "", ""),
-            *("Q", "0", queue.handle.version, 999_999_999, "", 0),
-        ],
-    )
+    reply = sender.connection.checked_call(*transfer_call(sender.connection, transmit.handle, queue.handle))
     assert reply[1:3] == [5, 0]
     assert browse_all(queue) == [b"g2", b"h1", b"plain", b"g1a", b"g1b"]
     assert drain(queue, WHOLE_GROUP) == [b"plain", b"g1a", b"g1b", b"g2"]

@@ -15,7 +15,7 @@ from recovery.structure import CHUNK_HANDLES
 from sharedq import MQIError, Queue
 from sharedq.connection import Connection
 from sharedq.keys import QueueKeys
-from sharedq.mqi.constants import MQRC, GetOption, MsgFlag, OpenOption, PutOption
+from sharedq.mqi.constants import MQRC, Feedback, GetOption, MatchOption, MsgFlag, OpenOption, PutOption, Report
 from sharedq.mqi.structures import MQMD, MQOD
 from sharedq.objects.definitions import QueueLocal
 from sharedq.objects.local_queues import LocalQueues
@@ -85,42 +85,55 @@ def waiting(group: TestGroup, queue_keys: QueueKeys) -> Iterator[Callable[[Queue
         yield start
 
 
-def put_plain(queue: Queue) -> None:
-    queue.put(b"hello")
+def put_at_once(queue: Queue, md: MQMD) -> None:
+    queue.put(b"hello", md)
 
 
-def put_in_unit(queue: Queue) -> None:
-    queue.put(b"hello", options=PutOption.SYNCPOINT)
+def put_in_unit(queue: Queue, md: MQMD) -> None:
+    queue.put(b"hello", md, options=PutOption.SYNCPOINT)
     queue.connection.commit()
 
 
-def put_buffered(queue: Queue) -> None:
-    queue.put(b"hello", options=PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE)
+def put_buffered(queue: Queue, md: MQMD) -> None:
+    queue.put(b"hello", md, options=PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE)
     queue.connection.commit()
 
 
-WAYS = [put_plain, put_in_unit, put_buffered]
+WAYS = [put_at_once, put_in_unit, put_buffered]
+#: Fields of messages that can be handed over: nothing, or what is in the index alone.
+HANDED: list[dict[str, Any]] = [
+    {},
+    {"correl_id": b"c" * 24},
+    {"correl_id": b"c" * 24, "msg_id": b"m" * 24, "persistence": 1},
+]
 
 
+@pytest.mark.parametrize("fields", HANDED)
 @pytest.mark.parametrize("way", WAYS)
-def test_it_gets_the_message_without_a_call_of_its_own(group: TestGroup, waiting: Any, way: Any) -> None:
+def test_it_gets_the_message_without_a_call_of_its_own(
+    group: TestGroup, queue_keys: QueueKeys, waiting: Any, way: Any, fields: dict[str, Any]
+) -> None:
     getter, putter = open_new(group), open_new(group)
     future = waiting(getter)
     client = group.group.client()
-    way(putter)
+    way(putter, MQMD(**fields))
     message = future.result(20)
     assert message.body == b"hello"
     assert message.md.backout_count == 0
-    assert stored(group) == 0
+    assert {name: getattr(message.md, name) for name in fields} == fields
+    assert (stored(group), client.zcard(queue_keys.index)) == (0, 0)
     assert state_of(group, getter) == b"HQ"
     assert client.exists(group.group.structure("APPL1").wake + getter.connection.token) == 0
 
 
+@pytest.mark.parametrize("fields", HANDED)
 @pytest.mark.parametrize("way", WAYS)
-def test_the_journal_tells_of_it_as_of_any_get(group: TestGroup, waiting: Any, way: Any) -> None:
+def test_the_journal_tells_of_it_as_of_any_get(
+    group: TestGroup, waiting: Any, way: Any, fields: dict[str, Any]
+) -> None:
     getter, putter = open_new(group), open_new(group)
     future = waiting(getter)
-    way(putter)
+    way(putter, MQMD(**fields))
     future.result(20)
     told = events(group)
     gets = [(event, ids) for event, ids in told if event == "get"]
@@ -177,14 +190,18 @@ def test_long_messages_come_whole(group: TestGroup, waiting: Any, size: int) -> 
 def test_a_message_that_needs_a_look_is_got_by_the_getter(group: TestGroup, waiting: Any) -> None:
     getter, putter = open_new(group), open_new(group)
     for md in (
-        MQMD(correl_id=b"c" * 24),
+        MQMD(correl_id=b"c" * 24, expiry=6000),
         MQMD(expiry=6000),
+        MQMD(correl_id=b"c" * 24, report=int(Report.COD), reply_to_q=b"Q"),
         MQMD(version=2, group_id=b"g" * 24, msg_seq_number=1, msg_flags=int(MsgFlag.MSG_IN_GROUP)),
     ):
         future = waiting(getter)
         putter.put(b"hello", md)
         message = future.result(20)
         assert (message.body, message.md.correl_id) == (b"hello", md.correl_id)
+        assert state_of(group, getter) == b""
+        if md.report:
+            assert getter.get().md.feedback == Feedback.COD
     assert stored(group) == 0
 
 
@@ -201,13 +218,14 @@ def test_what_stands_before_it_is_got_first(group: TestGroup, waiting: Any) -> N
     assert on_queue(group, "Q") == [(b"second", 0)]
 
 
+@pytest.mark.parametrize("fields", HANDED)
 @pytest.mark.parametrize("behind", [0, 2])
 def test_one_whose_wait_had_ended_looks_again_and_has_it(
-    group: TestGroup, monkeypatch: pytest.MonkeyPatch, behind: int
+    group: TestGroup, monkeypatch: pytest.MonkeyPatch, behind: int, fields: dict[str, Any]
 ) -> None:
     getter, putter = open_new(group), open_new(group)
     bodies = [b"%d" % number for number in range(1 + behind)]
-    missed = Missed(monkeypatch, getter, lambda: [putter.put(body) for body in bodies])
+    missed = Missed(monkeypatch, getter, lambda: [putter.put(body, MQMD(**fields)) for body in bodies])
     assert getter.get(GetOption.WAIT, wait_ms=LONG_MS).body == b"0"
     assert missed.times == 1
     assert [getter.get().body for _ in range(behind)] == bodies[1:]
@@ -235,17 +253,19 @@ def test_its_interval_ends_in_that_moment(group: TestGroup, monkeypatch: pytest.
     assert getter.get(GetOption.WAIT, wait_ms=50).body == b"late"
 
 
+@pytest.mark.parametrize("fields", HANDED)
 def test_one_that_gives_up_puts_it_back_for_another(
-    group: TestGroup, waiting: Any, monkeypatch: pytest.MonkeyPatch
+    group: TestGroup, waiting: Any, monkeypatch: pytest.MonkeyPatch, fields: dict[str, Any]
 ) -> None:
     getter, other, putter = open_new(group), open_new(group), open_new(group)
 
     def give_up() -> None:
         if others:
             return
-        putter.put(b"hello")
+        putter.put(b"hello", MQMD(**fields))
         assert state_of(group, getter) == b"HQ"
-        others.append(waiting(other))
+        match = MatchOption.MATCH_CORREL_ID if fields else MatchOption.NONE
+        others.append(waiting(other, match=MQMD(**fields), match_options=match))
         stop_waiting(getter.connection, getter.handle)
         assert others[0].result(20).body == b"hello"
 
@@ -264,18 +284,19 @@ def assert_no_message(future: Any) -> None:
     assert caught.value.reason == MQRC.NO_MSG_AVAILABLE
 
 
-def die_handed(group: TestGroup, getter: Queue, putter: Queue, bodies: list[bytes]) -> None:
+def die_handed(group: TestGroup, getter: Queue, putter: Queue, bodies: list[bytes], **fields: Any) -> None:
     """It had registered and died before it blocked: what it is handed stays on the way."""
     register_wait(getter, b"A!")
     for body in bodies:
-        putter.put(body)
+        putter.put(body, MQMD(**fields))
     assert state_of(group, getter) == b"HQ"
     group.group.client().zadd(group.group.keys.leases, {getter.connection.token: 1})
 
 
-def test_what_a_dead_one_was_handed_is_first_again(group: TestGroup) -> None:
+@pytest.mark.parametrize("fields", HANDED)
+def test_what_a_dead_one_was_handed_is_first_again(group: TestGroup, fields: dict[str, Any]) -> None:
     getter, putter = open_new(group), open_new(group)
-    die_handed(group, getter, putter, [b"first", b"second"])
+    die_handed(group, getter, putter, [b"first", b"second"], **fields)
     assert on_queue(group, "Q") == [(b"second", 0)]
 
     assert recover(group.group, group.connect().connection, getter.connection.token).is_resolved
@@ -284,6 +305,8 @@ def test_what_a_dead_one_was_handed_is_first_again(group: TestGroup) -> None:
     kinds = Counter(event for event, _ in events(group))
     assert (kinds["get"], kinds["return"]) == (1, 1)
     assert group.group.client().exists(group.group.structure("APPL1").wake + getter.connection.token) == 0
+    match = MatchOption.MATCH_CORREL_ID if fields else MatchOption.NONE
+    assert [putter.get(match=MQMD(**fields), match_options=match).body for _ in range(2)] == [b"first", b"second"]
 
 
 def test_what_a_dead_one_was_handed_wakes_who_waits(group: TestGroup, waiting: Any) -> None:

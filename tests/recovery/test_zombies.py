@@ -17,6 +17,7 @@ from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.repository import Repository
 from tests.recovery.scene import BOTH, DEAD, TAG, Scene, after_call, register_wait
+from tests.support.agents import transfer_call
 
 
 @dataclass
@@ -51,14 +52,8 @@ def expire(zombie: Zombie) -> None:
 
 
 def transfer(zombie: Zombie) -> None:
-    keys = zombie.scene.structure("APPL1")
-    source, target = keys.queue("ORDERS"), keys.queue("LATE")
-    script_keys = [keys.owners, keys.sequence, keys.messages, source.queue, source.available, source.index]
-    script_keys += [keys.expiry, keys.wake, keys.journal, keys.versions, source.waiters]
-    script_keys += [keys.wake + zombie.orders.connection.token]
-    script_keys += [target.queue, target.available, target.index, target.waiters]
-    transmit: list[Argument] = ["ORDERS", zombie.orders.handle.version, 50, "1000", 0, "", ""]
-    call(zombie.orders, "structure/transfer", script_keys, *transmit, "LATE", "0", "1", 999_999_999, "", 0)
+    orders = zombie.orders
+    orders.connection.checked_call(*transfer_call(orders.connection, orders.handle, zombie.waiting.handle))
 
 
 def unwait(zombie: Zombie) -> None:

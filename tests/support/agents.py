@@ -9,6 +9,8 @@ from igq.agent.deliver import Deliverer
 from igq.agent.pulse import Pulse
 from igq.agent.transmit_queue import Moved, TransmitQueue
 from sharedq.api import QueueManagerConnection
+from sharedq.connection import Connection, ScriptCall
+from sharedq.handle import Handle
 from sharedq.message import Message
 from sharedq.mqi.constants import GetOption, OpenOption
 from sharedq.mqi.errors import NoMsgAvailable
@@ -54,6 +56,22 @@ class AgentOfQM2:
             messages = self.queue.commit_and_take()
         self.connection.backout()
         return carried
+
+
+def transfer_call(connection: Connection, source: Handle, target: Handle, base: str = "") -> ScriptCall:
+    """The call that moves what was put on *source* itself to *target*, which is in the same structure.
+
+    Args:
+        base: see structure/transfer.
+    """
+    keys, of_source, of_target = source.structure.keys, source.queue, target.queue
+    script_keys = [keys.owners, keys.sequence, keys.messages, of_source.queue, of_source.available, of_source.index]
+    script_keys += [keys.expiry, keys.wake, keys.journal, keys.versions, of_source.waiters]
+    script_keys += [keys.wake + connection.token]
+    script_keys += [of_target.queue, of_target.available, of_target.index, of_target.waiters, of_target.groups]
+    script_keys += [of_target.members]
+    transmit = (connection.token, source.name, source.version, 50, "0", 0, "", "")
+    return "structure/transfer", script_keys, (*transmit, target.name, "0", target.version, 999_999_999, base, 0)
 
 
 def drain(connection: QueueManagerConnection, queue: str) -> list[Message]:

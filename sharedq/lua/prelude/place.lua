@@ -41,25 +41,27 @@ local function end_expired(queue, messages, expiry, id, score, record)
 end
 
 -- Takes the message that has come, outside a unit of work, for a get that waits for any. Nothing where that get would
--- take another one, or must look closely: then it looks itself.
-local function take_for(queue, token, id)
-    if needs_look(id) or redis.call("ZRANGE", queue.a, 0, 0)[1] ~= id then return nil end
+-- take another one, or must look closely: then it looks itself. Of what needs a look, identifiers alone can go so.
+local function take_for(queue, token, id, known)
+    if needs_look(id) and (not known or bit.band(string.byte(known, 1), EXPIRY + GROUP + REPORT) ~= 0) then return nil end
+    if redis.call("ZRANGE", queue.a, 0, 0)[1] ~= id then return nil end
     local state = redis.call("HMGET", queue.q, "gm", "mk", "lg", "al")
     if (state[1] or "0") ~= "0" or state[2] or state[3] or state[4] then return nil end
     local record, score = redis.call("HGET", queue.hand.messages, id), redis.call("ZPOPMIN", queue.a)[2]
     redis.call("HDEL", queue.hand.messages, id)
+    if needs_look(id) then look_after(queue, queue.hand.messages, nil, -1, id, tonumber(score), record) end
     journal(queue.hand.journal, queue.hand.journal_max, "e", "get", "o", token, "q", queue.name, "i", id)
     return id .. " " .. score .. "\n" .. record
 end
 
-local function wake(queue, own, wake_base, member, token, more, id)
+local function wake(queue, own, wake_base, member, token, more, id, record)
     redis.call("ZREM", queue.w, member)
     redis.call("HINCRBY", queue.q, "nw", -1)
     local handed
     -- "A!": a get that waits for any message and takes it from here.
     if string.byte(token) == 33 then
         token = string.sub(token, 2)
-        handed = id and queue.hand and take_for(queue, token, id)
+        handed = id and queue.hand and take_for(queue, token, id, record)
     end
     -- "K": woken, not yet back. If it never comes back, its recovery wakes another one. "H": handed over; what never
     -- arrived goes back (prelude/waiting).
@@ -135,7 +137,7 @@ local function wake_for(queue, own, wake_base, id, record, level)
     -- Most often one get waits for any message, and nobody else; "A" sorts first.
     local waiters = redis.call("ZRANGE", queue.w, 0, 1)
     if #waiters == 1 and string.byte(waiters[1]) == 65 then
-        wake(queue, own, wake_base, waiters[1], string.sub(waiters[1], 2), "", id)
+        wake(queue, own, wake_base, waiters[1], string.sub(waiters[1], 2), "", id, record)
         return 1
     end
     local woken, member, token = 0, nil, nil
@@ -171,7 +173,7 @@ local function wake_for(queue, own, wake_base, id, record, level)
         member, token = found[1], found[1] and string.sub(found[1], 3)
     end
     if member then
-        wake(queue, own, wake_base, member, token, "", id)
+        wake(queue, own, wake_base, member, token, "", id, record)
         woken = 1
     end
     return woken + wake_kind(queue, own, wake_base, "B")

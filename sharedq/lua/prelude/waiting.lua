@@ -44,6 +44,10 @@ local function take_back(queue, owner, wake_key)
             local id, score = string.match(string.sub(handed, 1, head_end - 1), "^(%S+) (%S+)$")
             redis.call("HSET", queue.hand.messages, id, string.sub(handed, head_end + 1))
             redis.call("ZADD", queue.a, score, id)
+            if needs_look(id) then
+                local record = string.sub(handed, head_end + 1)
+                look_after(queue, queue.hand.messages, nil, 1, id, tonumber(score), record)
+            end
             journal(queue.hand.journal, queue.hand.journal_max, "e", "return", "o", owner, "q", queue.name, "i", id)
             is_any = true
         end

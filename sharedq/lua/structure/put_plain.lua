@@ -2,8 +2,8 @@
 structure/put_plain.lua - MQPUT of plain messages, outside a unit of work or as the whole of one.
 
 The common case of structure/put, for fewer keys and arguments (each costs a call 0.1 us) and without what plain
-messages need not: their ids need no look, their handle nothing checked, their queue is not a transmission queue.
-All of a batch or none.
+messages need not: their ids need no look. For another manager, on the agent's queue, they come with a destination and
+what their handle checks. All of a batch or none.
 
 KEYS
   1  own        hash    registered owners (the fence)
@@ -13,16 +13,19 @@ KEYS
   5  available  zset    ids by score
   6  waiters    zset    waiting gets
   7  wake_base  base    keys that waiting connections block on
-  8  journal    stream  only where the journal is on
+  8  journal    stream  only where the journal is on, or for another manager
+  9  versions      hash  what the handle checks; this and the next only for another manager
+  10 destinations  hash  destination codes
 ARGV
   1  owner        owner token of the caller
   2  queue_name
   3  version      of the definition the caller decided by
   4  depth_max    MAXDEPTH; 999999999 is no limit
   5  journal_max, 6 details: only with the key of the journal
+  7  destination, 8 how many (field, value) pairs must stand in versions, and these: only for another manager
   .. score base of all messages; a record for each of them
 REPLY       { 0, number of the first message } | { 1, version, definition } stale | { reason }
-REASONS     2009 CONNECTION_BROKEN | 2052 Q_DELETED | 2053 Q_FULL
+REASONS     2009 CONNECTION_BROKEN | 2052 Q_DELETED | 2041 OBJECT_CHANGED | 2053 Q_FULL
 INVARIANTS  1 one state, 2 fencing, 5 position
 MEMORY      refused when Redis is full
 COST        O(messages * log depth)
@@ -32,12 +35,18 @@ USES        place
 local LONG = 10240
 if redis.call("HEXISTS", KEYS[1], ARGV[1]) == 0 then return { MQRC.CONNECTION_BROKEN } end
 local state = redis.call("HMGET", KEYS[4], "ver", "nw", "pu", "lk", "gm", "mk", "al")
+local journal, code, at = KEYS[8], nil, KEYS[8] and 7 or 5
+if KEYS[9] and state[1] then
+    at = 9 + 2 * ARGV[8]
+    for field = 9, at - 1, 2 do
+        if (redis.call("HGET", KEYS[9], ARGV[field]) or "") ~= ARGV[field + 1] then return { MQRC.OBJECT_CHANGED } end
+    end
+    if ARGV[5] == "0" then journal = nil end
+end
 if state[1] ~= ARGV[3] then
     if not state[1] then return { MQRC.Q_DELETED } end
     return { 1, state[1], redis.call("HGET", KEYS[4], "def") }
 end
-local journal = KEYS[8]
-local at = journal and 7 or 5
 local count, base = #ARGV - at, ARGV[at]
 if ARGV[4] ~= "999999999" then
     local depth = redis.call("ZCARD", KEYS[5]) + (state[3] or 0) + (state[4] or 0) + (state[5] or 0)
@@ -45,6 +54,14 @@ if ARGV[4] ~= "999999999" then
 end
 
 local first = redis.call("INCRBY", KEYS[2], count) - count + 1
+if KEYS[9] then
+    code = redis.call("HGET", KEYS[10], ARGV[7])
+    if not code then
+        code = redis.call("HLEN", KEYS[10]) / 2 + 1
+        redis.call("HSET", KEYS[10], ARGV[7], code, "#" .. code, ARGV[7])
+    end
+    code = "." .. code
+end
 -- A lone get that waits for any message is served as prelude/place does it, but without making its functions: this is
 -- the time between a request and its answer. What it is handed need not be stored.
 local token, is_handed
@@ -61,19 +78,20 @@ end
 
 local ids, is_long
 if is_handed then
-    ids = first
+    ids = code and first .. code or first
 elseif count == 1 then
-    ids, is_long = first, #ARGV[at + 1] > LONG
-    redis.call("HSET", KEYS[3], first, ARGV[at + 1])
-    redis.call("ZADD", KEYS[5], base + first, first)
+    ids, is_long = code and first .. code or first, #ARGV[at + 1] > LONG
+    redis.call("HSET", KEYS[3], ids, ARGV[at + 1])
+    redis.call("ZADD", KEYS[5], base + first, ids)
 else
     local stored, added, number = {}, {}, first
     base = tonumber(base)
     for place = 1, 2 * count, 2 do
         at = at + 1
         local record = ARGV[at]
-        stored[place], stored[place + 1] = number, record
-        added[place], added[place + 1] = base + number, number
+        local id = code and number .. code or number
+        stored[place], stored[place + 1] = id, record
+        added[place], added[place + 1] = base + number, id
         is_long = is_long or #record > LONG
         number = number + 1
     end
@@ -84,7 +102,7 @@ if is_long then redis.call("HSET", KEYS[4], "lg", 1) end
 if journal then
     if count > 1 then
         ids = {}
-        for position = 1, count do ids[position] = first + position - 1 end
+        for position = 1, count do ids[position] = first + position - 1 .. (code or "") end
         ids = table.concat(ids, " ")
     end
     redis.call("XADD", journal, "MAXLEN", "~", ARGV[5], "*",
@@ -98,9 +116,9 @@ if token then
         redis.call("RPUSH", KEYS[7] .. token, "1")
         return { 0, first }
     end
-    redis.call("LPUSH", KEYS[7] .. token, first .. " " .. string.format("%.0f", base + first) .. "\n" .. ARGV[at + 1])
+    redis.call("LPUSH", KEYS[7] .. token, ids .. " " .. string.format("%.0f", base + first) .. "\n" .. ARGV[at + 1])
     if journal then
-        redis.call("XADD", journal, "MAXLEN", "~", ARGV[5], "*", "e", "get", "o", token, "q", ARGV[2], "i", first)
+        redis.call("XADD", journal, "MAXLEN", "~", ARGV[5], "*", "e", "get", "o", token, "q", ARGV[2], "i", ids)
     end
     return { 0, first }
 end
@@ -109,6 +127,6 @@ local queue = { name = ARGV[2], q = KEYS[4], a = KEYS[5], w = KEYS[6] }
 queue.hand = { messages = KEYS[3], journal = KEYS[8], journal_max = KEYS[8] and ARGV[5] or "0" }
 local waiting = tonumber(state[2])
 for number = first, first + count - 1 do
-    if waiting > 0 then waiting = waiting - wake_for(queue, KEYS[1], KEYS[7], tostring(number), "") end
+    if waiting > 0 then waiting = waiting - wake_for(queue, KEYS[1], KEYS[7], number .. (code or ""), "") end
 end
 return { 0, first }

@@ -92,15 +92,20 @@ for _, run in ipairs(runs) do
     if not is_all then break end
     local key = FIRST_KEY + at - FIRST_ARGUMENT
     run.name, run.base, run.q, run.a, run.w = ARGV[at], tonumber(ARGV[at + 4]), KEYS[key], KEYS[key + 1], KEYS[key + 3]
-    local state = redis.call("HMGET", run.q, "ver", "nw", "code", "lg", "pu", "lk", "gm")
+    local state = redis.call("HMGET", run.q, "ver", "nw", "code", "lg", "pu", "lk", "gm", "mk", "al")
     local room = tonumber(ARGV[at + 3])
     if room < NO_DEPTH_LIMIT then
         room = room - redis.call("ZCARD", run.a) - (state[5] or 0) - (state[6] or 0) - (state[7] or 0)
     end
     if state[2] == "1" then
-        -- Whoever can be handed its message is handed it, below; of several messages it takes its own.
         local waiter = redis.call("ZRANGE", run.w, 0, 0)[1]
-        run.waiter = waiter and string.byte(waiter) == 65 and (all > 1 or string.byte(waiter, 2) ~= 33) and waiter
+        if waiter and string.byte(waiter) == 65 then
+            -- A lone message is handed over, as prelude/place does it; of several the waiter takes its own.
+            run.is_handed = all == 1 and string.byte(waiter, 2) == 33
+            local can_be = not run.is_handed or (state[7] or "0") == "0" and redis.call("ZCARD", run.a) == 0
+                and not (may_be_long or state[4] or state[8] or state[9])
+            run.waiter = can_be and waiter
+        end
     end
     is_all = state[1] == ARGV[at + 2] and (run.waiter or (state[2] or "0") == "0") and state[3] == run.code
         and #run.ids <= room and (state[4] or not may_be_long)
@@ -128,18 +133,28 @@ if is_all then
             added[2 * position - 1], added[2 * position] = its_base + arrival + position, id
         end
         arrival = arrival + #run.ids
-        redis.call("ZADD", run.a, unpack(added))
-        if run.waiter then
-            -- As prelude/place wakes it.
-            local token = string.match(run.waiter, "^A!?(.*)$")
-            redis.call("ZREM", run.w, run.waiter)
-            redis.call("HINCRBY", run.q, "nw", -1)
-            redis.call("HSET", own, token, "K" .. run.name)
-            redis.call("RPUSH", wake_base .. token, "1")
-        end
+        if not run.is_handed then redis.call("ZADD", run.a, unpack(added)) end
         if ARGV[5] ~= "0" then
             redis.call("XADD", KEYS[9], "MAXLEN", "~", ARGV[5], "*", "e", "transfer", "o", caller, "q", source.name,
                 "t", run.name, "i", run.ids_text or table.concat(run.ids, " "))
+        end
+        if run.waiter then
+            -- As prelude/place wakes it.
+            local token, id = string.match(run.waiter, "^A!?(.*)$"), run.ids[1]
+            redis.call("ZREM", run.w, run.waiter)
+            redis.call("HINCRBY", run.q, "nw", -1)
+            redis.call("HSET", own, token, (run.is_handed and "H" or "K") .. run.name)
+            if run.is_handed then
+                local head = id .. " " .. string.format("%.0f", added[1]) .. "\n"
+                redis.call("LPUSH", wake_base .. token, head .. redis.call("HGET", messages, id))
+                redis.call("HDEL", messages, id)
+                if ARGV[5] ~= "0" then
+                    redis.call("XADD", KEYS[9], "MAXLEN", "~", ARGV[5], "*",
+                        "e", "get", "o", token, "q", run.name, "i", id)
+                end
+            else
+                redis.call("RPUSH", wake_base .. token, "1")
+            end
         end
     end
     return { 0, all, redis.call("ZCARD", source.a), {}, {}, {}, {} }

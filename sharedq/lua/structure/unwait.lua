@@ -12,6 +12,7 @@ KEYS
   6  wake_base  base  keys that waiting connections block on
   7  messages   hash  message id -> record
   8  journal    stream
+  9  index      zset  selection index
 ARGV
   1  owner
   2  queue_name
@@ -22,7 +23,7 @@ INVARIANTS  2 fencing
 COST        O(log waiters); waiters, at most 256, where a wake-up is passed on
 USES        place, waiting
 ]]
-local queue = { name = ARGV[2], q = KEYS[2], a = KEYS[3], w = KEYS[4] }
+local queue = { name = ARGV[2], q = KEYS[2], a = KEYS[3], i = KEYS[9], w = KEYS[4] }
 queue.hand = { messages = KEYS[7], journal = KEYS[8], journal_max = ARGV[3] }
 local own, owner = KEYS[1], ARGV[1]
 local state = redis.call("HGET", own, owner)
