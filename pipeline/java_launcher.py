@@ -1,8 +1,9 @@
 """Becomes Java, as Spark's `bin/java`: `python -I -S java_launcher.py JAVA ARGUMENT...`.
 
-Two things that Spark's own start leaves open: it asks for a module that a runtime packaged for Python does not carry
-and that nothing here needs; and a Java whose Python was interrupted while it started waits for ever, since the
-place where it would say its port is gone.
+Three things that Spark's own start leaves open. It asks for a module that a runtime packaged for Python does not carry
+and that nothing here needs. A Java whose Python was interrupted while it started waits for ever, since the
+place where it would say its port is gone. And where Java knows SPARK_HOME, each Python process that it starts imports
+PySpark from an archive there and compiles it, which takes a second, although PySpark is installed as well.
 """
 
 import contextlib
@@ -12,6 +13,10 @@ import signal
 import sys
 
 _PR_SET_PDEATHSIG = 1
+#: Set by `pipeline.session` where the processes that Java starts have PySpark installed.
+_AS_INSTALLED = "_PYSPARK_AS_INSTALLED"
+#: What finds out how Spark's Java is to be started, and needs to know SPARK_HOME.
+_FINDS_COMMAND = "org.apache.spark.launcher.Main"
 
 
 def main() -> None:
@@ -22,6 +27,8 @@ def main() -> None:
         # It ended before it could be watched.
         sys.exit(1)
     java, *arguments = sys.argv[1:]
+    if _AS_INSTALLED in os.environ and _FINDS_COMMAND not in arguments:
+        os.environ.pop("SPARK_HOME", None)
     os.execv(java, [java, *(each for each in arguments if each != "--add-modules=jdk.incubator.vector")])
 
 

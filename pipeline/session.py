@@ -27,6 +27,8 @@ _MASTERS = re.compile(r"local(\[.+\]|-cluster\[.+\])?|yarn|(spark|k8s)://.+")
 #: Java is given this long to end, which includes writing a class-data archive.
 JAVA_END_TIMEOUT_S = 180.0
 
+#: Tells the Java launcher that every Python process finds PySpark installed.
+_AS_INSTALLED = "_PYSPARK_AS_INSTALLED"
 _JAVA_OPTIONS = (
     "-XX:+UseSerialGC",
     "-XX:-UsePerfData",
@@ -82,6 +84,11 @@ def spark_session(
     java_home = make_java_home(java, own_dir)
     is_local = master.startswith("local")
     _set_environment(java_home, is_local)
+    # Of one process, whose Python processes are like this one; a Spark of the user's own may be another one.
+    if master.startswith("local[") and "SPARK_HOME" not in os.environ:
+        os.environ[_AS_INSTALLED] = "1"
+    else:
+        os.environ.pop(_AS_INSTALLED, None)
 
     java_options = [*classes.java_options, *([_SMALL_JOB_OPTION] if is_small else [])]
     settings = _settings(java_options, spark_log, is_local) | dict(conf or {})

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 from pipeline.errors import PipelineError
 from pipeline.java import find_java, java_release, make_java_home
@@ -83,6 +86,32 @@ def test_java_ends_with_the_python_that_started_it(tmp_path: Path) -> None:
         assert int(parent.stdout.readline()) != parent.pid
         parent.kill()
         assert parent.stdout.read() == ""
+
+
+@pytest.mark.parametrize("is_installed", [True, False])
+@pytest.mark.parametrize("main", ["org.apache.spark.launcher.Main", "org.apache.spark.deploy.SparkSubmit"])
+def test_spark_home_is_kept_from_java_where_pyspark_is_installed(tmp_path: Path, main: str, is_installed: bool) -> None:
+    java = fake_java(tmp_path / "java", "21")
+    java.write_text('#!/bin/sh\necho "${SPARK_HOME-none}"\n', encoding="utf-8")
+    launcher = make_java_home(java, tmp_path / "data") / "bin" / "java"
+    environment = {"SPARK_HOME": "/spark"} | ({"_PYSPARK_AS_INSTALLED": "1"} if is_installed else {})
+    said = subprocess.run([launcher, main, "x"], env=environment, capture_output=True, text=True, check=True).stdout
+
+    assert said == ("none\n" if is_installed and main.endswith("SparkSubmit") else "/spark\n")
+
+
+def test_workers_import_pyspark_as_it_is_installed(spark: SparkSession) -> None:
+    """And not from an archive, which each of them would compile."""
+
+    def where(_: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyspark
+
+        yield pa.RecordBatch.from_pydict({"file": [pyspark.__file__]})
+
+    import pyspark
+
+    (row,) = spark.range(0, 1, 1, 1).mapInArrow(where, "file string").collect()
+    assert row.file == pyspark.__file__
 
 
 def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
