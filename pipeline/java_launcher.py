@@ -21,6 +21,8 @@ _FINDS_COMMAND = "org.apache.spark.launcher.Main"
 
 def main() -> None:
     """Have the kernel end this process with its parent, where there is such a service; then be Java."""
+    # Whoever ignores it hands that down, and Java would ignore it, too.
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     with contextlib.suppress(AttributeError, OSError):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() == 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -65,9 +66,14 @@ def journal(redis_url: str) -> Iterator[HandWrittenJournal]:
 
 
 @pytest.fixture(autouse=True)
-def _signals_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def _signals_are_left_alone() -> Iterator[None]:
     """A source has a process of its own; what it does about signals would stay in that of the tests."""
-    monkeypatch.setattr("pipeline.queue_stream.end_in_good_order", lambda _: None)
+    before = signal.getsignal(signal.SIGTERM)
+    # Not by the fixture that a test may undo.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pipeline.queue_stream.end_in_good_order", lambda _: None)
+        yield
+    assert signal.getsignal(signal.SIGTERM) == before
 
 
 @pytest.fixture

@@ -72,7 +72,8 @@ def test_the_launcher_drops_one_argument_and_keeps_the_others_as_they_are(tmp_pa
     assert make_java_home(java, tmp_path / "data") == home
 
 
-def test_java_ends_with_the_python_that_started_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ignores", ["nothing", "SIGTERM"])
+def test_java_ends_with_the_python_that_started_it(tmp_path: Path, ignores: str) -> None:
     """Killed at any moment, also before Java could say where it listens."""
     java = tmp_path / "java" / "bin" / "java"
     java.parent.mkdir(parents=True)
@@ -80,7 +81,9 @@ def test_java_ends_with_the_python_that_started_it(tmp_path: Path) -> None:
     java.write_text("#!/bin/sh\necho $$\nexec sleep 3600\n", encoding="utf-8")
     java.chmod(0o755)
     launcher = make_java_home(java, tmp_path / "data") / "bin" / "java"
-    program = "import subprocess, sys; subprocess.run(sys.argv[1:])"
+    program = "import signal, subprocess, sys; subprocess.run(sys.argv[1:])"
+    if ignores == "SIGTERM":
+        program = program.replace("; ", "; signal.signal(signal.SIGTERM, signal.SIG_IGN); ")
     with subprocess.Popen([sys.executable, "-c", program, launcher], stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None
         assert int(parent.stdout.readline()) != parent.pid
