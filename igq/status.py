@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from config.settings import Settings
-from igq.stopping import UP, has_lease
+from igq.stopping import UP, state_now
 from recovery.report import status_rows
 from sharedq.durability import read_weakest
 from sharedq.group import Group, Member
@@ -147,8 +147,7 @@ def read_status(settings: Settings) -> GroupStatus:
 
 
 def _manager(group: Group, member: Member, in_doubt: int) -> ManagerStatus:
-    is_up = member.state in UP
-    state = "FAILED" if is_up and not has_lease(group, member) else member.state
+    state = state_now(group, member)
     key = group.keys.agents
     text = group.command(key, "HGET", key, member.name)
     attributes = Repository(group, member.name).qmgr_attributes(member.name)

@@ -51,9 +51,19 @@ def require_running(group: Group, name: str) -> Member:
         if name in (group.name, f"*{group.name}"):
             raise CommandError(f"{name} is the queue-sharing group: name one of its queue managers: {known}")
         raise CommandError(f"there is no queue manager {name} in group {group.name}: {known}")
-    if member.state not in UP or not has_lease(group, member):
+    if state_now(group, member) not in UP:
         raise CommandError(f"queue manager {name} is not running")
     return member
+
+
+def state_now(group: Group, member: Member) -> str:
+    """The state of a manager that was just read; ``FAILED`` where it should be up and has no lease."""
+    if member.state not in UP or has_lease(group, member):
+        return member.state
+    # A manager that stops writes that and gives its lease back in one script, maybe just now: read the other way round.
+    again = group.member(member.name)
+    is_same = again is not None and again.incarnation == member.incarnation and again.state in UP
+    return "FAILED" if again is None or is_same else again.state
 
 
 def has_lease(group: Group, member: Member) -> bool:
@@ -91,7 +101,7 @@ def _wait(group: Group, asked: Member, until_s: float) -> None:
             )
             if claim is None:
                 return
-        elif member.state == "FAILED" or not has_lease(group, member):
+        elif state_now(group, member) == "FAILED":
             raise CommandError(f"queue manager {asked.name} has failed meanwhile; its peers recover its work")
         if time.monotonic() >= until_s:
             raise CommandError(f"queue manager {asked.name} has not stopped in time")
