@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from sharedq.connection import Connection
 from sharedq.context import new_identifier, set_default_context
+from sharedq.facts import QueueFacts
 from sharedq.handle import Handle
 from sharedq.mqi.constants import MQRC, MsgFlag, MsgType, Persistence, PutOption, Report
 from sharedq.mqi.constants.descriptor import REPORT_ACCEPT_UNSUP_IF_XMIT_MASK, REPORT_REJECT_UNSUP_MASK
@@ -33,7 +34,7 @@ from sharedq.record import (
     record_flags,
     with_put_time,
 )
-from sharedq.reply_to import resolve_all
+from sharedq.reply_to import resolve_reply_to
 from sharedq.transmission import as_transmitted
 
 #: One priority's share of the scores of a queue: room for 2^48 arrivals.
@@ -106,7 +107,6 @@ def prepare(
     facts = handle.facts
     if facts.is_put_inhibited:
         raise error_for(MQRC.PUT_INHIBITED, "MQPUT", handle.object_name)
-    resolve_all(connection, messages)
     length_max = facts.max_msg_length
     is_journaled = connection.journal_max != "0"
     put_time_ms = int(time.time() * 1000)
@@ -122,6 +122,8 @@ def prepare(
             raise error_for(
                 MQRC.MSG_TOO_BIG_FOR_Q, "MQPUT", handle.object_name, f"{len(body)} bytes, MAXMSGL({length_max})"
             )
+        if md.reply_to_q:
+            resolve_reply_to(connection, md)
         asked = _asked_by(md)
         if last is not None and last.asked == asked:
             if last.put_time_ms != put_time_ms:
@@ -152,11 +154,8 @@ def prepare(
             record = _conventional_record(connection, handle, said, body, put_time_ms)
         else:
             record = encode_record(said, body, connection.origin, put_time_ms, handle.destination or None)
-        place = facts.default_priority if facts.is_fifo else md.priority
-        if facts.is_group_indexed and place < GROUP_PRIORITY_MIN and _begins_group(md):
-            place = GROUP_PRIORITY_MIN
         look = "x" if record_flags(record) & RECORD_NEEDS_LOOK else ""
-        base = (MAX_PRIORITY - place) * PRIORITY_STEP
+        base = (MAX_PRIORITY - _place(facts, md)) * PRIORITY_STEP
         arguments.append((base, look, record))
         # Not where a field is new at each put, is the program's own put time, or makes a warning.
         head = None if its_warning or is_conventional or options & _UNLIKE else plain_head(record, body)
@@ -171,6 +170,14 @@ def prepare(
 def empty_again(md: MQMD, asked: tuple[Any, ...]) -> None:
     """Give a descriptor back what ``filled_in`` said of it."""
     md.priority, md.persistence, md.reply_to_q, md.reply_to_q_mgr = asked
+
+
+def _place(facts: QueueFacts, md: MQMD) -> int:
+    """The priority by which a message is placed."""
+    place = facts.default_priority if facts.is_fifo else md.priority
+    if facts.is_group_indexed and place < GROUP_PRIORITY_MIN and _begins_group(md):
+        return GROUP_PRIORITY_MIN
+    return place
 
 
 def _begins_group(md: MQMD) -> bool:

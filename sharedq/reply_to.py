@@ -7,7 +7,6 @@ sent by.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from sharedq.connection import Connection
@@ -27,13 +26,6 @@ class ReplyTo(NamedTuple):
     queue: bytes
     qmgr: bytes
     until: float
-
-
-def resolve_all(connection: Connection, messages: Sequence[tuple[MQMD, bytes]]) -> None:
-    """`resolve_reply_to` of each message."""
-    for md, _ in messages:
-        if md.reply_to_q:
-            resolve_reply_to(connection, md)
 
 
 def resolve_reply_to(connection: Connection, md: MQMD) -> None:
