@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from sharedq.connection import Connection, ScriptCall
 from sharedq.get_calls import handed_reply, is_handed
 from sharedq.handle import Handle
 from sharedq.link import Reply
 from sharedq.mqi.constants import MQRC, GetOption
-from sharedq.mqi.errors import error_for
+from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import UNLIMITED_WAIT
 from sharedq.refresh import refresh_definition, refresh_path, take_definition
 
@@ -51,7 +52,8 @@ def call_or_wait(
         if reply is None:
             if handle.facts.is_get_inhibited:
                 # What is in force now may be another definition, and inhibit gets nevertheless.
-                refresh_definition(connection, handle)
+                with _waiting_no_more(connection, handle):
+                    refresh_definition(connection, handle)
             if handle.facts.is_get_inhibited:
                 if is_waiting:
                     stop_waiting(connection, handle)
@@ -62,7 +64,8 @@ def call_or_wait(
         if not reply[0] or reply[0] in (MQRC.TRUNCATED_MSG_ACCEPTED, MQRC.TRUNCATED_MSG_FAILED):
             return reply
         if reply[0] == _STALE:
-            refresh_path(connection, handle)
+            with _waiting_no_more(connection, handle):
+                refresh_path(connection, handle)
             take_definition(handle, reply)
         elif reply[0] in (_GROUPED, _MARKED):
             handle.has_members = handle.has_members or reply[0] == _GROUPED
@@ -96,6 +99,17 @@ def call_or_wait(
         else:
             horizon = 0
         reply = None
+
+
+@contextmanager
+def _waiting_no_more(connection: Connection, handle: Handle) -> Iterator[None]:
+    """Where the handle turns out to be invalid (2041) this get ends: it is no waiter then, nor one that was woken."""
+    try:
+        yield
+    except MQIError as error:
+        if error.reason == MQRC.OBJECT_CHANGED:
+            stop_waiting(connection, handle)
+        raise
 
 
 def _check_wait(connection: Connection, handle: Handle, options: int, wait_ms: int, left_s: float) -> None:

@@ -122,7 +122,12 @@ class Finder:
         return [member.name for member in self.group.members() if member.state in _ACTIVE]
 
     def set_partitions(self, master: Entry, structures: list[str], *, is_back: bool = False) -> None:
-        """Bring parts of a partitioned queue to the definition that the directory has; also parts closed at it."""
+        """Bring parts of a partitioned queue to the definition that the directory has; also parts closed at it.
+
+        Gets that wait on them look at it.
+        """
         assert isinstance(master.definition, QueueLocal)
         for structure in structures:
             self.queues.set_partition(structure, master.version, master.definition, is_back=is_back)
+        for structure in structures:
+            self.queues.wake_waiters(structure, master.name)

@@ -18,7 +18,9 @@ from sharedq.keys import QueueKeys
 from sharedq.mqi.constants import MQRC, Feedback, GetOption, MatchOption, MsgFlag, OpenOption, PutOption, Report
 from sharedq.mqi.structures import MQMD, MQOD
 from sharedq.objects.definitions import QueueLocal
+from sharedq.objects.finding import Finder
 from sharedq.objects.local_queues import LocalQueues
+from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.opening import open_queue
 from sharedq.waiting import stop_waiting
 from tests.recovery.scene import register_wait
@@ -416,3 +418,43 @@ def test_a_get_that_was_inhibited_is_handed_nothing(
         future.result(20)
     assert caught.value.reason == MQRC.GET_INHIBITED
     assert on_queue(group, "Q") == [(b"hello", 0)]
+
+
+def test_a_get_from_the_shared_transmission_queue_is_handed_nothing_once_that_was_inhibited(
+    group: TestGroup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever puts knows the new definition, and whoever waits does not yet."""
+    group.add_member("QM2")
+    getter = group.connect("QM2").open(SYSTEM_QSG_TRANSMIT_QUEUE, OpenOption.INPUT_SHARED)
+    state = group.group.structure("@QM2").queue(SYSTEM_QSG_TRANSMIT_QUEUE).queue
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(getter.get, GetOption.WAIT, wait_ms=LONG_MS)
+        until(lambda: group.group.client().hget(state, "nw") == b"1", "it waits")
+        with monkeypatch.context() as patch:
+            patch.setattr(LocalQueues, "wake_waiters", lambda *_: None)
+            group.repository("QM1").alter("QLOCAL", SYSTEM_QSG_TRANSMIT_QUEUE, {"get": "DISABLED"})
+        group.connect("QM1").put1("T", b"hello", qmgr_name="QM2")
+        with pytest.raises(MQIError) as caught:
+            future.result(20)
+    assert caught.value.reason == MQRC.GET_INHIBITED
+    assert on_queue(group, SYSTEM_QSG_TRANSMIT_QUEUE, "@QM2") == [(b"hello", 0)]
+
+
+def test_a_part_that_a_starting_manager_brings_up_to_date_is_looked_at_by_who_waits(
+    group: TestGroup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An ALTER was cut off before it had reached that part, or anybody was woken."""
+    getter = group.connect().open(SYSTEM_QSG_TRANSMIT_QUEUE, OpenOption.INPUT_SHARED)
+    state = group.group.structure("@QM1").queue(SYSTEM_QSG_TRANSMIT_QUEUE).queue
+    repository = group.repository("QM1")
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(getter.get, GetOption.WAIT, wait_ms=LONG_MS)
+        until(lambda: group.group.client().hget(state, "nw") == b"1", "it waits")
+        with monkeypatch.context() as patch:
+            patch.setattr(Finder, "set_partitions", lambda *_, **__: None)
+            repository.alter("QLOCAL", SYSTEM_QSG_TRANSMIT_QUEUE, {"get": "DISABLED"})
+        repository.prepare_manager("QM1")
+        with pytest.raises(MQIError) as caught:
+            future.result(20)
+    assert caught.value.reason == MQRC.GET_INHIBITED
+    assert not group.group.client().hexists(state, "al")

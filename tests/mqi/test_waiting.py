@@ -13,7 +13,7 @@ import pytest
 from sharedq import Message, MQIError, Queue
 from sharedq.mqi.constants import MQRC, GetOption, MatchOption, OpenOption
 from sharedq.mqi.structures import MQMD
-from sharedq.objects.definitions import QueueLocal
+from sharedq.objects.definitions import QueueAlias, QueueLocal
 from tests.support.groups import matching, put_member
 from tests.support.members import TestGroup
 
@@ -27,6 +27,13 @@ def start_wait(pool: ThreadPoolExecutor, queue: Queue, match: MQMD | None = None
     return pool.submit(
         queue.get, int(GetOption.WAIT) | options, wait_ms=LONG_MS, match=match, match_options=match_options
     )
+
+
+def reason_of(future: Future[Message]) -> MQRC:
+    """Why a wait has failed."""
+    error = future.exception(20)
+    assert isinstance(error, MQIError)
+    return error.reason
 
 
 def until_waiting(group: TestGroup, name: str, count: int, structure: str = "APPL1") -> None:
@@ -68,6 +75,26 @@ def test_a_wait_for_one_message_by_its_token_is_ended_by_that_alone(group: TestG
         connection.backout()
         assert future.result(20).body == b"mine"
     assert holder.get().body == b"another"
+    until_waiting(group, "Q", 0)
+
+
+@pytest.mark.parametrize("how", [GetOption.NONE, GetOption.BROWSE_FIRST, GetOption.SYNCPOINT], ids=lambda how: how.name)
+def test_a_wait_that_ends_because_its_handle_is_invalid_is_over(group: TestGroup, how: GetOption) -> None:
+    """Its connection gets from other queues, and ends in good order."""
+    for name in ("Q", "ELSEWHERE", "OTHER"):
+        group.define_shared(name)
+    group.define("QM1", QueueAlias(name="ALIAS", target="Q"))
+    connection = group.connect()
+    waiter = connection.open("ALIAS", OpenOption.INPUT_SHARED | OpenOption.BROWSE)
+    other = connection.open("OTHER", BOTH)
+    with ThreadPoolExecutor(1) as pool:
+        future = start_wait(pool, waiter, options=int(how))
+        until_waiting(group, "Q", 1)
+        group.repository("QM1").alter("QALIAS", "ALIAS", {"target": "ELSEWHERE"})
+        assert reason_of(future) == MQRC.OBJECT_CHANGED
+    other.put(b"here")
+    assert other.get().body == b"here"
+    connection.disconnect()
     until_waiting(group, "Q", 0)
 
 
