@@ -84,6 +84,10 @@ def _audit(
     first, last = options.positions(start, end)
     if run:
         check_run(run)
+    asked = output or run
+    if asked:
+        # Said before the work, which can take minutes.
+        options.made_directory(asked)
     # A run with an embedded server of its own has its journal there.
     server_dir = run if run and has_own_server(run) else None
     with running(
@@ -109,7 +113,7 @@ def _audit(
         verdict, series = judge(at.session, part, records, at.step)
         at.step("writing the report")
         fallback = at.settings.data_dir / "audits" / f"{datetime.now(UTC):%Y%m%dT%H%M%S}"
-        directory = _output_directory(output or run or fallback)
+        directory = options.made_directory(asked or fallback)
         verdict.write(directory / "verdict.json")
         write_report(verdict, series, directory / "report.html")
     print_summary(verdict, Console())
@@ -120,7 +124,7 @@ def _audit(
 def _follow(output: Path, start: str | None, every_s: int | None, remember_min: int, where: dict[str, Any]) -> bool:
     """Verdict after verdict; with *every_s* None one only. Whether the last one is good."""
     first, _ = options.positions(start, None)
-    directory = _output_directory(output).absolute()
+    directory = options.made_directory(output).absolute()
     with running("audit", **where) as at:
         from pipeline.following import FollowingAudit
         from pipeline.journal_source import JournalPart
@@ -146,14 +150,3 @@ def _follow(output: Path, start: str | None, every_s: int | None, remember_min: 
 
 def _tell_report(directory: Path) -> None:
     Console().print(f"report: {directory / 'report.html'}", highlight=False, markup=False, soft_wrap=True)
-
-
-def _output_directory(path: Path) -> Path:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-        probe = path / ".igq-probe"
-        probe.touch()
-        probe.unlink()
-    except OSError as error:
-        raise PipelineError(f"output directory {path}: {error.strerror or error}") from None
-    return path

@@ -8,6 +8,7 @@ import sys
 import typer
 
 from pipeline.cli import app
+from pipeline.cli.running import COULD_NOT_RUN
 
 INTERRUPTED = 130
 
@@ -28,3 +29,6 @@ def run(arguments: list[str] | None) -> int:
         return error.exit_code
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
+    except Exception as error:  # noqa: BLE001 - a user gets one line, never a traceback; and 1 is a verdict
+        print(f"igq pipeline: {type(error).__name__}: {' '.join(str(error).split())}", file=sys.stderr)
+        return COULD_NOT_RUN

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tempfile
 from pathlib import Path
 from typing import Annotated
 
@@ -44,14 +45,37 @@ def positions(start: str | None, end: str | None) -> tuple[str, str]:
 
 
 def new_directory(path: Path | None) -> Path | None:
-    """Where tables go, as Spark's other processes find it.
+    """Where tables go, as Spark's other processes find it. Looked at before the job begins, and not made.
 
     Raises:
-        PipelineError: something is there already; no job adds to what another one wrote.
+        PipelineError: something is there already, and no job adds to what another one wrote; or it cannot be made.
     """
-    if path is not None and path.exists():
+    if path is None:
+        return None
+    if path.exists():
         raise PipelineError(f"output directory {path}: exists; name a new one")
-    return path and path.absolute()
+    directory = path.absolute()
+    _check_can_write(next(each for each in directory.parents if each.exists()), path)
+    return directory
+
+
+def made_directory(path: Path) -> Path:
+    """The directory of a report, made if need be. Raises PipelineError: it cannot be made or written."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise PipelineError(f"output directory {path}: {error.strerror or error}") from None
+    _check_can_write(path, path)
+    return path
+
+
+def _check_can_write(directory: Path, asked: Path) -> None:
+    try:
+        # Permission bits do not tell everything: a read-only mount, a full disk.
+        with tempfile.TemporaryDirectory(dir=directory):
+            pass
+    except OSError as error:
+        raise PipelineError(f"output directory {asked}: {directory}: {error.strerror or error}") from None
 
 
 def identifier(option: str, text: str) -> str:

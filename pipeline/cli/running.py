@@ -64,7 +64,7 @@ def errors_named(job: str) -> Iterator[None]:
     errors = Console(stderr=True)
     known = (
         *(PipelineError, ConfigError, JournalError, DeploymentError, EmbeddedRedisError),
-        *(MQIError, XAError),
+        *(MQIError, XAError, OSError),
     )
     try:
         yield

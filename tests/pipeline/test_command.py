@@ -138,3 +138,35 @@ def test_what_cannot_be_done_is_one_line_and_status_2(
     assert len(lines) == 1
     assert lines[0].startswith("igq pipeline audit: ")
     assert what in lines[0]
+
+
+@pytest.mark.parametrize("job", ["journal", "flow", "trace --msg-id 00", "recovery", "deadletter QM1", "audit"])
+def test_an_output_directory_that_cannot_be_made_is_said_before_the_work(
+    job: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Without Java no job gets further than this.
+    monkeypatch.setenv("JAVA_HOME", "/nowhere")
+    monkeypatch.setenv("IGQ_DATA_DIR", str(tmp_path / "data"))
+    (tmp_path / "file").touch()
+    output = tmp_path / "file" / "deep" / "new"
+
+    status = main([*job.split(), "--output", str(output)])
+
+    shown = capsys.readouterr()
+    name = job.split(maxsplit=1)[0]
+    assert (status, shown.out, shown.err.count("\n")) == (2, "", 1)
+    assert shown.err.startswith(f"igq pipeline {name}: output directory {output}: ")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["file"]
+
+
+def test_what_nobody_has_thought_of_is_one_line_and_no_verdict(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise KeyError("what\nthis is")
+
+    monkeypatch.setattr("pipeline.cli.streams.claims_in", fail)
+    monkeypatch.setenv("IGQ_REDIS_URL", "redis://localhost:1")
+
+    assert main(["claims"]) == 2
+    assert capsys.readouterr().err == "igq pipeline: KeyError: 'what\\nthis is'\n"
