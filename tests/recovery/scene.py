@@ -85,7 +85,7 @@ class Scene:
         test.add_member("QM2")
         test.add_member("QM3")
         test.define_structure("APPL2")
-        for name in ("ORDERS", "BULK", "LATE", "HELD"):
+        for name in ("ORDERS", "BULK", "LATE", "HELD", "HANDED"):
             test.define_shared(name)
         test.define_shared("BILLS", "APPL2")
         test.define_private("QM1", "LOCAL")
@@ -107,6 +107,7 @@ class Scene:
         self.leave_half_backed_out()
         self.leave_waiting()
         self.leave_locked()
+        self.leave_handed()
 
     def fill(self) -> None:
         """Messages that everybody can see before the trouble."""
@@ -170,6 +171,12 @@ class Scene:
         """A message that was browsed with a lock."""
         browser = self.victim("locking").open("HELD", BOTH)
         assert browser.get(GetOption.BROWSE_FIRST | GetOption.LOCK).body == b"held"
+
+    def leave_handed(self) -> None:
+        """A message that a waiting get was handed, which has not come to block for it."""
+        register_wait(self.victim("handed").open("HANDED", BOTH), b"A!")
+        self.test.connect("QM3").put1("HANDED", b"handed", MQMD(correl_id=b"h" * 24, persistence=1))
+        assert self.messages("APPL1", "HANDED") == []
 
     # -- faults ----------------------------------------------------------------------------------------------------
 
@@ -261,6 +268,8 @@ class Scene:
             "BULK": self.messages("APPL1", "BULK"),
             "LATE": self.messages("APPL1", "LATE"),
             "HELD": self.messages("APPL1", "HELD"),
+            "HANDED": self.messages("APPL1", "HANDED"),
+            "indexed": self.test.group.client().zcard(self.structure("APPL1").queue("HANDED").index),
             "counters": {
                 name: {key: value for key, value in self.counters(structure, name).items() if value}
                 for structure, name in (
@@ -270,6 +279,7 @@ class Scene:
                     ("APPL1", "BULK"),
                     ("APPL1", "LATE"),
                     ("APPL1", "HELD"),
+                    ("APPL1", "HANDED"),
                 )
             },
             "stored": self.test.group.client().hlen(self.structure("APPL1").messages),
@@ -285,8 +295,18 @@ RESOLVED: dict[str, Any] = {
     "BULK": [(b"%d" % n, 1) for n in range(CHUNK_MESSAGES)] + [(b"%d" % n, 0) for n in range(CHUNK_MESSAGES, LARGE)],
     "LATE": [(b"late", 0)],
     "HELD": [(b"held", 0)],
-    "counters": {"ORDERS": {}, "BILLS": {}, "LOCAL": {}, "BULK": {}, "LATE": {"ip": 1, "op": 1}, "HELD": {}},
-    "stored": 2 + LARGE + 1 + 1,
+    "HANDED": [(b"handed", 0)],
+    "indexed": 1,
+    "counters": {
+        "ORDERS": {},
+        "BILLS": {},
+        "LOCAL": {},
+        "BULK": {},
+        "LATE": {"ip": 1, "op": 1},
+        "HELD": {},
+        "HANDED": {},
+    },
+    "stored": 2 + LARGE + 1 + 1 + 1,
     "left": [],
 }
 
