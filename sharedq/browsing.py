@@ -60,7 +60,7 @@ def browse(
                 cursor,
                 max_length,
                 waiter,
-                connection.group.journal_max,
+                connection.journal_max,
                 *selection.arguments,
             ),
         )

@@ -16,7 +16,7 @@ from sharedq.logical import NOTHING, UNUSED, match_options_of
 from sharedq.message import Message, decode
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption
 from sharedq.mqi.data_conversion import Representation
-from sharedq.mqi.errors import MQIError, NoMsgAvailable, error_for
+from sharedq.mqi.errors import NoMsgAvailable, error_for
 from sharedq.mqi.limits import UNLIMITED_WAIT
 from sharedq.mqi.options import check_get_options
 from sharedq.mqi.structures import MQGMO, MQMD
@@ -288,14 +288,7 @@ def _take(
         reply = connection.call(*call(b"", 0))
     if reply is None or reply[0]:
         waiter = selection.waiter_text(is_browse=False)
-        try:
-            reply = call_or_wait(connection, handle, options, call, waiter, wait_ms, reply)
-        except MQIError:
-            raise
-        except BaseException:
-            # Interrupted: it may be handed a message that it would never take. Its recovery gives that back.
-            connection.break_off()
-            raise
+        reply = call_or_wait(connection, handle, options, call, waiter, wait_ms, reply)
     is_grouped = type(reply[2]) is list
     segments = int(reply[2][2]) if is_grouped else 0
     messages = decode(handle, reply, max_length, connection.redis_ms)

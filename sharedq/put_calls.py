@@ -80,7 +80,7 @@ def put_call(
             version,
             handle.facts.max_depth,
             connection.unit.id if in_unit else "",
-            connection.group.journal_max,
+            connection.journal_max,
             "\n".join(details),
             handle.destination if handle.is_intra_group else "",
             len(handle.checks) // 2,

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 from sharedq.connection import Connection, ScriptCall
 from sharedq.get_calls import handed_reply, is_handed
@@ -43,6 +42,28 @@ def call_or_wait(
     Raises:
         MQIError: 2033, 2016 (also while waiting), 2161, ...
     """
+    try:
+        return _answer(connection, handle, options, make_call, waiter, wait_ms, reply)
+    except MQIError as error:
+        if error.reason == MQRC.OBJECT_CHANGED:
+            # Found out where it was woken, or waits: it does not look any more.
+            stop_waiting(connection, handle)
+        raise
+    except BaseException:
+        # Interrupted: it may be woken, or handed a message that it would never take. Its recovery passes that on.
+        connection.break_off()
+        raise
+
+
+def _answer(
+    connection: Connection,
+    handle: Handle,
+    options: int,
+    make_call: Callable[[bytes, int], ScriptCall],
+    waiter: bytes,
+    wait_ms: int,
+    reply: Reply,
+) -> Reply:
     wake_key = handle.structure.keys.wake + connection.token
     deadline_s = None if wait_ms == UNLIMITED_WAIT else time.monotonic() + wait_ms / 1000
     is_waiting, horizon = False, 0
@@ -52,8 +73,7 @@ def call_or_wait(
         if reply is None:
             if handle.facts.is_get_inhibited:
                 # What is in force now may be another definition, and inhibit gets nevertheless.
-                with _waiting_no_more(connection, handle):
-                    refresh_definition(connection, handle)
+                refresh_definition(connection, handle)
             if handle.facts.is_get_inhibited:
                 if is_waiting:
                     stop_waiting(connection, handle)
@@ -64,8 +84,7 @@ def call_or_wait(
         if not reply[0] or reply[0] in (MQRC.TRUNCATED_MSG_ACCEPTED, MQRC.TRUNCATED_MSG_FAILED):
             return reply
         if reply[0] == _STALE:
-            with _waiting_no_more(connection, handle):
-                refresh_path(connection, handle)
+            refresh_path(connection, handle)
             take_definition(handle, reply)
         elif reply[0] in (_GROUPED, _MARKED):
             handle.has_members = handle.has_members or reply[0] == _GROUPED
@@ -99,17 +118,6 @@ def call_or_wait(
         else:
             horizon = 0
         reply = None
-
-
-@contextmanager
-def _waiting_no_more(connection: Connection, handle: Handle) -> Iterator[None]:
-    """Where the handle turns out to be invalid (2041) this get ends: it is no waiter then, nor one that was woken."""
-    try:
-        yield
-    except MQIError as error:
-        if error.reason == MQRC.OBJECT_CHANGED:
-            stop_waiting(connection, handle)
-        raise
 
 
 def _check_wait(connection: Connection, handle: Handle, options: int, wait_ms: int, left_s: float) -> None:

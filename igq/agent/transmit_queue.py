@@ -186,7 +186,7 @@ class TransmitQueue(TransmissionQueue):
             handle.name,
             handle.version,
             BATCH_MESSAGES,
-            self._connection.group.journal_max,
+            self._connection.journal_max,
             int(facts.is_fifo),
             self._authority_version,
             waiter,

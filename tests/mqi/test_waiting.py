@@ -11,11 +11,13 @@ from typing import Any, Literal
 import pytest
 
 from sharedq import Message, MQIError, Queue
+from sharedq.connection import Connection
 from sharedq.mqi.constants import MQRC, GetOption, MatchOption, OpenOption
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.definitions import QueueAlias, QueueLocal
 from tests.support.groups import matching, put_member
 from tests.support.members import TestGroup
+from tests.support.scenes import recover_lost
 
 BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE
 LONG_MS = 60_000
@@ -75,6 +77,30 @@ def test_a_wait_for_one_message_by_its_token_is_ended_by_that_alone(group: TestG
         connection.backout()
         assert future.result(20).body == b"mine"
     assert holder.get().body == b"another"
+    until_waiting(group, "Q", 0)
+
+
+@pytest.mark.parametrize("how", [GetOption.BROWSE_FIRST, GetOption.SYNCPOINT], ids=lambda how: how.name)
+def test_whoever_is_interrupted_before_it_blocks_waits_no_more(
+    group: TestGroup, monkeypatch: pytest.MonkeyPatch, how: GetOption
+) -> None:
+    """Its connection is over, and not one whose other gets are refused because of that wait."""
+    group.define_shared("Q")
+    group.define_shared("OTHER")
+    connection = group.connect()
+    queue, other = connection.open("Q", BOTH), connection.open("OTHER", BOTH)
+
+    def interrupt(*_: object) -> None:
+        raise TimeoutError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Connection, "block_then_call", interrupt)
+        with pytest.raises(TimeoutError):
+            queue.get(GetOption.WAIT | how, wait_ms=LONG_MS)
+    with pytest.raises(MQIError) as caught:
+        other.get()
+    assert caught.value.reason == MQRC.CONNECTION_BROKEN
+    recover_lost(group, connection.connection.token)
     until_waiting(group, "Q", 0)
 
 
