@@ -34,7 +34,8 @@ MESSAGES = MappingProxyType(
         "{messages} messages",
         "CSQE015I": "{qmgr} recovery of {target} cannot be done now: {error}",
         "CSQE035E": "{qmgr} structure {structure} has failed, it has lost its queues: RECOVER CFSTRUCT({structure})",
-        "CSQE036I": "{qmgr} structure {structure} has failed, it has lost its queues, and cannot be recovered",
+        "CSQE036I": "{qmgr} structure {structure} has failed, it has lost its queues, and cannot be recovered: "
+        "DEFINE them with REPLACE",
         "CSQE131I": "{qmgr} structure {structure} can be used again",
         "CSQR004I": "{qmgr} {in_doubt} unit(s) of work of {target} in doubt, see DISPLAY THREAD(*) TYPE(INDOUBT)",
         # Programs.

@@ -96,9 +96,9 @@ def put(
     from sharedq.mqi.structures import MQMD
 
     if bool(messages) + (file is not None) + raw > 1:
-        raise CommandError("MESSAGE, --file and --raw exclude each other")
+        raise CommandError("MESSAGE, --file and --raw exclude each other", 2)
     if report and not reply_to:
-        raise CommandError("--report needs --reply-to, the queue that reports go to")
+        raise CommandError("--report needs --reply-to, the queue that reports go to", 2)
     is_text = file is None and not raw
     source = _batches(messages) if is_text else iter([[_whole(file)]])
     log_nothing()
@@ -238,7 +238,7 @@ def _identifier(text: str) -> bytes:
         return bytes.fromhex(text)
     identifier = text.encode("utf-8", "surrogateescape")
     if len(identifier) > _IDENTIFIER_BYTES:
-        raise CommandError(f"{text!r} has {len(identifier)} bytes: an identifier has 24, or 48 hexadecimal digits")
+        raise CommandError(f"{text!r} has {len(identifier)} bytes: an identifier has 24, or 48 hexadecimal digits", 2)
     return identifier.ljust(_IDENTIFIER_BYTES, b"\0")
 
 

@@ -14,7 +14,7 @@ from sharedq.objects.definitions import AnyQueue, Definition, QueueLocal, QueueM
 from sharedq.objects.deleting import drop_closed_parts
 from sharedq.objects.directory import Entry, Mode
 from sharedq.objects.finding import Finder
-from sharedq.objects.lost import has_lost_all
+from sharedq.objects.lost import LOST_QUEUES_REMEDY, has_lost_all
 
 _D = TypeVar("_D", bound=Definition)
 
@@ -111,7 +111,7 @@ def _define_partitioned(finder: Finder, entry: Entry, known: Entry | None, mode:
 def _refuse_where_lost(finder: Finder, entry: Entry) -> None:
     """A new queue would make a structure that has lost its queues look as if it were whole."""
     if not finder.queues.has_begun(entry.structure) and has_lost_all(finder.directory, finder.queues, entry.structure):
-        detail = f"{entry.structure} has lost its queues: RECOVER CFSTRUCT brings them back"
+        detail = f"{entry.structure} has lost its queues: {LOST_QUEUES_REMEDY}"
         raise error_for(MQRC.CF_STRUC_FAILED, "", entry.name, detail)
 
 

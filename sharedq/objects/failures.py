@@ -16,7 +16,7 @@ from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.objects.directory import Directory
 from sharedq.objects.local_queues import LocalQueues
-from sharedq.objects.lost import has_lost_all
+from sharedq.objects.lost import LOST_QUEUES_REMEDY, has_lost_all
 
 #: INRECOVER: a recovery has begun, and not ended.
 State = Literal["ACTIVE", "FAILED", "INRECOVER"]
@@ -102,7 +102,7 @@ def why_not_there(group: Group, structure: str, name: str) -> MQIError | None:
     if state == "INRECOVER":
         return error_for(MQRC.CF_STRUC_IN_USE, "", name, f"{structure} is being recovered")
     if state == "FAILED":
-        remedy = "RECOVER CFSTRUCT brings it back"
+        remedy = LOST_QUEUES_REMEDY
         if structure.startswith(private_structure("")):
             remedy = "a start of its manager brings its system queues back"
         return error_for(MQRC.CF_STRUC_FAILED, "", name, f"{structure} has lost its queues: {remedy}")

@@ -9,6 +9,9 @@ from __future__ import annotations
 from sharedq.objects.directory import Directory
 from sharedq.objects.local_queues import LocalQueues
 
+#: What an operator can do about it; RECOVER CFSTRUCT refuses where there is no backup, or none can be.
+LOST_QUEUES_REMEDY = "RECOVER CFSTRUCT brings them back from a backup, DEFINE with REPLACE without their messages"
+
 
 def queues_in(directory: Directory, structure: str) -> list[str]:
     """Names of the queues that the directory has in a structure."""

@@ -24,6 +24,7 @@ from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.definitions import QueueAlias
 from sharedq.objects.failures import failure_of
+from sharedq.objects.lost import LOST_QUEUES_REMEDY
 from tests.support.backups import killed_after, lose, mqsc, persistent
 from tests.support.groups import drain
 from tests.support.members import TestGroup
@@ -72,7 +73,7 @@ def test_a_display_of_many_says_which_it_leaves_out(used: TestGroup, what: str) 
     used.define_shared("Q2")
     command = f"DISPLAY {what}(*)\n"
     failed = "CSQM112E: Error accessing CFSTRUCT(APPL1), MQRC_CF_STRUC_FAILED (2373): APPL1 has lost its queues: "
-    failed += "RECOVER CFSTRUCT brings it back. Queues not shown: Q, Q2."
+    failed += f"{LOST_QUEUES_REMEDY}. Queues not shown: Q, Q2."
     in_use = "CSQM090E: CFSTRUCT(APPL1) is in use, MQRC_CF_STRUC_IN_USE (2346): APPL1 is being recovered. "
     in_use += "Queues not shown: Q, Q2."
 
@@ -94,6 +95,19 @@ def test_a_display_of_many_says_which_it_leaves_out(used: TestGroup, what: str) 
     recover(used.group, "APPL1")
     # Q2 was defined behind the backup: it is not there, and nothing is wrong with the structure.
     assert shown(command) == (0, True, [])
+
+
+def test_what_cannot_be_recovered_is_defined_anew_as_its_error_says(used: TestGroup) -> None:
+    used.repository("QM1").alter_structure("APPL1", {"recover": "NO"})
+    lose(used)
+
+    status, output = mqsc(used, "DISPLAY QLOCAL(Q)\n")
+
+    assert (status, "DEFINE with REPLACE" in output) == (10, True), output
+    status, output = mqsc(used, "DEFINE QLOCAL(Q) QSGDISP(SHARED) CFSTRUCT(APPL1) REPLACE\n")
+    assert status == 0, output
+    with used.connect().open("Q", ALL) as queue:
+        assert drain(queue) == []
 
 
 def test_a_queue_that_was_deleted_is_unknown_also_where_its_structure_has_failed(used: TestGroup) -> None:
