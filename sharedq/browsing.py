@@ -38,7 +38,8 @@ def browse(
         cursor = handle.cursor.begins_at if selection.firsts else handle.cursor.score
 
     def call(waiter: bytes, horizon: int) -> ScriptCall:
-        if handle.has_members or selection.is_grouped or is_for_handle or handle.may_meet_marks:
+        is_grouped = handle.has_members or handle.adds_headers or selection.is_grouped
+        if is_grouped or is_for_handle or handle.may_meet_marks:
             return grouped_call(connection, handle, selection, options, 1, max_length, waiter, "", "b", cursor, horizon)
         return (
             "structure/browse",

@@ -64,6 +64,7 @@ def get_call(
         handle.has_members
         or handle.may_hold_lock
         or handle.may_meet_marks
+        or handle.adds_headers
         or selection.is_grouped
         or is_marked
         # Its persistence decides whether there is room for it in the unit of work.

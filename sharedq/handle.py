@@ -106,8 +106,8 @@ class Handle:
     may_meet_marks: bool = False
     #: Something was marked through this handle, or it is of the co-operating set: its close ends marks.
     may_hold_marks: bool = False
-    #: What is got from a transmission queue has an MQXQH in front; false: whoever gets it looks at the record.
-    shows_headers: bool = True
+    #: What a program gets from the shared transmission queue has an MQXQH in front, made then and there.
+    adds_headers: bool = False
     #: MARKINT of its manager when it was opened: how long a mark of the co-operating set lasts, ms.
     mark_ms: int = -1
     #: Keys of this handle's script calls, made at the first one.

@@ -228,7 +228,7 @@ def _decode_records(handle: Handle, ids: Sequence[bytes], records: Sequence[byte
     messages = [
         Message((record, message_id, structure_number, now_ms)) for message_id, record in zip(ids, records, strict=True)
     ]
-    if handle.facts.is_transmission and handle.shows_headers:
+    if handle.facts.is_transmission and handle.adds_headers:
         # A part of the shared transmission queue holds what is addressed to the manager of its structure.
         remote_qmgr = handle.structure.keys.name.removeprefix("@").encode()
         for message in messages:

@@ -186,6 +186,7 @@ def _handle(
         destination=route.destination.encode(),
         target_qmgr=route.target_qmgr.encode(),
         is_intra_group=route.is_intra_group,
+        adds_headers=route.queue == SYSTEM_QSG_TRANSMIT_QUEUE and not route.destination,
     )
 
 

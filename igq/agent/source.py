@@ -75,7 +75,6 @@ class TransmissionQueue:
             queue=self._access.keys.queue(name),
             facts=_NOT_READ,
             version="",
-            shows_headers=False,
         )
         self.reload()
 

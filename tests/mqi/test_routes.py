@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
-from sharedq import MQIError
-from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
+from sharedq import Message, MQIError
+from sharedq.mqi.constants import MQRC, GetOption, MsgFlag, OpenOption, PutOption
 from sharedq.mqi.errors import NoMsgAvailable
 from sharedq.mqi.headers import MQXQH
 from sharedq.mqi.structures import MQMD
@@ -47,6 +47,41 @@ def test_a_queue_at_another_member_is_reached_through_the_shared_transmit_queue(
     pair.connect("QM1").put1("IN", b"over there", qmgr_name="QM2")
     ((header, data),) = transmitted(pair, "QM2")
     assert (header.remote_q_name, header.remote_q_mgr_name, data) == (b"IN", b"QM2", b"over there")
+
+
+@pytest.mark.parametrize("member", [False, True], ids=["alone", "member of a group"])
+@pytest.mark.parametrize("how", [GetOption.NONE, GetOption.WAIT, GetOption.BROWSE_FIRST, GetOption.SYNCPOINT])
+def test_a_buffer_for_a_message_from_there_must_have_room_for_the_header(
+    pair: TestGroup, how: GetOption, member: bool
+) -> None:
+    """One byte too short is too short, as for any message."""
+    queue = pair.connect("QM2").open(SYSTEM_QSG_TRANSMIT_QUEUE, BOTH)
+    fields: dict[str, Any] = {"group_id": b"g" * 24, "msg_flags": int(MsgFlag.MSG_IN_GROUP)} if member else {}
+    length = XQH_LENGTH + (72 if member else 0) + 5
+
+    def get(room: int, options: GetOption = GetOption.NONE) -> Message:
+        if not how & GetOption.WAIT:
+            return queue.get(how | options, max_length=room)
+        state = pair.group.structure("@QM2").queue(SYSTEM_QSG_TRANSMIT_QUEUE).queue
+        is_there = on_queue(pair, SYSTEM_QSG_TRANSMIT_QUEUE, "@QM2")
+        with ThreadPoolExecutor(1) as pool:
+            future = pool.submit(queue.get, how | options, max_length=room, wait_ms=60_000)
+            if not is_there:
+                until(lambda: pair.group.client().hget(state, "nw") == b"1", "it waits")
+                pair.connect("QM1").put1("FAR", b"hello", MQMD(version=2, **fields), qmgr_name="QM2")
+            return future.result(30)
+
+    if not how & GetOption.WAIT:
+        pair.connect("QM1").put1("FAR", b"hello", MQMD(version=2, **fields), qmgr_name="QM2")
+    for room in (length - 1, 5):
+        short = get(room)
+        assert (short.reason, len(short.body), short.data_length) == (MQRC.TRUNCATED_MSG_FAILED, room, length)
+    whole = get(length)
+    assert (whole.reason, whole.body[-5:], whole.data_length) == (MQRC.NONE, b"hello", length)
+    queue.connection.backout()
+    if how & (GetOption.BROWSE_FIRST | GetOption.SYNCPOINT):
+        cut = get(7, GetOption.ACCEPT_TRUNCATED_MSG)
+        assert (cut.reason, cut.body, cut.data_length) == (MQRC.TRUNCATED_MSG_ACCEPTED, whole.body[:7], length)
 
 
 def test_remote_and_alias_definitions_lead_there_too(pair: TestGroup) -> None:

@@ -1,6 +1,7 @@
 --[[
 structure/get_grouped.lua - MQGET where groups, segments, locks or marks count: they are asked for, members of groups or
-marked messages are there, or the handle has something locked.
+marked messages are there, or the handle has something locked. And that of programs from the shared transmission queue:
+what they get has a header in front, for which their buffers must have room.
 
 Takes or browses. What structure/get and structure/browse do for queues without members, this does for all: plain
 messages and members stand in two sets, and completeness is known by what prelude/groups counts. A logical message
@@ -268,8 +269,13 @@ if #items > 1 and mode == "0" and is_persistent and ARGV[27] == "1" then
 end
 
 -- What the caller gets: one message, one logical message in its segments, or a batch of messages one by one.
+local XQH_LENGTH, MDE_LENGTH = 428, 72
 local function length_of(item)
-    return item.length or #item.record - body_offset(item.record)
+    local length = item.length or #item.record - body_offset(item.record)
+    if queue.name == NOT_GROUPED and has(item.record, DESTINATION) then
+        length = length + XQH_LENGTH + (has(item.record, GROUP) and MDE_LENGTH or 0)
+    end
+    return length
 end
 
 local used = #items

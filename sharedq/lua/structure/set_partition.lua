@@ -21,6 +21,4 @@ local gone = tonumber(known[2] or 0)
 if gone > version or (gone == version and ARGV[3] ~= "back") then return { 0, 0 } end
 redis.call("HSET", KEYS[1], "ver", ARGV[1], "def", ARGV[2])
 redis.call("HDEL", KEYS[1], "gone")
--- Gets that wait know the definition of before: until they are woken (structure/wake_all) none is handed a message.
-if tonumber(redis.call("HGET", KEYS[1], "nw") or 0) > 0 then redis.call("HSET", KEYS[1], "al", 1) end
 return { 0, 1 }
