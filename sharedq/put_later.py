@@ -23,7 +23,7 @@ from sharedq.put_calls import (
     put_call,
     put_plain_keys,
 )
-from sharedq.put_messages import NEW_IDS, prepare
+from sharedq.put_messages import NEW_IDS, empty_again, filled_in, prepare
 from sharedq.put_pieces import copy_fields, is_grouped, split_up
 from sharedq.refresh import refresh_definition
 from sharedq.unit_of_work import CHUNK_MESSAGES
@@ -64,12 +64,17 @@ def put_later(connection: Connection, handle: Handle, messages: Sequence[tuple[M
         handle.may_be_stale = False
     if any(is_grouped(handle, md, options) for md, _ in messages):
         return _put_grouped_later(connection, handle, messages, options)
-    try:
-        warning, arguments, details = prepare(connection, handle, messages, options)
-    except MQIError:
-        if not refresh_definition(connection, handle):
-            raise
-        warning, arguments, details = prepare(connection, handle, messages, options)
+    asked = [filled_in(md) for md, _ in messages]
+    while True:
+        try:
+            warning, arguments, details = prepare(connection, handle, messages, options)
+            break
+        except MQIError:
+            # What was filled in by then may be of a definition that is not in force.
+            for (md, _), was in zip(messages, asked, strict=True):
+                empty_again(md, was)
+            if not refresh_definition(connection, handle):
+                raise
     _buffer(connection, handle, arguments, details, range(len(arguments)))
     return warning
 
@@ -78,16 +83,16 @@ def _put_grouped_later(
     connection: Connection, handle: Handle, messages: Sequence[tuple[MQMD, bytes]], options: int
 ) -> MQRC:
     asked = [replace(md) for md, _ in messages]
-    try:
-        pieces = split_up(connection, handle, messages, options)
-        stored, arguments, details = prepare(connection, handle, pieces.messages, options & ~NEW_IDS)
-    except MQIError:
-        for (md, _), was in zip(messages, asked, strict=True):
-            copy_fields(md, was)
-        if not refresh_definition(connection, handle):
-            raise
-        pieces = split_up(connection, handle, messages, options)
-        stored, arguments, details = prepare(connection, handle, pieces.messages, options & ~NEW_IDS)
+    while True:
+        try:
+            pieces = split_up(connection, handle, messages, options)
+            stored, arguments, details = prepare(connection, handle, pieces.messages, options & ~NEW_IDS)
+            break
+        except MQIError:
+            for (md, _), was in zip(messages, asked, strict=True):
+                copy_fields(md, was)
+            if not refresh_definition(connection, handle):
+                raise
     if len(pieces.messages) > connection.unit_room:
         for (md, _), was in zip(messages, asked, strict=True):
             copy_fields(md, was)

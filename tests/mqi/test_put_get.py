@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from sharedq import MQIError
-from sharedq.mqi.constants import MQRC, GetOption, MatchOption, OpenOption, PutOption
+from sharedq.mqi.constants import MQRC, GetOption, MatchOption, MsgFlag, MsgType, OpenOption, PutOption
 from sharedq.mqi.structures import MQMD
 from tests.support.members import TestGroup
 
@@ -300,3 +302,39 @@ def test_a_queue_that_is_not_shareable_is_open_for_input_once(group: TestGroup, 
     assert caught.value.reason == MQRC.OBJECT_IN_USE
     first.close()
     group.connect().open("ALONE", option)
+
+
+WHEN = [0, PutOption.SYNCPOINT, PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE]
+#: Fields of a message that is alone, and of members of a group.
+GROUPED: list[dict[str, Any]] = [{}, {"group_id": b"g" * 24, "msg_flags": int(MsgFlag.MSG_IN_GROUP)}]
+
+
+@pytest.mark.parametrize("fields", GROUPED, ids=["alone", "members"])
+@pytest.mark.parametrize("options", WHEN)
+def test_only_the_definition_in_force_fills_a_descriptor(
+    group: TestGroup, options: int, fields: dict[str, Any]
+) -> None:
+    """The handle's one has filled in the first message when it refuses the second, which is long by that alone."""
+    group.define_shared("Q", max_msg_length=10, def_priority=1)
+    connection = group.connect()
+    queue = connection.open("Q", BOTH)
+    altered = {"max_msg_length": 100, "def_priority": 7, "def_persistence": "YES"}
+    group.repository("QM1").alter("QLOCAL", "Q", altered)
+    bodies = [b"1", b"2" * 50]
+    numbers: list[dict[str, Any]] = [{"msg_seq_number": at + 1} if fields else {} for at in range(2)]
+    messages = [(MQMD(version=2, **number, **fields), body) for number, body in zip(numbers, bodies, strict=True)]
+    queue.put_many(messages, options=options)
+    connection.commit()
+    got = [queue.get() for _ in range(2)]
+    assert [(message.md.priority, message.md.persistence) for message in got] == [(7, 1), (7, 1)]
+
+
+@pytest.mark.parametrize("options", WHEN)
+def test_a_put_that_fails_leaves_the_descriptor_as_it_was(group: TestGroup, options: int) -> None:
+    group.define_shared("Q")
+    queue = group.connect().open("Q", BOTH)
+    md = MQMD(msg_type=int(MsgType.REQUEST))
+    with pytest.raises(MQIError) as caught:
+        queue.put(b"whom to answer?", md, options=options)
+    assert caught.value.reason == MQRC.MISSING_REPLY_TO_Q
+    assert md == MQMD(msg_type=int(MsgType.REQUEST))
