@@ -230,12 +230,14 @@ def print_tables(status: GroupStatus, console: Console | None = None) -> None:
     if not console.is_terminal and "COLUMNS" not in os.environ:
         # Read by a program: one line a row, with the longest names there are.
         console.width = max(console.width, 120)
-    console.print(f"Group [bold]{status.group}[/bold] on {status.redis.version}")
+    console.print(f"Group [bold]{status.group}[/bold] on {status.redis.version}", highlight=False)
     console.print(f"Durability {status.redis.durability}")
     if not status.managers:
         console.print("No queue manager has joined yet: start some with igq group start -m QM1 -m QM2")
         return
+    console.print()
     console.print(_managers_table(status))
+    console.print()
     for manager in status.managers:
         if manager.in_doubt:
             what = "unit of work is" if manager.in_doubt == 1 else "units of work are"
@@ -254,6 +256,7 @@ def print_tables(status: GroupStatus, console: Console | None = None) -> None:
             console.print(f"{what}, DISPLAY CFSTATUS({structure.name})", style="red", highlight=False, markup=False)
     if status.recoveries:
         console.print(_recoveries_table(status))
+        console.print()
     queues = _queues_table(status)
     if queues.row_count:
         console.print(queues)
@@ -285,7 +288,15 @@ def _troubles(agent: AgentStatus | MoverStatus) -> list[str]:
 
 
 def _table(title: str, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    # No more blanks than it takes: the managers fit into 60 columns.
+    table = Table(
+        title=title,
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        show_edge=False,
+        collapse_padding=True,
+    )
     for column in columns:
         # Folded, never cut: half a name is another name.
         table.add_column(column, overflow="fold")

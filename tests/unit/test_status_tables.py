@@ -84,6 +84,18 @@ def test_everything_is_there_at_any_width(status: GroupStatus, width: int) -> No
     assert LONGEST_NAME in first_column
 
 
+def test_sixty_columns_are_enough_for_what_is_usual(status: GroupStatus) -> None:
+    usual = status.managers[0].model_copy(update={"name": "QM1", "state": "RUNNING", "pid": 18_286, "incarnation": 1})
+    shown = io.StringIO()
+
+    console = Console(file=shown, width=60, force_terminal=True, color_system=None)
+    print_tables(status.model_copy(update={"managers": [usual]}), console)
+
+    rows = [" ".join(line.split()) for line in shown.getvalue().splitlines()]
+    assert "Name State Pid Start IGQ agent Delivered Restarts" in rows
+    assert "QM1 RUNNING 18286 1 RETRY 1234567 2" in rows
+
+
 def test_a_program_that_reads_it_finds_a_row_on_one_line(status: GroupStatus, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     shown = io.StringIO()
