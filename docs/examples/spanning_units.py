@@ -13,6 +13,7 @@ one logical message that grows by a segment each time.
 from __future__ import annotations
 
 import argparse
+import sys
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -222,4 +223,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except sharedq.MQIError as error:
+        sys.exit(f"spanning_units.py: {error}")

@@ -16,6 +16,7 @@ from sharedq.mqi.structures import MQMD
 from tests.support.members import TestGroup
 
 ROOT = Path(__file__).parents[2]
+EXAMPLE = str(ROOT / "docs/examples/spanning_units.py")
 LINES = [b"line %d" % number for number in range(1, 8)]
 #: Runs the example, and dies by SIGKILL before or after its first commit.
 DRIVER = """
@@ -48,9 +49,8 @@ def queues(group: TestGroup) -> TestGroup:
     return group
 
 
-def run_killed(group: TestGroup, *arguments: str) -> int:
-    """Start the example again and again, killed each time, until a run has nothing left to commit; number of runs."""
-    example = str(ROOT / "docs/examples/spanning_units.py")
+def run(group: TestGroup, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Python with *arguments*, as a program of the group."""
     settings = group.settings
     environment = {
         "IGQ_REDIS_URL": str(settings.redis_url),
@@ -59,15 +59,14 @@ def run_killed(group: TestGroup, *arguments: str) -> int:
         "IGQ_LEASE_MS": str(settings.lease_ms),
         "PYTHONPATH": str(ROOT),
     }
+    return subprocess.run([sys.executable, *arguments], env=environment, capture_output=True, text=True, check=False)
+
+
+def run_killed(group: TestGroup, *arguments: str) -> int:
+    """Start the example again and again, killed each time, until a run has nothing left to commit; number of runs."""
     for number in range(40):
         when = ("before", "after")[number % 2]
-        done = subprocess.run(
-            [sys.executable, "-c", DRIVER, when, example, *arguments],
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = run(group, "-c", DRIVER, when, EXAMPLE, *arguments)
         if done.returncode == 0:
             return number + 1
         assert done.returncode == -9, done.stderr
@@ -123,3 +122,10 @@ def test_a_group_is_processed_once_and_in_order_however_often_its_getter_is_kill
     assert runs == 2 * commits + 1
     assert drained(queues, "STATUS.GET") == drained(queues, "ORDERS") == []
     assert [body for body, _ in drained(queues, "DONE")] == LINES
+
+
+def test_what_keeps_it_from_its_work_is_one_line(queues: TestGroup) -> None:
+    done = run(queues, EXAMPLE, "put", "QM1", "NO.SUCH", "ORDERS", "STATUS.PUT")
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "spanning_units.py: MQOPEN NO.SUCH: MQRC_UNKNOWN_OBJECT_NAME (2085)\n"
