@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 
 def write_tables(tables: Mapping[str, DataFrame], directory: Path) -> None:
@@ -21,22 +23,58 @@ def write_tables(tables: Mapping[str, DataFrame], directory: Path) -> None:
 def print_table(name: str, table: DataFrame, rows: int, console: Console) -> None:
     """The first *rows* of a table, and whether there are more."""
     found = table.limit(rows + 1).collect()
-    shown = Table(title=name, title_justify="left", box=None, pad_edge=False, header_style="bold")
-    for field in table.schema.fields:
-        shown.add_column(field.name, justify="right" if field.dataType.typeName() in _NUMBERS else "left")
-    for row in found[:rows]:
-        shown.add_row(*(_cell(value) for value in row))
-    console.print(shown)
-    if not found:
-        console.print("(none)")
+    fields = table.schema.fields
+    columns = {field.name: field.dataType.typeName() in _NUMBERS for field in fields}
+    print_rows(
+        name, columns, [[_cell(field.name, row[field.name]) for field in fields] for row in found[:rows]], console
+    )
     if len(found) > rows:
         console.print(f"... and more; --rows shows more than {rows}")
 
 
+def print_rows(name: str, columns: Mapping[str, bool], rows: Sequence[Sequence[str]], console: Console) -> None:
+    """Show *rows* of text as a table; one that is too wide for the terminal as records, a value a line. Nothing is cut.
+
+    Args:
+        columns: the names, and whether they hold numbers.
+    """
+    shown = Table(title=name, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    for column, is_number in columns.items():
+        shown.add_column(column, justify="right" if is_number else "left", overflow="fold")
+    for row in rows:
+        shown.add_row(*(Text(cell) for cell in row))
+    width = console.measure(shown, options=console.options.update(width=_ANY_WIDTH)).maximum
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        # Read by a program: one line a row.
+        console.width = max(console.width, width)
+    if width <= console.width or not rows:
+        console.print(shown)
+    else:
+        _print_records(name, list(columns), rows, console)
+    if not rows:
+        console.print("(none)")
+
+
+def _print_records(name: str, columns: Sequence[str], rows: Sequence[Sequence[str]], console: Console) -> None:
+    console.print(Text(name, style="italic"))
+    longest = max(map(len, columns))
+    for row in rows:
+        console.print()
+        for column, cell in zip(columns, row, strict=True):
+            if cell:
+                console.print(Text.assemble((f"{column:<{longest}}", "bold"), f"  {cell}"), soft_wrap=True)
+
+
+#: Wider than any row.
+_ANY_WIDTH = 100_000
 _NUMBERS = ("integer", "long", "double", "float", "short", "byte")
 
 
-def _cell(value: Any) -> str:
+#: Numbers that are codes, and counted by nobody.
+_CODES = ("reason",)
+
+
+def _cell(column: str, value: Any) -> str:
     match value:
         case None:
             return ""
@@ -47,7 +85,7 @@ def _cell(value: Any) -> str:
         case datetime():
             # Spark gives times without a zone, in the one of this machine.
             return f"{value.astimezone(UTC):%Y-%m-%d %H:%M:%S.%f}"[:23]
-        case int():
+        case int() if column not in _CODES:
             return f"{value:,}"
         case _:
             return str(value)

@@ -86,8 +86,7 @@ def _audit(
         check_run(run)
     asked = output or run
     if asked:
-        # Said before the work, which can take minutes.
-        options.made_directory(asked)
+        options.check_writable(asked)
     # A run with an embedded server of its own has its journal there.
     server_dir = run if run and has_own_server(run) else None
     with running(

@@ -127,8 +127,10 @@ def flow(
             moves, moved = stays(journal).persist(), batches(journal).persist()
             if output:
                 at.step("drawing the report")
+                points = read_flow_points(moves, moved)
+                # Not earlier: what is there keeps the next run from beginning.
                 output.mkdir(parents=True)
-                write_flow_report(read_flow_points(moves, moved), at.group, output / "report.html")
+                write_flow_report(points, at.group, output / "report.html")
             return flow_tables(moves, moved)
 
         job.run(tables, ("queues", "depth", "agents"))

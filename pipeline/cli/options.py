@@ -54,9 +54,8 @@ def new_directory(path: Path | None) -> Path | None:
         return None
     if path.exists():
         raise PipelineError(f"output directory {path}: exists; name a new one")
-    directory = path.absolute()
-    _check_can_write(next(each for each in directory.parents if each.exists()), path)
-    return directory
+    check_writable(path)
+    return path.absolute()
 
 
 def made_directory(path: Path) -> Path:
@@ -65,17 +64,24 @@ def made_directory(path: Path) -> Path:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise PipelineError(f"output directory {path}: {error.strerror or error}") from None
-    _check_can_write(path, path)
+    check_writable(path)
     return path
 
 
-def _check_can_write(directory: Path, asked: Path) -> None:
+def check_writable(path: Path) -> None:
+    """Refuse a directory that cannot be written, or made, before the work, which can take minutes. Makes nothing.
+
+    Raises:
+        PipelineError: it is such a one.
+    """
+    directory = path.absolute()
+    nearest = next(each for each in (directory, *directory.parents) if each.exists())
     try:
         # Permission bits do not tell everything: a read-only mount, a full disk.
-        with tempfile.TemporaryDirectory(dir=directory):
+        with tempfile.TemporaryDirectory(dir=nearest):
             pass
     except OSError as error:
-        raise PipelineError(f"output directory {asked}: {directory}: {error.strerror or error}") from None
+        raise PipelineError(f"output directory {path}: {nearest}: {error.strerror or error}") from None
 
 
 def identifier(option: str, text: str) -> str:

@@ -43,7 +43,7 @@ def release(
 def _table(found: list[StreamClaims]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("stream", "manager", "queue", "messages", "units", "claimed", "driver"):
-        table.add_column(name, justify="right" if name in ("messages", "units") else "left")
+        table.add_column(name, justify="right" if name in ("messages", "units") else "left", overflow="fold")
     for each in found:
         table.add_row(
             *(each.stream, each.qmgr, " ".join(each.queues), f"{each.messages:,}", str(each.units)),

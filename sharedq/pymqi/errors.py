@@ -26,8 +26,8 @@ class MQMIError(Error):
     reason: int = CMQC.MQRC_NONE
 
     def __init__(self, comp: int, reason: int, **kw: Any) -> None:
-        super().__init__(comp, reason)
         self.comp, self.reason = int(comp), int(reason)
+        super().__init__(self.comp, self.reason)
         for name, value in kw.items():
             setattr(self, name, value)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from pipeline.jobs.recovery_timeline import recoveries
 from pipeline.jobs.series import Series
 from pipeline.jobs.verdict import MEANINGS, Finding, JournalFacts, PathFigures, PeerWork, Verdict
 from pipeline.report import headline, print_summary, write_report
+from pipeline.tables import print_rows
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -170,3 +172,43 @@ def test_what_nobody_has_thought_of_is_one_line_and_no_verdict(
 
     assert main(["claims"]) == 2
     assert capsys.readouterr().err == "igq pipeline: KeyError: 'what\\nthis is'\n"
+
+
+COLUMNS = {"msg_id": False, "queue": False, "note": False, "messages": True}
+ROWS = [["0a" * 24, "ORDERS", "", "1,234"], ["0b" * 24, "[bold]", "x", "5"]]
+
+
+def test_a_table_that_fits_the_terminal_has_a_line_for_each_row() -> None:
+    text = terminal(80)
+
+    assert [line.split() for line in text.splitlines()] == [
+        ["moves"],
+        ["msg_id", "queue", "note", "messages"],
+        ["0a" * 24, "ORDERS", "1,234"],
+        ["0b" * 24, "[bold]", "x", "5"],
+    ]
+
+
+def test_a_table_that_is_too_wide_for_the_terminal_is_shown_as_records_and_nothing_is_cut() -> None:
+    text = terminal(40)
+
+    assert [line.split() for line in text.splitlines()] == [
+        ["moves"],
+        *([], ["msg_id", "0a" * 24], ["queue", "ORDERS"], ["messages", "1,234"]),
+        *([], ["msg_id", "0b" * 24], ["queue", "[bold]"], ["note", "x"], ["messages", "5"]),
+    ]
+
+
+def test_a_program_that_reads_a_table_finds_a_row_on_each_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    shown = io.StringIO()
+
+    print_rows("moves", COLUMNS, [["0a" * 240, *ROWS[0][1:]]], Console(file=shown, color_system=None))
+
+    assert [line.split() for line in shown.getvalue().splitlines()][2:] == [["0a" * 240, "ORDERS", "1,234"]]
+
+
+def terminal(width: int) -> str:
+    shown = io.StringIO()
+    print_rows("moves", COLUMNS, ROWS, Console(file=shown, width=width, force_terminal=True, color_system=None))
+    return shown.getvalue()

@@ -160,6 +160,7 @@ def test_the_command_shows_and_puts_back(
 
     shown = command("deadletter", *at, "--output", str(tmp_path / "letters"))
     assert "Q_FULL" in shown.stdout
+    assert "2053" in shown.stdout
     assert spark.read.parquet(str(tmp_path / "letters" / "messages")).count() == 11
     command("deadletter", *at, "--requeue", "--reason", "q_full", "--destination", "GATE")
     assert len(browse_all(dead)) == 8

@@ -140,6 +140,12 @@ def test_errors_read_as_pymqis(comp: int, reason: int, text: str) -> None:
     assert str(pickle.loads(pickle.dumps(error))) == text
 
 
+def test_an_error_is_logged_with_plain_numbers_as_pymqis_is() -> None:
+    error = pymqi.MQMIError(constants.MQCC.FAILED, constants.MQRC.NO_MSG_AVAILABLE)
+
+    assert repr(error) == "MQMIError(2, 2033)"
+
+
 def test_the_other_error_tells_what_was_wrong() -> None:
     error = pymqi.PYIFError("not connected")
     assert (str(error), error.error) == ("PYMQI Error: not connected", "not connected")
