@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from config.settings import Settings
+from igq.agent.reporting import moved_by_puts
 from igq.stopping import UP, state_now
 from recovery.report import status_rows
 from sharedq.durability import read_weakest
@@ -159,13 +160,13 @@ def _manager(group: Group, member: Member, in_doubt: int) -> ManagerStatus:
             "host": member.host,
             "incarnation": member.incarnation,
             "igq": attributes.igq,
-            "agent": _agent(json.loads(text) if text else {}, is_up=state in UP),
+            "agent": _agent(json.loads(text) if text else {}, moved_by_puts(group, member.name), is_up=state in UP),
             "in_doubt": in_doubt,
         }
     )
 
 
-def _agent(reported: dict[str, Any], *, is_up: bool) -> AgentStatus:
+def _agent(reported: dict[str, Any], by_puts: int, *, is_up: bool) -> AgentStatus:
     state = reported.get("state", "STOPPED")
     if not is_up or state not in ("RUNNING", "RETRY"):
         # Starting counts as stopped: it delivers nothing yet.
@@ -182,7 +183,7 @@ def _agent(reported: dict[str, Any], *, is_up: bool) -> AgentStatus:
         long_retries=reported.get("long_retries", 0),
         next_retry_s=_next_retry_s(reported, state),
         restarts=reported.get("restarts", 0),
-        delivered=reported.get("delivered", 0),
+        delivered=reported.get("delivered", 0) + by_puts,
         last_error=reported.get("last_error", ""),
         movers=movers,
     )

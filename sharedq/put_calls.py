@@ -115,7 +115,7 @@ def _put_plain_call(
 
 def put_plain_keys(connection: Connection, handle: Handle) -> tuple[str, ...]:
     keys, queue = handle.structure.keys, handle.queue
-    handle.put_keys = (
+    script_keys = (
         keys.owners,
         keys.sequence,
         keys.messages,
@@ -124,6 +124,9 @@ def put_plain_keys(connection: Connection, handle: Handle) -> tuple[str, ...]:
         queue.waiters,
         keys.wake,
         *((keys.journal,) if connection.group.settings.journal or handle.is_intra_group else ()),
-        *((keys.versions, keys.destinations) if handle.is_intra_group else ()),
     )
-    return handle.put_keys
+    if handle.is_intra_group:
+        target = keys.queue(handle.destination.decode())
+        script_keys += (keys.versions, keys.destinations, target.queue, target.available, target.waiters)
+    handle.put_keys = script_keys
+    return script_keys

@@ -29,13 +29,24 @@ class Destination:
 
     def arguments(self, length_max_at_source: int) -> tuple[str | int | float, ...]:
         """This destination in a transfer call."""
-        facts = self.facts
-        base = str((MAX_PRIORITY - facts.default_priority) * PRIORITY_STEP) if facts.is_fifo else ""
-        if facts.is_group_indexed:
-            base = "G"
-        # What fits the transmission queue fits here: no need to measure each message.
-        length_max = facts.max_msg_length if facts.max_msg_length < length_max_at_source else 0
-        return (self.name, self.code, self.version, facts.max_depth, base, length_max)
+        base = "G" if self.facts.is_group_indexed else self._base
+        length_max = self._length_max(length_max_at_source)
+        return (self.name, self.code, self.version, self.facts.max_depth, base, length_max)
+
+    def move(self, length_max_at_source: int) -> str:
+        """What a put may do with a lone plain message for this queue while the agent waits; "": nothing."""
+        if self._length_max(length_max_at_source) or not self.facts.max_depth:
+            return ""
+        return f"{self.code} {self.version} {self._base}\n"
+
+    @property
+    def _base(self) -> str:
+        """Where every message is placed among the priorities; "": each by its own."""
+        return str((MAX_PRIORITY - self.facts.default_priority) * PRIORITY_STEP) if self.facts.is_fifo else ""
+
+    def _length_max(self, length_max_at_source: int) -> int:
+        """The longest body; 0: what fits the transmission queue fits here, and need not be measured."""
+        return self.facts.max_msg_length if self.facts.max_msg_length < length_max_at_source else 0
 
 
 class Destinations:
@@ -48,6 +59,10 @@ class Destinations:
 
     def __iter__(self) -> Iterator[Destination]:
         return iter(self._active.values())
+
+    def moves(self, length_max_at_source: int) -> str:
+        """What puts may move while the agent waits: see structure/transfer."""
+        return "".join([destination.move(length_max_at_source) for destination in self])
 
     def learn(self, codes: Collection[bytes]) -> bool:
         """Look up unknown codes; true when all are queues that messages can be moved to.

@@ -8,7 +8,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from sharedq.group import Group
+from sharedq.keys import private_structure
 from sharedq.mqi.errors import MQIError
+from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
 
 #: Shortest time between two reports, seconds.
 PERIOD_S = 1.0
@@ -99,3 +101,9 @@ class Reporter:
 def write_agent_state(group: Group, qmgr: str, state: AgentState) -> None:
     """Make *state* the one that others see. Raises MQIError: Redis cannot be reached."""
     group.call("admin/agent_state", [group.keys.agents], [qmgr, json.dumps(asdict(state))])
+
+
+def moved_by_puts(group: Group, qmgr: str) -> int:
+    """Messages that puts have moved for the agent of *qmgr* while it waits, and that it has not counted yet."""
+    queue = group.structure(private_structure(qmgr)).queue(SYSTEM_QSG_TRANSMIT_QUEUE).queue
+    return int(group.command(queue, "HGET", queue, "mvd") or 0)

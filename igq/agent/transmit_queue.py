@@ -118,7 +118,7 @@ class TransmitQueue(TransmissionQueue):
             finally:
                 connection.waits_on(None)
             moved = self._moved([reply])
-            if not moved.is_waiting:
+            if moved.count or not moved.is_waiting:
                 return moved, []
 
     def _moved_and_taken(self, wake_key: str, block_s: float) -> tuple[Moved, list[Message]]:
@@ -138,6 +138,7 @@ class TransmitQueue(TransmissionQueue):
         for reply in replies:
             moved.is_waiting = reply[0] == MQRC.NO_MSG_AVAILABLE
             if moved.is_waiting:
+                moved.count += reply[1]
                 moved.left, moved.is_stuck = 0, False
                 continue
             if reply[0]:
@@ -190,6 +191,7 @@ class TransmitQueue(TransmissionQueue):
             int(facts.is_fifo),
             self._authority_version,
             waiter,
+            self.destinations.moves(facts.max_msg_length),
         ]
         for destination in self.destinations:
             target = destination.queue

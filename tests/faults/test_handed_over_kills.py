@@ -5,12 +5,17 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
+from igq.agent.reporting import moved_by_puts
 from recovery.resolve import recover
+from sharedq import Queue
 from sharedq.mqi.constants import OpenOption
+from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from tests.support.agents import AgentOfQM2, bodies
 from tests.support.members import TestGroup
 from tests.support.program import Program
 from tests.support.scenes import on_queue, until
@@ -22,45 +27,79 @@ ROUNDS = 15
 SPREAD_S = 0.004
 
 
-def test_whoever_is_killed_has_it_or_gives_it_back(group: TestGroup) -> None:
+@dataclass
+class Way:
+    """How a message comes to a queue, and who waits there."""
+
+    group: TestGroup
+    structure: str
+    waits_at: str
+    queue: Queue
+    #: Waits, and does nothing meanwhile: its part is the put's.
+    agent: AgentOfQM2 | None = None
+
+    def drained(self) -> list[bytes]:
+        """What was not got; nothing is left behind it, and the agent waits."""
+        while self.agent and not self.agent.queue.move().is_waiting:
+            pass
+        return bodies(self.group, "Q", self.waits_at)
+
+    @property
+    def waiters(self) -> int:
+        return self.group.group.client().zcard(self.group.group.structure(self.structure).queue("Q").waiters)
+
+    def taken(self) -> Counter[str]:
+        """By the journal: how many messages each process got, those not counted that came back."""
+        found = Counter[str]()
+        entries: Any = self.group.group.client().xrange(self.group.group.structure(self.structure).journal)
+        for _, fields in entries:
+            if fields[b"e"] in (b"get", b"return"):
+                found[fields[b"o"].decode().rpartition(".")[0]] += 1 if fields[b"e"] == b"get" else -1
+        return Counter({process: count for process, count in found.items() if count})
+
+
+@pytest.fixture(params=["put directly", "put through IGQ"])
+def way(group: TestGroup, request: pytest.FixtureRequest) -> Way:
+    if request.param == "put directly":
+        group.define_shared("Q")
+        return Way(group, "APPL1", "QM1", group.connect().open("Q", OpenOption.OUTPUT))
+    group.add_member("QM2")
+    group.repository("QM1").alter_qmgr("QM1", {"igq": "ENABLED"})
+    group.define_private("QM2", "Q")
+    queue = group.connect().open("Q", OpenOption.OUTPUT, qmgr_name="QM2")
+    way = Way(group, "@QM2", "QM2", queue, AgentOfQM2(group))
+    queue.put(b"first")
+    assert way.drained() == [b"first"]
+    group.group.client().delete(group.group.structure("@QM2").journal)
+    return way
+
+
+def test_whoever_is_killed_has_it_or_gives_it_back(way: Way) -> None:
     """What the journal says was got and not returned is what the dead ones took along: nothing else is missing."""
-    group.define_shared("Q")
+    group = way.group
     chance = random.Random(7)
-    with group.connect() as connection:
-        queue = connection.open("Q", OpenOption.OUTPUT | OpenOption.INPUT_SHARED)
+    by_puts = 0
+    with group.connect(way.waits_at) as connection:
         for number in range(ROUNDS):
             body = b"%d" % number
-            program = Program(group.settings)
+            program = Program(group.settings, way.waits_at)
             process = program.token.rpartition(".")[0]
             program.ask("wait")
             if chance.random() < 0.5:
-                until(lambda: _waiters(group) == 1, "it waits")
+                until(lambda: way.waiters == 1, "it waits")
             time.sleep(chance.random() * SPREAD_S)
-            queue.put(body)
+            way.queue.put(body)
             time.sleep(chance.random() * SPREAD_S)
             program.process.kill()
             told = program.process.communicate()[0].strip()
             group.group.client().zadd(group.group.keys.leases, {process: 1}, xx=True)
             assert recover(group.group, connection.connection, process).is_resolved
-            here = on_queue(group, "Q")
-            away = _taken(group)
+            here = on_queue(group, "Q", way.structure) or on_queue(group, SYSTEM_QSG_TRANSMIT_QUEUE, way.structure)
+            away = way.taken()
             assert (here, away) in (([(body, 0)], Counter()), ([], Counter({process: 1}))), number
             assert not told or (told.encode(), here) == (body, [])
-            assert _waiters(group) == 0
-            if here:
-                assert queue.get().body == body
-            group.group.client().delete(group.group.structure("APPL1").journal)
-
-
-def _waiters(group: TestGroup) -> int:
-    return group.group.client().zcard(group.group.structure("APPL1").queue("Q").waiters)
-
-
-def _taken(group: TestGroup) -> Counter[str]:
-    """By the journal: how many messages each process got, those not counted that came back."""
-    found = Counter[str]()
-    entries: Any = group.group.client().xrange(group.group.structure("APPL1").journal)
-    for _, fields in entries:
-        if fields[b"e"] in (b"get", b"return"):
-            found[fields[b"o"].decode().rpartition(".")[0]] += 1 if fields[b"e"] == b"get" else -1
-    return Counter({process: count for process, count in found.items() if count})
+            assert way.waiters == 0
+            by_puts += moved_by_puts(group.group, "QM2")
+            assert way.drained() == [body for body, _ in here]
+            group.group.client().delete(group.group.structure(way.structure).journal)
+    assert bool(by_puts) == (way.agent is not None)

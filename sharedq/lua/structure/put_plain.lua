@@ -5,6 +5,9 @@ The common case of structure/put, for fewer keys and arguments (each costs a cal
 messages need not: their ids need no look. For another manager, on the agent's queue, they come with a destination and
 what their handle checks. All of a batch or none.
 
+A lone message for another manager whose agent waits, and for whose destination a get waits, too, hops here: it is put,
+moved and got in one moment, by what the agent said when it began to wait (see structure/transfer). The agent sleeps on.
+
 KEYS
   1  own        hash    registered owners (the fence)
   2  sequence   string  counter of message numbers
@@ -16,6 +19,9 @@ KEYS
   8  journal    stream  only where the journal is on, or for another manager
   9  versions      hash  what the handle checks; this and the next only for another manager
   10 destinations  hash  destination codes
+  11 target           hash  the destination's queue, should it be in this structure
+  12 target_available zset  its ids by score
+  13 target_waiters   zset  its waiting gets
 ARGV
   1  owner        owner token of the caller
   2  queue_name
@@ -64,20 +70,40 @@ if KEYS[9] then
 end
 -- A lone get that waits for any message is served as prelude/place does it, but without making its functions: this is
 -- the time between a request and its answer. What it is handed need not be stored.
-local token, is_handed
+local token, handed
 if state[2] == "1" then
-    local member = redis.call("ZPOPMIN", KEYS[6])[1]
-    if member and string.byte(member) == 65 then
-        token = string.match(member, "^A!?(.*)$")
-        is_handed = count == 1 and string.byte(member, 2) == 33 and #ARGV[at + 1] <= LONG
-            and (state[5] or "0") == "0" and not state[6] and not state[7] and redis.call("ZCARD", KEYS[5]) == 0
-    elseif member then
-        redis.call("ZADD", KEYS[6], 0, member)
+    local waiter = KEYS[11] and redis.call("ZRANGE", KEYS[6], 0, 0)[1] or redis.call("ZPOPMIN", KEYS[6])[1]
+    token = waiter and string.match(waiter, "^A!?(.*)$")
+    if waiter and not token and not KEYS[11] then redis.call("ZADD", KEYS[6], 0, waiter) end
+    -- Nothing is before it, and neither it nor the queue has what a get must look at.
+    local is_lone = token and count == 1 and #ARGV[at + 1] <= LONG
+        and (state[5] or "0") == "0" and not state[6] and not state[7] and redis.call("ZCARD", KEYS[5]) == 0
+    if is_lone and not KEYS[11] then
+        handed = string.byte(waiter, 2) == 33 and { token = token, name = ARGV[2], q = KEYS[4], base = base }
+    elseif is_lone then
+        -- What the agent said counts for its own wait, for the definition of its queue and for the authority records.
+        local said = redis.call("HGET", KEYS[4], "mv") or ""
+        local head = token .. " " .. state[1] .. " " .. (redis.call("HGET", KEYS[9], "AUT") or "") .. "\n"
+        local version, its_base
+        if string.sub(said, 1, #head) == head then
+            version, its_base = string.match(said, "\n" .. string.sub(code, 2) .. " (%S+) (%S*)\n")
+        end
+        local there = version and redis.call("HMGET", KEYS[11], "ver", "nw", "code", "gm", "mk", "al", "lg")
+        if there and there[1] == version and there[2] == "1" and there[3] == string.sub(code, 2) and (there[4] or "0") == "0"
+            and not (there[5] or there[6] or there[7]) and redis.call("ZCARD", KEYS[12]) == 0 then
+            waiter = redis.call("ZPOPMIN", KEYS[13])[1]
+            if waiter and string.sub(waiter, 1, 2) == "A!" then
+                its_base = its_base ~= "" and its_base or base
+                handed = { token = string.sub(waiter, 3), name = ARGV[7], q = KEYS[11], base = its_base, by = token }
+            elseif waiter then
+                redis.call("ZADD", KEYS[13], 0, waiter)
+            end
+        end
     end
 end
 
 local ids, is_long
-if is_handed then
+if handed then
     ids = code and first .. code or first
 elseif count == 1 then
     ids, is_long = code and first .. code or first, #ARGV[at + 1] > LONG
@@ -109,17 +135,26 @@ if journal then
         "e", "put", "o", ARGV[1], "q", ARGV[2], "u", "", "i", ids, "d", ARGV[6])
 end
 if (state[2] or "0") == "0" then return { 0, first } end
-if token then
-    redis.call("HINCRBY", KEYS[4], "nw", -1)
-    redis.call("HSET", KEYS[1], token, (is_handed and "H" or "K") .. ARGV[2])
-    if not is_handed then
-        redis.call("RPUSH", KEYS[7] .. token, "1")
-        return { 0, first }
-    end
-    redis.call("LPUSH", KEYS[7] .. token, ids .. " " .. string.format("%.0f", base + first) .. "\n" .. ARGV[at + 1])
+if handed then
+    redis.call("HINCRBY", handed.q, "nw", -1)
+    redis.call("HSET", KEYS[1], handed.token, "H" .. handed.name)
+    local head = ids .. " " .. string.format("%.0f", handed.base + first) .. "\n"
+    redis.call("LPUSH", KEYS[7] .. handed.token, head .. ARGV[at + 1])
+    if handed.by then redis.call("HINCRBY", KEYS[4], "mvd", 1) end
     if journal then
-        redis.call("XADD", journal, "MAXLEN", "~", ARGV[5], "*", "e", "get", "o", token, "q", ARGV[2], "i", ids)
+        if handed.by then
+            redis.call("XADD", journal, "MAXLEN", "~", ARGV[5], "*",
+                "e", "transfer", "o", handed.by, "q", ARGV[2], "t", handed.name, "i", ids)
+        end
+        redis.call("XADD", journal, "MAXLEN", "~", ARGV[5], "*",
+            "e", "get", "o", handed.token, "q", handed.name, "i", ids)
     end
+    return { 0, first }
+elseif token then
+    if KEYS[11] then redis.call("ZPOPMIN", KEYS[6]) end
+    redis.call("HINCRBY", KEYS[4], "nw", -1)
+    redis.call("HSET", KEYS[1], token, "K" .. ARGV[2])
+    redis.call("RPUSH", KEYS[7] .. token, "1")
     return { 0, first }
 end
 -- PRELUDE

@@ -5,7 +5,8 @@ their destination queues in this structure. One script is one batch: got, put an
 Only entries move; bodies stay where they are. What cannot be delivered here is left in place, reported, and
 blocks what follows it to the same destination, so that nothing overtakes.
 
-An agent that finds nothing waits for a message as a get does, and moves it in the call that ends its wait.
+An agent that finds nothing waits for a message as a get does, and moves it in the call that ends its wait. It says what
+it moves without reading it (`mv`): whoever puts a message that a get waits for moves that for it (structure/put_plain).
 
 KEYS
   1  own        hash    registered owners (the fence); value: the owner's waiting state
@@ -30,10 +31,12 @@ ARGV
   6  is_fifo      1 when the transmit queue does not order by priority
   7  authorities  version of the authority records that the caller knows: with any, it moves nothing
   8  wait         "" or the waiter's selection text: wait when there is nothing
-  9.. for each destination: name, code, version, MAXDEPTH, score base; "" for priority order, "G" for that of
+  9  moves        lines of destinations that a put may move a message to while it waits: code, version, score base
+  10.. for each destination: name, code, version, MAXDEPTH, score base; "" for priority order, "G" for that of
      a queue indexed by GroupId; longest body or 0
 REPLY       { 0, moved, left, [codes of unknown destinations], [stale names], [blocked ids], [their reasons] }
-            | { 1 } the transmit queue or the authority records changed | { reason }
+            | { 2033, moved } | { 1 } the transmit queue or the authority records changed | { reason }
+            `moved` counts also what puts have moved meanwhile
 REASONS     2009 CONNECTION_BROKEN | 2085 UNKNOWN_OBJECT_NAME | 2033 NO_MSG_AVAILABLE (it waits now) | 2219 CALL_IN_PROGRESS
             | in the list: 2053 Q_FULL | 2030 MSG_TOO_BIG_FOR_Q
             | 2104 UNKNOWN_REPORT_OPTION (a report is asked for: deliver it call by call)
@@ -46,14 +49,17 @@ local source = { name = ARGV[2], q = KEYS[4], a = KEYS[5], i = KEYS[6], w = KEYS
 local caller, count, is_fifo = ARGV[1], tonumber(ARGV[4]), ARGV[6] == "1"
 local PRIORITY_STEP = 2 ^ 48
 local CHANGED, NO_DEPTH_LIMIT = 1, 999999999
-local FIRST_KEY, FIRST_ARGUMENT = 13, 9
+local FIRST_KEY, FIRST_ARGUMENT = 13, 10
 
 local waiting = redis.call("HGET", own, caller)
 if not waiting then return { MQRC.CONNECTION_BROKEN } end
-local version, may_be_long, backed_out = unpack(redis.call("HMGET", source.q, "ver", "lg", "bo"))
+local version, may_be_long, backed_out, by_puts = unpack(redis.call("HMGET", source.q, "ver", "lg", "bo", "mvd"))
 if not version then return { MQRC.UNKNOWN_OBJECT_NAME } end
 -- Who was woken owes the queue a look, and stays noted until it has looked: its recovery passes the wake-up on.
 if version ~= ARGV[3] or (redis.call("HGET", KEYS[10], "AUT") or "") ~= ARGV[7] then return { CHANGED } end
+
+if by_puts then redis.call("HDEL", source.q, "mvd") end
+by_puts = by_puts or 0
 
 -- The common case first, before any function is made: plain messages for queues that nobody waits on, or a lone get of
 -- any message. They go as a run for each queue; one by one (below) they cost three times as much.
@@ -157,7 +163,7 @@ if is_all then
             end
         end
     end
-    return { 0, all, redis.call("ZCARD", source.a), {}, {}, {}, {} }
+    return { 0, all + by_puts, redis.call("ZCARD", source.a), {}, {}, {}, {} }
 end
 -- PRELUDE
 if waiting ~= "" and stop_waiting(source, own, caller, waiting, KEYS[12]) then return { MQRC.CALL_IN_PROGRESS } end
@@ -273,6 +279,7 @@ local left = redis.call("ZCARD", source.a)
 if backed_out and left == 0 then redis.call("HDEL", source.q, "bo") end
 if #entries == 0 and ARGV[8] ~= "" then
     start_waiting(source, own, caller, ARGV[8])
-    return { MQRC.NO_MSG_AVAILABLE }
+    redis.call("HSET", source.q, "mv", caller .. " " .. ARGV[3] .. " " .. ARGV[7] .. "\n" .. (is_fifo and "" or ARGV[9]))
+    return { MQRC.NO_MSG_AVAILABLE, by_puts + 0 }
 end
-return { 0, moved, left, unknown, stale, blocked, reasons }
+return { 0, moved + by_puts, left, unknown, stale, blocked, reasons }
