@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import tempfile
 import tomllib
 from collections.abc import Callable, Mapping
@@ -22,7 +23,13 @@ from config.settings import ConfigError, Settings
 
 #: Environment variable -> field of Settings.
 ENVIRONMENT = {f"IGQ_{name.upper()}": name for name in Settings.model_fields}
+#: Others that are ours: the file's name, and which server program is the embedded one (``sharedq.embedded_server``).
+OTHER_VARIABLES = ("IGQ_CONFIG", "IGQ_REDIS_SERVER")
 _PATHS = ("data_dir", "backup_dir")
+#: How much a name must have in common with one of ours to be taken for it, misspelt.
+_MISSPELT = 0.8
+#: What Kubernetes and Docker set in a container for a service whose name begins with igq.
+_OF_SERVICES = re.compile(r"_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_\w+)?)$")
 
 
 def load_settings(env: Mapping[str, str] | None = None) -> Settings:
@@ -32,9 +39,10 @@ def load_settings(env: Mapping[str, str] | None = None) -> Settings:
         env: the environment; None means the process's own. A variable that is set to nothing counts as unset.
 
     Raises:
-        ConfigError: a setting, the file or the data directory cannot be used.
+        ConfigError: a setting, the file or the data directory cannot be used, or the name of a variable is misspelt.
     """
     env = os.environ if env is None else env
+    _check_names(env)
     base: dict[str, Any] = {"data_dir": _default_data_dir(env)}
     from_file: dict[str, Any] = {}
     if env.get("IGQ_CONFIG"):
@@ -42,6 +50,22 @@ def load_settings(env: Mapping[str, str] | None = None) -> Settings:
     values = base | from_file | _read_environment(env, base)
     _check_can_write(values["data_dir"])
     return Settings.model_validate(values)
+
+
+def with_place(settings: Settings, group: str, redis_url: str, given_as: Mapping[str, str]) -> Settings:
+    """The settings with the group and the URL that somebody gave; those that are ``""`` stay as they are.
+
+    Args:
+        given_as: what an error calls ``group`` and ``redis_url``.
+
+    Raises:
+        ConfigError: one of them cannot be used.
+    """
+    told = {name: value for name, value in (("group", group), ("redis_url", redis_url)) if value}
+    try:
+        return Settings.model_validate(settings.model_dump() | told)
+    except ValidationError as error:
+        raise ConfigError(_one_line(error.errors(include_url=False)[0], lambda name: given_as[name])) from None
 
 
 def prepare_data_dir(settings: Settings, given_as: str = "IGQ_DATA_DIR") -> Path:
@@ -64,6 +88,21 @@ def prepare_data_dir(settings: Settings, given_as: str = "IGQ_DATA_DIR") -> Path
         reason = "it is not a directory" if isinstance(error, FileExistsError) else error.strerror or str(error)
         raise _unusable_data_dir(path, reason, given_as) from None
     return path
+
+
+def _check_names(env: Mapping[str, str]) -> None:
+    """Refuse a variable that is nearly one of ours: it would be passed over, and a group be looked for elsewhere.
+
+    What is not near to any may be a program's own.
+    """
+    known = (*ENVIRONMENT, *OTHER_VARIABLES)
+    for name in sorted(env):
+        if not name.startswith("IGQ_") or name in known or _OF_SERVICES.search(name):
+            continue
+        bare = name.removeprefix("IGQ_")
+        near = difflib.get_close_matches(bare, [each.removeprefix("IGQ_") for each in known], n=1, cutoff=_MISSPELT)
+        if near:
+            raise ConfigError(f"{name}: unknown setting; did you mean IGQ_{near[0]}?")
 
 
 def _default_data_dir(env: Mapping[str, str]) -> Path:

@@ -10,6 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from config import ConfigError, Settings, load_settings, prepare_data_dir
+from config.loading import ENVIRONMENT, OTHER_VARIABLES
 
 
 def error_of(env: Mapping[str, str]) -> str:
@@ -133,6 +134,46 @@ def test_unknown_setting_is_refused_with_the_nearest_known_one(tmp_path: Path) -
     text = error_of(toml(tmp_path, "lease_millis = 2000"))
 
     assert text.endswith(str(tmp_path / "igq.toml") + ": lease_millis: unknown setting; did you mean lease_ms?")
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("IGQ_REDIS_ULR", "IGQ_REDIS_URL"),
+        ("IGQ_REDISURL", "IGQ_REDIS_URL"),
+        ("IGQ_GRUOP", "IGQ_GROUP"),
+        ("IGQ_DATADIR", "IGQ_DATA_DIR"),
+        ("IGQ_CONFGI", "IGQ_CONFIG"),
+    ],
+)
+def test_a_variable_that_is_nearly_ours_is_refused(tmp_path: Path, name: str, meant: str) -> None:
+    assert error_of({"HOME": str(tmp_path), name: "x"}) == f"{name}: unknown setting; did you mean {meant}?"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        # Of a program, or of tests of it.
+        *("IGQ_TEST_REDIS_URL", "IGQ_BENCH_MESSAGES", "IGQ", "IGQ_", "MY_IGQ_GRUOP"),
+        # Of a container, beside services igq, igq-redis and igq-group.
+        *("IGQ_PORT", "IGQ_REDIS_PORT", "IGQ_REDIS_SERVICE_HOST", "IGQ_REDIS_SERVICE_PORT_RESP"),
+        *("IGQ_REDIS_PORT_6379_TCP_ADDR", "IGQ_GROUP_SERVICE_PORT"),
+    ],
+)
+def test_what_is_not_near_to_any_of_ours_is_somebody_elses(tmp_path: Path, name: str) -> None:
+    assert load_settings({"HOME": str(tmp_path), name: "x"}) == load_settings({"HOME": str(tmp_path)})
+
+
+def test_every_variable_that_is_read_anywhere_is_known() -> None:
+    root = Path(__file__).parents[2]
+    sources = [
+        path for name in ("config", "sharedq", "recovery", "igq", "pipeline") for path in (root / name).rglob("*")
+    ]
+    text = "".join(path.read_text(encoding="utf-8") for path in sources if path.suffix in (".py", ".toml"))
+    named = set(re.findall(r"""["'](IGQ_[A-Z_]+)["']""", text)) - {"IGQ_"}
+
+    assert {"IGQ_CONFIG", "IGQ_DATA_DIR", "IGQ_REDIS_SERVER"} <= named
+    assert named <= {*ENVIRONMENT, *OTHER_VARIABLES}
 
 
 @pytest.mark.parametrize("word", ["retry", "interval", "short", "long", "batch"])
