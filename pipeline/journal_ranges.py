@@ -10,7 +10,6 @@ from pyspark.sql.datasource import InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from pipeline.journal_columns import journal_batches
 from pipeline.settling import settle
 from pipeline.source_options import SourceOptions
 from sharedq.deployment import Deployment
@@ -83,6 +82,9 @@ class JournalAccess:
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """A partition's rows."""
+        # The driver's processes plan only.
+        from pipeline.journal_columns import journal_batches
+
         settle()
         arrow = to_arrow_schema(self._schema, timezone="UTC")
         if not isinstance(partition, JournalPartition):

@@ -14,8 +14,7 @@ from pipeline.pushing import Filter, push
 from pipeline.settling import settle
 from pipeline.source_options import SourceOptions
 from sharedq.deployment import Deployment
-from sharedq.group import Group
-from sharedq.reading import ALL, Reader, ReadRange, Wanted, find_places, plan_ranges
+from sharedq.reading import ALL, Reader, ReadRange, Wanted
 
 #: Messages in a partition, about.
 ROWS_PER_PARTITION = 50_000
@@ -37,11 +36,17 @@ class QueueReader(DataSourceReader):
         self._queue = options.required("queue", "the name of the queue to read")
         self._qmgr = options.text("qmgr")
         self._rows = options.number("rowsPerPartition", ROWS_PER_PARTITION)
-        self._settings = options.settings()
+        settings = options.settings()
+        # No settings go to the workers: what they would have to import for them takes longer than most of what they do.
+        self._options = options
+        self._group, self._url = settings.group, str(settings.redis_url)
         self._wanted: Wanted = ALL
 
     def partitions(self) -> Sequence[InputPartition]:
-        group = Group(self._settings)
+        from sharedq.group import Group
+        from sharedq.read_plan import find_places, plan_ranges
+
+        group = Group(self._options.settings())
         try:
             places = find_places(group, self._queue, self._qmgr)
             return [QueuePartition(what) for what in plan_ranges(group, places, self._wanted, self._rows)]
@@ -58,10 +63,8 @@ class QueueReader(DataSourceReader):
             # What Spark makes of no partitions at all.
             yield batch([], arrow)
             return
-        assert self._settings.redis_url is not None
         has_data = "data" in self._schema.fieldNames()
-        deployment = Deployment(self._settings.redis_url)
-        reader = Reader(deployment, self._settings.group, has_data=has_data, wanted=self._wanted)
+        reader = Reader(Deployment(self._url), self._group, has_data=has_data, wanted=self._wanted)
         try:
             yield from batches(reader.read(partition.what), arrow)
         finally:

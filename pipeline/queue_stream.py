@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -21,14 +22,15 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from pipeline.arrow_batches import batches
-from pipeline.claims import NOTHING, ClaimedUnit, Claims
-from pipeline.claims_ahead import Ahead
 from pipeline.errors import PipelineError
 from pipeline.settling import end_in_good_order, end_undisturbed, settle
 from pipeline.source_options import SourceOptions
 from sharedq.deployment import Deployment
-from sharedq.reading import Reader
+from sharedq.reading import Place, Reader
+
+if TYPE_CHECKING:
+    from pipeline.claims import ClaimedUnit, Claims
+    from pipeline.claims_ahead import Ahead
 
 OPTIONS = ("queue", "qmgr", "columns", "stream", "maxMessagesPerTrigger", "rowsPerPartition", "wholeGroups")
 #: Messages in a batch, at most, and in each of its partitions.
@@ -41,9 +43,9 @@ Offset = dict[str, Any]
 
 @dataclass
 class UnitsPartition(InputPartition):
-    """Claimed units of work: it holds the same messages however often it is read."""
+    """Claimed units of work, and where their messages are: it holds the same ones however often it is read."""
 
-    units: list[ClaimedUnit]
+    units: list[tuple[Place, str]]
 
 
 class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -56,19 +58,30 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             raise PipelineError(f"stream={name}: allowed: up to {_NAME_MAX} ASCII characters, no /")
         self._limit = options.number("maxMessagesPerTrigger", MESSAGES_PER_TRIGGER)
         self._rows = options.number("rowsPerPartition", ROWS_PER_PARTITION)
-        self._settings = options.settings()
-        self._claims = Claims(
-            self._settings,
-            options.required("queue", "the name of the queue to read"),
-            options.required("qmgr", "the manager that messages are claimed at, always the same one"),
-            name,
-            self._rows,
-            options.flag("wholeGroups", default=False),
-        )
-        self._ahead = Ahead(self._claims)
+        self._name, self._options = name, options
+        self._queue = options.required("queue", "the name of the queue to read")
+        self._qmgr = options.required("qmgr", "the manager that messages are claimed at, always the same one")
+        self._whole_groups = options.flag("wholeGroups", default=False)
+        settings = options.settings()
+        self._group, self._url = settings.group, str(settings.redis_url)
         #: With the trigger AvailableNow: what was there when it began, and is not claimed yet.
         self._left: int | None = None
         self._has_claimed = False
+
+    # Only the driver claims: in a worker it would take longer to import what that needs than to read.
+
+    @cached_property
+    def _claims(self) -> Claims:
+        from pipeline.claims import Claims
+
+        settings = self._options.settings()
+        return Claims(settings, self._queue, self._qmgr, self._name, self._rows, self._whole_groups)
+
+    @cached_property
+    def _ahead(self) -> Ahead:
+        from pipeline.claims_ahead import Ahead
+
+        return Ahead(self._claims)
 
     def initialOffset(self) -> Offset:  # noqa: N802 - Spark's name
         return {"batch": 0, "claims": "", "term": self._claims.term()}
@@ -90,9 +103,12 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._claims.finish(done)
             self._give_back(done)
         count = self._at_most(limit_rows)
-        claimed = ahead or NOTHING
-        if claimed.messages < count:
-            claimed = self._claims.claim(count - claimed.messages, term, behind=claimed)
+        if ahead is None:
+            claimed = self._claims.claim(count, term)
+        elif ahead.messages < count:
+            claimed = self._claims.claim(count - ahead.messages, term, behind=ahead)
+        else:
+            claimed = ahead
         ending = self._claims.decide(done) if ahead else None
         if self._left is not None:
             self._left -= count
@@ -118,7 +134,8 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if start == end:
             return []
         self._hold(end)
-        return [UnitsPartition(units) for units in _parts(self._claims.units(end["claims"]), self._rows)]
+        parts = _parts(self._claims.units(end["claims"]), self._rows)
+        return [UnitsPartition([(unit.place, unit.id) for unit in units]) for units in parts]
 
     def _hold(self, offset: Offset) -> None:
         # Else Spark would never come to `stop`.
@@ -127,13 +144,15 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._claims.check_term(offset["term"])
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        # The driver's process claims only.
+        from pipeline.arrow_batches import batches
+
         settle()
         assert isinstance(partition, UnitsPartition)
-        assert self._settings.redis_url is not None
         has_data = "data" in self._schema.fieldNames()
-        reader = Reader(Deployment(self._settings.redis_url), self._settings.group, has_data=has_data)
+        reader = Reader(Deployment(self._url), self._group, has_data=has_data)
         try:
-            found = (reader.read_unit(unit.place, unit.id) for unit in partition.units)
+            found = (reader.read_unit(*unit) for unit in partition.units)
             yield from batches(chain.from_iterable(found), to_arrow_schema(self._schema, timezone="UTC"))
         finally:
             reader.close()

@@ -1,14 +1,14 @@
 """Logging of a library: through structlog where the program has set it up, else through the standard ``logging``.
 
-structlog that nobody configured prints every event on standard output, which belongs to the program.
+structlog that nobody configured prints every event on standard output, which belongs to the program. Who has not
+imported it has not configured it, and is spared that: it takes longer than anything else that a library needs.
 """
 
 from __future__ import annotations
 
 import logging
+import sys
 from typing import Any
-
-import structlog
 
 
 class LibraryLogger:
@@ -30,8 +30,11 @@ class LibraryLogger:
         self._log(logging.WARNING, event, fields)
 
     def _log(self, level: int, event: str, fields: dict[str, Any]) -> None:
-        if structlog.is_configured():
-            structlog.get_logger(self._name).log(level, event, **fields)
-        else:
-            details = "".join(f" {name}={value}" for name, value in fields.items())
-            logging.getLogger(self._name).log(level, "%s%s", event, details)
+        if "structlog" in sys.modules:
+            import structlog
+
+            if structlog.is_configured():
+                structlog.get_logger(self._name).log(level, event, **fields)
+                return
+        details = "".join(f" {name}={value}" for name, value in fields.items())
+        logging.getLogger(self._name).log(level, "%s%s", event, details)

@@ -17,7 +17,8 @@ from sharedq.mqi.errors import MQIError
 from sharedq.mqi.limits import NULL_ID
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.definitions import QueueAlias, QueueRemote
-from sharedq.reading import ALL, Reader, Slice, Wanted, find_places, plan_ranges
+from sharedq.read_plan import find_places, plan_ranges
+from sharedq.reading import ALL, Reader, Slice, Wanted
 from sharedq.record import decode_descriptor, record_body, record_destination, record_length, record_put_time_ms
 from tests.support.groups import BOTH, LMIG, LSEG, MIG, SEG, browse_all, put_member
 from tests.support.members import TestGroup

@@ -13,7 +13,8 @@ from sharedq.in_doubt import end_prepared, prepare
 from sharedq.mqi.constants import MQRC, GetOption, Report
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
-from sharedq.reading import SLICE_MESSAGES, Reader, Slice, find_places
+from sharedq.read_plan import find_places
+from sharedq.reading import SLICE_MESSAGES, Reader, Slice
 from sharedq.record import record_body
 from tests.support.agents import drain
 from tests.support.groups import BOTH, browse_all, put_member
