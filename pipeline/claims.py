@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
@@ -23,7 +23,7 @@ from pipeline.errors import PipelineError
 from sharedq.api import Queue, QueueManagerConnection, connect, group_for
 from sharedq.in_doubt import TOGETHER_MAX, Batch, PreparedUnit, latest_batch
 from sharedq.mqi.constants import ConnectOption, IntSelector, OpenOption
-from sharedq.mqi.errors import ConnTagInUse
+from sharedq.mqi.errors import ConnTagInUse, MQIError
 from sharedq.mqi.xa import XAError, XAReturn
 from sharedq.reading import Place
 
@@ -156,25 +156,35 @@ class Claims:
 
         Raises:
             PipelineError: the query was released meanwhile.
-            MQIError: the queue cannot be read; 2024 a group is longer than a unit of work may be. What is claimed so
-                far `give_back` undoes.
+            MQIError: the queue cannot be read; 2024 a group is longer than a unit of work may be. What it has claimed
+                goes back; where Redis cannot be reached any more that is left to `give_back`.
         """
         run, units = _parts_of(behind.name) if behind.name else (secrets.token_hex(8), 0)
-        messages = behind.messages
-        with self._connect() as connection, connection.open(self.queue, OpenOption.INPUT_SHARED) as queue:
-            while count > 0 and units < TOGETHER_MAX:
-                got = self._get(connection, queue, count)
-                if not got:
-                    break
-                try:
-                    connection.prepare(f"{self._prefix}{run}/{units}".encode(), Batch(terms_of(self.name), term))
-                except XAError as error:
-                    connection.backout()
-                    if error.code != XAReturn.XAER_PROTO:
-                        raise
-                    raise self._released() from error
-                units, messages, count = units + 1, messages + got, count - got
+        messages, xids = behind.messages, set[bytes]()
+        try:
+            with self._connect() as connection, connection.open(self.queue, OpenOption.INPUT_SHARED) as queue:
+                while count > 0 and units < TOGETHER_MAX:
+                    got = self._get(connection, queue, count)
+                    if not got:
+                        break
+                    xid = self._xid(run, units)
+                    xids.add(xid)
+                    self._prepare(connection, xid, term)
+                    units, messages, count = units + 1, messages + got, count - got
+        except MQIError:
+            with suppress(MQIError):
+                self._give_back(lambda unit: unit.xid in xids)
+            raise
         return Claimed(f"{run}:{units}", messages) if units else NOTHING
+
+    def _prepare(self, connection: QueueManagerConnection, xid: bytes, term: int) -> None:
+        try:
+            connection.prepare(xid, Batch(terms_of(self.name), term))
+        except XAError as error:
+            connection.backout()
+            if error.code != XAReturn.XAER_PROTO:
+                raise
+            raise self._released() from error
 
     def _get(self, connection: QueueManagerConnection, queue: Queue, count: int) -> int:
         most = connection.connection.max_uncommitted
@@ -260,7 +270,10 @@ class Claims:
 
     def _xids(self, claims: str) -> list[bytes]:
         run, units = _parts_of(claims)
-        return [f"{self._prefix}{run}/{unit}".encode() for unit in range(units)]
+        return [self._xid(run, unit) for unit in range(units)]
+
+    def _xid(self, run: str, unit: int) -> bytes:
+        return f"{self._prefix}{run}/{unit}".encode()
 
     @property
     def _prefix(self) -> str:

@@ -45,6 +45,7 @@ class Ahead:
             count: messages to claim for the next one, at most.
             term: in which the query began.
         """
+        self._work = None
         if ending is None and not count:
             return
 
@@ -58,6 +59,8 @@ class Ahead:
     def take(self, during: str, count: int) -> Claimed | None:
         """Wait for the end of the work; what was claimed for the batch behind that with the claims *during*.
 
+        It is remembered until Spark is given it, which is when other work begins: else `end` puts it back.
+
         None where that is nothing, or it failed, or it may be more than the *count* messages that are wanted now.
         Whatever was claimed then is still so, and not remembered here.
         """
@@ -65,9 +68,10 @@ class Ahead:
         if work is None:
             return None
         claimed = _outcome(work.claimed)
+        if claimed.messages and work.during == during and work.count <= count:
+            return claimed
         self._work = None
-        is_wanted = claimed.messages and work.during == during and work.count <= count
-        return claimed if is_wanted else None
+        return None
 
     def end(self) -> None:
         """Wait for the end of the work, and put back what was claimed. Cut short, it can be called again.

@@ -343,6 +343,52 @@ def test_what_fails_for_good_is_told(
     assert stored(group) == 8
 
 
+def test_what_was_claimed_before_that_failed_goes_back_also_where_the_query_stops_then(
+    group: TestGroup, orders: Queue, drivers: Drivers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        raise error_for(MQRC.STORAGE_MEDIUM_FULL, "MQGET", "ORDERS")
+
+    fail_in_background(monkeypatch, fail, at_call=2)
+    reader = drivers.start()
+    begin(reader)
+    reader.stop()
+    assert (in_doubt(group), browse_all(orders)) == (5, EVERYTHING[5:])
+
+
+def test_what_a_batch_had_claimed_before_that_failed_goes_back(
+    group: TestGroup, orders: Queue, drivers: Drivers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = iter("123")
+
+    def get(queue: Queue, count: int) -> int:
+        if next(calls) == "3":
+            raise error_for(MQRC.STORAGE_MEDIUM_FULL, "MQGET", "ORDERS")
+        return get_messages(queue, count)
+
+    monkeypatch.setattr("pipeline.claims.get_messages", get)
+    reader = drivers.start()
+    with pytest.raises(MQIError, match="2192"):
+        reader.latestOffset(reader.initialOffset(), ReadMaxRows(100))
+    reader.stop()
+    assert (in_doubt(group), browse_all(orders)) == (0, EVERYTHING)
+
+
+def test_what_was_ahead_goes_back_where_the_next_batch_comes_to_nothing(
+    group: TestGroup, orders: Queue, drivers: Drivers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> Ending:
+        raise error_for(MQRC.CONNECTION_BROKEN, "", "QM1")
+
+    reader = drivers.start()
+    _, end = begin(reader)
+    monkeypatch.setattr(Claims, "decide", fail)
+    with pytest.raises(MQIError, match="2009"):
+        reader.latestOffset(end, FIVE)
+    reader.stop()
+    assert (in_doubt(group), browse_all(orders)) == (5, EVERYTHING[5:])
+
+
 def test_redis_killed_while_it_claims_ahead_nothing_is_lost(server: Server, tmp_path: Path) -> None:
     group = TestGroup(server.url, tmp_path)
     group.add_member("QM1")
