@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 LOCAL_MASTER = "local[*]"
 #: What Spark takes: of anything else its Java says so with a stack trace.
 _MASTERS = re.compile(r"local(\[.+\]|-cluster\[.+\])?|yarn|(spark|k8s)://.+")
+#: How long a standalone master may take to be connected to.
+MASTER_TIMEOUT_S = 5.0
 #: Java is given this long to end, which includes writing a class-data archive.
 JAVA_END_TIMEOUT_S = 180.0
 
@@ -71,8 +74,7 @@ def spark_session(
     except ImportError:
         raise PipelineError("Spark is not installed: pip install igq[spark]") from None
 
-    if not _MASTERS.fullmatch(master):
-        raise PipelineError(f"--master {master}: allowed: local[N], local[*], spark://HOST:PORT, k8s://URL or yarn")
+    check_master(master)
     own_dir = data_dir / "spark"
     java = find_java(os.environ)
     spark_home = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
@@ -117,6 +119,31 @@ def spark_session(
             classes.keep()
         else:
             classes.discard()
+
+
+def check_master(master: str) -> None:
+    """Refuse what Spark would: of a master that is not there it would say so after a minute and a half.
+
+    Raises:
+        PipelineError: it is none, or a standalone one that does not answer.
+    """
+    if not _MASTERS.fullmatch(master):
+        raise PipelineError(f"--master {master}: allowed: local[N], local[*], spark://HOST:PORT, k8s://URL or yarn")
+    if not master.startswith("spark://"):
+        return
+    why = ""
+    # Several, with commas: one of them leads, the others stand by.
+    for address in master.removeprefix("spark://").split(","):
+        host, _, port = address.rpartition(":")
+        if not host or not (port.isascii() and port.isdecimal() and 0 < int(port) < 1 << 16):
+            raise PipelineError(f"--master {master}: allowed: spark://HOST:PORT, or several with commas")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), MASTER_TIMEOUT_S).close()
+        except OSError as error:
+            why = f"{address}: {error.strerror or error}"
+        else:
+            return
+    raise PipelineError(f"--master {master}: no master answers there: {why}")
 
 
 def _settings(more_java_options: list[str], spark_log: str, is_local: bool) -> dict[str, str]:

@@ -61,24 +61,14 @@ class SourceOptions:
         """The settings in force, with the group and the URL of the options.
 
         Raises:
-            PipelineError: nobody says where Redis is, or a value cannot be used.
-            ConfigError: a setting cannot be used.
+            PipelineError: nobody says where Redis is.
+            ConfigError: a setting, or one of these options, cannot be used.
         """
         # Imported in every process otherwise that Spark asks something.
-        from pydantic import ValidationError
+        from config.loading import load_settings, with_place
 
-        from config.loading import load_settings
-        from config.settings import Settings
-
-        settings = load_settings()
-        told = {"group": self.text("group"), "redis_url": self.text("url")}
-        values = settings.model_dump() | {name: value for name, value in told.items() if value}
-        if not values["redis_url"]:
+        given_as = {"group": "option group", "redis_url": "option url"}
+        settings = with_place(load_settings(), self.text("group"), self.text("url"), given_as)
+        if not settings.redis_url:
             raise PipelineError("where is Redis? Give the option url, or set IGQ_REDIS_URL")
-        try:
-            return Settings.model_validate(values)
-        except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            name = "url" if first["loc"][0] == "redis_url" else str(first["loc"][0])
-            allowed = Settings.model_fields[str(first["loc"][0])].description or "a Redis URL"
-            raise PipelineError(f"option {name}: allowed: {allowed}") from None
+        return settings

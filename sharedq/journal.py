@@ -315,6 +315,9 @@ class errors_named:  # noqa: N801 - reads as a statement: with errors_named(): .
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         if isinstance(error, redis.RedisError | OSError):
             line = " ".join(str(error).split()) or type(error).__name__
-            raise JournalError(f"the journal cannot be read, Redis: {line}") from error
+            is_away = isinstance(error, redis.ConnectionError | redis.TimeoutError | OSError)
+            is_away = is_away and not isinstance(error, redis.AuthenticationError)
+            why = "Redis cannot be reached" if is_away else "Redis refuses that"
+            raise JournalError(f"the journal cannot be read, {why}: {line}") from error
         if isinstance(error, DeploymentError):
             raise JournalError(str(error)) from error

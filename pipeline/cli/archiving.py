@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
+from config.settings import Settings
+from pipeline.archives import Archive
 from pipeline.cli import options
-from pipeline.cli.running import Running, errors_named, running
+from pipeline.cli.running import errors_named, running
 from pipeline.errors import PipelineError
 from pipeline.session import LOCAL_MASTER
 from sharedq.api import group_for
 from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.repository import Repository
-from sharedq.reading import find_places
+from sharedq.read_plan import find_places
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -41,14 +44,17 @@ def archive(
     with errors_named("archive"):
         if bool(queue) == bool(structure):
             raise PipelineError("say --queue or --structure")
-        with running("archive", group=group, url=url, master=master, spark_log=spark_log) as at:
-            from pipeline.jobs.archive import Archive, archive_queue, archived, new_run, remove_archived
 
-            queues = queue or _queues_of(at, structure or "")
-            for name in queues:
-                find_places(group_for(at.settings), name, qmgr)
-            stored = Archive.open(directory.absolute(), at.group, make=True)
-            run = new_run()
+        def check(settings: Settings) -> None:
+            for name in queue or _queues_of(settings, structure or ""):
+                find_places(group_for(settings), name, qmgr)
+            Archive.open_or_make(directory.absolute(), settings.group)
+
+        with running("archive", group=group, url=url, master=master, spark_log=spark_log, check=check) as at:
+            from pipeline.jobs.archive import archive_queue, archived, new_run, remove_archived
+
+            stored, run = Archive.open(directory.absolute()), new_run()
+            queues = queue or _queues_of(at.settings, structure or "")
             for name in queues:
                 at.step(f"archiving {name}")
                 archive_queue(at.session, at.settings, name, qmgr, stored, run)
@@ -76,16 +82,16 @@ def replay(
     Each run of the archive is put on each queue whole or not at all, and once: repeated, also after it was killed, the
     command puts what was not put yet. Exit status: 0 done; 2 it could not be.
     """
-    with (
-        errors_named("replay"),
-        running("replay", group=group, url=url, master=master, spark_log=spark_log, is_long=True) as at,
-    ):
+    with errors_named("replay"), ExitStack() as stack:
+        stored = Archive.open(directory.absolute())
+        at = stack.enter_context(
+            running("replay", group=group, url=url, master=master, spark_log=spark_log, is_long=True)
+        )
         from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
-        from pipeline.jobs.archive import Archive, job_of, parts, replay_part
+        from pipeline.jobs.archive import job_of, parts, replay_part
         from pipeline.schemas import DONE
 
-        stored = Archive.open(directory.absolute(), at.group, make=False)
         table = stored.read(at.session)
         found = [part for part in parts(table) if not queue or part[1] in queue]
         missing = sorted(set(queue or ()) - {name for _, name, _ in found})
@@ -101,8 +107,8 @@ def replay(
         _show([at.session.createDataFrame([(name, "there", count) for name, count in done.items()], DONE)], rows)
 
 
-def _queues_of(at: Running, structure: str) -> list[str]:
-    group = group_for(at.settings)
+def _queues_of(settings: Settings, structure: str) -> list[str]:
+    group = group_for(settings)
     group.structure_number(structure)
     shown = Repository(group, None).display_queues("*", ("QLOCAL",), "SHARED")
     names = [each.name for each in shown if each.structure == structure and each.name != SYSTEM_QSG_TRANSMIT_QUEUE]

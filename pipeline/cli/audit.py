@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from pipeline.cli import options
-from pipeline.cli.running import errors_named, running
+from pipeline.cli.running import check_group, errors_named, running
 from pipeline.errors import PipelineError
 from pipeline.runs import check_run, has_own_server
 from pipeline.session import LOCAL_MASTER
@@ -59,6 +59,8 @@ def audit(
     of sequence or unexpected; 1 something is; 2 the audit could not be made.
     """
     with errors_named("audit"):
+        if not follow and once:
+            raise PipelineError("--once needs --follow")
         if follow:
             if run or end or stored or not output:
                 raise PipelineError("--follow needs --output, and goes without --run, --input and --to")
@@ -82,6 +84,7 @@ def _audit(
     spark_log: str,
 ) -> bool:
     first, last = options.positions(start, end)
+    stored = options.stored_journal(stored)
     if run:
         check_run(run)
     asked = output or run
@@ -98,6 +101,7 @@ def _audit(
         make_archive=make_archive,
         is_long=stored is not None,
         server_dir=server_dir,
+        check=None if stored else check_group,
     ) as at:
         # Spark is there now, so the modules that import it can be.
         from pipeline.jobs.audit import audit as judge
@@ -108,7 +112,7 @@ def _audit(
         records = read_run(at.session, run) if run else None
         if start is None and records and records.timeline:
             first = str(max(0, int(records.timeline[0]["t_ms"]) - RUN_MARGIN_MS))
-        part = JournalPart(at.group, at.url, first, last, stored and stored.absolute())
+        part = JournalPart(at.group, at.url, first, last, stored)
         verdict, series = judge(at.session, part, records, at.step)
         at.step("writing the report")
         fallback = at.settings.data_dir / "audits" / f"{datetime.now(UTC):%Y%m%dT%H%M%S}"
@@ -124,7 +128,7 @@ def _follow(output: Path, start: str | None, every_s: int | None, remember_min: 
     """Verdict after verdict; with *every_s* None one only. Whether the last one is good."""
     first, _ = options.positions(start, None)
     directory = options.made_directory(output).absolute()
-    with running("audit", **where) as at:
+    with running("audit", **where, check=check_group) as at:
         from pipeline.following import FollowingAudit
         from pipeline.journal_source import JournalPart
         from pipeline.report import headline, print_summary, write_report

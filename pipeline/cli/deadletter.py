@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from config.settings import Settings
 from pipeline.cli import options
 from pipeline.cli.running import Running, errors_named, running
 from pipeline.errors import PipelineError
@@ -17,6 +18,7 @@ from sharedq.api import group_for
 from sharedq.mqi.constants import MQRC, Feedback
 from sharedq.mqi.errors import error_for
 from sharedq.objects.repository import Repository
+from sharedq.read_plan import find_places
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -52,10 +54,14 @@ def deadletter(
         code = None if reason is None else reason_code(reason)
         identifier = b"" if correl_id is None else bytes.fromhex(options.identifier("correl-id", correl_id))
         directory = options.new_directory(output)
-        with running("deadletter", group=group, url=url, master=master, spark_log=spark_log) as at:
+
+        def check(settings: Settings) -> None:
+            find_places(group_for(settings), queue or _dead_letter_queue(settings, qmgr), qmgr)
+
+        with running("deadletter", group=group, url=url, master=master, spark_log=spark_log, check=check) as at:
             from pipeline.jobs.deadletter import Chosen
 
-            job = DeadLetterJob(at, queue or _dead_letter_queue(at, qmgr), qmgr, rows)
+            job = DeadLetterJob(at, queue or _dead_letter_queue(at.settings, qmgr), qmgr, rows)
             chosen = Chosen(code, destination, source, identifier)
             is_done = job.requeue(chosen) if requeue else job.show(chosen, directory)
     raise typer.Exit(0 if is_done else SOME_LEFT)
@@ -117,8 +123,8 @@ def reason_code(text: str) -> int:
     raise PipelineError(f"--reason {text}: allowed: a number, or a name such as Q_FULL")
 
 
-def _dead_letter_queue(at: Running, qmgr: str) -> str:
-    group = group_for(at.settings)
+def _dead_letter_queue(settings: Settings, qmgr: str) -> str:
+    group = group_for(settings)
     if group.member(qmgr) is None:
         raise error_for(MQRC.Q_MGR_NAME_ERROR, "", qmgr)
     name = Repository(group, qmgr).qmgr_attributes(qmgr).dead_letter_queue

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from pipeline.cli import options
-from pipeline.cli.running import Running, errors_named, running
+from pipeline.cli.running import Running, check_group, errors_named, running
 from pipeline.errors import PipelineError
 from pipeline.jobs.recovery_timeline import recoveries
 from pipeline.runs import timeline_of
@@ -45,16 +45,21 @@ class JournalJob:
             PipelineError, JournalError, ...: it cannot run.
         """
         first, last = options.positions(self.start, self.end)
-        output = options.new_directory(self.output)
+        output, stored = options.new_directory(self.output), options.stored_journal(self.stored)
         with running(
             self.name,
             group=self.group,
             url=self.url,
             master=self.master,
             spark_log=self.spark_log,
-            is_long=self.stored is not None,
+            is_long=stored is not None,
+            check=None if stored else check_group,
         ) as at:
-            tables = tables_of(at, self._journal(at, first, last))
+            at.step("reading the journal")
+            # Spark is there now, so the modules that import it can be.
+            from pipeline.journal_source import JournalPart
+
+            tables = tables_of(at, JournalPart(at.group, at.url, first, last, stored).read(at.session))
             from pipeline.tables import print_table, write_tables
 
             if output:
@@ -63,14 +68,6 @@ class JournalJob:
             at.step("counting")
             for name in shown:
                 print_table(name, tables[name], self.rows, Console())
-
-    def _journal(self, at: Running, first: str, last: str) -> DataFrame:
-        # Spark is there now, so the modules that import it can be.
-        from pipeline.journal_source import JournalPart
-
-        at.step("reading the journal")
-        part = JournalPart(at.group, at.url, first, last, self.stored and self.stored.absolute())
-        return part.read(at.session)
 
 
 def journal(
@@ -89,7 +86,7 @@ def journal(
     with errors_named("journal"):
         first, last = options.positions(start, end)
         directory = options.new_directory(output)
-        with running("journal", group=group, url=url, master=master, spark_log=spark_log) as at:
+        with running("journal", group=group, url=url, master=master, spark_log=spark_log, check=check_group) as at:
             from pipeline.journal_source import JournalPart
 
             at.step(f"writing {output}")

@@ -58,6 +58,21 @@ def new_directory(path: Path | None) -> Path | None:
     return path.absolute()
 
 
+def stored_journal(path: Path | None) -> Path | None:
+    """A journal that was stored, as Spark's other processes find it.
+
+    Raises:
+        PipelineError: nothing is there that could be one.
+    """
+    if path is None:
+        return None
+    if not path.is_dir():
+        raise PipelineError(f"input {path}: no such directory")
+    if not any(path.rglob("*.parquet")):
+        raise PipelineError(f"input {path}: holds no Parquet files")
+    return path.absolute()
+
+
 def made_directory(path: Path) -> Path:
     """The directory of a report, made if need be. Raises PipelineError: it cannot be made or written."""
     try:

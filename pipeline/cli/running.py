@@ -12,12 +12,13 @@ import typer
 from rich.console import Console
 
 from config import ConfigError, load_settings, prepare_data_dir
+from config.loading import with_place
 from config.settings import Settings
 from pipeline.errors import PipelineError
-from pipeline.session import spark_session
+from pipeline.session import check_master, spark_session
 from sharedq.deployment import Deployment, DeploymentError
 from sharedq.embedded import EmbeddedRedis, EmbeddedRedisError
-from sharedq.journal import JournalError
+from sharedq.journal import JournalError, structure_numbers
 from sharedq.keys import admin_keys
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.xa import XAError
@@ -87,19 +88,24 @@ def running(
     make_archive: bool = False,
     is_long: bool = False,
     server_dir: Path | None = None,
+    check: Callable[[Settings], object] | None = None,
 ) -> Iterator[Running]:
     """A Spark session and the group that *job* is about.
 
     Args:
         is_long: it goes through files, or goes on: how much Redis holds now says nothing of how much work that is.
         server_dir: where the embedded server is, when no URL is set; default the data directory.
+        check: what must be there for *job* is looked for before Spark starts, which takes seconds.
 
     Raises:
         PipelineError, ConfigError, DeploymentError, EmbeddedRedisError: it cannot run.
     """
     with ExitStack() as stack:
         step = stack.enter_context(_progress(job))
+        check_master(master)
         settings = stack.enter_context(group_at(group, url, server_dir=server_dir))
+        if check:
+            check(settings)
         step("starting Spark")
         session = stack.enter_context(
             spark_session(
@@ -122,13 +128,19 @@ def group_at(group: str | None, url: str | None, *, server_dir: Path | None = No
     Raises:
         PipelineError, ConfigError, DeploymentError, EmbeddedRedisError: there is no such group to be found.
     """
-    settings = load_settings()
+    settings = with_place(load_settings(), group or "", url or "", {"group": "--group", "redis_url": "--url"})
     data_dir = prepare_data_dir(settings)
     with ExitStack() as stack:
-        url = url or settings.redis_url
-        if url is None:
-            url = stack.enter_context(EmbeddedRedis.start_or_join(server_dir or data_dir)).url
-        yield _with_place(settings, group, url)
+        if settings.redis_url is None:
+            server = stack.enter_context(EmbeddedRedis.start_or_join(server_dir or data_dir))
+            settings = settings.model_copy(update={"redis_url": server.url})
+        yield settings
+
+
+def check_group(settings: Settings) -> None:
+    """Whether there is such a group. Raises JournalError: there is none, or Redis cannot be reached."""
+    assert settings.redis_url is not None
+    structure_numbers(Deployment(settings.redis_url), settings.group)
 
 
 def _has_little(settings: Settings) -> bool:
@@ -137,12 +149,6 @@ def _has_little(settings: Settings) -> bool:
     used = Deployment(settings.redis_url).used_memory(admin_keys(settings.group).structures)
     # What keeps the job from its work is for the job to say.
     return used is not None and used <= _SMALL_BYTES
-
-
-def _with_place(settings: Settings, group: str | None, url: str) -> Settings:
-    from pipeline.source_options import SourceOptions
-
-    return SourceOptions({"group": group or settings.group, "url": url}, ()).settings()
 
 
 @contextmanager

@@ -9,12 +9,9 @@ the next run goes on behind it. `replay` puts what each run has of each queue as
 from __future__ import annotations
 
 import hashlib
-import json
 import secrets
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -22,63 +19,16 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from config.settings import Settings
-from pipeline.errors import PipelineError
+from pipeline.archives import Archive
 from pipeline.jobs.taking import Taker
 from pipeline.queue_source import QueueSource, queue_table
-from pipeline.schemas import ARCHIVE, DONE, QUEUE
+from pipeline.schemas import DONE, QUEUE
 
-#: What tells an archive from another directory; Spark passes over names that begin so.
-MANIFEST = "_igq_archive.json"
 #: Messages that are taken off a queue in one unit of work.
 UNIT_MESSAGES = 100
 #: What tells messages apart, also where a structure was lost once and began anew to number them.
 _KEY = ("structure", "message_id", "msg_id", "put_at", "length")
 _PARTITIONED_BY = ("run", "queue", "day")
-
-
-@dataclass(frozen=True)
-class Archive:
-    """A directory of messages, of one group.
-
-    Attributes:
-        id: made when the archive was, and never the same.
-    """
-
-    directory: Path
-    id: str
-    group: str
-
-    @classmethod
-    def open(cls, directory: Path, group: str, *, make: bool) -> Archive:
-        """The archive in *directory*; made there where *make* is set and there is nothing yet.
-
-        Raises:
-            PipelineError: there is none, it is something else, or another group's.
-        """
-        path = directory / MANIFEST
-        try:
-            if make and not path.exists():
-                if directory.exists() and any(directory.iterdir()):
-                    raise PipelineError(f"{directory}: is not empty and no archive; name another directory")
-                directory.mkdir(parents=True, exist_ok=True)
-                manifest = {"archive": secrets.token_hex(16), "group": group}
-                unfinished = path.with_suffix(".new")
-                unfinished.write_text(json.dumps(manifest) + "\n", encoding="utf-8")
-                unfinished.replace(path)
-            found = json.loads(path.read_text(encoding="utf-8"))
-            archive = cls(directory, found["archive"], found["group"])
-        except FileNotFoundError:
-            raise PipelineError(f"{directory}: is no archive, it has no {MANIFEST}") from None
-        except (OSError, ValueError, KeyError) as error:
-            raise PipelineError(f"{path}: cannot be used: {error}") from None
-        if make and archive.group != group:
-            raise PipelineError(f"{directory}: is an archive of group {archive.group}, not of {group}")
-        return archive
-
-    def read(self, spark: SparkSession) -> DataFrame:
-        """Its messages, with the columns of ``ARCHIVE``."""
-        # Told, because Spark would take a queue of digits for a number.
-        return spark.read.schema(ARCHIVE).parquet(str(self.directory))
 
 
 def new_run() -> str:

@@ -12,8 +12,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from typer.testing import Result
 
+from pipeline.archives import MANIFEST, Archive
 from pipeline.jobs import archive as archiving
-from pipeline.jobs.archive import MANIFEST, Archive, archive_queue, job_of, new_run, parts, replay_part
+from pipeline.jobs.archive import archive_queue, job_of, new_run, parts, replay_part
 from pipeline.queue_source import queue_table
 from sharedq.api import Queue
 from sharedq.mqi.constants import GetOption
@@ -54,8 +55,8 @@ def content(spark: SparkSession, group: TestGroup, queue: str) -> list[dict[str,
     return [row.asDict() for row in table.collect()]
 
 
-def archive_of(spark: SparkSession, directory: Path, group: TestGroup) -> list[bytes]:
-    rows = Archive.open(directory, group.group.name, make=False).read(spark).orderBy("run", "position").collect()
+def archive_of(spark: SparkSession, directory: Path) -> list[bytes]:
+    rows = Archive.open(directory).read(spark).orderBy("run", "position").collect()
     return [bytes(row.data) for row in rows]
 
 
@@ -65,7 +66,7 @@ def test_a_queue_comes_back_as_it_was(
     before, bodies = content(spark, group, "ORDERS"), browse_all(orders)
 
     command("archive", str(tmp_path / "a"), "--queue", "ORDERS", *at(group))
-    assert archive_of(spark, tmp_path / "a", group) == bodies == browse_all(orders)
+    assert archive_of(spark, tmp_path / "a") == bodies == browse_all(orders)
     command("replay", str(tmp_path / "a"), "--to", "COPY", *at(group))
 
     assert content(spark, group, "COPY") == before
@@ -81,7 +82,7 @@ def test_an_archive_is_added_to_and_replayed_once(
         command("archive", directory, "--structure", "APPL1", *at(group))
     orders.put(b"later", MQMD(priority=9))
     command("archive", directory, "--queue", "ORDERS", "--queue", "0042", *at(group))
-    assert archive_of(spark, tmp_path / "a", group) == [*first, b"later"]
+    assert archive_of(spark, tmp_path / "a") == [*first, b"later"]
 
     copy = group.connect().open("COPY", BOTH)
     for _ in range(2):
@@ -103,17 +104,17 @@ def test_removing_takes_off_what_is_archived_and_nothing_else(
 
     assert "removed" in shown.stdout
     assert browse_all(orders) == [held]
-    assert archive_of(spark, tmp_path / "a", group) == everything[1:]
+    assert archive_of(spark, tmp_path / "a") == everything[1:]
     command("archive", str(tmp_path / "a"), "--queue", "ORDERS", "--remove", *at(group))
     assert browse_all(orders) == []
-    assert sorted(archive_of(spark, tmp_path / "a", group)) == sorted(everything)
+    assert sorted(archive_of(spark, tmp_path / "a")) == sorted(everything)
 
 
 def test_the_next_run_goes_on_behind_one_that_was_killed(
     spark: SparkSession, group: TestGroup, orders: Queue, tmp_path: Path
 ) -> None:
     """Killed within its commit, Spark has moved some files of a run to their place and not the others."""
-    stored = Archive.open(tmp_path / "a", group.group.name, make=True)
+    stored = Archive.open_or_make(tmp_path / "a", group.group.name)
     killed = new_run()
     # Several files.
     messages = queue_table(spark, group.settings, "ORDERS")
@@ -138,7 +139,7 @@ def test_a_replay_that_was_killed_is_done_once(
     spark: SparkSession, group: TestGroup, orders: Queue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its units of work are in doubt, nobody sees them, and the next replay begins anew."""
-    stored = Archive.open(tmp_path / "a", group.group.name, make=True)
+    stored = Archive.open_or_make(tmp_path / "a", group.group.name)
     run = new_run()
     archive_queue(spark, group.settings, "ORDERS", "", stored, run)
     job = job_of(stored, run, "ORDERS", "COPY", "")
@@ -159,7 +160,7 @@ def test_a_message_with_the_id_of_an_archived_one_is_another_one(
     spark: SparkSession, group: TestGroup, orders: Queue, tmp_path: Path
 ) -> None:
     """A structure that was lost numbers its messages anew: they must not pass for those that are archived."""
-    stored = Archive.open(tmp_path / "a", group.group.name, make=True)
+    stored = Archive.open_or_make(tmp_path / "a", group.group.name)
     table = queue_table(spark, group.settings, "ORDERS")
     others = table.withColumn("put_at", F.col("put_at") - F.expr("INTERVAL 1 HOUR"))
     others = archiving.with_partitions(others, new_run())
@@ -182,7 +183,8 @@ def test_a_message_with_the_id_of_an_archived_one_is_another_one(
         (("archive", "FULL", "--queue", "ORDERS"), "is not empty and no archive"),
         (("archive", "OTHER", "--queue", "ORDERS"), "is an archive of group ABCD, not of"),
         (("archive", "BROKEN", "--queue", "ORDERS"), "cannot be used: "),
-        (("replay", "NEW"), "is no archive, it has no _igq_archive.json"),
+        (("replay", "NEW"), "NEW: no such directory"),
+        (("replay", "FULL"), "FULL: is no archive, it has no _igq_archive.json"),
         (("replay", "OTHER", "--queue", "ORDERS"), "has no messages of ORDERS"),
     ],
 )
@@ -201,3 +203,5 @@ def test_what_cannot_be_done_is_one_line(
 
     assert shown.stderr.splitlines()[-1].startswith(f"igq pipeline {job}: ")
     assert what in shown.stderr.splitlines()[-1]
+    # What an archive has in it only Spark can tell.
+    assert ("starting Spark" in shown.stderr) == ("has no messages of" in what)

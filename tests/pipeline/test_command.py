@@ -124,8 +124,18 @@ def test_wrong_arguments_are_one_line_and_status_2(
     [
         (["--from", "yesterday"], {}, "'yesterday' is no place in the journal"),
         ([], {"IGQ_GROUP": "toolong"}, "IGQ_GROUP=toolong"),
-        ([], {"JAVA_HOME": "/nowhere"}, "JAVA_HOME=/nowhere: no Java that runs"),
+        ([], {}, "Redis knows no group QSG1: "),
+        (["--url", "redis://127.0.0.1:1"], {}, "Redis cannot be reached: "),
+        (["--url", "127.0.0.1"], {}, "--url=127.0.0.1: allowed: redis://, "),
+        (["--group", "toolong"], {}, "--group=toolong: allowed: 1 to 4 of "),
+        ([], {"IGQ_REDSI_URL": "redis://127.0.0.1:1"}, "IGQ_REDSI_URL: unknown setting; did you mean IGQ_REDIS_URL?"),
+        (["--input", "HERE"], {"JAVA_HOME": "/nowhere"}, "JAVA_HOME=/nowhere: no Java that runs"),
+        (["--input", "/nowhere"], {"JAVA_HOME": "/nowhere"}, "input /nowhere: no such directory"),
+        (["--input", "HERE/empty"], {"JAVA_HOME": "/nowhere"}, "/empty: holds no Parquet files"),
         (["--master", "yarm"], {}, "--master yarm: allowed: local[N], "),
+        (["--master", "spark://127.0.0.1"], {}, "--master spark://127.0.0.1: allowed: spark://HOST:PORT"),
+        (["--master", "spark://127.0.0.1:1"], {}, "no master answers there: 127.0.0.1:1: Connection refused"),
+        (["--once"], {}, "--once needs --follow"),
         (["--run", "/nowhere"], {"JAVA_HOME": "/nowhere"}, "run directory /nowhere: no such directory"),
         (["--run", "/"], {"JAVA_HOME": "/nowhere"}, "run directory /: has no expected.jsonl"),
     ],
@@ -133,6 +143,9 @@ def test_wrong_arguments_are_one_line_and_status_2(
 def test_what_cannot_be_done_is_one_line_and_status_2(
     arguments: list[str], environment: dict[str, str], what: str, tmp_path: Path
 ) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "part.parquet").touch()
+    arguments = [each.replace("HERE", str(tmp_path)) for each in arguments]
     shown = CliRunner().invoke(app, ["audit", *arguments], env={"IGQ_DATA_DIR": str(tmp_path), **environment})
 
     assert shown.exit_code == 2

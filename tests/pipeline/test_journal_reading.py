@@ -101,5 +101,5 @@ def test_an_unknown_group_is_named(redis_url: str, journal: HandWrittenJournal) 
 
 
 def test_a_server_that_is_not_there_is_one_line() -> None:
-    with pytest.raises(JournalError, match=r"^the journal cannot be read, Redis: .*$"):
+    with pytest.raises(JournalError, match=r"^the journal cannot be read, Redis cannot be reached: .*$"):
         structure_numbers(Deployment("unix:///nowhere/at/all"), GROUP)

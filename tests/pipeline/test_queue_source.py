@@ -208,9 +208,9 @@ def test_what_filters_leave_out_is_not_fetched(
         ({"colums": "msg_id"}, "unknown option colums; allowed: group, url, queue, qmgr, columns"),
         ({"rowsPerPartition": "0"}, "rowsPerPartition=0: allowed: whole numbers from 1 on"),
         ({"pushFilters": "maybe"}, "pushFilters=maybe: allowed: true, false"),
-        ({"group": "not a name"}, "option group: allowed: 1 to 4 of A-Z"),
+        ({"group": "not a name"}, "option group=not a name: allowed: 1 to 4 of A-Z"),
         ({"group": "NONE"}, r"NONE: MQRC_Q_MGR_NOT_AVAILABLE \(2059\)"),
-        ({"url": "http://somewhere"}, "option url: "),
+        ({"url": "http://somewhere"}, "option url=http://somewhere: allowed: redis://, "),
         ({"url": "unix:///nowhere/at/all"}, r"MQRC_CONNECTION_BROKEN \(2009\)"),
     ],
 )
