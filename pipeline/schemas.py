@@ -25,7 +25,7 @@ def _table(*columns: tuple[str, DataType, str]) -> StructType:
 
 #: One event of one message; commit and backout: of one unit of work in one structure.
 JOURNAL = _table(
-    ("event", _STRING, "put, get, commit, backout, transfer, expire, clear or return"),
+    ("event", _STRING, "put, get, commit, backout, transfer, expire, clear, return or undo"),
     ("time", _TIME, "when, by Redis' clock"),
     ("stream_id", _STRING, "entry of the stream, MS-SEQ"),
     ("position", _INT, "place within the entry, from 0"),

@@ -30,7 +30,7 @@ SEQUENCE_MAX = 2**64 - 1
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _POSITION = re.compile(r"\d{1,18}(-\d{1,20})?")
 #: What entries tell of.
-EVENTS = frozenset({"put", "get", "commit", "backout", "transfer", "expire", "clear", "return"})
+EVENTS = frozenset({"put", "get", "commit", "backout", "transfer", "expire", "clear", "return", "undo"})
 
 
 class JournalError(Exception):

@@ -90,6 +90,16 @@ def put_call(
     )
 
 
+def undo_call(connection: Connection, handle: Handle, first: int) -> ScriptCall:
+    """The script call that takes the latest messages put out of the unit of work, back to the one numbered *first*."""
+    keys = handle.structure.keys
+    return (
+        "structure/undo_puts",
+        (keys.owners, keys.unit_of_work + connection.token, keys.messages, handle.queue.queue, keys.journal),
+        (connection.token, connection.unit.id, handle.name, first, connection.journal_max),
+    )
+
+
 def _are_plain(arguments: Sequence[PutArguments]) -> bool:
     """Whether none of these messages needs a look, and all have one place among the priorities."""
     shared, is_looked_at, _ = arguments[0]

@@ -64,12 +64,7 @@ UNKNOWN_REPORTS = ~reduce(or_, map(int, Report.__members__.values()))
 _asked_by: Final[Callable[[MQMD], tuple[Any, ...]]] = attrgetter(
     *(field.name for field in fields(MQMD) if field.name != "backout_count")
 )
-#: What a program finds in its descriptor as it was when a put has failed, whatever was filled in by then.
-filled_in: Final[Callable[[MQMD], tuple[Any, ...]]] = attrgetter(
-    "priority", "persistence", "reply_to_q", "reply_to_q_mgr"
-)
-#: What `complete_descriptor` may change of it, identifiers apart.
-_completed_of: Final[Callable[[MQMD], tuple[Any, ...]]] = attrgetter(
+_COMPLETED: Final = (
     "persistence",
     "priority",
     "user_identifier",
@@ -78,6 +73,11 @@ _completed_of: Final[Callable[[MQMD], tuple[Any, ...]]] = attrgetter(
     "put_date",
     "put_time",
 )
+#: What `complete_descriptor` may change of it, identifiers apart.
+_completed_of: Final[Callable[[MQMD], tuple[Any, ...]]] = attrgetter(*_COMPLETED)
+_FILLED_IN: Final = (*_COMPLETED, "reply_to_q", "reply_to_q_mgr", "msg_id", "correl_id")
+#: What a program finds in its descriptor as it was when a put has failed, whatever was filled in by then.
+filled_in: Final[Callable[[MQMD], tuple[Any, ...]]] = attrgetter(*_FILLED_IN)
 
 
 @dataclass(slots=True)
@@ -169,7 +169,8 @@ def prepare(
 
 def empty_again(md: MQMD, asked: tuple[Any, ...]) -> None:
     """Give a descriptor back what ``filled_in`` said of it."""
-    md.priority, md.persistence, md.reply_to_q, md.reply_to_q_mgr = asked
+    for name, value in zip(_FILLED_IN, asked, strict=True):
+        setattr(md, name, value)
 
 
 def _place(facts: QueueFacts, md: MQMD) -> int:

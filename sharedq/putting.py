@@ -48,12 +48,11 @@ def put(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body: byte
 def put_many(connection: Connection, handle: Handle, messages: Messages, pmo: MQPMO, *, is_whole: bool = False) -> MQRC:
     """Put messages on one queue: each script call's batch is stored whole or not at all.
 
-    Under syncpoint, or when they fit one call (100 messages, 1 MiB), all of them are put or none. A unit of work
-    that holds a part of them, because a later call was refused, can only be backed out.
+    Under syncpoint, or when they fit one call (100 messages, 1 MiB), all of them are put or none: a refusal leaves the
+    unit of work as it was.
 
     Args:
-        is_whole: one call for all of them, up to 1000 messages and segments and however many bytes: a refusal
-            leaves the unit of work as it was.
+        is_whole: one call for all of them, up to 1000 messages and segments and however many bytes.
 
     Raises:
         MQIError: as for ``put``.

@@ -14,10 +14,11 @@ from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import NULL_ID
 from sharedq.mqi.structures import MQMD, MQPMO
-from sharedq.put_calls import STALE, PutArguments, batch_ends, has_members, put_call
+from sharedq.put_calls import STALE, PutArguments, batch_ends, has_members, put_call, undo_call
 from sharedq.put_messages import NEW_IDS, empty_again, filled_in, prepare
 from sharedq.put_pieces import Pieces, copy_fields, is_grouped, split_up
 from sharedq.refresh import refresh_definition, take_definition
+from sharedq.unit_of_work import Savepoint
 
 #: Segments that one call stores where all must be stored or none.
 WHOLE_MESSAGES = 1000
@@ -36,7 +37,7 @@ def store_one(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body
     """
     options = int(pmo.options)
     if is_grouped(handle, md, options):
-        # One call as far as that goes: its segments are stored, or the unit of work is as it was.
+        # One call as far as that goes.
         return _store_grouped(connection, handle, [(md, body)], pmo, in_unit, is_whole=True, kept=[])
     messages, asked = ((md, body),), filled_in(md)
     try:
@@ -71,14 +72,14 @@ def store_many(
     is_whole: bool,
     kept: list[tuple[MQMD, bytes]],
 ) -> Stored:
-    """Store messages on one queue: each script call's batch whole or not at all.
+    """Store messages on one queue: in a unit of work all or none, else each script call's batch.
 
     Args:
         is_whole: in one call, up to 1000 messages and segments and however many bytes.
         kept: takes the physical messages that were stored, outside a unit of work, by a call that failed.
 
     Raises:
-        MQIError: as for ``store_one``. What is in a unit of work by then can only be backed out.
+        MQIError: as for ``store_one``.
     """
     options = int(pmo.options)
     if any(is_grouped(handle, md, options) for md, _ in messages):
@@ -86,12 +87,8 @@ def store_many(
     numbers: list[int] = []
     try:
         warning = _put_batches(connection, handle, messages, pmo, in_unit, numbers, is_whole=is_whole)
-    except MQIError as failure:
-        if in_unit and numbers:
-            # All or none: the unit of work holds a part of this call now, so it must not be committed.
-            connection.put_failure = failure
-        else:
-            kept += _kept(connection, handle, messages, numbers)
+    except MQIError:
+        kept += _kept(connection, handle, messages, numbers)
         raise
     _return_identifiers(connection, handle, messages, numbers)
     _return_names(connection, handle, pmo)
@@ -130,11 +127,12 @@ def _put_batches(
     """Encode by the cached definition, store; begin anew when another version is in force.
 
     Args:
-        numbers: of the messages stored so far, filled in here.
+        numbers: of the messages stored so far, filled in here. None is in a unit of work when a call has failed.
         is_whole: all in one call, however many bytes they have.
     """
     asked = [filled_in(md) for md, _ in messages]
     warning, options = MQRC.NONE, int(pmo.options)
+    savepoint, had_failed = connection.unit.savepoint(handle.structure.keys.name), connection.put_failure
     try:
         while len(numbers) < len(messages):
             # Batches that are in stay as they are; what follows them goes by the definition in force.
@@ -144,10 +142,44 @@ def _put_batches(
                 warning = max(warning, warned)
                 _store(connection, handle, arguments, details, in_unit, numbers, is_whole=is_whole)
             _empty_again(messages, asked, len(numbers))
-    except MQIError:
+    except MQIError as failure:
+        if in_unit and numbers:
+            _undo(connection, handle, numbers[0], savepoint, failure, had_failed)
+            numbers.clear()
         _empty_again(messages, asked, len(numbers))
         raise
     return warning
+
+
+def _undo(
+    connection: Connection,
+    handle: Handle,
+    first: int,
+    savepoint: Savepoint,
+    failure: MQIError,
+    had_failed: MQIError | None,
+) -> None:
+    """A put was refused in its middle: let its unit of work be as it was before. *first* is what it stored first.
+
+    Raises:
+        MQIError: 2009, the group backs the unit of work out.
+    """
+    may_be_more = not handle.structure.has_failed
+    while may_be_more:
+        try:
+            may_be_more = bool(connection.checked_call(*undo_call(connection, handle, first))[1])
+        except MQIError:
+            if connection.is_ended:
+                raise
+            if not handle.structure.has_failed:
+                # A part of this put is in the unit of work, which must not be committed.
+                connection.put_failure = connection.put_failure or failure
+                return
+            break
+    if handle.structure.has_failed and savepoint.part is None:
+        # All that was lost with it is what this put did.
+        connection.put_failure = had_failed
+    connection.unit.return_to(savepoint)
 
 
 def _empty_again(messages: Messages, asked: Sequence[tuple[Any, ...]], first: int) -> None:
@@ -216,10 +248,7 @@ def _store_grouped(
             pieces = split_up(connection, handle, messages, options)
             stored = _store_pieces(connection, handle, pieces, pmo, in_unit, numbers, is_whole=is_whole)
         except MQIError as failure:
-            if numbers and in_unit:
-                # All or none: the unit of work holds a part of this call now, so it must not be committed.
-                connection.put_failure = failure
-            elif numbers:
+            if numbers:
                 kept += _kept(connection, handle, pieces.messages, numbers)
             elif failure.reason != MQRC.CONNECTION_BROKEN:
                 for (md, _), was in zip(messages, asked, strict=True):
@@ -249,7 +278,8 @@ def _store_pieces(
 ) -> MQRC:
     """Store what belongs together in one moment: in one call, or in a unit of work, the program's or one for this."""
     stored_as = replace(pmo, options=int(pmo.options) & ~NEW_IDS)
-    has_unit = connection.unit.is_active
+    # One that lost its only structure is under way until its program has been told.
+    has_unit = connection.unit.is_active or connection.put_failure is not None
     if in_unit and pieces.is_segmented:
         # That there is room for as many as were given was seen before.
         check_unit_room(connection, len(pieces.messages))
@@ -263,12 +293,12 @@ def _store_pieces(
     check_unit_room(connection, len(pieces.messages))
     try:
         warning = _put_batches(connection, handle, pieces.messages, stored_as, True, numbers)
-    except MQIError as failure:
-        if failure.reason != MQRC.CONNECTION_BROKEN:
+        connection.commit()
+    except MQIError:
+        numbers.clear()
+        if connection.unit.is_active and not connection.is_ended:
             connection.backout()
-            numbers.clear()
         raise
-    connection.commit()
     return warning
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 from sharedq.handle import Handle
@@ -45,6 +45,14 @@ class Marked(NamedTuple):
     messages: int
     operations: int
     has_members: bool
+
+
+class Savepoint(NamedTuple):
+    """How a unit of work stood, and what it had done in one structure (None: nothing)."""
+
+    structure: str
+    messages: int
+    part: Part | None
 
 
 class UnitOfWork:
@@ -95,6 +103,19 @@ class UnitOfWork:
         part.has_members |= has_members
         part.queues[queue] = None
         self.messages += messages
+
+    def savepoint(self, structure: str) -> Savepoint:
+        """How it stands, before a call that does something in *structure*."""
+        part = self.parts.get(structure)
+        return Savepoint(structure, self.messages, part and replace(part, queues=dict(part.queues)))
+
+    def return_to(self, savepoint: Savepoint) -> None:
+        """What that call did is undone."""
+        self.messages = savepoint.messages
+        if savepoint.part is None:
+            self.parts.pop(savepoint.structure, None)
+        elif savepoint.structure in self.parts:
+            self.parts[savepoint.structure] = savepoint.part
 
     def remember(self, handle: Handle, use: Literal["gets", "puts"]) -> None:
         """A call of this unit of work is about to change what *handle* retains of groups and segments."""

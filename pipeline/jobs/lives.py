@@ -51,13 +51,22 @@ def unit_ends(events: DataFrame) -> DataFrame:
 
 
 def with_outcome(events: DataFrame, ends: DataFrame) -> DataFrame:
-    """Add ``done_at``, when the event took effect (null: it did not), ``is_open`` and ``is_recovered``."""
-    is_outside = F.col("unit_of_work").isNull()
+    """Add ``done_at``, when the event took effect (null: it did not), ``is_open`` and ``is_recovered``.
+
+    A put that was undone, because the rest of its MQPUT was refused, is over without effect, however its unit of work
+    ends; that it was undone is no event more.
+    """
+    is_undo, is_outside = F.col("event") == "undo", F.col("unit_of_work").isNull()
+    undone = events.where(is_undo).select("structure", "message_number", F.lit(True).alias("is_undone"))
+    stands = F.col("is_undone").isNull()
     return (
-        events.join(ends, ["structure", "unit_of_work"], "left")
-        .withColumn("done_at", F.when(is_outside, F.col("at")).otherwise(F.col("committed_at")))
-        .withColumn("is_open", ~is_outside & F.col("ended_by_peer").isNull())
+        events.where(~is_undo)
+        .join(ends, ["structure", "unit_of_work"], "left")
+        .join(F.broadcast(undone), ["structure", "message_number"], "left")
+        .withColumn("done_at", F.when(is_outside, F.col("at")).when(stands, F.col("committed_at")))
+        .withColumn("is_open", ~is_outside & stands & F.col("ended_by_peer").isNull())
         .withColumn("is_recovered", F.col("recovered") | F.coalesce("ended_by_peer", F.lit(False)))
+        .drop("is_undone")
     )
 
 

@@ -54,7 +54,9 @@ def pending_messages(events: DataFrame, old_ms: int) -> DataFrame:
     is_whole = (F.col("carried_out") >= F.col("parts")) | (F.col("ended_ms") < old_ms)
     unfinished = (
         parts.groupBy(*_UNIT)
-        .agg(F.count("*").alias("parts"))
+        # A message that was undone is there twice: put and undone.
+        .agg(F.sum(F.when(F.col("event") == "undo", -1).otherwise(1)).alias("parts"))
+        .where("parts > 0")
         .join(ends, _UNIT, "left")
         .where(~F.coalesce(is_whole, F.lit(False)))
         .select(*_UNIT)

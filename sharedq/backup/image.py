@@ -41,6 +41,7 @@ class Unit:
 
     Attributes:
         known: operations of its list that were read.
+        is_shorter: its list has become shorter since it was last asked for.
         puts, gets: message -> queue.
         end: how it ends, once it does: ``commit`` or ``backout``.
     """
@@ -48,6 +49,7 @@ class Unit:
     id: bytes
     owner: bytes
     known: int = 0
+    is_shorter: bool = False
     puts: dict[bytes, bytes] = field(default_factory=dict)
     gets: dict[bytes, bytes] = field(default_factory=dict)
     end: bytes = b""
@@ -134,6 +136,13 @@ class Image:
             if event != b"put" and not self._live.issuperset(ids):
                 # Where these stood only its list says.
                 self._to_look_at[unit_id] = None
+        elif event == b"undo":
+            # A put was refused in its middle. What is behind it in the list is not where it was counted to be.
+            unit = self._unit(unit_id, fields[b"o"])
+            unit.known, unit.is_shorter = 0, True
+            self._to_look_at[unit_id] = None
+            for message_id in ids:
+                unit.puts.pop(message_id, None)
         elif event == b"put":
             self._doubt(ids, queue)
         elif event == b"transfer":
@@ -176,6 +185,11 @@ class Image:
             self._to_look_at.pop(unit_id, None)
             if unit.end:
                 self._ended(unit)
+            return
+        if unit.is_shorter:
+            # These operations were counted from a place that was. Once more, from the beginning.
+            unit.is_shorter = False
+            self._to_look_at[unit_id] = None
             return
         unit.known += len(operations)
         for kind, queue, messages in operations:

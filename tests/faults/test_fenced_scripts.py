@@ -13,6 +13,7 @@ from sharedq.ending import end_unit_call
 from sharedq.mqi.constants import MQRC, GetOption, MatchOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQGMO, MQMD, MQOD, MQPMO
+from sharedq.put_calls import undo_call
 from tests.support.members import TestGroup
 from tests.support.scenes import dump
 
@@ -63,6 +64,11 @@ def give_up_waiting(fenced: Fenced) -> None:
     )
 
 
+def undo_a_put(fenced: Fenced) -> None:
+    connection = fenced.connection.connection
+    connection.checked_call(*undo_call(connection, fenced.queue.handle, 1))
+
+
 def end_anothers_work(fenced: Fenced, how: str) -> None:
     """What a recoverer does that was itself shut out."""
     other = fenced.group.connect().open("Q", BOTH)
@@ -99,6 +105,7 @@ CALLS: dict[str, Callable[[Fenced], object]] = {
     "close": lambda fenced: fenced.queue.close(),
     "disconnect": lambda fenced: fenced.connection.disconnect(),
     "give up waiting": give_up_waiting,
+    "undo a put": undo_a_put,
 }
 
 

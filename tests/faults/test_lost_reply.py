@@ -93,6 +93,16 @@ def take_and_put_later(lossy: Lossy) -> None:
     lossy.queue.put(b"3", options=LATER)
 
 
+def take_and_fill(lossy: Lossy) -> None:
+    """From now on a put of many is refused behind its first call."""
+    take(lossy)
+    lossy.group.repository("QM1").alter("QLOCAL", "Q", {"max_depth": 150})
+
+
+def put_too_many(lossy: Lossy) -> None:
+    lossy.queue.put_many([(MQMD(), b"x")] * 200, options=PutOption.SYNCPOINT)
+
+
 BACK: Contents = ((b"1", 1), (b"2", 0))
 CASES = {
     "put": Case("structure/put_plain", lambda s: s.queue.put(b"3"), done=(*FIRST, (b"3", 0))),
@@ -111,6 +121,7 @@ CASES = {
     "back out around a marked get": Case(
         "structure/backout", lambda s: s.connection.backout(), BACK, BACK, before=take_marked
     ),
+    "undoing a put": Case("structure/undo_puts", put_too_many, BACK, BACK, before=take_and_fill),
     "commit of a put and get": Case(
         "structure/commit",
         lambda s: s.queue.commit_and_get(GetOption.SYNCPOINT),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from sharedq import reply_to
@@ -88,17 +90,25 @@ def test_one_look_serves_many_requests(queue: Queue) -> None:
 
 
 @pytest.mark.parametrize("many", [False, True])
-def test_a_put_that_fails_leaves_the_descriptor_as_it_was(group: TestGroup, many: bool) -> None:
+@pytest.mark.parametrize("options", [0, int(PutOption.NEW_MSG_ID | PutOption.NEW_CORREL_ID)])
+def test_a_put_that_fails_leaves_the_descriptor_as_it_was(group: TestGroup, many: bool, options: int) -> None:
     group.define_shared("FULL", max_depth=0)
     group.define("QM1", QueueRemote(name="ANSWERS", remote_queue="ORDERS.REPLY", remote_qmgr="QM2"))
     full = group.connect().open("FULL", OpenOption.OUTPUT)
-    asked = MQMD(reply_to_q=b"ANSWERS", report=int(Report.COD))
-    md = MQMD(reply_to_q=b"ANSWERS", report=int(Report.COD))
+    md = MQMD(
+        reply_to_q=b"ANSWERS",
+        report=int(Report.COD),
+        msg_id=b"M" * 24,
+        correl_id=b"C" * 24,
+        user_identifier=b"somebody",
+        put_appl_name=b"something",
+        put_date=b"20260101",
+    )
+    asked = replace(md)
     with pytest.raises(MQIError) as refused:
-        full.put_many([(md, b"x")]) if many else full.put(b"x", md)
+        full.put_many([(md, b"x")], options=options) if many else full.put(b"x", md, options=options)
     assert refused.value.reason == MQRC.Q_FULL
-    for name in ("priority", "persistence", "reply_to_q", "reply_to_q_mgr"):
-        assert getattr(md, name) == getattr(asked, name)
+    assert md == asked
 
 
 def test_a_report_goes_where_the_definition_says(group: TestGroup, queue: Queue) -> None:

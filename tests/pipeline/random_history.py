@@ -78,6 +78,16 @@ class RandomHistory:
         if not is_inside:
             self.waiting += messages
             return
+        if chance.random() < 0.2:
+            undone = [self.new(structure, queue, "", "", 1) for _ in range(chance.randint(1, 3))]
+            self.journal_put(undone, unit, is_inside=True)
+            self.journal.undo(structure, queue, unit, [message.id for message in undone], ms=self.now_ms)
+            if chance.random() < 0.3:
+                # One that has nothing left, and may never end.
+                other = self.unit(unit.partition("/")[0])
+                again = self.new(structure, queue, "", "", 1)
+                self.journal_put([again], other, is_inside=True)
+                self.journal.undo(structure, queue, other, [again.id], ms=self.now_ms)
         self.now_ms += chance.choice((0, 5))
         outcome = chance.choice(("commit", "commit", "commit", "backout", "left"))
         if outcome != "left":

@@ -69,6 +69,10 @@ class HandWrittenJournal:
         """What a waiting get was handed and never had."""
         return self._add(structure, ms, e="return", o=owner, q=queue, i=" ".join(ids))
 
+    def undo(self, structure: str, queue: str, unit: str, ids: Sequence[str], *, ms: int | None = None) -> str:
+        """What an MQPUT had stored that was refused in its middle."""
+        return self._add(structure, ms, e="undo", o=unit.partition("/")[0], q=queue, u=unit, i=" ".join(ids))
+
     def expire(
         self,
         structure: str,

@@ -127,6 +127,26 @@ def test_what_expires_in_a_unit_of_work_has_expired_when_that_is_committed(
     assert (verdict.counts["expired"], verdict.counts["on_queue"] + verdict.counts["uncommitted"]) == (1, 1)
 
 
+def test_what_was_undone_was_never_put_however_its_unit_of_work_ends(
+    spark: SparkSession, redis_url: str, journal: HandWrittenJournal
+) -> None:
+    owner = "EWR.1.1.1"
+    journal.define("APPL1")
+    for number, ends in enumerate(("commit", "backout", ""), start=1):
+        unit = f"{owner}/{number}"
+        journal.put("APPL1", "Q", owner, [f"{number}1"], unit=unit)
+        journal.put("APPL1", "Q", owner, [f"{number}2", f"{number}3"], unit=unit)
+        journal.undo("APPL1", "Q", unit, [f"{number}2", f"{number}3"])
+        if ends:
+            journal.end("APPL1", ends, unit, 1)
+    journal.store("APPL1", "11", "31")
+
+    verdict = judge(spark, redis_url)
+
+    assert faults(verdict) == NO_FAULT
+    assert [verdict.counts[name] for name in ("sent", "on_queue", "uncommitted")] == [1, 1, 1]
+
+
 def test_what_was_handed_to_a_getter_and_came_back_is_delivered_once(
     spark: SparkSession, redis_url: str, journal: HandWrittenJournal
 ) -> None:

@@ -73,6 +73,9 @@ def test_what_was_never_committed_is_no_stay(spark: SparkSession, redis_url: str
     journal.end("APPL1", "backout", f"{PUTTER}/2", 1, ms=T0 + 1)
     journal.put("APPL1", "Q", PUTTER, ["3"], ms=T0 + 2)
     journal.expire("APPL1", "Q", GETTER, ["3"])
+    journal.put("APPL1", "Q", PUTTER, ["4"], unit=f"{PUTTER}/3", ms=T0 + 3)
+    journal.undo("APPL1", "Q", f"{PUTTER}/3", ["4"], ms=T0 + 3)
+    journal.end("APPL1", "commit", f"{PUTTER}/3", 0, ms=T0 + 4)
 
     (row,) = stays(read(spark, redis_url)).collect()
 

@@ -25,6 +25,7 @@ from sharedq.link import Argument, Reply
 from sharedq.mqi.constants import MQRC, GetOption, MatchOption, PutOption
 from sharedq.mqi.errors import MQIError, NoMsgAvailable
 from sharedq.mqi.structures import MQMD
+from sharedq.put_calls import undo_call
 from sharedq.waiting import stop_waiting
 from tests.recovery.scene import register_wait
 from tests.support.backups import (
@@ -51,6 +52,8 @@ class Program:
         self.group, self.generator, self.left = group, random.Random(seed), calls
         self.connections = [group.connect() for _ in range(3)]
         self.queues = [{name: each.open(name, BOTH) for name in QUEUES} for each in self.connections]
+        #: By connection, what undoes a put that is under way: its next calls have to be refused.
+        self.under_way: dict[int, Callable[[], None]] = {}
         self.count = 0
 
     def step(self) -> None:
@@ -59,9 +62,11 @@ class Program:
         self.left -= 1
         number = self.generator.randrange(3)
         connection, queue = self.connections[number], self.queues[number][self.generator.choice(QUEUES)]
-        self.generator.choice(
-            [self.put, self.put, self.put_many, self.get, self.get, self.get_many, self.lock, self.end, self.reopen]
-        )(connection, queue)
+        if undo := self.under_way.pop(number, None):
+            undo()
+            return
+        acts = [self.put, self.put, self.put_many, self.get, self.get, self.get_many, self.lock, self.end, self.reopen]
+        self.generator.choice([*acts, self.begin_put])(connection, queue)
 
     def _md(self) -> MQMD:
         fields: dict[str, Any] = {"priority": self.generator.randrange(4)}
@@ -86,6 +91,20 @@ class Program:
     def put_many(self, _connection: QueueManagerConnection, queue: Queue) -> None:
         messages = [(self._md(), b"%d" % self.count) for _ in range(self.generator.randrange(1, 8))]
         queue.put_many(messages, options=self._option())
+
+    def begin_put(self, connection: QueueManagerConnection, queue: Queue) -> None:
+        """Some calls of a put that takes more; the next one will be refused."""
+        native, first = connection.connection, persistent()
+        savepoint = native.unit.savepoint("APPL1")
+        queue.put(b"undone", first, options=PutOption.SYNCPOINT)
+        for _ in range(self.generator.randrange(4)):
+            queue.put(b"undone", persistent(), options=PutOption.SYNCPOINT)
+
+        def undo() -> None:
+            native.checked_call(*undo_call(native, queue.handle, int.from_bytes(first.msg_id[-6:])))
+            native.unit.return_to(savepoint)
+
+        self.under_way[self.connections.index(connection)] = undo
 
     def get(self, _connection: QueueManagerConnection, queue: Queue) -> None:
         option = self.generator.choice([GetOption.SYNCPOINT, GetOption.SYNCPOINT, GetOption.NO_SYNCPOINT])
@@ -116,6 +135,8 @@ class Program:
     def leave(self) -> None:
         """What is not committed is undone, and locks end."""
         self.left = 0
+        for undo in self.under_way.values():
+            undo()
         for connection in self.connections:
             connection.backout()
             connection.disconnect()

@@ -108,7 +108,7 @@ if is_end then
             -- It has them, but where they stood on the queue is not known to everybody.
             if event == "get" then look_up(queue, ids) end
             unit.is_wanted = true
-        elseif unit then
+        elseif unit and event ~= "undo" then
             for on, of in string.gmatch(event == "commit" and unit.put or unit.get, "([^\n]*)\n([^\n]*)\n") do
                 look_up(on, of)
             end
