@@ -191,12 +191,12 @@ class LocalQueues:
         """Wake the gets that wait on the queue now, so that they look at its definition again."""
         keys = self._group.structure(structure)
         queue = keys.queue(name)
-        last = b""
+        begun_at = last = b""
         while True:
-            last = self._group.call(
+            begun_at, last = self._group.call(
                 "structure/wake_all",
                 [keys.owners, queue.queue, queue.waiters, keys.wake],
-                [name, _WAKES_PER_CALL, last],
+                [name, _WAKES_PER_CALL, last, begun_at],
             )
             if not last:
                 return

@@ -420,6 +420,47 @@ def test_a_get_that_was_inhibited_is_handed_nothing(
     assert on_queue(group, "Q") == [(b"hello", 0)]
 
 
+def test_an_alter_that_ends_says_nothing_for_another_one_that_still_wakes_who_waits(
+    group: TestGroup, monkeypatch: pytest.MonkeyPatch, queue_keys: QueueKeys
+) -> None:
+    """Two ALTERs overlap, and the second inhibits gets: until it has woken everyone, nobody is handed anything."""
+    monkeypatch.setattr("sharedq.objects.local_queues._WAKES_PER_CALL", 1)
+    getters = [open_new(group) for _ in range(3)]
+    client, putter = group.group.client(), open_new(group)
+    first, second = group.repository("QM1"), group.repository("QM1")
+    woken = 0
+
+    def altered_again() -> None:
+        # Dies before it has woken anybody.
+        with monkeypatch.context() as patch:
+            patch.setattr(LocalQueues, "wake_waiters", lambda *_: None)
+            second.alter("QLOCAL", "Q", {"get": "DISABLED"})
+
+    call = group.group.call
+
+    def call_and_alter(name: str, *rest: Any) -> Any:
+        nonlocal woken
+        reply = call(name, *rest)
+        woken += name == "structure/wake_all"
+        if name == "structure/wake_all" and woken == 1:
+            altered_again()
+        return reply
+
+    with ThreadPoolExecutor(len(getters)) as pool:
+        futures = [pool.submit(getter.get, GetOption.WAIT, wait_ms=LONG_MS) for getter in getters]
+        until(lambda: client.hget(queue_keys.queue, "nw") == b"3", "they wait")
+        with monkeypatch.context() as patch:
+            patch.setattr(group.group, "call", call_and_alter)
+            first.alter("QLOCAL", "Q", {"description": "new"})
+        assert client.hget(queue_keys.queue, "al") == b"1"
+        first.wake_waiters("APPL1", "Q")
+        for future in futures:
+            with pytest.raises(MQIError) as caught:
+                future.result(20)
+            assert caught.value.reason == MQRC.GET_INHIBITED
+    assert not client.hexists(queue_keys.queue, "al")
+
+
 def test_a_get_from_the_shared_transmission_queue_is_handed_nothing_once_that_was_inhibited(
     group: TestGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
