@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from sharedq.connection import Connection, ScriptCall
 from sharedq.get_calls import handed_reply, is_handed
@@ -42,8 +43,9 @@ def call_or_wait(
     Raises:
         MQIError: 2033, 2016 (also while waiting), 2161, ...
     """
+    search = _Search(connection, handle, options, make_call, waiter, wait_ms)
     try:
-        return _answer(connection, handle, options, make_call, waiter, wait_ms, reply)
+        return search.run(reply)
     except MQIError as error:
         if error.reason == MQRC.OBJECT_CHANGED:
             # Found out where it was woken, or waits: it does not look any more.
@@ -55,34 +57,87 @@ def call_or_wait(
         raise
 
 
-def _answer(
-    connection: Connection,
-    handle: Handle,
-    options: int,
-    make_call: Callable[[bytes, int], ScriptCall],
-    waiter: bytes,
-    wait_ms: int,
-    reply: Reply,
-) -> Reply:
-    wake_key = handle.structure.keys.wake + connection.token
-    deadline_s = None if wait_ms == UNLIMITED_WAIT else time.monotonic() + wait_ms / 1000
-    is_waiting, horizon = False, 0
-    asked: ScriptCall
-    while True:
-        left_s = BLOCK_MAX_S if deadline_s is None else min(BLOCK_MAX_S, deadline_s - time.monotonic())
-        if reply is None:
-            if handle.facts.is_get_inhibited:
-                # What is in force now may be another definition, and inhibit gets nevertheless.
-                refresh_definition(connection, handle)
-            if handle.facts.is_get_inhibited:
-                if is_waiting:
-                    stop_waiting(connection, handle)
-                raise error_for(MQRC.GET_INHIBITED, "MQGET", handle.object_name)
-            is_waiting = wait_ms != 0 and left_s > 0
-            asked = make_call(waiter if is_waiting else b"", horizon)
-            reply = connection.call(*asked)
-        if not reply[0] or reply[0] in (MQRC.TRUNCATED_MSG_ACCEPTED, MQRC.TRUNCATED_MSG_FAILED):
+@dataclass(slots=True)
+class _Search:
+    """A call that is made until something fits; arguments as of `call_or_wait`.
+
+    Attributes:
+        is_waiting: the latest call was to register a waiter, should it find nothing.
+        horizon: the place up to which it has looked in vain.
+    """
+
+    connection: Connection
+    handle: Handle
+    options: int
+    make_call: Callable[[bytes, int], ScriptCall]
+    waiter: bytes
+    wait_ms: int
+    is_waiting: bool = False
+    horizon: int = 0
+    asked: ScriptCall = ("", (), ())
+
+    def run(self, reply: Reply) -> Reply:
+        deadline_s = None if self.wait_ms == UNLIMITED_WAIT else time.monotonic() + self.wait_ms / 1000
+        while True:
+            left_s = BLOCK_MAX_S if deadline_s is None else min(BLOCK_MAX_S, deadline_s - time.monotonic())
+            if reply is None:
+                reply = self._call(left_s)
+            if not reply[0] or reply[0] in (MQRC.TRUNCATED_MSG_ACCEPTED, MQRC.TRUNCATED_MSG_FAILED):
+                return reply
+            if reply[0] == MQRC.NO_MSG_AVAILABLE and self.is_waiting:
+                reply = self._block(reply, left_s)
+            else:
+                self._learn(reply, left_s)
+                reply = None
+
+    def _call(self, left_s: float) -> Reply:
+        """Make the call; unless gets are inhibited."""
+        connection, handle = self.connection, self.handle
+        if handle.facts.is_get_inhibited:
+            # What is in force now may be another definition, and inhibit gets nevertheless.
+            refresh_definition(connection, handle)
+        if handle.facts.is_get_inhibited:
+            if self.is_waiting:
+                stop_waiting(connection, handle)
+            raise error_for(MQRC.GET_INHIBITED, "MQGET", handle.object_name)
+        self.is_waiting = self.wait_ms != 0 and left_s > 0
+        self.asked = self.make_call(self.waiter if self.is_waiting else b"", self.horizon)
+        return connection.call(*self.asked)
+
+    def _block(self, reply: Reply, left_s: float) -> Reply:
+        """Wait to be woken; what it was handed then, or found, or None: it is to look again."""
+        connection, wake_key = self.connection, self.handle.structure.keys.wake + self.connection.token
+        self.horizon = 0
+        self._wait_as(reply, 1)
+        block_s = max(_until_mark_ends(reply, left_s), 0.001)
+        # Known before it is asked whether the manager quiesces: who notices that later finds it blocking here.
+        connection.waits_on(wake_key)
+        try:
+            self._check_wait(left_s)
+            if is_handed(self.asked):
+                # What wakes it is the message itself, or else it looks again.
+                handed = connection.block(wake_key, block_s)
+                return handed and handed_reply(handed)
+            # The wake-up and the next look are one write: see Link.block_then_call.
+            self.asked = self.make_call(self.waiter, 0)
+            _, (reply,) = connection.block_then_call(wake_key, block_s, self.asked)
             return reply
+        finally:
+            connection.waits_on(None)
+
+    def _check_wait(self, left_s: float) -> None:
+        """Raise when the wait is canceled (2161), or its interval has ended (2033); it is no waiter then."""
+        name = self.handle.object_name
+        if self.connection.is_quiescing and self.options & _FAIL_IF_QUIESCING:
+            stop_waiting(self.connection, self.handle)
+            raise error_for(MQRC.Q_MGR_QUIESCING, "MQGET", name)
+        if left_s <= 0:
+            stop_waiting(self.connection, self.handle)
+            raise error_for(MQRC.NO_MSG_AVAILABLE, "MQGET", name, f"waited {self.wait_ms} ms")
+
+    def _learn(self, reply: Reply, left_s: float) -> None:
+        """What the next call must know; raise where there is none."""
+        connection, handle = self.connection, self.handle
         if reply[0] == _STALE:
             refresh_path(connection, handle)
             take_definition(handle, reply)
@@ -90,49 +145,18 @@ def _answer(
             handle.has_members = handle.has_members or reply[0] == _GROUPED
             handle.may_meet_marks = handle.may_meet_marks or reply[0] == _MARKED
         elif reply[0] == _LOOK_AGAIN:
-            horizon = int(reply[1] or 0)
-            waiter = _next_waiter(reply, 2, waiter)
-        elif reply[0] == MQRC.NO_MSG_AVAILABLE and is_waiting:
-            horizon = 0
-            waiter = _next_waiter(reply, 1, waiter)
-            block_s = _until_mark_ends(reply, left_s)
-            # Known before it is asked whether the manager quiesces: who notices that later finds it blocking here.
-            connection.waits_on(wake_key)
-            try:
-                _check_wait(connection, handle, options, wait_ms, left_s)
-                if is_handed(asked):
-                    # What wakes it is the message itself, or else it looks again.
-                    handed = connection.block(wake_key, max(block_s, 0.001))
-                    reply = handed and handed_reply(handed)
-                else:
-                    # The wake-up and the next look are one write: see Link.block_then_call.
-                    asked = make_call(waiter, 0)
-                    _, (reply,) = connection.block_then_call(wake_key, max(block_s, 0.001), asked)
-            finally:
-                connection.waits_on(None)
-            continue
+            self.horizon = int(reply[1] or 0)
+            self._wait_as(reply, 2)
         elif reply[0] != MQRC.NO_MSG_AVAILABLE:
             raise connection.error(reply[0], "MQGET", handle.object_name)
-        elif wait_ms == 0 or left_s <= 0:
+        elif self.wait_ms == 0 or left_s <= 0:
             raise error_for(MQRC.NO_MSG_AVAILABLE, "MQGET", handle.object_name)
         else:
-            horizon = 0
-        reply = None
+            self.horizon = 0
 
-
-def _check_wait(connection: Connection, handle: Handle, options: int, wait_ms: int, left_s: float) -> None:
-    """Raise when the wait is canceled (2161), or its interval has ended (2033); it is no waiter then."""
-    if connection.is_quiescing and options & _FAIL_IF_QUIESCING:
-        stop_waiting(connection, handle)
-        raise error_for(MQRC.Q_MGR_QUIESCING, "MQGET", handle.object_name)
-    if left_s <= 0:
-        stop_waiting(connection, handle)
-        raise error_for(MQRC.NO_MSG_AVAILABLE, "MQGET", handle.object_name, f"waited {wait_ms} ms")
-
-
-def _next_waiter(reply: Reply, position: int, waiter: bytes) -> bytes:
-    """How to wait from now on: a browse that locks may have been told to wait as any other browse."""
-    return reply[position] or waiter if len(reply) > position else waiter
+    def _wait_as(self, reply: Reply, position: int) -> None:
+        """A browse that locks may be told to wait from now on as any other browse."""
+        self.waiter = reply[position] or self.waiter if len(reply) > position else self.waiter
 
 
 def _until_mark_ends(reply: Reply, left_s: float) -> float:
