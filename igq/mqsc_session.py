@@ -32,7 +32,8 @@ def run_session(settings: Settings, qmgr: str, source: TextIO, out: TextIO) -> i
         require_running(group, qmgr)
         is_terminal = source.isatty()
         lines = _prompted(source, out) if is_terminal else iter(source)
-        return run(lines, SessionRepository(group, qmgr), out, control=_Control(settings), is_listed=not is_terminal)
+        control = _Control(settings, group)
+        return run(lines, SessionRepository(group, qmgr), out, control=control, is_listed=not is_terminal)
     finally:
         group.leave()
 
@@ -74,8 +75,16 @@ class SessionRepository(Repository):
 class _Control:
     """START QMGR and STOP QMGR."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+    def __init__(self, settings: Settings, group: Group) -> None:
+        self._settings, self._group = settings, group
+
+    def is_running(self, qmgr: str) -> bool:
+        """Whether it is up, whoever stopped it if it is not."""
+        try:
+            require_running(self._group, qmgr)
+        except CommandError:
+            return False
+        return True
 
     def start(self, qmgr: str) -> None:
         """A manager that takes commands runs already."""

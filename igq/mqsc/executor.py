@@ -27,7 +27,10 @@ _SCOPES = ("QMGR", "COPY", "GROUP", "SHARED")
 
 
 class ManagerControl(Protocol):
-    """Starts and stops queue managers, for START QMGR and STOP QMGR."""
+    """Starts and stops queue managers, for START QMGR and STOP QMGR, and knows which run."""
+
+    def is_running(self, qmgr: str) -> bool:
+        """Whether it takes commands. Raises MQIError when Redis cannot be reached."""
 
     def start(self, qmgr: str) -> None:
         """Start it. Raises MQIError when that fails."""
@@ -53,13 +56,14 @@ def run(
 ) -> int:
     """Run every command of *lines* and write the answers, and the counts at the end.
 
-    A failed command stops none behind it; one whose outcome is unknown, because the connection broke, does.
+    A failed command stops none behind it; one whose outcome is unknown, because the connection broke, does. Behind the
+    end of the manager, by STOP QMGR or in any other way, no command is processed.
 
     Args:
         lines: the input, line by line; it is read no further than a command needs.
         repository: of the manager that the commands are for.
         out: where answers go.
-        control: what START QMGR and STOP QMGR do; without it they are refused.
+        control: what START QMGR and STOP QMGR do; without it they are refused, and the manager counts as running.
         is_listed: whether each command is repeated before its answer (not on a terminal).
 
     Returns:
@@ -86,6 +90,10 @@ def run(
             continue
         subject = _subject(command, repository)
         try:
+            if control is not None and not control.is_running(repository.qmgr or ""):
+                counts.failed += 1
+                _write([messages.STOPPED.format(repository.qmgr, f"{command.verb} {subject}")], out)
+                continue
             _write([*executor.execute(command), messages.NORMAL.format(f"{command.verb} {subject}")], out)
         except MqscSyntaxError as error:
             counts.syntax += 1

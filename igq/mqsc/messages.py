@@ -11,6 +11,7 @@ from sharedq.objects.displaying import LeftOut
 
 NORMAL = "CSQ9022I: {} normal completion."
 ABNORMAL = "CSQ9023E: {} abnormal completion."
+STOPPED = "CSQ3106E: Queue manager {0} is stopped, {1} not processed; igq qmgr start {0} starts it."
 NOTHING_FOUND = "CSQM297I: No {} matches the request."
 THREADS = "CSQV401I: Display thread report follows."
 NO_CONNECTIONS = "CSQV419I: No {} threads found."

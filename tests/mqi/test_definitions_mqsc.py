@@ -20,6 +20,9 @@ class Control:
     def __init__(self) -> None:
         self.calls: list[tuple[str, str]] = []
 
+    def is_running(self, qmgr: str) -> bool:
+        return ("stop QUIESCE", qmgr) not in self.calls
+
     def start(self, qmgr: str) -> None:
         self.calls.append(("start", qmgr))
 
@@ -289,11 +292,21 @@ def test_display_group_names_every_member_and_its_state(group: TestGroup) -> Non
 
 def test_start_and_stop_go_to_whoever_controls_managers(group: TestGroup) -> None:
     control = Control()
-    status, _ = mqsc(group, "STOP QMGR MODE(FORCE)\nSTOP QMGR\nSTART QMGR\n", control=control)
+    status, _ = mqsc(group, "STOP QMGR MODE(FORCE)\nSTART QMGR\nSTOP QMGR\n", control=control)
 
     assert status == 0
-    assert control.calls == [("stop FORCE", "QM1"), ("stop QUIESCE", "QM1"), ("start", "QM1")]
+    assert control.calls == [("stop FORCE", "QM1"), ("start", "QM1"), ("stop QUIESCE", "QM1")]
     assert "MQRC_FUNCTION_NOT_SUPPORTED" in failed(group, "STOP QMGR")
+
+
+def test_a_manager_that_was_stopped_takes_no_commands(group: TestGroup) -> None:
+    status, output = mqsc(group, "STOP QMGR\nDEF QL(A)\nDIS QMGR\nSTART QMGR\nEND\nDEF QL(B)\n", control=Control())
+
+    assert status == 10
+    assert [line[:8] for line in output.splitlines() if line.startswith("CSQ")] == ["CSQ9022I", *["CSQ3106E"] * 3]
+    assert "CSQ3106E: Queue manager QM1 is stopped, DEFINE QLOCAL(A) not processed" in output
+    assert "3 MQSC commands could not be processed." in output
+    assert group.repository("QM1").lookup("A") is None
 
 
 def test_end_ends_the_run(group: TestGroup) -> None:

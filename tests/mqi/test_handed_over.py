@@ -426,24 +426,17 @@ def test_an_alter_that_ends_says_nothing_for_another_one_that_still_wakes_who_wa
     """Two ALTERs overlap, and the second inhibits gets: until it has woken everyone, nobody is handed anything."""
     monkeypatch.setattr("sharedq.objects.local_queues._WAKES_PER_CALL", 1)
     getters = [open_new(group) for _ in range(3)]
-    client, putter = group.group.client(), open_new(group)
+    client, call, names = group.group.client(), group.group.call, list[str]()
     first, second = group.repository("QM1"), group.repository("QM1")
-    woken = 0
-
-    def altered_again() -> None:
-        # Dies before it has woken anybody.
-        with monkeypatch.context() as patch:
-            patch.setattr(LocalQueues, "wake_waiters", lambda *_: None)
-            second.alter("QLOCAL", "Q", {"get": "DISABLED"})
-
-    call = group.group.call
 
     def call_and_alter(name: str, *rest: Any) -> Any:
-        nonlocal woken
         reply = call(name, *rest)
-        woken += name == "structure/wake_all"
-        if name == "structure/wake_all" and woken == 1:
-            altered_again()
+        names.append(name)
+        if names.count("structure/wake_all") == 1 and name == "structure/wake_all":
+            with monkeypatch.context() as patch:
+                # It has woken nobody yet.
+                patch.setattr(LocalQueues, "wake_waiters", lambda *_: None)
+                second.alter("QLOCAL", "Q", {"get": "DISABLED"})
         return reply
 
     with ThreadPoolExecutor(len(getters)) as pool:
