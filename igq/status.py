@@ -19,6 +19,7 @@ from igq.agent.reporting import moved_by_puts
 from igq.stopping import UP, state_now
 from recovery.report import status_rows
 from sharedq.durability import read_weakest
+from sharedq.embedded import EmbeddedRedis
 from sharedq.group import Group, Member
 from sharedq.in_doubt import prepared_units
 from sharedq.keys import private_structure
@@ -29,7 +30,7 @@ State = Literal["STARTING", "RUNNING", "QUIESCING", "STOPPED", "FAILED"]
 
 
 class RedisStatus(BaseModel):
-    """The deployment."""
+    """The deployment. ``version``: empty where no manager has started the embedded server yet."""
 
     version: str
     durability: str
@@ -126,6 +127,9 @@ def read_status(settings: Settings) -> GroupStatus:
     Raises:
         DeploymentError, MQIError: Redis cannot be used.
     """
+    if settings.redis_url is None and not EmbeddedRedis.has_data(settings.data_dir):
+        # Nobody starts a server, and makes a directory for it, to look at nothing.
+        return _nothing(settings)
     group = Group(settings)
     try:
         members = group.members()
@@ -145,6 +149,11 @@ def read_status(settings: Settings) -> GroupStatus:
         )
     finally:
         group.leave()
+
+
+def _nothing(settings: Settings) -> GroupStatus:
+    redis = RedisStatus(version="", durability=f"nothing is stored yet in {settings.data_dir}")
+    return GroupStatus(group=settings.group, redis=redis, managers=[], recoveries=[], structures=[], queues=[])
 
 
 def _manager(group: Group, member: Member, in_doubt: int) -> ManagerStatus:
@@ -231,8 +240,9 @@ def print_tables(status: GroupStatus, console: Console | None = None) -> None:
     if not console.is_terminal and "COLUMNS" not in os.environ:
         # Read by a program: one line a row, with the longest names there are.
         console.width = max(console.width, 120)
-    console.print(f"Group [bold]{status.group}[/bold] on {status.redis.version}", highlight=False)
-    console.print(f"Durability {status.redis.durability}")
+    where = f" on {status.redis.version}" if status.redis.version else ""
+    console.print(f"Group [bold]{status.group}[/bold]{where}", highlight=False)
+    console.print(f"Durability {status.redis.durability}", markup=False)
     if not status.managers:
         console.print("No queue manager has joined yet: start some with igq group start -m QM1 -m QM2")
         return

@@ -79,6 +79,11 @@ class EmbeddedRedis:
                 raise EmbeddedRedisError(f"embedded server in {data_dir}: {error}") from None
             raise
 
+    @staticmethod
+    def has_data(data_dir: Path) -> bool:
+        """Whether a server was ever started in *data_dir*; looking creates nothing."""
+        return ServerFiles(data_dir.absolute()).redis_dir.exists()
+
     def leave(self) -> None:
         """Give up the hold. The last user waits until server and guardian have ended. May be called again."""
         with self._lock:

@@ -208,6 +208,18 @@ def test_a_killed_supervisor_leaves_no_process_behind(shell: Shell) -> None:
     assert not any(is_there(pid) for pid in pids)
 
 
+def test_mqsc_that_stops_its_manager_gives_no_command_to_it_any_more(shell: Shell) -> None:
+    manager = shell.start_manager("QM1")
+
+    commands = shell.run("mqsc", "QM1", "-c", "STOP QMGR", "-c", "DEFINE QLOCAL(LATE)")
+
+    assert manager.wait() == 0
+    assert commands.returncode == 10
+    assert "CSQ9022I: STOP QMGR QM1 normal completion." in commands.stdout
+    assert "CSQ3106E: Queue manager QM1 is stopped, DEFINE QLOCAL(LATE) not processed" in commands.stdout
+    assert not any(queue["name"] == "LATE" for queue in shell.status()["queues"])
+
+
 def test_ctrl_c_stops_a_group_in_good_order(shell: Shell) -> None:
     group = shell.start("group", "start", "-m", "QM1", "-m", "QM2")
     group.wait_for("CSQM050I", 2)
@@ -296,17 +308,24 @@ def test_redis_that_goes_away_and_comes_back_is_found_again(shell: Shell) -> Non
         server.close()
 
 
+COMMANDS: list[tuple[str, ...]] = [("qmgr", "start", "QM1"), ("status",), ("put", "QM1", "Q", "x")]
+IMPOSSIBLE = [
+    ({"IGQ_REDIS_URL": "redis://127.0.0.1:1"}, "Redis cannot be reached: Error 111"),
+    ({"IGQ_REDIS_URL": "http://somewhere"}, "IGQ_REDIS_URL"),
+    ({"IGQ_GROUP": "toolong"}, "IGQ_GROUP=toolong"),
+    ({"IGQ_CONFIG": "/nonexistent.toml"}, "IGQ_CONFIG=/nonexistent.toml"),
+]
+#: Who only looks needs no directory that can be made.
+READ_ONLY = ({"IGQ_DATA_DIR": "/proc/igq"}, "IGQ_DATA_DIR=/proc/igq")
+
+
 @pytest.mark.parametrize(
-    ("environment", "words"),
+    ("command", "environment", "words"),
     [
-        ({"IGQ_REDIS_URL": "redis://127.0.0.1:1"}, "Redis cannot be reached: Error 111"),
-        ({"IGQ_REDIS_URL": "http://somewhere"}, "IGQ_REDIS_URL"),
-        ({"IGQ_GROUP": "toolong"}, "IGQ_GROUP=toolong"),
-        ({"IGQ_CONFIG": "/nonexistent.toml"}, "IGQ_CONFIG=/nonexistent.toml"),
-        ({"IGQ_DATA_DIR": "/proc/igq"}, "IGQ_DATA_DIR=/proc/igq"),
+        *((command, *impossible) for command in COMMANDS for impossible in IMPOSSIBLE),
+        *((command, *READ_ONLY) for command in COMMANDS if command != ("status",)),
     ],
 )
-@pytest.mark.parametrize("command", [("qmgr", "start", "QM1"), ("status",), ("put", "QM1", "Q", "x")])
 def test_what_cannot_work_is_told_in_one_line(
     shell: Shell, command: tuple[str, ...], environment: dict[str, str], words: str
 ) -> None:

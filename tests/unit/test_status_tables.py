@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
+from config.settings import Settings
 from igq.status import (
     AgentStatus,
     GroupStatus,
@@ -17,6 +19,7 @@ from igq.status import (
     RedisStatus,
     StructureStatus,
     print_tables,
+    read_status,
 )
 
 LONGEST_NAME = "A" * 24 + "B" * 24
@@ -112,3 +115,15 @@ def test_there_is_no_table_of_queues_where_none_would_be_in_it(status: GroupStat
 
     assert "EWR1" in shown.getvalue()
     assert "Queue" not in shown.getvalue()
+
+
+def test_to_look_where_nothing_is_makes_nothing(tmp_path: Path) -> None:
+    """No directory, and no server."""
+    shown = io.StringIO()
+    nothing = read_status(Settings(data_dir=tmp_path / "none"))
+    print_tables(nothing, Console(file=shown, width=200, color_system=None))
+
+    assert list(tmp_path.iterdir()) == []
+    assert (nothing.redis.version, nothing.managers, nothing.queues) == ("", [], [])
+    assert shown.getvalue().splitlines()[0] == f"Group {nothing.group}"
+    assert "No queue manager has joined yet" in shown.getvalue()
