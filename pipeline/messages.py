@@ -19,7 +19,7 @@ from pyspark.sql.types import (
 
 from pipeline.errors import PipelineError
 from pipeline.schemas import QUEUE
-from sharedq.context import default_appl_name, set_default_context
+from sharedq.context import default_appl_name, fill_in_context
 from sharedq.mqi.limits import NULL_ID
 from sharedq.mqi.structures import MQMD
 
@@ -76,7 +76,7 @@ def messages(batch: pa.RecordBatch) -> Iterator[Message]:
         md = MQMD(version=2)
         if sets_context:
             # What no column says is what it would be without SET_ALL_CONTEXT.
-            set_default_context(md, default_appl_name())
+            fill_in_context(md, 0, default_appl_name())
         for name, column in zip(names, values, strict=True):
             if column[row] is not None:
                 setattr(md, name, column[row])

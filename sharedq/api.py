@@ -232,18 +232,36 @@ class Queue:
         """The name it was opened by."""
         return self.handle.object_name
 
-    def put(self, body: bytes, md: MQMD | None = None, *, options: PutOption | int = 0) -> MQMD:
-        """MQPUT one message; returns its descriptor with the identifiers it was given."""
+    def put(
+        self,
+        body: bytes,
+        md: MQMD | None = None,
+        *,
+        options: PutOption | int = 0,
+        context: Queue | None = None,
+    ) -> MQMD:
+        """MQPUT one message; returns its descriptor with the identifiers it was given.
+
+        Args:
+            context: for ``PutOption.PASS_*_CONTEXT``; opened with ``OpenOption.SAVE_ALL_CONTEXT``. What was got from it
+                last gives its context to this message.
+        """
         md = MQMD() if md is None else md
         with self.connection.lock:
-            putting.put(self.connection, self._open_handle(), md, MQPMO(options=int(options)), body)
+            putting.put(self.connection, self._open_handle(), md, _pmo(options, context), body)
         return md
 
-    def put_many(self, messages: Iterable[tuple[MQMD, bytes]], *, options: PutOption | int = 0) -> list[MQMD]:
-        """MQPUT many in few round trips (100 messages or 1 MiB each)."""
+    def put_many(
+        self,
+        messages: Iterable[tuple[MQMD, bytes]],
+        *,
+        options: PutOption | int = 0,
+        context: Queue | None = None,
+    ) -> list[MQMD]:
+        """MQPUT many in few round trips (100 messages or 1 MiB each); arguments as for ``put``."""
         batch = list(messages)
         with self.connection.lock:
-            putting.put_many(self.connection, self._open_handle(), batch, MQPMO(options=int(options)))
+            putting.put_many(self.connection, self._open_handle(), batch, _pmo(options, context))
         return [md for md, _ in batch]
 
     def get(
@@ -333,3 +351,7 @@ class Queue:
     ) -> None:
         if not self.handle.is_closed and not self.connection.is_ended:
             self.close()
+
+
+def _pmo(options: PutOption | int, context: Queue | None) -> MQPMO:
+    return MQPMO(options=int(options), context=0 if context is None else context.handle.number)

@@ -7,14 +7,23 @@ import os
 import secrets
 import struct
 import sys
+from collections.abc import Callable
 from functools import lru_cache
+from operator import attrgetter
 from pathlib import Path
+from typing import Final, NamedTuple
 
+from sharedq.mqi.constants import PutOption
+from sharedq.mqi.limits import NULL_ACCOUNTING_TOKEN
 from sharedq.mqi.structures import MQMD
 
 #: MQAT_UNIX: what kind of program put a message.
 APPL_TYPE_UNIX = 6
 _PRODUCT = b"CSQ "
+# Plain integers: an operation on IntFlag members costs about a microsecond.
+_NO_CONTEXT: Final = int(PutOption.NO_CONTEXT)
+_SET_ALL: Final = int(PutOption.SET_ALL_CONTEXT)
+_SET_IDENTITY: Final = int(PutOption.SET_IDENTITY_CONTEXT)
 _STRUCTURE_AND_NUMBER = struct.Struct(">HHI")
 
 
@@ -32,13 +41,48 @@ def new_identifier(origin: bytes) -> bytes:
     return _PRODUCT + origin[:12].ljust(12) + secrets.token_bytes(8)
 
 
-def set_default_context(md: MQMD, appl_name: bytes) -> None:
-    """MQPMO_DEFAULT_CONTEXT: identity and origin of the running program."""
-    md.user_identifier = user_identifier()
-    md.put_appl_type = APPL_TYPE_UNIX
-    md.put_appl_name = appl_name
+class Context(NamedTuple):
+    """The context fields of a descriptor: three of the identity, five of the origin."""
+
+    user_identifier: bytes
+    accounting_token: bytes
+    appl_identity_data: bytes
+    put_appl_type: int
+    put_appl_name: bytes
+    put_date: bytes
+    put_time: bytes
+    appl_origin_data: bytes
+
+
+#: Of these the identity consists.
+IDENTITY: Final = 3
+_context_of: Final[Callable[[MQMD], tuple[bytes, bytes, bytes, int, bytes, bytes, bytes, bytes]]] = attrgetter(
+    *Context._fields
+)
+
+
+def context_of(md: MQMD) -> Context:
+    """The context in a descriptor."""
+    return Context(*_context_of(md))
+
+
+def give_context(md: MQMD, context: Context, fields: int = len(Context._fields)) -> None:
+    """Write the first so many *fields* of a context into a descriptor."""
+    for name, value in zip(Context._fields[:fields], context, strict=False):
+        setattr(md, name, value)
+
+
+def fill_in_context(md: MQMD, options: int, appl_name: bytes) -> None:
+    """What the MQPMO options do not leave to the program: identity and origin of the running one, or none at all."""
+    if options & _SET_ALL:
+        return
+    is_none = options & _NO_CONTEXT
+    if not options & _SET_IDENTITY:
+        md.user_identifier = b"" if is_none else user_identifier()
+        md.accounting_token, md.appl_identity_data = NULL_ACCOUNTING_TOKEN, b""
+    md.put_appl_type, md.put_appl_name = (0, b"") if is_none else (APPL_TYPE_UNIX, appl_name)
     # Left from an earlier get, they would pass for a time that the program set itself.
-    md.put_date = md.put_time = b""
+    md.put_date = md.put_time = md.appl_origin_data = b""
 
 
 @lru_cache(maxsize=1)

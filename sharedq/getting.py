@@ -8,6 +8,7 @@ from contextlib import suppress
 from sharedq.browsing import browse
 from sharedq.confirming import confirm_delivery
 from sharedq.connection import Connection, ScriptCall
+from sharedq.context import context_of
 from sharedq.get_calls import BEHIND_COMMIT, MARKS, get_call
 from sharedq.handle import Handle
 from sharedq.link import Reply
@@ -55,6 +56,7 @@ _IN_HANDLE = int(GetOption.PROPERTIES_IN_HANDLE)
 _NOT_BUILT = _IN_HANDLE | int(GetOption.SET_SIGNAL)
 _INPUT = int(OpenOption.INPUT_AS_Q_DEF | OpenOption.INPUT_SHARED | OpenOption.INPUT_EXCLUSIVE)
 _OPEN_BROWSE = int(OpenOption.BROWSE)
+_SAVE_CONTEXT = int(OpenOption.SAVE_ALL_CONTEXT)
 _OPEN_CO_OP = int(OpenOption.CO_OP)
 _CO_OP_MARKS = int(GetOption.MARK_BROWSE_CO_OP | GetOption.UNMARK_BROWSE_CO_OP)
 
@@ -85,6 +87,9 @@ def get(connection: Connection, handle: Handle, md: MQMD, gmo: MQGMO, *, max_len
     wait_ms = gmo.wait_interval if may_wait else 0
     if options & _BROWSE:
         message = browse(connection, handle, selection, options, max_length, wait_ms)
+        if message.reason != MQRC.TRUNCATED_MSG_FAILED:
+            # What is only looked at leaves nothing to pass on.
+            handle.saved_context = None
     else:
         message = _take(connection, handle, selection, options, 1, max_length, wait_ms)[0]
     _convert(connection, md, options, [message], max_length)
@@ -304,6 +309,8 @@ def _take(
             connection.unit.add(structure, handle.name, kept, operations=operations, has_members=has_members)
             if options & _MARK_SKIP_BACKOUT:
                 connection.unit.marked = Marked(structure, handle.name, kept, operations, has_members)
+    if taken and handle.options & _SAVE_CONTEXT:
+        handle.saved_context = context_of(messages[taken - 1].md)
     if taken and (has_members or handle.order.gets is not NOTHING):
         _retain(connection, handle, options, messages)
     # Only an id that ends in "x" can be that of a message that asks for reports.

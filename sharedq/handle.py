@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from sharedq.context import Context
 from sharedq.facts import QueueFacts
 from sharedq.keys import QueueKeys, StructureKeys
 from sharedq.logical import UNUSED, HandleOrder
@@ -110,6 +111,8 @@ class Handle:
     adds_headers: bool = False
     #: MARKINT of its manager when it was opened: how long a mark of the co-operating set lasts, ms.
     mark_ms: int = -1
+    #: Of the message got last, where it was opened with MQOO_SAVE_ALL_CONTEXT: what a put may pass on.
+    saved_context: Context | None = None
     #: Keys of this handle's script calls, made at the first one.
     put_keys: tuple[str, ...] = ()
     get_keys: tuple[str, ...] = ()

@@ -10,7 +10,7 @@ from operator import attrgetter, or_
 from typing import Any, Final
 
 from sharedq.connection import Connection
-from sharedq.context import new_identifier, set_default_context
+from sharedq.context import Context, fill_in_context, new_identifier
 from sharedq.facts import QueueFacts
 from sharedq.handle import Handle
 from sharedq.mqi.constants import MQRC, MsgFlag, MsgType, Persistence, PutOption, Report
@@ -19,6 +19,7 @@ from sharedq.mqi.errors import error_for
 from sharedq.mqi.limits import (
     DEFAULT_CCSID,
     MAX_PRIORITY,
+    NULL_ACCOUNTING_TOKEN,
     NULL_ID,
     PRIORITY_AS_Q_DEF,
     UNDEFINED_ORIGINAL_LENGTH,
@@ -52,9 +53,9 @@ _NEW_MSG_ID = int(PutOption.NEW_MSG_ID)
 _NEW_CORREL_ID = int(PutOption.NEW_CORREL_ID)
 #: Options that give a message new identifiers.
 NEW_IDS = _NEW_MSG_ID | _NEW_CORREL_ID
-_KEEP_CONTEXT = int(PutOption.SET_ALL_CONTEXT | PutOption.PASS_ALL_CONTEXT)
-#: Options with which two messages of one descriptor need not be alike.
-_UNLIKE = NEW_IDS | _KEEP_CONTEXT
+_NO_CONTEXT = int(PutOption.NO_CONTEXT)
+#: Options with which two messages of one descriptor need not be alike, or ``completed`` does not say all.
+_UNLIKE = NEW_IDS | _NO_CONTEXT | int(PutOption.SET_ALL_CONTEXT | PutOption.SET_IDENTITY_CONTEXT)
 _AS_Q_DEF = int(Persistence.AS_Q_DEF)
 _REQUEST = int(MsgType.REQUEST)
 _MSG_TYPE_MAX = int(MsgType.APPL_LAST)
@@ -73,9 +74,12 @@ _COMPLETED: Final = (
     "put_date",
     "put_time",
 )
-#: What `complete_descriptor` may change of it, identifiers apart.
+#: What `complete_descriptor` may change of it, identifiers apart, and what is most often empty anyhow.
 _completed_of: Final[Callable[[MQMD], tuple[Any, ...]]] = attrgetter(*_COMPLETED)
-_FILLED_IN: Final = (*_COMPLETED, "reply_to_q", "reply_to_q_mgr", "msg_id", "correl_id")
+_FILLED_IN: Final = (
+    *("persistence", "priority", "reply_to_q", "reply_to_q_mgr", "msg_id", "correl_id"),
+    *Context._fields,
+)
 #: What a program finds in its descriptor as it was when a put has failed, whatever was filled in by then.
 filled_in: Final[Callable[[MQMD], tuple[Any, ...]]] = attrgetter(*_FILLED_IN)
 
@@ -109,7 +113,7 @@ def prepare(
         raise error_for(MQRC.PUT_INHIBITED, "MQPUT", handle.object_name)
     length_max = facts.max_msg_length
     is_journaled = connection.journal_max != "0"
-    put_time_ms = int(time.time() * 1000)
+    put_time_ms = 0 if options & _NO_CONTEXT else int(time.time() * 1000)
     warning = MQRC.NONE
     arguments: list[PutArguments] = []
     details: list[str] = []
@@ -141,6 +145,7 @@ def prepare(
             if is_journaled:
                 details.append(journal_detail(md, len(body)))
             continue
+        is_marked = bool(md.appl_identity_data or md.appl_origin_data or md.accounting_token != NULL_ACCOUNTING_TOKEN)
         its_warning = complete_descriptor(connection, handle, md, options)
         warning = its_warning or warning
         # MQCCSI_Q_MGR means the manager that it is put at, and its number goes with the message, not into ``md``.
@@ -158,7 +163,8 @@ def prepare(
         base = (MAX_PRIORITY - _place(facts, md)) * PRIORITY_STEP
         arguments.append((base, look, record))
         # Not where a field is new at each put, is the program's own put time, or makes a warning.
-        head = None if its_warning or is_conventional or options & _UNLIKE else plain_head(record, body)
+        is_like = not (its_warning or is_conventional or is_marked or options & _UNLIKE)
+        head = plain_head(record, body) if is_like else None
         if head is not None:
             last = LastPut(circumstances, asked, _completed_of(md), base, put_time_ms, head)
             handle.last_put = last
@@ -188,7 +194,7 @@ def _begins_group(md: MQMD) -> bool:
 def _conventional_record(connection: Connection, handle: Handle, md: MQMD, body: bytes, put_time_ms: int) -> bytes:
     """A message for a conventional transmission queue: what takes it from there knows IBM's headers only."""
     outer = replace(md)
-    if not md.put_date:
+    if put_time_ms and not md.put_date:
         outer.put_date, outer.put_time = put_date_and_time(put_time_ms)
     data = as_transmitted(outer, body, handle.destination, handle.target_qmgr)
     # The group and segment stand in the header with the message: what travels is one message by itself.
@@ -229,8 +235,7 @@ def complete_descriptor(connection: Connection, handle: Handle, md: MQMD, option
         md.msg_id = NULL_ID
     if options & _NEW_CORREL_ID:
         md.correl_id = new_identifier(connection.origin)
-    if not options & _KEEP_CONTEXT:
-        set_default_context(md, connection.appl_name_bytes)
+    fill_in_context(md, options, connection.appl_name_bytes)
     return warning
 
 

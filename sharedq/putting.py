@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from sharedq.confirming import CONFIRMS_ARRIVAL, confirm_arrival
 from sharedq.connection import Connection
+from sharedq.context import IDENTITY, Context, context_of, give_context
 from sharedq.handle import Handle
 from sharedq.mqi.constants import MQRC, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError, error_for
-from sharedq.mqi.options import check_put_options
+from sharedq.mqi.options import PUT_CONTEXT, check_put_context, check_put_options
 from sharedq.mqi.structures import MQMD, MQPMO
 from sharedq.opening import for_length
 from sharedq.put_later import flush_pending, put_later
@@ -19,7 +22,12 @@ from sharedq.storing import Messages, check_unit_room, store_many, store_one
 _SYNCPOINT = int(PutOption.SYNCPOINT)
 _ASYNC_RESPONSE = int(PutOption.ASYNC_RESPONSE)
 _FAIL_IF_QUIESCING = int(PutOption.FAIL_IF_QUIESCING)
+_PASS_ALL = int(PutOption.PASS_ALL_CONTEXT)
+_PASSES = int(PutOption.PASS_IDENTITY_CONTEXT) | _PASS_ALL
+_SET_ALL, _SET_IDENTITY = int(PutOption.SET_ALL_CONTEXT), int(PutOption.SET_IDENTITY_CONTEXT)
 _OUTPUT = int(OpenOption.OUTPUT)
+_SAVE_CONTEXT = int(OpenOption.SAVE_ALL_CONTEXT)
+T = TypeVar("T")
 
 
 def put(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body: bytes) -> MQRC:
@@ -31,8 +39,14 @@ def put(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body: byte
     Raises:
         MQIError: the message was not put, or (2009) its fate is unknown.
     """
+    in_unit = _check(connection, handle, int(pmo.options), 1)
+    if int(pmo.options) & _PASSES:
+        return _pass_context(connection, [md], pmo, lambda: _put(connection, handle, md, pmo, body, in_unit))
+    return _put(connection, handle, md, pmo, body, in_unit)
+
+
+def _put(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body: bytes, in_unit: bool) -> MQRC:
     options = int(pmo.options)
-    in_unit = _check(connection, handle, options, 1)
     if handle.is_intra_group:
         handle = for_length(connection, handle, len(body))
     is_confirmed = md.report & CONFIRMS_ARRIVAL
@@ -57,8 +71,18 @@ def put_many(connection: Connection, handle: Handle, messages: Messages, pmo: MQ
     Raises:
         MQIError: as for ``put``.
     """
+    in_unit = _check(connection, handle, int(pmo.options), len(messages))
+
+    def call() -> MQRC:
+        return _put_many(connection, handle, messages, pmo, in_unit, is_whole=is_whole)
+
+    return _pass_context(connection, [md for md, _ in messages], pmo, call) if int(pmo.options) & _PASSES else call()
+
+
+def _put_many(
+    connection: Connection, handle: Handle, messages: Messages, pmo: MQPMO, in_unit: bool, *, is_whole: bool
+) -> MQRC:
     options = int(pmo.options)
-    in_unit = _check(connection, handle, options, len(messages))
     if handle.is_intra_group and messages:
         # One way for all of them, which keeps their order.
         handle = for_length(connection, handle, max(len(body) for _, body in messages))
@@ -81,6 +105,38 @@ def put_many(connection: Connection, handle: Handle, messages: Messages, pmo: MQ
     return warning
 
 
+def _pass_context(connection: Connection, mds: Sequence[MQMD], pmo: MQPMO, call: Callable[[], T]) -> T:
+    """Make the *call* with the context that came with a message, as though the program set that itself.
+
+    Raises:
+        MQIError: 2097, 2098, or what *call* raises; then the descriptors have the context that they had.
+    """
+    options, passed = int(pmo.options), _saved_context(connection, pmo.context)
+    asked = [context_of(md) for md in mds]
+    is_all = options & _PASS_ALL
+    for md in mds:
+        give_context(md, passed, len(passed) if is_all else IDENTITY)
+    pmo.options = options & ~_PASSES | (_SET_ALL if is_all else _SET_IDENTITY)
+    try:
+        return call()
+    except BaseException:
+        for md, was in zip(mds, asked, strict=True):
+            give_context(md, was)
+        raise
+    finally:
+        pmo.options = options
+
+
+def _saved_context(connection: Connection, number: int) -> Context:
+    source = connection.handles.get(number)
+    if source is None or not source.options & _SAVE_CONTEXT:
+        detail = f"{number} is no handle that was opened with MQOO_SAVE_ALL_CONTEXT"
+        raise error_for(MQRC.CONTEXT_HANDLE_ERROR, "MQPUT", connection.qmgr_name, detail)
+    if source.saved_context is None:
+        raise error_for(MQRC.CONTEXT_NOT_AVAILABLE, "MQPUT", source.object_name)
+    return source.saved_context
+
+
 def _apart(messages: Messages) -> Messages:
     """Give each message a descriptor of its own: reports name its MsgId, and who shares one gets that of the first."""
     seen: set[int] = set()
@@ -100,6 +156,10 @@ def _check(connection: Connection, handle: Handle, options: int, count: int) -> 
         raise error_for(reason, "MQPUT", handle.object_name)
     if not handle.options & _OUTPUT:
         raise error_for(MQRC.NOT_OPEN_FOR_OUTPUT, "MQPUT", handle.object_name)
+    if options & PUT_CONTEXT:
+        reason = check_put_context(options & PUT_CONTEXT, handle.options)
+        if reason:
+            raise error_for(reason, "MQPUT", handle.object_name)
     if connection.is_quiescing and options & _FAIL_IF_QUIESCING:
         raise error_for(MQRC.Q_MGR_QUIESCING, "MQPUT", handle.object_name)
     if not options & _SYNCPOINT:

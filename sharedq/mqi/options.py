@@ -71,6 +71,16 @@ PUT_CHOICES: Final[tuple[tuple[int, ...], ...]] = (
     _CONTEXTS,
 )
 
+#: Of a put: context that is passed on, or that the program sets; of an open, for puts that do so, the same bits.
+PUT_CONTEXT: Final = int(_P.PASS_IDENTITY_CONTEXT | _P.PASS_ALL_CONTEXT | _P.SET_IDENTITY_CONTEXT | _P.SET_ALL_CONTEXT)
+#: For each of them the open options of which one is enough, and the reason where there is none.
+PUT_CONTEXT_NEEDS: Final[tuple[tuple[int, int, MQRC], ...]] = (
+    (_P.PASS_IDENTITY_CONTEXT, PUT_CONTEXT, MQRC.NOT_OPEN_FOR_PASS_IDENT),
+    (_P.PASS_ALL_CONTEXT, _O.PASS_ALL_CONTEXT | _O.SET_ALL_CONTEXT, MQRC.NOT_OPEN_FOR_PASS_ALL),
+    (_P.SET_IDENTITY_CONTEXT, _O.SET_IDENTITY_CONTEXT | _O.SET_ALL_CONTEXT, MQRC.NOT_OPEN_FOR_SET_IDENT),
+    (_P.SET_ALL_CONTEXT, _O.SET_ALL_CONTEXT, MQRC.NOT_OPEN_FOR_SET_ALL),
+)
+
 _INPUTS: Final = (_O.INPUT_AS_Q_DEF, _O.INPUT_SHARED, _O.INPUT_EXCLUSIVE)
 _BINDS: Final = (_O.BIND_ON_OPEN, _O.BIND_NOT_FIXED, _O.BIND_ON_GROUP)
 _ANY_INPUT: Final = _O.INPUT_AS_Q_DEF | _O.INPUT_SHARED | _O.INPUT_EXCLUSIVE
@@ -136,12 +146,22 @@ def check_put_options(options: int, *, is_put1: bool = False) -> MQRC:
     return MQRC.NONE
 
 
+@lru_cache(maxsize=1024)
+def check_put_context(options: int, open_options: int) -> MQRC:
+    """NONE, or 2093 to 2096 when a handle was not opened for the context that MQPUT is to give a message."""
+    for option, enough, reason in PUT_CONTEXT_NEEDS:
+        if options & option and not open_options & enough:
+            return reason
+    return MQRC.NONE
+
+
 def split_put1_options(options: int) -> tuple[int, int]:
     """The options of the open, and those of the put, that an MQPUT1 consists of.
 
-    Whose authority counts is decided by an open: an MQPUT refuses to be told.
+    Whose authority counts is decided by an open: an MQPUT refuses to be told. What is done with the context both are
+    told.
     """
-    opening = int(_O.OUTPUT)
+    opening = int(_O.OUTPUT) | options & PUT_CONTEXT
     if options & _P.ALTERNATE_USER_AUTHORITY:
         opening |= int(_O.ALTERNATE_USER_AUTHORITY)
     return opening, options & ~int(_P.ALTERNATE_USER_AUTHORITY)

@@ -267,3 +267,19 @@ def test_a_value_out_of_range_is_refused(qmgr: pymqi.QueueManager, value: int) -
         queue.set(CMQC.MQIA_TRIGGER_DEPTH, value)
     assert caught.value.comp == CMQC.MQCC_FAILED
     assert queue.inquire(CMQC.MQIA_TRIGGER_DEPTH) == 1
+
+
+def test_the_context_of_a_message_is_passed_on_by_its_handle(qmgr: pymqi.QueueManager) -> None:
+    sets = pymqi.PMO(Options=CMQC.MQPMO_SET_ALL_CONTEXT)
+    with_context = pymqi.MD(UserIdentifier=b"somebody", ApplIdentityData=b"identity")
+    pymqi.Queue(qmgr, "ORDERS", CMQC.MQOO_OUTPUT | CMQC.MQOO_SET_ALL_CONTEXT).put(b"came", with_context, sets)
+    source = pymqi.Queue(qmgr, "ORDERS", CMQC.MQOO_INPUT_SHARED | CMQC.MQOO_SAVE_ALL_CONTEXT)
+    assert source.get() == b"came"
+
+    passes = pymqi.PMO(Options=CMQC.MQPMO_PASS_ALL_CONTEXT, Context=source.get_handle())
+    qmgr.put1("ORDERS", b"goes", pymqi.MD(), passes)
+
+    assert passes.Options == CMQC.MQPMO_PASS_ALL_CONTEXT
+    passed = pymqi.MD()
+    assert source.get(None, passed) == b"goes"
+    assert (passed.UserIdentifier.rstrip(), passed.ApplIdentityData.rstrip()) == (b"somebody", b"identity")
