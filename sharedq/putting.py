@@ -48,7 +48,9 @@ def put(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body: byte
 def _put(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body: bytes, in_unit: bool) -> MQRC:
     options = int(pmo.options)
     if handle.is_intra_group:
-        handle = for_length(connection, handle, len(body))
+        way = for_length(connection, handle, len(body))
+        if way is not handle:
+            return _by_way(connection, handle, way, in_unit, lambda: _put(connection, way, md, pmo, body, in_unit))
     is_confirmed = md.report & CONFIRMS_ARRIVAL
     if in_unit and options & _ASYNC_RESPONSE and not is_confirmed:
         return put_later(connection, handle, [(md, body)], options)
@@ -85,7 +87,13 @@ def _put_many(
     options = int(pmo.options)
     if handle.is_intra_group and messages:
         # One way for all of them, which keeps their order.
-        handle = for_length(connection, handle, max(len(body) for _, body in messages))
+        way = for_length(connection, handle, max(len(body) for _, body in messages))
+        if way is not handle:
+
+            def call() -> MQRC:
+                return _put_many(connection, way, messages, pmo, in_unit, is_whole=is_whole)
+
+            return _by_way(connection, handle, way, in_unit, call)
     is_confirmed = any(md.report & CONFIRMS_ARRIVAL for md, _ in messages)
     if in_unit and options & _ASYNC_RESPONSE and not is_confirmed:
         return put_later(connection, handle, messages, options)
@@ -102,6 +110,16 @@ def _put_many(
         raise
     if is_confirmed:
         confirm_arrival(connection, handle, stored, in_unit=in_unit)
+    return warning
+
+
+def _by_way(connection: Connection, handle: Handle, way: Handle, in_unit: bool, call: Callable[[], MQRC]) -> MQRC:
+    """Make the *call*, which puts by another way than the handle's own, and goes on with the handle's group."""
+    if in_unit:
+        connection.unit.remember(handle, "puts")
+    way.order = handle.order
+    warning = call()
+    handle.order = way.order
     return warning
 
 

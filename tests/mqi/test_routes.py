@@ -17,6 +17,7 @@ from sharedq.mqi.structures import MQMD
 from sharedq.mqi.wire import XQH_LENGTH, unpack_xqh
 from sharedq.objects.definitions import QueueAlias, QueueLocal, QueueRemote
 from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from tests.support.groups import LMIG, MIG
 from tests.support.members import TestGroup
 from tests.support.scenes import on_queue, until
 
@@ -399,6 +400,32 @@ def test_what_is_too_long_for_the_shared_transmit_queue_goes_the_conventional_wa
     assert other_way == [b"y" * 11, b"1", b"2" * 11]
     queue.close()
     assert narrow.repository("QM1").queue_status("QM2").open_output == 0
+
+
+@pytest.mark.parametrize("options", [0, PutOption.SYNCPOINT, PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE])
+def test_a_group_goes_on_whichever_way_its_messages_take(narrow: TestGroup, options: int) -> None:
+    connection = narrow.connect("QM1")
+    queue = connection.open("IN", OpenOption.OUTPUT, qmgr_name="QM2")
+
+    def put(body: bytes, flags: int) -> MQMD:
+        return queue.put(body, MQMD(version=2, msg_flags=flags), options=options | PutOption.LOGICAL_ORDER)
+
+    members = [put(b"1", MIG), put(b"2" * 11, MIG)]
+    connection.commit()
+    # It is the state of before the unit of work that a backout restores, whichever way that had taken.
+    if options:
+        put(b"3" * 11, MIG)
+        put(b"4", LMIG)
+        connection.backout()
+    members += [put(b"3" * 11, MIG), put(b"4", LMIG)]
+    connection.commit()
+    assert {md.group_id for md in members} == {members[0].group_id}
+    assert [md.msg_seq_number for md in members] == [1, 2, 3, 4]
+    assert len(on_queue(narrow, "QM2", "@QM1")) == 2
+    begun = put(b"5" * 11, MIG)
+    assert begun.group_id != members[0].group_id
+    connection.commit()
+    assert queue.close() == MQRC.INCOMPLETE_GROUP
 
 
 def test_without_a_conventional_way_it_is_too_long(narrow: TestGroup) -> None:
