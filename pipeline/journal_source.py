@@ -26,8 +26,8 @@ from pipeline.errors import PipelineError
 from pipeline.journal_ranges import COMMON_OPTIONS, JournalAccess, place_of
 from pipeline.journal_stream import JournalStreamReader
 from pipeline.schemas import JOURNAL
-from pipeline.source_options import SourceOptions
-from sharedq.journal import clip, position_order, read_extent
+from pipeline.source_options import SourceOptions, check_chosen
+from sharedq.journal import check_order, clip, position_order, read_extent
 from sharedq.journal_reach import check_start, read_reach
 
 OPTIONS = (*COMMON_OPTIONS, "end")
@@ -44,9 +44,11 @@ class JournalSource(DataSource):
         return JOURNAL
 
     def reader(self, schema: StructType) -> DataSourceReader:
+        check_chosen(schema, JOURNAL)
         return JournalReader(schema, SourceOptions(self.options, OPTIONS))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
+        check_chosen(schema, JOURNAL)
         return JournalStreamReader(schema, SourceOptions(self.options, journal_stream.OPTIONS))
 
 
@@ -56,6 +58,7 @@ class JournalReader(DataSourceReader):
     def __init__(self, schema: StructType, options: SourceOptions) -> None:
         self._journals = JournalAccess(schema, options)
         self._end = place_of(options, "end", "+")
+        check_order(self._journals.start, self._end)
 
     def partitions(self) -> Sequence[InputPartition]:
         journals = self._journals

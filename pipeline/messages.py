@@ -69,7 +69,7 @@ def messages(batch: pa.RecordBatch) -> Iterator[Message]:
         PipelineError: a value does not fit its field.
     """
     names = [name for name in batch.schema.names if name not in NOT_PUT]
-    values = [_converted(name, batch.column(name).to_pylist()) for name in names]
+    values = [_converted(name, _narrowed(name, batch.column(name)).to_pylist()) for name in names]
     bodies = batch.column("data").to_pylist()
     sets_context = any(name in CONTEXT for name in names)
     for row, body in enumerate(bodies):
@@ -91,6 +91,16 @@ def _fits(given: DataType, wanted: DataType) -> bool:
     if isinstance(wanted, BinaryType):
         return isinstance(given, _TEXT_OR_BYTES)
     return type(given) is type(wanted)
+
+
+def _narrowed(name: str, column: pa.Array) -> pa.Array:
+    """Numbers of a descriptor are MQLONGs; a table may have longer ones."""
+    if not pa.types.is_int64(column.type):
+        return column
+    try:
+        return column.cast(pa.int32())
+    except pa.ArrowInvalid:
+        raise PipelineError(f"{name} has a number in a row that does not fit into 32 bits") from None
 
 
 def _converted(name: str, values: list[Any]) -> list[Any]:

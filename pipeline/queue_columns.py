@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sharedq.mqi.limits import NULL_ID, UNLIMITED_EXPIRY
+from sharedq.mqi.limits import MAX_EXPIRY, NULL_ID, UNLIMITED_EXPIRY
 from sharedq.reading import Slice
 from sharedq.record import (
     RECORD_CORREL_ID,
@@ -163,8 +163,8 @@ class Columns:
         if len(rows):
             now_ms = np.repeat([each.now_ms for each in self._slices], [len(each.records) for each in self._slices])
             left_ms = self._number_at(self._starts[rows] + _FRONT, 8) - now_ms[rows]
-            # Whole tenths of a second, begun ones counted; one at least.
-            expiries[rows] = np.maximum(1, -(-left_ms // 100))
+            # Whole tenths of a second, begun ones counted; one at least, and no more than the field can say.
+            expiries[rows] = np.clip(-(-left_ms // 100), 1, MAX_EXPIRY)
         return pa.array(expiries)
 
     def _msg_ids(self) -> pa.Array:

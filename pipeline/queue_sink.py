@@ -85,7 +85,7 @@ class Sink:
             raise PipelineError('messages can only be added to a queue: mode("append")')
         check_columns(schema)
         settings = options.settings()
-        qmgr = options.text("qmgr") or _running_member(group_for(settings))
+        qmgr = options.manager(settings.group) or _running_member(group_for(settings))
         sink = cls(settings, options.required("queue", "the name of the queue to put on"), qmgr, has_context(schema))
         with sink.connect() as connection:
             connection.open(sink.queue, sink._open_options).close()

@@ -24,7 +24,7 @@ from pyspark.sql.types import StructType
 
 from pipeline.errors import PipelineError
 from pipeline.schemas import QUEUE
-from pipeline.source_options import SourceOptions
+from pipeline.source_options import SourceOptions, check_chosen
 
 if TYPE_CHECKING:
     from config.settings import Settings
@@ -56,13 +56,13 @@ class QueueSource(DataSource):
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         from pipeline.queue_stream import OPTIONS, QueueStreamReader
 
-        _check_schema(schema)
+        check_chosen(schema, QUEUE)
         return QueueStreamReader(schema, SourceOptions(dict(self.options), OPTIONS))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         from pipeline.queue_reader import OPTIONS, PushingQueueReader, QueueReader
 
-        _check_schema(schema)
+        check_chosen(schema, QUEUE)
         options = SourceOptions(dict(self.options), OPTIONS)
         # Spark refuses a reader that takes filters while its own setting for that is off.
         kind = PushingQueueReader if options.flag("pushFilters", default=False) else QueueReader
@@ -76,16 +76,6 @@ def _chosen(columns: str) -> StructType:
     if unknown:
         raise PipelineError(f"columns: there is no {unknown[0]}; allowed: {', '.join(QUEUE.fieldNames())}")
     return StructType([field for field in QUEUE.fields if not names or field.name in names])
-
-
-def _check_schema(schema: StructType) -> None:
-    """A schema may be given to ``spark.read`` instead of the option: some of the table's columns, in any order."""
-    types = {field.name: field.dataType for field in QUEUE.fields}
-    for field in schema.fields:
-        if field.name not in types:
-            raise PipelineError(f"schema: there is no column {field.name}; allowed: {', '.join(types)}")
-        if field.dataType != types[field.name]:
-            raise PipelineError(f"schema: {field.name} is {types[field.name].simpleString()}")
 
 
 def queue_table(

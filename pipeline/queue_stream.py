@@ -60,10 +60,11 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._rows = options.number("rowsPerPartition", ROWS_PER_PARTITION)
         self._name, self._options = name, options
         self._queue = options.required("queue", "the name of the queue to read")
-        self._qmgr = options.required("qmgr", "the manager that messages are claimed at, always the same one")
+        options.required("qmgr", "the manager that messages are claimed at, always the same one")
         self._whole_groups = options.flag("wholeGroups", default=False)
         settings = options.settings()
         self._group, self._url = settings.group, str(settings.redis_url)
+        self._qmgr = options.manager(self._group)
         #: With the trigger AvailableNow: what was there when it began, and is not claimed yet.
         self._left: int | None = None
         self._has_claimed = False

@@ -8,10 +8,29 @@ from typing import TYPE_CHECKING
 from pipeline.errors import PipelineError
 
 if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
     from config.settings import Settings
 
 #: Spark itself hands these over.
 _OF_SPARK = ("path", "paths")
+
+
+def check_chosen(schema: StructType, table: StructType) -> None:
+    """A schema may be given to ``spark.read``: some of a table's columns, in any order.
+
+    Raises:
+        PipelineError: one is not among them, has another type, or comes twice.
+    """
+    types = {field.name: field.dataType for field in table.fields}
+    names = schema.fieldNames()
+    for field in schema.fields:
+        if field.name not in types:
+            raise PipelineError(f"schema: there is no column {field.name}; allowed: {', '.join(types)}")
+        if field.dataType != types[field.name]:
+            raise PipelineError(f"schema: {field.name} is {types[field.name].simpleString()}")
+        if names.count(field.name) > 1:
+            raise PipelineError(f"schema: {field.name} comes {names.count(field.name)} times")
 
 
 class SourceOptions:
@@ -42,6 +61,17 @@ class SourceOptions:
         if not value:
             raise PipelineError(f"the option {name} is missing: {what}")
         return value
+
+    def manager(self, group: str) -> str:
+        """The option ``qmgr``, or ``""``.
+
+        Raises:
+            PipelineError: it means any manager of *group*. What one has prepared another one does not know.
+        """
+        name = self.text("qmgr")
+        if name.startswith("*") or name == group:
+            raise PipelineError(f"qmgr={name}: allowed: the name of one queue manager")
+        return name
 
     def number(self, name: str, default: int) -> int:
         """A whole number from 1 on. Raises PipelineError: it is none."""

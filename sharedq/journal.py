@@ -194,7 +194,8 @@ def held(client: redis.Redis, structure: StructureKeys, message_ids: Sequence[st
 def parse_position(text: str) -> str:
     """A place in the journal: a stream id, milliseconds since 1970, or an ISO 8601 time (UTC unless it says).
 
-    ``-`` is the beginning and ``+`` the end. A time stands for its whole millisecond, at either end.
+    ``-`` is the beginning and ``+`` the end. A time stands for its whole millisecond, at either end; one before 1970
+    for the beginning.
 
     Raises:
         ValueError: it is none of these.
@@ -209,7 +210,13 @@ def parse_position(text: str) -> str:
             f"{text!r} is no place in the journal; allowed: 2013-01-31T12:00:00, milliseconds, or MS-SEQ"
         ) from None
     # In whole numbers: as a float, a millisecond may come out as the one before it.
-    return str(((time if time.tzinfo else time.replace(tzinfo=UTC)) - _EPOCH) // timedelta(milliseconds=1))
+    return str(max(0, ((time if time.tzinfo else time.replace(tzinfo=UTC)) - _EPOCH) // timedelta(milliseconds=1)))
+
+
+def check_order(start: str, end: str) -> None:
+    """Raises JournalError: *end* comes before *start*, so nothing lies between them, whatever happens."""
+    if position_order(start, is_end=False) > position_order(end, is_end=True):
+        raise JournalError(f"the end ({end}) is before the start ({start})")
 
 
 def clip(extent: Extent, start: str, end: str) -> tuple[str, str] | None:

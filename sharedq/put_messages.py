@@ -18,6 +18,7 @@ from sharedq.mqi.constants.descriptor import REPORT_ACCEPT_UNSUP_IF_XMIT_MASK, R
 from sharedq.mqi.errors import error_for
 from sharedq.mqi.limits import (
     DEFAULT_CCSID,
+    MAX_EXPIRY,
     MAX_PRIORITY,
     NULL_ACCOUNTING_TOKEN,
     NULL_ID,
@@ -227,7 +228,7 @@ def complete_descriptor(connection: Connection, handle: Handle, md: MQMD, option
         md.priority, warning = MAX_PRIORITY, MQRC.PRIORITY_EXCEEDS_MAXIMUM
     elif md.priority < 0:
         raise error_for(MQRC.PRIORITY_ERROR, "MQPUT", handle.object_name)
-    if md.expiry != UNLIMITED_EXPIRY and md.expiry <= 0:
+    if md.expiry != UNLIMITED_EXPIRY and not 0 < md.expiry <= MAX_EXPIRY:
         raise error_for(MQRC.EXPIRY_ERROR, "MQPUT", handle.object_name)
     if (md.msg_type == _REQUEST or md.report & REPORTS_WANTED) and not md.reply_to_q.strip(b" \0"):
         raise error_for(MQRC.MISSING_REPLY_TO_Q, "MQPUT", handle.object_name)

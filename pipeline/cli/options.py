@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from pipeline.errors import PipelineError
-from sharedq.journal import parse_position
+from sharedq.journal import JournalError, check_order, parse_position
 
 #: Bytes of an identifier.
 _ID_LENGTH = 24
@@ -37,11 +37,13 @@ Qmgr = Annotated[
 
 
 def positions(start: str | None, end: str | None) -> tuple[str, str]:
-    """The time range of a job as places in a journal. Raises PipelineError: one cannot be read."""
+    """The time range of a job as places in a journal. Raises PipelineError: it is none, or ends before it starts."""
     try:
-        return parse_position(start or "-"), parse_position(end or "+")
-    except ValueError as error:
-        raise PipelineError(str(error)) from None
+        first, last = parse_position(start or "-"), parse_position(end or "+")
+        check_order(first, last)
+    except (ValueError, JournalError) as error:
+        raise PipelineError(f"--from, --to: {error}") from None
+    return first, last
 
 
 def new_directory(path: Path | None) -> Path | None:

@@ -10,6 +10,8 @@ from typing import Final
 UNLIMITED_WAIT: Final = -1
 #: MQEI_UNLIMITED: never expires.
 UNLIMITED_EXPIRY: Final = -1
+#: The longest that a message can be given, tenths of a second: the largest MQLONG.
+MAX_EXPIRY: Final = 0x7FFF_FFFF
 #: MQPRI_PRIORITY_AS_Q_DEF: DEFPRTY decides.
 PRIORITY_AS_Q_DEF: Final = -1
 #: MQOL_UNDEFINED: ``MQMD.original_length`` of a message that is no report about a segment.

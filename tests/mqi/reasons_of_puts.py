@@ -58,6 +58,7 @@ def it_is_too_long(s: Scene) -> Call:
 
 FIELDS: tuple[tuple[MQRC, dict[str, Any]], ...] = (
     (MQRC.EXPIRY_ERROR, {"expiry": 0}),
+    (MQRC.EXPIRY_ERROR, {"expiry": 1 << 31}),
     (MQRC.MD_ERROR, {"feedback": 1 << 40}),
     (MQRC.MISSING_REPLY_TO_Q, {"msg_type": 1}),
     (MQRC.MSG_TYPE_ERROR, {"msg_type": 0}),

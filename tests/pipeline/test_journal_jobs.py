@@ -244,6 +244,7 @@ def test_a_stored_journal_is_the_journal(
     ("arguments", "what"),
     [
         (("flow", "--from", "yesterday"), "'yesterday' is no place in the journal"),
+        (("flow", "--from", "2026-02-01", "--to", "2026-01-31"), "--from, --to: the end ("),
         (("flow", "--group", "toolong"), "--group=toolong: allowed: 1 to 4"),
         (("flow", "--group", "NONE"), "Redis knows no group NONE"),
         (("flow", "--input", "/nowhere"), "input /nowhere: no such directory"),

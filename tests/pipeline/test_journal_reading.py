@@ -32,6 +32,7 @@ from tests.pipeline.support import GROUP, HandWrittenJournal
         ("2023-11-14T22:13:20", "1700000000000"),
         ("2023-11-14T23:13:20.5+01:00", "1700000000500"),
         ("2023-11-14", "1699920000000"),
+        ("1969-12-31T23:59:59", "0"),
     ],
 )
 def test_a_position_is_an_id_milliseconds_or_a_time(text: str, position: str) -> None:

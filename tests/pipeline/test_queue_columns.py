@@ -129,6 +129,14 @@ def test_records_that_are_all_alike_are_no_exception(one: tuple[bytes, bytes], d
     assert batch.to_pylist() == [{name: row[name] for name in SCHEMA.names} for row in rows]
 
 
+def test_an_expiry_that_its_field_cannot_hold_makes_no_queue_unreadable() -> None:
+    """Earlier versions let it be put."""
+    record = encode_record(MQMD(version=2, priority=0, persistence=0, expiry=1), b"", b"QM1", 1, None)
+    late = record[:5] + (NOW_MS + (1 << 50)).to_bytes(8) + record[13:]
+    (batch,) = batches(iter([slice_of([(b"1", late)], has_data=True, is_run=True)]), SCHEMA)
+    assert batch.column("expiry").to_pylist() == [2**31 - 1]
+
+
 @settings(max_examples=30, deadline=None)
 @given(some=st.lists(messages(), min_size=1, max_size=6))
 def test_without_data_the_lengths_are_told_apart(some: list[tuple[bytes, bytes]]) -> None:

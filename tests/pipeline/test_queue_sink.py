@@ -120,6 +120,7 @@ def test_columns_that_cannot_be_put_are_named(columns: dict[str, str], what: str
         ("data", None, "data is null in a row"),
         ("correl_id", b"x" * 25, "correl_id has 25 bytes in a row, at most 24 fit"),
         ("format", "日本", "format has a character in a row that is not in ISO 8859-1"),
+        ("expiry", 1 << 40, "expiry has a number in a row that does not fit into 32 bits"),
     ],
 )
 def test_values_that_cannot_be_put_are_named(column: str, value: Any, what: str) -> None:

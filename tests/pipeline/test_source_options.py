@@ -1,0 +1,60 @@
+"""What is wrong with a query's options or schema is one clear error, also where no Redis is asked. No Spark here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pyspark.sql.datasource import DataSource
+from pyspark.sql.types import BinaryType, LongType, StringType, StructType
+
+from pipeline.errors import PipelineError
+from pipeline.journal_source import JournalSource
+from pipeline.queue_source import QueueSource
+from pipeline.schemas import JOURNAL, QUEUE
+from sharedq.journal import JournalError
+
+AT = {"group": "QSG1", "url": "redis://127.0.0.1:1", "queue": "ORDERS", "stream": "s"}
+EVENT, MSG_ID = StructType().add("event", StringType()), StructType().add("msg_id", BinaryType())
+
+
+@pytest.mark.parametrize("kind", ["reader", "streamReader"])
+@pytest.mark.parametrize(
+    ("source", "schema", "what"),
+    [
+        (
+            JournalSource,
+            StructType().add("evnt", StringType()),
+            "schema: there is no column evnt; allowed: event, time",
+        ),
+        (JournalSource, StructType().add("event", LongType()), "schema: event is string"),
+        (JournalSource, StructType([*EVENT.fields, *EVENT.fields]), "schema: event comes 2 times"),
+        (QueueSource, StructType([*MSG_ID.fields, *MSG_ID.fields]), "schema: msg_id comes 2 times"),
+    ],
+)
+def test_a_schema_of_other_columns_is_refused(
+    source: type[DataSource], schema: StructType, what: str, kind: str
+) -> None:
+    options = AT if source is QueueSource else {"group": AT["group"], "url": AT["url"]}
+    with pytest.raises(PipelineError, match=what):
+        getattr(source(options), kind)(schema)
+
+
+@pytest.mark.parametrize("qmgr", ["QSG1", "*QSG1", "*"])
+@pytest.mark.parametrize(
+    ("kind", "arguments"), [("streamReader", (QUEUE,)), ("writer", (MSG_ID.add("data", BinaryType()), False))]
+)
+def test_any_manager_of_the_group_is_no_manager(kind: str, arguments: tuple[Any, ...], qmgr: str) -> None:
+    """What is prepared at one is not known at the next."""
+    options = AT | {"qmgr": qmgr}
+    if kind == "writer":
+        del options["stream"]
+    with pytest.raises(PipelineError, match=r"^qmgr=\S+: allowed: the name of one queue manager$"):
+        getattr(QueueSource(options), kind)(*arguments)
+
+
+@pytest.mark.parametrize(("start", "end"), [("2026-01-31T12:00:00", "2026-01-31T11:59:59"), ("1000-5", "1000-4")])
+def test_a_journal_that_ends_before_it_begins_is_refused(start: str, end: str) -> None:
+    options = {"group": AT["group"], "url": AT["url"], "start": start, "end": end}
+    with pytest.raises(JournalError, match=r"^the end \(.*\) is before the start \(.*\)$"):
+        JournalSource(options).reader(JOURNAL)
