@@ -23,6 +23,8 @@ from sharedq.embedded import EmbeddedRedis
 from sharedq.group import Group, Member
 from sharedq.in_doubt import prepared_units
 from sharedq.keys import private_structure
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import MQIError
 from sharedq.objects.failures import failure_of, structure_state
 from sharedq.objects.repository import Repository
 
@@ -90,10 +92,13 @@ class RecoveryStatus(BaseModel):
 
 
 class StructureStatus(BaseModel):
-    """An application structure, or a manager's own one that has failed."""
+    """An application structure, or a manager's own one that is not ``ACTIVE``.
+
+    ``UNREACHABLE``: its server does not answer; in a Cluster others may.
+    """
 
     name: str
-    state: Literal["ACTIVE", "FAILED", "INRECOVER"]
+    state: Literal["ACTIVE", "FAILED", "INRECOVER", "UNREACHABLE"]
     #: How many times it has failed, and when it did last (UTC); null unless it has failed now.
     failures: int
     failed_at: datetime | None
@@ -138,7 +143,7 @@ def read_status(settings: Settings) -> GroupStatus:
         # Valkey also tells which version of Redis it stands for.
         version = f"valkey {info['valkey_version']}" if "valkey_version" in info else f"redis {info['redis_version']}"
         in_doubt = Counter(unit.qmgr for unit in prepared_units(group))
-        durability = read_weakest(group.clients(), wait_replicas=settings.wait_replicas)
+        durability = read_weakest(group.clients(), wait_replicas=settings.wait_replicas, may_be_silent=True)
         return GroupStatus(
             group=group.name,
             redis=RedisStatus(version=version, durability=durability.statement),
@@ -207,7 +212,7 @@ def _structures(group: Group, members: list[Member]) -> list[StructureStatus]:
     applications = [structure.name for structure in Repository(group, None).structures()]
     found: list[StructureStatus] = []
     for name in (*applications, *(private_structure(member.name) for member in members)):
-        state, known = structure_state(group, name), failure_of(group, name)
+        state, known = _structure_state(group, name), failure_of(group, name)
         if state == "ACTIVE" and name not in applications:
             continue
         failed_at = datetime.fromtimestamp(known.since_ms / 1000, UTC) if known and known.is_failed else None
@@ -215,11 +220,22 @@ def _structures(group: Group, members: list[Member]) -> list[StructureStatus]:
     return found
 
 
+def _structure_state(group: Group, name: str) -> Literal["ACTIVE", "FAILED", "INRECOVER", "UNREACHABLE"]:
+    try:
+        group.require_reachable(name)
+        return structure_state(group, name)
+    except MQIError as error:
+        if error.reason != MQRC.CF_NOT_AVAILABLE:
+            raise
+        return "UNREACHABLE"
+
+
 def _queues(group: Group, members: list[Member]) -> list[QueueStatus]:
     found: dict[tuple[str, str, str], QueueStatus] = {}
     names: list[str | None] = [member.name for member in members]
     for qmgr in names or [None]:
-        for queue in Repository(group, qmgr).display_queues(kinds=("QLOCAL",)):
+        shown, _ = Repository(group, qmgr).display_queues_and_left_out("*", ("QLOCAL",))
+        for queue in shown:
             if queue.state is None:
                 continue
             is_shared = queue.definition.disposition == "SHARED"

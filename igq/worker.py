@@ -14,7 +14,7 @@ from tenacity import Retrying, retry_if_exception, wait_exponential_jitter
 from igq.agent.wake import wake_agent, wake_movers
 from igq.expiry import discard_expired
 from igq.structure_watch import StructureWatch
-from recovery.resolve import Outcome, Phase, RecoveryReport, recover
+from recovery.resolve import STRUCTURE_TROUBLES, Outcome, Phase, RecoveryReport, recover
 from recovery.target import Target
 from sharedq.connection import Connection
 from sharedq.group import Group
@@ -82,10 +82,12 @@ class Worker:
         """Recover a child of ours that has ended. True when done.
 
         It keeps trying while the lease holds, until the manager stops: then peers will do what cannot be done now.
+        Where a structure delays it, the watch tries again, and everything else goes on.
         """
 
         def is_worth_another_try(error: BaseException) -> bool:
-            return isinstance(error, MQIError) and self._process.is_alive
+            is_delayed = isinstance(error, MQIError) and error.reason in STRUCTURE_TROUBLES
+            return isinstance(error, MQIError) and not is_delayed and self._process.is_alive
 
         retrying = Retrying(
             wait=wait_exponential_jitter(multiplier=0.05, max=2.0, jitter=0.05),
@@ -144,6 +146,7 @@ class Worker:
             return
         for name in names:
             try:
+                self._group.require_reachable(name)
                 if count := discard_expired(self.connection(), name, found_only=found_only):
                     self._say("IGQ0011I", count=count, structure=name)
             except MQIError as error:

@@ -27,8 +27,8 @@ from sharedq.mqi.errors import MQIError
 
 log = LibraryLogger(__name__)
 
-#: Reasons about one structure; the group as a whole can be told of them.
-_STRUCTURE_TROUBLES = (
+#: Reasons about one structure; the group as a whole can be told of them. A recovery that ends with one is delayed.
+STRUCTURE_TROUBLES = (
     MQRC.CF_STRUC_IN_USE,
     MQRC.CF_STRUC_LIST_HDR_IN_USE,
     MQRC.CF_STRUC_FAILED,
@@ -117,8 +117,9 @@ def recover(
         Losing the claim to another recoverer is an outcome, not an error.
 
     Raises:
-        MQIError: 2009, the connection broke or its process was shut out. The claim ends with its lease, and
-            this or another manager takes over.
+        MQIError: one of `STRUCTURE_TROUBLES`, a structure cannot be used now (2345, its server cannot be reached: what
+            the target left in the others is resolved); 2009, the connection broke or its process was shut out. The
+            claim ends with its lease, and this or another manager takes over.
         ValueError: *target* names none.
     """
     target = Target.parse(target) if isinstance(target, str) else target
@@ -141,6 +142,7 @@ class _Recoverer:
     on_phase: OnPhase
     claim: Claim = field(init=False)
     seen_units: set[str] = field(default_factory=set)
+    unreachable: MQIError | None = None
 
     def run(self, *, force: bool, state: str) -> None:
         self.on_phase(Phase.DETECTED, self.report)
@@ -155,7 +157,8 @@ class _Recoverer:
         self.claim = won
         self.on_phase(Phase.CLAIMED, self.report)
 
-        # Only now: who entered a structure before the claim is in one of these, and nobody enters later.
+        # Only now: who entered a structure before the claim is in one of these, and nobody enters later. What was done
+        # in one is resolved without the others: the claim has shut the target out of the place of decisions.
         accesses = self._accesses()
         self.report.structures = len(accesses)
         for access in accesses:
@@ -170,6 +173,9 @@ class _Recoverer:
         for access in accesses:
             with self._delayed_by(access.keys.name):
                 resolve_dead(self.connection, access, self.target, self._decision_of, self._count)
+        if self.unreachable is not None:
+            with self._delayed_by(self.unreachable.object_name):
+                raise self.unreachable
         with self._delayed_by("of a prepared unit of work"):
             self.report.in_doubt = complete_decided(self.connection, self.group, self.target, self._count)
 
@@ -185,17 +191,23 @@ class _Recoverer:
         try:
             yield
         except MQIError as error:
-            if error.reason in _STRUCTURE_TROUBLES:
+            if error.reason in STRUCTURE_TROUBLES:
                 self._progress(Phase.DELAYED)
                 log.warning("recovery_delayed", failed=self.target.token, structure=structure, why=str(error))
             raise
 
     def _accesses(self) -> list[StructureAccess]:
+        """The structures, entered; not those whose server is out of reach: a call there would break the connection."""
         accesses = []
+        self.unreachable = None
         for name in self.group.structure_names():
             try:
+                self.group.require_reachable(name)
                 accesses.append(self.connection.access(name))
             except MQIError as error:
+                if error.reason == MQRC.CF_NOT_AVAILABLE:
+                    self.unreachable = error
+                    continue
                 # It was deleted since it was listed, and only an empty one can be.
                 if error.reason != MQRC.CF_STRUC_ERROR:
                     raise

@@ -46,11 +46,12 @@ class Facts:
     wait_replicas: int
 
 
-def read_weakest(clients: Iterable[redis.Redis], *, wait_replicas: int = 0) -> Durability:
+def read_weakest(clients: Iterable[redis.Redis], *, wait_replicas: int = 0, may_be_silent: bool = False) -> Durability:
     """How durable a group is whose keys lie on several servers: as the weakest of them. Closes the clients.
 
     Args:
         clients: one of each server, as for `read_durability`.
+        may_be_silent: of a server that does not answer nothing is kept, as far as anybody knows.
 
     Raises:
         redis.RedisError: a server does not answer, or not to us.
@@ -58,7 +59,12 @@ def read_weakest(clients: Iterable[redis.Redis], *, wait_replicas: int = 0) -> D
     found = []
     for client in clients:
         with client:
-            found.append(read_durability(client, wait_replicas=wait_replicas))
+            try:
+                found.append(read_durability(client, wait_replicas=wait_replicas))
+            except (redis.ConnectionError, redis.TimeoutError) as error:
+                if not may_be_silent:
+                    raise
+                found.append(Durability("none", f"unknown: a server does not answer ({error})"))
     return min(found, key=lambda durability: _LEVELS.index(durability.level))
 
 

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import redis
 
 from config.settings import Settings
-from sharedq.deployment import Deployment, DeploymentError
+from sharedq.deployment import Deployment, DeploymentError, Endpoint
 from sharedq.embedded import EmbeddedRedis, EmbeddedRedisError
 from sharedq.forks import after_fork
 from sharedq.keepalive import silence_of
 from sharedq.keys import AdminKeys, StructureKeys, admin_keys, structure_keys
 from sharedq.link import Argument, Link, Reply
 from sharedq.mqi.constants import MQRC
-from sharedq.mqi.errors import error_for
+from sharedq.mqi.errors import MQIError, error_for
 
 #: A field among the members that is none: what every renewal of a lease learns with the member (admin/renew).
 _NO_MEMBER = b"!structures"
@@ -36,10 +37,30 @@ class Member:
     details: dict[str, Any]
 
 
+@dataclass(slots=True)
+class _OwnLink:
+    """A link of the group's own, over which its callers take turns.
+
+    Attributes:
+        silent_until_s: until then its server is not asked again whether it can be reached, monotonic.
+    """
+
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    link: Link | None = None
+    silent_until_s: float = 0.0
+
+    def close(self) -> None:
+        with self.lock:
+            if self.link is not None:
+                self.link.close()
+                self.link = None
+
+
 class Group:
     """One queue-sharing group on one Redis deployment. Safe to use from several threads.
 
-    Keeps one link of its own for administrative calls; connections bring theirs.
+    Keeps a link of its own to each server for administrative calls; connections bring theirs. In a Cluster a server
+    that does not answer must not keep a caller of another one waiting: leases are renewed over these links.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -48,14 +69,16 @@ class Group:
         self.keys: AdminKeys = admin_keys(self.name)
         self._embedded: EmbeddedRedis | None = None
         self._deployment: Deployment | None = None
-        self._link: Link | None = None
+        self._links: dict[Endpoint | None, _OwnLink] = {}
+        self._links_by_tag: dict[str, _OwnLink] = {}
         self._lock = threading.RLock()
         after_fork(self._begin_anew)
 
     def _begin_anew(self) -> None:
-        # In a forked child: the link's socket is the parent's, and whoever held the lock was not forked.
+        # In a forked child: the sockets are the parent's, and whoever held a lock was not forked.
         self._lock = threading.RLock()
-        self._link = self._deployment = self._embedded = None
+        self._links, self._links_by_tag = {}, {}
+        self._deployment = self._embedded = None
 
     @property
     def journal_max(self) -> str:
@@ -102,13 +125,38 @@ class Group:
         Raises:
             MQIError: 2009 when the outcome is unknown.
         """
-        with self._lock:
-            return self._own_link().call(name, keys, args)
+        own = self._own_link(keys[0])
+        with own.lock:
+            return self._opened(own).call(name, keys, args)
 
     def command(self, key: str, *args: Argument) -> Reply:
         """Run a plain read command on the server that holds *key*."""
-        with self._lock:
-            return self._own_link().command(key, *args)
+        own = self._own_link(key)
+        with own.lock:
+            return self._opened(own).command(key, *args)
+
+    def require_reachable(self, structure: str) -> None:
+        """Ask the server of a structure, where each may have one of its own, for a sign of life.
+
+        Who is about to use a connection there asks first, where its loss would be more than that of one call. One that
+        was silent is not asked again within the length of a lease.
+
+        Raises:
+            MQIError: 2345, it does not answer.
+        """
+        if not self.deployment().is_cluster:
+            return
+        key = self.structure(structure).sequence
+        own = self._own_link(key)
+        if time.monotonic() >= own.silent_until_s:
+            try:
+                self.command(key, "EXISTS", key)
+                return
+            except MQIError as error:
+                if error.reason != MQRC.CONNECTION_BROKEN:
+                    raise
+                own.silent_until_s = time.monotonic() + self.settings.lease_ms / 1000
+        raise error_for(MQRC.CF_NOT_AVAILABLE, "", structure, "its server cannot be reached")
 
     def client(self, key: str = "") -> redis.Redis:
         """An ordinary client of the server that holds *key* (default: the administration structure)."""
@@ -118,16 +166,31 @@ class Group:
         """An ordinary client of each server that may hold keys of the group."""
         return self.deployment().clients()
 
-    def _own_link(self) -> Link:
+    def _own_link(self, key: str) -> _OwnLink:
+        tag = key[: key.find("}") + 1]
+        own = self._links_by_tag.get(tag)
+        if own is None:
+            deployment, endpoint = self.deployment(), None
+            if deployment.is_cluster:
+                try:
+                    endpoint = deployment.locate(key)
+                except (redis.RedisError, OSError):
+                    # The call itself will say what is wrong.
+                    return _OwnLink()
+            with self._lock:
+                own = self._links_by_tag[tag] = self._links.setdefault(endpoint, _OwnLink())
+        return own
+
+    def _opened(self, own: _OwnLink) -> Link:
+        """Its link, replaced if need be. To be called, and the link to be used, under its lock."""
         # A server that has been away is found out before a call is risked on it, whose outcome would be unknown.
-        if self._link is not None and self._link.has_lost_server():
-            self._link.close()
-            self._link = None
+        if own.link is not None and own.link.has_lost_server():
+            own.close()
             self.deployment().forget()
-        if self._link is None:
+        if own.link is None:
             # Administrative calls never block, so silence means that Redis hangs or is paused.
-            self._link = self.new_link(timeout_s=max(1.0, self.settings.lease_ms / 1000))
-        return self._link
+            own.link = self.new_link(timeout_s=max(1.0, self.settings.lease_ms / 1000))
+        return own.link
 
     def members(self) -> list[Member]:
         """Every manager that ever joined, by name, running or not."""
@@ -156,11 +219,12 @@ class Group:
         return int(json.loads(text)["number"])
 
     def leave(self) -> None:
-        """Close the group's link; the embedded server stops when its last user has left."""
+        """Close the group's links; the embedded server stops when its last user has left."""
         with self._lock:
-            if self._link is not None:
-                self._link.close()
-                self._link = None
+            links, self._links, self._links_by_tag = list(self._links.values()), {}, {}
+        for own in links:
+            own.close()
+        with self._lock:
             if self._embedded is not None:
                 self._embedded.leave()
                 self._embedded = None

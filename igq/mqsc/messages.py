@@ -30,6 +30,7 @@ _FAILURES = {
     MQRC.UNKNOWN_OBJECT_NAME: "CSQM125I: {} was not found",
     MQRC.CF_STRUC_ERROR: "CSQM112E: Error accessing {}",
     MQRC.CF_STRUC_FAILED: "CSQM112E: Error accessing {}",
+    MQRC.CF_NOT_AVAILABLE: "CSQM112E: Error accessing {}",
     MQRC.OBJECT_ALREADY_EXISTS: "CSQM101I: {} exists already",
     MQRC.OBJECT_NOT_UNIQUE: "CSQM103I: {} exists already, in another disposition",
     MQRC.Q_TYPE_ERROR: "CSQM090E: {} is of another type",

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 
+from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
 from sharedq.objects.definitions import AnyQueue, QueueLocal
 from sharedq.objects.directory import Entry
 from sharedq.objects.failures import why_not_there
 from sharedq.objects.finding import Finder
-from sharedq.objects.local_queues import QueueState
+from sharedq.objects.local_queues import QueueState, StoredQueue
 from sharedq.objects.names import matches
 
 
@@ -33,7 +35,7 @@ class DisplayedQueue:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Queues that cannot be displayed: their structure has failed (2373), or is being recovered (2346)."""
+    """Queues that cannot be displayed: their structure failed (2373), is recovered (2346) or out of reach (2345)."""
 
     structure: str
     names: tuple[str, ...]
@@ -57,8 +59,13 @@ def displayed_queues(
     *,
     every_manager: bool = False,
     without: tuple[str, ...] = (),
+    may_be_silent: bool = False,
 ) -> tuple[list[DisplayedQueue], list[Entry]]:
-    """The queues whose name is *pattern*, by name and disposition; and those that their structure does not have."""
+    """The queues whose name is *pattern*, by name and disposition; and those that their structure does not have.
+
+    Args:
+        may_be_silent: a structure whose server cannot be reached counts as having none.
+    """
     wanted = [
         entry
         for entry in {entry.field: entry for entry in finder.directory.scan()}.values()
@@ -73,7 +80,8 @@ def displayed_queues(
     for entry in wanted:
         for place in places[entry.field]:
             names_by_place.setdefault(place, []).append(entry.name)
-    stored = {place: finder.queues.read(place, names) for place, names in names_by_place.items()}
+    read = partial(_read_if_reachable, finder) if may_be_silent else finder.queues.read
+    stored = {place: read(place, names) for place, names in names_by_place.items()}
     shown, missing = [], []
     for entry in wanted:
         parts = [stored[place][entry.name] for place in places[entry.field] if entry.name in stored[place]]
@@ -93,11 +101,28 @@ def left_out(finder: Finder, missing: Iterable[Entry]) -> list[LeftOut]:
         names.setdefault(entry.structure, []).append(entry.name)
     found = []
     for structure, of_structure in sorted(names.items()):
-        # None where a DEFINE or a DELETE was cut off.
-        why = why_not_there(finder.group, structure, of_structure[0])
+        try:
+            finder.group.require_reachable(structure)
+            # None where a DEFINE or a DELETE was cut off.
+            why = why_not_there(finder.group, structure, of_structure[0])
+        except MQIError as error:
+            if error.reason != MQRC.CF_NOT_AVAILABLE:
+                raise
+            why = error
         if why is not None:
             found.append(LeftOut(structure, tuple(sorted(of_structure)), why))
     return found
+
+
+def _read_if_reachable(finder: Finder, structure: str, names: list[str]) -> dict[str, StoredQueue]:
+    """Those that the structure has; none where its server cannot be reached."""
+    try:
+        finder.group.require_reachable(structure)
+    except MQIError as error:
+        if error.reason != MQRC.CF_NOT_AVAILABLE:
+            raise
+        return {}
+    return finder.queues.read(structure, names)
 
 
 def open_handles(finder: Finder, name: str) -> list[OpenHandle]:

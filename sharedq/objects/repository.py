@@ -291,8 +291,8 @@ class Repository:
     def display_queues_and_left_out(
         self, pattern: str, kinds: tuple[str, ...], qsgdisp: str = "LIVE"
     ) -> tuple[list[DisplayedQueue], list[LeftOut]]:
-        """As `display_queues`, and what is not among them because its structure has failed."""
-        found, missing = displayed_queues(self._finder, pattern, kinds, qsgdisp)
+        """As `display_queues`, and what is not among them because its structure has failed, or is out of reach."""
+        found, missing = displayed_queues(self._finder, pattern, kinds, qsgdisp, may_be_silent=True)
         return found, left_out(self._finder, missing)
 
     def queue_status(self, name: str) -> QueueState:

@@ -69,19 +69,25 @@ def test_what_was_found_expired_is_reported_though_nobody_looks_for_the_rest_yet
     worker.end()
 
 
-def test_a_manager_that_stops_waits_for_no_structure_that_cannot_be_reached(
-    group: TestGroup, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its agent has died, and what that did is nowhere to be recovered as long as a node of the Cluster is away."""
-    said: list[str] = []
-    worker = worker_of_qm1(group, said)
+def fail_to_recover(monkeypatch: pytest.MonkeyPatch, worker: Worker, reason: MQRC) -> list[int]:
+    """Grows by one for each try."""
     tries: list[int] = []
 
     def in_vain(*_: object, **_options: object) -> None:
         tries.append(1)
-        raise error_for(MQRC.CF_STRUC_IN_USE, "", "APPL1")
+        raise error_for(reason, "", "APPL1")
 
     monkeypatch.setattr(worker, "recover", in_vain)
+    return tries
+
+
+def test_a_manager_that_stops_waits_for_no_redis_that_cannot_be_reached(
+    group: TestGroup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its agent has died, and what that did is nowhere to be recovered as long as Redis is away."""
+    said: list[str] = []
+    worker = worker_of_qm1(group, said)
+    tries = fail_to_recover(monkeypatch, worker, MQRC.CONNECTION_BROKEN)
     outcome: list[bool] = []
     worker.submit(lambda: outcome.append(worker.recover_ended(group.process("QM1").token)))
     until(lambda: len(tries) > 1, "it tries again", PATIENCE_S)
@@ -90,4 +96,21 @@ def test_a_manager_that_stops_waits_for_no_structure_that_cannot_be_reached(
 
     until(lambda: outcome == [False], "it gives up", PATIENCE_S)
     assert said == ["CSQE015I"]
+    worker.end()
+
+
+def test_a_structure_that_delays_the_recovery_of_its_agent_delays_nothing_else(
+    group: TestGroup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The watch finds what is left, and tries again; until then the next agent is refused its tag."""
+    said: list[str] = []
+    worker = worker_of_qm1(group, said)
+    tries = fail_to_recover(monkeypatch, worker, MQRC.CF_NOT_AVAILABLE)
+    outcome: list[object] = []
+
+    worker.submit(lambda: outcome.append(worker.recover_ended(group.process("QM1").token)))
+    worker.submit(lambda: outcome.append("the next task"))
+
+    until(lambda: len(outcome) == 2, "it goes on", PATIENCE_S)
+    assert (outcome, len(tries), said) == ([False, "the next task"], 1, ["CSQE015I"])
     worker.end()

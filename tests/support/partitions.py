@@ -16,7 +16,7 @@ from redis.retry import Retry
 
 from igq.drills.network import Network
 from igq.errors import CommandError
-from tests.support.topologies import NODE_TIMEOUT_MS, SERVICE, Node, until
+from tests.support.topologies import NODE_TIMEOUT_MS, SERVICE, Cluster, Node, until
 
 _CLONE_NEWNET = 0x4000_0000
 PORT = 6379
@@ -81,8 +81,8 @@ class Remote(Node):
         super().__init__(directory, port, *options)
 
     @property
-    def address(self) -> str:
-        return f"{self._network.address(self._name)}:{self.port}"
+    def host(self) -> str:
+        return self._network.address(self._name)
 
     def _enter(self) -> list[str]:
         return self._network.enter(self._name)
@@ -102,6 +102,24 @@ class Remote(Node):
         return redis.Redis(
             unix_socket_path=str(self._socket), retry=Retry(NoBackoff(), 0), protocol=2, decode_responses=True
         )
+
+
+class RemoteCluster(Cluster):
+    """A Redis Cluster whose primaries are on machines of their own. What one of them has, it alone cannot serve."""
+
+    MACHINES = ("node0", "node1", "node2")
+
+    def __init__(self, network: Network) -> None:
+        self._network, self._machines = network, iter(self.MACHINES)
+        super().__init__(len(self.MACHINES))
+
+    def _new_node(self, directory: Path, port: int, *options: str) -> Node:
+        partial_service = ("--cluster-require-full-coverage", "no")
+        return Remote(directory, self._network, next(self._machines), *options, *partial_service, port=port)
+
+    def machine(self, node: Node) -> str:
+        """The machine that a node is on."""
+        return self.MACHINES[self.nodes.index(node)]
 
 
 class RemotePair:

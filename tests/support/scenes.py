@@ -26,7 +26,8 @@ def dump(group: TestGroup, *, without: tuple[str, ...] = ()) -> dict[bytes, byte
 
 def on_queue(group: TestGroup, queue: str, structure: str = "APPL1") -> list[tuple[bytes, int]]:
     """Body and BackoutCount of what is available on a queue, in delivery order."""
-    keys, client = group.group.structure(structure), group.group.client()
+    keys = group.group.structure(structure)
+    client = group.group.client(keys.messages)
     ids: Any = client.zrange(keys.queue(queue).available, 0, -1)
     records: Any = client.hmget(keys.messages, ids) if ids else []
     return [(record[int.from_bytes(record[3:5]) :], record[2]) for record in records]

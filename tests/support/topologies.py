@@ -39,9 +39,14 @@ class Node:
         self.start()
 
     @property
+    def host(self) -> str:
+        """Where others reach it."""
+        return HOST
+
+    @property
     def address(self) -> str:
         """Host and port, as URLs have them."""
-        return f"{HOST}:{self.port}"
+        return f"{self.host}:{self.port}"
 
     def start(self) -> None:
         """Start it on the data that is there; returns when it answers."""
@@ -92,8 +97,8 @@ class Cluster:
         self._directory = tempfile.TemporaryDirectory(prefix="igq")
         count = primaries * (2 if has_replicas else 1)
         ports = free_ports(2 * count)
-        self.nodes = [
-            Node(Path(self._directory.name) / str(port), port, *_DATA_OPTIONS, *_cluster_options(bus_port))
+        self.nodes: Sequence[Node] = [
+            self._new_node(Path(self._directory.name) / str(port), port, *_DATA_OPTIONS, *_cluster_options(bus_port))
             for port, bus_port in zip(ports[:count], ports[count:], strict=True)
         ]
         self.primaries, self.replicas = self.nodes[:primaries], self.nodes[primaries:]
@@ -102,7 +107,14 @@ class Cluster:
         until(lambda: all(node.knows(count) for node in self.nodes), "all know each other")
         for primary, replica in zip(self.primaries, self.replicas, strict=False):
             replica.ask("CLUSTER", "REPLICATE", primary.ask("CLUSTER", "MYID"))
-        until(lambda: all("cluster_state:ok" in node.ask("CLUSTER", "INFO") for node in self.nodes), "it is up")
+        until(self.is_up, "it is up")
+
+    def _new_node(self, directory: Path, port: int, *options: str) -> Node:
+        return Node(directory, port, *options)
+
+    def is_up(self) -> bool:
+        """Whether every node thinks that all slots are served."""
+        return all("cluster_state:ok" in node.ask("CLUSTER", "INFO") for node in self.nodes)
 
     @property
     def url(self) -> str:
@@ -130,11 +142,11 @@ class Cluster:
         source.ask("CLUSTER", "SETSLOT", slot, "MIGRATING", to)
         names = source.ask("CLUSTER", "GETKEYSINSLOT", slot, 1000)
         halves = names[: len(names) // 2], names[len(names) // 2 :]
-        source.ask("MIGRATE", HOST, target.port, "", 0, 10_000, "KEYS", *halves[0])
+        source.ask("MIGRATE", target.host, target.port, "", 0, 10_000, "KEYS", *halves[0])
         try:
             yield
         finally:
-            source.ask("MIGRATE", HOST, target.port, "", 0, 10_000, "KEYS", *halves[1])
+            source.ask("MIGRATE", target.host, target.port, "", 0, 10_000, "KEYS", *halves[1])
             for node in (target, source, *self.primaries):
                 node.ask("CLUSTER", "SETSLOT", slot, "NODE", to)
 
@@ -157,7 +169,7 @@ class Cluster:
     def _meet(self, bus_ports: Sequence[int]) -> None:
         first = self.nodes[0]
         for node, bus_port in zip(self.nodes[1:], bus_ports[1:], strict=True):
-            first.ask("CLUSTER", "MEET", HOST, node.port, bus_port)
+            first.ask("CLUSTER", "MEET", node.host, node.port, bus_port)
 
 
 class SentinelPair:
