@@ -61,14 +61,11 @@ def _put(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body: byt
     return warning
 
 
-def put_many(connection: Connection, handle: Handle, messages: Messages, pmo: MQPMO, *, is_whole: bool = False) -> MQRC:
+def put_many(connection: Connection, handle: Handle, messages: Messages, pmo: MQPMO) -> MQRC:
     """Put messages on one queue: each script call's batch is stored whole or not at all.
 
     Under syncpoint, or when they fit one call (100 messages, 1 MiB), all of them are put or none: a refusal leaves the
     unit of work as it was.
-
-    Args:
-        is_whole: one call for all of them, up to 1000 messages and segments and however many bytes.
 
     Raises:
         MQIError: as for ``put``.
@@ -76,14 +73,12 @@ def put_many(connection: Connection, handle: Handle, messages: Messages, pmo: MQ
     in_unit = _check(connection, handle, int(pmo.options), len(messages))
 
     def call() -> MQRC:
-        return _put_many(connection, handle, messages, pmo, in_unit, is_whole=is_whole)
+        return _put_many(connection, handle, messages, pmo, in_unit)
 
     return _pass_context(connection, [md for md, _ in messages], pmo, call) if int(pmo.options) & _PASSES else call()
 
 
-def _put_many(
-    connection: Connection, handle: Handle, messages: Messages, pmo: MQPMO, in_unit: bool, *, is_whole: bool
-) -> MQRC:
+def _put_many(connection: Connection, handle: Handle, messages: Messages, pmo: MQPMO, in_unit: bool) -> MQRC:
     options = int(pmo.options)
     if handle.is_intra_group and messages:
         # One way for all of them, which keeps their order.
@@ -91,7 +86,7 @@ def _put_many(
         if way is not handle:
 
             def call() -> MQRC:
-                return _put_many(connection, way, messages, pmo, in_unit, is_whole=is_whole)
+                return _put_many(connection, way, messages, pmo, in_unit)
 
             return _by_way(connection, handle, way, in_unit, call)
     is_confirmed = any(md.report & CONFIRMS_ARRIVAL for md, _ in messages)
@@ -102,7 +97,7 @@ def _put_many(
         messages = _apart(messages)
     kept: list[tuple[MQMD, bytes]] = []
     try:
-        warning, stored = store_many(connection, handle, messages, pmo, in_unit, is_whole=is_whole, kept=kept)
+        warning, stored = store_many(connection, handle, messages, pmo, in_unit, is_whole=False, kept=kept)
     except MQIError:
         if is_confirmed and kept and not connection.is_ended:
             # They have arrived all the same.

@@ -37,7 +37,6 @@ def store_one(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body
     """
     options = int(pmo.options)
     if is_grouped(handle, md, options):
-        # One call as far as that goes.
         return _store_grouped(connection, handle, [(md, body)], pmo, in_unit, is_whole=True, kept=[])
     messages, asked = ((md, body),), filled_in(md)
     try:
@@ -75,7 +74,7 @@ def store_many(
     """Store messages on one queue: in a unit of work all or none, else each script call's batch.
 
     Args:
-        is_whole: in one call, up to 1000 messages and segments and however many bytes.
+        is_whole: outside a unit of work in one call, up to 1000 messages and segments and however many bytes.
         kept: takes the physical messages that were stored, outside a unit of work, by a call that failed.
 
     Raises:
@@ -128,7 +127,7 @@ def _put_batches(
 
     Args:
         numbers: of the messages stored so far, filled in here. None is in a unit of work when a call has failed.
-        is_whole: all in one call, however many bytes they have.
+        is_whole: outside a unit of work all in one call, however many bytes they have.
     """
     asked = [filled_in(md) for md, _ in messages]
     warning, options = MQRC.NONE, int(pmo.options)
@@ -140,7 +139,8 @@ def _put_batches(
             if prepared is not None:
                 warned, arguments, details = prepared
                 warning = max(warning, warned)
-                _store(connection, handle, arguments, details, in_unit, numbers, is_whole=is_whole)
+                ends = [len(arguments)] if is_whole and not in_unit else batch_ends(arguments)
+                _store(connection, handle, arguments, details, in_unit, numbers, ends)
             _empty_again(messages, asked, len(numbers))
     except MQIError as failure:
         if in_unit and numbers:
@@ -194,12 +194,11 @@ def _store(
     details: list[str],
     in_unit: bool,
     numbers: list[int],
-    *,
-    is_whole: bool = False,
+    ends: Sequence[int],
 ) -> None:
-    """Store batches up to the end, or to where the definition turns out to be stale; add their messages' numbers."""
+    """Store batches, which have these *ends*, as far as the definition is not stale; add their messages' numbers."""
     first = 0
-    for end in [len(arguments)] if is_whole else batch_ends(arguments):
+    for end in ends:
         call = put_call(connection, handle, arguments[first:end], details[first:end], in_unit)
         reply = connection.call(*call)
         if reply[0]:
@@ -276,7 +275,7 @@ def _store_pieces(
     *,
     is_whole: bool,
 ) -> MQRC:
-    """Store what belongs together in one moment: in one call, or in a unit of work, the program's or one for this."""
+    """Store what belongs together in one moment: in a unit of work, the program's or one for this, or in one call."""
     stored_as = replace(pmo, options=int(pmo.options) & ~NEW_IDS)
     # One that lost its only structure is under way until its program has been told.
     has_unit = connection.unit.is_active or connection.put_failure is not None

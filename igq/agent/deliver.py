@@ -170,11 +170,11 @@ class Deliverer:
         self._put_once(at, queue, qmgr, messages)
 
     def _put_once(self, at: str, queue: bytes, qmgr: bytes, messages: list[tuple[MQMD, bytes]]) -> None:
-        # Copies: a put fills in its descriptors, also when it fails. Whole: what is refused is put elsewhere, in
-        # the same unit of work.
+        # Copies: a put fills in its descriptors. What is refused leaves nothing, and is put elsewhere in the same unit
+        # of work.
         copies = [(replace(md), body) for md, body in messages]
         handle = self._handle(at, queue, qmgr)
-        putting.put_many(self._connection, handle, copies, MQPMO(options=_PUT), is_whole=True)
+        putting.put_many(self._connection, handle, copies, MQPMO(options=_PUT))
         self._pulse.beat()
 
     def _handle(self, at: str, queue: bytes, qmgr: bytes) -> Handle:

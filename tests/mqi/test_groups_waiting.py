@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 from sharedq import Message, MQIError, Queue
-from sharedq.mqi.constants import MQRC, GetOption, PutOption
+from sharedq.connection import Connection, ScriptCall
+from sharedq.mqi.constants import MQRC, GetOption, MatchOption, PutOption
+from sharedq.mqi.structures import MQMD
 from tests.mqi.test_waiting import LONG_MS, until_waiting
 from tests.support.groups import BOTH, LMIG, LOGICAL, LSEG, MIG, SEG, WHOLE_GROUP, matching, put_member, take
 from tests.support.members import TestGroup
@@ -226,6 +228,30 @@ def test_a_search_past_many_that_do_not_fit_ends_and_waits(
     future = waits(pool, group, 0, **matching(offset=5))
     put_member(putter, b"near", 1, b"before all", LSEG, offset=5, priority=9)
     assert future.result(20).body == b"before all"
+
+
+def test_what_comes_in_front_of_where_a_search_has_been_ends_it(
+    group: TestGroup, putter: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many of the MsgId have another CorrelId, so one look does not see them all."""
+    put_member(putter, b"g", 2, b"2")
+    putter.put_many([(MQMD(msg_id=b"M" * 24, correl_id=b"D" * 24), b"no") for _ in range(300)])
+    asked = MQMD(version=2, msg_id=b"M" * 24, correl_id=CORREL)
+    queue, call_many, looks = group.connect().open("Q", BOTH), Connection.call_many, []
+
+    def then_put(self: Connection, calls: Sequence[ScriptCall]) -> list[Any]:
+        replies = call_many(self, calls)
+        if self is queue.connection and calls[0][0] == "structure/get_grouped":
+            looks.append(replies[0][0])
+            if looks == [2]:
+                putter.put(b"yes", MQMD(msg_id=b"M" * 24, correl_id=CORREL, priority=9))
+        return replies
+
+    monkeypatch.setattr(Connection, "call_many", then_put)
+    queue.handle.has_members = True
+    by_both = MatchOption.MATCH_MSG_ID | MatchOption.MATCH_CORREL_ID
+    assert queue.get(GetOption.WAIT, wait_ms=LONG_MS, match=asked, match_options=by_both).body == b"yes"
+    assert looks == [2, 0]
 
 
 def test_what_completes_a_group_may_be_what_two_have_waited_for(
