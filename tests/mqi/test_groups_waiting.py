@@ -10,8 +10,11 @@ import pytest
 
 from sharedq import Message, MQIError, Queue
 from sharedq.connection import Connection, ScriptCall
+from sharedq.get_calls import get_call
+from sharedq.getting import LENGTH_MAX
 from sharedq.mqi.constants import MQRC, GetOption, MatchOption, PutOption
 from sharedq.mqi.structures import MQMD
+from sharedq.selection import Selection
 from tests.mqi.test_waiting import LONG_MS, until_waiting
 from tests.support.groups import BOTH, LMIG, LOGICAL, LSEG, MIG, SEG, WHOLE_GROUP, matching, put_member, take
 from tests.support.members import TestGroup
@@ -264,3 +267,31 @@ def test_what_completes_a_group_may_be_what_two_have_waited_for(
     whole = waits(pool, group, LOGICAL | GetOption.ALL_SEGMENTS_AVAILABLE)
     put_member(putter, b"g", 1, b"def", MIG | LSEG, offset=3)
     assert (second.result(30).body, whole.result(30).body) == (b"2", b"abc")
+
+
+def test_who_was_woken_and_does_not_wait_any_more_leaves_the_rest_to_others(
+    group: TestGroup, pool: ThreadPoolExecutor, putter: Queue
+) -> None:
+    put_member(putter, b"g", 1, b"abc", MIG | SEG)
+    put_member(putter, b"g", 2, b"2", LMIG)
+    late = group.connect().open("Q", BOTH)
+    # Its interval ends just when it is woken: it looks once more, and does not wait for anything then.
+    connection, asked = late.connection, Selection(seq=2, level=2, is_grouped=True)
+    call = get_call(connection, late.handle, asked, 0, 1, LENGTH_MAX, b"V", connection.unit.id)
+    assert connection.call(*call)[0] == MQRC.NO_MSG_AVAILABLE
+    whole = waits(pool, group, LOGICAL | GetOption.ALL_SEGMENTS_AVAILABLE)
+    put_member(putter, b"g", 1, b"def", MIG | LSEG, offset=3)
+    until_waiting(group, "Q", 1)
+    assert take(late, GetOption.ALL_MSGS_AVAILABLE, **matching(seq=2)) == b"2"
+    assert whole.result(30).body == b"abc"
+
+
+def test_who_was_woken_and_has_no_room_leaves_it_to_another(
+    group: TestGroup, pool: ThreadPoolExecutor, putter: Queue
+) -> None:
+    # Of those that wait alike the first connection is woken.
+    narrow = waits(pool, group, LOGICAL, max_length=1)
+    wide = waits(pool, group, LOGICAL)
+    put_member(putter, b"g", 1, b"long")
+    assert narrow.result(30).reason == MQRC.TRUNCATED_MSG_FAILED
+    assert wide.result(30).body == b"long"
