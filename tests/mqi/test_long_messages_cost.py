@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from sharedq import MQIError
+from sharedq import MQIError, getting
 from sharedq.api import Queue, QueueManagerConnection
 from sharedq.keys import structure_keys
 from sharedq.mqi.constants import MQRC, GetOption, PutOption
-from sharedq.mqi.structures import MQMD
-from tests.support.groups import BOTH
+from sharedq.mqi.structures import MQGMO, MQMD
+from tests.support.groups import BOTH, put_member
 from tests.support.members import TestGroup
 from tests.support.server import Server
 
@@ -80,6 +80,29 @@ def test_a_batch_of_long_messages_reads_those_that_it_returns(group: TestGroup, 
     while len(got) < len(bodies):
         take()
     assert got == bodies
+
+
+def test_a_batch_where_members_of_groups_are_ends_by_its_bytes_too(group: TestGroup) -> None:
+    queue = group.connect().open("Q", BOTH)
+    bodies = [b"%d" % number * (MEBIBYTE // 3) for number in range(5)]
+    for body in bodies:
+        queue.put(body, MQMD(priority=9))
+    put_member(queue, b"g", 1, b"member")
+    batches = [[message.body for message in queue.get_many(100, GetOption.SYNCPOINT)] for _ in range(2)]
+    assert batches == [bodies[:3], [*bodies[3:], b"member"]]
+
+
+def test_a_batch_where_members_of_groups_are_ends_before_what_does_not_fit(group: TestGroup) -> None:
+    queue = group.connect().open("Q", BOTH)
+    put_member(queue, b"g", 1, b"member")
+    for body in (b"1", b"2", b"much too long", b"3"):
+        queue.put(body)
+    found = getting.get_many(queue.connection, queue.handle, MQGMO(), 9, max_length=9)
+    assert [message.body for message in found] == [b"member", b"1", b"2"]
+    put_member(queue, b"g", 1, b"another")
+    (cut,) = getting.get_many(queue.connection, queue.handle, MQGMO(), 9, max_length=9)
+    assert (cut.body, cut.data_length, cut.reason) == (b"much too ", 13, MQRC.TRUNCATED_MSG_FAILED)
+    assert [message.body for message in queue.get_many(9)] == [b"much too long", b"3", b"another"]
 
 
 def test_a_queue_of_short_messages_asks_for_no_length(group: TestGroup) -> None:

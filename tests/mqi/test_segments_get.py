@@ -11,8 +11,10 @@ from sharedq.mqi.constants import MQRC, GetOption, PutOption
 from sharedq.mqi.structures import MQMD
 from tests.support.groups import (
     BOTH,
+    LMIG,
     LOGICAL,
     LSEG,
+    MIG,
     SEG,
     browse_all,
     drain,
@@ -160,3 +162,38 @@ def test_a_match_for_an_offset_cannot_be_asked_of_whole_messages(queue: Queue) -
     with pytest.raises(MQIError) as caught:
         queue.get(COMPLETE, **matching(offset=0))
     assert caught.value.reason == MQRC.OPTIONS_ERROR
+
+
+def put_overlapping(queue: Queue, seq: int = 1, flags: int = 0) -> None:
+    """As many bytes as there are in all, but some twice, and others not at all."""
+    for offset, body, segment in ((0, b"abcd", SEG), (2, b"cd", SEG), (6, b"g", LSEG)):
+        put_member(queue, b"o", seq, body, flags | segment, offset=offset)
+
+
+def test_segments_that_overlap_are_no_logical_message(queue: Queue) -> None:
+    put_overlapping(queue)
+    assert reason_of(queue, COMPLETE) == MQRC.NO_MSG_AVAILABLE
+    assert reason_of(queue, COMPLETE | LOGICAL) == MQRC.NO_MSG_AVAILABLE
+    assert reason_of(queue, COMPLETE | GetOption.WAIT, wait_ms=1) == MQRC.NO_MSG_AVAILABLE
+    queue.put(b"behind")
+    put_segments(queue, b"ab", b"c", group=b"whole")
+    assert [take(queue, COMPLETE), take(queue, COMPLETE | LOGICAL)] == [b"behind", b"abc"]
+    assert browse_all(queue, COMPLETE) == []
+    assert drain(queue) == [b"abcd", b"cd", b"g"]
+
+
+def test_a_group_stops_where_segments_overlap(queue: Queue) -> None:
+    put_member(queue, b"o", 1, b"1", MIG)
+    put_overlapping(queue, 2, LMIG)
+    assert take(queue, COMPLETE | LOGICAL) == b"1"
+    for options in (0, GetOption.WAIT):
+        assert reason_of(queue, COMPLETE | LOGICAL | options, wait_ms=1) == MQRC.NO_MSG_AVAILABLE
+    assert take(queue, LOGICAL) == b"abcd"
+
+
+def test_what_overlaps_cannot_be_completed_under_the_cursor(queue: Queue) -> None:
+    put_overlapping(queue)
+    assert queue.get(GetOption.BROWSE_FIRST).body == b"abcd"
+    for option in (GetOption.BROWSE_MSG_UNDER_CURSOR, GetOption.MSG_UNDER_CURSOR):
+        assert reason_of(queue, COMPLETE | option) == MQRC.NO_MSG_UNDER_CURSOR
+    assert queue.get(GetOption.MSG_UNDER_CURSOR).body == b"abcd"
