@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sharedq.connection import Connection, ScriptCall
 from sharedq.get_calls import riding
@@ -23,7 +23,7 @@ from sharedq.put_calls import (
     put_call,
     put_plain_keys,
 )
-from sharedq.put_messages import NEW_IDS, empty_again, filled_in, prepare
+from sharedq.put_messages import NEW_IDS, empty_again, prepare
 from sharedq.put_pieces import copy_fields, is_grouped, split_up
 from sharedq.refresh import refresh_definition
 from sharedq.unit_of_work import CHUNK_MESSAGES
@@ -64,15 +64,14 @@ def put_later(connection: Connection, handle: Handle, messages: Sequence[tuple[M
         handle.may_be_stale = False
     if any(is_grouped(handle, md, options) for md, _ in messages):
         return _put_grouped_later(connection, handle, messages, options)
-    asked = [filled_in(md) for md, _ in messages]
     while True:
+        before: list[tuple[Any, ...]] = []
         try:
-            warning, arguments, details = prepare(connection, handle, messages, options)
+            warning, arguments, details = prepare(connection, handle, messages, options, before)
             break
         except MQIError:
             # What was filled in by then may be of a definition that is not in force.
-            for (md, _), was in zip(messages, asked, strict=True):
-                empty_again(md, was)
+            empty_again(messages, before)
             if not refresh_definition(connection, handle):
                 raise
     _buffer(connection, handle, arguments, details, range(len(arguments)))
@@ -86,7 +85,7 @@ def _put_grouped_later(
     while True:
         try:
             pieces = split_up(connection, handle, messages, options)
-            stored, arguments, details = prepare(connection, handle, pieces.messages, options & ~NEW_IDS)
+            stored, arguments, details = prepare(connection, handle, pieces.messages, options & ~NEW_IDS, [])
             break
         except MQIError:
             for (md, _), was in zip(messages, asked, strict=True):

@@ -10,7 +10,7 @@ from operator import attrgetter, or_
 from typing import Any, Final
 
 from sharedq.connection import Connection
-from sharedq.context import Context, fill_in_context, new_identifier
+from sharedq.context import fill_in_context, new_identifier
 from sharedq.facts import QueueFacts
 from sharedq.handle import Handle
 from sharedq.mqi.constants import MQRC, MsgFlag, MsgType, Persistence, PutOption, Report
@@ -62,11 +62,11 @@ _REQUEST = int(MsgType.REQUEST)
 _MSG_TYPE_MAX = int(MsgType.APPL_LAST)
 #: Report options that have no name. (A Flag counts only those of one bit among its members when it is iterated.)
 UNKNOWN_REPORTS = ~reduce(or_, map(int, Report.__members__.values()))
+_ASKED: Final = tuple(field.name for field in fields(MQMD) if field.name != "backout_count")
 #: What a descriptor says before it is put; BackoutCount is not read.
-_asked_by: Final[Callable[[MQMD], tuple[Any, ...]]] = attrgetter(
-    *(field.name for field in fields(MQMD) if field.name != "backout_count")
-)
-_COMPLETED: Final = (
+_asked_by: Final[Callable[[MQMD], tuple[Any, ...]]] = attrgetter(*_ASKED)
+#: What `complete_descriptor` may change of it, identifiers apart, and what is most often empty anyhow.
+_completed_of: Final[Callable[[MQMD], tuple[Any, ...]]] = attrgetter(
     "persistence",
     "priority",
     "user_identifier",
@@ -75,14 +75,6 @@ _COMPLETED: Final = (
     "put_date",
     "put_time",
 )
-#: What `complete_descriptor` may change of it, identifiers apart, and what is most often empty anyhow.
-_completed_of: Final[Callable[[MQMD], tuple[Any, ...]]] = attrgetter(*_COMPLETED)
-_FILLED_IN: Final = (
-    *("persistence", "priority", "reply_to_q", "reply_to_q_mgr", "msg_id", "correl_id"),
-    *Context._fields,
-)
-#: What a program finds in its descriptor as it was when a put has failed, whatever was filled in by then.
-filled_in: Final[Callable[[MQMD], tuple[Any, ...]]] = attrgetter(*_FILLED_IN)
 
 
 @dataclass(slots=True)
@@ -106,9 +98,17 @@ class LastPut:
 
 
 def prepare(
-    connection: Connection, handle: Handle, messages: Sequence[tuple[MQMD, bytes]], options: int
+    connection: Connection,
+    handle: Handle,
+    messages: Sequence[tuple[MQMD, bytes]],
+    options: int,
+    before: list[tuple[Any, ...]],
 ) -> tuple[MQRC, list[PutArguments], list[str]]:
-    """Arguments of the put script for each message, by the handle's definition."""
+    """Arguments of the put script for each message, by the handle's definition.
+
+    Args:
+        before: takes what each descriptor said before it was completed: for ``empty_again``.
+    """
     facts = handle.facts
     if facts.is_put_inhibited:
         raise error_for(MQRC.PUT_INHIBITED, "MQPUT", handle.object_name)
@@ -127,9 +127,11 @@ def prepare(
             raise error_for(
                 MQRC.MSG_TOO_BIG_FOR_Q, "MQPUT", handle.object_name, f"{len(body)} bytes, MAXMSGL({length_max})"
             )
+        asked = _asked_by(md)
+        before.append(asked)
         if md.reply_to_q:
             resolve_reply_to(connection, md)
-        asked = _asked_by(md)
+            asked = _asked_by(md)
         if last is not None and last.asked == asked:
             if last.put_time_ms != put_time_ms:
                 last.head, last.put_time_ms = with_put_time(last.head, put_time_ms), put_time_ms
@@ -174,10 +176,15 @@ def prepare(
     return warning, arguments, details
 
 
-def empty_again(md: MQMD, asked: tuple[Any, ...]) -> None:
-    """Give a descriptor back what ``filled_in`` said of it."""
-    for name, value in zip(_FILLED_IN, asked, strict=True):
-        setattr(md, name, value)
+def empty_again(messages: Sequence[tuple[MQMD, bytes]], before: Sequence[tuple[Any, ...]], first: int = 0) -> None:
+    """Let the descriptors of *messages*, from the *first* on, say again what they said *before* they were prepared."""
+    # Messages may share one, which the first of them has completed.
+    originals: dict[int, tuple[Any, ...]] = {}
+    for (md, _), values in zip(messages, before, strict=False):
+        originals.setdefault(id(md), values)
+    for md, _ in messages[first:]:
+        for name, value in zip(_ASKED, originals.get(id(md), ()), strict=False):
+            setattr(md, name, value)
 
 
 def _place(facts: QueueFacts, md: MQMD) -> int:

@@ -15,7 +15,7 @@ from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import NULL_ID
 from sharedq.mqi.structures import MQMD, MQPMO
 from sharedq.put_calls import STALE, PutArguments, batch_ends, has_members, put_call, undo_call
-from sharedq.put_messages import NEW_IDS, empty_again, filled_in, prepare
+from sharedq.put_messages import NEW_IDS, empty_again, prepare
 from sharedq.put_pieces import Pieces, copy_fields, is_grouped, split_up
 from sharedq.refresh import refresh_definition, take_definition
 from sharedq.unit_of_work import Savepoint
@@ -38,10 +38,10 @@ def store_one(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body
     options = int(pmo.options)
     if is_grouped(handle, md, options):
         return _store_grouped(connection, handle, [(md, body)], pmo, in_unit, is_whole=True, kept=[])
-    messages, asked = ((md, body),), filled_in(md)
+    messages, before = ((md, body),), list[tuple[Any, ...]]()
     try:
         while True:
-            prepared = _prepared(connection, handle, messages, options)
+            prepared = _prepared(connection, handle, messages, options, before)
             if prepared is not None:
                 warning, arguments, details = prepared
                 reply = connection.call(*put_call(connection, handle, arguments, details, in_unit))
@@ -50,9 +50,9 @@ def store_one(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body
                 if not _has_learned(connection, handle, reply):
                     raise connection.error(reply[0], "MQPUT", handle.object_name)
             # Filled in by a definition that is not in force.
-            empty_again(md, asked)
+            empty_again(messages, before)
     except MQIError:
-        empty_again(md, asked)
+        empty_again(messages, before)
         raise
     if in_unit:
         connection.unit.add(handle.structure.keys.name, handle.name, 1, is_put=True)
@@ -95,11 +95,11 @@ def store_many(
 
 
 def _prepared(
-    connection: Connection, handle: Handle, messages: Messages, options: int
+    connection: Connection, handle: Handle, messages: Messages, options: int, before: list[tuple[Any, ...]]
 ) -> tuple[MQRC, list[PutArguments], list[str]] | None:
-    """Arguments of the put script; None: the definition that refused is not in force, the handle knows that one now."""
+    """As ``prepare``; None: the definition that refused is not in force, the handle knows that one now."""
     try:
-        return prepare(connection, handle, messages, options)
+        return prepare(connection, handle, messages, options, before)
     except MQIError:
         # What refused is an attribute; only the definition in force may refuse.
         if not refresh_definition(connection, handle):
@@ -129,24 +129,26 @@ def _put_batches(
         numbers: of the messages stored so far, filled in here. None is in a unit of work when a call has failed.
         is_whole: outside a unit of work all in one call, however many bytes they have.
     """
-    asked = [filled_in(md) for md, _ in messages]
+    before: list[tuple[Any, ...]] = []
     warning, options = MQRC.NONE, int(pmo.options)
     savepoint, had_failed = connection.unit.savepoint(handle.structure.keys.name), connection.put_failure
     try:
         while len(numbers) < len(messages):
             # Batches that are in stay as they are; what follows them goes by the definition in force.
-            prepared = _prepared(connection, handle, messages[len(numbers) :], options)
+            if before:
+                empty_again(messages, before, len(numbers))
+                del before[len(numbers) :]
+            prepared = _prepared(connection, handle, messages[len(numbers) :], options, before)
             if prepared is not None:
                 warned, arguments, details = prepared
                 warning = max(warning, warned)
                 ends = [len(arguments)] if is_whole and not in_unit else batch_ends(arguments)
                 _store(connection, handle, arguments, details, in_unit, numbers, ends)
-            _empty_again(messages, asked, len(numbers))
     except MQIError as failure:
         if in_unit and numbers:
             _undo(connection, handle, numbers[0], savepoint, failure, had_failed)
             numbers.clear()
-        _empty_again(messages, asked, len(numbers))
+        empty_again(messages, before, len(numbers))
         raise
     return warning
 
@@ -180,11 +182,6 @@ def _undo(
         # All that was lost with it is what this put did.
         connection.put_failure = had_failed
     connection.unit.return_to(savepoint)
-
-
-def _empty_again(messages: Messages, asked: Sequence[tuple[Any, ...]], first: int) -> None:
-    for (md, _), was in zip(messages[first:], asked[first:], strict=True):
-        empty_again(md, was)
 
 
 def _store(

@@ -11,9 +11,10 @@ import pytest
 
 from sharedq.api import Queue, QueueManagerConnection
 from sharedq.connection import Connection, ScriptCall
-from sharedq.mqi.constants import MQRC, GetOption, PutOption
+from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.structures import MQMD
+from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.put_calls import undo_call
 from tests.support.backups import lose
 from tests.support.groups import BOTH, MAY_SEGMENT, MIG, drain, put_logical
@@ -188,6 +189,22 @@ def test_a_put_of_many_is_undone_too(
         assert mds == [MQMD() for _ in range(300)]
     connection.commit()
     assert drain(queue).count(b"many") == (0 if options else 200)
+
+
+def test_what_was_put_for_another_manager_is_undone_too(
+    group: TestGroup, connection: QueueManagerConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group.add_member("QM2")
+    group.define_private("QM2", "IN")
+    queue = connection.open("IN", OpenOption.OUTPUT, qmgr_name="QM2")
+    queue.put(b"kept", options=SYNCPOINT)
+    knew, there = known(connection), stored(group, "@QM2")
+    in_its_middle(monkeypatch, lambda: group.repository("QM1").alter_qmgr("QM1", {"igq": "DISABLED"}))
+    messages = [(MQMD(), b"many") for _ in range(350)]
+    assert reason_of(lambda: queue.put_many(messages, options=SYNCPOINT)) == MQRC.OBJECT_CHANGED
+    assert (known(connection), stored(group, "@QM2")) == (knew, there)
+    connection.commit()
+    assert on_queue(group, SYSTEM_QSG_TRANSMIT_QUEUE, "@QM2") == [(b"kept", 0)]
 
 
 def test_a_smaller_maxmsgl_in_its_middle_splits_it_anew(
