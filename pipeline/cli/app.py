@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import typer
 
 from pipeline.cli.archiving import archive, replay
@@ -22,5 +24,18 @@ def jobs() -> None:
     """
 
 
-for job in (audit, flow, trace, recovery, deadletter, archive, replay, journal, claims, release):
-    app.command()(job)
+#: Each job, and what the list of them says of it: what fits into its line.
+_JOBS: dict[Callable[..., None], str] = {
+    audit: "Prove that every message arrived once and in order.",
+    flow: "Show how much went through each queue, and how long it took.",
+    trace: "Follow a MsgId, CorrelId or GroupId through every manager.",
+    recovery: "Show failures, and how long their recoveries took.",
+    deadletter: "Tell what is on a dead-letter queue and why; put it back.",
+    archive: "Copy queues into Parquet files, each message once.",
+    replay: "Put the messages of an archive back, once.",
+    journal: "Store the journal, before Redis drops its oldest events.",
+    claims: "List what streaming queries have claimed and not finished.",
+    release: "Give back what a query has claimed that will not return.",
+}
+for job, line in _JOBS.items():
+    app.command(short_help=line)(job)

@@ -30,7 +30,8 @@ def audit(
     url: options.Url = None,
     master: options.Master = LOCAL_MASTER,
     output: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where the report goes. Default: the run's directory.")
+        Path | None,
+        typer.Option(metavar="DIR", help="Where the report goes. Default: the run's, or a new one of its own."),
     ] = None,
     start: options.Start = None,
     end: options.End = None,

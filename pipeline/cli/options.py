@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tempfile
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -18,7 +18,7 @@ _ID_LENGTH = 24
 Group = Annotated[str | None, typer.Option(help="Queue-sharing group. Default: IGQ_GROUP, or QSG1.")]
 Url = Annotated[str | None, typer.Option(help="Where Redis is. Default: IGQ_REDIS_URL, or the embedded server.")]
 Master = Annotated[str, typer.Option(help="Spark master, for example spark://HOST:7077.")]
-SparkLog = Annotated[str, typer.Option(help="Spark's own log: off, error, warn, info.")]
+SparkLog = Annotated[Literal["off", "error", "warn", "info"], typer.Option(help="Spark's own log.")]
 Start = Annotated[
     str | None, typer.Option("--from", metavar="TIME", help="First event: 2013-01-31T12:00:00 (UTC), or ms.")
 ]

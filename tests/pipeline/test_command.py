@@ -104,11 +104,20 @@ def test_help_teaches_the_job_and_its_exit_status() -> None:
     assert all(option in shown.stdout for option in ("--run", "--group", "--url", "--master", "--output", "--from"))
 
 
+def test_the_list_of_jobs_says_of_each_what_it_does_in_its_line() -> None:
+    shown = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "80"})
+
+    jobs = shown.stdout.partition("Commands:")[2].strip().splitlines()
+    assert len(jobs) == 10
+    assert all(line.endswith(".") and not line.endswith("...") for line in jobs)
+
+
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
         (["nope"], "No such command 'nope' (see igq pipeline --help)"),
         (["flow", "--rows", "0"], "igq pipeline flow --help"),
+        (["flow", "--spark-log", "loud"], "'loud' is not one of 'off', 'error', 'warn', 'info'"),
     ],
 )
 def test_wrong_arguments_are_one_line_and_status_2(
