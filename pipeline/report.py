@@ -68,12 +68,13 @@ def print_summary(verdict: Verdict, console: Console) -> None:
     console.print(table)
     for recovery in verdict.recoveries:
         steps = " -> ".join(f"{phase.event} {phase.since_failure_ms / 1000:.1f} s" for phase in recovery.phases)
-        console.print(f"recovery of {recovery.qmgr}: {steps}", highlight=False)
+        console.print(f"recovery of {recovery.qmgr}: {steps}", highlight=False, soft_wrap=True)
     for name in FAULTS:
         for finding in verdict.findings.get(name, [])[:3]:
-            console.print(f"{name.replace('_', ' ')}: {finding.copy}: {finding.why}", style="red", highlight=False)
+            line = f"{name.replace('_', ' ')}: {finding.copy}: {finding.why}"
+            console.print(line, style="red", highlight=False, markup=False, soft_wrap=True)
     style = "bold green" if verdict.is_passed else "bold red"
-    console.print(headline(verdict), style=style, highlight=False)
+    console.print(headline(verdict), style=style, highlight=False, soft_wrap=True)
 
 
 def _shown_counts(verdict: Verdict) -> list[str]:

@@ -6,12 +6,14 @@ import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import DataFrame
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 
 def write_tables(tables: Mapping[str, DataFrame], directory: Path) -> None:
@@ -36,9 +38,10 @@ def print_rows(name: str, columns: Mapping[str, bool], rows: Sequence[Sequence[s
     """Show *rows* of text as a table; one that is too wide for the terminal as records, a value a line. Nothing is cut.
 
     Args:
+        name: what stands above; nothing where it is empty.
         columns: the names, and whether they hold numbers.
     """
-    shown = Table(title=name, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    shown = Table(title=name or None, title_justify="left", box=None, pad_edge=False, header_style="bold")
     for column, is_number in columns.items():
         shown.add_column(column, justify="right" if is_number else "left", overflow="fold")
     for row in rows:
@@ -56,7 +59,8 @@ def print_rows(name: str, columns: Mapping[str, bool], rows: Sequence[Sequence[s
 
 
 def _print_records(name: str, columns: Sequence[str], rows: Sequence[Sequence[str]], console: Console) -> None:
-    console.print(Text(name, style="italic"))
+    if name:
+        console.print(Text(name, style="italic"))
     longest = max(map(len, columns))
     for row in rows:
         console.print()

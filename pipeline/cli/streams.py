@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from pipeline.cli import options
 from pipeline.cli.running import errors_named, group_at
 from pipeline.releasing import StreamClaims, claims_in, release_stream
+from pipeline.tables import print_rows
 
 
 def claims(group: options.Group = None, url: options.Url = None) -> None:
@@ -21,7 +21,10 @@ def claims(group: options.Group = None, url: options.Url = None) -> None:
     """
     with errors_named("claims"), group_at(group, url) as settings:
         found = claims_in(settings)
-        Console().print(_table(found) if found else "(none)")
+        if found:
+            print_rows("", _COLUMNS, [_row(each) for each in found], Console())
+        else:
+            Console().print("(none)")
 
 
 def release(
@@ -37,16 +40,19 @@ def release(
     """
     with errors_named("release"), group_at(group, url) as settings:
         messages = release_stream(settings, stream, force=force)
-        Console().print(f"stream {stream}: {messages:,} messages are back on their queue", highlight=False)
+        told = f"stream {stream}: {messages:,} messages are back on their queue"
+        Console().print(told, highlight=False, markup=False, soft_wrap=True)
 
 
-def _table(found: list[StreamClaims]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("stream", "manager", "queue", "messages", "units", "claimed", "driver"):
-        table.add_column(name, justify="right" if name in ("messages", "units") else "left", overflow="fold")
-    for each in found:
-        table.add_row(
-            *(each.stream, each.qmgr, " ".join(each.queues), f"{each.messages:,}", str(each.units)),
-            *(f"{each.since:%Y-%m-%d %H:%M:%S}", "running" if each.is_running else "none"),
-        )
-    return table
+#: Columns of the list, and whether they hold numbers.
+_COLUMNS = {
+    name: name in ("messages", "units")
+    for name in ("stream", "manager", "queue", "messages", "units", "claimed", "driver")
+}
+
+
+def _row(each: StreamClaims) -> list[str]:
+    return [
+        *(each.stream, each.qmgr, " ".join(each.queues), f"{each.messages:,}", f"{each.units:,}"),
+        *(f"{each.since:%Y-%m-%d %H:%M:%S}", "running" if each.is_running else "none"),
+    ]

@@ -86,7 +86,8 @@ def test_every_plot_is_a_picture_also_when_there_is_little_to_draw(verdict: Verd
 
 
 def test_the_terminal_shows_the_faults_and_names_the_first_copies(verdict: Verdict) -> None:
-    console = Console(width=100, record=True, quiet=False, file=open("/dev/null", "w"))  # noqa: PTH123, SIM115
+    # Narrow: its lines can be looked for all the same.
+    console = Console(width=40, record=True, quiet=False, file=open("/dev/null", "w"))  # noqa: PTH123, SIM115
     print_summary(verdict, console)
 
     text = console.export_text()

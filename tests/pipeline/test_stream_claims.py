@@ -259,7 +259,8 @@ def test_claims_of_a_manager_that_is_down_are_released_by_another(group: TestGro
 def run(group: TestGroup) -> Callable[..., Result]:
     def invoke(*arguments: str) -> Result:
         at = ("--group", group.group.name, "--url", str(group.settings.redis_url))
-        environment = {"IGQ_DATA_DIR": str(group.settings.data_dir), "COLUMNS": "160"}
+        # As into a pipe: nobody says how wide that is.
+        environment = {"IGQ_DATA_DIR": str(group.settings.data_dir), "COLUMNS": None}
         return CliRunner().invoke(app, [*arguments, *at], env=environment)
 
     return invoke
@@ -268,20 +269,21 @@ def run(group: TestGroup) -> Callable[..., Result]:
 def test_the_commands_list_and_release(group: TestGroup, drivers: Drivers, run: Callable[..., Result]) -> None:
     open_orders(group)
     assert run("claims").output.strip() == "(none)"
-    reader = drivers.start()
+    name = "billing [b] of all that came by the gate"
+    reader = drivers.start(stream=name)
     reader.latestOffset(reader.initialOffset(), ReadMaxRows(5))
     rest(reader)
 
-    head, line = run("claims").output.splitlines()
+    head, line = (text.rstrip() for text in run("claims").output.splitlines())
     assert head.split() == ["stream", "manager", "queue", "messages", "units", "claimed", "driver"]
-    assert line.split()[:5] == ["billing", "QM1", "ORDERS", "10", "4"]
+    assert line.removeprefix(name).split()[:4] == ["QM1", "ORDERS", "10", "4"]
     assert line.endswith("running")
-    refused = run("release", "billing")
+    refused = run("release", name)
     assert (refused.exit_code, refused.output.count("\n")) == (2, 1)
     assert "a driver of it is running" in refused.output
 
     reader.stop()
-    assert run("release", "billing").output == "stream billing: 5 messages are back on their queue\n"
+    assert run("release", name).output == f"stream {name}: 5 messages are back on their queue\n"
     unknown = run("release", "nobody")
     assert (unknown.exit_code, unknown.output.count("\n")) == (2, 1)
     assert "there is no such query" in unknown.output
