@@ -29,6 +29,8 @@ def archive(
     queue: Annotated[list[str] | None, typer.Option(help="A queue; may be given several times.")] = None,
     structure: Annotated[str | None, typer.Option(help="All shared queues of a coupling-facility structure.")] = None,
     remove: Annotated[bool, typer.Option("--remove", help="Take what is archived off its queue.")] = False,
+    start: options.PutStart = None,
+    end: options.PutEnd = None,
     qmgr: options.Qmgr = "",
     group: options.Group = None,
     url: options.Url = None,
@@ -44,6 +46,7 @@ def archive(
     with errors_named("archive"):
         if bool(queue) == bool(structure):
             raise PipelineError("say --queue or --structure")
+        put = options.moments(start, end)
 
         def check(settings: Settings) -> None:
             for name in queue or _queues_of(settings, structure or ""):
@@ -57,11 +60,11 @@ def archive(
             queues = queue or _queues_of(at.settings, structure or "")
             for name in queues:
                 at.step(f"archiving {name}")
-                archive_queue(at.session, at.settings, name, qmgr, stored, run)
+                archive_queue(at.session, at.settings, name, qmgr, stored, run, put)
             done = [archived(stored.read(at.session).where(f"run = '{run}'"))]
             for name in queues if remove else ():
                 at.step(f"taking what is archived off {name}")
-                done.append(remove_archived(at.session, at.settings, name, qmgr, stored))
+                done.append(remove_archived(at.session, at.settings, name, qmgr, stored, put))
             _show(done, rows)
 
 

@@ -37,6 +37,8 @@ def deadletter(
     destination: Annotated[str, typer.Option(metavar="QUEUE", help="Choose by the queue it was meant for.")] = "",
     source: Annotated[str, typer.Option(metavar="NAME", help="Choose by the program that put it.")] = "",
     correl_id: Annotated[str | None, typer.Option(metavar="HEX", help="Choose by CorrelId.")] = None,
+    start: options.PutStart = None,
+    end: options.PutEnd = None,
     group: options.Group = None,
     url: options.Url = None,
     master: options.Master = LOCAL_MASTER,
@@ -53,6 +55,7 @@ def deadletter(
     with errors_named("deadletter"):
         code = None if reason is None else reason_code(reason)
         identifier = b"" if correl_id is None else bytes.fromhex(options.identifier("correl-id", correl_id))
+        dead = options.moments(start, end)
         directory = options.new_directory(output)
 
         def check(settings: Settings) -> None:
@@ -62,7 +65,7 @@ def deadletter(
             from pipeline.jobs.deadletter import Chosen
 
             job = DeadLetterJob(at, queue or _dead_letter_queue(at.settings, qmgr), qmgr, rows)
-            chosen = Chosen(code, destination, source, identifier)
+            chosen = Chosen(code, destination, source, identifier, dead)
             is_done = job.requeue(chosen) if requeue else job.show(chosen, directory)
     raise typer.Exit(0 if is_done else SOME_LEFT)
 

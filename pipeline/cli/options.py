@@ -23,6 +23,10 @@ Start = Annotated[
     str | None, typer.Option("--from", metavar="TIME", help="First event: 2013-01-31T12:00:00 (UTC), or ms.")
 ]
 End = Annotated[str | None, typer.Option("--to", metavar="TIME", help="Last event, included.")]
+PutStart = Annotated[
+    str | None, typer.Option("--from", metavar="TIME", help="Only what was put there then or later, as PutTime tells.")
+]
+PutEnd = Annotated[str | None, typer.Option("--to", metavar="TIME", help="Only what was put there until then.")]
 Input = Annotated[
     Path | None,
     typer.Option("--input", metavar="DIR", help="A journal stored by `igq pipeline journal`, instead of Redis."),
@@ -44,6 +48,12 @@ def positions(start: str | None, end: str | None) -> tuple[str, str]:
     except (ValueError, JournalError) as error:
         raise PipelineError(f"--from, --to: {error}") from None
     return first, last
+
+
+def moments(start: str | None, end: str | None) -> tuple[int | None, int | None]:
+    """A time range as milliseconds since 1970, both included; None leaves it open. Raises as `positions`."""
+    first, last = (place.partition("-")[0] for place in positions(start, end))
+    return int(first) if first else None, int(last) if last.isdecimal() else None
 
 
 def new_directory(path: Path | None) -> Path | None:

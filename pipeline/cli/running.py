@@ -156,7 +156,7 @@ def _progress(job: str) -> Iterator[Callable[[str], None]]:
     """Say on standard error what is being done: a moving line on a terminal, plain lines elsewhere."""
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield lambda text: console.print(f"{job}: {text}", highlight=False, markup=False)
+        yield lambda text: console.print(f"{job}: {text}", highlight=False, markup=False, soft_wrap=True)
         return
     with console.status(job) as status:
         yield lambda text: status.update(f"{job}: {text}")

@@ -20,6 +20,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from config.settings import Settings
 from pipeline.archives import Archive
+from pipeline.jobs.moments import Moments, is_between
 from pipeline.jobs.taking import Taker
 from pipeline.queue_source import QueueSource, queue_table
 from pipeline.schemas import DONE, QUEUE
@@ -36,9 +37,17 @@ def new_run() -> str:
     return f"{datetime.now(UTC):%Y%m%dT%H%M%S.%f}-{secrets.token_hex(4)}"
 
 
-def archive_queue(spark: SparkSession, settings: Settings, queue: str, qmgr: str, archive: Archive, run: str) -> None:
-    """Add the messages of a queue that are not in the archive yet."""
-    messages = queue_table(spark, settings, queue, qmgr)
+def archive_queue(
+    spark: SparkSession,
+    settings: Settings,
+    queue: str,
+    qmgr: str,
+    archive: Archive,
+    run: str,
+    put: Moments = (None, None),
+) -> None:
+    """Add the messages of a queue that are not in the archive yet, of those that were *put* in that time."""
+    messages = queue_table(spark, settings, queue, qmgr).where(is_between("put_at", put))
     (
         not_archived(messages, archive.read(spark))
         .transform(with_partitions, run)
@@ -59,8 +68,10 @@ def with_partitions(messages: DataFrame, run: str) -> DataFrame:
     return messages.withColumn("run", F.lit(run)).withColumn("day", day)
 
 
-def remove_archived(spark: SparkSession, settings: Settings, queue: str, qmgr: str, archive: Archive) -> DataFrame:
-    """Take off a queue what is in the archive, and count it. Each evaluation does it."""
+def remove_archived(
+    spark: SparkSession, settings: Settings, queue: str, qmgr: str, archive: Archive, put: Moments = (None, None)
+) -> DataFrame:
+    """Take off a queue what is in the archive and was *put* in that time, and count it. Each evaluation does it."""
     schema = to_arrow_schema(DONE)
 
     def take(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -74,7 +85,7 @@ def remove_archived(spark: SparkSession, settings: Settings, queue: str, qmgr: s
                 taker.connection.commit()
         yield pa.RecordBatch.from_pylist([{"queue": queue, "done": "removed", "messages": removed}], schema=schema)
 
-    there = queue_table(spark, settings, queue, qmgr, columns=_KEY)
+    there = queue_table(spark, settings, queue, qmgr, columns=_KEY).where(is_between("put_at", put))
     archived = there.join(_keys(archive.read(spark)), _is_known(), "left_semi")
     return archived.mapInArrow(take, DONE).groupBy("queue", "done").agg(F.sum("messages").alias("messages"))
 

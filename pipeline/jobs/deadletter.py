@@ -13,6 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from config.settings import Settings
+from pipeline.jobs.moments import Moments, is_between
 from pipeline.jobs.requeue import Requeuer
 from pipeline.schemas import DEAD_LETTERS, REQUEUED
 from sharedq.mqi import wire
@@ -31,16 +32,21 @@ _FORMAT = "MQDEAD"
 
 @dataclass(frozen=True)
 class Chosen:
-    """Which messages; what is empty asks nothing."""
+    """Which messages; what is empty asks nothing.
+
+    Attributes:
+        dead: when they became dead letters.
+    """
 
     reason: int | None = None
     dest_queue: str = ""
     source: str = ""
     correl_id: bytes = b""
+    dead: Moments = (None, None)
 
     def condition(self) -> Column:
         """As a filter of a table of dead letters."""
-        conditions = [F.lit(True)]
+        conditions = [is_between("dead_at", self.dead)]
         if self.reason is not None:
             conditions.append(F.col("reason") == self.reason)
         if self.dest_queue:

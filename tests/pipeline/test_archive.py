@@ -17,7 +17,7 @@ from pipeline.jobs import archive as archiving
 from pipeline.jobs.archive import archive_queue, job_of, new_run, parts, replay_part
 from pipeline.queue_source import queue_table
 from sharedq.api import Queue
-from sharedq.mqi.constants import GetOption
+from sharedq.mqi.constants import GetOption, OpenOption, PutOption
 from sharedq.mqi.structures import MQMD
 from tests.support.groups import BOTH, LMIG, LSEG, MIG, SEG, browse_all, put_member
 from tests.support.members import TestGroup
@@ -108,6 +108,23 @@ def test_removing_takes_off_what_is_archived_and_nothing_else(
     command("archive", str(tmp_path / "a"), "--queue", "ORDERS", "--remove", *at(group))
     assert browse_all(orders) == []
     assert sorted(archive_of(spark, tmp_path / "a")) == sorted(everything)
+
+
+def test_what_was_put_in_a_time_is_archived_and_removed(
+    spark: SparkSession, group: TestGroup, command: Command, tmp_path: Path
+) -> None:
+    group.define_structure()
+    group.define_shared("ORDERS")
+    orders = group.connect().open("ORDERS", BOTH | OpenOption.SET_ALL_CONTEXT)
+    for hour in (9, 10, 11):
+        md = MQMD(put_date=b"20260131", put_time=b"%02d000000" % hour)
+        orders.put(b"%d" % hour, md, options=PutOption.SET_ALL_CONTEXT)
+    when = ("--from", "2026-01-31T10:00", "--to", "2026-01-31T10:59")
+
+    command("archive", str(tmp_path / "a"), "--queue", "ORDERS", "--remove", *when, *at(group))
+
+    assert archive_of(spark, tmp_path / "a") == [b"10"]
+    assert browse_all(orders) == [b"9", b"11"]
 
 
 def test_the_next_run_goes_on_behind_one_that_was_killed(

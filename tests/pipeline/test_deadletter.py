@@ -25,6 +25,8 @@ pytestmark = pytest.mark.spark
 
 Command = Callable[..., Result]
 DLQ = "DEAD.QUEUE"
+#: 2026-11-22, when all became dead letters.
+DEAD_MS = 1_795_317_330_990
 
 
 @pytest.fixture
@@ -81,6 +83,10 @@ def test_the_header_is_told_and_grouped(spark: SparkSession, group: TestGroup, d
         (Chosen(source="payroll", reason=2085), 1),
         (Chosen(correl_id=b"c1".ljust(24, b"\0")), 1),
         (Chosen(source="nobody"), 0),
+        # All letters are of 03:15:30.99.
+        (Chosen(dead=(DEAD_MS, DEAD_MS)), 10),
+        (Chosen(dead=(DEAD_MS + 1, None)), 0),
+        (Chosen(reason=2053, dead=(None, DEAD_MS - 1)), 0),
     ],
 )
 def test_filters_choose(spark: SparkSession, group: TestGroup, dead: Queue, chosen: Chosen, count: int) -> None:
