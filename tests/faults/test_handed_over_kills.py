@@ -6,7 +6,6 @@ import random
 import time
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
 
 import pytest
 
@@ -18,7 +17,7 @@ from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from tests.support.agents import AgentOfQM2, bodies
 from tests.support.members import TestGroup
 from tests.support.program import Program
-from tests.support.scenes import on_queue, until
+from tests.support.scenes import on_queue, taken, until
 
 pytestmark = pytest.mark.faults
 
@@ -47,15 +46,6 @@ class Way:
     @property
     def waiters(self) -> int:
         return self.group.group.client().zcard(self.group.group.structure(self.structure).queue("Q").waiters)
-
-    def taken(self) -> Counter[str]:
-        """By the journal: how many messages each process got, those not counted that came back."""
-        found = Counter[str]()
-        entries: Any = self.group.group.client().xrange(self.group.group.structure(self.structure).journal)
-        for _, fields in entries:
-            if fields[b"e"] in (b"get", b"return"):
-                found[fields[b"o"].decode().rpartition(".")[0]] += 1 if fields[b"e"] == b"get" else -1
-        return Counter({process: count for process, count in found.items() if count})
 
 
 @pytest.fixture(params=["put directly", "put through IGQ"])
@@ -95,7 +85,7 @@ def test_whoever_is_killed_has_it_or_gives_it_back(way: Way) -> None:
             group.group.client().zadd(group.group.keys.leases, {process: 1}, xx=True)
             assert recover(group.group, connection.connection, process).is_resolved
             here = on_queue(group, "Q", way.structure) or on_queue(group, SYSTEM_QSG_TRANSMIT_QUEUE, way.structure)
-            away = way.taken()
+            away = taken(group, way.structure)
             assert (here, away) in (([(body, 0)], Counter()), ([], Counter({process: 1}))), number
             assert not told or (told.encode(), here) == (body, [])
             assert way.waiters == 0

@@ -13,6 +13,7 @@ from pathlib import Path
 import structlog
 
 from config.settings import Settings
+from igq.agent.transmit_queue import TransmitQueue
 from sharedq.api import QueueManagerConnection, connect
 from sharedq.message import Message
 from sharedq.mqi.constants import GetOption, OpenOption, PutOption
@@ -66,7 +67,14 @@ def _steps(connection: QueueManagerConnection) -> dict[str, Callable[[], object]
         with connection.open("OTHER", OpenOption.OUTPUT) as other:
             other.put(b"other", options=PutOption.SYNCPOINT)
 
+    def deliver() -> None:
+        transmit_queue = TransmitQueue(connection.connection)
+        while True:
+            if transmit_queue.move().is_waiting:
+                transmit_queue.wait_and_move()
+
     return {
+        "deliver": deliver,
         "put": lambda: queue.put(b"late"),
         "put uncommitted": lambda: queue.put(b"never", MQMD(persistence=1), options=PutOption.SYNCPOINT),
         "put elsewhere": put_elsewhere,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -31,6 +32,16 @@ def on_queue(group: TestGroup, queue: str, structure: str = "APPL1") -> list[tup
     ids: Any = client.zrange(keys.queue(queue).available, 0, -1)
     records: Any = client.hmget(keys.messages, ids) if ids else []
     return [(record[int.from_bytes(record[3:5]) :], record[2]) for record in records]
+
+
+def taken(group: TestGroup, structure: str = "APPL1") -> Counter[str]:
+    """By the journal: how many messages each process got, those not counted that came back."""
+    found = Counter[str]()
+    entries: Any = group.group.client().xrange(group.group.structure(structure).journal)
+    for _, fields in entries:
+        if fields[b"e"] in (b"get", b"return"):
+            found[fields[b"o"].decode().rpartition(".")[0]] += 1 if fields[b"e"] == b"get" else -1
+    return Counter({process: count for process, count in found.items() if count})
 
 
 def stored(group: TestGroup, structure: str = "APPL1") -> int:
