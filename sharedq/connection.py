@@ -86,7 +86,7 @@ class Connection:
         self.to_forget: list[str] = []
         self._next_handle = 0
         self._is_ended = False
-        self._is_left_to_group = False
+        self._is_commit_left_to_group = False
         self._waiting_on: str | None = None
         try:
             self._register()
@@ -359,10 +359,11 @@ class Connection:
 
     def leave_to_group(self, what: str, structure: str, error: MQIError) -> NoReturn:
         """What is decided (*what*) cannot be applied in *structure* now: the recovery of this connection does it."""
-        self._is_left_to_group = True
+        self._is_commit_left_to_group = what == "committed"
         self.break_off()
         detail = f"{what}, but {structure} could not be told ({error}): the group completes it"
-        raise error_for(MQRC.CONNECTION_BROKEN, "MQCMIT", self.qmgr_name, detail) from error
+        verb = "MQBACK" if what == "backed out" else "MQCMIT"
+        raise error_for(MQRC.CONNECTION_BROKEN, verb, self.qmgr_name, detail) from error
 
     # -- life ----------------------------------------------------------------------------------------------------
 
@@ -432,7 +433,7 @@ class Connection:
         try:
             self.commit()
         except MQIError as error:
-            if self.tag and self._is_left_to_group:
+            if self.tag and self._is_commit_left_to_group:
                 return MQRC.CONN_TAG_NOT_RELEASED
             if error.reason not in (MQRC.BACKED_OUT, MQRC.OUTCOME_MIXED):
                 raise

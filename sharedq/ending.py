@@ -245,12 +245,15 @@ def _finish_decided(connection: Connection, structure: str, reply: Reply) -> boo
 def backout(connection: Connection, *, by_program: bool = False) -> None:
     """MQBACK: undo the unit of work. Puts vanish, gets return to their places.
 
+    Where a structure cannot do that now the group does it, and this connection is over. Nobody may commit the rest:
+    what is undone elsewhere is gone, and so is what was known of asynchronous puts.
+
     Args:
         by_program: the program itself calls MQBACK: a message that it got with MQGMO_MARK_SKIP_BACKOUT stays got,
             in the unit of work that follows. Else everything is undone.
 
     Raises:
-        MQIError: 2009 unknown; the group backs it out.
+        MQIError: 2009, the group backs it out.
     """
     unit = connection.unit
     connection.pending.clear()
@@ -260,10 +263,12 @@ def backout(connection: Connection, *, by_program: bool = False) -> None:
     for structure in list(unit.parts):
         try:
             _end_part(connection, "backout", structure, None)
-        except MQIError:
+        except MQIError as error:
             # One that has failed has nothing left to undo.
-            if structure in unit.parts:
+            if connection.is_ended:
                 raise
+            if structure in unit.parts:
+                connection.leave_to_group("backed out", structure, error)
     connection.put_failure, marked = None, unit.marked
     unit.restore_order()
     unit.begin_next()

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from igq.agent.pulse import Pulse
-from igq.agent.source import back_out
 from sharedq.connection import Connection, ScriptCall
 from sharedq.facts import QueueFacts
 from sharedq.handle import Handle
@@ -99,7 +98,7 @@ class Carrier:
         if not is_done:
             self._targets.clear()
             if stored:
-                back_out(connection)
+                connection.backout()
         self._pulse.beat()
         return is_done
 

@@ -20,7 +20,6 @@ from igq.agent.core import (
 )
 from igq.agent.pulse import Pulse
 from igq.agent.retry import Trouble
-from igq.agent.source import back_out
 from sharedq import opening, putting
 from sharedq.connection import Connection
 from sharedq.handle import Handle
@@ -97,13 +96,13 @@ class Deliverer:
                     self._dispose(at, each, fault)
             self._connection.commit()
         except Trouble:
-            back_out(self._connection)
+            self._connection.backout()
             raise
         except MQIError as error:
             if error.reason == MQRC.CONNECTION_BROKEN:
                 raise
             if error.reason != MQRC.BACKED_OUT:
-                back_out(self._connection)
+                self._connection.backout()
             raise Trouble(str(error)) from error
         finally:
             # None outlives its batch: a queue that the agent once delivered to can be cleared and deleted.

@@ -115,7 +115,7 @@ class TransmissionQueue:
             if isinstance(error, MQIError) and error.reason == MQRC.CONNECTION_BROKEN:
                 raise
             if self._connection.unit.is_active:
-                back_out(self._connection)
+                self._connection.backout()
             raise Trouble(str(error)) from error
 
     def _taken(self, get: Callable[[], list[Message]]) -> list[Message]:
@@ -127,7 +127,7 @@ class TransmissionQueue:
             messages = []
         if not self.handle.facts.is_transmission:
             # Altered since it was read last: what is there now is not for us.
-            back_out(self._connection)
+            self._connection.backout()
             self._check_usable()
         return messages
 
@@ -161,18 +161,3 @@ class TransmissionQueue:
 def as_trouble(error: MQIError) -> Exception:
     """The error as `Trouble` when it is about the transmission queue; itself otherwise."""
     return Trouble(str(error)) if error.reason in _TROUBLES else error
-
-
-def back_out(connection: Connection) -> None:
-    """Undo the batch at hand.
-
-    Raises:
-        MQIError: 2009, the connection is lost, or a structure cannot undo its part now: then it ends, and its recovery
-            does that.
-    """
-    try:
-        connection.backout()
-    except MQIError as error:
-        if error.reason == MQRC.CONNECTION_BROKEN:
-            raise
-        connection.leave_to_group("backed out", error.object_name or "a structure", error)

@@ -8,7 +8,7 @@ from functools import partial
 
 from igq.agent.destinations import Destinations
 from igq.agent.retry import Trouble
-from igq.agent.source import BATCH_MESSAGES, WAIT_S, TransmissionQueue, as_trouble, back_out
+from igq.agent.source import BATCH_MESSAGES, WAIT_S, TransmissionQueue, as_trouble
 from sharedq import getting
 from sharedq.connection import Connection, ScriptCall
 from sharedq.keys import private_structure
@@ -130,7 +130,7 @@ class TransmitQueue(TransmissionQueue):
             return self._moved([moved], learns_later=bool(messages)), messages
         except Trouble:
             if messages:
-                back_out(self._connection)
+                self._connection.backout()
             raise
 
     def _moved(self, replies: list[Reply], *, learns_later: bool = False) -> Moved:

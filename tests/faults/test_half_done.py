@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from igq.agent.transmit_queue import TransmitQueue
+from sharedq.api import QueueManagerConnection
 from sharedq.connection import Connection, ScriptCall
 from sharedq.mqi.constants import MQRC, GetOption, MatchOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError, error_for
@@ -99,6 +100,58 @@ def test_a_commit_that_was_not_decided_can_be_tried_again(group: TestGroup, monk
     assert on_queue(group, "Q") == []
     connection.commit()
     assert on_queue(group, "Q") == on_queue(group, "OTHER", "APPL2") == [(b"1", 0)]
+
+
+def two_structures(group: TestGroup) -> QueueManagerConnection:
+    """A connection that has put something on Q and on OTHER in its unit of work."""
+    group.define_structure("APPL2")
+    group.define_shared("Q", max_depth=2)
+    group.define_shared("OTHER", "APPL2")
+    connection = group.connect()
+    for queue in ("OTHER", "Q"):
+        connection.open(queue, BOTH).put(b"1", options=PutOption.SYNCPOINT)
+    return connection
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_backout_that_a_structure_refuses_is_completed_by_the_group(
+    group: TestGroup, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """What it has undone elsewhere is gone: nobody may commit the rest."""
+    connection = two_structures(group)
+    refuse(monkeypatch, "structure/backout", number, MQRC.CF_STRUC_IN_USE)
+    with pytest.raises(MQIError) as caught:
+        connection.backout()
+    assert caught.value.reason == MQRC.CONNECTION_BROKEN
+    monkeypatch.undo()
+    with pytest.raises(MQIError) as caught:
+        connection.commit()
+    assert caught.value.reason == MQRC.CONNECTION_BROKEN
+
+    recover_lost(group, connection.connection.token)
+    assert on_queue(group, "Q") == on_queue(group, "OTHER", "APPL2") == []
+    assert stored(group) == stored(group, "APPL2") == 0
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_commit_that_must_fail_is_not_tried_again_where_a_structure_refuses_to_undo_it(
+    group: TestGroup, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """An asynchronous put of it was refused, which nobody knows any more behind that commit."""
+    connection = two_structures(group)
+    full = connection.open("Q", BOTH)
+    for _ in range(3):
+        full.put(b"2", options=LATER)
+    refuse(monkeypatch, "structure/backout", number, MQRC.CF_STRUC_IN_USE)
+    for _ in range(2):
+        with pytest.raises(MQIError) as caught:
+            connection.commit()
+        assert caught.value.reason == MQRC.CONNECTION_BROKEN
+        monkeypatch.undo()
+
+    recover_lost(group, connection.connection.token)
+    assert on_queue(group, "Q") == on_queue(group, "OTHER", "APPL2") == []
+    assert stored(group) == stored(group, "APPL2") == 0
 
 
 @pytest.mark.parametrize("end", ["commit", "disconnect", "back out"])
