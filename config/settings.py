@@ -67,6 +67,11 @@ class Settings(BaseModel):
         return self.backup_dir or self.data_dir / "backups"
 
     @property
+    def longest_replication_s(self) -> float:
+        """For how long a call may wait for replicas, seconds."""
+        return self.wait_replicas_timeout_ms / 1000 if self.wait_replicas else 0.0
+
+    @property
     def is_embedded(self) -> bool:
         """Whether Redis is the embedded server, because no URL is set."""
         return self.redis_url is None

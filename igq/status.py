@@ -132,7 +132,7 @@ def read_status(settings: Settings) -> GroupStatus:
     Raises:
         DeploymentError, MQIError: Redis cannot be used.
     """
-    if settings.redis_url is None and not EmbeddedRedis.has_data(settings.data_dir):
+    if settings.is_embedded and not EmbeddedRedis.has_data(settings.data_dir):
         # Nobody starts a server, and makes a directory for it, to look at nothing.
         return _nothing(settings)
     group = Group(settings)

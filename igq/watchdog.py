@@ -21,8 +21,7 @@ _PROCESS = ""
 
 def silence_limit_s(settings: Settings) -> float:
     """For how long a thread that does not rest may get nothing done, seconds."""
-    replicas_ms = settings.wait_replicas_timeout_ms if settings.wait_replicas else 0
-    return (LEASES * settings.lease_ms + replicas_ms) / 1000 + MOVE_LIMIT_S
+    return LEASES * settings.lease_ms / 1000 + settings.longest_replication_s + MOVE_LIMIT_S
 
 
 class Watchdog:

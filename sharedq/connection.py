@@ -88,6 +88,9 @@ class Connection:
         self._is_ended = False
         self._is_commit_left_to_group = False
         self._waiting_on: str | None = None
+        #: When it may be silent, and how silent its link has been by the last look.
+        self._may_rest_until_s = self._looked_s = self._silent_s = 0.0
+        self._turn_seen = 0
         try:
             self._register()
         except MQIError:
@@ -377,9 +380,10 @@ class Connection:
         self._next_handle += 1
         return self._next_handle
 
-    def waits_on(self, wake_key: str | None) -> None:
-        """Remember what this connection blocks on, for those who must end its wait."""
+    def waits_on(self, wake_key: str | None, for_s: float = 0.0) -> None:
+        """Remember what this connection blocks on, and for how long at most, for those who must end its wait."""
         self._waiting_on = wake_key
+        self._may_rest_until_s = time.monotonic() + for_s
 
     def notice_quiescing(self) -> None:
         """The manager quiesces: wake a waiting get, so that it can fail if it asked to.
@@ -402,8 +406,21 @@ class Connection:
         if wake_key is not None:
             self.group.call("structure/wake", [wake_key], ["look", 0])
 
+    def end_if_silent(self, limit_s: float, period_s: float) -> None:
+        """End a running call with 2009 that has not been answered for so long; what it was to wait does not count.
+
+        In a Cluster a server may be silent while leases, which are another one's business, are renewed. To be called in
+        every *period_s*: a longer one counts as one, for then it was perhaps this machine that stood still.
+        """
+        now_s, turn = time.monotonic(), self._link.turn
+        passed_s, self._looked_s = min(now_s - self._looked_s, period_s), now_s
+        is_silent = turn % 2 and turn == self._turn_seen and now_s > self._may_rest_until_s
+        self._turn_seen, self._silent_s = turn, self._silent_s + passed_s if is_silent else 0.0
+        if self._silent_s > limit_s:
+            self.interrupt()
+
     def interrupt(self) -> None:
-        """End a running call with 2009: the process lost its lease."""
+        """End a running call with 2009: the process lost its lease, or nobody answers."""
         self._link.interrupt()
 
     def break_off(self) -> None:

@@ -115,6 +115,8 @@ class Link:
         self._by_endpoint: dict[Endpoint, AbstractConnection] = {}
         self._by_key: dict[str, AbstractConnection] = {}
         self.is_broken = False
+        #: Grows by one when a call is sent, and when it is answered: odd while one is under way.
+        self.turn = 0
 
     def call(self, name: str, keys: Sequence[str], args: Sequence[Argument]) -> Reply:
         """Run script *name* atomically and return its reply.
@@ -288,6 +290,7 @@ class Link:
 
     def _exchange_all(self, exchanges: Sequence[tuple[AbstractConnection, bytes, int]]) -> list[list[Reply]]:
         """The same over several connections: all is sent before the first answer is waited for."""
+        self.turn += 1
         try:
             for connection, packed, _ in exchanges:
                 connection.send_packed_command([packed], check_health=False)
@@ -300,6 +303,7 @@ class Link:
                     except redis.ResponseError as error:
                         replies.append(error)
                 found.append(replies)
+            self.turn += 1
             return found
         except (redis.RedisError, OSError, ValueError, AttributeError) as error:
             # ValueError, AttributeError: the socket was closed under us by close() in another thread.

@@ -22,6 +22,7 @@ import redis
 
 from sharedq.forks import after_fork
 from sharedq.group import Group
+from sharedq.keepalive import silence_of
 from sharedq.log import LibraryLogger
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
@@ -47,6 +48,9 @@ class Interruptible(Protocol):
     def look_again(self) -> None:
         """Have a wait look whether the structure that it waits in has failed."""
 
+    def end_if_silent(self, limit_s: float, period_s: float) -> None:
+        """End a running call with 2009 that nobody has answered for so long; called in every period."""
+
 
 class Process:
     """This operating-system process as a user of one manager.
@@ -64,6 +68,7 @@ class Process:
         self.is_quiescing = False
         self.pid = os.getpid()
         self._lease_s = group.settings.lease_ms / 1000
+        self._silence_s = silence_of(group.settings.lease_ms) + group.settings.longest_replication_s
         self._safe_until_s = sent_at_s + self._lease_s * (1 - SAFETY_PART)
         self._connections: weakref.WeakSet[Interruptible] = weakref.WeakSet()
         self._abandoned: set[str] = set()
@@ -205,6 +210,8 @@ class Process:
             if self._ended.is_set():
                 return
             is_held = self._renew()
+            if is_held:
+                self._for_each(lambda connection: connection.end_if_silent(self._silence_s, period_s))
             if self.is_alive:
                 continue
             if is_held:

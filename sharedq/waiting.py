@@ -111,7 +111,7 @@ class _Search:
         self._wait_as(reply, 1)
         block_s = max(_until_mark_ends(reply, left_s), 0.001)
         # Known before it is asked whether the manager quiesces: who notices that later finds it blocking here.
-        connection.waits_on(wake_key)
+        connection.waits_on(wake_key, block_s)
         try:
             self._check_wait(left_s)
             if is_handed(self.asked):

@@ -102,7 +102,7 @@ class TransmitQueue(TransmissionQueue):
         end_s = time.monotonic() + WAIT_S
         while True:
             # Known before it is asked whether the agent is to stop: who notices that later finds it blocking here.
-            connection.waits_on(wake_key)
+            connection.waits_on(wake_key, WAIT_S)
             try:
                 left_s = end_s - time.monotonic()
                 if connection.is_quiescing or left_s <= 0:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ from sharedq.durability import read_weakest
 from sharedq.keys import admin_keys, structure_keys
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
 from tests.support.members import TestGroup, new_group_name
+from tests.support.scenes import recover_lost
 from tests.support.topologies import Cluster, Node, until
 
 pytestmark = pytest.mark.faults
@@ -201,6 +202,52 @@ def test_node_dies_and_comes_back(tmp_path: Path) -> None:
         assert bodies(group.connect().open("SHARED", BOTH)) == [b"kept"]
         assert bodies(private) == [b"elsewhere"]
     finally:
+        group.close()
+        cluster.close()
+
+
+def test_node_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its machine takes what is sent and no answer comes, while leases are renewed at another node."""
+    monkeypatch.setattr("sharedq.waiting.BLOCK_MAX_S", 1.0)
+    cluster = Cluster(is_partial=True)
+    group = spread_group(cluster, tmp_path)
+    programs = TestGroup(cluster.url, tmp_path, group=group.group.name, lease_ms=3_000)
+    outcomes: list[object] = []
+
+    def call(act: Callable[[], object]) -> threading.Thread:
+        def run() -> None:
+            try:
+                outcomes.append(act())
+            except MQIError as error:
+                outcomes.append(error.reason)
+
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        return thread
+
+    try:
+        putting, waiting = (programs.connect(qmgr).open("SHARED", BOTH) for qmgr in ("QM1", "QM2"))
+        private = programs.connect().open("PRIVATE", BOTH)
+        putting.put(b"kept")
+        node = homes(cluster, group.group.name)["APPL1"]
+        assert waiting.get(GetOption.SYNCPOINT).body == b"kept"
+        waits = call(lambda: waiting.get(GetOption.WAIT, wait_ms=-1).body)
+        key = structure_keys(group.group.name, "APPL1").queue("SHARED").waiters
+        until(lambda: node.ask("EXISTS", key), "it waits")
+        node.stop()
+        puts = call(lambda: putting.put(b"unknown").persistence)
+        for thread in (waits, puts):
+            thread.join(120)
+        assert outcomes == [MQRC.CONNECTION_BROKEN] * 2
+        private.put(b"elsewhere")
+        assert bodies(private) == [b"elsewhere"]
+        node.go_on()
+        until(cluster.is_up, "it is up")
+        for queue in (putting, waiting):
+            recover_lost(group, queue.connection.token, queue.connection.qmgr_name)
+        assert bodies(group.connect().open("SHARED", BOTH)) in ([b"kept"], [b"kept", b"unknown"])
+    finally:
+        programs.close()
         group.close()
         cluster.close()
 

@@ -179,6 +179,9 @@ def test_a_connection_that_cannot_be_told_of_quiescing_does_not_end_the_renewals
         def look_again(self) -> None:
             told.append("structures")
 
+        def end_if_silent(self, limit_s: float, _period_s: float) -> None:
+            told.append(f"silent for {limit_s} s")
+
     deaf = Deaf()
     process.add(deaf)
     client, keys = group.group.client(), group.group.keys

@@ -111,11 +111,10 @@ class RemoteCluster(Cluster):
 
     def __init__(self, network: Network) -> None:
         self._network, self._machines = network, iter(self.MACHINES)
-        super().__init__(len(self.MACHINES))
+        super().__init__(len(self.MACHINES), is_partial=True)
 
     def _new_node(self, directory: Path, port: int, *options: str) -> Node:
-        partial_service = ("--cluster-require-full-coverage", "no")
-        return Remote(directory, self._network, next(self._machines), *options, *partial_service, port=port)
+        return Remote(directory, self._network, next(self._machines), *options, port=port)
 
     def machine(self, node: Node) -> str:
         """The machine that a node is on."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import tempfile
@@ -84,6 +85,14 @@ class Node:
         """Whether it knows so many nodes of the Cluster, itself included."""
         return len(self.ask("CLUSTER", "NODES").splitlines()) == count
 
+    def stop(self) -> None:
+        """SIGSTOP: whoever asks it gets no answer, and its machine goes on taking what is sent."""
+        self._process.send_signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """SIGCONT."""
+        self._process.send_signal(signal.SIGCONT)
+
     def kill(self) -> None:
         """SIGKILL."""
         self._process.kill()
@@ -91,14 +100,19 @@ class Node:
 
 
 class Cluster:
-    """A Redis Cluster: *primaries* that share the slots, and a replica for each if wanted."""
+    """A Redis Cluster: *primaries* that share the slots, and a replica for each if wanted.
 
-    def __init__(self, primaries: int = 3, *, has_replicas: bool = False) -> None:
+    Args:
+        is_partial: what the others have is served while one is away.
+    """
+
+    def __init__(self, primaries: int = 3, *, has_replicas: bool = False, is_partial: bool = False) -> None:
         self._directory = tempfile.TemporaryDirectory(prefix="igq")
         count = primaries * (2 if has_replicas else 1)
-        ports = free_ports(2 * count)
+        ports, coverage = free_ports(2 * count), ("--cluster-require-full-coverage", "no" if is_partial else "yes")
+        root = Path(self._directory.name)
         self.nodes: Sequence[Node] = [
-            self._new_node(Path(self._directory.name) / str(port), port, *_DATA_OPTIONS, *_cluster_options(bus_port))
+            self._new_node(root / str(port), port, *_DATA_OPTIONS, *_cluster_options(bus_port), *coverage)
             for port, bus_port in zip(ports[:count], ports[count:], strict=True)
         ]
         self.primaries, self.replicas = self.nodes[:primaries], self.nodes[primaries:]
