@@ -459,3 +459,22 @@ def test_a_commit_whose_get_finds_nothing_has_committed(group: TestGroup) -> Non
     assert not connection.connection.unit.is_active
     connection.backout()
     assert drain(queue) == [b"tail", b"answer"]
+
+
+def test_that_a_group_is_left_is_told_rather_than_that_data_were_cut(queue: Queue) -> None:
+    put_member(queue, b"g", 1, b"1")
+    queue.put(b"another")
+    assert queue.get(LOGICAL).body == b"1"
+    cut = queue.get(GetOption.ACCEPT_TRUNCATED_MSG, max_length=3)
+    assert (cut.body, cut.data_length, cut.reason) == (b"ano", 7, MQRC.INCOMPLETE_GROUP)
+
+
+def test_a_commit_with_a_get_that_is_refused_anyhow_commits_nothing(queue: Queue) -> None:
+    put_member(queue, b"g", 1, b"1")
+    assert queue.get(LOGICAL).body == b"1"
+    queue.put(b"uncommitted", options=PutOption.SYNCPOINT)
+    with pytest.raises(MQIError) as caught:
+        queue.commit_and_get(LOGICAL | GetOption.SYNCPOINT)
+    assert caught.value.reason == MQRC.INCONSISTENT_UOW
+    queue.connection.backout()
+    assert take(queue) == b""

@@ -111,6 +111,24 @@ def test_a_full_unit_of_work_takes_what_is_not_persistent_outside(
     assert queue.get().md.backout_count == 1
 
 
+@pytest.mark.parametrize("end", ["commit", "back out"])
+@pytest.mark.parametrize("has_member", [False, True])
+def test_of_a_batch_what_is_persistent_is_in_the_unit_of_work(
+    group: TestGroup, connection: QueueManagerConnection, queue: Queue, has_member: bool, end: str
+) -> None:
+    for persistence in (0, 1, 0, 1):
+        queue.put(b"%d" % persistence, MQMD(persistence=persistence))
+    if has_member:
+        queue.put(b"member", MQMD(version=2, msg_flags=8))
+    assert [message.body for message in queue.get_many(ROOM, IF_PERSISTENT)] == [b"0", b"1", b"0"]
+    assert connection.connection.unit.messages == 1
+    (connection.commit if end == "commit" else connection.backout)()
+    assert queue.get(IF_PERSISTENT).md.backout_count == (end == "back out")
+    connection.commit()
+    left = [] if end == "commit" else [b"1"]
+    assert [body for body, _ in on_queue(group, "Q")] == left
+
+
 def test_the_get_behind_a_commit_finds_an_empty_unit_of_work(connection: QueueManagerConnection, queue: Queue) -> None:
     # A member makes the get look closely.
     queue.put(b"member", MQMD(version=2, msg_flags=8))
