@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -56,17 +55,19 @@ def deadletter(
         code = None if reason is None else reason_code(reason)
         identifier = b"" if correl_id is None else bytes.fromhex(options.identifier("correl-id", correl_id))
         dead = options.moments(start, end)
-        directory = options.new_directory(output)
 
         def check(settings: Settings) -> None:
             find_places(group_for(settings), queue or _dead_letter_queue(settings, qmgr), qmgr)
 
-        with running("deadletter", group=group, url=url, master=master, spark_log=spark_log, check=check) as at:
+        with (
+            options.new_directory(output) as directory,
+            running("deadletter", group=group, url=url, master=master, spark_log=spark_log, check=check) as at,
+        ):
             from pipeline.jobs.deadletter import Chosen
 
             job = DeadLetterJob(at, queue or _dead_letter_queue(at.settings, qmgr), qmgr, rows)
             chosen = Chosen(code, destination, source, identifier, dead)
-            is_done = job.requeue(chosen) if requeue else job.show(chosen, directory)
+            is_done = job.requeue(chosen, directory) if requeue else job.show(chosen, directory)
     raise typer.Exit(0 if is_done else SOME_LEFT)
 
 
@@ -79,7 +80,7 @@ class DeadLetterJob:
     qmgr: str
     rows: int
 
-    def show(self, chosen: Chosen, directory: Path | None) -> bool:
+    def show(self, chosen: Chosen, directory: options.NewDirectory | None) -> bool:
         """Write the tables where asked, and show the summary."""
         from pipeline.jobs.deadletter import summary
         from pipeline.tables import print_table, write_tables
@@ -87,23 +88,27 @@ class DeadLetterJob:
         letters = self._letters(chosen)
         tables = {"summary": summary(letters), "messages": letters}
         if directory:
-            self.at.step(f"writing {directory}")
-            write_tables(tables, directory)
+            self.at.step(f"writing {directory.path}")
+            write_tables(tables, directory.unfinished)
+            directory.finish()
         self.at.step(f"reading {self.queue}")
         print_table(f"{self.queue} at {self.qmgr}", tables["summary"], self.rows, Console())
         return True
 
-    def requeue(self, chosen: Chosen) -> bool:
-        """Put messages back and show what came of it; whether all could be."""
+    def requeue(self, chosen: Chosen, directory: options.NewDirectory | None) -> bool:
+        """Put messages back, show what came of it, and write that where asked; whether all could be."""
         from pipeline.jobs.deadletter import requeue
         from pipeline.jobs.requeue import GONE, PUT_BACK
-        from pipeline.tables import print_table
+        from pipeline.tables import print_table, write_tables
 
         self.at.step(f"putting messages of {self.queue} back")
         # Kept: each evaluation would put back.
         outcomes = requeue(self._letters(chosen), self.at.settings, self.queue, self.qmgr).persist()
         print_table("requeue", outcomes.orderBy("outcome", "dest_queue"), self.rows, Console())
         is_done = outcomes.where(~outcomes["outcome"].isin(PUT_BACK, GONE)).isEmpty()
+        if directory:
+            write_tables({"requeue": outcomes}, directory.unfinished)
+            directory.finish()
         outcomes.unpersist()
         return is_done
 

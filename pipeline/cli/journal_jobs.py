@@ -38,33 +38,45 @@ class JournalJob:
     rows: int
     spark_log: str
 
-    def run(self, tables_of: Callable[[Running, DataFrame], Mapping[str, DataFrame]], shown: tuple[str, ...]) -> None:
+    def run(
+        self,
+        tables_of: Callable[[Running, DataFrame, Path | None], Mapping[str, DataFrame]],
+        shown: tuple[str, ...],
+    ) -> None:
         """Make the tables, write them where asked, and show those that are named in *shown*.
+
+        Args:
+            tables_of: makes them of the journal; it is told where the output goes, to add to it.
 
         Raises:
             PipelineError, JournalError, ...: it cannot run.
         """
         first, last = options.positions(self.start, self.end)
-        output, stored = options.new_directory(self.output), options.stored_journal(self.stored)
-        with running(
-            self.name,
-            group=self.group,
-            url=self.url,
-            master=self.master,
-            spark_log=self.spark_log,
-            is_long=stored is not None,
-            check=None if stored else check_group,
-        ) as at:
+        stored = options.stored_journal(self.stored)
+        with (
+            options.new_directory(self.output) as output,
+            running(
+                self.name,
+                group=self.group,
+                url=self.url,
+                master=self.master,
+                spark_log=self.spark_log,
+                is_long=stored is not None,
+                check=None if stored else check_group,
+            ) as at,
+        ):
             at.step("reading the journal")
             # Spark is there now, so the modules that import it can be.
             from pipeline.journal_source import JournalPart
 
-            tables = tables_of(at, JournalPart(at.group, at.url, first, last, stored).read(at.session))
+            journal = JournalPart(at.group, at.url, first, last, stored).read(at.session)
+            tables = tables_of(at, journal, output.unfinished if output else None)
             from pipeline.tables import print_table, write_tables
 
             if output:
                 at.step(f"writing {self.output}")
-                write_tables(tables, output)
+                write_tables(tables, output.unfinished)
+                output.finish()
             at.step("counting")
             for name in shown:
                 print_table(name, tables[name], self.rows, Console())
@@ -85,12 +97,16 @@ def journal(
     """
     with errors_named("journal"):
         first, last = options.positions(start, end)
-        directory = options.new_directory(output)
-        with running("journal", group=group, url=url, master=master, spark_log=spark_log, check=check_group) as at:
+        with (
+            options.new_directory(output) as directory,
+            running("journal", group=group, url=url, master=master, spark_log=spark_log, check=check_group) as at,
+        ):
+            assert directory
             from pipeline.journal_source import JournalPart
 
             at.step(f"writing {output}")
-            JournalPart(at.group, at.url, first, last).read(at.session).write.parquet(str(directory))
+            JournalPart(at.group, at.url, first, last).read(at.session).write.parquet(str(directory.unfinished))
+            directory.finish()
 
 
 def flow(
@@ -114,7 +130,7 @@ def flow(
     with errors_named("flow"):
         job = JournalJob("flow", group, url, master, stored, output, start, end, rows, spark_log)
 
-        def tables(at: Running, journal: DataFrame) -> Mapping[str, DataFrame]:
+        def tables(at: Running, journal: DataFrame, directory: Path | None) -> Mapping[str, DataFrame]:
             from pipeline.flow_report import write_flow_report
             from pipeline.jobs.batches import batches
             from pipeline.jobs.flow import flow_tables
@@ -122,12 +138,11 @@ def flow(
             from pipeline.jobs.stays import stays
 
             moves, moved = stays(journal).persist(), batches(journal).persist()
-            if output:
+            if directory:
                 at.step("drawing the report")
                 points = read_flow_points(moves, moved)
-                # Not earlier: what is there keeps the next run from beginning.
-                output.mkdir(parents=True)
-                write_flow_report(points, at.group, output / "report.html")
+                directory.mkdir(parents=True)
+                write_flow_report(points, at.group, directory / "report.html")
             return flow_tables(moves, moved)
 
         job.run(tables, ("queues", "depth", "agents"))
@@ -161,7 +176,7 @@ def trace(
         identifier = options.identifier(column.replace("_", "-"), text)
         job = JournalJob("trace", group, url, master, stored, output, start, end, rows, spark_log)
 
-        def tables(_: Running, journal: DataFrame) -> Mapping[str, DataFrame]:
+        def tables(_: Running, journal: DataFrame, __: Path | None) -> Mapping[str, DataFrame]:
             from pipeline.jobs.trace import trace as follow
 
             return {"trace": follow(journal, column, identifier)}
@@ -192,7 +207,7 @@ def recovery(
         timeline = [] if run is None else recoveries(timeline_of(run))
         job = JournalJob("recovery", group, url, master, stored, output, start, end, rows, spark_log)
 
-        def tables(at: Running, journal: DataFrame) -> Mapping[str, DataFrame]:
+        def tables(at: Running, journal: DataFrame, _: Path | None) -> Mapping[str, DataFrame]:
             from pipeline.jobs.recovery import recovery_tables
 
             return recovery_tables(at.session, journal, recovery_records(group_for(at.settings)), timeline)

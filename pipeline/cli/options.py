@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
+import shutil
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -56,18 +60,46 @@ def moments(start: str | None, end: str | None) -> tuple[int | None, int | None]
     return int(first) if first else None, int(last) if last.isdecimal() else None
 
 
-def new_directory(path: Path | None) -> Path | None:
-    """Where tables go, as Spark's other processes find it. Looked at before the job begins, and not made.
+@dataclass(frozen=True)
+class NewDirectory:
+    """Where a job's tables go: beside their place until all are there, so that nobody takes a part for the whole."""
+
+    path: Path
+
+    @property
+    def unfinished(self) -> Path:
+        """What to write to, as Spark's other processes find it; not made."""
+        return self.path.with_name(f"{self.path.name}.unfinished")
+
+    def finish(self) -> None:
+        """All is written. Raises PipelineError: something has come to that place meanwhile."""
+        try:
+            self.unfinished.rename(self.path)
+        except OSError as error:
+            raise PipelineError(f"output directory {self.path}: {error.strerror or error}") from None
+
+
+@contextmanager
+def new_directory(path: Path | None) -> Iterator[NewDirectory | None]:
+    """Where tables go, for the time of a ``with`` around the job. Looked at before that begins.
+
+    What a run has left there that was killed is removed, and so is what this one does not finish.
 
     Raises:
         PipelineError: something is there already, and no job adds to what another one wrote; or it cannot be made.
     """
     if path is None:
-        return None
+        yield None
+        return
     if path.exists():
         raise PipelineError(f"output directory {path}: exists; name a new one")
     check_writable(path)
-    return path.absolute()
+    directory = NewDirectory(path.absolute())
+    shutil.rmtree(directory.unfinished, ignore_errors=True)
+    try:
+        yield directory
+    finally:
+        shutil.rmtree(directory.unfinished, ignore_errors=True)
 
 
 def stored_journal(path: Path | None) -> Path | None:

@@ -13,6 +13,8 @@ from typer.testing import CliRunner
 from pipeline import plots
 from pipeline.__main__ import main
 from pipeline.cli import app
+from pipeline.cli.options import new_directory
+from pipeline.errors import PipelineError
 from pipeline.jobs.recovery_timeline import recoveries
 from pipeline.jobs.series import Series
 from pipeline.jobs.verdict import MEANINGS, Finding, JournalFacts, PathFigures, PeerWork, Verdict
@@ -182,6 +184,22 @@ def test_an_output_directory_that_cannot_be_made_is_said_before_the_work(
     assert (status, shown.out, shown.err.count("\n")) == (2, "", 1)
     assert shown.err.startswith(f"igq pipeline {name}: output directory {output}: ")
     assert sorted(each.name for each in tmp_path.iterdir()) == ["file"]
+
+
+def test_a_directory_is_there_when_it_is_whole_and_what_was_not_finished_is_in_nobodys_way(tmp_path: Path) -> None:
+    output = tmp_path / "new"
+    (tmp_path / "new.unfinished" / "of a run that was killed").mkdir(parents=True)
+    for is_finished in (False, True):
+        with new_directory(output) as directory:
+            assert directory is not None
+            (directory.unfinished / "table").mkdir(parents=True)
+            assert not output.exists()
+            if is_finished:
+                directory.finish()
+        assert [path.name for path in tmp_path.iterdir()] == (["new"] if is_finished else [])
+    assert [path.name for path in output.iterdir()] == ["table"]
+    with pytest.raises(PipelineError, match="exists; name a new one"), new_directory(output):
+        pass
 
 
 def test_what_nobody_has_thought_of_is_one_line_and_no_verdict(

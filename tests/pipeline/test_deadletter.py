@@ -168,8 +168,12 @@ def test_the_command_shows_and_puts_back(
     assert "Q_FULL" in shown.stdout
     assert "2053" in shown.stdout
     assert spark.read.parquet(str(tmp_path / "letters" / "messages")).count() == 11
-    command("deadletter", *at, "--requeue", "--reason", "q_full", "--destination", "GATE")
+    chosen = ("--reason", "q_full", "--destination", "GATE")
+    command("deadletter", *at, "--requeue", *chosen, "--output", str(tmp_path / "put back"))
     assert len(browse_all(dead)) == 8
+    told = spark.read.parquet(str(tmp_path / "put back" / "requeue")).collect()
+    assert [(row.outcome, row.dest_queue, row.messages) for row in told] == [("put back", "GATE", 3)]
+    assert sorted(path.name for path in tmp_path.glob("*letters*")) == ["letters"]
     shown = command("deadletter", *at, "--requeue", "--reason", "2085", status=1)
     assert "MQRC_UNKNOWN_OBJECT_NAME (2085)" in shown.stdout
     assert len(browse_all(dead)) == 8

@@ -230,7 +230,10 @@ def test_a_stored_journal_is_the_journal(
     at = ("--group", GROUP, "--url", redis_url)
     stored = tmp_path / "stored"
 
+    left = tmp_path / "stored.unfinished" / "_temporary"
+    left.mkdir(parents=True)
     command("journal", *at, "--output", str(stored))
+    assert not left.parent.exists()
 
     assert spark.read.parquet(str(stored)).exceptAll(read(spark, redis_url)).isEmpty()
     journey.client.delete("{QT01:@JFK}:journal")
