@@ -23,8 +23,6 @@ from sharedq.embedded import EmbeddedRedis
 from sharedq.group import Group, Member
 from sharedq.in_doubt import prepared_units
 from sharedq.keys import private_structure
-from sharedq.mqi.constants import MQRC
-from sharedq.mqi.errors import MQIError
 from sharedq.objects.failures import failure_of, structure_state
 from sharedq.objects.repository import Repository
 
@@ -221,13 +219,7 @@ def _structures(group: Group, members: list[Member]) -> list[StructureStatus]:
 
 
 def _structure_state(group: Group, name: str) -> Literal["ACTIVE", "FAILED", "INRECOVER", "UNREACHABLE"]:
-    try:
-        group.require_reachable(name)
-        return structure_state(group, name)
-    except MQIError as error:
-        if error.reason != MQRC.CF_NOT_AVAILABLE:
-            raise
-        return "UNREACHABLE"
+    return structure_state(group, name) if group.can_reach(name) else "UNREACHABLE"
 
 
 def _queues(group: Group, members: list[Member]) -> list[QueueStatus]:

@@ -135,28 +135,36 @@ class Group:
         with own.lock:
             return self._opened(own).command(key, *args)
 
-    def require_reachable(self, structure: str) -> None:
-        """Ask the server of a structure, where each may have one of its own, for a sign of life.
+    def can_reach(self, structure: str) -> bool:
+        """Whether the server of a structure gives a sign of life, where each may have one of its own.
 
-        Who is about to use a connection there asks first, where its loss would be more than that of one call. One that
-        was silent is not asked again within the length of a lease.
-
-        Raises:
-            MQIError: 2345, it does not answer.
+        Who is about to use a connection there asks first, where its loss would be more than that of one call. A server
+        that was silent is not asked again within the length of a lease.
         """
         if not self.deployment().is_cluster:
-            return
+            # Whoever calls finds out soon enough, and so does everybody else.
+            return True
         key = self.structure(structure).sequence
         own = self._own_link(key)
-        if time.monotonic() >= own.silent_until_s:
-            try:
-                self.command(key, "EXISTS", key)
-                return
-            except MQIError as error:
-                if error.reason != MQRC.CONNECTION_BROKEN:
-                    raise
-                own.silent_until_s = time.monotonic() + self.settings.lease_ms / 1000
-        raise error_for(MQRC.CF_NOT_AVAILABLE, "", structure, "its server cannot be reached")
+        if time.monotonic() < own.silent_until_s:
+            return False
+        try:
+            self.command(key, "EXISTS", key)
+        except MQIError as error:
+            if error.reason != MQRC.CONNECTION_BROKEN:
+                raise
+            own.silent_until_s = time.monotonic() + self.settings.lease_ms / 1000
+            return False
+        return True
+
+    def require_reachable(self, structure: str) -> None:
+        """Raise unless `can_reach`.
+
+        Raises:
+            MQIError: 2345, its server does not answer.
+        """
+        if not self.can_reach(structure):
+            raise error_for(MQRC.CF_NOT_AVAILABLE, "", structure, "its server cannot be reached")
 
     def client(self, key: str = "") -> redis.Redis:
         """An ordinary client of the server that holds *key* (default: the administration structure)."""

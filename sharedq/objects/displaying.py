@@ -116,13 +116,7 @@ def left_out(finder: Finder, missing: Iterable[Entry]) -> list[LeftOut]:
 
 def _read_if_reachable(finder: Finder, structure: str, names: list[str]) -> dict[str, StoredQueue]:
     """Those that the structure has; none where its server cannot be reached."""
-    try:
-        finder.group.require_reachable(structure)
-    except MQIError as error:
-        if error.reason != MQRC.CF_NOT_AVAILABLE:
-            raise
-        return {}
-    return finder.queues.read(structure, names)
+    return finder.queues.read(structure, names) if finder.group.can_reach(structure) else {}
 
 
 def open_handles(finder: Finder, name: str) -> list[OpenHandle]:
