@@ -478,3 +478,31 @@ def test_a_commit_with_a_get_that_is_refused_anyhow_commits_nothing(queue: Queue
     assert caught.value.reason == MQRC.INCONSISTENT_UOW
     queue.connection.backout()
     assert take(queue) == b""
+
+
+def test_of_a_batch_the_first_message_tells_that_a_group_is_left(queue: Queue) -> None:
+    put_member(queue, b"g", 1, b"1")
+    for body in (b"a", b"b"):
+        queue.put(body)
+    assert queue.get(LOGICAL).body == b"1"
+    assert [message.reason for message in queue.get_many(2)] == [MQRC.INCOMPLETE_GROUP, MQRC.NONE]
+
+
+def test_a_backout_leaves_alone_what_was_retained_outside_the_unit_of_work(queue: Queue) -> None:
+    for seq, flags in ((1, MIG), (2, LMIG)):
+        put_member(queue, b"g", seq, b"%d" % seq, flags)
+    queue.put(b"uncommitted", options=PutOption.SYNCPOINT)
+    assert queue.get(LOGICAL).body == b"1"
+    queue.connection.backout()
+    assert queue.get(LOGICAL).body == b"2"
+
+
+def test_in_the_middle_of_a_message_what_is_under_the_cursor_is_judged_by_itself(queue: Queue) -> None:
+    for offset, body, flags in ((0, b"ab", SEG), (2, b"cd", SEG), (4, b"e", LSEG)):
+        put_member(queue, b"s", 1, body, flags, offset=offset)
+    for expected in (b"ab", b"cd"):
+        assert queue.get(GetOption.BROWSE_NEXT).body == expected
+    assert queue.get(LOGICAL).body == b"ab"
+    whole = LOGICAL | GetOption.COMPLETE_MSG | GetOption.MSG_UNDER_CURSOR
+    assert reason_of(queue, whole) == MQRC.INVALID_MSG_UNDER_CURSOR
+    assert queue.get(LOGICAL | GetOption.MSG_UNDER_CURSOR).body == b"cd"
