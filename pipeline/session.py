@@ -101,7 +101,7 @@ def spark_session(
     try:
         session = builder.getOrCreate()
     except Exception as error:
-        raise PipelineError(f"Spark does not start with master {master}: {_first_line(error)}") from error
+        raise PipelineError(f"Spark does not start with master {master}: {why_in_a_line(error)}") from error
 
     try:
         if threading.current_thread() is threading.main_thread():
@@ -208,6 +208,10 @@ def _end_java() -> bool:
         return False
 
 
-def _first_line(error: Exception) -> str:
+def why_in_a_line(error: Exception) -> str:
+    """What went wrong: of an exception in Java that one's line, which is not the first."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0] if lines else type(error).__name__
+    of_java = [line.removeprefix(":").strip() for line in lines if line.startswith(": ")]
+    if any("stopped SparkContext" in line for line in of_java):
+        return "its application was ended while it started; the log of the master, or of its workers, says why"
+    return (of_java or lines or [type(error).__name__])[0]
