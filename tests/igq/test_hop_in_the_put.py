@@ -38,6 +38,13 @@ def define(group: TestGroup, put: Put, agent: AgentOfQM2, name: str = "NEAR", **
     assert agent.queue.move().is_waiting
 
 
+def assert_left_to_agent(group: TestGroup, put: Put) -> None:
+    """A message for NEAR is stored on the agent's queue."""
+    put("NEAR", b"hello")
+    assert moved_by_puts(group.group, "QM2") == 0
+    assert on_queue(group, SYSTEM_QSG_TRANSMIT_QUEUE, "@QM2") == [(b"hello", 0)]
+
+
 def getter_of(group: TestGroup, name: str = "NEAR") -> Queue:
     return group.connect("QM2").open(name, OpenOption.INPUT_SHARED)
 
@@ -170,8 +177,7 @@ def test_what_a_get_would_have_to_look_at_is_left_to_the_agent(
     define(group, put, agent)
     register_wait(getter_of(group), b"A!")
     group.group.client().hset(group.group.structure("@QM2").queue("NEAR").queue, field, "99")
-    put("NEAR", b"hello")
-    assert moved_by_puts(group.group, "QM2") == 0
+    assert_left_to_agent(group, put)
 
 
 @pytest.mark.parametrize("field", ["gm", "mk", "al"])
@@ -179,8 +185,7 @@ def test_so_is_what_the_agent_would_have_to_look_at(group: TestGroup, agent: Age
     define(group, put, agent)
     register_wait(getter_of(group), b"A!")
     group.group.client().hset(group.group.structure("@QM2").queue(SYSTEM_QSG_TRANSMIT_QUEUE).queue, field, "99")
-    put("NEAR", b"hello")
-    assert moved_by_puts(group.group, "QM2") == 0
+    assert_left_to_agent(group, put)
 
 
 @pytest.mark.parametrize("attributes", [{"max_msg_length": 1000}, {"max_depth": 0}])
@@ -195,8 +200,7 @@ def test_the_agent_says_nothing_of_a_queue_that_may_refuse_a_message(
     bodies(group, "NEAR")
     assert agent.queue.move().is_waiting
     register_wait(getter_of(group), b"A!")
-    put("NEAR", b"hello")
-    assert moved_by_puts(group.group, "QM2") == 0
+    assert_left_to_agent(group, put)
 
 
 def test_where_the_transmission_queue_orders_by_time_the_agent_looks_at_priorities(
@@ -206,8 +210,7 @@ def test_where_the_transmission_queue_orders_by_time_the_agent_looks_at_prioriti
     agent.queue.reload()
     define(group, put, agent)
     register_wait(getter_of(group), b"A!")
-    put("NEAR", b"hello")
-    assert moved_by_puts(group.group, "QM2") == 0
+    assert_left_to_agent(group, put)
 
 
 def test_what_was_altered_before_the_get_came_is_learned_by_the_agent(
@@ -216,8 +219,7 @@ def test_what_was_altered_before_the_get_came_is_learned_by_the_agent(
     define(group, put, agent)
     group.repository("QM2").alter("QLOCAL", "NEAR", {"msg_delivery_sequence": "FIFO"})
     register_wait(getter_of(group), b"A!")
-    put("NEAR", b"hello")
-    assert moved_by_puts(group.group, "QM2") == 0
+    assert_left_to_agent(group, put)
 
 
 def test_an_alter_of_the_transmission_queue_counts_before_the_agent_is_woken(
@@ -228,8 +230,7 @@ def test_an_alter_of_the_transmission_queue_counts_before_the_agent_is_woken(
     with monkeypatch.context() as cut_off:
         cut_off.setattr(LocalQueues, "wake_waiters", lambda *_: None)
         group.repository("QM1").alter("QLOCAL", SYSTEM_QSG_TRANSMIT_QUEUE, {"get": "DISABLED"})
-    put("NEAR", b"hello")
-    assert moved_by_puts(group.group, "QM2") == 0
+    assert_left_to_agent(group, put)
 
 
 def test_what_stands_before_it_at_its_destination_is_got_first(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:
@@ -242,8 +243,7 @@ def test_what_stands_before_it_at_its_destination_is_got_first(group: TestGroup,
     while not agent.queue.move().is_waiting:
         pass
     assert state_of(group, woken.connection.token) == b"KNEAR"
-    put("NEAR", b"hello")
-    assert moved_by_puts(group.group, "QM2") == 0
+    assert_left_to_agent(group, put)
 
 
 @pytest.mark.parametrize("waiter", [b"A", b"B", b"C" + b"c" * 24])

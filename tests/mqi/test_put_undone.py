@@ -312,6 +312,18 @@ def test_a_unit_of_work_that_lost_its_structure_is_under_way_until_its_end(
     assert other.get(COMPLETE).body == LONG
 
 
+def refuse_script(monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    """Have every call of *script* refused (2035) before it is sent."""
+    call_many = Connection.call_many
+
+    def or_refuse(self: Connection, calls: Sequence[ScriptCall]) -> list[Any]:
+        if calls[0][0] == script:
+            raise error_for(MQRC.NOT_AUTHORIZED, "", "", "refused")
+        return call_many(self, calls)
+
+    monkeypatch.setattr(Connection, "call_many", or_refuse)
+
+
 @pytest.mark.parametrize("options", [0, SYNCPOINT])
 def test_where_it_cannot_be_undone_its_unit_of_work_is_never_committed(
     group: TestGroup, connection: QueueManagerConnection, queue: Queue, monkeypatch: pytest.MonkeyPatch, options: int
@@ -319,14 +331,7 @@ def test_where_it_cannot_be_undone_its_unit_of_work_is_never_committed(
     alter(group, max_depth=SEGMENTS - 1)()
     if options:
         queue.put(b"with it", options=SYNCPOINT)
-    call_many = Connection.call_many
-
-    def or_refuse(self: Connection, calls: Sequence[ScriptCall]) -> list[Any]:
-        if calls[0][0] == "structure/undo_puts":
-            raise error_for(MQRC.NOT_AUTHORIZED, "", "", "refused")
-        return call_many(self, calls)
-
-    monkeypatch.setattr(Connection, "call_many", or_refuse)
+    refuse_script(monkeypatch, "structure/undo_puts")
     assert reason_of(lambda: put_long(queue, options)) == MQRC.Q_FULL
     if options:
         assert reason_of(connection.commit) == MQRC.BACKED_OUT
@@ -339,14 +344,7 @@ def test_where_it_cannot_be_undone_its_unit_of_work_is_never_committed(
 def test_where_its_own_unit_of_work_is_refused_nothing_is_left(
     group: TestGroup, connection: QueueManagerConnection, queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    call_many = Connection.call_many
-
-    def or_refuse(self: Connection, calls: Sequence[ScriptCall]) -> list[Any]:
-        if calls[0][0] == "structure/commit":
-            raise error_for(MQRC.NOT_AUTHORIZED, "", "", "refused")
-        return call_many(self, calls)
-
-    monkeypatch.setattr(Connection, "call_many", or_refuse)
+    refuse_script(monkeypatch, "structure/commit")
     md = MQMD(version=2, msg_flags=MAY_SEGMENT)
     assert reason_of(lambda: queue.put(LONG, md)) == MQRC.NOT_AUTHORIZED
     monkeypatch.undo()
