@@ -18,8 +18,12 @@ BATCH_MESSAGES = 100
 BATCH_BYTES = 1 << 20
 #: What a put script answers where another version of the definition is in force.
 STALE = 1
+#: What structure/put_plain answers to `asking_call` where it stored nothing.
+AGENT_WAITS = 2
 #: Keys of structure/put_plain where the journal is off; one more where it is on.
 KEYS_WITHOUT_JOURNAL = 7
+_KEYS_WITHOUT_CHECKS = 8
+_KEYS_TO_ASK = 10
 
 
 def batch_ends(arguments: Sequence[PutArguments]) -> list[int]:
@@ -53,8 +57,9 @@ def put_call(
         version: of the definition that the arguments are by; default that of the handle.
     """
     version = version or handle.version
-    if not in_unit and (handle.is_intra_group or not handle.checks) and _are_plain(arguments):
-        return _put_plain_call(connection, handle, arguments, details, version)
+    if not in_unit and are_plain(arguments):
+        script_keys = handle.put_keys or put_plain_keys(connection, handle)
+        return _put_plain_call(connection, handle, script_keys, arguments, details, version)
     keys, queue = handle.structure.keys, handle.queue
     return (
         "structure/put",
@@ -100,7 +105,7 @@ def undo_call(connection: Connection, handle: Handle, first: int) -> ScriptCall:
     )
 
 
-def _are_plain(arguments: Sequence[PutArguments]) -> bool:
+def are_plain(arguments: Sequence[PutArguments]) -> bool:
     """Whether none of these messages needs a look, and all have one place among the priorities."""
     shared, is_looked_at, _ = arguments[0]
     return not is_looked_at and (len(arguments) == 1 or all(base == shared and not look for base, look, _ in arguments))
@@ -110,21 +115,35 @@ def has_members(arguments: Sequence[PutArguments]) -> bool:
     return any(look and record_flags(record) & RECORD_GROUP for _, look, record in arguments)
 
 
+def asking_call(
+    connection: Connection, handle: Handle, arguments: Sequence[PutArguments], details: Sequence[str]
+) -> ScriptCall:
+    """As ``put_call`` for one plain message for another manager: `AGENT_WAITS` is the answer where its agent waits."""
+    script_keys = handle.put_keys or put_plain_keys(connection, handle)
+    return _put_plain_call(connection, handle, script_keys[:_KEYS_TO_ASK], arguments, details, handle.version)
+
+
 def _put_plain_call(
-    connection: Connection, handle: Handle, arguments: Sequence[PutArguments], details: Sequence[str], version: str
+    connection: Connection,
+    handle: Handle,
+    script_keys: tuple[str, ...],
+    arguments: Sequence[PutArguments],
+    details: Sequence[str],
+    version: str,
 ) -> ScriptCall:
     """The script call that stores a batch of plain messages."""
-    script_keys = handle.put_keys or put_plain_keys(connection, handle)
     head: tuple[Argument, ...] = (connection.token, handle.name, version, handle.facts.max_depth)
     if len(script_keys) > KEYS_WITHOUT_JOURNAL:
         head += (connection.journal_max, "\n".join(details))
-    if handle.is_intra_group:
-        head += (handle.destination, len(handle.checks) // 2, *handle.checks)
+    if len(script_keys) > _KEYS_WITHOUT_CHECKS:
+        destination = handle.destination if handle.is_intra_group else b""
+        head += (destination, len(handle.checks) // 2, *handle.checks)
     return "structure/put_plain", script_keys, (*head, arguments[0][0], *[record for _, _, record in arguments])
 
 
 def put_plain_keys(connection: Connection, handle: Handle) -> tuple[str, ...]:
     keys, queue = handle.structure.keys, handle.queue
+    is_checked = bool(handle.is_intra_group or handle.checks)
     script_keys = (
         keys.owners,
         keys.sequence,
@@ -133,10 +152,11 @@ def put_plain_keys(connection: Connection, handle: Handle) -> tuple[str, ...]:
         queue.available,
         queue.waiters,
         keys.wake,
-        *((keys.journal,) if connection.group.settings.journal or handle.is_intra_group else ()),
+        *((keys.journal,) if connection.group.settings.journal or is_checked else ()),
+        *((keys.versions,) if is_checked else ()),
     )
     if handle.is_intra_group:
         target = keys.queue(handle.destination.decode())
-        script_keys += (keys.versions, keys.destinations, target.queue, target.available, target.waiters)
+        script_keys += (keys.destinations, target.queue, target.available, target.waiters)
     handle.put_keys = script_keys
     return script_keys

@@ -78,7 +78,7 @@ def refresh_path(connection: Connection, handle: Handle) -> bool:
 
 def follow_path(handle: Handle, route: Route, checks: tuple[str, ...]) -> None:
     """Let the handle go by the definitions of its route, whose versions are *checks*."""
-    handle.route, handle.checks = route, checks
+    handle.route, handle.checks, handle.put_keys = route, checks, ()
     if route.path:
         first = route.path[0]
         handle.default_priority = first.def_priority

@@ -36,7 +36,7 @@ class AgentThread(AgentChild):
         self.token = process.token
         self._process = process
         state = AgentState("STARTING", os.getpid(), 0)
-        self._agent = Agent(Group(process.group.settings), process, _NoChannel(), state)
+        self._agent = Agent(Group(process.group.settings), process, NoChannel(), state)
         self._thread = threading.Thread(target=self._run, name=f"agent {self.token}", daemon=True)
         self._thread.start()
 
@@ -64,7 +64,7 @@ class AgentThread(AgentChild):
         self._process.lose()
 
 
-class _NoChannel(Channel):
+class NoChannel(Channel):
     """What the agent says is heard by nobody."""
 
     def __init__(self) -> None:

@@ -5,20 +5,28 @@ Each line is a step; the answer is one line: ``ok``, a body, or the reason code.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import structlog
 
 from config.settings import Settings
+from igq.agent.reporting import AgentState
+from igq.agent.runner import Agent
 from igq.agent.transmit_queue import TransmitQueue
 from sharedq.api import QueueManagerConnection, connect
+from sharedq.group import Group
+from sharedq.kept_process import KeptProcess
 from sharedq.message import Message
 from sharedq.mqi.constants import GetOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
+from sharedq.owner import Process
+from tests.support.crowd import NoChannel
 
 BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE
 ROOT = Path(__file__).parents[2]
@@ -73,8 +81,16 @@ def _steps(connection: QueueManagerConnection) -> dict[str, Callable[[], object]
             if transmit_queue.move().is_waiting:
                 transmit_queue.wait_and_move()
 
+    def serve() -> None:
+        # A process of its own for what is registered, as an agent has, though not for the operating system.
+        group, own = connection.connection.group, connection.connection.process
+        number = int(Process.register(group, own.qmgr).token.rpartition(".")[2])
+        process = KeptProcess(group, own.qmgr, own.incarnation, number, time.monotonic() + 3600)
+        Agent(Group(group.settings), process, NoChannel(), AgentState("STARTING", os.getpid(), 0)).run()
+
     return {
         "deliver": deliver,
+        "serve": serve,
         "put": lambda: queue.put(b"late"),
         "put uncommitted": lambda: queue.put(b"never", MQMD(persistence=1), options=PutOption.SYNCPOINT),
         "put elsewhere": put_elsewhere,

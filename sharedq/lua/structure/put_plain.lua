@@ -2,11 +2,12 @@
 structure/put_plain.lua - MQPUT of plain messages, outside a unit of work or as the whole of one.
 
 The common case of structure/put, for fewer keys and arguments (each costs a call 0.1 us) and without what plain
-messages need not: their ids need no look. For another manager, on the agent's queue, they come with a destination and
-what their handle checks. All of a batch or none.
+messages need not: their ids need no look. All of a batch or none.
 
 A lone message for another manager whose agent waits, and for whose destination a get waits, too, hops here: it is put,
 moved and got in one moment, by what the agent said when it began to wait (see structure/transfer). The agent sleeps on.
+One whose destination is in another structure is not stored while the agent waits, if the caller asks for that: it puts
+the message there itself.
 
 KEYS
   1  own        hash    registered owners (the fence)
@@ -16,10 +17,11 @@ KEYS
   5  available  zset    ids by score
   6  waiters    zset    waiting gets
   7  wake_base  base    keys that waiting connections block on
-  8  journal    stream  only where the journal is on, or for another manager
-  9  versions      hash  what the handle checks; this and the next only for another manager
-  10 destinations  hash  destination codes
-  11 target           hash  the destination's queue, should it be in this structure
+  8  journal    stream  only where the journal is on, or there is a next key
+  9  versions      hash  what the handle checks; only where it checks anything
+  10 destinations  hash  destination codes; only for another manager
+  11 target           hash  the destination's queue, should it be in this structure; without it and the next two the
+                            caller asks whether the agent waits
   12 target_available zset  its ids by score
   13 target_waiters   zset  its waiting gets
 ARGV
@@ -28,9 +30,10 @@ ARGV
   3  version      of the definition the caller decided by
   4  depth_max    MAXDEPTH; 999999999 is no limit
   5  journal_max, 6 details: only with the key of the journal
-  7  destination, 8 how many (field, value) pairs must stand in versions, and these: only for another manager
+  7  destination or "", 8 how many (field, value) pairs must stand in versions, and these: only with that key
   .. score base of all messages; a record for each of them
-REPLY       { 0, number of the first message } | { 1, version, definition } stale | { reason }
+REPLY       { 0, number of the first message, 1 if a lone get waited for any message } | { 1, version, definition } stale
+            | { 2 } not stored: the agent waits, and nothing is before the message | { reason }
 REASONS     2009 CONNECTION_BROKEN | 2052 Q_DELETED | 2041 OBJECT_CHANGED | 2053 Q_FULL
 INVARIANTS  1 one state, 2 fencing, 5 position
 MEMORY      refused when Redis is full
@@ -39,6 +42,7 @@ USES        place
 ]]
 -- See structure/get.
 local LONG = 10240
+local AGENT_WAITS = 2
 if redis.call("HEXISTS", KEYS[1], ARGV[1]) == 0 then return { MQRC.CONNECTION_BROKEN } end
 local state = redis.call("HMGET", KEYS[4], "ver", "nw", "pu", "lk", "gm", "mk", "al")
 local journal, code, at = KEYS[8], nil, KEYS[8] and 7 or 5
@@ -59,8 +63,7 @@ if ARGV[4] ~= "999999999" then
     if depth + count > tonumber(ARGV[4]) then return { MQRC.Q_FULL } end
 end
 
-local first = redis.call("INCRBY", KEYS[2], count) - count + 1
-if KEYS[9] then
+if KEYS[10] then
     code = redis.call("HGET", KEYS[10], ARGV[7])
     if not code then
         code = redis.call("HLEN", KEYS[10]) / 2 + 1
@@ -72,20 +75,21 @@ end
 -- the time between a request and its answer. What it is handed need not be stored.
 local token, handed
 if state[2] == "1" then
-    local waiter = KEYS[11] and redis.call("ZRANGE", KEYS[6], 0, 0)[1] or redis.call("ZPOPMIN", KEYS[6])[1]
+    local waiter = KEYS[10] and redis.call("ZRANGE", KEYS[6], 0, 0)[1] or redis.call("ZPOPMIN", KEYS[6])[1]
     token = waiter and string.match(waiter, "^A!?(.*)$")
-    if waiter and not token and not KEYS[11] then redis.call("ZADD", KEYS[6], 0, waiter) end
+    if waiter and not token and not KEYS[10] then redis.call("ZADD", KEYS[6], 0, waiter) end
     -- Nothing is before it, and neither it nor the queue has what a get must look at.
     local is_lone = token and count == 1 and #ARGV[at + 1] <= LONG
         and (state[5] or "0") == "0" and not state[6] and not state[7] and redis.call("ZCARD", KEYS[5]) == 0
-    if is_lone and not KEYS[11] then
+    if is_lone and not KEYS[10] then
         handed = string.byte(waiter, 2) == 33 and { token = token, name = ARGV[2], q = KEYS[4], base = base }
     elseif is_lone then
         -- What the agent said counts for its own wait, for the definition of its queue and for the authority records.
         local said = redis.call("HGET", KEYS[4], "mv") or ""
         local head = token .. " " .. state[1] .. " " .. (redis.call("HGET", KEYS[9], "AUT") or "") .. "\n"
-        local version, its_base
-        if string.sub(said, 1, #head) == head then
+        local is_said, version, its_base = string.sub(said, 1, #head) == head, nil, nil
+        if is_said and not KEYS[11] then return { AGENT_WAITS } end
+        if is_said then
             version, its_base = string.match(said, "\n" .. string.sub(code, 2) .. " (%S+) (%S*)\n")
         end
         local there = version and redis.call("HMGET", KEYS[11], "ver", "nw", "code", "gm", "mk", "al", "lg")
@@ -102,7 +106,7 @@ if state[2] == "1" then
     end
 end
 
-local ids, is_long
+local first, ids, is_long = redis.call("INCRBY", KEYS[2], count) - count + 1, nil, nil
 if handed then
     ids = code and first .. code or first
 elseif count == 1 then
@@ -149,13 +153,13 @@ if handed then
         redis.call("XADD", journal, "MAXLEN", "~", ARGV[5], "*",
             "e", "get", "o", handed.token, "q", handed.name, "i", ids)
     end
-    return { 0, first }
+    return { 0, first, 1 }
 elseif token then
-    if KEYS[11] then redis.call("ZPOPMIN", KEYS[6]) end
+    if KEYS[10] then redis.call("ZPOPMIN", KEYS[6]) end
     redis.call("HINCRBY", KEYS[4], "nw", -1)
     redis.call("HSET", KEYS[1], token, "K" .. ARGV[2])
     redis.call("RPUSH", KEYS[7] .. token, "1")
-    return { 0, first }
+    return { 0, first, 1 }
 end
 -- PRELUDE
 local queue = { name = ARGV[2], q = KEYS[4], a = KEYS[5], w = KEYS[6] }

@@ -1,0 +1,103 @@
+"""The short way of a message for another manager whose queue is in another structure: its put makes the agent's hop.
+
+Where the destination is in the agent's own structure, one script does that (structure/put_plain). Here it takes two:
+the first finds the agent waiting, and then there is nothing before the message, neither on the agent's queue nor in its
+hands; the second puts the message at its destination. What others send in between was sent at the same time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sharedq.arrival import Arrival, find_arrival
+from sharedq.connection import Connection
+from sharedq.handle import Handle
+from sharedq.link import Reply
+from sharedq.mqi.errors import MQIError
+from sharedq.opening import checks_elsewhere
+from sharedq.put_calls import AGENT_WAITS, PutArguments, asking_call, put_call
+from sharedq.record import record_length
+
+#: Where nobody waited at the destination, the agent may as well move what follows, seconds.
+_NOBODY_WAITED_S = 0.01
+#: Where the destination is no such queue, or refused a message, it is looked for again, seconds.
+_LOOK_AGAIN_S = 10
+
+
+@dataclass(slots=True)
+class ShortWay:
+    """What a handle knows of its short way.
+
+    Attributes:
+        arrival: its queue in another structure, which stands for the name as long as its version does: while there is
+            a shared queue no manager has one of that name. None where none is known.
+        asks_at_s: when the agent is asked again (monotonic).
+    """
+
+    arrival: Arrival | None = None
+    asks_at_s: float = 0.0
+
+
+def put_lone(
+    connection: Connection, handle: Handle, arguments: Sequence[PutArguments], details: Sequence[str]
+) -> tuple[Handle, Reply]:
+    """Put one plain message for another manager, outside a unit of work.
+
+    Returns:
+        The handle of the queue that it was put on, and the script's reply.
+
+    Raises:
+        MQIError: as for the put scripts; 2041, the handle's name leads elsewhere now.
+    """
+    way = handle.short_way
+    if way is None:
+        # Looked for at the second message: many a handle has only one.
+        handle.short_way = ShortWay()
+    elif time.monotonic() >= way.asks_at_s:
+        put = _put_or_ask(connection, handle, way, arguments, details)
+        if put is not None:
+            return put
+    return handle, connection.call(*put_call(connection, handle, arguments, details, in_unit=False))
+
+
+def _put_or_ask(
+    connection: Connection, handle: Handle, way: ShortWay, arguments: Sequence[PutArguments], details: Sequence[str]
+) -> tuple[Handle, Reply] | None:
+    """As `put_lone`; None: it was not put, nor refused."""
+    if way.arrival is None:
+        way.arrival = _find(connection, handle)
+    arrival = way.arrival
+    record = arguments[0][2]
+    if arrival is None:
+        way.asks_at_s = time.monotonic() + _LOOK_AGAIN_S
+        return None
+    if record_length(record) > arrival.handle.facts.max_msg_length:
+        return None
+    reply = connection.call(*asking_call(connection, handle, arguments, details))
+    if reply[0] != AGENT_WAITS:
+        return handle, reply
+    arguments = [(arrival.base(record), "", record)]
+    (reply,) = connection.call_apart([put_call(connection, arrival.handle, arguments, details, in_unit=False)])
+    if reply[0]:
+        # The name may stand for another queue by now; or else the agent finds out why this one refuses the message.
+        way.arrival, way.asks_at_s = None, time.monotonic() + _LOOK_AGAIN_S
+        return None
+    is_awaited = len(reply) > 2
+    way.asks_at_s = 0.0 if is_awaited else time.monotonic() + _NOBODY_WAITED_S
+    return arrival.handle, reply
+
+
+def _find(connection: Connection, handle: Handle) -> Arrival | None:
+    assert handle.route is not None
+    arrival = find_arrival(connection, handle.target_qmgr.decode(), handle.destination)
+    if arrival is None or arrival.handle.structure.keys.name == handle.structure.keys.name:
+        return None
+    try:
+        checks = checks_elsewhere(connection, handle, handle.route.checked, arrival.handle.structure)
+    except MQIError:
+        connection.check()
+        return None
+    arrival.handle.checks = checks
+    return arrival
