@@ -15,8 +15,8 @@ import sys
 _PR_SET_PDEATHSIG = 1
 #: Set by `pipeline.session` where the processes that Java starts have PySpark installed.
 _AS_INSTALLED = "_PYSPARK_AS_INSTALLED"
-#: What finds out how Spark's Java is to be started, and needs to know SPARK_HOME.
-_FINDS_COMMAND = "org.apache.spark.launcher.Main"
+#: Spark's driver. What finds out how that is to be started needs to know SPARK_HOME, and so do a cluster's processes.
+_DRIVER, _FINDS_COMMAND = "org.apache.spark.deploy.SparkSubmit", "org.apache.spark.launcher.Main"
 
 
 def main() -> None:
@@ -29,7 +29,7 @@ def main() -> None:
         # It ended before it could be watched.
         sys.exit(1)
     java, *arguments = sys.argv[1:]
-    if _AS_INSTALLED in os.environ and _FINDS_COMMAND not in arguments:
+    if _AS_INSTALLED in os.environ and _DRIVER in arguments and _FINDS_COMMAND not in arguments:
         os.environ.pop("SPARK_HOME", None)
     os.execv(java, [java, *(each for each in arguments if each != "--add-modules=jdk.incubator.vector")])
 

@@ -92,13 +92,17 @@ def test_java_ends_with_the_python_that_started_it(tmp_path: Path, ignores: str)
 
 
 @pytest.mark.parametrize("is_installed", [True, False])
-@pytest.mark.parametrize("main", ["org.apache.spark.launcher.Main", "org.apache.spark.deploy.SparkSubmit"])
-def test_spark_home_is_kept_from_java_where_pyspark_is_installed(tmp_path: Path, main: str, is_installed: bool) -> None:
+@pytest.mark.parametrize("main", ["launcher.Main", "deploy.SparkSubmit", "deploy.worker.Worker"])
+def test_spark_home_is_kept_from_the_driver_where_pyspark_is_installed(
+    tmp_path: Path, main: str, is_installed: bool
+) -> None:
+    """A worker that is started with such a driver's environment needs it for its executors."""
     java = fake_java(tmp_path / "java", "21")
     java.write_text('#!/bin/sh\necho "${SPARK_HOME-none}"\n', encoding="utf-8")
     launcher = make_java_home(java, tmp_path / "data") / "bin" / "java"
     environment = {"SPARK_HOME": "/spark"} | ({"_PYSPARK_AS_INSTALLED": "1"} if is_installed else {})
-    said = subprocess.run([launcher, main, "x"], env=environment, capture_output=True, text=True, check=True).stdout
+    arguments = [f"org.apache.spark.{main}", "org.apache.spark.deploy.SparkSubmit" if main == "launcher.Main" else "x"]
+    said = subprocess.run([launcher, *arguments], env=environment, capture_output=True, text=True, check=True).stdout
 
     assert said == ("none\n" if is_installed and main.endswith("SparkSubmit") else "/spark\n")
 
