@@ -40,7 +40,7 @@ _NOT_FOR_REMOTE = (
     | OpenOption.SET
 )
 #: Among what is checked: the definition of the queue that messages of this length do not take.
-_TRANSMIT_QUEUE = f"DEF {SYSTEM_QSG_TRANSMIT_QUEUE}"
+TRANSMIT_QUEUE_CHECKED = f"DEF {SYSTEM_QSG_TRANSMIT_QUEUE}"
 #: Answers to the deletion of a temporary queue that is gone: deleted, its name perhaps given to another one; or lost.
 _GONE = (MQRC.UNKNOWN_OBJECT_NAME, MQRC.OPTION_NOT_VALID_FOR_TYPE, MQRC.CF_STRUC_FAILED)
 _TAKES = OpenOption.INPUT_AS_Q_DEF | OpenOption.INPUT_SHARED | OpenOption.INPUT_EXCLUSIVE | OpenOption.BROWSE
@@ -232,26 +232,21 @@ def for_length(connection: Connection, handle: Handle, length: int) -> Handle:
             if error.reason in (MQRC.CONNECTION_BROKEN, MQRC.CF_STRUC_FAILED, MQRC.CF_STRUC_IN_USE):
                 raise
             return handle
-        checks = checks_elsewhere(connection, handle, route.checked, connection.access(route.structure))
+        checks = _checks_elsewhere(connection, handle, route)
         name, qmgr_name = handle.object_name, handle.object_q_mgr_name
         handle.other_way = _open_route(connection, name, qmgr_name, handle.opened_at, route, checks, handle.options)
     return handle.other_way
 
 
-def checks_elsewhere(
-    connection: Connection, handle: Handle, checked: Sequence[str], access: StructureAccess
-) -> tuple[str, ...]:
-    """What *handle* checks, as another structure knows it: IGQ, the definitions that its name led through, and that of
-    SYSTEM.QSG.TRANSMIT.QUEUE.
+def _checks_elsewhere(connection: Connection, handle: Handle, route: Route) -> tuple[str, ...]:
+    """What *handle* checks, as the structure of *route* knows it: IGQ, the definitions that its name led through, and
+    that of SYSTEM.QSG.TRANSMIT.QUEUE.
 
     Whoever alters them changes the directory and the queue first: what has not changed there after the structure was
     asked had not been told to it either.
-
-    Raises:
-        MQIError: 2041, the handle's name leads elsewhere now.
     """
-    checked = (*checked, _TRANSMIT_QUEUE)
-    values = read_versions(connection, access.keys, checked)
+    checked = (*route.checked, TRANSMIT_QUEUE_CHECKED)
+    values = read_versions(connection, connection.access(route.structure).keys, checked)
     refresh_definition(connection, handle)
     assert handle.route is not None
     now = resolve(connection, handle.object_name, handle.object_q_mgr_name, handle.opened_at)

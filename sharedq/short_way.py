@@ -16,9 +16,11 @@ from sharedq.connection import Connection
 from sharedq.handle import Handle
 from sharedq.link import Reply
 from sharedq.mqi.errors import MQIError
-from sharedq.opening import checks_elsewhere
+from sharedq.objects.authorities import AUTHORITIES
+from sharedq.opening import TRANSMIT_QUEUE_CHECKED
 from sharedq.put_calls import AGENT_WAITS, PutArguments, asking_call, put_call
 from sharedq.record import record_length
+from sharedq.resolution import read_versions
 
 #: Where nobody waited at the destination, the agent may as well move what follows, seconds.
 _NOBODY_WAITED_S = 0.01
@@ -49,7 +51,7 @@ def put_lone(
         The handle of the queue that it was put on, and the script's reply.
 
     Raises:
-        MQIError: as for the put scripts; 2041, the handle's name leads elsewhere now.
+        MQIError: as for the put scripts.
     """
     way = handle.short_way
     if way is None:
@@ -66,7 +68,7 @@ def _put_or_ask(
     connection: Connection, handle: Handle, way: ShortWay, arguments: Sequence[PutArguments], details: Sequence[str]
 ) -> tuple[Handle, Reply] | None:
     """As `put_lone`; None: it was not put, nor refused."""
-    if way.arrival is None:
+    if way.arrival is None or way.arrival.handle.structure.has_failed:
         way.arrival = _find(connection, handle)
     arrival = way.arrival
     record = arguments[0][2]
@@ -94,10 +96,12 @@ def _find(connection: Connection, handle: Handle) -> Arrival | None:
     arrival = find_arrival(connection, handle.target_qmgr.decode(), handle.destination)
     if arrival is None or arrival.handle.structure.keys.name == handle.structure.keys.name:
         return None
+    # What the agent's queue compares as the handle knows it has been compared when these count; later is told to both.
+    checked = (*handle.route.checked, TRANSMIT_QUEUE_CHECKED, AUTHORITIES)
     try:
-        checks = checks_elsewhere(connection, handle, handle.route.checked, arrival.handle.structure)
+        values = read_versions(connection, arrival.handle.structure.keys, checked)
     except MQIError:
         connection.check()
         return None
-    arrival.handle.checks = checks
+    arrival.handle.checks = tuple(part for pair in zip(checked, values, strict=True) for part in pair)
     return arrival

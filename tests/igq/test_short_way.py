@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import time
 from collections.abc import Callable, Sequence
@@ -20,7 +21,7 @@ from sharedq.mqi.constants import MQRC, GetOption, MatchOption, OpenOption, PutO
 from sharedq.mqi.errors import MQIError, NoMsgAvailable
 from sharedq.mqi.structures import MQMD, MQPMO
 from sharedq.objects.authorities import Authorities
-from sharedq.objects.definitions import QueueAlias
+from sharedq.objects.definitions import QueueAlias, QueueRemote
 from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from tests.recovery.scene import register_wait
 from tests.support.agents import AgentOfQM2, bodies
@@ -294,6 +295,7 @@ def between(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object]) -> l
 #: What is altered, and where the message is then: nobody's, or on one of the queues.
 ALTERED: dict[str, tuple[Callable[[Scene], object], str]] = {
     "the queue": (lambda s: alter(s, "FAR", def_priority=3), "transmit"),
+    "authorities": (lambda s: Authorities(s.group.group).change("FAR", "SOMEBODY", add=["PUT"]), "transmit"),
     "puts to it": (lambda s: alter(s, "FAR", put="DISABLED"), "transmit"),
     "the queue is gone": (lambda s: s.group.repository("QM2").delete("QLOCAL", "FAR"), "transmit"),
     "IGQ": (lambda s: s.group.repository("QM1").alter_qmgr("QM1", {"igq": "DISABLED"}), "refused"),
@@ -315,6 +317,59 @@ def test_an_alter_between_its_scripts_counts(warm: Scene, monkeypatch: pytest.Mo
     assert made
     assert warm.on_transmit_queue() == ([b"hello"] if where == "transmit" else [])
     assert warm.on_far() == []
+
+
+@pytest.mark.parametrize("has_arrival", [False, True])
+def test_an_alter_before_its_destination_is_looked_for_counts(scene: Scene, has_arrival: bool) -> None:
+    """The look teaches the handle nothing: what the message was made by must be in force."""
+    group = scene.group
+    group.define("QM1", QueueRemote(name="REMOTE", remote_queue="FAR", remote_qmgr="QM2", def_priority=2))
+    remote = scene.sender.open("REMOTE", OpenOption.OUTPUT)
+    for _ in range(1 + has_arrival):
+        remote.put(b"before", MQMD(persistence=1))
+        scene.serve()
+    bodies(group, "FAR")
+    way = remote.handle.short_way
+    assert way is not None
+    way.asks_at_s, way.arrival = 0.0, None
+
+    group.repository("QM1").alter("QREMOTE", "REMOTE", {"def_priority": 7, "def_persistence": "YES"})
+    remote.put(b"hello", MQMD())
+    scene.serve()
+    md = scene.getter().get().md
+    assert (md.priority, md.persistence) == (7, 1)
+
+    way.asks_at_s, way.arrival = 0.0, None
+    group.repository("QM1").alter("QREMOTE", "REMOTE", {"put": "DISABLED"})
+    with pytest.raises(MQIError) as caught:
+        remote.put(b"hello", MQMD())
+    assert caught.value.reason == MQRC.PUT_INHIBITED
+
+
+def test_a_structure_that_was_lost_and_is_used_again(warm: Scene) -> None:
+    """Its versions begin anew: what is known of a queue of before must not be taken for one of now."""
+    group, known = warm.group, warm.far.handle.short_way
+    assert known is not None
+    assert known.arrival is not None
+    before = known.arrival.handle
+    repository = group.repository("QM1")
+    found = repository.lookup("FAR")
+    assert found is not None
+    lose(group)
+    with pytest.raises(MQIError):
+        warm.sender.open("FAR", OpenOption.INPUT_SHARED)
+    repository.define(found.definition.with_changes({"put": "DISABLED"}), replace=True)
+    # The first one is told that it has failed since it was entered.
+    for _ in range(2):
+        with contextlib.suppress(MQIError):
+            warm.sender.open("FAR", OpenOption.INPUT_SHARED)
+    keys = group.group.structure("APPL1")
+    assert group.group.client().hget(keys.queue("FAR").queue, "ver") == before.version.encode()
+    for field, value in zip(before.checks[::2], before.checks[1::2], strict=True):
+        if value:
+            group.group.call("structure/set_versions", [keys.versions], [field, value])
+    warm.put()
+    assert (warm.on_far(), warm.on_transmit_queue()) == ([], [b"hello"])
 
 
 def test_a_structure_that_fails_between_its_scripts(warm: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
