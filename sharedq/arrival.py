@@ -61,7 +61,8 @@ def find_arrival(connection: Connection, qmgr: str, name: bytes) -> Arrival | No
         if entries is None or located is None or not isinstance(located.definition, QueueLocal):
             return None
         access = connection.access(located.structure)
-    except (MQIError, UnicodeDecodeError):
+    except (MQIError, ValueError):
+        # Or it is no name, or no definition.
         connection.check()
         return None
     queue = access.keys.queue(located.name)

@@ -17,12 +17,14 @@ from sharedq import Queue, putting
 from sharedq.api import QueueManagerConnection
 from sharedq.arrival import Arrival
 from sharedq.connection import Connection
+from sharedq.deployment import Deployment
 from sharedq.mqi.constants import MQRC, GetOption, MatchOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError, NoMsgAvailable
 from sharedq.mqi.structures import MQMD, MQPMO
 from sharedq.objects.authorities import Authorities
 from sharedq.objects.definitions import QueueAlias, QueueRemote
 from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.record import record_destination
 from tests.recovery.scene import register_wait
 from tests.support.agents import AgentOfQM2, bodies
 from tests.support.backups import lose
@@ -127,6 +129,34 @@ def test_nobody_waits_there_so_the_agent_moves_what_follows(scene: Scene) -> Non
     scene.far.handle.short_way.asks_at_s = time.monotonic() + 60
     scene.put(b"2")
     assert (scene.on_far(), scene.on_transmit_queue()) == ([b"1"], [b"2"])
+
+
+def test_in_a_cluster_it_does_not_depend_on_the_server_of_its_destination(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    far = scene.sender.open("FAR", OpenOption.OUTPUT, qmgr_name="QM2")
+    monkeypatch.setattr(Deployment, "is_cluster", True)
+    far.put(b"1")
+    monkeypatch.undo()
+    scene.serve()
+    far.put(b"2")
+    assert (scene.on_far(), scene.on_transmit_queue()) == ([b"1"], [b"2"])
+
+
+def test_what_it_puts_is_stored_as_what_is_put_there_directly(warm: Scene) -> None:
+    """Also for a mover, should it become a transmission queue: nothing tells where it was to go."""
+    warm.put()
+    warm.group.connect("QM1").put1("FAR", b"hello", MQMD(persistence=1, priority=5))
+    stored: Any = warm.group.group.client().hvals(warm.group.group.structure("APPL1").messages)
+    assert [record_destination(record) for record in stored] == [b"", b""]
+    assert len({len(record) for record in stored}) == 1
+
+
+def test_a_definition_that_nobody_can_read_is_left_to_the_agent(scene: Scene) -> None:
+    client, queue = scene.group.group.client(), scene.group.group.structure("APPL1").queue("FAR").queue
+    client.hset(queue, "def", "{}")
+    scene.put()
+    assert scene.on_transmit_queue() == [b"hello"]
 
 
 def test_it_says_where_it_was_sent_to(warm: Scene) -> None:
@@ -315,8 +345,48 @@ def test_an_alter_between_its_scripts_counts(warm: Scene, monkeypatch: pytest.Mo
     else:
         warm.put()
     assert made
+    way = warm.far.handle.short_way
+    assert way is not None
+    assert way.arrival is None
+    assert way.asks_at_s
     assert warm.on_transmit_queue() == ([b"hello"] if where == "transmit" else [])
     assert warm.on_far() == []
+
+
+#: What tells every structure, one by one.
+TOLD: dict[str, Callable[[Scene], object]] = {
+    "authorities": lambda s: Authorities(s.group.group).change("FAR", "SOMEBODY", add=["PUT"]),
+    "IGQ": lambda s: s.group.repository("QM1").alter_qmgr("QM1", {"igq": "DISABLED"}),
+    "its definition": lambda s: s.group.repository("QM1").alter("QREMOTE", "REMOTE", {"def_priority": 7}),
+}
+
+
+@pytest.mark.parametrize("case", TOLD)
+def test_a_command_that_has_told_one_of_the_two_structures(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, case: str
+) -> None:
+    """It tells the destination's, the put looks, it tells the agent's and returns: nothing goes there behind that."""
+    scene.group.define("QM1", QueueRemote(name="REMOTE", remote_queue="FAR", remote_qmgr="QM2"))
+    remote = scene.sender.open("REMOTE", OpenOption.OUTPUT)
+    remote.put(b"first")
+    scene.serve()
+    bodies(scene.group, "FAR")
+    group, held = scene.group.group, list[tuple[Any, ...]]()
+    call: Any = type(group).call
+
+    def slow(self: Any, name: str, keys: Sequence[str], args: Any) -> Any:
+        if name == "structure/set_versions" and keys[0] != group.structure("APPL1").versions:
+            held.append((name, keys, args))
+            return 1
+        return call(self, name, keys, args)
+
+    with monkeypatch.context() as halfway:
+        halfway.setattr(type(group), "call", slow)
+        TOLD[case](scene)
+    assert held
+    between(monkeypatch, lambda: [group.call(*each) for each in held])
+    remote.put(b"hello")
+    assert (scene.on_far(), scene.on_transmit_queue()) == ([], [b"hello"])
 
 
 @pytest.mark.parametrize("has_arrival", [False, True])
