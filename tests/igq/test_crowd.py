@@ -48,7 +48,12 @@ def start(group: TestGroup) -> Iterator[START]:
     def start_some(count: int) -> list[Member]:
         members.extend(Member(group.settings, f"QM{number}") for number in range(1, count + 1))
         names = [member.name for member in members]
-        until(lambda: waiting_agents(group.group, names) == count, "all agents wait", PATIENCE_S, pause_s=LOOK_S)
+        until(
+            lambda: all_live(members) and waiting_agents(group.group, names) == count,
+            "all agents wait",
+            PATIENCE_S,
+            pause_s=LOOK_S,
+        )
         return members
 
     yield start_some
@@ -56,11 +61,19 @@ def start(group: TestGroup) -> Iterator[START]:
         member.die()
 
 
+def all_live(members: Sequence[Member]) -> bool:
+    """True. Raises what one of them has ended with: nobody else would tell of it."""
+    for member in members:
+        if member.failure is not None:
+            raise RuntimeError(f"{member.name} has ended") from member.failure
+    return True
+
+
 def until_all_beat(members: Sequence[Member], what: str) -> None:
     """Two whole beats of each."""
     before = [member.beats for member in members]
     until(
-        lambda: all(member.beats > then + 2 for member, then in zip(members, before, strict=True)),
+        lambda: all_live(members) and all(m.beats > then + 2 for m, then in zip(members, before, strict=True)),
         what,
         PATIENCE_S,
         pause_s=LOOK_S,

@@ -84,6 +84,7 @@ class Member:
     Attributes:
         said: message ids, with their fields.
         beats: renewals that were answered.
+        failure: what it ended with, if it was told neither to stop nor to die.
     """
 
     def __init__(self, settings: Settings, name: str) -> None:
@@ -91,6 +92,7 @@ class Member:
         self.group = Group(settings)
         self.said: list[tuple[str, dict[str, Any]]] = []
         self.beats = 0
+        self.failure: BaseException | None = None
         self.is_open = False
         self._inbox: Inbox = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
@@ -121,12 +123,20 @@ class Member:
         return sum(each == message_id and fields.get("target") == target for each, fields in self.said)
 
     def _run(self) -> None:
+        try:
+            self._work()
+        except _Died:
+            pass
+        except BaseException as error:
+            self.failure = error
+            raise
+
+    def _work(self) -> None:
         info = {"pid": os.getpid(), "host": "here"}
         self._membership = _CountingMembership.join(self.group, self.name, info, lambda _: None)
         self._membership.on_renewal = self._count
         self.incarnation = Incarnation(self._membership, self._inbox, self._say, agent_kind=AgentThread)
-        with contextlib.suppress(_Died):
-            self.incarnation.run(self._prepare, self._open)
+        self.incarnation.run(self._prepare, self._open)
 
     def _count(self) -> None:
         self.beats += 1
