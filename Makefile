@@ -14,7 +14,7 @@ PYTHON ?=
 
 help:
 	@echo "make demo    set up, then run the demo: flights through three queue managers, one of them killed"
-	@echo "make test    set up, then run the checks and the tests of the MQI, its scripts and recovery"
+	@echo "make test    set up, then run the checks and the tests of the MQI, its model, its scripts and recovery"
 	@echo "make test-all  make test, and the tests that start managers, kill servers, run Spark or move much"
 	@echo "make bench   set up, then measure against raw Redis Streams"
 	@echo "make setup   only set up $(VENV)"
@@ -63,11 +63,11 @@ test: setup
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(PYTEST) -m "not slow" tests/unit tests/tidy tests/lua tests/protocol tests/mqi tests/pymqi tests/recovery
+	$(PYTEST) -m "not slow" tests/unit tests/tidy tests/lua tests/protocol tests/model tests/mqi tests/pymqi tests/recovery
 
 # Also what starts managers, kills servers, runs Spark or moves much; takes long on a busy machine.
 test-all: test
-	$(BIN)/pytest tests/igq tests/cli tests/faults tests/model tests/pipeline
+	$(BIN)/pytest tests/igq tests/cli tests/faults tests/pipeline
 	$(BIN)/pytest -m slow tests/mqi
 
 bench: setup

@@ -228,6 +228,5 @@ class Against(RuleBasedStateMachine):
 
 
 @in_time
-@pytest.mark.slow
 def test_real_queues_behave_like_the_model(redis_server: Server, tmp_path: Path) -> None:
     hold_against(Against, redis_server, tmp_path, steps=STEPS)

@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -499,6 +498,5 @@ class Grouped(RuleBasedStateMachine):
 
 
 @in_time
-@pytest.mark.slow
 def test_groups_behave_like_the_model(redis_server: Server, tmp_path: Path) -> None:
     hold_against(Grouped, redis_server, tmp_path, steps=STEPS)

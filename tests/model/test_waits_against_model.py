@@ -258,6 +258,5 @@ class Waits(RuleBasedStateMachine):
 
 
 @in_time
-@pytest.mark.slow
 def test_waits_end_as_in_the_model(redis_server: Server, tmp_path: Path) -> None:
     hold_against(Waits, redis_server, tmp_path, steps=STEPS)
