@@ -20,7 +20,7 @@ from igq.agent.channel import Channel
 from igq.agent.reporting import AgentState
 from igq.agent.runner import Agent
 from igq.agent_child import AgentChild
-from igq.incarnation import Inbox, Incarnation
+from igq.incarnation import Ending, Inbox, Incarnation
 from igq.membership import Membership, Renewal
 from sharedq.group import Group
 from sharedq.kept_process import KeptProcess
@@ -136,7 +136,9 @@ class Member:
         self._membership = _CountingMembership.join(self.group, self.name, info, lambda _: None)
         self._membership.on_renewal = self._count
         self.incarnation = Incarnation(self._membership, self._inbox, self._say, agent_kind=AgentThread)
-        self.incarnation.run(self._prepare, self._open)
+        ending = self.incarnation.run(self._prepare, self._open)
+        if ending is not Ending.STOPPED:
+            self.failure = RuntimeError(f"it ended: {ending.name}")
 
     def _count(self) -> None:
         self.beats += 1
