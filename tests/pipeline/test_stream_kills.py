@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -90,6 +91,26 @@ def check_moved(group: TestGroup, orders: Queue) -> None:
     assert (browse_all(orders), in_doubt(group)) == ([], 0)
     arrived = browse_all(group.connect().open("COPY", BOTH))
     assert sorted(arrived) == sorted([*EVERYTHING, *MORE])
+
+
+def test_no_process_is_started_for_each_file_of_a_checkpoint(
+    group: TestGroup, orders: Queue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Java has no words of its own for links and permissions: it runs programs, and Spark's default for every file."""
+    programs, started = tmp_path / "bin", tmp_path / "started"
+    programs.mkdir()
+    for name in ("chmod", "readlink"):
+        program = programs / name
+        program.write_text(f'#!/bin/sh\necho {name} >> {started}\nexec {shutil.which(name)} "$@"\n')
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
+    run_to_its_end(group, tmp_path)
+
+    check_moved(group, orders)
+    # Four a batch are left: each of its two files is given its permissions, and so is the checksum beside it.
+    batches = len(list((tmp_path / "checkpoint" / "commits").glob("[0-9]*")))
+    assert batches > len(MORE) / BATCH
+    assert len(started.read_text().splitlines()) < 6 * batches
 
 
 def start_program(
