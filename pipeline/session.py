@@ -38,7 +38,7 @@ _JAVA_OPTIONS = (
     "-Xlog:disable",
     "-Xshare:auto",
 )
-#: Spark's default sets permissions and reads links by starting a process for each, twenty in a micro-batch. Both rename.
+#: Spark's default reads links and sets permissions by starting processes, twenty a micro-batch. Both rename.
 CHECKPOINT_FILES = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 #: Java's second compiler makes a million rows twice as fast, and a small job a quarter dearer.
 _SMALL_JOB_OPTION = "-XX:TieredStopAtLevel=1"

@@ -81,6 +81,14 @@ class Selection:
             int(self.is_under_cursor),
         )
 
+    @property
+    def _is_for_certain_ones(self) -> bool:
+        """Whether a grouped selection asks for more than that something begins, or is complete."""
+        if self.message_id or self.msg_id or self.correl_id or self.group_id:
+            return True
+        # Logical order implies MsgSeqNumber 1 and Offset 0, and COMPLETE_MSG Offset 0.
+        return not self.firsts and (self.seq != ANY_SEQ or (self.offset != ANY_OFFSET and not self.is_whole))
+
     def waiter_text(self, *, is_browse: bool) -> bytes:
         """How a waiting get with this selection is found by a put (see ``prelude/place.lua``)."""
         if is_browse:
@@ -88,8 +96,11 @@ class Selection:
         if self.is_fixed:
             return b"G" + self.group_id + _POSITION.pack(self.seq, self.offset)
         if self.is_grouped:
-            is_for_any = self.firsts and not (self.message_id or self.msg_id or self.correl_id or self.group_id)
-            return b"D%d" % self.level if is_for_any else b"V"
+            if self._is_for_certain_ones:
+                return b"V"
+            if self.firsts:
+                return b"D%d" % self.level
+            return b"E" if self.level else b"A"
         if self.number:
             return f"N{self.number} ".encode()
         if self.msg_id and self.correl_id:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -34,11 +34,13 @@ def putter(group: TestGroup) -> Queue:
     return group.connect().open("Q", BOTH)
 
 
-def waits(pool: ThreadPoolExecutor, group: TestGroup, options: int, **asked: Any) -> Future[Message]:
-    """A get that waits, of a program of its own, when this returns."""
+def waits(
+    pool: ThreadPoolExecutor, group: TestGroup, options: int, *, queue: Queue | None = None, **asked: Any
+) -> Future[Message]:
+    """A get that waits, of a program of its own where none is given, when this returns."""
     key = group.group.structure("APPL1").queue("Q").waiters
     before = group.group.client().zcard(key)
-    queue = group.connect().open("Q", BOTH)
+    queue = queue or group.connect().open("Q", BOTH)
     future = pool.submit(queue.get, options | GetOption.WAIT, wait_ms=LONG_MS, **asked)
     until_waiting(group, "Q", before + 1)
     return future
@@ -295,3 +297,129 @@ def test_who_was_woken_and_has_no_room_leaves_it_to_another(
     put_member(putter, b"g", 1, b"long")
     assert narrow.result(30).reason == MQRC.TRUNCATED_MSG_FAILED
     assert wide.result(30).body == b"long"
+
+
+#: For no certain message: any, any that is whole, any of a whole group, what begins something, or a whole group.
+GENERAL = (0, GetOption.COMPLETE_MSG, GetOption.ALL_MSGS_AVAILABLE, LOGICAL, WHOLE_GROUP)
+CERTAIN: dict[str, tuple[int, dict[str, Any]]] = {
+    "of the group": (0, matching(b"g")),
+    "whole, of the group": (int(GetOption.COMPLETE_MSG), matching(b"g")),
+    "in order, of the group": (int(LOGICAL), matching(b"g")),
+    "by its place": (0, matching(seq=1)),
+    "by its offset": (0, matching(offset=0)),
+    "whole, by CorrelId": (int(GetOption.COMPLETE_MSG), matching(correl_id=CORREL)),
+    "in order, by CorrelId": (int(LOGICAL), matching(correl_id=CORREL)),
+    "by both": (int(GetOption.ALL_MSGS_AVAILABLE), matching(correl_id=CORREL, msg_id=b"M" * 24)),
+}
+
+
+@pytest.mark.parametrize("general", GENERAL)
+@pytest.mark.parametrize("certain", CERTAIN)
+def test_who_waits_for_a_certain_message_comes_before_who_waits_for_any(
+    group: TestGroup, pool: ThreadPoolExecutor, putter: Queue, general: int, certain: str
+) -> None:
+    any_message = waits(pool, group, general)
+    options, asked = CERTAIN[certain]
+    that_message = waits(pool, group, options, **asked)
+    put_member(putter, b"g", 1, b"that", LMIG, correl_id=CORREL, msg_id=b"M" * 24)
+    assert that_message.result(20).body == b"that"
+    until_waiting(group, "Q", 1)
+    putter.put(b"other")
+    assert any_message.result(20).body == b"other"
+
+
+def test_those_who_wait_for_any_message_ask_each_other_once(
+    group: TestGroup, pool: ThreadPoolExecutor, putter: Queue
+) -> None:
+    """What completes a group is for one who wants whole groups only, and what is left for the next one who can."""
+    put_member(putter, b"g", 2, b"2", LMIG)
+    of_groups = [waits(pool, group, int(GetOption.ALL_MSGS_AVAILABLE)) for _ in range(2)]
+    beginning = waits(pool, group, LOGICAL)
+    put_member(putter, b"g", 1, b"1")
+    assert beginning.result(20).body == b"1"
+    until_waiting(group, "Q", 1)
+    putter.put(b"plain")
+    assert sorted(future.result(20).body for future in of_groups) == [b"2", b"plain"]
+
+
+def test_a_wake_up_in_vain_goes_through_all_who_wait_and_ends(
+    group: TestGroup, pool: ThreadPoolExecutor, putter: Queue
+) -> None:
+    waiting = [
+        waits(pool, group, GetOption.ALL_MSGS_AVAILABLE),
+        waits(pool, group, GetOption.COMPLETE_MSG),
+        waits(pool, group, 0, **matching(b"nobody")),
+        waits(pool, group, WHOLE_GROUP),
+    ]
+    put_member(putter, b"s", 1, b"abc", SEG)
+    until_waiting(group, "Q", 4)
+    put_member(putter, b"g", 1, b"1")
+    assert waiting[1].result(20).body == b"1"
+    until_waiting(group, "Q", 3)
+    put_member(putter, b"nobody", 1, b"1", LMIG)
+    putter.put(b"plain")
+    putter.put(b"plain")
+    assert [waiting[number].result(20).body for number in (0, 2, 3)] == [b"plain", b"1", b"plain"]
+
+
+def too_many_for_its_unit(group: TestGroup) -> tuple[Queue, int]:
+    group.repository("QM1").alter_qmgr("QM1", {"max_uncommitted_msgs": 1})
+    return group.connect().open("Q", BOTH), int(GetOption.COMPLETE_MSG | GetOption.SYNCPOINT)
+
+
+def outside_its_unit(group: TestGroup) -> tuple[Queue, int]:
+    group.define_shared("ELSEWHERE")
+    connection = group.connect()
+    connection.open("ELSEWHERE", BOTH).put(b"under way", options=PutOption.SYNCPOINT)
+    return connection.open("Q", BOTH), int(GetOption.COMPLETE_MSG)
+
+
+@pytest.mark.parametrize(
+    ("refused", "reason"),
+    [(too_many_for_its_unit, MQRC.SYNCPOINT_LIMIT_REACHED), (outside_its_unit, MQRC.UOW_NOT_AVAILABLE)],
+)
+@pytest.mark.parametrize("asked", [{}, {"options": int(LOGICAL)}, matching(b"s")])
+def test_who_was_woken_and_must_not_have_it_leaves_it_to_another(
+    group: TestGroup,
+    pool: ThreadPoolExecutor,
+    putter: Queue,
+    refused: Callable[[TestGroup], tuple[Queue, int]],
+    reason: MQRC,
+    asked: dict[str, Any],
+) -> None:
+    queue, options = refused(group)
+    order, match = asked.get("options", 0), {name: value for name, value in asked.items() if name != "options"}
+    # Of those that wait alike the first connection is woken.
+    not_for_it = waits(pool, group, options | order, queue=queue, **match)
+    for_it = waits(pool, group, GetOption.COMPLETE_MSG | order, **match)
+    put_member(putter, b"s", 1, b"def", LSEG, offset=3, persistence=1)
+    until_waiting(group, "Q", 2)
+    put_member(putter, b"s", 1, b"abc", SEG, persistence=1)
+    with pytest.raises(MQIError) as caught:
+        not_for_it.result(20)
+    assert caught.value.reason == reason
+    assert for_it.result(20).body == b"abcdef"
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [{}, {"options": int(GetOption.ALL_SEGMENTS_AVAILABLE)}, matching(seq=2)],
+    ids=["any", "whole", "its place"],
+)
+@pytest.mark.parametrize("reason", [MQRC.MATCH_OPTIONS_ERROR, MQRC.INCONSISTENT_UOW])
+def test_the_next_of_a_group_that_its_reader_must_not_have_goes_to_another(
+    group: TestGroup, pool: ThreadPoolExecutor, putter: Queue, reason: MQRC, asked: dict[str, Any]
+) -> None:
+    reader = group.connect().open("Q", BOTH)
+    put_member(putter, b"g", 1, b"1")
+    assert take(reader, LOGICAL) == b"1"
+    if reason == MQRC.MATCH_OPTIONS_ERROR:
+        not_for_it = waits(pool, group, LOGICAL, queue=reader, **matching(msg_id=b"M" * 24))
+    else:
+        not_for_it = waits(pool, group, LOGICAL | GetOption.SYNCPOINT_IF_PERSISTENT, queue=reader)
+    for_it = waits(pool, group, **{"options": 0, **asked})
+    put_member(putter, b"g", 2, b"2", LMIG, persistence=1)
+    with pytest.raises(MQIError) as caught:
+        not_for_it.result(20)
+    assert caught.value.reason == reason
+    assert for_it.result(20).body == b"2"

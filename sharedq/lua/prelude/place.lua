@@ -76,7 +76,7 @@ local function first_waiter(queue, prefix)
 end
 
 -- Members are a selection and the token behind it; how long the selection is follows from its first byte.
-local SELECTION_BYTES = { A = 1, B = 1, C = 25, D = 2, G = 33, M = 25, V = 1, X = 49 }
+local SELECTION_BYTES = { A = 1, B = 1, C = 25, D = 2, E = 1, G = 33, M = 25, V = 1, X = 49 }
 local function waiter_token(member)
     local length = SELECTION_BYTES[string.sub(member, 1, 1)] or string.find(member, " ", 1, true)
     return string.sub(member, length + 1)
@@ -131,6 +131,19 @@ local function wake_kind(queue, own, wake_base, kind)
     return wake_next(queue, own, wake_base, known, "1", string.sub(place, 3))
 end
 
+-- Of those that wait for no certain message. "E" wants something complete and may leave what came to the others; "A"
+-- takes anything; "D" and a level wants what begins something. No "E" for who was one and has asked the rest of them.
+local function first_general(queue, level, was_asked)
+    local member, token = nil, nil
+    if not was_asked then member, token = first_waiter(queue, "E") end
+    if not member then member, token = first_waiter(queue, "A") end
+    if not member and level >= 0 then
+        local found = redis.call("ZRANGEBYLEX", queue.w, "[D", "(D" .. level + 1, "LIMIT", 0, 1)
+        member, token = found[1], found[1] and string.sub(found[1], 3)
+    end
+    return member, token
+end
+
 -- IBM: one waiting get is activated, specific ones before general ones; waiting browses are all activated.
 -- A member of a group tells the level at which first items are new (look_after); -1: none is.
 local function wake_for(queue, own, wake_base, id, record, level)
@@ -167,11 +180,7 @@ local function wake_for(queue, own, wake_base, id, record, level)
         end
     end
     if not member then member, token = first_waiter(queue, "V") end
-    if not member then member, token = first_waiter(queue, "A") end
-    if not member and level ~= -1 then
-        local found = redis.call("ZRANGEBYLEX", queue.w, "[D", "(D" .. (level or 2) + 1, "LIMIT", 0, 1)
-        member, token = found[1], found[1] and string.sub(found[1], 3)
-    end
+    if not member then member, token = first_general(queue, level or 2) end
     if member then
         wake(queue, own, wake_base, member, token, "", id, record)
         woken = 1
@@ -187,17 +196,14 @@ end
 -- entry that the caller waited under; "" unless others under such an entry could want what it did not.
 local function pass_on(queue, own, wake_base, mine)
     local kind, member, token = string.sub(mine, 1, 1), nil, nil
-    if kind == "V" or kind == "G" then
+    if kind == "V" or kind == "G" or kind == "E" then
         local prefix = string.sub(mine, 1, SELECTION_BYTES[kind])
         local found = redis.call("ZRANGEBYLEX", queue.w, "(" .. mine, "(" .. prefix .. "\255", "LIMIT", 0, 1)
         member, token = found[1], found[1] and string.sub(found[1], #prefix + 1)
     end
-    if not member and kind ~= "V" then member, token = first_waiter(queue, "V") end
-    if not member then member, token = first_waiter(queue, "A") end
-    if not member then
-        local found = redis.call("ZRANGEBYLEX", queue.w, "[D", "(E", "LIMIT", 0, 1)
-        member, token = found[1], found[1] and string.sub(found[1], 3)
-    end
+    -- Never back to those that were asked before: they would wake each other for ever.
+    if not member and kind ~= "V" and kind ~= "E" then member, token = first_waiter(queue, "V") end
+    if not member then member, token = first_general(queue, 2, kind == "E") end
     if member then wake(queue, own, wake_base, member, token) end
 end
 

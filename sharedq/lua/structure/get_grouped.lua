@@ -174,7 +174,7 @@ local function character_set(record)
     return numbers[5] .. "/" .. numbers[6]
 end
 
--- It was woken and takes nothing.
+-- It was woken and found nothing.
 local function leave_to_others()
     if not (is_woken and is_anything_on(queue)) then return end
     local kind = string.sub(wait_text, 1, 1)
@@ -195,8 +195,15 @@ end
 -- place in a group may have taken another one than those that wait behind it want.
 local function share()
     local kind = string.sub(wait_text, 1, 1)
-    if is_woken and (kind == "V" or kind == "") and is_anything_on(queue) then
-        pass_on(queue, own, KEYS[11], kind == "V" and wait_text .. owner or "")
+    if is_woken and (kind == "V" or kind == "E" or kind == "") and is_anything_on(queue) then
+        pass_on(queue, own, KEYS[11], kind ~= "" and wait_text .. owner or "")
+    end
+end
+
+-- It was woken and must not have what it found, or has no room for it: that is for whoever else waits.
+local function leave(first)
+    if is_woken and tonumber(redis.call("HGET", queue.q, "nw") or 0) > 0 then
+        wake_for(queue, own, KEYS[11], first.id, first.record, is_member(queue, first.record) and 2 or nil)
     end
 end
 
@@ -249,12 +256,12 @@ if not items then
     return reply
 end
 
+local first = items[1]
 local function refuse(reason)
-    leave_to_others()
+    leave(first)
     return finish({ reason })
 end
 
-local first = items[1]
 if is_fixed then
     want.level, want.group, want.seq, want.offset = 0, "", "", ""
     local is_other = want.id ~= "" and want.id ~= first.id
@@ -318,10 +325,7 @@ if mode == "b" and not (asks_lock and reply[1] == MQRC.TRUNCATED_MSG_FAILED) the
     return finish(reply, items)
 end
 if reply[1] == MQRC.TRUNCATED_MSG_FAILED then
-    -- A woken getter whose buffer is too small leaves the message to whoever else waits.
-    if is_woken and tonumber(redis.call("HGET", queue.q, "nw") or 0) > 0 then
-        wake_for(queue, own, KEYS[11], first.id, first.record, is_member(queue, first.record) and 2 or nil)
-    end
+    leave(first)
     return finish(reply, items)
 end
 
