@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
@@ -25,16 +26,22 @@ class Pieces:
 
     Attributes:
         first: for each message the place of its first piece.
-        order: what the handle retains once they are stored.
+        before: what the handle retains before each message, and ``order`` once all of them are stored.
         is_segmented: a message had to be split; ``is_persistent`` says whether one of those is persistent.
     """
 
     messages: list[tuple[MQMD, bytes]]
     first: list[int]
+    before: list[HandleOrder]
     order: HandleOrder
     warning: MQRC = MQRC.NONE
     is_segmented: bool = False
     is_persistent: bool = False
+
+    def order_after(self, stored: int) -> HandleOrder:
+        """What the handle retains when so many of the physical messages are stored, and the rest is not."""
+        at = bisect_left(self.first, stored)
+        return self.before[at] if at < len(self.before) else self.order
 
 
 def is_grouped(handle: Handle, md: MQMD, options: int) -> bool:
@@ -56,7 +63,7 @@ def split_up(connection: Connection, handle: Handle, messages: Sequence[tuple[MQ
     Raises:
         MQIError: what ``sharedq.logical`` refuses, and everything that is wrong with a descriptor.
     """
-    result = Pieces([], [], handle.order)
+    result = Pieces([], [], [], handle.order)
     facts = handle.facts
     for md, body in messages:
         resolve_reply_to(connection, md)
@@ -71,6 +78,7 @@ def split_up(connection: Connection, handle: Handle, messages: Sequence[tuple[MQ
             detail = f"{len(body)} bytes, MAXMSGL({facts.max_msg_length})"
             raise error_for(segments, "MQPUT", handle.object_name, detail)
         result.first.append(len(result.messages))
+        result.before.append(result.order)
         stored = replace(
             md,
             group_id=group_id,

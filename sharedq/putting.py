@@ -113,9 +113,11 @@ def _by_way(connection: Connection, handle: Handle, way: Handle, in_unit: bool, 
     if in_unit:
         connection.unit.remember(handle, "puts")
     way.order = handle.order
-    warning = call()
-    handle.order = way.order
-    return warning
+    try:
+        return call()
+    finally:
+        # What is refused in its middle has put something, too.
+        handle.order = way.order
 
 
 def _pass_context(connection: Connection, mds: Sequence[MQMD], pmo: MQPMO, call: Callable[[], T]) -> T:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -249,6 +250,12 @@ def _store_grouped(
             stored = _store_pieces(connection, handle, pieces, pmo, in_unit, numbers, is_whole=is_whole)
         except MQIError as failure:
             if numbers:
+                # These are on the queue, whatever became of the rest: the handle goes on behind them.
+                handle.order = pieces.order_after(len(numbers))
+                put = bisect_left(pieces.first, len(numbers))
+                for (md, _), was in zip(messages[put:], asked[put:], strict=True):
+                    copy_fields(md, was)
+                _return_identifiers(connection, handle, messages[:put], [numbers[at] for at in pieces.first[:put]])
                 kept += _kept(connection, handle, pieces.messages, numbers)
             elif failure.reason != MQRC.CONNECTION_BROKEN:
                 for (md, _), was in zip(messages, asked, strict=True):
