@@ -12,7 +12,8 @@ class QueueFacts:
     """Attributes that decide a put or a get; those of one version of a definition.
 
     ``max_msg_length`` is in bytes, ``default_persistence`` 0 or 1. ``is_group_indexed``: what begins a group is never
-    placed with the priorities 0 and 1, which the queue manager keeps for itself.
+    placed with the priorities 0 and 1, which the queue manager keeps for itself. ``is_permanent_dynamic``: MQCLOSE may
+    delete the queue, whichever handle it closes.
     """
 
     is_put_inhibited: bool
@@ -20,6 +21,7 @@ class QueueFacts:
     is_fifo: bool
     is_group_indexed: bool
     is_transmission: bool
+    is_permanent_dynamic: bool
     default_priority: int
     default_persistence: int
     max_depth: int
@@ -36,6 +38,7 @@ class QueueFacts:
             is_fifo=fields["msg_delivery_sequence"] == "FIFO",
             is_group_indexed=fields["index_type"] == "GROUPID" and fields["msg_delivery_sequence"] == "PRIORITY",
             is_transmission=fields["usage"] == "XMITQ",
+            is_permanent_dynamic=fields["definition_type"] in ("PERMDYN", "SHAREDYN"),
             default_priority=fields["def_priority"],
             default_persistence=int(fields["def_persistence"] == "YES"),
             max_depth=fields["max_depth"],

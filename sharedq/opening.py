@@ -13,7 +13,7 @@ from sharedq.locking import unlock_call
 from sharedq.logical import check_close
 from sharedq.mqi.constants import MQRC, CloseOption, ObjectType, OpenOption
 from sharedq.mqi.errors import MQIError, error_for
-from sharedq.mqi.options import check_open_options
+from sharedq.mqi.options import check_close_options, check_open_options
 from sharedq.mqi.structures import MQOD
 from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE, check_object_name
 from sharedq.objects.repository import Repository
@@ -39,6 +39,7 @@ _NOT_FOR_REMOTE = (
     | OpenOption.INQUIRE
     | OpenOption.SET
 )
+_DELETES = int(CloseOption.DELETE | CloseOption.DELETE_PURGE)
 #: Among what is checked: the definition of the queue that messages of this length do not take.
 TRANSMIT_QUEUE_CHECKED = f"DEF {SYSTEM_QSG_TRANSMIT_QUEUE}"
 #: Answers to the deletion of a temporary queue that is gone: deleted, its name perhaps given to another one; or lost.
@@ -277,10 +278,12 @@ def close_handle(connection: Connection, handle: Handle, options: CloseOption | 
         logical order is not finished.
 
     Raises:
-        MQIError: 2019 the handle is closed already, 2045/2055/2042 where MQCO_DELETE cannot be done.
+        MQIError: 2019 the handle is closed already; 2045, 2046 refused options, and it stays open; 2055, 2042
+            MQCO_DELETE cannot be done, and it is closed.
     """
-    if handle.is_closed:
-        raise error_for(MQRC.HOBJ_ERROR, "MQCLOSE", handle.object_name)
+    options = int(options)
+    may_delete = handle.is_temporary or (handle.facts.is_permanent_dynamic and not handle.destination)
+    _check_close(handle, options, may_delete=may_delete)
     if handle.other_way is not None:
         close_handle(connection, handle.other_way)
         handle.other_way = None
@@ -314,12 +317,30 @@ def close_handle(connection: Connection, handle: Handle, options: CloseOption | 
     if handle.is_temporary:
         connection.temporary_queues.append(handle.name)
         delete_temporary_queues(connection)
-    elif CloseOption(options) & (CloseOption.DELETE | CloseOption.DELETE_PURGE):
+    elif options & _DELETES:
         # Who was shut out since the handle was closed deletes nothing.
         Repository(connection.group, connection.qmgr_name, caller=connection.token).delete_dynamic(
-            handle.name, purge=bool(CloseOption(options) & CloseOption.DELETE_PURGE)
+            handle.name, purge=bool(options & CloseOption.DELETE_PURGE)
         )
     return check_close(handle.order).reason
+
+
+def close_qmgr(handle: QMgrHandle, options: CloseOption | int = 0) -> None:
+    """MQCLOSE of the queue manager's own attributes.
+
+    Raises:
+        MQIError: 2019 the handle is closed already, 2045, 2046 refused options.
+    """
+    _check_close(handle, int(options), may_delete=False)
+    handle.is_closed = True
+
+
+def _check_close(handle: Handle | QMgrHandle, options: int, *, may_delete: bool) -> None:
+    if handle.is_closed:
+        raise error_for(MQRC.HOBJ_ERROR, "MQCLOSE", handle.object_name)
+    reason = check_close_options(options, may_delete=may_delete)
+    if reason:
+        raise error_for(reason, "MQCLOSE", handle.object_name)
 
 
 def delete_temporary_queues(connection: Connection) -> None:

@@ -73,9 +73,7 @@ def mqclose(connection: Connection, handle: Handle | QMgrHandle, options: int = 
     def call() -> MQRC:
         if isinstance(handle, Handle):
             return opening.close_handle(connection, handle, options)
-        if handle.is_closed:
-            raise error_for(MQRC.HOBJ_ERROR, "MQCLOSE", handle.object_name)
-        handle.is_closed = True
+        opening.close_qmgr(handle, options)
         return MQRC.NONE
 
     with connection.lock:

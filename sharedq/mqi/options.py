@@ -103,9 +103,10 @@ _PURPOSES: Final = (
 )
 #: Options of which a close may have one.
 CLOSE_CHOICES: Final[tuple[tuple[int, ...], ...]] = (
-    (CloseOption.DELETE, CloseOption.DELETE_PURGE),
-    (CloseOption.KEEP_SUB, CloseOption.REMOVE_SUB),
+    (CloseOption.DELETE, CloseOption.DELETE_PURGE, CloseOption.KEEP_SUB, CloseOption.REMOVE_SUB),
 )
+_CLOSE_DELETES: Final = int(CloseOption.DELETE | CloseOption.DELETE_PURGE)
+_CLOSE_OF_SUBSCRIPTIONS: Final = int(CloseOption.KEEP_SUB | CloseOption.REMOVE_SUB)
 
 
 #: Every bit that a class names.
@@ -181,10 +182,16 @@ def check_open_options(options: int) -> MQRC:
 
 
 @lru_cache(maxsize=64)
-def check_close_options(options: int) -> MQRC:
-    """NONE, or 2046 when MQCLOSE refuses these options."""
+def check_close_options(options: int, *, may_delete: bool) -> MQRC:
+    """NONE, or why MQCLOSE refuses these options: 2046, or 2045 for one that is not for what is being closed.
+
+    Args:
+        may_delete: it is a permanent dynamic queue, or a temporary one and the handle that made it.
+    """
     if options & ~_KNOWN[CloseOption] or _is_ambiguous(options, CLOSE_CHOICES):
         return MQRC.OPTIONS_ERROR
+    if options & _CLOSE_OF_SUBSCRIPTIONS or (options & _CLOSE_DELETES and not may_delete):
+        return MQRC.OPTION_NOT_VALID_FOR_TYPE
     return MQRC.NONE
 
 

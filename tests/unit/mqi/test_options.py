@@ -201,14 +201,21 @@ def test_open_options(options: int, expected: MQRC) -> None:
     assert check_open_options(options) == expected
 
 
+BAD, NOT_FOR_IT = MQRC.OPTIONS_ERROR, MQRC.OPTION_NOT_VALID_FOR_TYPE
+
+
 @pytest.mark.parametrize(
-    ("options", "expected"),
+    ("options", "expected", "of_predefined"),
     [
-        (CloseOption.NONE, MQRC.NONE),
-        (CloseOption.DELETE, MQRC.NONE),
-        (CloseOption.DELETE | CloseOption.DELETE_PURGE, MQRC.OPTIONS_ERROR),
-        (16, MQRC.OPTIONS_ERROR),
+        (CloseOption.NONE, MQRC.NONE, MQRC.NONE),
+        (CloseOption.QUIESCE, MQRC.NONE, MQRC.NONE),
+        (CloseOption.DELETE, MQRC.NONE, NOT_FOR_IT),
+        (CloseOption.DELETE_PURGE | CloseOption.QUIESCE, MQRC.NONE, NOT_FOR_IT),
+        (CloseOption.KEEP_SUB, NOT_FOR_IT, NOT_FOR_IT),
+        (CloseOption.REMOVE_SUB, NOT_FOR_IT, NOT_FOR_IT),
+        *((each, BAD, BAD) for each in (1 | 2, 4 | 8, 1 | 4, 2 | 8, 16, 1 << 31)),
     ],
 )
-def test_close_options(options: int, expected: MQRC) -> None:
-    assert check_close_options(options) == expected
+def test_close_options(options: int, expected: MQRC, of_predefined: MQRC) -> None:
+    assert check_close_options(options, may_delete=True) == expected
+    assert check_close_options(options, may_delete=False) == of_predefined
