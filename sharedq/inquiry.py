@@ -12,6 +12,7 @@ from sharedq.objects.attributes import Attribute, by_selector
 from sharedq.objects.definitions import QueueLocal
 from sharedq.objects.managers import QueueManagerAttributes
 from sharedq.objects.repository import Repository
+from sharedq.put_later import flush_pending
 from sharedq.refresh import refresh_definition
 
 #: What MQSET may change, and the reason for a value that cannot be.
@@ -39,6 +40,9 @@ def inquire(connection: Connection, handle: Handle, selectors: Sequence[int]) ->
     if not handle.options & int(OpenOption.INQUIRE):
         raise error_for(MQRC.NOT_OPEN_FOR_INQUIRE, "MQINQ", handle.object_name)
     connection.check_usable(handle)
+    if IntSelector.CURRENT_Q_DEPTH in selectors:
+        # What this connection has put counts, committed or not.
+        flush_pending(connection)
     key = handle.queue.queue
     text, inputs, outputs, *elsewhere = connection.command(key, "HMGET", key, "def", "ip", "op", *_NOT_IN_AVAILABLE)
     if text is None:

@@ -17,6 +17,7 @@ from sharedq.mqi.options import check_close_options, check_open_options
 from sharedq.mqi.structures import MQOD
 from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE, check_object_name
 from sharedq.objects.repository import Repository
+from sharedq.put_later import flush_pending
 from sharedq.refresh import follow_path, refresh_definition, refresh_path, take_definition
 from sharedq.resolution import Route, conventional_route, read_versions, resolve, resolve_checked
 
@@ -284,6 +285,9 @@ def close_handle(connection: Connection, handle: Handle, options: CloseOption | 
     options = int(options)
     may_delete = handle.is_temporary or (handle.facts.is_permanent_dynamic and not handle.destination)
     _check_close(handle, options, may_delete=may_delete)
+    if handle.is_temporary or options & _DELETES:
+        # What is on its way there keeps the queue from being deleted.
+        flush_pending(connection)
     if handle.other_way is not None:
         close_handle(connection, handle.other_way)
         handle.other_way = None

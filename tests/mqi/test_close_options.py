@@ -6,7 +6,7 @@ import pytest
 
 from sharedq import MQIError, Queue, verbs
 from sharedq.api import QueueManagerConnection
-from sharedq.mqi.constants import MQCC, MQRC, CloseOption, GetOption, ObjectType, OpenOption
+from sharedq.mqi.constants import MQCC, MQRC, CloseOption, GetOption, ObjectType, OpenOption, PutOption
 from sharedq.mqi.structures import MQOD
 from sharedq.objects.definitions import QueueModel
 from sharedq.opening import open_queue
@@ -14,6 +14,7 @@ from tests.support.groups import BOTH
 from tests.support.members import TestGroup
 
 DELETE, PURGE = CloseOption.DELETE, CloseOption.DELETE_PURGE
+LATER = PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE
 KEEP_SUB, REMOVE_SUB = CloseOption.KEEP_SUB, CloseOption.REMOVE_SUB
 OF_DYNAMIC_QUEUES: list[int] = [DELETE, PURGE]
 OF_SUBSCRIPTIONS: list[int] = [KEEP_SUB, REMOVE_SUB]
@@ -134,3 +135,35 @@ def test_the_queue_manager_is_not_deleted_either(connection: QueueManagerConnect
         assert close(options) == (MQCC.FAILED, MQRC.OPTIONS_ERROR)
     assert close(CloseOption.NONE) == (MQCC.OK, MQRC.NONE)
     assert close(DELETE) == (MQCC.FAILED, MQRC.HOBJ_ERROR)
+
+
+@pytest.mark.parametrize("options", OF_DYNAMIC_QUEUES)
+@pytest.mark.parametrize("through", ["its handle", "another one"])
+def test_what_is_put_asynchronously_keeps_a_queue_from_being_deleted(
+    models: TestGroup, connection: QueueManagerConnection, options: int, through: str
+) -> None:
+    queue = made(connection, "PERM")
+    if through == "its handle":
+        queue.put(b"on its way", options=LATER)
+    else:
+        other = connection.open(queue.handle.name, OpenOption.OUTPUT)
+        other.put(b"on its way", options=LATER)
+        other.close()
+    assert reason_of(queue, options) == MQRC.Q_NOT_EMPTY
+    connection.commit()
+    again = connection.open(queue.handle.name, BOTH)
+    assert again.get().body == b"on its way"
+    assert again.close(DELETE) == MQRC.NONE
+    assert not exists(models, queue)
+
+
+def test_a_temporary_one_waits_for_what_is_put_asynchronously(
+    models: TestGroup, connection: QueueManagerConnection
+) -> None:
+    queue = made(connection, "TEMP")
+    queue.put(b"on its way", options=LATER)
+    queue.close()
+    assert exists(models, queue)
+    connection.commit()
+    made(connection, "TEMP").close()
+    assert not exists(models, queue)

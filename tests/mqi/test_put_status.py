@@ -148,3 +148,18 @@ def test_after_a_commit_that_failed_no_put_goes_by_what_was_altered_before(group
         queue.put(b"kept", options=LATER)
     connection.commit()
     assert drain(first) == drain(second) == [b"kept"]
+
+
+@pytest.mark.parametrize("end", ["commit", "back out"])
+def test_the_depth_counts_them(connection: QueueManagerConnection, end: str) -> None:
+    """As it counts other puts that are not committed."""
+    queue, depth = connection.open("Q", BOTH), IntSelector.CURRENT_Q_DEPTH
+    queue.put(b"x", options=PutOption.SYNCPOINT)
+    for _ in range(2):
+        queue.put(b"x", options=LATER)
+    assert queue.inquire(IntSelector.MAX_Q_DEPTH, depth)[depth] == 3
+    if end == "commit":
+        connection.commit()
+    else:
+        connection.backout()
+    assert queue.inquire(depth)[depth] == (3 if end == "commit" else 0)
