@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from sharedq.connection import Connection, ScriptCall
 from sharedq.handle import Handle
+from sharedq.logical import match_options_of
 from sharedq.mqi.constants import MQRC, GetOption
 from sharedq.mqi.errors import error_for
 from sharedq.mqi.options import check_get_options
@@ -24,9 +25,9 @@ def unlock(connection: Connection, handle: Handle, gmo: MQGMO) -> MQRC:
         ``NONE``, or ``NO_MSG_LOCKED`` (2209), a warning.
 
     Raises:
-        MQIError: 2046 an option that does not go with it.
+        MQIError: 2046 an option that does not go with it, 2247 an unknown match option.
     """
-    reason = check_get_options(int(gmo.options), gmo.match_options)
+    reason = check_get_options(int(gmo.options), match_options_of(gmo))
     if reason:
         raise error_for(reason, "MQGET", handle.object_name)
     connection.check_usable(handle)

@@ -42,6 +42,22 @@ def test_without_match_options_a_get_is_by_msg_id_and_correl_id(
         connection.backout()
 
 
+@pytest.mark.parametrize("is_locked", [False, True])
+def test_without_match_options_an_unlock_is_told_none(
+    connection: QueueManagerConnection, queue: Queue, is_locked: bool
+) -> None:
+    queue.put(b"x")
+    if is_locked:
+        queue.get(GetOption.BROWSE_FIRST | GetOption.LOCK)
+
+    def unlock(version: int) -> tuple[MQCC, MQRC]:
+        gmo = MQGMO(version=version, options=int(GetOption.UNLOCK), match_options=1 << 20)
+        return verbs.mqget(connection.connection, queue.handle, MQMD(), gmo, 100)[2:]
+
+    assert unlock(2) == (MQCC.FAILED, MQRC.MATCH_OPTIONS_ERROR)
+    assert unlock(1) == ((MQCC.OK, MQRC.NONE) if is_locked else (MQCC.WARNING, MQRC.NO_MSG_LOCKED))
+
+
 def test_mqput1_is_told_of_another_user_and_knows_no_logical_order(
     connection: QueueManagerConnection, queue: Queue
 ) -> None:
