@@ -197,3 +197,26 @@ def test_what_overlaps_cannot_be_completed_under_the_cursor(queue: Queue) -> Non
     for option in (GetOption.BROWSE_MSG_UNDER_CURSOR, GetOption.MSG_UNDER_CURSOR):
         assert reason_of(queue, COMPLETE | option) == MQRC.NO_MSG_UNDER_CURSOR
     assert queue.get(GetOption.MSG_UNDER_CURSOR).body == b"abcd"
+
+
+@pytest.mark.parametrize("option", [SEGMENTS, MESSAGES, COMPLETE])
+def test_inside_a_group_the_next_message_must_be_there_whole(group: TestGroup, queue: Queue, option: int) -> None:
+    """Once it is entered, its first segment suffices for the rest; but with COMPLETE_MSG it comes as one."""
+    other = group.connect().open("Q", BOTH)
+    put_member(queue, b"g", 1, b"1")
+    put_member(queue, b"g", 2, b"2a", SEG | MIG)
+    put_member(queue, b"g", 2, b"2b", LSEG | MIG, offset=2)
+    put_member(queue, b"g", 3, b"3", LMIG)
+    assert take(queue, LOGICAL | option) == b"1"
+    # Neither the rest of the group nor of its next message is there any more.
+    assert other.get(**matching(b"g", 3)).body == b"3"
+    assert other.get(**matching(b"g", 2, 2)).body == b"2b"
+    assert reason_of(queue, LOGICAL | option) == MQRC.NO_MSG_AVAILABLE
+    put_member(queue, b"g", 2, b"2b", LSEG | MIG, offset=2)
+    if option == COMPLETE:
+        assert take(queue, LOGICAL | option) == b"2a2b"
+        return
+    assert take(queue, LOGICAL | option) == b"2a"
+    assert other.get(**matching(b"g", 2, 2)).body == b"2b"
+    put_member(queue, b"g", 2, b"2b", SEG | MIG, offset=2)
+    assert take(queue, LOGICAL | option) == b"2b"
