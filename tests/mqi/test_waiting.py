@@ -17,7 +17,7 @@ from sharedq.mqi.structures import MQMD
 from sharedq.objects.definitions import QueueAlias, QueueLocal
 from tests.support.groups import matching, put_member
 from tests.support.members import TestGroup
-from tests.support.scenes import recover_lost
+from tests.support.scenes import recover_lost, until
 
 BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE
 LONG_MS = 60_000
@@ -202,15 +202,51 @@ def test_a_batch_wakes_a_waiter_for_each_of_its_messages(group: TestGroup) -> No
         assert sorted(future.result(20).body for future in futures) == [b"0", b"1", b"2", b"3", b"4"]
 
 
-def test_all_browses_are_woken_and_one_get(group: TestGroup) -> None:
+@pytest.mark.parametrize("take", [0, GetOption.SYNCPOINT])
+@pytest.mark.parametrize(("browses", "gets"), [(3, 0), (0, 3), (3, 3), (1, 2)])
+def test_all_browses_are_woken_and_one_get(
+    group: TestGroup, monkeypatch: pytest.MonkeyPatch, browses: int, gets: int, take: int
+) -> None:
+    """Where a get takes the message before a browse sees it, that browse waits on."""
     group.define_shared("Q")
-    browsers = [group.connect().open("Q", BOTH) for _ in range(3)]
-    putter = group.connect().open("Q", BOTH)
-    with ThreadPoolExecutor(4) as pool:
-        futures = [start_wait(pool, browser, options=int(GetOption.BROWSE_FIRST)) for browser in browsers]
-        until_waiting(group, "Q", 3)
-        putter.put(b"seen by all")
-        assert [future.result(20).body for future in futures] == [b"seen by all"] * 3
+    waiters = [group.connect().open("Q", BOTH) for _ in range(browses + gets)]
+    woken = [0] * len(waiters)
+
+    def count(position: int, name: str) -> None:
+        connection = waiters[position].connection
+        block = getattr(connection, name)
+
+        def counted(*arguments: Any) -> Any:
+            result = block(*arguments)
+            woken[position] += 1
+            return result
+
+        monkeypatch.setattr(connection, name, counted)
+
+    for position in range(len(waiters)):
+        count(position, "block")
+        count(position, "block_then_call")
+    options = [int(GetOption.BROWSE_FIRST)] * browses + [int(take)] * gets
+    with ThreadPoolExecutor(len(waiters)) as pool:
+        futures = [start_wait(pool, waiter, options=how) for waiter, how in zip(waiters, options, strict=True)]
+        until_waiting(group, "Q", len(waiters))
+        group.connect().open("Q", BOTH).put(b"x")
+        key = group.group.structure("APPL1").queue("Q").waiters
+
+        def are_settled() -> bool:
+            return group.group.client().zcard(key) + sum(map(Future.done, futures)) == len(waiters)
+
+        until(are_settled, "everyone is served or waits")
+        served = [future.done() for future in futures]
+        group.repository("QM1").alter("QLOCAL", "Q", {"get": "DISABLED"})
+        for future, is_served in zip(futures, served, strict=True):
+            assert future.result(20).body == b"x" if is_served else reason_of(future) == MQRC.GET_INHIBITED
+    assert sum(served[browses:]) == bool(gets)
+    assert sum(served[:browses]) == browses or gets
+    # Who was not served was woken once more, by the end of its wait.
+    by_the_put = [times - (not is_served) for times, is_served in zip(woken, served, strict=True)]
+    assert by_the_put[:browses] == [1] * browses
+    assert by_the_put[browses:] == [int(is_served) for is_served in served[browses:]]
 
 
 @pytest.mark.parametrize(
