@@ -83,8 +83,17 @@ def reader(defined: TestGroup) -> QueueManagerConnection:
         (Report.COD_WITH_FULL_DATA, len(BODY)),
     ],
 )
-def test_what_a_report_is_like(queue: Queue, reader: QueueManagerConnection, report: Report, length: int) -> None:
-    sent = queue.put(BODY, asking(report, priority=7, persistence=1, format=b"MQSTR", correl_id=b"c" * 24))
+def test_what_a_report_is_like(defined: TestGroup, reader: QueueManagerConnection, report: Report, length: int) -> None:
+    queue = defined.connect().open("Q", BOTH | OpenOption.SET_ALL_CONTEXT)
+    identity = {
+        "user_identifier": b"whoever",
+        "accounting_token": b"\x02t".ljust(32, b"."),
+        "appl_identity_data": b"who",
+    }
+    origin = {"put_appl_type": 28, "put_appl_name": b"there", "put_date": b"20010203", "put_time": b"04050607"}
+    asked = asking(report, priority=7, persistence=1, format=b"MQSTR", correl_id=b"c" * 24, **identity, **origin)
+    asked.appl_origin_data = b"orig"
+    sent = queue.put(BODY, asked, options=PutOption.SET_ALL_CONTEXT)
     queue.get()
 
     (made,) = drain(reader, "REPLIES")
@@ -93,8 +102,9 @@ def test_what_a_report_is_like(queue: Queue, reader: QueueManagerConnection, rep
     assert (made.md.correl_id, made.md.priority, made.md.persistence) == (sent.msg_id, 7, 1)
     assert made.md.msg_id not in (sent.msg_id, bytes(24))
     assert (made.md.format.rstrip(), made.md.put_appl_type, made.md.put_appl_name.rstrip()) == (b"MQSTR", 7, b"QM1")
-    assert (made.md.user_identifier, made.md.reply_to_q, made.md.reply_to_q_mgr) == (sent.user_identifier, b"", b"QM1")
-    assert made.md.report == 0
+    assert {name: getattr(made.md, name) for name in identity} == identity
+    assert (made.md.appl_origin_data.rstrip(), made.md.put_date != b"20010203") == (b"", True)
+    assert (made.md.reply_to_q, made.md.reply_to_q_mgr, made.md.report) == (b"", b"QM1", 0)
 
 
 def test_identifiers_are_passed_where_that_is_asked(queue: Queue, reader: QueueManagerConnection) -> None:
