@@ -16,7 +16,7 @@ from pyspark.sql.datasource import (
     LessThanOrEqual,
 )
 
-from sharedq.mqi.limits import NULL_ID
+from sharedq.mqi.limits import MAX_PRIORITY, NULL_ID
 from sharedq.reading import ALL, Wanted
 
 __all__ = ["Filter", "push"]
@@ -34,10 +34,20 @@ def push(filters: Iterable[Filter]) -> tuple[Wanted, list[Filter]]:
     for each in filters:
         narrowed = _narrowed(wanted, each)
         wanted = narrowed or wanted
-        # Of MsgIds that igq generates the server compares the message number only.
-        if narrowed is None or _column(each) == "msg_id":
+        if narrowed is None or _may_be_too_much(each):
             left.append(each)
     return wanted, left
+
+
+def _may_be_too_much(each: Filter) -> bool:
+    """Whether what the server lets pass for this filter need not pass it."""
+    column = _column(each)
+    if column == "priority":
+        # To the server the highest priority, and whatever is more, are one.
+        low, high = _bounds(each, each.value, each.value) or (None, None)  # type: ignore[attr-defined]
+        return (low or 0) > MAX_PRIORITY or (high or 0) >= MAX_PRIORITY
+    # Of MsgIds that igq generates it compares the message number only.
+    return column == "msg_id"
 
 
 def _column(each: Filter) -> str:
@@ -76,7 +86,7 @@ def _with_identifier(wanted: Wanted, each: Filter, column: str, value: Any) -> W
 def _with_priority(wanted: Wanted, low: int | None, high: int | None) -> Wanted:
     return replace(
         wanted,
-        priority_min=wanted.priority_min if low is None else max(low, wanted.priority_min),
+        priority_min=wanted.priority_min if low is None else max(min(low, MAX_PRIORITY), wanted.priority_min),
         priority_max=wanted.priority_max if high is None else min(high, wanted.priority_max),
     )
 

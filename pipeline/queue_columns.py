@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sharedq.mqi.limits import MAX_EXPIRY, NULL_ID, UNLIMITED_EXPIRY
+from sharedq.mqi.limits import MAX_EXPIRY, MAX_PRIORITY, NULL_ID, UNLIMITED_EXPIRY
 from sharedq.reading import Slice
 from sharedq.record import (
     RECORD_CORREL_ID,
@@ -167,6 +167,13 @@ class Columns:
             expiries[rows] = np.clip(-(-left_ms // 100), 1, MAX_EXPIRY)
         return pa.array(expiries)
 
+    def _priorities(self) -> pa.Array:
+        found = self._number_at(self._starts + 1, 1)
+        if (found == MAX_PRIORITY).any():
+            # What was put with more is placed so, and the tail has the number.
+            found = np.maximum(found, np.array(self._tail_values("priority"))[self._tail_codes])
+        return pa.array(found)
+
     def _msg_ids(self) -> pa.Array:
         is_given = self._has(RECORD_MSG_ID)
         given, generated = np.flatnonzero(is_given), np.flatnonzero(~is_given)
@@ -276,7 +283,7 @@ _OWN: Final[dict[str, Callable[[Columns], pa.Array]]] = {
     "position": Columns._positions,
     "message_id": Columns._message_ids,
     "expiry": Columns._expiries,
-    "priority": lambda columns: pa.array(columns._number_at(columns._starts + 1, 1)),
+    "priority": Columns._priorities,
     "persistence": lambda columns: pa.array(columns._flags & RECORD_PERSISTENT),
     "msg_id": Columns._msg_ids,
     "correl_id": lambda columns: columns._identifiers(columns._correl_id_at, RECORD_CORREL_ID),

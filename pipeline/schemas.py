@@ -43,7 +43,7 @@ JOURNAL = _table(
     ("msg_seq_number", _INT, "put: MsgSeqNumber, from 1"),
     ("length", _LONG, "put: bytes of the body"),
     ("persistent", _BOOL, "put: whether the message is persistent"),
-    ("priority", _INT, "put: Priority, 0 to 9"),
+    ("priority", _INT, "put: Priority, 0 to 9; more is placed as 9"),
     ("recovered", _BOOL, "done by a peer on behalf of a dead owner"),
     ("messages", _INT, "messages that the whole entry is about"),
 )
@@ -87,7 +87,7 @@ QUEUE = _table(
     ("encoding", _INT, "MQMD: numeric encoding of the data"),
     ("coded_char_set_id", _INT, "MQMD: character set of the data"),
     ("format", _STRING, "MQMD: format of the data, for example MQSTR; empty for none"),
-    ("priority", _INT, "MQMD: 0 to 9"),
+    ("priority", _INT, "MQMD: 0 to 9; more is placed as 9"),
     ("persistence", _INT, "MQMD: 1 persistent, 0 not"),
     ("msg_id", _BINARY, "MQMD: 24 bytes"),
     ("correl_id", _BINARY, "MQMD: 24 bytes; null for MQCI_NONE"),

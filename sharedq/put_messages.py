@@ -189,7 +189,7 @@ def empty_again(messages: Sequence[tuple[MQMD, bytes]], before: Sequence[tuple[A
 
 def _place(facts: QueueFacts, md: MQMD) -> int:
     """The priority by which a message is placed."""
-    place = facts.default_priority if facts.is_fifo else md.priority
+    place = facts.default_priority if facts.is_fifo else min(md.priority, MAX_PRIORITY)
     if facts.is_group_indexed and place < GROUP_PRIORITY_MIN and _begins_group(md):
         return GROUP_PRIORITY_MIN
     return place
@@ -232,7 +232,8 @@ def complete_descriptor(connection: Connection, handle: Handle, md: MQMD, option
         default = handle.default_priority
         md.priority = facts.default_priority if default is None else default
     elif md.priority > MAX_PRIORITY:
-        md.priority, warning = MAX_PRIORITY, MQRC.PRIORITY_EXCEEDS_MAXIMUM
+        # It is placed by the highest there is, and keeps what it says.
+        warning = MQRC.PRIORITY_EXCEEDS_MAXIMUM
     elif md.priority < 0:
         raise error_for(MQRC.PRIORITY_ERROR, "MQPUT", handle.object_name)
     if md.expiry != UNLIMITED_EXPIRY and not 0 < md.expiry <= MAX_EXPIRY:

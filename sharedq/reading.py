@@ -56,7 +56,7 @@ class Wanted:
 
     Attributes:
         msg_id: may find messages with other MsgIds too, where igq generated them: compare again.
-        priority_min, priority_max: of the descriptor.
+        priority_min, priority_max: of the descriptor; the highest stands for whatever is more, too.
         put_from_ms, put_until_ms: put time, milliseconds since 1970, both included. A message that was put with a
             date that is none is never between them.
     """

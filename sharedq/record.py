@@ -28,6 +28,7 @@ from sharedq.mqi.limits import (
     APPL_ORIGIN_DATA_LENGTH,
     DEFAULT_CCSID,
     FORMAT_LENGTH,
+    MAX_PRIORITY,
     NULL_ID,
     PUT_APPL_NAME_LENGTH,
     PUT_DATE_LENGTH,
@@ -96,6 +97,8 @@ _TAIL: Final = {
     "msg_seq_number": 0,
     "offset": 0,
     "msg_flags": 0,
+    # Where it is more than the second byte says: that is what counts for the place.
+    "priority": 0,
 }
 #: What is not in the tail. MQCCSI_Q_MGR is never kept: most managers have the same CCSID, which costs no byte so.
 _INITIAL: Final = {field.name: field.default for field in fields(MQMD)} | {"coded_char_set_id": DEFAULT_CCSID}
@@ -116,10 +119,10 @@ def encode_record(md: MQMD, body: bytes, origin: bytes, put_time_ms: int, destin
     """The record of a message that is put now.
 
     Args:
-        md: with persistence (0, 1) and priority (0..9) decided. CodedCharSetId 0 is kept as ``DEFAULT_CCSID``.
-            BackoutCount is not read: nobody has backed the message out yet. A null MsgId is generated, from the
-            number that the message gets. A put date and time that are given stand, so clear them unless the program
-            sets all context.
+        md: with persistence (0, 1) and priority decided, of which one above 9 is kept. CodedCharSetId 0 is kept as
+            ``DEFAULT_CCSID``. BackoutCount is not read: nobody has backed the message out yet. A null MsgId is
+            generated, from the number that the message gets. A put date and time that are given stand, so clear them
+            unless the program sets all context.
         origin: name of the queue manager it is put at.
         put_time_ms: since 1970; 0 leaves put date and time blank.
         destination: name of the queue it must go to in the end, when it is put on a transmission queue.
@@ -174,9 +177,10 @@ def _flags(md: MQMD) -> int:
 
 def _encode(md: MQMD, body: bytes, origin: bytes, put_time_ms: int, destination: bytes | None) -> bytes:
     flags = _flags(md)
-    rare = _NO_RARE
-    if md.put_date or md.put_time or md.msg_seq_number != 1 or md.offset or md.msg_flags:
+    rare, priority = _NO_RARE, md.priority
+    if md.put_date or md.put_time or md.msg_seq_number != 1 or md.offset or md.msg_flags or priority > MAX_PRIORITY:
         put_time_ms, rare = _rare_fields(md, flags, put_time_ms)
+        priority = min(priority, MAX_PRIORITY)
     always = _always_of(md)
     if flags & RECORD_GROUP:
         # It stands with the other fields of the segment; in the tail it would make every segment's another one.
@@ -184,7 +188,7 @@ def _encode(md: MQMD, body: bytes, origin: bytes, put_time_ms: int, destination:
     tail = _encoded_tail(origin, always, rare)
     if flags <= RECORD_PERSISTENT and not destination:
         length = _PLAIN_FRONT.size + len(tail)
-        front = _PLAIN_FRONT.pack(flags, md.priority, 0, length, put_time_ms >> 32, put_time_ms & 0xFFFF_FFFF)
+        front = _PLAIN_FRONT.pack(flags, priority, 0, length, put_time_ms >> 32, put_time_ms & 0xFFFF_FFFF)
         return front + tail + body
     parts = b""
     if flags & RECORD_EXPIRY:
@@ -200,7 +204,7 @@ def _encode(md: MQMD, body: bytes, origin: bytes, put_time_ms: int, destination:
         parts += bytes((len(destination),)) + destination
     length = _PLAIN_FRONT.size + len(parts) + len(tail)
     put_time = _PUT_TIME.pack(put_time_ms >> 32, put_time_ms & 0xFFFF_FFFF)
-    return _FRONT.pack(flags, md.priority, 0, length) + parts + put_time + tail + body
+    return _FRONT.pack(flags, priority, 0, length) + parts + put_time + tail + body
 
 
 def _encode_again(md: MQMD, body: bytes, origin: bytes, put_time_ms: int, destination: bytes | None) -> bytes:
@@ -223,7 +227,9 @@ def _identifier(value: bytes) -> bytes:
 
 def _rare_fields(md: MQMD, flags: int, put_time_ms: int) -> tuple[int, tuple[Any, ...]]:
     """The put time, and what else of the fields that are rarely in the tail must be there."""
-    put_date, put_time, *sequence = _rarely_of(md)
+    put_date, put_time, *sequence, priority = _rarely_of(md)
+    if priority <= MAX_PRIORITY:
+        priority = _INITIAL["priority"]
     if put_date or put_time:
         given_ms = _given_time_ms(put_date, put_time)
         if given_ms:
@@ -232,7 +238,7 @@ def _rare_fields(md: MQMD, flags: int, put_time_ms: int) -> tuple[int, tuple[Any
             put_time_ms = 0
     if flags & RECORD_GROUP:
         sequence = [1, 0, 0]
-    return put_time_ms, (put_date, put_time, *sequence)
+    return put_time_ms, (put_date, put_time, *sequence, priority)
 
 
 def _given_time_ms(put_date: bytes, put_time: bytes) -> int:
@@ -352,6 +358,7 @@ def decode_descriptor(record: bytes, number: int, structure_number: int, now_ms:
         msg_seq_number,
         offset,
         msg_flags,
+        priority_above,
     ) = decode_tail(record[at + 6 : length])
     if not flags & RECORD_MSG_ID:
         msg_id = prefix + _GENERATED.pack(structure_number, number >> 32, number & 0xFFFF_FFFF)
@@ -369,7 +376,7 @@ def decode_descriptor(record: bytes, number: int, structure_number: int, now_ms:
         encoding,
         coded_char_set_id,
         format_,
-        priority,
+        max(priority, priority_above),
         flags & RECORD_PERSISTENT,
         msg_id,
         correl_id,

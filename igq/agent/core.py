@@ -14,7 +14,6 @@ from sharedq.logical import NOTHING, PutPosition, put_position
 from sharedq.mqi import wire
 from sharedq.mqi.constants import MQRC, Feedback, Format, MsgType, Report
 from sharedq.mqi.errors import error_for
-from sharedq.mqi.limits import MAX_PRIORITY
 from sharedq.mqi.structures import MQMD
 from sharedq.put_messages import REPORTS_WANTED
 
@@ -95,7 +94,7 @@ def _is_completed(md: MQMD, length: int) -> bool:
     return (
         1 <= md.msg_type <= MsgType.APPL_LAST
         and md.persistence in (0, 1)
-        and 0 <= md.priority <= MAX_PRIORITY
+        and md.priority >= 0
         and not (needs_reply_queue and not md.reply_to_q.strip(b" \0"))
         and isinstance(put_position(NOTHING, 0, md, length), PutPosition)
     )

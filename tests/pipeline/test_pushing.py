@@ -59,6 +59,28 @@ def test_a_msg_id_leads_there_and_is_compared_again() -> None:
     assert push([asked]) == (Wanted(msg_id=ID), [asked])
 
 
+@pytest.mark.parametrize(
+    ("asked", "wanted"),
+    [
+        (EqualTo(PRIORITY, 9), Wanted(priority_min=9)),
+        (EqualTo(PRIORITY, 77), Wanted(priority_min=9)),
+        (GreaterThan(PRIORITY, 9), Wanted(priority_min=9)),
+        (GreaterThanOrEqual(PRIORITY, 77), Wanted(priority_min=9)),
+        (LessThanOrEqual(PRIORITY, 9), Wanted()),
+        (LessThan(PRIORITY, 77), Wanted()),
+    ],
+)
+def test_priorities_above_the_highest_are_the_highest_to_the_server_and_compared_again(
+    asked: Filter, wanted: Wanted
+) -> None:
+    assert push([asked]) == (wanted, [asked])
+
+
+@pytest.mark.parametrize("asked", [GreaterThan(PRIORITY, 8), GreaterThanOrEqual(PRIORITY, 9)])
+def test_the_highest_and_above_is_exact(asked: Filter) -> None:
+    assert push([asked]) == (Wanted(priority_min=9), [])
+
+
 def test_several_filters_narrow_each_other() -> None:
     asked = [GreaterThan(PRIORITY, 2), LessThan(PRIORITY, 8), GreaterThan(PRIORITY, 4), EqualTo(("correl_id",), ID)]
     assert push(asked) == (Wanted(correl_id=ID, priority_min=5, priority_max=7), [])

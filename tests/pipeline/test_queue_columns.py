@@ -51,7 +51,7 @@ def messages(draw: st.DrawFn) -> tuple[bytes, bytes]:
         encoding=draw(st.sampled_from([0x222, 273])),
         coded_char_set_id=draw(st.sampled_from([1208, 850])),
         format=draw(_NAME)[:8],
-        priority=draw(st.integers(0, 9)),
+        priority=draw(st.integers(0, 9) | st.integers(10, 2**31 - 1)),
         persistence=draw(st.integers(0, 1)),
         msg_id=draw(_ID),
         correl_id=draw(_ID),

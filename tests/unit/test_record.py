@@ -70,7 +70,7 @@ def descriptors(draw: st.DrawFn) -> MQMD:
         encoding=draw(st.just(0x222) | longs),
         coded_char_set_id=draw(st.sampled_from([0, 1208]) | longs),
         format=draw(characters(8)),
-        priority=draw(st.integers(0, 9)),
+        priority=draw(st.integers(0, 9) | st.integers(10, 2**31 - 1)),
         persistence=draw(st.integers(0, 1)),
         msg_id=draw(identifiers),
         correl_id=draw(identifiers),
