@@ -82,7 +82,7 @@ class _Sweep:
                 [
                     *(keys.owners, keys.messages, keys.expiry, queue.available, queue.index, keys.journal),
                     *(queue.queue, queue.groups, queue.members, queue.marks, queue.marks_of),
-                    keys.unit_of_work + connection.token,
+                    *(keys.unit_of_work + connection.token, queue.waiters, keys.wake),
                 ],
                 [*caller, _BYTES, int(self.reports), *ids],
             )

@@ -20,10 +20,11 @@ from sharedq.mqi.constants import Feedback, GetOption, MsgFlag, MsgType, OpenOpt
 from sharedq.mqi.errors import NoMsgAvailable
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.definitions import QueueRemote
+from tests.mqi.test_waiting import LONG_MS, until_waiting
 from tests.recovery.scene import Died, die_after_call
 from tests.support.agents import AgentOfQM2, Put, drain
 from tests.support.backups import between_calls, lose
-from tests.support.groups import BOTH
+from tests.support.groups import BOTH, put_member
 from tests.support.members import TestGroup
 from tests.support.scenes import stored
 
@@ -260,3 +261,21 @@ def test_on_a_conventional_transmission_queue_it_is_reported_without_its_header(
     assert sweep(group, "@QM1") == 1
     (made,) = drain(connection, "REPLIES")
     assert (made.body, made.md.correl_id, made.md.format.rstrip()) == (b"data", sent.msg_id, b"MQSTR")
+
+
+@pytest.mark.parametrize("report", [Report.NONE, Report.EXPIRATION])
+def test_what_counts_because_a_duplicate_was_discarded_ends_a_wait(group: TestGroup, report: Report) -> None:
+    """Of segments at one place the first counts; the one behind it has another length, which makes the whole."""
+    group.define_shared("Q")
+    group.define_shared("REPLIES")
+    queue, waiting = (group.connect().open("Q", BOTH) for _ in range(2))
+    dead = dying(report, group_id=b"s" * 24, msg_flags=MsgFlag.SEGMENT)
+    queue.put(b"1234", dead)
+    put_member(queue, b"s" * 24, 1, b"12345678", int(MsgFlag.SEGMENT))
+    put_member(queue, b"s" * 24, 1, b"9", int(MsgFlag.LAST_SEGMENT), offset=8)
+    with ThreadPoolExecutor(1) as pool:
+        whole = pool.submit(waiting.get, GetOption.COMPLETE_MSG | GetOption.WAIT, wait_ms=LONG_MS)
+        until_waiting(group, "Q", 1)
+        group.wait_redis_ms(DEAD_BY_MS)
+        assert sweep(group) == 1
+        assert whole.result(20).body == b"123456789"

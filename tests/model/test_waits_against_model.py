@@ -35,6 +35,18 @@ GETTERS, PUTTER = 5, 5
 STEPS = 30
 LONG_MS = 120_000
 
+#: Groups whose messages have segments, which come from behind.
+PERSISTENT = [[member for member in reversed(MEMBERS) if member[0] == name * 24] for name in (b"B", b"C")]
+#: Messages in a unit of work of a program that gets, at most.
+ROOM = 3
+#: What has come is for a wait, and must not be had.
+REFUSED = (
+    MQRC.SYNCPOINT_LIMIT_REACHED,
+    MQRC.INCONSISTENT_UOW,
+    MQRC.MATCH_OPTIONS_ERROR,
+    MQRC.UOW_NOT_AVAILABLE,
+)
+
 getters = st.integers(0, GETTERS - 1)
 asks = st.builds(
     Ask,
@@ -44,6 +56,13 @@ asks = st.builds(
     correl_id=st.sampled_from(CORREL_IDS),
     group_id=st.sampled_from([b"", b"", b"A" * 24, b"C" * 24]),
     seq=st.sampled_from([None, None, None, 2]),
+)
+wholes = st.builds(
+    Ask,
+    logical=st.booleans(),
+    level=st.sampled_from(["complete", "complete", "complete", "messages", "segments"]),
+    in_unit=st.booleans(),
+    group_id=st.sampled_from([b"", b"", b"", b"B" * 24, b"C" * 24]),
 )
 browses = st.builds(
     lambda ask, how, lock: replace(ask, in_unit=False, browse=how, lock=lock),
@@ -67,6 +86,8 @@ class Waits(RuleBasedStateMachine):
         self.group.define_shared("Q")
         self.model = GroupedModel(range(GETTERS + 1))
         self.connections: list[QueueManagerConnection] = [self.group.connect() for _ in range(GETTERS + 1)]
+        for number in range(GETTERS):
+            self.connections[number].connection.max_uncommitted = self.model.units[number].limit = ROOM
         self.queues: list[Queue] = [connection.open("Q", BOTH) for connection in self.connections]
         self.pool = ThreadPoolExecutor(GETTERS)
         self.waits: dict[int, tuple[Ask, Future[RealMessage]]] = {}
@@ -100,14 +121,29 @@ class Waits(RuleBasedStateMachine):
                 self.queues[number].get(options_of(ask), **asked(ask, {}, {}))
         self._settle()
 
-    @rule(crowd=st.lists(st.one_of(asks, asks, browses), min_size=GETTERS, max_size=GETTERS))
-    def wait_for_what_comes(self, crowd: list[Ask]) -> None:
-        """On an empty queue, all who are free."""
+    @rule(
+        crowd=st.lists(st.one_of(asks, asks, browses), min_size=GETTERS, max_size=GETTERS),
+        have_put=st.sets(getters),
+    )
+    def wait_for_what_comes(self, crowd: list[Ask], have_put: set[int]) -> None:
+        """On an empty queue, all who are free, some with a unit of work under way."""
+        for number in have_put:
+            self.put_in_unit(number)
         while self.model.in_order():
             got = self.queues[PUTTER].get()
             assert got.body == getattr(self.model.get(PUTTER, Ask()).message, "body", None)
         for number, ask in enumerate(crowd):
             self.get(number, ask)
+
+    @rule(
+        crowd=st.lists(wholes, min_size=GETTERS, max_size=GETTERS),
+        have_put=st.sets(getters),
+        members=st.sampled_from(PERSISTENT),
+    )
+    def wait_for_something_whole(self, crowd: list[Ask], have_put: set[int], members: list[Member]) -> None:
+        """Which not all of them may have, that comes piece by piece."""
+        self.wait_for_what_comes(crowd, have_put)
+        self.put_members(members, 0, b"", in_unit=False)
 
     @rule(
         members=st.one_of(st.lists(st.sampled_from(MEMBERS), min_size=1, max_size=2), whole_groups),
@@ -149,6 +185,12 @@ class Waits(RuleBasedStateMachine):
             self.connections[PUTTER].commit()
             self.model.commit(PUTTER)
             self._settle()
+
+    @rule(number=getters)
+    def put_in_unit(self, number: int) -> None:
+        """What it may get from now on is less, or nothing outside its unit of work."""
+        if number not in self.waits and self.model.units[number].room:
+            self._put(Message(self._body()), in_unit=True, number=number)
 
     @rule(number=getters, commits=st.booleans())
     def end_unit(self, number: int, commits: bool) -> None:
@@ -192,7 +234,7 @@ class Waits(RuleBasedStateMachine):
         self.count += 1
         return b"%06d" % self.count
 
-    def _put(self, message: Message, in_unit: bool) -> Message:
+    def _put(self, message: Message, in_unit: bool, number: int = PUTTER) -> Message:
         md = MQMD(
             version=2,
             priority=message.priority,
@@ -204,8 +246,8 @@ class Waits(RuleBasedStateMachine):
             msg_flags=message.flags,
         )
         options = PutOption.SYNCPOINT if in_unit else PutOption.NO_SYNCPOINT
-        self.queues[PUTTER].put(message.body, md, options=options)
-        _, (arrived,) = self.model.put(PUTTER, Put(message, in_unit=in_unit), md.group_id)
+        self.queues[number].put(message.body, md, options=options)
+        _, (arrived,) = self.model.put(number, Put(message, in_unit=in_unit), md.group_id)
         assert generated_number(md.msg_id, self.queues[PUTTER].handle.structure.number) is not None
         self.arrived[md.msg_id] = arrived
         if not in_unit:
@@ -221,17 +263,17 @@ class Waits(RuleBasedStateMachine):
 
         def is_settled() -> bool:
             # Who is registered has looked, and was not woken since.
-            registered = client.zcard(waiters)
-            return registered == sum(not future.done() for _, future in self.waits.values())
+            waiting = sum(not future.done() for _, future in self.waits.values())
+            # In this order: who is refused ends, and wakes another one before that.
+            return client.zcard(waiters) == waiting
 
         until(is_settled, "every wait has ended or goes on")
         done = [number for number, (_, future) in self.waits.items() if future.done()]
-        # What was browsed may have been got, or locked, since.
-        for number in sorted(done, key=lambda number: not self.waits[number][0].browse or self.waits[number][0].lock):
+        # What was refused, or browsed, may have been got, or locked, since.
+        for number in sorted(done, key=self._went_away):
             ask, future = self.waits.pop(number)
             error = future.exception()
-            if isinstance(error, MQIError) and error.reason == MQRC.MATCH_OPTIONS_ERROR:
-                # What comes next in its group has come, and is not what it asks for.
+            if isinstance(error, MQIError) and error.reason in REFUSED:
                 assert self.model.get(number, ask).reason == error.reason
                 continue
             self._served(number, ask, future.result())
@@ -243,6 +285,11 @@ class Waits(RuleBasedStateMachine):
         held = sum(len(program.locked) for program in self.model.programs)
         held += sum(len(unit.put) + len(unit.got) for unit in self.model.units.values())
         assert client.hlen(keys.messages) == len(there) + held
+
+    def _went_away(self, number: int) -> tuple[bool, bool]:
+        """Whether its wait ended with a message that is not on the queue any more; not at all."""
+        ask, future = self.waits[number]
+        return future.exception() is None, not ask.browse or ask.lock
 
     def _served(self, number: int, ask: Ask, got: RealMessage) -> None:
         found = self.arrived[got.md.msg_id]

@@ -362,6 +362,59 @@ def test_a_wake_up_in_vain_goes_through_all_who_wait_and_ends(
     assert [waiting[number].result(20).body for number in (0, 2, 3)] == [b"plain", b"1", b"plain"]
 
 
+@pytest.mark.parametrize("options", [GetOption.COMPLETE_MSG, LOGICAL | GetOption.ALL_MSGS_AVAILABLE])
+@pytest.mark.parametrize("goes", ["got", "locked", "expired"])
+def test_what_counts_because_a_duplicate_went_ends_a_wait(
+    group: TestGroup, pool: ThreadPoolExecutor, putter: Queue, options: int, goes: str
+) -> None:
+    """Of segments at one place the first counts; it has another length than the next one, which makes the whole."""
+    put_member(putter, b"s", 1, b"1234", SEG, expiry=1 if goes == "expired" else -1, priority=9)
+    put_member(putter, b"s", 1, b"12345678", SEG, priority=8)
+    put_member(putter, b"s", 1, b"9", LSEG, offset=8)
+    whole = waits(pool, group, options)
+    other = group.connect().open("Q", BOTH)
+    if goes == "got":
+        assert take(other) == b"1234"
+    elif goes == "locked":
+        assert take(other, GetOption.BROWSE_FIRST | GetOption.LOCK) == b"1234"
+    else:
+        group.wait_redis_ms(150)
+        assert take(other, GetOption.BROWSE_FIRST, **matching(b"s", offset=0)) == b"12345678"
+    assert whole.result(20).body == (b"123456789" if options == GetOption.COMPLETE_MSG else b"12345678")
+
+
+def test_who_begins_a_group_leaves_its_duplicate_to_the_next(
+    group: TestGroup, pool: ThreadPoolExecutor, putter: Queue
+) -> None:
+    for _ in range(2):
+        put_member(putter, b"s", 1, b"abc", SEG)
+    beginning = [waits(pool, group, WHOLE_GROUP) for _ in range(3)]
+    put_member(putter, b"s", 1, b"def", LSEG, offset=3)
+    until_waiting(group, "Q", 1)
+    assert [take(putter, LOGICAL) for _ in range(2)] == [b"", b""]
+    assert sorted(future.result(20).body for future in beginning if future.done()) == [b"abc", b"abc"]
+    putter.put(b"plain")
+    assert sorted(future.result(20).body for future in beginning) == [b"abc", b"abc", b"plain"]
+
+
+def test_who_waits_with_a_lock_on_one_of_two_duplicates_wakes_nobody_for_the_other(
+    group: TestGroup, pool: ThreadPoolExecutor, putter: Queue
+) -> None:
+    """Each look takes the lock off and locks again: what that uncovers was there all the time."""
+    waiting = [waits(pool, group, GetOption.COMPLETE_MSG)]
+    for _ in range(2):
+        put_member(putter, b"s", 1, b"abc", SEG, priority=9)
+    until_waiting(group, "Q", 1)
+    locking = group.connect().open("Q", BOTH)
+    assert take(locking, GetOption.BROWSE_FIRST | GetOption.LOCK) == b"abc"
+    waiting.append(waits(pool, group, GetOption.COMPLETE_MSG, queue=locking))
+    put_member(putter, b"t", 1, b"in vain", SEG)
+    until_waiting(group, "Q", 2)
+    putter.put(b"one")
+    putter.put(b"two")
+    assert sorted(future.result(20).body for future in waiting) == [b"one", b"two"]
+
+
 def too_many_for_its_unit(group: TestGroup) -> tuple[Queue, int]:
     group.repository("QM1").alter_qmgr("QM1", {"max_uncommitted_msgs": 1})
     return group.connect().open("Q", BOTH), int(GetOption.COMPLETE_MSG | GetOption.SYNCPOINT)

@@ -220,19 +220,22 @@ local function groups_of(queue, messages)
     end
 
     -- Of those at one position the first counts: whoever takes its place, or leaves it, changes places with another.
+    -- Returns the one that counts from now on where another one has left.
     local function recount(step, member, id, score, position, add)
         local equals = entries(position, 2)
         if step == -1 then
             if equals[1].id ~= id then return end
             add(member, -1)
             if equals[2] then add(member_of(redis.call("HGET", messages, equals[2].id)), 1) end
+            return equals[2]
         elseif not equals[1] or score < equals[1].score then
             if equals[1] then add(member_of(redis.call("HGET", messages, equals[1].id)), -1) end
             add(member, 1)
         end
     end
 
-    -- A member comes (step 1) or goes (step -1). Returns the level at which first items of its group are new, or -1.
+    -- A member comes (step 1) or goes (step -1). Returns the level at which first items of its group are new, or -1, and
+    -- the member that counts in place of one that went, where there is one.
     local function change(step, id, score, record)
         local member = member_of(record)
         local before = standing(member)
@@ -240,11 +243,12 @@ local function groups_of(queue, messages)
         if before.is_group then list_group(-1, member) end
         if member.is_segment and before.is_message then list_message(-1, member) end
         if step == -1 and member.is_first then list_first(-1, before.level, place, record) end
-        recount(step, member, id, score, "G" .. member.position, count)
+        local next_one = recount(step, member, id, score, "G" .. member.position, count)
         local is_new_of_type = false
         if member.of_type then
             local was_there = is_type_there(member)
-            recount(step, member, id, score, "T" .. member.of_type .. struct.pack(">I4", member.offset), count_of_type)
+            local place_of_type = "T" .. member.of_type .. struct.pack(">I4", member.offset)
+            next_one = recount(step, member, id, score, place_of_type, count_of_type) or next_one
             is_new_of_type = not was_there and is_type_there(member)
         end
         index(step, member, id, score, record)
@@ -253,7 +257,7 @@ local function groups_of(queue, messages)
         if member.is_segment and after.is_message then list_message(1, member) end
         if after.level ~= before.level then move_firsts(member, before.level, after.level, id) end
         if step == 1 and member.is_first then list_first(1, after.level, place, record) end
-        return (member.is_first or after.level > before.level or is_new_of_type) and after.level or -1
+        return (member.is_first or after.level > before.level or is_new_of_type) and after.level or -1, next_one
     end
 
     -- Whether the logical message of a member can be put together: of reports all of its type must be there.

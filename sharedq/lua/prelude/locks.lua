@@ -14,12 +14,13 @@ local function take_lock_off(queue, messages, expiry, handle, marks)
     if not text then return {} end
     redis.call("HDEL", queue.l, handle)
     local items = {}
+    queue.was_locked = {}
     for id, score in string.gmatch(text, "(%S+):(%d+)") do
         local item = { id = id, score = tonumber(score), record = redis.call("HGET", messages, id) }
         if not (needs_look(id) and is_member(queue, item.record)) then redis.call("ZADD", queue.a, score, id) end
         if needs_look(id) then item.level = look_after(queue, messages, expiry, 1, id, item.score, item.record) end
         if marks then marks.show(item) end
-        items[#items + 1] = item
+        items[#items + 1], queue.was_locked[id] = item, true
     end
     redis.call("HINCRBY", queue.q, "lk", -#items)
     return items
@@ -30,7 +31,11 @@ local function lock(queue, messages, expiry, handle, items, marks)
     local pairs_text = {}
     for position, item in ipairs(items) do
         redis.call("ZREM", queue.a, item.id)
+        -- What stays locked reveals nothing: whoever waits would be woken by each look of a handle that waits, too.
+        local revealed, stays = queue.revealed, queue.was_locked and queue.was_locked[item.id]
+        if stays then queue.revealed = nil end
         if needs_look(item.id) then look_after(queue, messages, expiry, -1, item.id, item.score, item.record) end
+        queue.revealed = revealed
         if marks then marks.hide(item.id) end
         pairs_text[position] = string.format("%s:%.0f", item.id, item.score)
     end

@@ -1,7 +1,8 @@
 --[[
 Entering and leaving the sets that say what is available on a queue, and waking those who wait for it.
 A queue is given as a table: name, q, a, i, w (keys); also g and r wherever members of groups can come or go, and
-`hand` (messages, journal, journal_max) where gets that wait may be handed what they wait for.
+`hand` (messages, journal, journal_max) where gets that wait may be handed what they wait for; `revealed` (an empty list)
+where the caller tells those who wait what has come to count because a member went.
 USES record, groups, journal
 ]]
 -- What is known of one message that needs a look, beside its place among the available ones: index entries, expiry,
@@ -10,7 +11,9 @@ USES record, groups, journal
 local function look_after(queue, messages, expiry, step, id, score, record)
     local level = nil
     if queue.r and is_member(queue, record) then
-        level = groups_of(queue, messages).change(step, id, score, record)
+        local next_one
+        level, next_one = groups_of(queue, messages).change(step, id, score, record)
+        if next_one and queue.revealed then table.insert(queue.revealed, next_one) end
     else
         local entries = {}
         index_members(entries, record, score, id)
@@ -144,6 +147,17 @@ local function first_general(queue, level, was_asked)
     return member, token
 end
 
+-- By what a wait for a MsgId that igq generated knows a message: its number, or that of the message whose MsgId it was
+-- given, as a reply may be. Nil where it has a MsgId that igq did not make.
+local function generated_number(id, record)
+    local _, msgid = nil, nil
+    if needs_look(id) then _, msgid = identifier_offsets(record) end
+    if not msgid then return string.match(id, "^%d+") end
+    if string.sub(record, msgid, msgid + 3) ~= "CSQ " then return nil end
+    local high, low = struct.unpack(">I2I4", record, msgid + 18)
+    return string.format("%.0f", high * 2 ^ 32 + low)
+end
+
 -- IBM: one waiting get is activated, specific ones before general ones; waiting browses are all activated.
 -- A member of a group tells the level at which first items are new (look_after); -1: none is.
 local function wake_for(queue, own, wake_base, id, record, level)
@@ -167,10 +181,8 @@ local function wake_for(queue, own, wake_base, id, record, level)
             )
         end
     end
-    if not member then
-        -- A wait for a MsgId that igq generated names the message number.
-        member, token = first_waiter(queue, "N" .. string.match(id, "^%d+") .. " ")
-    end
+    local number = not member and generated_number(id, record)
+    if number then member, token = first_waiter(queue, "N" .. number .. " ") end
     if not member and level then
         -- Who goes on with a group names what comes next; who wants a whole logical message names its beginning.
         local _, _, group = identifier_offsets(record)
@@ -196,8 +208,8 @@ end
 -- entry that the caller waited under; "" unless others under such an entry could want what it did not.
 local function pass_on(queue, own, wake_base, mine)
     local kind, member, token = string.sub(mine, 1, 1), nil, nil
-    if kind == "V" or kind == "G" or kind == "E" then
-        local prefix = string.sub(mine, 1, SELECTION_BYTES[kind])
+    if kind == "V" or kind == "G" or kind == "E" or kind == "N" then
+        local prefix = string.sub(mine, 1, SELECTION_BYTES[kind] or string.find(mine, " ", 1, true))
         local found = redis.call("ZRANGEBYLEX", queue.w, "(" .. mine, "(" .. prefix .. "\255", "LIMIT", 0, 1)
         member, token = found[1], found[1] and string.sub(found[1], #prefix + 1)
     end
@@ -205,6 +217,16 @@ local function pass_on(queue, own, wake_base, mine)
     if not member and kind ~= "V" and kind ~= "E" then member, token = first_waiter(queue, "V") end
     if not member then member, token = first_general(queue, 2, kind == "E") end
     if member then wake(queue, own, wake_base, member, token) end
+end
+
+-- Behind members that went there are others at the same places, which count from now on: as if these had just arrived.
+local function tell_of_revealed(queue, messages, own, wake_base)
+    for _, one in ipairs(queue.revealed) do
+        if tonumber(redis.call("HGET", queue.q, "nw") or 0) == 0 then return end
+        if redis.call("ZSCORE", queue.r, one.id) then
+            wake_for(queue, own, wake_base, one.id, redis.call("HGET", messages, one.id), 2)
+        end
+    end
 end
 
 -- Puts messages where gets can find them: `added` lists score, id, score, id; `records` may lack plain ones.

@@ -42,6 +42,19 @@ local function identifier_offsets(record)
     return correl, msgid, group
 end
 
+-- Whether a MsgId that igq generated, and that names the number of a message without one of its own, is that message's:
+-- the same number is given by other groups, too. What a MsgId begins with is where its message was put.
+local function is_generated(record, msgid)
+    local correl, _, group = identifier_offsets(record)
+    local at = 12
+    if has(record, EXPIRY) then at = at + 8 end
+    if correl then at = at + 24 end
+    if group then at = at + 40 end
+    if has(record, DESTINATION) then at = at + 1 + string.byte(record, at - 6) end
+    local length = string.byte(record, at)
+    return string.sub(msgid, 5, 16) == string.sub(record, at + 1, at + length) .. string.rep(" ", 12 - length)
+end
+
 -- The id that a message has unless it was moved or goes to another manager: its number is in its score.
 local function usual_id(score)
     return string.format("%.0fx", score % 2 ^ 48)

@@ -26,7 +26,8 @@ local function by_number(queue, messages, selection, after)
         if score and tonumber(score) > after then
             local record = redis.call("HGET", messages, id)
             -- With a MsgId of the program's own, the number means nothing.
-            if not has(record, MSGID) and (selection.correl == "" or fits(record, { correl = selection.correl, msgid = "" })) then
+            local is_it = not has(record, MSGID) and is_generated(record, selection.msgid)
+            if is_it and (selection.correl == "" or fits(record, { correl = selection.correl, msgid = "" })) then
                 return id, tonumber(score), record
             end
         end

@@ -27,7 +27,7 @@ local function fits(queue, messages, want, id, record)
     if want.msgid ~= "" then
         if msgid then
             if field(record, msgid, 24) ~= want.msgid then return false end
-        elseif want.number == "" or string.match(id, "^%d+") ~= want.number then
+        elseif want.number == "" or string.match(id, "^%d+") ~= want.number or not is_generated(record, want.msgid) then
             return false
         end
     end

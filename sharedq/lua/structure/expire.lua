@@ -19,6 +19,8 @@ KEYS
   10 marks     hash    message id -> holders of marks
   11 marks_base base   marks by holder
   12 unit      list    the caller's unit of work
+  13 waiters   zset    waiting gets of that queue
+  14 wake_base base    keys that waiting connections block on
 ARGV
   1  caller
   2  queue_name
@@ -36,6 +38,7 @@ USES        fence, place, marks, unit_of_work, journal
 local own, messages, expiry, unit = KEYS[1], KEYS[2], KEYS[3], KEYS[12]
 local caller, journal_max, unit_id, bytes_left = ARGV[1], ARGV[3], ARGV[4], tonumber(ARGV[5])
 local queue = { name = ARGV[2], q = KEYS[7], a = KEYS[4], i = KEYS[5], g = KEYS[8], r = KEYS[9], k = KEYS[10] }
+queue.w, queue.revealed = KEYS[13], {}
 if is_fenced(own, caller) then return { MQRC.CONNECTION_BROKEN } end
 local gone, taken, scores, reply, marks = {}, {}, {}, {}, marks_of(queue, KEYS[11])
 local is_there, takes, looked = redis.call("HEXISTS", queue.q, "def") == 1, ARGV[6] == "1", 0
@@ -83,4 +86,5 @@ if #taken > 0 then
     record_operation(unit, unit_id, "G", queue.name, taken, scores)
     journal(KEYS[6], journal_max, "e", "expire", "o", caller, "q", queue.name, "u", unit_id, "i", table.concat(taken, " "))
 end
+tell_of_revealed(queue, messages, own, KEYS[14])
 return { 0, #gone, looked, reply }

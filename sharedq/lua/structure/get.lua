@@ -199,7 +199,8 @@ if #ids == 0 then
     if selection.id ~= "" then return { MQRC.NO_MSG_UNDER_CURSOR } end
     -- Woken by a message that does not fit after all (a MsgId names it, its CorrelId is another one).
     if string.sub(waiting, 1, 1) == "K" and selection.prefix ~= "" and redis.call("ZCARD", queue.a) > 0 then
-        pass_on(queue, own, KEYS[11], "")
+        -- Who waits by the number of a message may ask for a CorrelId besides, and the next one for another.
+        pass_on(queue, own, KEYS[11], selection.number ~= "" and "N" .. selection.number .. " " .. owner or "")
     end
     if ARGV[10] ~= "" and ARGV[10] ~= "=" and ARGV[10] ~= "+" then start_waiting(queue, own, owner, ARGV[10]) end
     if may_be_long and selection.prefix == "" then

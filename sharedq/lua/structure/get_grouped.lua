@@ -69,7 +69,7 @@ USES        place, sources, waiting, unit_of_work, journal, locks, marks
 ]]
 local own, messages, unit, expiry = KEYS[1], KEYS[2], KEYS[7], KEYS[8]
 local queue = { name = ARGV[2], q = KEYS[3], a = KEYS[4], i = KEYS[5], w = KEYS[6], g = KEYS[12], r = KEYS[13], l = KEYS[14] }
-queue.k, queue.h = KEYS[15], KEYS[17]
+queue.k, queue.h, queue.revealed = KEYS[15], KEYS[17], {}
 local owner, count, unit_id, mode, length_max = ARGV[1], tonumber(ARGV[4]), ARGV[5], ARGV[6], tonumber(ARGV[7])
 local truncate, bytes_max, wait_text = ARGV[8] == "1", tonumber(ARGV[9]), ARGV[10]
 -- What is marked is got as anything else, and only noted otherwise.
@@ -187,7 +187,8 @@ local function leave_to_others()
     end
     -- Whoever wants any message, or any that begins something, found nothing that others could want.
     if kind ~= "A" and kind ~= "B" and kind ~= "D" then
-        pass_on(queue, own, KEYS[11], wait_text ~= "" and wait_text .. owner or "")
+        local by_number = want.number ~= "" and "N" .. want.number .. " " .. owner or ""
+        pass_on(queue, own, KEYS[11], wait_text ~= "" and wait_text .. owner or by_number)
     end
 end
 
@@ -233,6 +234,7 @@ end
 
 local function finish(reply, items)
     if handle then settle(reply, items) end
+    tell_of_revealed(queue, messages, own, KEYS[11])
     if #expired > 0 then
         journal(KEYS[10], ARGV[11], "e", "expire", "o", owner, "q", queue.name, "i", table.concat(expired, " "))
     end
