@@ -23,7 +23,7 @@ from sharedq.mqi.options import check_get_options
 from sharedq.mqi.structures import MQGMO, MQMD
 from sharedq.ordering import GROUP_MATCHES, GROUPING, ordered_selection, retain_got
 from sharedq.put_later import flush_pending
-from sharedq.selection import ANY, Selection, selection_for
+from sharedq.selection import ANY, Selection, full_length, selection_for
 from sharedq.storing import check_unit_room
 from sharedq.unit_of_work import Marked
 from sharedq.waiting import call_or_wait
@@ -266,6 +266,8 @@ def _selection(handle: Handle, md: MQMD, gmo: MQGMO, options: int) -> Selection:
             raise error_for(MQRC.NO_MSG_UNDER_CURSOR, "MQGET", handle.object_name)
         if handle.order is UNUSED and not options & GROUPING:
             return Selection(message_id=handle.cursor.message_id, is_under_cursor=True)
+    else:
+        md, gmo = full_length(handle, md, gmo)
     if options & GROUPING or gmo.match_options & GROUP_MATCHES or handle.order is not UNUSED:
         return ordered_selection(handle, md, gmo, options)
     return selection_for(handle, md, gmo)

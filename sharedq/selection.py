@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from sharedq.handle import Handle
@@ -17,6 +17,8 @@ from sharedq.record import generated_number
 # Plain integers: an operation on IntFlag members costs about a microsecond.
 _MATCH_MSG_ID, _MATCH_CORREL_ID = int(MatchOption.MATCH_MSG_ID), int(MatchOption.MATCH_CORREL_ID)
 _NOT_SUPPORTED = ~(_MATCH_MSG_ID | _MATCH_CORREL_ID)
+_MATCH_GROUP_ID, _MATCH_TOKEN = int(MatchOption.MATCH_GROUP_ID), int(MatchOption.MATCH_MSG_TOKEN)
+_ID_LENGTH: Final = len(NULL_ID)
 _POSITION: Final = struct.Struct(">ii")
 #: Structure, message number, destination code, whether the id ends in "x".
 _TOKEN: Final = struct.Struct(">HQIB")
@@ -110,6 +112,28 @@ class Selection:
 
 #: Any message: the first in delivery order.
 ANY = Selection()
+
+
+def full_length(handle: Handle, md: MQMD, gmo: MQGMO) -> tuple[MQMD, MQGMO]:
+    """What an MQGET asks for, with nulls behind identifiers that are shorter than their fields, as MQPUT keeps them.
+
+    Raises:
+        MQIError: 2026 one that is asked for is too long, 2186 the MsgToken is.
+    """
+    ids = md.msg_id, md.correl_id, md.group_id
+    if not len(ids[0]) == len(ids[1]) == len(ids[2]) == _ID_LENGTH:
+        options = match_options_of(gmo)
+        for each, option in zip(ids, (_MATCH_MSG_ID, _MATCH_CORREL_ID, _MATCH_GROUP_ID), strict=True):
+            if options & option and len(each) > _ID_LENGTH:
+                raise error_for(MQRC.MD_ERROR, "MQGET", handle.object_name, f"an identifier has {len(each)} bytes")
+        msg_id, correl_id, group_id = (each.ljust(_ID_LENGTH, b"\0") for each in ids)
+        md = replace(md, msg_id=msg_id, correl_id=correl_id, group_id=group_id)
+    if len(gmo.msg_token) != MSG_TOKEN_LENGTH:
+        if match_options_of(gmo) & _MATCH_TOKEN and len(gmo.msg_token) > MSG_TOKEN_LENGTH:
+            detail = f"MsgToken has {len(gmo.msg_token)} bytes"
+            raise error_for(MQRC.GMO_ERROR, "MQGET", handle.object_name, detail)
+        gmo = replace(gmo, msg_token=gmo.msg_token.ljust(MSG_TOKEN_LENGTH, b"\0"))
+    return md, gmo
 
 
 def selection_for(handle: Handle, md: MQMD, gmo: MQGMO) -> Selection:
