@@ -63,6 +63,7 @@ class Handle:
         facts: of that definition, and inhibited also where a definition in the resolution path is.
         route: what the name resolved to.
         destination, target_qmgr: where a message put through this handle must go in the end; empty when local.
+        resolved_q_mgr: what MQOPEN and MQPUT tell: for a shared queue it is the group's name.
         is_intra_group: the route is SYSTEM.QSG.TRANSMIT.QUEUE.
         checks: (field, value) pairs of the structure's ``ver`` hash: how they stood when the route was followed. Each
             put compares them; for gets whoever alters an alias gives its target a new version.
@@ -80,6 +81,7 @@ class Handle:
     version: str
     destination: bytes = b""
     target_qmgr: bytes = b""
+    resolved_q_mgr: bytes = b""
     is_intra_group: bool = False
     object_q_mgr_name: str = ""
     opened_at: str = ""

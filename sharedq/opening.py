@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from sharedq.connection import Connection, ScriptCall
 from sharedq.facts import QueueFacts
 from sharedq.handle import Handle, QMgrHandle, StructureAccess
+from sharedq.keys import private_structure
 from sharedq.locking import unlock_call
 from sharedq.logical import check_close
 from sharedq.mqi.constants import MQRC, CloseOption, ObjectType, OpenOption
@@ -91,7 +92,7 @@ def open_queue(
             raise
         handle = _open_route(connection, name, qmgr_name, opened_at, route, checks, options)
     od.resolved_q_name = (route.destination or route.queue).encode()
-    od.resolved_q_mgr_name = (route.target_qmgr or opened_at).encode()
+    od.resolved_q_mgr_name = handle.resolved_q_mgr
     connection.handles[handle.number] = handle
     return handle
 
@@ -152,7 +153,7 @@ def _open_route(
         [keys.owners, queue.queue, queue.handles, keys.holdings + connection.token],
         [connection.token, route.queue, number, mode, detail],
     )
-    handle = _handle(access, route, name, qmgr_name, opened_at, options, reply)
+    handle = _handle(connection, access, route, name, qmgr_name, opened_at, options, reply)
     handle.number, handle.is_registered, handle.is_temporary = number, True, route.is_temporary
     if options & OpenOption.CO_OP:
         handle.may_hold_marks, handle.mark_ms = True, _mark_interval_ms(connection)
@@ -165,6 +166,7 @@ def _open_route(
 
 
 def _handle(
+    connection: Connection,
     access: StructureAccess,
     route: Route,
     name: str,
@@ -174,6 +176,7 @@ def _handle(
     found: Sequence[bytes],
 ) -> Handle:
     """A handle that has no number yet; *found* ends with the version and the definition of its queue."""
+    is_private = route.structure == private_structure(opened_at)
     return Handle(
         number=0,
         options=options,
@@ -187,6 +190,7 @@ def _handle(
         version=found[1].decode(),
         destination=route.destination.encode(),
         target_qmgr=route.target_qmgr.encode(),
+        resolved_q_mgr=(route.target_qmgr or (opened_at if is_private else connection.group.name)).encode(),
         is_intra_group=route.is_intra_group,
         adds_headers=route.queue == SYSTEM_QSG_TRANSMIT_QUEUE and not route.destination,
     )
@@ -211,7 +215,7 @@ def find_queue(connection: Connection, od_name: bytes, od_qmgr_name: bytes, open
     if version is None:
         raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "MQOPEN", name)
     found = [b"", version, definition]
-    handle = _handle(access, route, name, qmgr_name, opened_at, int(OpenOption.OUTPUT), found)
+    handle = _handle(connection, access, route, name, qmgr_name, opened_at, int(OpenOption.OUTPUT), found)
     follow_path(handle, route, checks)
     take_definition(handle, found)
     return handle

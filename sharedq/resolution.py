@@ -165,7 +165,7 @@ def _remote(view: _View, definition: QueueRemote, path: _Path) -> Route:
     name, qmgr_name, path = definition.remote_queue, definition.remote_qmgr, (*path, definition)
     if not name:
         raise error_for(MQRC.REMOTE_Q_NAME_ERROR, "MQOPEN", definition.name, "its RNAME is blank")
-    if qmgr_name == view.here:
+    if qmgr_name in (view.here, view.group.name):
         return _resolve_here(view, name, path)
     shared = _shared_here(view, name, qmgr_name, path)
     if shared is not None:

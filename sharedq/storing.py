@@ -62,7 +62,7 @@ def store_one(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body
     if in_unit:
         connection.unit.add(handle.structure.keys.name, handle.name, 1, is_put=True)
     _return_identifiers(connection, arrived, messages, (reply[1],))
-    _return_names(connection, handle, pmo)
+    _return_names(handle, pmo)
     return warning, messages
 
 
@@ -95,7 +95,7 @@ def store_many(
         kept += _kept(connection, handle, messages, numbers)
         raise
     _return_identifiers(connection, handle, messages, numbers)
-    _return_names(connection, handle, pmo)
+    _return_names(handle, pmo)
     return warning, messages
 
 
@@ -269,7 +269,7 @@ def _store_grouped(
     handle.order = pieces.order
     _return_identifiers(connection, handle, messages, [numbers[at] for at in pieces.first])
     _return_identifiers(connection, handle, pieces.messages, numbers)
-    _return_names(connection, handle, pmo)
+    _return_names(handle, pmo)
     return pieces.warning or stored, pieces.messages
 
 
@@ -321,6 +321,6 @@ def _return_identifiers(connection: Connection, handle: Handle, messages: Messag
             md.msg_id = generated_msg_id(connection.origin, handle.structure.number, number)
 
 
-def _return_names(connection: Connection, handle: Handle, pmo: MQPMO) -> None:
+def _return_names(handle: Handle, pmo: MQPMO) -> None:
     pmo.resolved_q_name = handle.destination or handle.name.encode()
-    pmo.resolved_q_mgr_name = handle.target_qmgr or connection.origin
+    pmo.resolved_q_mgr_name = handle.resolved_q_mgr

@@ -16,7 +16,7 @@ from tests.support.members import TestGroup
 from tests.support.scenes import until
 
 FIRST = int(GetOption.BROWSE_FIRST)
-SHORT = {"msg_id": b"M-1", "correl_id": b"ORDER-17", "group_id": b"G"}
+SHORT: dict[str, Any] = {"msg_id": b"M-1", "correl_id": b"ORDER-17", "group_id": b"G"}
 MATCHES = {
     "msg_id": MatchOption.MATCH_MSG_ID,
     "correl_id": MatchOption.MATCH_CORREL_ID,
@@ -37,21 +37,22 @@ def test_what_was_put_with_a_short_identifier_is_got_with_it(queue: Queue, name:
     queue.put(b"another", MQMD(version=2, correl_id=b"ORDER-1", msg_id=b"M"))
     queue.put(b"mine", MQMD(version=2, **given))
     for padded in (SHORT[name], SHORT[name] + b"\0", SHORT[name].ljust(24, b"\0")):
-        asked = MQMD(version=2, **{name: padded})
+        fields: dict[str, Any] = {name: padded}
+        asked = MQMD(version=2, **fields)
         message = queue.get(FIRST | grouping, match=asked, match_options=MATCHES[name])
         assert (message.body, getattr(message.md, name)) == (b"mine", SHORT[name].ljust(24, b"\0"))
         # What a program asks with stays its own.
         assert getattr(asked, name) == padded
-    assert (
-        queue.get(grouping, match=MQMD(version=2, **{name: SHORT[name]}), match_options=MATCHES[name]).body == b"mine"
-    )
+    took = queue.get(grouping, match=MQMD(version=2, **given), match_options=MATCHES[name])
+    assert took.body == b"mine"
 
 
 @pytest.mark.parametrize("name", SHORT)
 def test_an_empty_identifier_and_a_short_one_of_nulls_ask_for_nothing(queue: Queue, name: str) -> None:
     queue.put(b"any", MQMD(version=2, msg_id=b"M", correl_id=b"C"))
     for nothing in (b"", b"\0", bytes(23)):
-        asked = MQMD(version=2, **{name: nothing})
+        fields: dict[str, Any] = {name: nothing}
+        asked = MQMD(version=2, **fields)
         assert queue.get(FIRST, match=asked, match_options=MATCHES[name]).body == b"any"
 
 
@@ -69,7 +70,8 @@ def test_a_msg_token_without_the_nulls_at_its_end_is_the_same_one(queue: Queue) 
 def test_one_that_is_too_long_is_refused_as_by_mqput_where_it_is_asked_for(queue: Queue) -> None:
     queue.put(b"here")
     for name in SHORT:
-        md = MQMD(version=2, **{name: b"x" * 25})
+        fields: dict[str, Any] = {name: b"x" * 25}
+        md = MQMD(version=2, **fields)
         with pytest.raises(MQIError) as refused:
             queue.put(b"", replace(md, msg_flags=MIG))
         assert refused.value.reason == MQRC.MD_ERROR
@@ -82,7 +84,7 @@ def test_one_that_is_too_long_is_refused_as_by_mqput_where_it_is_asked_for(queue
 
 @pytest.mark.parametrize("asked", [{"correl_id": b"ORDER-17"}, {"msg_id": b"M-1"}], ids=str)
 def test_who_waits_with_a_short_one_is_woken_like_everybody(
-    group: TestGroup, queue: Queue, asked: dict[str, bytes]
+    group: TestGroup, queue: Queue, asked: dict[str, Any]
 ) -> None:
     keys, client = group.group.structure("APPL1"), group.group.client()
     certain, other = (group.connect().open("Q", BOTH) for _ in range(2))

@@ -55,7 +55,7 @@ def test_anything_else_is_refused(qmgr: pymqi.QueueManager, message: object) -> 
         qmgr.put1("ORDERS", message)  # type: ignore[arg-type]
 
 
-def test_a_put_returns_identifiers_and_context(qmgr: pymqi.QueueManager) -> None:
+def test_a_put_returns_identifiers_and_context(qsg: TestGroup, qmgr: pymqi.QueueManager) -> None:
     queue = pymqi.Queue(qmgr, "ORDERS", BOTH)
     sent, options, received = pymqi.MD(), pymqi.PMO(), pymqi.MD()
     queue.put(b"x", sent, options)
@@ -63,7 +63,7 @@ def test_a_put_returns_identifiers_and_context(qmgr: pymqi.QueueManager) -> None
     assert len(sent.MsgId) == 24
     assert sent.MsgId == received.MsgId != CMQC.MQMI_NONE
     assert options.ResolvedQName == b"ORDERS".ljust(48)
-    assert options.ResolvedQMgrName == b"QM1".ljust(48)
+    assert options.ResolvedQMgrName == qsg.group.name.encode().ljust(48)
     assert received.UserIdentifier.strip()
     assert len(received.PutDate) == len(received.PutTime) == 8
     assert received.PutDate.isdigit()
