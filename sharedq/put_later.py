@@ -24,7 +24,7 @@ from sharedq.put_calls import (
     put_plain_keys,
 )
 from sharedq.put_messages import NEW_IDS, empty_again, prepare
-from sharedq.put_pieces import copy_fields, is_grouped, split_up
+from sharedq.put_pieces import copy_fields, is_grouped, return_times, split_up
 from sharedq.refresh import refresh_definition
 from sharedq.unit_of_work import CHUNK_MESSAGES
 
@@ -98,6 +98,7 @@ def _put_grouped_later(
         raise error_for(MQRC.SYNCPOINT_LIMIT_REACHED, "MQPUT", connection.qmgr_name)
     connection.unit.remember(handle, "puts")
     handle.order = pieces.order
+    return_times(messages, pieces)
     _buffer(connection, handle, arguments, details, frozenset(pieces.first))
     return pieces.warning or stored
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import reduce
+from functools import lru_cache, reduce
 from operator import attrgetter, or_
 from typing import Any, Final
 
@@ -54,16 +54,17 @@ _NEW_MSG_ID = int(PutOption.NEW_MSG_ID)
 _NEW_CORREL_ID = int(PutOption.NEW_CORREL_ID)
 #: Options that give a message new identifiers.
 NEW_IDS = _NEW_MSG_ID | _NEW_CORREL_ID
-_NO_CONTEXT = int(PutOption.NO_CONTEXT)
+_NO_CONTEXT, _SET_ALL = int(PutOption.NO_CONTEXT), int(PutOption.SET_ALL_CONTEXT)
 #: Options with which two messages of one descriptor need not be alike, or ``completed`` does not say all.
-_UNLIKE = NEW_IDS | _NO_CONTEXT | int(PutOption.SET_ALL_CONTEXT | PutOption.SET_IDENTITY_CONTEXT)
+_UNLIKE = NEW_IDS | _NO_CONTEXT | _SET_ALL | int(PutOption.SET_IDENTITY_CONTEXT)
 _AS_Q_DEF = int(Persistence.AS_Q_DEF)
 _REQUEST = int(MsgType.REQUEST)
 _MSG_TYPE_MAX = int(MsgType.APPL_LAST)
 #: Report options that have no name. (A Flag counts only those of one bit among its members when it is iterated.)
 UNKNOWN_REPORTS = ~reduce(or_, map(int, Report.__members__.values()))
-_ASKED: Final = tuple(field.name for field in fields(MQMD) if field.name != "backout_count")
-#: What a descriptor says before it is put; BackoutCount is not read.
+_TIME: Final = ("put_date", "put_time")
+_ASKED: Final = (*(field.name for field in fields(MQMD) if field.name not in ("backout_count", *_TIME)), *_TIME)
+#: What a descriptor says before it is put, its time at the end; BackoutCount is not read.
 _asked_by: Final[Callable[[MQMD], tuple[Any, ...]]] = attrgetter(*_ASKED)
 #: What `complete_descriptor` may change of it, identifiers apart, and what is most often empty anyhow.
 _completed_of: Final[Callable[[MQMD], tuple[Any, ...]]] = attrgetter(
@@ -72,8 +73,6 @@ _completed_of: Final[Callable[[MQMD], tuple[Any, ...]]] = attrgetter(
     "user_identifier",
     "put_appl_type",
     "put_appl_name",
-    "put_date",
-    "put_time",
 )
 
 
@@ -83,7 +82,7 @@ class LastPut:
 
     Attributes:
         circumstances: all that the outcome depends on beside the descriptor.
-        asked: the descriptor as the program gave it.
+        asked: the descriptor as the program gave it, but for its time, which is the queue manager's.
         completed: the fields of it that were completed.
         base: the place among the priorities.
         put_time_ms: in ``head``, which is the record up to the data.
@@ -115,6 +114,7 @@ def prepare(
     length_max = facts.max_msg_length
     is_journaled = connection.journal_max != "0"
     put_time_ms = 0 if options & _NO_CONTEXT else int(time.time() * 1000)
+    now = _told_time(put_time_ms)
     warning = MQRC.NONE
     arguments: list[PutArguments] = []
     details: list[str] = []
@@ -132,7 +132,7 @@ def prepare(
         if md.reply_to_q:
             resolve_reply_to(connection, md)
             asked = _asked_by(md)
-        if last is not None and last.asked == asked:
+        if last is not None and last.asked == asked[:-2]:
             if last.put_time_ms != put_time_ms:
                 last.head, last.put_time_ms = with_put_time(last.head, put_time_ms), put_time_ms
             (
@@ -141,9 +141,8 @@ def prepare(
                 md.user_identifier,
                 md.put_appl_type,
                 md.put_appl_name,
-                md.put_date,
-                md.put_time,
             ) = last.completed
+            md.put_date, md.put_time = now
             arguments.append((last.base, "", last.head + body))
             if is_journaled:
                 details.append(journal_detail(md, len(body)))
@@ -151,17 +150,11 @@ def prepare(
         is_marked = bool(md.appl_identity_data or md.appl_origin_data or md.accounting_token != NULL_ACCOUNTING_TOKEN)
         its_warning = complete_descriptor(connection, handle, md, options)
         warning = its_warning or warning
-        # MQCCSI_Q_MGR means the manager that it is put at, and its number goes with the message, not into ``md``.
-        said, is_conventional = md, handle.destination and not handle.is_intra_group
-        if not md.coded_char_set_id and (is_conventional or connection.ccsid != DEFAULT_CCSID):
-            said = replace(md, coded_char_set_id=connection.ccsid)
-        if is_conventional:
-            if md.msg_id == NULL_ID:
-                # The header shows it, before the message has a number of its own.
-                md.msg_id = said.msg_id = new_identifier(connection.origin)
-            record = _conventional_record(connection, handle, said, body, put_time_ms)
-        else:
-            record = encode_record(said, body, connection.origin, put_time_ms, handle.destination or None)
+        is_conventional = bool(handle.destination) and not handle.is_intra_group
+        record = _record(connection, handle, md, body, put_time_ms, is_conventional=is_conventional)
+        if not options & _SET_ALL:
+            # Not before: what is in the descriptor when it is encoded passes for a time that the program set itself.
+            md.put_date, md.put_time = now
         look = "x" if record_flags(record) & RECORD_NEEDS_LOOK else ""
         base = (MAX_PRIORITY - _place(facts, md)) * PRIORITY_STEP
         arguments.append((base, look, record))
@@ -169,7 +162,7 @@ def prepare(
         is_like = not (its_warning or is_conventional or is_marked or options & _UNLIKE)
         head = plain_head(record, body) if is_like else None
         if head is not None:
-            last = LastPut(circumstances, asked, _completed_of(md), base, put_time_ms, head)
+            last = LastPut(circumstances, asked[:-2], _completed_of(md), base, put_time_ms, head)
             handle.last_put = last
         if is_journaled:
             details.append(journal_detail(md, len(body)))
@@ -187,6 +180,12 @@ def empty_again(messages: Sequence[tuple[MQMD, bytes]], before: Sequence[tuple[A
             setattr(md, name, value)
 
 
+@lru_cache(maxsize=1)
+def _told_time(put_time_ms: int) -> tuple[bytes, bytes]:
+    """PutDate and PutTime as the descriptor of the MQPUT tells them: blank without context."""
+    return put_date_and_time(put_time_ms) if put_time_ms else (b"", b"")
+
+
 def _place(facts: QueueFacts, md: MQMD) -> int:
     """The priority by which a message is placed."""
     place = facts.default_priority if facts.is_fifo else min(md.priority, MAX_PRIORITY)
@@ -197,6 +196,21 @@ def _place(facts: QueueFacts, md: MQMD) -> int:
 
 def _begins_group(md: MQMD) -> bool:
     return md.msg_seq_number == 1 and md.offset == 0 and bool(md.msg_flags & _IN_GROUP)
+
+
+def _record(
+    connection: Connection, handle: Handle, md: MQMD, body: bytes, put_time_ms: int, *, is_conventional: bool
+) -> bytes:
+    said = md
+    # MQCCSI_Q_MGR means the manager that it is put at, and its number goes with the message, not into ``md``.
+    if not md.coded_char_set_id and (is_conventional or connection.ccsid != DEFAULT_CCSID):
+        said = replace(md, coded_char_set_id=connection.ccsid)
+    if not is_conventional:
+        return encode_record(said, body, connection.origin, put_time_ms, handle.destination or None)
+    if md.msg_id == NULL_ID:
+        # The header shows it, before the message has a number of its own.
+        md.msg_id = said.msg_id = new_identifier(connection.origin)
+    return _conventional_record(connection, handle, said, body, put_time_ms)
 
 
 def _conventional_record(connection: Connection, handle: Handle, md: MQMD, body: bytes, put_time_ms: int) -> bytes:

@@ -103,6 +103,13 @@ def split_up(connection: Connection, handle: Handle, messages: Sequence[tuple[MQ
     return result
 
 
+def return_times(messages: Sequence[tuple[MQMD, bytes]], pieces: Pieces) -> None:
+    """Write into the descriptors of *messages* when their pieces were put."""
+    for (md, _), first in zip(messages, pieces.first, strict=False):
+        stored, _ = pieces.messages[first]
+        md.put_date, md.put_time = stored.put_date, stored.put_time
+
+
 def copy_fields(md: MQMD, source: MQMD) -> None:
     for each in fields(MQMD):
         setattr(md, each.name, getattr(source, each.name))

@@ -17,7 +17,7 @@ from sharedq.mqi.limits import NULL_ID
 from sharedq.mqi.structures import MQMD, MQPMO
 from sharedq.put_calls import STALE, PutArguments, are_plain, batch_ends, has_members, put_call, undo_call
 from sharedq.put_messages import NEW_IDS, empty_again, prepare
-from sharedq.put_pieces import Pieces, copy_fields, is_grouped, split_up
+from sharedq.put_pieces import Pieces, copy_fields, is_grouped, return_times, split_up
 from sharedq.refresh import refresh_definition, take_definition
 from sharedq.short_way import put_lone
 from sharedq.unit_of_work import Savepoint
@@ -256,6 +256,7 @@ def _store_grouped(
                 for (md, _), was in zip(messages[put:], asked[put:], strict=True):
                     copy_fields(md, was)
                 _return_identifiers(connection, handle, messages[:put], [numbers[at] for at in pieces.first[:put]])
+                return_times(messages[:put], pieces)
                 kept += _kept(connection, handle, pieces.messages, numbers)
             elif failure.reason != MQRC.CONNECTION_BROKEN:
                 for (md, _), was in zip(messages, asked, strict=True):
@@ -269,6 +270,7 @@ def _store_grouped(
     handle.order = pieces.order
     _return_identifiers(connection, handle, messages, [numbers[at] for at in pieces.first])
     _return_identifiers(connection, handle, pieces.messages, numbers)
+    return_times(messages, pieces)
     _return_names(handle, pmo)
     return pieces.warning or stored, pieces.messages
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +15,7 @@ from sharedq.context import Context, context_of, user_identifier
 from sharedq.mqi.constants import MQCC, MQRC, GetOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQGMO, MQMD, MQOD, MQPMO
-from tests.support.groups import BOTH, LMIG, MIG
+from tests.support.groups import BOTH, LMIG, MAY_SEGMENT, MIG
 from tests.support.members import TestGroup
 
 NULL_TOKEN = bytes(32)
@@ -45,12 +47,23 @@ def put_later(connection: QueueManagerConnection, queue: Queue, md: MQMD, pmo: M
     connection.commit()
 
 
+def put_in_group_later(connection: QueueManagerConnection, queue: Queue, md: MQMD, pmo: MQPMO) -> None:
+    md.version, md.msg_flags = 2, MIG | LMIG
+    put_later(connection, queue, md, pmo)
+
+
 def put_by_itself(connection: QueueManagerConnection, queue: Queue, md: MQMD, pmo: MQPMO) -> None:
     od = MQOD(object_name=queue.name.encode())
     assert verbs.mqput1(connection.connection, od, md, pmo, b"x") == (MQCC.OK, MQRC.NONE)
 
 
-WAYS: dict[str, Put] = {"one": put_one, "in a group": put_in_group, "later": put_later, "MQPUT1": put_by_itself}
+WAYS: dict[str, Put] = {
+    "one": put_one,
+    "in a group": put_in_group,
+    "later": put_later,
+    "in a group, later": put_in_group_later,
+    "MQPUT1": put_by_itself,
+}
 
 
 @pytest.fixture
@@ -92,7 +105,59 @@ def test_by_default_it_is_that_of_the_program(
         WAYS[way](connection, queue, md, MQPMO(options=options))
         found = context_of(queue.get().md)
         assert found == own(connection, found)
-        assert context_of(md) == found._replace(put_date=b"", put_time=b"")
+        assert context_of(md) == found
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("fields", [(), ("msg_id",), ("msg_id", "put_date", "put_time")], ids=str)
+def test_a_descriptor_that_is_used_again_has_the_time_of_each_put(
+    connection: QueueManagerConnection,
+    queue: Queue,
+    monkeypatch: pytest.MonkeyPatch,
+    way: str,
+    fields: tuple[str, ...],
+) -> None:
+    md, now = MQMD(), itertools.count(1_000_000_000.125, 3)
+    monkeypatch.setattr(time, "time", lambda: next(now))
+    times = []
+    for _ in range(4):
+        for name in fields:
+            setattr(md, name, getattr(MQMD(), name))
+        WAYS[way](connection, queue, md, MQPMO())
+        found = queue.get().md
+        assert context_of(md) == context_of(found)
+        times.append((found.put_date, found.put_time))
+    assert len(set(times)) == 4
+    assert {date for date, _ in times} == {b"20010909"}
+    assert {at[-2:] for _, at in times} == {b"12"}
+
+
+def test_a_descriptor_that_is_used_again_is_known_but_for_its_time(queue: Queue) -> None:
+    md = MQMD()
+    queue.put(b"x", md)
+    known = []
+    for _ in range(3):
+        md.msg_id = bytes(24)
+        queue.put(b"x", md)
+        known.append(queue.handle.last_put)
+        time.sleep(0.02)
+    assert known[0] is known[1] is known[2]
+
+
+def test_each_message_of_a_batch_tells_the_time(queue: Queue) -> None:
+    shared = MQMD()
+    mds = queue.put_many([(md, b"x") for md in (shared, shared, MQMD(), given(CLAIMED))])
+    found = [queue.get().md for _ in mds]
+    assert [context_of(md) for md in mds] == [context_of(md) for md in found]
+    assert all(md.put_date.isdigit() and md.put_time.isdigit() for md in found)
+
+
+def test_a_message_that_is_split_has_one_time(queue: Queue, group: TestGroup) -> None:
+    group.repository("QM1").alter("QLOCAL", "Q", {"max_msg_length": 32})
+    md = MQMD(version=2, msg_flags=MAY_SEGMENT)
+    queue.put(b"x" * 90, md)
+    assert [context_of(queue.get().md) for _ in range(3)] == [context_of(md)] * 3
+    assert md.put_date > CLAIMED.put_date
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -106,10 +171,13 @@ def test_there_may_be_none(connection: QueueManagerConnection, queue: Queue, way
 @pytest.mark.parametrize("way", WAYS)
 def test_the_program_says_all_or_who_it_is(connection: QueueManagerConnection, queue: Queue, way: str) -> None:
     for _ in range(2):
-        WAYS[way](connection, queue, given(GIVEN), MQPMO(options=int(PutOption.SET_ALL_CONTEXT)))
-        assert context_of(queue.get().md) == GIVEN
-        WAYS[way](connection, queue, given(GIVEN), MQPMO(options=int(PutOption.SET_IDENTITY_CONTEXT)))
+        md = given(GIVEN)
+        WAYS[way](connection, queue, md, MQPMO(options=int(PutOption.SET_ALL_CONTEXT)))
+        assert context_of(queue.get().md) == context_of(md) == GIVEN
+        md = given(GIVEN)
+        WAYS[way](connection, queue, md, MQPMO(options=int(PutOption.SET_IDENTITY_CONTEXT)))
         found = context_of(queue.get().md)
+        assert context_of(md) == found
         assert found[:3] == GIVEN[:3]
         assert found[3:] == own(connection, found)[3:]
 
@@ -125,8 +193,10 @@ def test_what_came_with_a_message_is_passed_on(
         assert int(pmo.options) & ~LATER == PutOption.PASS_ALL_CONTEXT
         assert context_of(queue.get().md) == context_of(md) == GIVEN
         pmo = MQPMO(options=int(PutOption.PASS_IDENTITY_CONTEXT), context=source.handle.number)
-        WAYS[way](connection, queue, given(CLAIMED), pmo)
+        md = given(CLAIMED)
+        WAYS[way](connection, queue, md, pmo)
         found = context_of(queue.get().md)
+        assert context_of(md) == found
         assert found[:3] == GIVEN[:3]
         assert found[3:] == own(connection, found)[3:]
 

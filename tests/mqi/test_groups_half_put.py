@@ -54,6 +54,7 @@ def test_the_group_goes_on_behind_what_was_put(scene: Scene) -> None:
     put = [md for md, _ in messages[:100]]
     assert len({md.msg_id for md in put} - {NULL_ID}) == 100
     assert [md.msg_seq_number for md in put] == list(range(1, 101))
+    assert all(md.put_date and md.put_time for md in put)
     assert [md for md, _ in messages[100:]] == [MQMD(version=2, msg_flags=MIG)] * 150
 
     make_room()
