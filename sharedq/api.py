@@ -321,9 +321,12 @@ class Queue:
             return getting.commit_and_get(self.connection, self._open_handle(), gmo, count)
 
     def inquire(self, *selectors: IntSelector | CharSelector) -> dict[int, int | bytes]:
-        """MQINQ: values by selector; character attributes are padded to their length."""
+        """MQINQ: values by selector; character attributes are padded to their length.
+
+        What a queue of its type does not have is -1, or asterisks.
+        """
         with self.connection.lock:
-            return inquire(self.connection, self._open_handle(), selectors)
+            return inquire(self.connection, self._open_handle(), selectors)[0]
 
     def set(self, values: dict[int, int | bytes]) -> None:
         """MQSET: inhibit get or put, trigger attributes."""

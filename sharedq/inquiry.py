@@ -7,13 +7,15 @@ from collections.abc import Mapping, Sequence
 from sharedq.connection import Connection
 from sharedq.handle import Handle
 from sharedq.mqi.constants import MQRC, CharSelector, IntSelector, OpenOption
-from sharedq.mqi.errors import error_for
+from sharedq.mqi.errors import MQIError, error_for
 from sharedq.objects.attributes import Attribute, by_selector
-from sharedq.objects.definitions import QueueLocal
+from sharedq.objects.definitions import QUEUE_KINDS, QueueLocal, QueueRemote
 from sharedq.objects.managers import QueueManagerAttributes
 from sharedq.objects.repository import Repository
+from sharedq.objects.words import QUEUE_TYPE
 from sharedq.put_later import flush_pending
 from sharedq.refresh import refresh_definition
+from sharedq.resolution import resolve
 
 #: What MQSET may change, and the reason for a value that cannot be.
 SETTABLE: Mapping[int, MQRC] = {
@@ -29,17 +31,49 @@ SETTABLE: Mapping[int, MQRC] = {
 #: What counts for CURDEPTH beside the available set: uncommitted puts, locked messages, members of groups.
 _NOT_IN_AVAILABLE = ("pu", "lk", "gm")
 _ANY_QUEUE = QueueLocal(name="ANY")
+_QT_LOCAL, _QT_REMOTE = QUEUE_TYPE["QLOCAL"], QUEUE_TYPE["QREMOTE"]
+#: MQIAV_NOT_APPLICABLE
+_NO_NUMBER = -1
+#: What MQINQ returns for the attributes of queues where one has no such attribute.
+_NOT_APPLICABLE: Mapping[int, int | bytes] = {
+    int(selector): _NO_NUMBER
+    for selector in (IntSelector.CURRENT_Q_DEPTH, IntSelector.OPEN_INPUT_COUNT, IntSelector.OPEN_OUTPUT_COUNT)
+} | {
+    selector: b"*" * attribute.mqsc.length or _NO_NUMBER
+    for kind in QUEUE_KINDS.values()
+    for selector, attribute in by_selector(kind).items()
+}
 
 
-def inquire(connection: Connection, handle: Handle, selectors: Sequence[int]) -> dict[int, int | bytes]:
-    """MQINQ of an open local queue: the value for each selector.
+def inquire(connection: Connection, handle: Handle, selectors: Sequence[int]) -> tuple[dict[int, int | bytes], MQRC]:
+    """MQINQ of an open queue, or of the remote definition that it was opened by: the value for each selector.
+
+    Returns:
+        The values; and ``NONE``, or 2068: some selectors are for queues of other types, and their values are
+        MQIAV_NOT_APPLICABLE, or asterisks.
 
     Raises:
-        MQIError: 2038 not open for inquire, 2067 a selector that local queues do not have.
+        MQIError: 2038 not open for inquire, 2067 a selector that no queue has; 2041 its remote definition leads
+            elsewhere now, or is gone; 2052 the queue is gone.
     """
     if not handle.options & int(OpenOption.INQUIRE):
         raise error_for(MQRC.NOT_OPEN_FOR_INQUIRE, "MQINQ", handle.object_name)
     connection.check_usable(handle)
+    known = (
+        _local_values(connection, handle, selectors) if not handle.destination else _remote_values(connection, handle)
+    )
+    values, reason = dict[int, int | bytes](), MQRC.NONE
+    for selector in map(int, selectors):
+        if selector in known:
+            values[selector] = known[selector]
+        elif selector in _NOT_APPLICABLE:
+            values[selector], reason = _NOT_APPLICABLE[selector], MQRC.SELECTOR_NOT_FOR_TYPE
+        else:
+            raise error_for(MQRC.SELECTOR_ERROR, "MQINQ", handle.object_name, f"selector {selector}")
+    return values, reason
+
+
+def _local_values(connection: Connection, handle: Handle, selectors: Sequence[int]) -> dict[int, int | bytes]:
     if IntSelector.CURRENT_Q_DEPTH in selectors:
         # What this connection has put counts, committed or not.
         flush_pending(connection)
@@ -49,19 +83,35 @@ def inquire(connection: Connection, handle: Handle, selectors: Sequence[int]) ->
         connection.check_there(handle)
         raise error_for(MQRC.Q_DELETED, "MQINQ", handle.object_name)
     available = connection.command(key, "ZCARD", handle.queue.available)
-    definition = QueueLocal.from_json(text)
-    known: dict[int, int | bytes] = {
-        selector: _inquired(attribute, getattr(definition, attribute.field))
-        for selector, attribute in by_selector(QueueLocal).items()
-    }
-    known[int(IntSelector.Q_TYPE)] = 1
+    known = _stated(QueueLocal.from_json(text), _QT_LOCAL)
     known[int(IntSelector.CURRENT_Q_DEPTH)] = int(available) + sum(int(count or 0) for count in elsewhere)
     known[int(IntSelector.OPEN_INPUT_COUNT)] = int(inputs or 0)
     known[int(IntSelector.OPEN_OUTPUT_COUNT)] = int(outputs or 0)
+    return known
+
+
+def _remote_values(connection: Connection, handle: Handle) -> dict[int, int | bytes]:
+    """Of the remote definition in force. What puts know of it stays as it is: they find out for themselves."""
     try:
-        return {int(selector): known[int(selector)] for selector in selectors}
-    except KeyError as error:
-        raise error_for(MQRC.SELECTOR_ERROR, "MQINQ", handle.object_name, f"selector {error.args[0]}") from None
+        route = resolve(connection, handle.object_name, handle.object_q_mgr_name, handle.opened_at)
+    except MQIError as error:
+        if error.reason == MQRC.CONNECTION_BROKEN:
+            raise
+        raise error_for(MQRC.OBJECT_CHANGED, "MQINQ", handle.object_name, str(error)) from error
+    definition = route.remote_definition
+    if definition is None or handle.route is None or not route.leads_where(handle.route):
+        raise error_for(MQRC.OBJECT_CHANGED, "MQINQ", handle.object_name, "its name leads elsewhere now")
+    return _stated(definition, _QT_REMOTE)
+
+
+def _stated(definition: QueueLocal | QueueRemote, queue_type: int) -> dict[int, int | bytes]:
+    """What a definition says, by selector."""
+    values = {
+        selector: _inquired(attribute, getattr(definition, attribute.field))
+        for selector, attribute in by_selector(type(definition)).items()
+    }
+    values[int(IntSelector.Q_TYPE)] = queue_type
+    return values
 
 
 def inquire_qmgr(connection: Connection, selectors: Sequence[int]) -> dict[int, int | bytes]:

@@ -61,6 +61,12 @@ class Route:
         """Whether an alias on the way refuses gets."""
         return any(isinstance(definition, QueueAlias) and definition.get == "DISABLED" for definition in self.path)
 
+    @property
+    def remote_definition(self) -> QueueRemote | None:
+        """The first remote definition on the way that is one of a queue: what MQINQ tells of."""
+        named = (each for each in self.path if isinstance(each, QueueRemote) and each.remote_queue)
+        return next(named, None)
+
     def leads_where(self, other: Route) -> bool:
         """Whether messages go where they go by the *other*, whatever else its definitions say."""
         return self._ends == other._ends

@@ -170,15 +170,16 @@ def mqinq(
 ) -> tuple[dict[int, int | bytes], MQCC, MQRC]:
     """MQINQ of a queue or the queue manager: the value for each selector."""
 
-    def call() -> dict[int, int | bytes]:
+    def call() -> tuple[dict[int, int | bytes], MQRC]:
         connection.check()
         if isinstance(handle, QMgrHandle):
-            return inquiry.inquire_qmgr(connection, selectors)
+            return inquiry.inquire_qmgr(connection, selectors), MQRC.NONE
         return inquiry.inquire(connection, _usable(handle), selectors)
 
     with connection.lock:
-        values, comp_code, reason = _outcome(call)
-    return values or {}, comp_code, reason
+        found, comp_code, reason = _outcome(call)
+    values, warning = found or ({}, None)
+    return values, *_with_warning(warning, comp_code, reason)
 
 
 def mqset(connection: Connection, handle: Handle, values: Mapping[int, int | bytes]) -> Outcome:

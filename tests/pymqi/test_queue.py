@@ -239,6 +239,16 @@ def test_what_is_not_there_is_refused_rather_than_ignored(qmgr: pymqi.QueueManag
 # -- attributes ---------------------------------------------------------------------------------------------------
 
 
+def test_inquiring_what_a_local_queue_does_not_have_is_a_warning(qmgr: pymqi.QueueManager) -> None:
+    queue = pymqi.Queue(qmgr, "ORDERS", CMQC.MQOO_INQUIRE)
+    with pytest.raises(pymqi.MQMIError) as caught:
+        queue.inquire(CMQC.MQCA_REMOTE_Q_NAME)
+    assert (caught.value.comp, caught.value.reason) == (CMQC.MQCC_WARNING, CMQC.MQRC_SELECTOR_NOT_FOR_TYPE)
+    with pytest.raises(pymqi.MQMIError) as caught:
+        queue.inquire(CMQC.MQIA_MAX_PRIORITY)
+    assert (caught.value.comp, caught.value.reason) == (CMQC.MQCC_FAILED, CMQC.MQRC_SELECTOR_ERROR)
+
+
 def test_attributes_are_inquired_and_set(qmgr: pymqi.QueueManager) -> None:
     queue = pymqi.Queue(qmgr, "ORDERS", CMQC.MQOO_INQUIRE | CMQC.MQOO_SET | CMQC.MQOO_OUTPUT)
     assert queue.inquire(CMQC.MQCA_Q_NAME) == b"ORDERS".ljust(48)
