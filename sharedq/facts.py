@@ -13,7 +13,7 @@ class QueueFacts:
 
     ``max_msg_length`` is in bytes, ``default_persistence`` 0 or 1. ``is_group_indexed``: what begins a group is never
     placed with the priorities 0 and 1, which the queue manager keeps for itself. ``is_permanent_dynamic``: MQCLOSE may
-    delete the queue, whichever handle it closes.
+    delete the queue, whichever handle it closes. ``is_temporary``: no persistent message is put on it.
     """
 
     is_put_inhibited: bool
@@ -22,6 +22,7 @@ class QueueFacts:
     is_group_indexed: bool
     is_transmission: bool
     is_permanent_dynamic: bool
+    is_temporary: bool
     default_priority: int
     default_persistence: int
     max_depth: int
@@ -39,6 +40,7 @@ class QueueFacts:
             is_group_indexed=fields["index_type"] == "GROUPID" and fields["msg_delivery_sequence"] == "PRIORITY",
             is_transmission=fields["usage"] == "XMITQ",
             is_permanent_dynamic=fields["definition_type"] in ("PERMDYN", "SHAREDYN"),
+            is_temporary=fields["definition_type"] == "TEMPDYN",
             default_priority=fields["def_priority"],
             default_persistence=int(fields["def_persistence"] == "YES"),
             max_depth=fields["max_depth"],

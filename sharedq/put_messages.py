@@ -242,6 +242,8 @@ def complete_descriptor(connection: Connection, handle: Handle, md: MQMD, option
         md.persistence = facts.default_persistence if default is None else default
     elif md.persistence not in (0, 1):
         raise error_for(MQRC.PERSISTENCE_ERROR, "MQPUT", handle.object_name)
+    if md.persistence and facts.is_temporary:
+        raise error_for(MQRC.PERSISTENT_NOT_ALLOWED, "MQPUT", handle.object_name, "a temporary dynamic queue")
     if md.priority == PRIORITY_AS_Q_DEF:
         default = handle.default_priority
         md.priority = facts.default_priority if default is None else default

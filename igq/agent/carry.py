@@ -105,7 +105,12 @@ def _arguments(arrival: Arrival, messages: Sequence[Message]) -> list[PutArgumen
     arguments: list[PutArguments] = []
     for message in messages:
         record = message.carried()
-        if record is None or message.data_length > arrival.handle.facts.max_msg_length:
+        facts = arrival.handle.facts
+        if (
+            record is None
+            or message.data_length > facts.max_msg_length
+            or (facts.is_temporary and message.is_persistent)
+        ):
             return None
         arguments.append((arrival.base(record), "x", record))
     return arguments

@@ -15,6 +15,8 @@ from sharedq.put_messages import PRIORITY_STEP
 
 #: Destinations that one transfer call names: each costs the call a look at its queue.
 ACTIVE_MAX = 16
+#: Before the version of a queue that takes no persistent messages, in what puts may do.
+_NO_PERSISTENT = "~"
 
 
 @dataclass(slots=True)
@@ -31,13 +33,17 @@ class Destination:
         """This destination in a transfer call."""
         base = "G" if self.facts.is_group_indexed else self._base
         length_max = self._length_max(length_max_at_source)
+        if self.facts.is_temporary:
+            # It takes no persistent messages.
+            length_max = -self.facts.max_msg_length - 1
         return (self.name, self.code, self.version, self.facts.max_depth, base, length_max)
 
     def move(self, length_max_at_source: int) -> str:
         """What a put may do with a lone plain message for this queue while the agent waits; "": nothing."""
         if self._length_max(length_max_at_source) or not self.facts.max_depth:
             return ""
-        return f"{self.code} {self.version} {self._base}\n"
+        taken = _NO_PERSISTENT if self.facts.is_temporary else ""
+        return f"{self.code} {taken}{self.version} {self._base}\n"
 
     @property
     def _base(self) -> str:

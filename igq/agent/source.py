@@ -33,6 +33,7 @@ _NOT_READ = QueueFacts(
     is_group_indexed=False,
     is_transmission=False,
     is_permanent_dynamic=False,
+    is_temporary=False,
     default_priority=0,
     default_persistence=0,
     max_depth=0,

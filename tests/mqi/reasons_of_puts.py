@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sharedq.mqi.constants import MQRC, OpenOption, Report
+from sharedq.objects.definitions import QueueModel
 from tests.mqi.reason_scenes import (
     CASES,
     FAILED,
@@ -34,6 +35,13 @@ def a_put_by_a_handle_for_input(s: Scene) -> Call:
 def puts_are_inhibited(s: Scene) -> Call:
     s.group.repository("QM1").alter("QLOCAL", s.name, {"put": "DISABLED"})
     return s.put
+
+
+@provokes(MQRC.PERSISTENT_NOT_ALLOWED)
+def a_persistent_message_for_a_temporary_queue(s: Scene) -> Call:
+    s.group.repository("QM1").define(QueueModel(name="TEMP", definition_type="TEMPDYN"))
+    handle = s.open("TEMP")
+    return lambda: s.put(at=handle, persistence=1)
 
 
 @provokes(MQRC.Q_FULL)

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import pytest
 
 from recovery.resolve import recover
 from sharedq.connection import Connection
 from sharedq.handle import Handle
-from sharedq.mqi.constants import MQCC, MQRC, CloseOption, OpenOption
+from sharedq.mqi import wire
+from sharedq.mqi.constants import MQCC, MQRC, CloseOption, OpenOption, Persistence, PutOption, Report
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD, MQOD, MQPMO
-from sharedq.objects.definitions import QueueModel
+from sharedq.objects.definitions import QueueAlias, QueueModel
+from sharedq.objects.system import SYSTEM_DEAD_LETTER_QUEUE
 from sharedq.opening import close_handle, open_queue
 from sharedq.verbs import mqput1
 from tests.support.members import TestGroup
-from tests.support.scenes import stored
+from tests.support.scenes import on_queue, stored
 
+PERSISTENT, AS_Q_DEF = int(Persistence.PERSISTENT), int(Persistence.AS_Q_DEF)
+LATER = int(PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE)
 BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT
 
 
@@ -40,12 +47,70 @@ def test_it_goes_with_the_close_by_its_creator_and_its_messages_too(models: Test
     connection = models.connect()
     handle = create(connection.connection)
     other = connection.open(handle.name, OpenOption.OUTPUT)
-    other.put(b"x", MQMD(persistence=1))
+    other.put(b"x")
     other.close()
     assert exists(models, handle)
     close_handle(connection.connection, handle, option)
     assert not exists(models, handle)
     assert stored(models, "@QM1") == 0
+
+
+def reason_of(call: Callable[[], object]) -> MQRC:
+    with pytest.raises(MQIError) as caught:
+        call()
+    return caught.value.reason
+
+
+@pytest.mark.parametrize("said", [PERSISTENT, AS_Q_DEF])
+@pytest.mark.parametrize("by", ["its name", "an alias"])
+@pytest.mark.parametrize("options", [PutOption.NONE, PutOption.SYNCPOINT, LATER, PutOption.LOGICAL_ORDER])
+def test_no_persistent_message_is_put_on_one(models: TestGroup, said: int, by: str, options: int) -> None:
+    default = "YES" if said == AS_Q_DEF else "NO"
+    model = QueueModel(name="MINE", definition_type="TEMPDYN", def_persistence="YES" if by == "its name" else "NO")
+    models.repository("QM1").define(model)
+    connection = models.connect()
+    name = create(connection.connection, b"MINE").name
+    if by == "an alias":
+        models.define("QM1", QueueAlias(name="NICK", target=name, def_persistence=default))  # type: ignore[arg-type]
+        name = "NICK"
+    queue = connection.open(name, OpenOption.INPUT_SHARED | OpenOption.OUTPUT)
+    for _ in range(2):
+        md = MQMD(version=2, persistence=said)
+        assert reason_of(partial(queue.put, b"x", md, options=options)) == MQRC.PERSISTENT_NOT_ALLOWED
+        assert md == MQMD(version=2, persistence=said)
+        many = [(MQMD(version=2, persistence=0), b"x"), (md, b"y")]
+        assert reason_of(partial(queue.put_many, many, options=options)) == MQRC.PERSISTENT_NOT_ALLOWED
+        # One that is not goes, and is no excuse for the next one.
+        queue.put(b"z", MQMD(version=2, persistence=0), options=options)
+    if not options & PutOption.LOGICAL_ORDER:
+        assert reason_of(lambda: connection.put1(name, b"x", MQMD(version=2, persistence=said), options=options)) == (
+            MQRC.PERSISTENT_NOT_ALLOWED
+        )
+    connection.commit()
+    assert [queue.get().body for _ in range(2)] == [b"z"] * 2
+    assert stored(models, "@QM1") == 0
+
+
+def test_permanent_dynamic_queues_take_them(models: TestGroup) -> None:
+    connection = models.connect()
+    name = create(connection.connection, b"PERM").name
+    connection.put1(name, b"x", MQMD(persistence=1))
+    assert connection.open(name, BOTH).get().md.persistence == 1
+
+
+@pytest.mark.parametrize("persistence", [0, 1])
+def test_a_report_about_a_persistent_message_goes_to_the_dead_letter_queue(models: TestGroup, persistence: int) -> None:
+    """Its persistence is that of the message."""
+    models.repository("QM1").alter_qmgr("QM1", {"dead_letter_queue": SYSTEM_DEAD_LETTER_QUEUE})
+    models.define_shared("Q")
+    connection = models.connect()
+    replies = create(connection.connection)
+    asks = MQMD(persistence=persistence, report=int(Report.COA), reply_to_q=replies.name.encode())
+    connection.put1("Q", b"question", asks)
+    assert connection.open("Q", BOTH).get().body == b"question"
+    assert len(on_queue(models, replies.name, "@QM1")) == 1 - persistence
+    letters = [body for body, _ in on_queue(models, SYSTEM_DEAD_LETTER_QUEUE, "@QM1")]
+    assert [wire.DLH.unpack(letter).reason for letter in letters] == [MQRC.PERSISTENT_NOT_ALLOWED] * persistence
 
 
 @pytest.mark.parametrize("model", ["TEMP", "PERM"])

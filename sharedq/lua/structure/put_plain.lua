@@ -90,7 +90,9 @@ if state[2] == "1" then
         local is_said, version, its_base = string.sub(said, 1, #head) == head, nil, nil
         if is_said and not KEYS[11] then return { AGENT_WAITS } end
         if is_said then
-            version, its_base = string.match(said, "\n" .. string.sub(code, 2) .. " (%S+) (%S*)\n")
+            -- The flag PERSISTENT of its record: then what is said of temporary queues ("~") names no version.
+            local may_be = string.byte(ARGV[at + 1]) % 2 == 0 and " ~?" or " "
+            version, its_base = string.match(said, "\n" .. string.sub(code, 2) .. may_be .. "(%S+) (%S*)\n")
         end
         local there = version and redis.call("HMGET", KEYS[11], "ver", "nw", "code", "gm", "mk", "al", "lg")
         if there and there[1] == version and there[2] == "1" and there[3] == string.sub(code, 2) and (there[4] or "0") == "0"

@@ -31,14 +31,15 @@ ARGV
   6  is_fifo      1 when the transmit queue does not order by priority
   7  authorities  version of the authority records that the caller knows: with any, it moves nothing
   8  wait         "" or the waiter's selection text: wait when there is nothing
-  9  moves        lines of destinations that a put may move a message to while it waits: code, version, score base
+  9  moves        lines of destinations that a put may move a message to while it waits: code, version ("~" before it
+                  where no persistent message may come), score base
   10.. for each destination: name, code, version, MAXDEPTH, score base; "" for priority order, "G" for that of
-     a queue indexed by GroupId; longest body or 0
+     a queue indexed by GroupId; longest body or 0; -1 - longest body where no persistent message may come
 REPLY       { 0, moved, left, [codes of unknown destinations], [stale names], [blocked ids], [their reasons] }
             | { 2033, moved } | { 1 } the transmit queue or the authority records changed | { reason }
             `moved` counts also what puts have moved meanwhile
 REASONS     2009 CONNECTION_BROKEN | 2085 UNKNOWN_OBJECT_NAME | 2033 NO_MSG_AVAILABLE (it waits now) | 2219 CALL_IN_PROGRESS
-            | in the list: 2053 Q_FULL | 2030 MSG_TOO_BIG_FOR_Q
+            | in the list: 2053 Q_FULL | 2030 MSG_TOO_BIG_FOR_Q | 2048 PERSISTENT_NOT_ALLOWED
             | 2104 UNKNOWN_REPORT_OPTION (a report is asked for: deliver it call by call)
 INVARIANTS  1 one state, 2 fencing, 4 bounded, 5 position, 8 once
 COST        O(count * log depth)
@@ -174,10 +175,11 @@ for position = FIRST_ARGUMENT, #ARGV, 6 do
         name = ARGV[position], q = KEYS[key], a = KEYS[key + 1], i = KEYS[key + 2], w = KEYS[key + 3],
         g = KEYS[key + 4], r = KEYS[key + 5],
         base = tonumber(ARGV[position + 4]), lifts_groups = ARGV[position + 4] == "G",
-        length_max = tonumber(ARGV[position + 5]),
+        length_max = tonumber(ARGV[position + 5]), is_temporary = tonumber(ARGV[position + 5]) < 0,
         ids = {}, priorities = {}, records = {},
         hand = { messages = messages, journal = KEYS[9], journal_max = ARGV[5] },
     }
+    if target.is_temporary then target.length_max = -1 - target.length_max end
     local state = redis.call("HMGET", target.q, "ver", "pu", "lk", "nw", "code", "gm", "lg")
     if state[1] ~= ARGV[position + 2] then
         stale[#stale + 1] = target.name
@@ -214,7 +216,7 @@ for position = 1, #entries, 2 do
         if not is_blocked[code] then unknown[#unknown + 1] = code end
         is_blocked[code] = true
     elseif not is_blocked[code] then
-        if needs_look(id) or is_fifo or backed_out then record = redis.call("HGET", messages, id) end
+        if needs_look(id) or is_fifo or backed_out or target.is_temporary then record = redis.call("HGET", messages, id) end
         if needs_look(id) and is_expired(record) then
             if end_expired(source, messages, expiry, id, score, record) then expired[#expired + 1] = id end
             leaving[#leaving + 1] = id
@@ -223,6 +225,8 @@ for position = 1, #entries, 2 do
                 reason = MQRC.Q_FULL
             elseif needs_look(id) and has(record, REPORT) then
                 reason = MQRC.UNKNOWN_REPORT_OPTION
+            elseif target.is_temporary and has(record, PERSISTENT) then
+                reason = MQRC.PERSISTENT_NOT_ALLOWED
             elseif target.length_max > 0 and redis.call("HSTRLEN", messages, id) > target.length_max then
                 record = record or redis.call("HGET", messages, id)
                 if #record - body_offset(record) > target.length_max then reason = MQRC.MSG_TOO_BIG_FOR_Q end
