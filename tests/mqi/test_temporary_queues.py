@@ -146,3 +146,22 @@ def test_it_goes_with_the_recovery_of_its_program(models: TestGroup) -> None:
     assert recover(models.group, models.connect().connection, process.token).is_resolved
     assert [exists(models, each) for each in (handle, permanent)] == [False, True]
     assert stored(models, "@QM1") == 0
+
+
+def test_who_has_it_open_goes_on_until_the_connection_that_made_it_ends(models: TestGroup) -> None:
+    """Not deleted logically; docs/differences.md says so."""
+    creator, other = models.connect(), models.connect()
+    queues = [create(creator.connection) for _ in range(2)]
+    theirs = [other.open(each.name, BOTH) for each in queues]
+    for queue, opened in zip(queues, theirs, strict=True):
+        close_handle(creator.connection, queue)
+        opened.put(b"x")
+        assert other.open(queue.name, BOTH).get().body == b"x"
+        opened.close()
+    assert [exists(models, each) for each in queues] == [True, True]
+    other.disconnect()
+    late = models.connect().open(queues[1].name, BOTH)
+    creator.disconnect()
+    assert [exists(models, each) for each in queues] == [False, True]
+    late.close()
+    models.repository("QM1").delete("QLOCAL", queues[1].name)
