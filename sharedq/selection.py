@@ -105,8 +105,6 @@ class Selection:
             return b"E" if self.level else b"A"
         if self.number:
             return f"N{self.number} ".encode()
-        if self.msg_id and self.correl_id:
-            return b"X" + self.msg_id + self.correl_id
         return self.prefix or b"A"
 
 
@@ -153,7 +151,10 @@ def selection_for(handle: Handle, md: MQMD, gmo: MQGMO) -> Selection:
     if msg_id:
         number = generated_number(msg_id, handle.structure.number)
         return Selection(
-            number="" if number is None else str(number), prefix=b"M" + msg_id, msg_id=msg_id, correl_id=correl_id
+            number="" if number is None else str(number),
+            prefix=b"X" + msg_id + correl_id if correl_id else b"M" + msg_id,
+            msg_id=msg_id,
+            correl_id=correl_id,
         )
     if correl_id:
         return Selection(prefix=b"C" + correl_id, correl_id=correl_id)

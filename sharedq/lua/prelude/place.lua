@@ -259,7 +259,11 @@ local function make_available(queue, messages, own, wake_base, expiry, waiting, 
                 if msgid then
                     local at = correl and 30 or 6
                     count = #indexed
-                    indexed[count + 1], indexed[count + 2] = 0, "M" .. string.sub(record, at, at + 23) .. tail
+                    local its_msgid = string.sub(record, at, at + 23)
+                    indexed[count + 1], indexed[count + 2] = 0, "M" .. its_msgid .. tail
+                    if correl then
+                        indexed[count + 3], indexed[count + 4] = 0, "X" .. its_msgid .. string.sub(record, 6, 29) .. tail
+                    end
                 end
             end
         end

@@ -72,6 +72,10 @@ local function index_members(into, record, score, id, correl_kind)
     local tail = place_text(score, id)
     if correl then into[#into + 1] = (correl_kind or "C") .. string.sub(record, correl, correl + 23) .. tail end
     if msgid then into[#into + 1] = "M" .. string.sub(record, msgid, msgid + 23) .. tail end
+    if correl and msgid then
+        local both = string.sub(record, msgid, msgid + 23) .. string.sub(record, correl, correl + 23)
+        into[#into + 1] = "X" .. both .. tail
+    end
     if group then
         into[#into + 1] = "G" .. string.sub(record, group, group + 31) .. tail
         into[#into + 1] = "H" .. string.sub(record, group, group + 23) .. tail

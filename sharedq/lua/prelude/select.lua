@@ -1,13 +1,11 @@
 --[[
 Finding the first message that a get or a browse asks for, in delivery order.
 
-A selection is: id (exactly this message), number (a MsgId that igq generated), prefix (of the index), and what
-must hold for the record besides (msgid, correl; "" asks nothing). A look-up costs the same at any depth.
+A selection is: id (exactly this message), number (a MsgId that igq generated), prefix (of the index: what has it is
+what is asked for), and the identifiers that are asked for (msgid, correl; "" asks nothing). A look-up costs the same at
+any depth.
 USES record
 ]]
--- Records that match the index but not the rest are passed over, at most this many in one call.
-local LOOKED_MAX = 128
-
 local function fits(record, selection)
     local correl, msgid = identifier_offsets(record)
     if selection.correl ~= "" and (not correl or string.sub(record, correl, correl + 23) ~= selection.correl) then
@@ -38,14 +36,12 @@ local function by_index(queue, messages, selection, after)
     local prefix = selection.prefix
     local from = "[" .. prefix
     if after > 0 then from = "(" .. prefix .. struct.pack(">I7", after) .. "\255" end
-    local found = redis.call("ZRANGEBYLEX", queue.i, from, "(" .. prefix .. "\255", "LIMIT", 0, LOOKED_MAX)
-    for _, member in ipairs(found) do
-        local score = struct.unpack(">I7", member, #prefix + 1)
-        local id = string.sub(member, #prefix + 1 + ORDER_BYTES)
-        if id == "" then id = usual_id(score) end
-        local record = redis.call("HGET", messages, id)
-        if fits(record, selection) then return id, score, record end
-    end
+    local found = redis.call("ZRANGEBYLEX", queue.i, from, "(" .. prefix .. "\255", "LIMIT", 0, 1)
+    if not found[1] then return nil end
+    local score = struct.unpack(">I7", found[1], #prefix + 1)
+    local id = string.sub(found[1], #prefix + 1 + ORDER_BYTES)
+    if id == "" then id = usual_id(score) end
+    return id, score, redis.call("HGET", messages, id)
 end
 
 -- The first match behind the score `after` (0: from the start): id, score, record; nil when there is none.

@@ -115,7 +115,7 @@ local function find_wanted(queue, messages, want, after)
         local score = score_of(queue, want.id)
         if score and score > after then offer(want.id, score) end
     elseif want.msgid ~= "" then
-        look_behind("M" .. want.msgid)
+        look_behind(want.correl == "" and "M" .. want.msgid or "X" .. want.msgid .. want.correl)
         if want.number ~= "" then look_for_number() end
     elseif want.group ~= "" then
         if begins then
