@@ -15,7 +15,8 @@ from tests.support.groups import BOTH, LMIG, LOGICAL, LSEG, MIG, SEG, WHOLE_GROU
 from tests.support.members import TestGroup
 from tests.support.server import Server
 
-FEW, MANY = 10, 5_000
+#: Few are more than a get looks at one by one before it asks what is complete.
+FEW, MANY = 100, 5_000
 CORREL = b"C" * 24
 
 #: Commands that every server counts for itself, whoever calls.
@@ -31,11 +32,12 @@ def scenes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[int, TestG
         group = filled[count] = TestGroup(server.url, tmp_path_factory.mktemp("data"))
         group.add_member("QM1")
         group.define_structure("APPL1")
-        group.define_shared("Q")
-        queue = group.connect().open("Q", BOTH)
-        queue.put_many(messages_in_front(count))
-        for each in (b"a", b"b"):
-            queue.put_many(complete(each))
+        for name, in_front in (("Q", messages_in_front(count)), ("SEGMENTS", segments_in_front(count))):
+            group.define_shared(name)
+            queue = group.connect().open(name, BOTH)
+            queue.put_many(in_front)
+            for each in (b"a", b"b"):
+                queue.put_many(complete(each))
     yield filled
     for group in filled.values():
         group.close()
@@ -51,6 +53,24 @@ def messages_in_front(count: int) -> list[tuple[MQMD, bytes]]:
                 group_id=b"%024d" % number,
                 msg_flags=MIG if number % 2 else SEG,
                 correl_id=CORREL if number % 3 else bytes(24),
+            ),
+            b"incomplete",
+        )
+        for number in range(count)
+    ]
+
+
+def segments_in_front(count: int) -> list[tuple[MQMD, bytes]]:
+    """Logical messages that lack their first or their last segment, by turns."""
+    return [
+        (
+            MQMD(
+                version=2,
+                group_id=b"%024d" % number,
+                msg_seq_number=1 + number % 3,
+                offset=2 * (number % 2),
+                msg_flags=MIG | (LSEG if number % 2 else SEG),
+                correl_id=CORREL,
             ),
             b"incomplete",
         )
@@ -102,6 +122,47 @@ CASES: dict[str, Callable[[Queue], list[bytes]]] = {
     "the first complete message": one(GetOption.COMPLETE_MSG, **matching(seq=2)),
     "any message": one(),
 }
+ALL_MSGS, ALL_SEGMENTS = int(GetOption.ALL_MSGS_AVAILABLE), int(GetOption.ALL_SEGMENTS_AVAILABLE)
+COMPLETE = int(GetOption.COMPLETE_MSG)
+
+
+def browsed_next(options: int, **asked: Any) -> Callable[[Queue], list[bytes]]:
+    return lambda queue: [queue.get(options | GetOption.BROWSE_NEXT, **asked).body for _ in range(2)]
+
+
+#: What is asked of complete groups in physical order, and what is found.
+OF_COMPLETE_GROUPS: dict[str, tuple[Callable[[Queue], list[bytes]], list[bytes]]] = {
+    "whole messages": (one(ALL_MSGS | COMPLETE), [b"1"]),
+    "by CorrelId": (one(ALL_MSGS, **matching(correl_id=CORREL)), [b"2b"]),
+    "by CorrelId and number": (one(ALL_MSGS, **matching(seq=1, correl_id=CORREL)), [b"1"]),
+    "by number": (one(ALL_MSGS, **matching(seq=2)), [b"2b"]),
+    "by Offset": (one(ALL_MSGS, **matching(offset=2)), [b"2b"]),
+    "by Offset 0": (one(ALL_MSGS, **matching(offset=0)), [b"1"]),
+    "by number and Offset": (one(ALL_MSGS, **matching(seq=2, offset=0)), [b"2a"]),
+    "whole messages by CorrelId": (one(ALL_MSGS | COMPLETE, **matching(correl_id=CORREL)), [b"1"]),
+    "whole messages by number": (one(ALL_MSGS | COMPLETE, **matching(seq=2)), [b"2a2b"]),
+    "browsed behind the cursor": (browsed_next(ALL_MSGS), [b"2b", b"1"]),
+    "browsed by number behind the cursor": (browsed_next(ALL_MSGS, **matching(seq=2)), [b"2b", b"2a"]),
+}
+#: The same of complete logical messages.
+OF_COMPLETE_MESSAGES: dict[str, tuple[Callable[[Queue], list[bytes]], list[bytes]]] = {
+    "any": (one(ALL_SEGMENTS), [b"2b"]),
+    "by CorrelId": (one(ALL_SEGMENTS, **matching(correl_id=CORREL)), [b"2b"]),
+    "by number": (one(ALL_SEGMENTS, **matching(seq=2)), [b"2b"]),
+    "by Offset": (one(ALL_SEGMENTS, **matching(offset=2)), [b"2b"]),
+    "by Offset 0": (one(ALL_SEGMENTS, **matching(offset=0)), [b"1"]),
+    "by number and Offset": (one(ALL_SEGMENTS, **matching(seq=2, offset=2)), [b"2b"]),
+    "whole messages": (one(COMPLETE), [b"1"]),
+    "whole messages by CorrelId": (one(COMPLETE, **matching(correl_id=CORREL)), [b"1"]),
+    "whole messages by number": (one(COMPLETE, **matching(seq=2)), [b"2a2b"]),
+    "browsed behind the cursor": (browsed_next(ALL_SEGMENTS), [b"2b", b"1"]),
+    "whole messages browsed behind the cursor": (browsed_next(COMPLETE), [b"1", b"2a2b"]),
+}
+IN_PHYSICAL_ORDER = [("Q", name, *case) for name, case in OF_COMPLETE_GROUPS.items()] + [
+    ("SEGMENTS", f"{what}: {name}", *case)
+    for what, cases in (("groups", OF_COMPLETE_GROUPS), ("messages", OF_COMPLETE_MESSAGES))
+    for name, case in cases.items()
+]
 
 
 def commands(group: TestGroup, call: Callable[[], list[bytes]]) -> tuple[list[bytes], dict[str, int]]:
@@ -123,6 +184,25 @@ def test_a_get_issues_the_same_commands_whatever_is_in_front(scenes: dict[int, T
         outcomes.append(commands(group, partial(CASES[name], queue)))
         connection.backout()
     assert outcomes[0] == outcomes[1]
+
+
+@pytest.mark.parametrize(
+    ("queue_name", "call", "expected"),
+    [pytest.param(queue, *case, id=f"{queue}, {name}") for queue, name, *case in IN_PHYSICAL_ORDER],
+)
+def test_what_is_complete_is_found_in_physical_order_by_the_same_commands(
+    scenes: dict[int, TestGroup], queue_name: str, call: Callable[[Queue], list[bytes]], expected: list[bytes]
+) -> None:
+    counted = []
+    for group in scenes.values():
+        connection = group.connect()
+        queue = connection.open(queue_name, BOTH)
+        queue.get(GetOption.BROWSE_FIRST)
+        found, issued = commands(group, partial(call, queue))
+        assert found == expected
+        counted.append(issued)
+        connection.backout()
+    assert counted[0] == counted[1]
 
 
 def test_a_put_that_completes_a_group_issues_the_same_commands_too(scenes: dict[int, TestGroup]) -> None:

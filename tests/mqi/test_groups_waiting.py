@@ -12,7 +12,7 @@ from sharedq import Message, MQIError, Queue
 from sharedq.connection import Connection, ScriptCall
 from sharedq.get_calls import get_call
 from sharedq.getting import LENGTH_MAX
-from sharedq.mqi.constants import MQRC, GetOption, MatchOption, PutOption
+from sharedq.mqi.constants import MQRC, GetOption, PutOption
 from sharedq.mqi.structures import MQMD
 from sharedq.selection import Selection
 from tests.mqi.test_waiting import LONG_MS, until_waiting
@@ -238,10 +238,9 @@ def test_a_search_past_many_that_do_not_fit_ends_and_waits(
 def test_what_comes_in_front_of_where_a_search_has_been_ends_it(
     group: TestGroup, putter: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Many of the MsgId have another CorrelId, so one look does not see them all."""
-    put_member(putter, b"g", 2, b"2")
-    putter.put_many([(MQMD(msg_id=b"M" * 24, correl_id=b"D" * 24), b"no") for _ in range(300)])
-    asked = MQMD(version=2, msg_id=b"M" * 24, correl_id=CORREL)
+    """Many have another Offset, so one look does not see them all."""
+    members = [MQMD(version=2, group_id=b"%024d" % number, msg_flags=SEG) for number in range(300)]
+    putter.put_many([(member, b"no") for member in members])
     queue, call_many, looks = group.connect().open("Q", BOTH), Connection.call_many, []
 
     def then_put(self: Connection, calls: Sequence[ScriptCall]) -> list[Any]:
@@ -249,13 +248,12 @@ def test_what_comes_in_front_of_where_a_search_has_been_ends_it(
         if self is queue.connection and calls[0][0] == "structure/get_grouped":
             looks.append(replies[0][0])
             if looks == [2]:
-                putter.put(b"yes", MQMD(msg_id=b"M" * 24, correl_id=CORREL, priority=9))
+                put_member(putter, b"near", 1, b"yes", LSEG, offset=5, priority=9)
         return replies
 
     monkeypatch.setattr(Connection, "call_many", then_put)
     queue.handle.has_members = True
-    by_both = MatchOption.MATCH_MSG_ID | MatchOption.MATCH_CORREL_ID
-    assert queue.get(GetOption.WAIT, wait_ms=LONG_MS, match=asked, match_options=by_both).body == b"yes"
+    assert queue.get(GetOption.WAIT, wait_ms=LONG_MS, **matching(offset=5)).body == b"yes"
     assert looks == [2, 0]
 
 

@@ -11,7 +11,8 @@ What is wanted is a table; "" asks nothing, and all that is asked must hold:
   leap     nil, or a function: of a set's key and a place, a place up to which all is passed over
 Every search has its sources: sets or stretches of the index, by place, that hold all that can fit and little else.
 From each the first that fits is taken, and of these the first by place. A source is looked at up to LOOKED_MAX
-messages that do not fit; where that was not enough, the place is told from which on to look again.
+messages that do not fit; where that was not enough, the place is told from which on to look again. What is incomplete
+may be any number of these: so what is complete is looked into at the same time.
 USES record, groups
 ]]
 local LOOKED_MAX = 256
@@ -50,46 +51,118 @@ end
 
 local function find_wanted(queue, messages, want, after)
     local best, horizon
+    local looked = 0
     local function offer(id, score)
+        looked = looked + 1
         if want.skips and want.skips(id) then return false end
         local record = redis.call("HGET", messages, id)
         if not fits(queue, messages, want, id, record) then return false end
         if not best or score < best.score then best = { id = id, score = score, record = record } end
         return true
     end
-    local function stop_at(score)
-        if not horizon or score < horizon then horizon = score end
-    end
 
-    local function look_in_set(key)
+    -- A source is called with how many messages to look at next. It returns whether that was enough, and how far it is.
+    local function in_set(key)
         local from = want.leap and want.leap(key, after) or after
-        for _, count in ipairs(PAGES) do
+        return function(count)
             local found = redis.call(
                 "ZRANGEBYSCORE", key, "(" .. string.format("%.0f", from), "+inf", "WITHSCORES", "LIMIT", 0, count
             )
             for at = 1, #found, 2 do
                 from = tonumber(found[at + 1])
-                if offer(found[at], from) then return end
+                if offer(found[at], from) then return true end
             end
-            if #found < 2 * count then return end
+            return #found < 2 * count, from
         end
-        stop_at(from)
+    end
+
+    local function begin_behind(prefix)
+        return after > 0 and "(" .. prefix .. struct.pack(">I7", after) .. "\255" or "[" .. prefix
     end
 
     -- Of members with this prefix in the index.
-    local function look_behind(prefix)
-        local from = after > 0 and "(" .. prefix .. struct.pack(">I7", after) .. "\255" or "[" .. prefix
-        for _, count in ipairs(PAGES) do
-            local found = redis.call("ZRANGEBYLEX", queue.i, from, "(" .. prefix .. "\255", "LIMIT", 0, count)
+    local function behind(prefix)
+        local from = begin_behind(prefix)
+        return function(count)
+            local found, score = redis.call("ZRANGEBYLEX", queue.i, from, "(" .. prefix .. "\255", "LIMIT", 0, count), nil
             for _, entry in ipairs(found) do
-                local score = struct.unpack(">I7", entry, #prefix + 1)
+                score = struct.unpack(">I7", entry, #prefix + 1)
                 local id = string.sub(entry, #prefix + 1 + ORDER_BYTES)
-                if offer(id ~= "" and id or usual_id(score), score) then return end
+                if offer(id ~= "" and id or usual_id(score), score) then return true end
                 from = "(" .. entry
             end
-            if #found < count then return end
+            return #found < count, score
         end
-        stop_at(struct.unpack(">I7", from, #prefix + 2))
+    end
+
+    -- Where `others` holds all that the source does, in another order, the first of the two that has enough ends it.
+    -- Returns how far the source is when neither has.
+    local function search(source, others)
+        local is_enough, reached
+        for _, count in ipairs(PAGES) do
+            is_enough, reached = source(count)
+            if is_enough or (others and others(count)) then return nil end
+        end
+        return reached
+    end
+
+    local function look(source, others)
+        local reached = search(source, others)
+        if reached and (not horizon or reached < horizon) then horizon = reached end
+    end
+
+    -- What is complete stands in the index by where it begins (`kind`), whatever is incomplete in front of it. Each is
+    -- looked into, up to where the next one begins behind what was found. False: so many were in vain that it is not
+    -- known yet.
+    local function in_complete(kind, from, look_into)
+        return function(count)
+            local found = redis.call("ZRANGEBYLEX", queue.i, from, "(" .. kind .. "\255", "LIMIT", 0, count + 1)
+            for at, entry in ipairs(found) do
+                local score = struct.unpack(">I7", entry, 2)
+                if best and best.score <= score then return true end
+                if at > count or looked >= 2 * LOOKED_MAX then return false end
+                look_into(string.sub(entry, 2 + ORDER_BYTES), score)
+                from = "(" .. entry
+            end
+            return looked < 2 * LOOKED_MAX
+        end
+    end
+
+    local function look_into(prefix)
+        if search(behind(prefix)) then looked = 2 * LOOKED_MAX end
+    end
+
+    -- Where in the index those of a group are that can fit.
+    local function prefixes_in(group)
+        if want.seq == "" then return { "H" .. group } end
+        local message = group .. struct.pack(">I4", want.seq)
+        if want.offset ~= "" then return { "G" .. message .. struct.pack(">I4", want.offset) } end
+        return { "L" .. message, "G" .. message .. struct.pack(">I4", 0) }
+    end
+
+    local function look_into_group(group)
+        for _, prefix in ipairs(prefixes_in(group)) do look_into(prefix) end
+    end
+
+    local function look_into_message(id, score)
+        local first = member_of(redis.call("HGET", messages, id ~= "" and id or usual_id(score)))
+        if want.seq ~= "" and first.seq ~= tonumber(want.seq) then return end
+        look_into(want.offset == "" and "L" .. first.message or "G" .. first.message .. struct.pack(">I4", want.offset))
+    end
+
+    local function look_at_head(id, score)
+        offer(id ~= "" and id or usual_id(score), score)
+    end
+
+    local function complete_ones()
+        if want.level == 0 then return nil end
+        if want.level == 2 then return in_complete("K", "[K", look_into_group) end
+        local heads = in_complete("h", begin_behind("h"), look_at_head)
+        local segmented = in_complete("w", "[w", look_into_message)
+        return function(count)
+            local is_enough = heads(count)
+            return segmented(count) and is_enough
+        end
     end
 
     local function look_for_number()
@@ -102,57 +175,36 @@ local function find_wanted(queue, messages, want, after)
         end
     end
 
-    local function look_at_first_of_complete_groups()
-        local found = redis.call("ZRANGEBYLEX", queue.i, "[K", "(L", "LIMIT", 0, 1)[1]
-        if not found then return end
-        local prefix = "H" .. string.sub(found, 2 + ORDER_BYTES)
-        local first = groups_of(queue, messages).entries(prefix, 1)[1]
-        offer(first.id, first.score)
+    local function look_at_members()
+        local correl = want.correl
+        if want.firsts or (want.seq == "1" and want.offset == "0") then
+            local kind = correl == "" and "F" or "f"
+            for level = want.level, 2 do look(behind(kind .. level .. correl)) end
+        else
+            local source = correl ~= "" and behind("c" .. correl)
+                or want.seq ~= "" and behind("S" .. struct.pack(">I4", want.seq))
+                or want.whole and behind("h") or in_set(queue.r)
+            look(source, complete_ones())
+        end
     end
 
-    local begins = want.firsts or (want.seq == "1" and want.offset == "0")
     if want.id ~= "" then
         local score = score_of(queue, want.id)
         if score and score > after then offer(want.id, score) end
     elseif want.msgid ~= "" then
-        look_behind(want.correl == "" and "M" .. want.msgid or "X" .. want.msgid .. want.correl)
+        look(behind(want.correl == "" and "M" .. want.msgid or "X" .. want.msgid .. want.correl))
         if want.number ~= "" then look_for_number() end
     elseif want.group ~= "" then
-        if begins then
-            look_behind("G" .. want.group .. struct.pack(">I4I4", 1, 0))
-        elseif want.seq ~= "" and want.offset ~= "" then
-            look_behind("G" .. want.group .. struct.pack(">I4I4", want.seq, want.offset))
-        elseif want.seq ~= "" then
-            look_behind("L" .. want.group .. struct.pack(">I4", want.seq))
-            look_behind("G" .. want.group .. struct.pack(">I4I4", want.seq, 0))
-        else
-            look_behind("H" .. want.group)
-        end
-    elseif want.correl ~= "" then
-        look_behind("C" .. want.correl)
-        if begins then
-            for level = want.level, 2 do look_behind("f" .. level .. want.correl) end
-        else
-            look_behind("c" .. want.correl)
-        end
+        for _, prefix in ipairs(prefixes_in(want.group)) do look(behind(prefix)) end
     else
         -- What is no member has MsgSeqNumber 1 and Offset 0.
         local takes_others = (want.seq == "" or want.seq == "1") and (want.offset == "" or want.offset == "0")
-        if takes_others then look_in_set(queue.a) end
-        if begins then
-            for level = want.level, 2 do look_behind("F" .. level) end
-        elseif want.seq ~= "" then
-            look_behind("S" .. struct.pack(">I4", want.seq))
-        elseif want.whole then
-            look_behind("h")
-        elseif want.level == 0 or want.offset ~= "" or after > 0 then
-            look_in_set(queue.r)
-        elseif want.level == 2 then
-            look_at_first_of_complete_groups()
-        else
-            look_behind("h")
-            look_behind("w")
+        if want.correl ~= "" then
+            look(behind("C" .. want.correl))
+        elseif takes_others then
+            look(in_set(queue.a))
         end
+        look_at_members()
     end
     if horizon and not (best and best.score <= horizon) then return nil, horizon end
     return best
