@@ -77,6 +77,7 @@ class Ending:
         """
         with self.connection:
             for unit in self.units:
+                # What a failed structure has lost of them is off the queue, too; and what its backup had comes again.
                 self.connection.complete_prepared(unit)
 
 

@@ -132,7 +132,7 @@ class Sink:
 
         Raises:
             XAError: one of them is gone, so nothing is committed.
-            MQIError: 2009 unknown.
+            MQIError: 2123 committed, but for what a structure that has failed has lost; 2009 unknown.
         """
         if len(xids) > TOGETHER_MAX:
             raise PipelineError(

@@ -142,7 +142,8 @@ class QueueManagerConnection:
             False where that had been done already; asked again it is harmless.
 
         Raises:
-            XAError: XAER_NOTA no such id (or it ended long ago); XA_HEURRB it was backed out.
+            XAError: XAER_NOTA no such id (or it ended long ago); XA_HEURRB it was backed out, or everything it did is
+                lost with its structures; XA_HEURMIX committed, but for what it did in a structure that has failed.
             MQIError: 2009 unknown; ask again over a new connection.
         """
         return self._end_prepared(xid, "C")
@@ -168,7 +169,8 @@ class QueueManagerConnection:
 
         Raises:
             XAError: XAER_NOTA, XA_HEURRB one of them cannot be committed, so none is. XAER_INVAL too many.
-            MQIError: 2009 unknown; ask again over a new connection.
+            MQIError: 2123 committed, but for what was done in structures that have failed; 2009 unknown; ask again over
+                a new connection.
         """
         with self.connection.lock:
             self.connection.check()
@@ -187,11 +189,15 @@ class QueueManagerConnection:
             self.connection.check()
             return in_doubt.decide_together(self.connection, xids, batch)
 
-    def complete_prepared(self, unit: in_doubt.PreparedUnit) -> None:
-        """Carry out what is decided about *unit*; see ``sharedq.in_doubt.complete``."""
+    def complete_prepared(self, unit: in_doubt.PreparedUnit) -> bool:
+        """Carry out what is decided about *unit*; see ``sharedq.in_doubt.complete``.
+
+        Returns:
+            False where something of a commit is lost, with a structure that has failed.
+        """
         with self.connection.lock:
             self.connection.check()
-            in_doubt.complete(self.connection, unit)
+            return in_doubt.complete(self.connection, unit) == unit.outcome
 
     def recover(self) -> list[in_doubt.PreparedUnit]:
         """The manager's units of work in doubt, the oldest first (xa_recover)."""

@@ -224,6 +224,19 @@ def send_outstanding(connection: Connection) -> None:
     _back_out_failed_puts(connection)
 
 
+def require_recorded(connection: Connection) -> None:
+    """See that each structure still has what the unit of work did there: none has failed meanwhile.
+
+    Raises:
+        MQIError: 2003 one has, everything is backed out; 2009 a recoverer has shut this connection out.
+    """
+    unit = connection.unit
+    for structure in unit.parts:
+        key = connection.access(structure).keys.unit_of_work + connection.token
+        if connection.command(key, "LINDEX", key, 0) != f"A{unit.id}".encode():
+            _lose_unit(connection, f"what it did in {structure} is not there any more")
+
+
 def _finish_decided(connection: Connection, structure: str, reply: Reply) -> bool:
     """Apply what is decided. Where that cannot be done now the group does it, and this connection is over.
 

@@ -16,12 +16,16 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from sharedq.connection import Connection, ScriptCall
-from sharedq.ending import end_unit_call, send_outstanding, settle
+from sharedq.ending import end_unit_call, require_recorded, send_outstanding, settle
 from sharedq.group import Group
+from sharedq.log import LibraryLogger
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.xa import XAError, XAReturn
+from sharedq.objects.failures import failure_of, structure_state
 from sharedq.unit_of_work import CHUNK_MEMBERS, CHUNK_MESSAGES
+
+log = LibraryLogger(__name__)
 
 #: Longest external id, bytes; as much as an XID of XA holds.
 XID_MAX = 128
@@ -36,8 +40,18 @@ _ENDED, _UNKNOWN, _RUNNING = 1, 2, 3
 _CANNOT, _DONE = 1, 2
 
 Outcome = Literal["C", "B"]
+#: How it has ended: as decided; or its commit was, and a structure (M), or every one (R), had lost what was done there.
+Ended = Literal["C", "B", "M", "R"]
 _SCRIPTS: dict[Outcome, str] = {"C": "commit", "B": "backout"}
-_SAID = {"C": "committed", "B": "backed out", "P": "in doubt"}
+_SAID = {
+    "C": "committed",
+    "B": "backed out",
+    "P": "in doubt",
+    "M": "committed, but for what it did in a structure that has failed",
+    "R": "lost, with the structures that it was in",
+}
+_CODES = {"C": XAReturn.XA_HEURCOM, "B": XAReturn.XA_HEURRB, "M": XAReturn.XA_HEURMIX, "R": XAReturn.XA_HEURRB}
+_LOST = ("M", "R")
 
 #: Told about each chunk of a unit of work: its id, and the messages made available, removed or put back; None where it
 #: is in doubt and was only set apart.
@@ -57,6 +71,7 @@ class PreparedUnit:
         messages: put and got in it.
         prepared_ms: when, by Redis' clock.
         structures: the queues that it touches in each, and whether members of groups are among its messages there.
+        failures: how many times each of these had failed before, where it had.
         outcome: once that is decided: C commit, B back out.
         decided_by: owner token of who decided, and ends it or has its recovery end it.
     """
@@ -69,6 +84,7 @@ class PreparedUnit:
     messages: int
     prepared_ms: int
     structures: dict[str, tuple[list[str], bool]]
+    failures: dict[str, int]
     outcome: Outcome | None
     decided_by: str
 
@@ -107,7 +123,7 @@ def prepare(connection: Connection, xid: bytes, batch: Batch | None = None) -> i
     Raises:
         XAError: XAER_DUPID, *xid* is in doubt at this manager or was lately; XAER_PROTO, *batch* or a later one of its
             series is decided; the unit of work is as it was. XAER_INVAL.
-        MQIError: 2003 an asynchronous put of it had failed, everything is backed out; 2009 unknown:
+        MQIError: 2003 an asynchronous put of it had failed, or a structure, everything is backed out; 2009 unknown:
             `prepared_units` tells it, once the group has recovered this connection.
     """
     _check(xid)
@@ -116,13 +132,17 @@ def prepare(connection: Connection, xid: bytes, batch: Batch | None = None) -> i
     series = _series_key(connection, batch)
     if not unit.is_active:
         return 0
+    require_recorded(connection)
     messages = unit.messages
+    # Of when it entered them. Should one fail from here on, it is more than that.
+    failures = {name: connection.access(name).failures for name in unit.parts}
     info = {
         "unit": unit.id,
         "appl": connection.appl_name,
         "tag": connection.tag[1:],
         "messages": messages,
         "structures": {name: [list(part.queues), part.has_members] for name, part in unit.parts.items()},
+        "failures": {name: count for name, count in failures.items() if count},
     }
     decide: ScriptCall = (
         "admin/prepare",
@@ -178,7 +198,9 @@ def end_prepared(connection: Connection, xid: bytes, outcome: Outcome, *, qmgr: 
         False where it had ended so already (as far as that is remembered: the latest ``ENDED_KEPT`` of the group).
 
     Raises:
-        XAError: XAER_NOTA no such id; XA_HEURCOM or XA_HEURRB it has ended the other way, or is about to.
+        XAError: XAER_NOTA no such id; XA_HEURCOM or XA_HEURRB it has ended the other way, or is about to. XA_HEURMIX
+            it is committed, but for what it did in a structure that has failed since it was prepared; XA_HEURRB where
+            nothing of it was in any other. Asked again, it says so again.
         MQIError: 2222 *qmgr* is running; 2009 unknown, may be repeated over another connection. What was decided the
             group completes.
     """
@@ -196,11 +218,12 @@ def end_prepared(connection: Connection, xid: bytes, outcome: Outcome, *, qmgr: 
         raise error_for(MQRC.Q_MGR_ACTIVE, "", qmgr, f"{qmgr} is running, its units of work are resolved there")
     if status == _ENDED:
         ended = detail[0].decode()
-        if ended == outcome:
+        if ended == outcome or (ended, outcome) == ("R", "B"):
             return False
-        code = XAReturn.XA_HEURCOM if ended == "C" else XAReturn.XA_HEURRB
-        raise XAError(code, xid, f"it is {_SAID[ended]}")
-    complete(connection, _unit(field, detail[0]))
+        raise XAError(_CODES[ended], xid, f"it is {_SAID[ended]}")
+    ended = complete(connection, _unit(field, detail[0]))
+    if ended in _LOST:
+        raise XAError(_CODES[ended], xid, f"it is {_SAID[ended]}")
     return True
 
 
@@ -216,14 +239,17 @@ def commit_together(connection: Connection, xids: Sequence[bytes], batch: Batch 
         False where *batch* or a later one of its series was decided before: what is prepared now should be backed out.
 
     Raises:
-        XAError, MQIError: as of `decide_together`.
+        XAError, MQIError: as of `decide_together`; 2123 committed, but for what some of them did in structures that
+            have failed since. Asked again, it says so again.
     """
-    decided = decide_together(connection, xids, batch)
-    if decided is None:
-        return False
-    for unit in decided:
-        complete(connection, unit)
-    return True
+    decided, lost = _decide_together(connection, xids, batch)
+    lost += [unit.xid for unit in decided or () if complete(connection, unit) in _LOST]
+    if lost:
+        detail = (
+            f"committed, but {len(lost)} of {len(xids)} did something in a structure that has failed: {lost[0]!r}, ..."
+        )
+        raise connection.error(MQRC.OUTCOME_MIXED, "MQCMIT", detail=detail)
+    return decided is not None
 
 
 def decide_together(
@@ -241,6 +267,14 @@ def decide_together(
             XAER_INVAL more than ``TOGETHER_MAX``.
         MQIError: 2009 unknown, may be repeated over another connection. What was decided the group completes.
     """
+    decided, _ = _decide_together(connection, xids, batch)
+    return decided
+
+
+def _decide_together(
+    connection: Connection, xids: Sequence[bytes], batch: Batch | None
+) -> tuple[list[PreparedUnit] | None, list[bytes]]:
+    """As `decide_together`; and which of *xids* were committed before, but for what structures had lost."""
     for xid in xids:
         _check(xid)
     if len(xids) > TOGETHER_MAX:
@@ -257,13 +291,19 @@ def decide_together(
         ),
     )
     if status == _CANNOT:
-        xid, ended = bytes.fromhex(rest[0].decode().partition(" ")[2]), rest[1].decode()
+        xid, ended = _xid_of(rest[0]), rest[1].decode()
         if ended:
             raise XAError(XAReturn.XA_HEURRB, xid, f"it is {_SAID[ended]}")
         raise XAError(XAReturn.XAER_NOTA, xid, f"{connection.qmgr_name} has prepared nothing under that id")
-    if status == _DONE:
-        return None
-    return [_unit(field.decode(), text) for field, text in zip(rest[::2], rest[1::2], strict=True)]
+    found, lost = rest
+    units = None
+    if status != _DONE:
+        units = [_unit(field.decode(), text) for field, text in zip(found[::2], found[1::2], strict=True)]
+    return units, [_xid_of(field) for field in lost]
+
+
+def _xid_of(field: bytes) -> bytes:
+    return bytes.fromhex(field.decode().partition(" ")[2])
 
 
 def latest_batch(group: Group, series: str) -> int | None:
@@ -281,32 +321,69 @@ def _series_key(connection: Connection, batch: Batch | None) -> str:
     return connection.group.keys.series + ("" if batch is None else batch.series)
 
 
-def complete(connection: Connection, unit: PreparedUnit, on_chunk: OnChunk = lambda _unit_id, _messages: None) -> None:
+def complete(connection: Connection, unit: PreparedUnit, on_chunk: OnChunk = lambda _unit_id, _messages: None) -> Ended:
     """Have every structure apply what is decided about *unit*, then forget it. Anybody may repeat it at any point.
+
+    A structure that has failed since *unit* was prepared has nothing to apply. Backed out it is nevertheless.
+
+    Returns:
+        How it has ended: other than as decided where something of a commit is lost.
 
     Raises:
         MQIError: 2009 unknown, the connection has ended: its recovery completes the unit of work, if it decided it.
     """
     assert unit.outcome is not None
-    for structure, (queues, has_members) in unit.structures.items():
+    lost: list[str] = []
+    for structure in unit.structures:
         try:
-            _end_part(connection, unit, structure, queues, has_members, on_chunk)
+            if not _end_part(connection, unit, structure, on_chunk) and _has_lost(connection.group, unit, structure):
+                lost.append(structure)
         except MQIError as error:
             if connection.token != unit.decided_by:
                 raise
             connection.leave_to_group(_SAID[unit.outcome], structure, error)
+    ended: Ended = unit.outcome
+    if lost and unit.outcome == "C":
+        ended = "R" if len(lost) == len(unit.structures) else "M"
+        log.warning("prepared_unit_of_work_lost", nid=unit.nid, xid=unit.xid.hex(), structures=" ".join(lost))
     keys = connection.group.keys
-    connection.checked_call(
+    _, kept = connection.checked_call(
         "admin/complete",
         [keys.prepared, keys.completed, keys.tags],
-        (_field(unit.qmgr, unit.xid), unit.id, ENDED_KEPT),
+        (_field(unit.qmgr, unit.xid), unit.id, ended, ENDED_KEPT),
     )
+    # Who was there first knows more: what it has applied may be lost by now.
+    return kept.decode() or ended
 
 
-def _end_part(
-    connection: Connection, unit: PreparedUnit, structure: str, queues: list[str], has_members: bool, on_chunk: OnChunk
-) -> None:
+def _has_lost(group: Group, unit: PreparedUnit, structure: str) -> bool:
+    """Whether a structure where nothing of *unit* is has failed since that was prepared; else its part was applied."""
+    # Who sees it first tells the group, so that it is counted.
+    structure_state(group, structure)
+    known, sequence = failure_of(group, structure), group.structure(structure).sequence
+    if (known.count if known else 0) != unit.failures.get(structure, 0):
+        return True
+    # Its queues were deleted, behind a failure that nobody has met.
+    return not group.command(sequence, "EXISTS", sequence)
+
+
+def _end_part(connection: Connection, unit: PreparedUnit, structure: str, on_chunk: OnChunk) -> bool:
+    """Apply what is decided in one structure; whether anything of *unit* was there, and all of it is applied now."""
+    try:
+        return _apply(connection, unit, structure, on_chunk)
+    except MQIError as error:
+        if error.reason == MQRC.CF_STRUC_ERROR:
+            # Deleted, which only one that has lost its queues can be.
+            return False
+        if error.reason not in (MQRC.CF_STRUC_FAILED, MQRC.CF_STRUC_IN_USE):
+            raise
+    # It has failed since this connection entered it; that may have been before the unit of work was done.
+    return _apply(connection, unit, structure, on_chunk)
+
+
+def _apply(connection: Connection, unit: PreparedUnit, structure: str, on_chunk: OnChunk) -> bool:
     assert unit.outcome is not None
+    queues, has_members = unit.structures[structure]
     end = end_unit_call(
         connection.access(structure),
         _SCRIPTS[unit.outcome],
@@ -322,14 +399,16 @@ def _end_part(
     )
     # It may never have been set apart here: who prepared it died before.
     calls = [_set_apart_call(connection, structure, unit.owner, unit.id), end]
-    left = 1
+    left, is_there = 1, False
     while left:
         *_, (reason, *rest) = connection.call_many(calls)
         if reason:
             raise connection.error(reason)
         left, messages = map(int, rest)
+        is_there |= bool(messages)
         on_chunk(unit.id, messages)
         calls = [end]
+    return is_there
 
 
 def prepared_units(group: Group, qmgr: str = "") -> list[PreparedUnit]:
@@ -365,6 +444,7 @@ def _unit(field: str, text: bytes) -> PreparedUnit:
         messages=int(info["messages"]),
         prepared_ms=int(info["prepared_ms"]),
         structures={name: (list(queues), bool(members)) for name, (queues, members) in info["structures"].items()},
+        failures={name: int(count) for name, count in info.get("failures", {}).items()},
         outcome=info.get("outcome"),
         decided_by=info.get("by", ""),
     )

@@ -54,9 +54,7 @@ def recover(group: Group, structure: str) -> Recovered:
         MQIError: 2349 there is no such structure; 2192 Redis is full; 2009 Redis cannot be reached. It may be repeated.
     """
     check_recoverable(group, structure)
-    in_doubt = [unit.nid for unit in prepared_units(group) if structure in unit.structures]
-    if in_doubt:
-        raise in_use(structure, f"{in_doubt[0]} is in doubt there, RESOLVE INDOUBT ends it")
+    _refuse_while_in_doubt(group, structure)
     path = backup_path(group.settings, structure)
     with _named(structure), exclusively(path, structure):
         _refuse_unless_lost(group, structure)
@@ -67,10 +65,12 @@ def purge(group: Group, structure: str) -> Recovered:
     """RECOVER CFSTRUCT TYPE(PURGE): the structure is there, and empty.
 
     Raises:
-        BackupError: it is not recoverable; it is lost, and no backup has the definitions of its queues.
+        BackupError: it is not recoverable; it is lost, and no backup has the definitions of its queues; units of work
+            of it are in doubt.
         MQIError: 2349 there is no such structure; 2042 or 2055 it is not lost, and queues of it are in use.
     """
     check_recoverable(group, structure)
+    _refuse_while_in_doubt(group, structure)
     path = backup_path(group.settings, structure)
     with _named(structure), exclusively(path, structure):
         if is_lost(group, structure):
@@ -81,6 +81,13 @@ def purge(group: Group, structure: str) -> Recovered:
 def is_lost(group: Group, structure: str) -> bool:
     """Whether queues are defined in the structure, and it has none of them."""
     return has_lost_all(Directory(group), LocalQueues(group, None, ""), structure)
+
+
+def _refuse_while_in_doubt(group: Group, structure: str) -> None:
+    """Who ends it must be told what is lost of it; and it must end before messages of the backup are there again."""
+    in_doubt = [unit.nid for unit in prepared_units(group) if structure in unit.structures]
+    if in_doubt:
+        raise in_use(structure, f"{in_doubt[0]} is in doubt there, RESOLVE INDOUBT ends it")
 
 
 def _refuse_unless_lost(group: Group, structure: str) -> None:

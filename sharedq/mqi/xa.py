@@ -10,8 +10,10 @@ class XAReturn(IntEnum):
 
     #: It was committed, and not by this coordinator; or it committed it itself and forgot.
     XA_HEURCOM = 7
-    #: As above, backed out.
+    #: As above, backed out; or all of it was lost with its structures, whoever had it committed.
     XA_HEURRB = 6
+    #: It was committed, but for a part that was lost with its structure.
+    XA_HEURMIX = 5
     XA_OK = 0
     #: There is no such external id.
     XAER_NOTA = -4
@@ -23,7 +25,7 @@ class XAReturn(IntEnum):
 
 
 class XAError(Exception):
-    """A call of an external coordinator could not be done; nothing has changed.
+    """A call of an external coordinator could not be done, or (XA_HEURMIX, XA_HEURRB) not as it was asked for.
 
     Attributes:
         xid: the external id.

@@ -7,7 +7,7 @@ the one that told it last is noted.
 KEYS
   1  fence      hash  dead incarnations, processes and connections
   2  prepared   hash  manager, blank, external id -> JSON
-  3  completed  zset  C or B, blank, manager, blank, external id -> when
+  3  completed  zset  how it ended, blank, manager, blank, external id -> when
   4  members    hash  manager -> JSON
   5  leases     zset  incarnation, process or connection -> deadline
 ARGV
@@ -18,22 +18,20 @@ ARGV
   5  unit_qmgr    manager at which it was prepared
   6  field        of prepared: manager, blank, external id
   7  outcome      C commit, B back out
-REPLY       { 0, JSON of the unit of work } | { 1, "C" or "B" } it has ended so, or was decided otherwise
+REPLY       { 0, JSON of the unit of work } | { 1, how } it has ended (see prelude/ended), or was decided otherwise
             | { 2 } no such id | { 3 } another manager's, which is running | { reason }
 REASONS     2009 CONNECTION_BROKEN
 INVARIANTS  2 fencing, 3 one decision
 COST        O(log completed + log members)
-USES        membership
+USES        membership, ended
 ]]
 local prepared, field, outcome = KEYS[2], ARGV[6], ARGV[7]
 local ENDED, UNKNOWN, RUNNING = 1, 2, 3
 if is_dead(KEYS[1], ARGV[2], ARGV[3], ARGV[4], ARGV[1]) then return { MQRC.CONNECTION_BROKEN } end
 local text = redis.call("HGET", prepared, field)
 if not text then
-    local done = redis.call("ZMSCORE", KEYS[3], "C " .. field, "B " .. field)
-    if done[1] then return { ENDED, "C" } end
-    if done[2] then return { ENDED, "B" } end
-    return { UNKNOWN }
+    local ended = how_ended(KEYS[3], field)
+    return ended and { ENDED, ended } or { UNKNOWN }
 end
 local unit = cjson.decode(text)
 if ARGV[5] ~= ARGV[2] then

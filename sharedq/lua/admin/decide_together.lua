@@ -10,7 +10,7 @@ As in admin/decide_prepared, who decides is noted, and its recovery has every st
 KEYS
   1  fence      hash  dead incarnations, processes and connections
   2  prepared   hash  manager, blank, external id -> JSON
-  3  completed  zset  C or B, blank, manager, blank, external id -> when
+  3  completed  zset  how it ended, blank, manager, blank, external id -> when
   4  series     string  number of the latest batch that was decided
 ARGV
   1  caller
@@ -20,41 +20,47 @@ ARGV
   5  batch        its number, from 0; "" the units of work belong to no series
   6  kept         seconds for which the number is remembered; 0 for ever
   7.. fields of prepared: manager, blank, external id
-REPLY       { 0, field and JSON of each that has still to be completed } | { 1, field, "B", or "" where it is unknown } that one
-            cannot be committed, so nothing is decided | { 2, number of the latest batch } | { reason }
+REPLY       { 0, { field and JSON of each that has still to be completed }, lost } | { 1, field, "B", or "" where it is unknown }
+            that one cannot be committed, so nothing is decided | { 2, {}, lost } the batch was decided before | { reason }
+            lost: the fields of those that were committed before, but for what structures had lost
 REASONS     2009 CONNECTION_BROKEN
 INVARIANTS  2 fencing, 3 one decision, 8 once
 COST        O(units of work), a few microseconds each; the caller names 500 at most
-USES        membership
+USES        membership, ended
 ]]
 local prepared, series, batch, kept = KEYS[2], KEYS[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 local CANNOT, DONE = 1, 2
 if is_dead(KEYS[1], ARGV[2], ARGV[3], ARGV[4], ARGV[1]) then return { MQRC.CONNECTION_BROKEN } end
 local latest = batch and redis.call("GET", series)
-if latest and tonumber(latest) >= batch then return { DONE, latest } end
+local is_done = latest and tonumber(latest) >= batch
 -- First a look at all of them, then a change of all of them.
-local decided = {}
+local decided, lost = {}, {}
 for position = 7, #ARGV do
     local field = ARGV[position]
-    local text = redis.call("HGET", prepared, field)
+    local text = not is_done and redis.call("HGET", prepared, field)
     if text then
         local unit = cjson.decode(text)
         if unit.outcome == "B" then return { CANNOT, field, "B" } end
         unit.outcome, unit.by = "C", ARGV[1]
         decided[#decided + 1] = { field = field, text = cjson.encode(unit) }
     else
-        local done = redis.call("ZMSCORE", KEYS[3], "C " .. field, "B " .. field)
-        if not done[1] then return { CANNOT, field, done[2] and "B" or "" } end
+        local ended = how_ended(KEYS[3], field)
+        if ended == "M" or ended == "R" then
+            lost[#lost + 1] = field
+        elseif ended ~= "C" and not is_done then
+            return { CANNOT, field, ended or "" }
+        end
     end
 end
-local reply = { 0 }
+if is_done then return { DONE, {}, lost } end
+local found = {}
 for _, unit in ipairs(decided) do
     redis.call("HSET", prepared, unit.field, unit.text)
-    reply[#reply + 1] = unit.field
-    reply[#reply + 1] = unit.text
+    found[#found + 1] = unit.field
+    found[#found + 1] = unit.text
 end
 if batch then
     redis.call("SET", series, batch)
     if kept > 0 then redis.call("EXPIRE", series, kept) end
 end
-return reply
+return { 0, found, lost }

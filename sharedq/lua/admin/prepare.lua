@@ -10,7 +10,7 @@ KEYS
   1  fence      hash  dead incarnations, processes and connections
   2  decisions  hash  unit of work -> what was decided
   3  prepared   hash  manager, blank, external id -> JSON
-  4  completed  zset  C or B, blank, manager, blank, external id -> when
+  4  completed  zset  how it ended, blank, manager, blank, external id -> when
   5  tags       hash  tag -> who uses it
   6  group      hash  counters
   7  series     string  number of the latest batch of its series that was decided (see admin/decide_together)
@@ -24,19 +24,18 @@ ARGV
   7  info       JSON object: the unit of work
   8  tag        "" or what the owner asked for (a letter) and tag
   9  batch      number of the batch that it belongs to; "" it belongs to no series
-REPLY       { 0, its NID } | { 1, "P", "C" or "B" } the id was used: in doubt, committed, backed out
+REPLY       { 0, its NID } | { 1, "P", or how it ended } the id was used: in doubt, or see prelude/ended
             | { 2 } that batch, or a later one, was decided without it | { reason }
 REASONS     2009 CONNECTION_BROKEN
 INVARIANTS  2 fencing, 3 one decision, 6 sequence under failure
 COST        O(log completed), and users of the tag
-USES        membership
+USES        membership, ended
 ]]
 local field, tag, USED, TOO_LATE = ARGV[6], ARGV[8], 1, 2
 if is_dead(KEYS[1], ARGV[2], ARGV[3], ARGV[4], ARGV[1]) then return { MQRC.CONNECTION_BROKEN } end
 if redis.call("HEXISTS", KEYS[3], field) == 1 then return { USED, "P" } end
-local done = redis.call("ZMSCORE", KEYS[4], "C " .. field, "B " .. field)
-if done[1] then return { USED, "C" } end
-if done[2] then return { USED, "B" } end
+local ended = how_ended(KEYS[4], field)
+if ended then return { USED, ended } end
 
 local latest = ARGV[9] ~= "" and redis.call("GET", KEYS[7])
 if latest and tonumber(latest) >= tonumber(ARGV[9]) then return { TOO_LATE } end
