@@ -101,6 +101,11 @@ def run(
         except ValueError as error:
             counts.syntax += 1
             _write([messages.value_failure(command.line, error)], out)
+        except messages.PartlyDoneError as error:
+            counts.failed += 1
+            _write([*error.lines, messages.ABNORMAL.format(f"{command.verb} {subject}")], out)
+            if error.is_outcome_unknown:
+                return COULD_NOT_RUN
         except BackupError as error:
             counts.failed += 1
             _write([str(error), messages.ABNORMAL.format(f"{command.verb} {subject}")], out)
@@ -114,7 +119,7 @@ def run(
 
 
 class Executor:
-    """Executes parsed commands, one at a time; each is done whole or not at all."""
+    """Executes parsed commands, one at a time; each is done whole or not at all, but for RESOLVE INDOUBT of several."""
 
     def __init__(self, repository: Repository, control: ManagerControl | None = None) -> None:
         self._repository = repository
@@ -127,6 +132,7 @@ class Executor:
             MqscSyntaxError: a parameter is not one of this command.
             ValueError: values that an attribute cannot have.
             MQIError, BackupError: the command could not be processed.
+            PartlyDoneError: not all of it.
         """
         self._check_scope(command)
         handlers: dict[tuple[str, str], Callable[[Command], list[str]]] = {

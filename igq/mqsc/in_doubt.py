@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from igq.mqsc import messages
@@ -14,8 +14,8 @@ from sharedq.connecting import connect_to
 from sharedq.connection import Connection
 from sharedq.in_doubt import PreparedUnit, end_prepared, prepared_units
 from sharedq.mqi.constants import MQRC
-from sharedq.mqi.errors import error_for
-from sharedq.mqi.xa import XAError
+from sharedq.mqi.errors import MQIError, error_for
+from sharedq.mqi.xa import XAError, XAReturn
 from sharedq.objects.names import matches
 from sharedq.objects.repository import Repository
 
@@ -51,8 +51,12 @@ def unit_record(unit: PreparedUnit) -> Iterator[Shown]:
 def resolve_in_doubt(command: Command, repository: Repository) -> list[str]:
     """RESOLVE INDOUBT: commit or back out in the coordinator's place, at this manager or for one that is not running.
 
+    Returns:
+        A line for each.
+
     Raises:
-        MQIError: 2085 none of the kind is in doubt; 2222 the manager of QMNAME is running.
+        MQIError: 2085 none is in doubt, where all were meant; 2222 the manager of QMNAME is running.
+        PartlyDoneError: one was not found or not resolved; the others were.
     """
     for parameter in command.parameters:
         if parameter.keyword not in _OPTIONS:
@@ -69,24 +73,57 @@ def resolve_in_doubt(command: Command, repository: Repository) -> list[str]:
         for unit in prepared_units(repository.group, qmgr)
         if matches(command.name, unit.appl_name) and ("*" in wanted or unit.nid in wanted)
     ]
-    if not units:
-        raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "", command.name, f"no such thread of {qmgr} is in doubt")
+    unknown = f"no such thread of {qmgr} is in doubt"
+    found = {"*", *(unit.nid for unit in units)}
+    not_found = [messages.THREAD_NOT_FOUND.format(each, unknown) for each in dict.fromkeys(wanted) if each not in found]
+    if not (units or not_found):
+        raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "", command.name, unknown)
+    lines, failed = _resolve_each(repository, units, action) if units else ([], [])
+    if failed or not_found:
+        raise messages.PartlyDoneError([*lines, *failed, *not_found])
+    return lines
+
+
+def _resolve_each(repository: Repository, units: Sequence[PreparedUnit], action: str) -> tuple[list[str], list[str]]:
+    """A line for each that was resolved, and one for each that was not.
+
+    Raises:
+        PartlyDoneError: the connection was lost.
+    """
+    lines: list[str] = []
+    failed: list[str] = []
     connection = connect_to(repository.group, repository.qmgr or "", appl_name="RESOLVE INDOUBT")
     try:
         with connection.lock:
-            return [_resolve(connection, unit, action) for unit in units]
+            for position, unit in enumerate(units):
+                try:
+                    lines.append(_resolve(connection, unit, action))
+                except XAError as error:
+                    failed.append(_why_not(unit, error))
+                except MQIError as error:
+                    if not connection.is_ended:
+                        failed.append(messages.failure(f"Thread NID({unit.nid})", error))
+                        continue
+                    failed.append(messages.THREAD_UNKNOWN.format(unit.nid, error))
+                    rest = (each.nid for each in units[position + 1 :])
+                    failed += [messages.THREAD_NOT_RESOLVED.format(nid, "it was not tried any more") for nid in rest]
+                    raise messages.PartlyDoneError([*lines, *failed], is_outcome_unknown=True) from error
     finally:
         connection.disconnect()
+    return lines, failed
 
 
 def _resolve(connection: Connection, unit: PreparedUnit, action: str) -> str:
     text = messages.THREAD_COMMITTED if action == "COMMIT" else messages.THREAD_BACKED_OUT
-    try:
-        end_prepared(connection, unit.xid, "C" if action == "COMMIT" else "B", qmgr=unit.qmgr)
-    except XAError as error:
-        # Its coordinator was a moment earlier.
-        raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "", unit.nid, f"{unit.nid}: {error.detail}") from error
+    end_prepared(connection, unit.xid, "C" if action == "COMMIT" else "B", qmgr=unit.qmgr)
     return text.format(unit.nid)
+
+
+def _why_not(unit: PreparedUnit, error: XAError) -> str:
+    if error.code == XAReturn.XAER_NOTA:
+        return messages.THREAD_NOT_FOUND.format(unit.nid, error.detail)
+    # Its coordinator was a moment earlier; or a structure has lost what it did there.
+    return messages.THREAD_NOT_RESOLVED.format(unit.nid, error.detail)
 
 
 def _qmgr_meant(command: Command, repository: Repository) -> str:

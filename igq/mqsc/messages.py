@@ -19,6 +19,9 @@ NO_THREADS_IN_DOUBT = "CSQV420I: No INDOUBT threads found."
 IN_DOUBT_THREADS = "CSQV436I: INDOUBT threads for {} follow."
 THREAD_COMMITTED = "CSQV414I: Thread NID({}) committed."
 THREAD_BACKED_OUT = "CSQV415I: Thread NID({}) backed out."
+THREAD_NOT_FOUND = "CSQV417I: Thread NID({}) not found: {}."
+THREAD_NOT_RESOLVED = "IGQ1002E: Thread NID({}) not resolved as asked: {}."
+THREAD_UNKNOWN = "IGQ1003E: The connection was lost; whether thread NID({}) is resolved is unknown: {}."
 BACKUP_COMPLETED = "CSQE121I: Backup of structure {} completed, {} messages of {} queues, {} MB, up to {}, in {}."
 RECOVERY_COMPLETED = "CSQE131I: Recovery of structure {} completed, {} messages of {} queues, {}."
 NOT_RECOVERED = "   not recovered: {}"
@@ -66,6 +69,19 @@ def left_out(queues: Iterable[LeftOut]) -> list[str]:
         f"{failure(f'CFSTRUCT({each.structure})', each.why)} Queues not shown: {', '.join(each.names)}."
         for each in queues
     ]
+
+
+class PartlyDoneError(Exception):
+    """A command that is about several things could not do all of them.
+
+    Attributes:
+        lines: what it is answered, for what was done and for what was not.
+        is_outcome_unknown: the connection was lost, so that nothing more was tried.
+    """
+
+    def __init__(self, lines: list[str], *, is_outcome_unknown: bool = False) -> None:
+        super().__init__(*lines)
+        self.lines, self.is_outcome_unknown = lines, is_outcome_unknown
 
 
 def syntax_failure(error: MqscSyntaxError) -> list[str]:

@@ -6,10 +6,15 @@ import io
 
 import pytest
 
+from igq.mqsc import in_doubt as resolving
 from igq.mqsc.executor import run
 from igq.status import read_status
 from recovery.resolve import recover
+from sharedq.connection import Connection
+from sharedq.group import Group
+from sharedq.in_doubt import Outcome, PreparedUnit, end_prepared, prepared_units
 from sharedq.mqi.constants import PutOption
+from tests.support.backups import lose
 from tests.support.members import TestGroup
 from tests.support.scenes import on_queue
 
@@ -89,6 +94,95 @@ def test_an_operator_ends_all_of_them(in_doubt: TestGroup) -> None:
     status, output = mqsc(in_doubt, "RESOLVE INDOUBT(*) ACTION(COMMIT) NID(*)")
     assert (status, output.count("CSQV414I")) == (0, 2), output
     assert found(in_doubt) == [XID, b"second"]
+
+
+def between_the_looks(group: TestGroup, monkeypatch: pytest.MonkeyPatch, xid: bytes, outcome: Outcome) -> None:
+    """Its coordinator ends one when the command has found it, and has not come to it."""
+
+    def find(found_in: Group, qmgr: str = "") -> list[PreparedUnit]:
+        units = prepared_units(found_in, qmgr)
+        end_prepared(group.connect().connection, xid, outcome)
+        return units
+
+    monkeypatch.setattr(resolving, "prepared_units", find)
+
+
+@pytest.mark.parametrize(("outcome", "status"), [("B", 10), ("C", 0)])
+def test_one_that_its_coordinator_ends_meanwhile_keeps_it_from_no_other(
+    in_doubt: TestGroup, monkeypatch: pytest.MonkeyPatch, outcome: Outcome, status: int
+) -> None:
+    for xid in (b"second", b"third"):
+        prepare(in_doubt, xid)
+    first, second, third = (unit.nid for unit in in_doubt.connect().recover())
+    between_the_looks(in_doubt, monkeypatch, b"second", outcome)
+    ended, output = mqsc(in_doubt, "RESOLVE INDOUBT(*) ACTION(COMMIT) NID(*)")
+    assert (ended, "CSQ9023E" in output, "CSQ9022I" in output) == (status, status != 0, status == 0), output
+    for nid in (first, third) if status else (first, second, third):
+        assert f"CSQV414I: Thread NID({nid}) committed." in output
+    backed_out = f"IGQ1002E: Thread NID({second}) not resolved as asked: it is backed out."
+    assert (backed_out in output) == (status != 0), output
+    assert found(in_doubt) == ([XID, b"third"] if status else [XID, b"second", b"third"])
+    assert in_doubt.connect().recover() == []
+
+
+def test_one_that_ended_and_is_forgotten_was_not_found(in_doubt: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
+    nid = nid_of(in_doubt)
+    monkeypatch.setattr("sharedq.in_doubt.ENDED_KEPT", 0)
+    between_the_looks(in_doubt, monkeypatch, XID, "B")
+    status, output = mqsc(in_doubt, "RESOLVE INDOUBT(*) ACTION(COMMIT) NID(*)")
+    assert (status, f"CSQV417I: Thread NID({nid}) not found: QM1 has prepared nothing" in output) == (10, True), output
+
+
+def test_each_nid_that_is_not_found_is_named(in_doubt: TestGroup) -> None:
+    nid = nid_of(in_doubt)
+    status, output = mqsc(in_doubt, f"RESOLVE INDOUBT(*) ACTION(COMMIT) NID('QM1.TYPO',{nid},'QM1.TYPO','QM1.TYPO2')")
+    assert (status, "CSQ9023E" in output, "CSQ9022I" in output) == (10, True, False), output
+    assert f"CSQV414I: Thread NID({nid}) committed." in output
+    for typo in ("QM1.TYPO", "QM1.TYPO2"):
+        line = f"CSQV417I: Thread NID({typo}) not found: no such thread of QM1 is in doubt."
+        assert output.count(line) == 1, output
+    assert found(in_doubt) == [XID]
+
+
+def test_what_is_lost_with_its_structure_is_not_said_to_be_committed(in_doubt: TestGroup) -> None:
+    in_doubt.define_structure("APPL2")
+    in_doubt.define_shared("OTHER", "APPL2")
+    worker = in_doubt.connect()
+    for queue in ("Q", "OTHER"):
+        worker.put1(queue, b"both", options=PutOption.SYNCPOINT)
+    worker.prepare(b"both")
+    worker.put1("OTHER", b"whole", options=PutOption.SYNCPOINT)
+    worker.prepare(b"whole")
+    lost, mixed, whole = (unit.nid for unit in worker.recover())
+    lose(in_doubt)
+    status, output = mqsc(in_doubt, "RESOLVE INDOUBT(*) ACTION(COMMIT) NID(*)")
+    assert (status, "CSQ9023E" in output) == (10, True), output
+    assert f"CSQV414I: Thread NID({whole}) committed." in output
+    assert f"IGQ1002E: Thread NID({lost}) not resolved as asked: it is lost, with the structures" in output
+    assert f"IGQ1002E: Thread NID({mixed}) not resolved as asked: it is committed, but for what it did in" in output
+    assert [body for body, _ in on_queue(in_doubt, "OTHER", "APPL2")] == [b"both", b"whole"]
+    assert "CSQV420I" in mqsc(in_doubt, "DISPLAY THREAD(*) TYPE(INDOUBT)")[1]
+
+
+def test_where_the_connection_is_lost_what_was_done_is_told(
+    in_doubt: TestGroup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for xid in (b"second", b"third"):
+        prepare(in_doubt, xid)
+    first, second, third = (unit.nid for unit in in_doubt.connect().recover())
+
+    def end(connection: Connection, xid: bytes, outcome: Outcome, *, qmgr: str = "") -> bool:
+        if xid == b"second":
+            connection.break_off()
+        return end_prepared(connection, xid, outcome, qmgr=qmgr)
+
+    monkeypatch.setattr(resolving, "end_prepared", end)
+    status, output = mqsc(in_doubt, "RESOLVE INDOUBT(*) ACTION(COMMIT) NID(*)")
+    assert (status, "CSQ9023E" in output) == (20, True), output
+    assert f"CSQV414I: Thread NID({first}) committed." in output
+    assert f"IGQ1003E: The connection was lost; whether thread NID({second}) is resolved is unknown: " in output
+    assert f"IGQ1002E: Thread NID({third}) not resolved as asked: it was not tried any more." in output
+    assert found(in_doubt) == [XID]
 
 
 def test_a_peer_ends_those_of_a_manager_that_is_not_running(in_doubt: TestGroup) -> None:
