@@ -16,7 +16,7 @@ from igq.agent.core import Transmitted
 from igq.agent.deliver import Deliverer, NoWayError, Tell
 from igq.agent.pulse import Pulse
 from igq.agent.reporting import MoverState
-from igq.agent.retry import Retries, Trouble, retrying
+from igq.agent.retry import Retrier, Retries, Trouble
 from igq.agent.serving import REFUSED, mover_tag
 from igq.agent.source import BATCH_MESSAGES, WAIT_S, TransmissionQueue, as_trouble
 from sharedq.connecting import tag_argument
@@ -66,6 +66,7 @@ class Mover:
         self._group, self._process, self._members = group, process, members
         self._tell, self._report, self._pulse = tell, report, pulse
         self._state = MoverState(served.name, "STARTING")
+        self._retrier = Retrier(self._pause, self._on_trouble)
         self._connection: Connection | None = None
         self._queue: TransmissionQueue | None = None
         self._deliverer: Deliverer | None = None
@@ -78,10 +79,9 @@ class Mover:
         Raises:
             MQIError: 2009, the connection is lost; its unit of work is recovered with the process.
         """
-        call = retrying(self._pause, self._on_trouble)
         while not self._is_stopping:
             try:
-                call(self._round)
+                self._retrier(self._round)
             except StandbyError:
                 self._update(state="STANDBY")
                 self._pause(self._group.settings.lease_ms / 1000)
@@ -173,6 +173,7 @@ class Mover:
         self._say("CSQX599E", {"queue": self.served.name, "error": str(trouble), "retry": retry, "wait_s": wait_s})
 
     def _leave_retry(self, delivered: int) -> None:
+        self._retrier.succeeded()
         if self._state.state != "RUNNING":
             self._say("CSQX500I", {"queue": self.served.name})
         self._update(

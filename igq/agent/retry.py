@@ -7,15 +7,16 @@ their own. Source: IBM MQ for z/OS, "Specific properties of intra-group queuing"
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
-from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt
-from tenacity.wait import wait_base
+from tenacity import RetryCallState, Retrying, retry_if_exception_type
 
 SHORT_RETRY_COUNT: Final = 10
 SHORT_RETRY_INTERVAL_S: Final = 60
 LONG_RETRY_COUNT: Final = 999_999_999
 LONG_RETRY_INTERVAL_S: Final = 1200
+
+_T = TypeVar("_T")
 
 
 class Trouble(Exception):
@@ -40,51 +41,53 @@ def wait_before_retry_s(retries: Retries) -> int:
     return SHORT_RETRY_INTERVAL_S if retries.short < SHORT_RETRY_COUNT else LONG_RETRY_INTERVAL_S
 
 
-class _WaitAsIBM(wait_base):
-    """Tells and waits; a pause that is cut short leaves the count of retries as it is."""
-
-    def __init__(self, sleep: Callable[[float], bool | None]) -> None:
-        self._sleep, self._in_passing = sleep, 0
-
-    def retries(self, retry_state: RetryCallState) -> Retries:
-        """Made so far, in this trouble."""
-        if retry_state.attempt_number == 1:
-            self._in_passing = 0
-        return retries_made(retry_state.attempt_number - self._in_passing)
-
-    def __call__(self, retry_state: RetryCallState) -> float:
-        return wait_before_retry_s(self.retries(retry_state))
-
-    def sleep(self, seconds: float) -> None:
-        """Wait."""
-        self._in_passing += bool(self._sleep(seconds))
-
-
-def retrying(sleep: Callable[[float], bool | None], on_trouble: Callable[[Trouble, Retries, float], None]) -> Retrying:
+class Retrier:
     """Calls a function until it raises no `Trouble`; any other exception ends it at once.
 
     Args:
         sleep: waits that many seconds, or less when the agent is woken. True: the try that follows is none of the
             retries, because only something else has happened that it may be worth trying for.
         on_trouble: told of each failure: what it was, the retries made so far, seconds to the next one.
-
-    Raises (when called):
-        Trouble: all retries are used up.
     """
-    wait = _WaitAsIBM(sleep)
 
-    def before_sleep(state: RetryCallState) -> None:
+    def __init__(
+        self, sleep: Callable[[float], bool | None], on_trouble: Callable[[Trouble, Retries, float], None]
+    ) -> None:
+        self._sleep, self._on_trouble = sleep, on_trouble
+        #: In this trouble, the one at hand included; those in passing do not count.
+        self._attempts = 1
+        self._retrying = Retrying(
+            wait=lambda _: wait_before_retry_s(self._made),
+            stop=lambda _: self._made.long >= LONG_RETRY_COUNT,
+            retry=retry_if_exception_type(Trouble),
+            sleep=self._pause,
+            before_sleep=self._tell,
+            reraise=True,
+        )
+
+    def __call__(self, function: Callable[[], _T]) -> _T:
+        """Call *function*; the first trouble that it raises is a new one.
+
+        Raises:
+            Trouble: all retries are used up.
+        """
+        self.succeeded()
+        return self._retrying(function)
+
+    def succeeded(self) -> None:
+        """The function, which goes on, has done what it could not do: the next trouble is a new one."""
+        self._attempts = 1
+
+    @property
+    def _made(self) -> Retries:
+        return retries_made(self._attempts)
+
+    def _pause(self, seconds: float) -> None:
+        self._attempts += not self._sleep(seconds)
+
+    def _tell(self, state: RetryCallState) -> None:
         assert state.outcome is not None
         assert state.next_action is not None
         trouble = state.outcome.exception()
         assert isinstance(trouble, Trouble)
-        on_trouble(trouble, wait.retries(state), state.next_action.sleep)
-
-    return Retrying(
-        wait=wait,
-        stop=stop_after_attempt(1 + SHORT_RETRY_COUNT + LONG_RETRY_COUNT),
-        retry=retry_if_exception_type(Trouble),
-        sleep=wait.sleep,
-        before_sleep=before_sleep,
-        reraise=True,
-    )
+        self._on_trouble(trouble, self._made, state.next_action.sleep)

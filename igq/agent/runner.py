@@ -11,7 +11,7 @@ from igq.agent.deliver import Deliverer
 from igq.agent.movers import Movers, end_process
 from igq.agent.pulse import Pulses
 from igq.agent.reporting import AgentState, Reporter
-from igq.agent.retry import Retries, Trouble, retrying
+from igq.agent.retry import Retrier, Retries, Trouble
 from igq.agent.serving import REFUSED, agent_tag
 from igq.agent.sleep import WakeableSleep
 from igq.agent.source import WAIT_S, as_trouble
@@ -51,6 +51,7 @@ class Agent:
             partial(end_process, lambda why: channel.send("ended", error=why)),
             lambda: channel.send("woken"),
         )
+        self._retrier = Retrier(self._pause, self._on_trouble)
         self._connection: Connection | None = None
         self._queue: TransmitQueue | None = None
         self._deliverer: Deliverer | None = None
@@ -64,9 +65,8 @@ class Agent:
             MQIError: 2009, the connection is lost; the manager recovers it and starts the agent again.
         """
         self._movers.start()
-        call = retrying(self._pause, self._on_trouble)
         while not self._is_stopping:
-            call(self._round)
+            self._retrier(self._round)
         self._movers.stop()
         if self._connection is not None:
             self._connection.disconnect()
@@ -167,6 +167,7 @@ class Agent:
         self._say("CSQM065E", {"error": str(trouble), "retry": retries.short + retries.long + 1, "wait_s": wait_s})
 
     def _leave_retry(self) -> None:
+        self._retrier.succeeded()
         if self._reporter.state.state == "RETRY":
             self._say("IGQ0021I", {})
         if self._reporter.state.state != "RUNNING":

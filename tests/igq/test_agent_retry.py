@@ -6,7 +6,7 @@ import pytest
 
 from config.settings import Settings
 from igq.agent import retry
-from igq.agent.retry import Retries, Trouble, retries_made, retrying, wait_before_retry_s
+from igq.agent.retry import Retrier, Retries, Trouble, retries_made, wait_before_retry_s
 
 
 class VirtualTime:
@@ -53,7 +53,7 @@ def test_ten_short_retries_a_minute_apart_come_before_long_ones_every_twenty_min
     told: list[tuple[Retries, float]] = []
     queue = Queue(clock, usable_from_s=10 * 60 + 3 * 1200)
 
-    result = retrying(clock.sleep, lambda _, retries, wait_s: told.append((retries, wait_s)))(queue.use)
+    result = Retrier(clock.sleep, lambda _, retries, wait_s: told.append((retries, wait_s)))(queue.use)
 
     assert result == "used"
     assert clock.sleeps == [60] * 10 + [1200] * 3
@@ -69,7 +69,7 @@ def test_a_wake_up_makes_the_next_attempt_at_once() -> None:
     def sleep_until_woken(_seconds: float) -> None:
         clock.now_s += 5
 
-    assert retrying(sleep_until_woken, ignore)(queue.use) == "used"
+    assert Retrier(sleep_until_woken, ignore)(queue.use) == "used"
     assert queue.tried_at_s == [0, 5]
 
 
@@ -84,7 +84,7 @@ def test_tries_in_passing_are_none_of_the_ten() -> None:
         clock.sleep(1 if is_woken else seconds)
         return is_woken
 
-    call = retrying(sleep, lambda _, retries, wait_s: told.append((retries, wait_s)))
+    call = Retrier(sleep, lambda _, retries, wait_s: told.append((retries, wait_s)))
     call(queue.use)
 
     assert clock.sleeps == [1] * 20 + [60] * 10 + [1200]
@@ -102,19 +102,48 @@ def test_an_error_that_is_no_trouble_ends_the_agent() -> None:
         raise RuntimeError("lost")
 
     with pytest.raises(RuntimeError, match="lost"):
-        retrying(clock.sleep, ignore)(fail)
+        Retrier(clock.sleep, ignore)(fail)
     assert clock.sleeps == []
 
 
 def test_the_next_trouble_begins_with_short_retries_again() -> None:
     clock = VirtualTime()
-    call = retrying(clock.sleep, ignore)
+    call = Retrier(clock.sleep, ignore)
 
     call(Queue(clock, usable_from_s=700).use)
     clock.sleeps.clear()
     call(Queue(clock, usable_from_s=clock.now_s + 60).use)
 
     assert clock.sleeps == [60]
+
+
+def test_a_trouble_that_comes_while_it_still_works_begins_with_short_retries_too() -> None:
+    """An agent that has recovered waits for messages, and meets the next trouble, in the same try."""
+    clock = VirtualTime()
+    told: list[tuple[Retries, float]] = []
+    queue, begun_s = Queue(clock, usable_from_s=700), list[float]()
+
+    def work() -> None:
+        queue.use()
+        if not begun_s:
+            retrier.succeeded()
+            begun_s.append(clock.now_s)
+        if clock.now_s < begun_s[0] + 600 + 1200:
+            raise Trouble("the next one")
+
+    retrier = Retrier(clock.sleep, lambda _, retries, wait_s: told.append((retries, wait_s)))
+    retrier(work)
+
+    expected = [(Retries(n, 0), 60) for n in range(10)] + [(Retries(10, 0), 1200)]
+    assert told == [*expected, *expected]
+
+
+def test_all_retries_can_be_used_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retry, "LONG_RETRY_COUNT", 2)
+    clock = VirtualTime()
+    with pytest.raises(Trouble):
+        Retrier(clock.sleep, ignore)(Queue(clock, usable_from_s=float("inf")).use)
+    assert clock.sleeps == [60] * 10 + [1200] * 2
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from igq.agent.reporting import AgentState
 from igq.agent.retry import SHORT_RETRY_INTERVAL_S
 from igq.agent.runner import Agent
 from igq.agent.serving import agent_tag
-from igq.agent.source import WAIT_S
+from igq.agent.source import BATCH_MESSAGES, WAIT_S
 from igq.agent.wake import wake_agent
 from igq.mqsc_session import SessionRepository
 from igq.status import AgentStatus, _agent
@@ -222,12 +222,8 @@ def test_each_cause_leads_into_retry_and_its_repair_out_of_it(group: TestGroup, 
 
 
 def test_a_try_in_vain_is_counted(group: TestGroup, work: AgentAtWork) -> None:
-    work.start()
-    work.wait_for("RUNNING")
-    group.repository("QM1").alter("QLOCAL", SYSTEM_QSG_TRANSMIT_QUEUE, {"get": "DISABLED"})
-    work.wait_for("RETRY")
-    SessionRepository(group.group, "QM1").alter_qmgr("QM1", {"igq": "ENABLED"})
-    until(lambda: work.status().short_retries == 1, "the retry is counted", PATIENCE_S)
+    try_in_vain(group, work)
+    until(lambda: work.status().short_retries == 1, "that is shown", PATIENCE_S)
     assert work.status().state == "RETRY"
 
 
@@ -240,6 +236,52 @@ def test_a_try_for_which_nobody_asked_is_not(group: TestGroup, work: AgentAtWork
     for tries in (2, 3):
         wake_agent(group.group, "QM1")
         until(lambda tries=tries: work.said().count("CSQM065E") == tries, "it has tried", PATIENCE_S)  # type: ignore[misc]
+    assert work.agent._reporter.state.short_retries == 0
+
+
+def try_in_vain(group: TestGroup, work: AgentAtWork) -> None:
+    """Be in the state of retry, and spend one of them."""
+    work.start()
+    work.wait_for("RUNNING")
+    group.repository("QM1").alter("QLOCAL", SYSTEM_QSG_TRANSMIT_QUEUE, {"get": "DISABLED"})
+    work.wait_for("RETRY")
+    SessionRepository(group.group, "QM1").alter_qmgr("QM1", {"igq": "ENABLED"})
+    until(lambda: work.agent._reporter.state.short_retries == 1, "the retry is counted", PATIENCE_S)
+
+
+def enable_gets(group: TestGroup) -> None:
+    group.repository("QM1").alter("QLOCAL", SYSTEM_QSG_TRANSMIT_QUEUE, {"get": "ENABLED"})
+    wake_agent(group.group, "QM1")
+
+
+def test_a_new_trouble_that_ends_its_first_wait_has_all_its_retries(group: TestGroup, work: AgentAtWork) -> None:
+    try_in_vain(group, work)
+    enable_gets(group)
+    work.wait_for("RUNNING")
+    until(lambda: rests(work, "the delivery") == WAIT_S, "it waits for messages", PATIENCE_S)
+
+    send_astray(group)
+
+    shown = work.wait_for("RETRY")
+    assert "NOWHERE" in shown.last_error
+    assert shown.short_retries == 0
+
+
+def test_a_new_trouble_behind_batches_that_were_carried_has_all_its_retries(
+    group: TestGroup, work: AgentAtWork
+) -> None:
+    group.define_shared("POOL")
+    try_in_vain(group, work)
+    sender = group.connect("QM2")
+    for _ in range(BATCH_MESSAGES):
+        sender.put1("POOL", b"x", MQMD(persistence=1), qmgr_name="QM1")
+    send_astray(group)
+
+    enable_gets(group)
+
+    until(lambda: work.said()[-2:] == ["IGQ0021I", "CSQM065E"], "it meets the next one", PATIENCE_S)
+    assert work.agent._reporter.state.delivered == BATCH_MESSAGES
+    assert "NOWHERE" in work.agent._reporter.state.last_error
     assert work.agent._reporter.state.short_retries == 0
 
 

@@ -14,6 +14,7 @@ from igq.agent.movers import Movers
 from igq.agent.pulse import Pulse, Pulses
 from igq.agent.reporting import MoverState
 from igq.agent.retry import Trouble
+from igq.agent.source import WAIT_S
 from igq.agent.wake import movers_wake_key, wake_agent, wake_movers
 from igq.mqsc_session import SessionRepository
 from recovery.resolve import recover
@@ -418,6 +419,36 @@ def test_commands_about_other_queues_bring_on_no_long_retries(trio: TestGroup, r
     state = running.state("QM2")
     assert state is not None
     assert (state.state, state.short_retries, state.long_retries) == ("RETRY", 0, 0)
+
+
+def test_a_new_trouble_of_a_mover_has_all_its_retries(trio: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where that ends the wait with which it left the state of retry."""
+    tries, pauses, may_go_on = 3, list[float](), threading.Event()
+
+    def pause(_: Mover, seconds: float) -> bool:
+        pauses.append(seconds)
+        if len(pauses) == tries:
+            trio.repository("QM1").alter("QLOCAL", "QM2", {"get": "ENABLED"})
+        elif len(pauses) > tries:
+            may_go_on.wait(120)
+        return False
+
+    monkeypatch.setattr(Mover, "_pause", pause)
+    steps = Steps(trio)
+    mover = steps.mover
+    trio.repository("QM1").alter("QLOCAL", "QM2", {"get": "DISABLED"})
+    thread = threading.Thread(target=mover.run, daemon=True)
+    thread.start()
+    try:
+        until(lambda: mover._pulse.state[1] == WAIT_S, "it waits for messages", 120)
+        trio.repository("QM1").alter("QLOCAL", "QM2", {"get": "DISABLED"})
+        until(lambda: len(pauses) > tries, "it is in retry again", 120)
+    finally:
+        mover.stop()
+        may_go_on.set()
+        thread.join(120)
+    retries = [state.short_retries for state in steps.states if state.state == "RETRY"]
+    assert retries == [*range(tries), 0]
 
 
 def test_a_mover_that_loses_its_connection_ends_the_process(trio: TestGroup) -> None:
