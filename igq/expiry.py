@@ -15,63 +15,65 @@ from sharedq.mqi.constants import MQRC, Feedback, Format
 from sharedq.mqi.errors import MQIError
 from sharedq.reports import ReportMessage, report_about
 
-#: Expired messages that one script call looks at, and bytes of them.
+#: Expired messages that one step looks at; bytes of them that one script call does.
 _PER_CALL, _BYTES = 100, 1 << 20
 
 
-def discard_expired(connection: Connection, structure: str, *, found_only: bool = False) -> int:
-    """Discard the messages of a structure whose time has passed; how many those were.
-
-    Args:
-        found_only: only what somebody has found expired already, and has left to be reported.
-
-    Where a report cannot be committed, because there is no room for it, what asks for one stays until the next time.
-
-    Raises:
-        MQIError: 2009, the connection is lost: what it had taken to report comes back with its recovery.
-    """
-    return _Sweep(connection, structure, found_only).discard()
-
-
 @dataclass(slots=True)
-class _Sweep:
-    """One way through the expired messages of a structure.
+class Sweep:
+    """One way through the messages of a structure whose time has passed when it begins, some at a time.
+
+    Where a report cannot be committed, because there is no room for it, what asks for one stays until the next sweep.
 
     Attributes:
-        reports: whether messages are taken to be reported; not once that was in vain.
+        found_only: only what somebody has found expired already, and has left to be reported.
+        count: messages that were discarded or reported so far.
     """
 
-    connection: Connection
     structure: str
-    found_only: bool
-    reports: bool = True
+    found_only: bool = False
+    count: int = 0
+    #: Whether messages are taken to be reported; not once that was in vain.
+    _reports: bool = True
+    #: The score of the last one to look at; how many are left to look at, None: not known yet; how many stay listed.
+    _end: str = "(0"
+    _left: int | None = None
+    _stay: int = 0
 
-    def discard(self) -> int:
-        total = seen = 0
-        while found := self._expired(seen):
-            by_queue: dict[str, list[bytes]] = {}
-            for entry in found:
-                queue_name, _, message_id = entry.rpartition(b" ")
-                by_queue.setdefault(queue_name.decode(), []).append(message_id)
-            gone = sum(self._discard_on(queue_name, ids) for queue_name, ids in by_queue.items())
-            total += gone
-            # What is in a unit of work stays listed; look behind it.
-            seen += len(found) - gone
-        return total
+    def go_on(self, connection: Connection) -> bool:
+        """Discard some; whether there may be more.
 
-    def _expired(self, seen: int) -> list[bytes]:
-        key = structure_keys(self.connection.group.name, self.structure).expiry
-        end = "(0"
-        if not self.found_only:
-            seconds, micros = self.connection.command(key, "TIME")
-            end = str(int(seconds) * 1000 + int(micros) // 1000)
-        limit = ("LIMIT", seen, _PER_CALL)
-        found: list[bytes] = self.connection.command(key, "ZRANGEBYSCORE", key, "-inf", end, *limit)
+        Raises:
+            MQIError: 2009, the connection is lost: what it had taken to report comes back with its recovery.
+        """
+        found = self._expired(connection)
+        by_queue: dict[str, list[bytes]] = {}
+        for entry in found:
+            queue_name, _, message_id = entry.rpartition(b" ")
+            by_queue.setdefault(queue_name.decode(), []).append(message_id)
+        gone = sum(self._discard_on(connection, queue_name, ids) for queue_name, ids in by_queue.items())
+        self.count += gone
+        # What is in a unit of work stays listed; look behind it.
+        self._stay += len(found) - gone
+        return bool(self._left)
+
+    def _expired(self, connection: Connection) -> list[bytes]:
+        key = structure_keys(connection.group.name, self.structure).expiry
+        if self._left is None:
+            # As many as there are now, and no later ones: while others expire, or are found, it would never end.
+            if not self.found_only:
+                seconds, micros = connection.command(key, "TIME")
+                self._end = str(int(seconds) * 1000 + int(micros) // 1000)
+            self._left = int(connection.command(key, "ZCOUNT", key, "-inf", self._end))
+        if not self._left:
+            return []
+        limit = ("LIMIT", self._stay, min(_PER_CALL, self._left))
+        found: list[bytes] = connection.command(key, "ZRANGEBYSCORE", key, "-inf", self._end, *limit)
+        self._left = self._left - len(found) if found else 0
         return found
 
-    def _discard_on(self, queue_name: str, ids: list[bytes]) -> int:
+    def _discard_on(self, connection: Connection, queue_name: str, ids: list[bytes]) -> int:
         """Discard these messages of a queue, and report those of which that was asked, some at a time."""
-        connection = self.connection
         keys = connection.access(self.structure).keys
         queue = keys.queue(queue_name)
         total = 0
@@ -84,17 +86,16 @@ class _Sweep:
                     *(queue.queue, queue.groups, queue.members, queue.marks, queue.marks_of),
                     *(keys.unit_of_work + connection.token, queue.waiters, keys.wake),
                 ],
-                [*caller, _BYTES, int(self.reports), *ids],
+                [*caller, _BYTES, int(self._reports), *ids],
             )
             ids = ids[int(looked) :]
             total += int(discarded)
             if taken:
-                total += self._report(queue_name, taken)
+                total += self._report(connection, queue_name, taken)
         return total
 
-    def _report(self, queue_name: str, taken: list[bytes]) -> int:
+    def _report(self, connection: Connection, queue_name: str, taken: list[bytes]) -> int:
         """Report messages that were taken under syncpoint, and commit; how many those were."""
-        connection = self.connection
         access = connection.access(self.structure)
         now_ms = connection.redis_ms(access)
         messages = [
@@ -112,7 +113,7 @@ class _Sweep:
                 raise
             if error.reason != MQRC.BACKED_OUT:
                 connection.backout()
-            self.reports = False
+            self._reports = False
             structlog.get_logger().warning("expirations_not_reported", structure=self.structure, error=str(error))
             return 0
         except BaseException:

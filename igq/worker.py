@@ -6,13 +6,14 @@ import json
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import structlog
 from tenacity import Retrying, retry_if_exception, wait_exponential_jitter
 
 from igq.agent.wake import wake_agent, wake_movers
-from igq.expiry import discard_expired
+from igq.expiry import Sweep
 from igq.structure_watch import StructureWatch
 from recovery.resolve import STRUCTURE_TROUBLES, Outcome, Phase, RecoveryReport, recover
 from recovery.target import Target
@@ -37,6 +38,8 @@ class Worker:
         self._tasks: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
         self._targets: set[str] = set()
         self._is_stopping = False
+        #: Jobs of which a sweep is under way.
+        self._sweeps: set[str] = set()
         self._structures = StructureWatch(group, process.qmgr, say)
         self._thread = threading.Thread(target=self._work, name="worker", daemon=True)
         self._thread.start()
@@ -137,6 +140,8 @@ class Worker:
         self._sweep("reports of expirations", interval_ms, found_only=True)
 
     def _sweep(self, job: str, interval_ms: int, *, found_only: bool) -> None:
+        if job in self._sweeps:
+            return
         try:
             if not self._group.call("admin/claim_job", [self._group.keys.group], [job, interval_ms]):
                 return
@@ -144,14 +149,36 @@ class Worker:
         except MQIError as error:
             self._say("IGQ0012E", error=str(error))
             return
-        for name in names:
-            try:
-                self._group.require_reachable(name)
-                if count := discard_expired(self.connection(), name, found_only=found_only):
-                    self._say("IGQ0011I", count=count, structure=name)
-            except MQIError as error:
-                # One that cannot be used now, or while it is being recovered, keeps no other waiting.
-                self._say("IGQ0012E", error=str(error))
+        self._sweeps.add(job)
+        self._go_on(self._sweeping(job, [Sweep(name, found_only) for name in names]))
+
+    def _sweeping(self, job: str, sweeps: Sequence[Sweep]) -> Iterator[None]:
+        """Sweep structure by structure, and pause behind each step."""
+        try:
+            for sweep in sweeps:
+                is_over = False
+                while not is_over and not self._is_stopping:
+                    is_over = not self._sweep_some(sweep)
+                    yield
+                if sweep.count:
+                    self._say("IGQ0011I", count=sweep.count, structure=sweep.structure)
+        finally:
+            self._sweeps.discard(job)
+
+    def _sweep_some(self, sweep: Sweep) -> bool:
+        try:
+            self._group.require_reachable(sweep.structure)
+            return sweep.go_on(self.connection())
+        except MQIError as error:
+            # One that cannot be used now, or while it is being recovered, keeps no other waiting.
+            self._say("IGQ0012E", error=str(error))
+            return False
+
+    def _go_on(self, steps: Iterator[None]) -> None:
+        """Do a step of something long, and the rest behind what waits by then: recoveries are not to wait for it."""
+        for _ in steps:
+            self.submit(partial(self._go_on, steps))
+            return
 
     def look_at_structures(self) -> None:
         """Say which structures have failed, and which can be used again: then what waits for that tries at once."""
@@ -169,7 +196,7 @@ class Worker:
             connection.disconnect()
 
     def hurry(self) -> None:
-        """The manager stops: the task at hand is tried no more than once again."""
+        """The manager stops: the task at hand is tried no more than once again, and nothing is swept any more."""
         self._is_stopping = True
 
     def end(self) -> None:

@@ -10,7 +10,6 @@ import pytest
 
 from igq.agent.reporting import AgentState, write_agent_state
 from igq.agent.wake import wake_agent, wake_key
-from igq.expiry import discard_expired
 from recovery.resolve import recover
 from sharedq.api import Queue, QueueManagerConnection
 from sharedq.mqi.constants import MQRC, Feedback, GetOption, OpenOption, PutOption, Report
@@ -18,6 +17,7 @@ from sharedq.mqi.errors import MQIError, NoMsgAvailable
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.system import define_system_objects
 from tests.support.agents import drain
+from tests.support.expiry import discard_expired
 from tests.support.members import TestGroup
 from tests.support.scenes import dump, on_queue
 from tests.support.server import Server

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from igq.expiry import discard_expired
+from igq.expiry import Sweep
 from recovery.resolve import recover
 from sharedq.api import Queue, QueueManagerConnection
 from sharedq.backup import take
@@ -24,6 +24,7 @@ from tests.mqi.test_waiting import LONG_MS, until_waiting
 from tests.recovery.scene import Died, die_after_call
 from tests.support.agents import AgentOfQM2, Put, drain
 from tests.support.backups import between_calls, lose
+from tests.support.expiry import discard_expired
 from tests.support.groups import BOTH, put_member
 from tests.support.members import TestGroup
 from tests.support.scenes import stored
@@ -234,6 +235,28 @@ def test_managers_that_sweep_at_once_report_once(defined: TestGroup, queue: Queu
         swept = list(pool.map(lambda _: sweep(defined), range(4)))
     assert sum(swept) == len(sent)
     assert told(defined) == [(Feedback.EXPIRATION, md.msg_id) for md in sent]
+
+
+@pytest.mark.parametrize("found", [False, True])
+def test_a_sweep_ends_though_others_go_on_expiring(defined: TestGroup, queue: Queue, found: bool) -> None:
+    """It sees to those that were there when it began, and leaves the rest to the next one."""
+
+    def expire(count: int) -> None:
+        queue.put_many([(dying(), b"x") for _ in range(count)])
+        defined.wait_redis_ms(DEAD_BY_MS)
+        while found:
+            try:
+                queue.get_many(100)
+            except NoMsgAvailable:
+                break
+
+    expire(250)
+    manager, structure_sweep, steps = defined.connect().connection, Sweep("APPL1", found_only=found), 1
+    while structure_sweep.go_on(manager) and steps < 10:
+        steps += 1
+        expire(100)
+    assert (steps, structure_sweep.count) == (3, 250)
+    assert discard_expired(manager, "APPL1") == 200
 
 
 def test_on_its_way_through_igq_it_is_reported_too(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import threading
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 
-from igq import worker as worker_module
+from igq.expiry import Sweep
 from igq.worker import Worker
 from sharedq.connection import Connection
 from sharedq.kept_process import KeptProcess
-from sharedq.mqi.constants import MQRC, Feedback, Report
+from sharedq.mqi.constants import MQRC, Feedback, PutOption, Report
 from sharedq.mqi.errors import error_for
 from sharedq.mqi.structures import MQMD
 from tests.support.agents import drain
@@ -36,17 +40,103 @@ def test_a_structure_that_cannot_be_used_keeps_no_other_from_being_swept(
     worker, names = worker_of_qm1(group, said), group.group.structure_names()
     assert len(names) > 1
 
-    def sweep(_: Connection, structure: str, *, found_only: bool) -> int:
-        assert not found_only
-        if structure == names[0]:
-            raise error_for(MQRC.CF_STRUC_IN_USE, "", structure)
-        return 1
+    def go_on(sweep: Sweep, _: Connection) -> bool:
+        assert not sweep.found_only
+        if sweep.structure == names[0]:
+            raise error_for(MQRC.CF_STRUC_IN_USE, "", sweep.structure)
+        sweep.count = 1
+        return False
 
-    monkeypatch.setattr(worker_module, "discard_expired", sweep)
-    worker.discard_expired(0)
+    monkeypatch.setattr(Sweep, "go_on", go_on)
+    sweep_with(worker)
     assert said == ["IGQ0012E", *["IGQ0011I"] * (len(names) - 1)]
-    worker.disconnect()
+    end(worker)
+
+
+def sweep_with(worker: Worker, *, found_only: bool = False) -> None:
+    """In its thread, to the end."""
+    job = worker.report_expired if found_only else worker.discard_expired
+    begun = threading.Event()
+    worker.submit(partial(job, 0))
+    worker.submit(begun.set)
+    assert begun.wait(PATIENCE_S)
+    until(lambda: not worker._sweeps, "it is over", PATIENCE_S)
+
+
+def end(worker: Worker) -> None:
+    worker.submit(worker.disconnect)
     worker.end()
+    worker._thread.join(PATIENCE_S)
+
+
+def put_dead(group: TestGroup, count: int = 250) -> None:
+    """Messages that expire unseen: more than a sweep looks at in one step."""
+    with group.connect().open("Q", BOTH) as queue:
+        queue.put_many([(MQMD(expiry=1), b"dead") for _ in range(count)])
+    group.wait_redis_ms(150)
+
+
+def in_steps(monkeypatch: pytest.MonkeyPatch, behind: Callable[[int], None]) -> list[int]:
+    """Messages that were gone behind each step of a sweep; *behind* is called then with the number of steps."""
+    steps, go_on = list[int](), Sweep.go_on
+
+    def watched(sweep: Sweep, connection: Connection) -> bool:
+        is_more = go_on(sweep, connection)
+        if sweep.structure == "APPL1":
+            steps.append(sweep.count)
+            behind(len(steps))
+        return is_more
+
+    monkeypatch.setattr(Sweep, "go_on", watched)
+    return steps
+
+
+def test_what_is_to_be_recovered_waits_for_one_step_of_a_sweep_at_most(
+    group: TestGroup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group.define_shared("Q")
+    put_dead(group)
+    said: list[str] = []
+    worker, program = worker_of_qm1(group, said), group.process("QM1")
+    group.connect("QM1", program).open("Q", BOTH).put(b"never", options=PutOption.SYNCPOINT)
+
+    def behind(step: int) -> None:
+        if step == 1:
+            worker.recover_dead(program.token, os.getpid())
+
+    steps = in_steps(monkeypatch, behind)
+    sweep_with(worker)
+
+    assert said == ["CSQ3201E", "CSQE008I", "CSQE011I", "CSQE013I", "CSQE012I", "CSQE014I", "IGQ0011I"]
+    assert steps == [100, 200, 250]
+    end(worker)
+
+
+def test_a_sweep_is_not_begun_again_while_it_is_under_way(group: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
+    group.define_shared("Q")
+    put_dead(group)
+    worker = worker_of_qm1(group, [])
+
+    def behind(step: int) -> None:
+        if step == 1:
+            worker.submit(partial(worker.discard_expired, 0))
+
+    steps = in_steps(monkeypatch, behind)
+    sweep_with(worker)
+    assert steps == [100, 200, 250]
+    end(worker)
+
+
+def test_a_manager_that_stops_sweeps_no_more(group: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What would come behind its end has no connection any more."""
+    group.define_shared("Q")
+    put_dead(group)
+    said: list[str] = []
+    worker = worker_of_qm1(group, said)
+    steps = in_steps(monkeypatch, lambda _: worker.hurry())
+    sweep_with(worker)
+    assert (steps, said) == ([100], ["IGQ0011I"])
+    end(worker)
 
 
 def test_what_was_found_expired_is_reported_though_nobody_looks_for_the_rest_yet(group: TestGroup) -> None:
@@ -60,13 +150,11 @@ def test_what_was_found_expired_is_reported_though_nobody_looks_for_the_rest_yet
         queue.put(b"unseen", MQMD(priority=1, **asking))
         group.wait_redis_ms(150)
         assert queue.get().body == b"alive"
-    for _ in range(2):
-        worker.report_expired(60_000)
+    sweep_with(worker, found_only=True)
     assert [report.md.correl_id for report in drain(group.connect(), "REPLIES")] == [found.msg_id]
-    worker.discard_expired(60_000)
+    sweep_with(worker)
     assert [report.md.feedback for report in drain(group.connect(), "REPLIES")] == [Feedback.EXPIRATION]
-    worker.disconnect()
-    worker.end()
+    end(worker)
 
 
 def fail_to_recover(monkeypatch: pytest.MonkeyPatch, worker: Worker, reason: MQRC) -> list[int]:

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from igq.expiry import discard_expired
 from recovery.resolve import recover
 from sharedq import MQIError, Queue
 from sharedq.mqi.constants import MQRC, GetOption, IntSelector, PutOption
 from sharedq.mqi.structures import MQMD
 from tests.support.agents import transfer_call
+from tests.support.expiry import discard_expired
 from tests.support.groups import (
     BOTH,
     LMIG,
