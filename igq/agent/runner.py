@@ -157,6 +157,8 @@ class Agent:
 
     def _on_trouble(self, trouble: Trouble, retries: Retries, wait_s: float) -> None:
         self._queue = None
+        if self._reporter.state.state != "RETRY":
+            self._sleep.begin_trouble()
         self._reporter.update(
             state="RETRY",
             short_retries=retries.short,

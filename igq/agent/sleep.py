@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 
+from igq.agent.wake import IN_PASSING
 from sharedq.group import Group
 from sharedq.link import Link
 from sharedq.mqi.errors import MQIError
@@ -22,6 +23,7 @@ class WakeableSleep:
         self.woken_by: bytes | None = None
         self._ended = threading.Event()
         self._link: Link | None = None
+        self._was_woken = False
 
     def begin_attempt(self) -> None:
         """A wake-up from now on is about what this attempt could not know yet."""
@@ -32,8 +34,24 @@ class WakeableSleep:
                 # A wake-up that is left there ends the next sleep at once: one attempt more.
                 self._link = None
 
+    def begin_trouble(self) -> None:
+        """The attempt at hand, maybe a long one, has failed where those before it did not.
+
+        Who woke it before, up to a minute ago, cannot have known: the next sleep ends at once, by nobody's order.
+        """
+        try:
+            if self._link is None:
+                self._link = self._group.new_link()
+            self._was_woken = self._link.command(self._key, "LPOP", self._key) is not None
+        except MQIError:
+            # Redis is gone, for now; the sleep looks again.
+            self._link = None
+
     def __call__(self, seconds: float) -> None:
         self.woken_by = None
+        if self._was_woken:
+            self._was_woken, self.woken_by = False, IN_PASSING
+            return
         end_s = time.monotonic() + seconds
         while (left_s := end_s - time.monotonic()) > 0:
             if self._link is None:

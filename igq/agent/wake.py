@@ -10,7 +10,7 @@ _KEPT_S = 60
 #: What an operator's wake-up says: the try that follows is one of the retries.
 BY_OPERATOR = b"retry"
 #: What any other says: something may be better now. The retries go on behind that try as if it had not been.
-_IN_PASSING = b"look"
+IN_PASSING = b"look"
 
 
 def wake_key(group: Group, qmgr: str) -> str:
@@ -29,7 +29,7 @@ def wake_agent(group: Group, qmgr: str, *, by_operator: bool = False) -> None:
     Raises:
         MQIError: Redis cannot be reached.
     """
-    why = BY_OPERATOR if by_operator else _IN_PASSING
+    why = BY_OPERATOR if by_operator else IN_PASSING
     group.call("structure/wake", [wake_key(group, qmgr)], [why, _KEPT_S])
     wake_movers(group, qmgr)
 
@@ -40,4 +40,4 @@ def wake_movers(group: Group, qmgr: str) -> None:
     Raises:
         MQIError: Redis cannot be reached.
     """
-    group.call("structure/wake", [movers_wake_key(group, qmgr)], [_IN_PASSING, _KEPT_S])
+    group.call("structure/wake", [movers_wake_key(group, qmgr)], [IN_PASSING, _KEPT_S])

@@ -9,7 +9,7 @@ import pytest
 from redis import Redis
 
 from igq.agent.sleep import WakeableSleep
-from igq.agent.wake import movers_wake_key, wake_agent, wake_key
+from igq.agent.wake import BY_OPERATOR, IN_PASSING, movers_wake_key, wake_agent, wake_key
 from tests.support.members import TestGroup
 from tests.support.scenes import until
 
@@ -74,6 +74,27 @@ def test_an_attempt_begins_though_the_sleeper_has_lost_its_connection(group: Tes
     sleeper.client.execute_command("CLIENT", "KILL", "ID", connection)
 
     sleeper.sleep.begin_attempt()
+
+
+def test_a_wake_up_from_before_the_trouble_ends_the_first_sleep_by_nobodys_order(group: TestGroup) -> None:
+    sleep = WakeableSleep(group.group, wake_key(group.group, "QM1"))
+    wake_agent(group.group, "QM1", by_operator=True)
+    sleep.begin_trouble()
+    wake_agent(group.group, "QM1", by_operator=True)
+    ended_by: list[bytes | None] = []
+    for seconds in (LONG_S, LONG_S, 0.01):
+        sleep(seconds)
+        ended_by.append(sleep.woken_by)
+    assert ended_by == [IN_PASSING, BY_OPERATOR, None]
+
+
+def test_a_trouble_begins_though_the_sleeper_has_lost_its_connection(group: TestGroup, sleeper: Sleeper) -> None:
+    connection = sleeper.listening()
+    wake_agent(group.group, "QM1")
+    assert sleeper.has_ended()
+    sleeper.client.execute_command("CLIENT", "KILL", "ID", connection)
+
+    sleeper.sleep.begin_trouble()
 
 
 def test_wake_ups_that_nobody_waits_for_do_not_pile_up(group: TestGroup) -> None:

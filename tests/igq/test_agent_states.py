@@ -249,6 +249,20 @@ def try_in_vain(group: TestGroup, work: AgentAtWork) -> None:
     until(lambda: work.agent._reporter.state.short_retries == 1, "the retry is counted", PATIENCE_S)
 
 
+def test_who_asked_for_a_try_before_the_trouble_began_spends_none_of_its_retries(
+    group: TestGroup, work: AgentAtWork
+) -> None:
+    work.start()
+    work.wait_for("RUNNING")
+    SessionRepository(group.group, "QM1").alter_qmgr("QM1", {"igq": "ENABLED"})
+
+    group.repository("QM1").alter("QLOCAL", SYSTEM_QSG_TRANSMIT_QUEUE, {"get": "DISABLED"})
+
+    # It may try for that, though.
+    until(lambda: work.said().count("CSQM065E") == 2, "it has tried", PATIENCE_S)
+    assert work.agent._reporter.state.short_retries == 0
+
+
 def enable_gets(group: TestGroup) -> None:
     group.repository("QM1").alter("QLOCAL", SYSTEM_QSG_TRANSMIT_QUEUE, {"get": "ENABLED"})
     wake_agent(group.group, "QM1")
