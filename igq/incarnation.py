@@ -155,14 +155,20 @@ class Incarnation:
             self._stop = _Stop(is_immediate=True, until_s=time.monotonic())
 
     def request_stop(self, *, is_immediate: bool, timeout_s: float = STOP_TIMEOUT_S) -> None:
-        """Begin to stop, or hasten it. To be called from an event."""
-        if self._stop is None:
+        """Begin to stop, or hasten it: the mode that ends it sooner counts. To be called from an event."""
+        stop, until_s = self._stop, time.monotonic() + timeout_s
+        if stop is None:
             mode = "immediate" if is_immediate else "quiesce"
             self._say("CSQY009I", mode=mode, timeout_s=0 if is_immediate else timeout_s)
-            self._stop = _Stop(is_immediate, time.monotonic() + timeout_s)
-        elif is_immediate and not self._stop.is_immediate:
+            self._stop = _Stop(is_immediate, until_s)
+        elif stop.is_immediate:
+            return
+        elif is_immediate:
             self._say("CSQY002I", mode="immediate")
-            self._stop.is_immediate = True
+            stop.is_immediate = True
+        elif until_s < stop.until_s:
+            self._say("CSQY009I", mode="quiesce", timeout_s=timeout_s)
+            stop.until_s = until_s
 
     @property
     def is_stopping(self) -> bool:
@@ -219,10 +225,10 @@ class Incarnation:
         heartbeat.renewed(at_s)
         self._look_at_structures(self._failures_told if renewal.failures is None else renewal.failures)
         self._complete_alter(int(renewal.member.get("igq_version", 0)))
-        asked = renewal.member.get("stop")
-        if asked:
-            timeout_s = float(renewal.member.get("stop_timeout_s", STOP_TIMEOUT_S))
-            self.request_stop(is_immediate=asked == "immediate", timeout_s=timeout_s)
+        if renewal.member.get("stop_at_once"):
+            self.request_stop(is_immediate=True)
+        elif (timeout_s := renewal.member.get("stop_timeout_s")) is not None:
+            self.request_stop(is_immediate=False, timeout_s=float(timeout_s))
 
     def _look_at_structures(self, told: int) -> None:
         """When somebody has told of one, and from time to time."""

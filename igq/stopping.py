@@ -77,7 +77,8 @@ def has_lease(group: Group, member: Member) -> bool:
 
 
 def _ask(group: Group, member: Member, *, is_immediate: bool, timeout_s: float) -> None:
-    changes = {"stop": "immediate" if is_immediate else "quiesce", "stop_timeout_s": timeout_s}
+    # Apart: who asks it to quiesce takes nothing back of what it has not heard of yet.
+    changes: dict[str, object] = {"stop_at_once": True} if is_immediate else {"stop_timeout_s": timeout_s}
     reply = group.call(
         "admin/member_state",
         [group.keys.members, group.keys.fence],

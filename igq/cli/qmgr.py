@@ -8,6 +8,8 @@ import typer
 
 from igq.cli.help import show_help_alone
 
+#: Of seconds to stop in: as many as a get can wait.
+_MOST_TIMEOUT_S = 2_147_483
 _NAME = typer.Argument(metavar="QMGR", help="Name of the queue manager.")
 
 
@@ -43,7 +45,13 @@ def stop(
     name: Annotated[str, _NAME],
     immediate: Annotated[bool, typer.Option("--immediate", help="End programs at once.")] = False,
     timeout: Annotated[
-        float, typer.Option(min=0, metavar="S", help="Seconds for programs to end; then their work is backed out.")
+        float,
+        typer.Option(
+            min=0,
+            max=_MOST_TIMEOUT_S,
+            metavar="S",
+            help="Seconds for programs to end; then their work is backed out.",
+        ),
     ] = 30.0,
 ) -> int:
     """Stop a queue manager, wherever it runs; returns when it has stopped.

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import queue
+import threading
+
 import pytest
 
 from igq import stopping
+from igq.incarnation import Ending, Inbox, Incarnation
+from igq.membership import Membership
 from igq.stopping import state_now, stop_manager
 from sharedq.group import Group, Member
 from tests.support.members import TestGroup
+
+PATIENCE_S = 120
 
 
 def leave(group: Group, member: Member) -> None:
@@ -54,3 +62,75 @@ def test_one_without_a_lease_that_says_it_is_up_has_failed(group: TestGroup) -> 
     assert state_now(group.group, member) == "RUNNING"
     group.group.client().zrem(group.group.keys.leases, f"QM1.{member.incarnation}")
     assert state_now(group.group, member) == "FAILED"
+
+
+class AtWork:
+    """A manager QM2 in a thread, without an agent and with a program that does not end."""
+
+    def __init__(self, group: TestGroup) -> None:
+        self.group, self.told = group, list[tuple[str, object]]()
+        self.endings: list[Ending] = []
+        group.repository("QM2").prepare_manager("QM2")
+        self.membership = Membership.join(group.group, "QM2", {"pid": os.getpid(), "host": "here"}, lambda _: None)
+        self.inbox: Inbox = queue.SimpleQueue()
+        self.incarnation = Incarnation(self.membership, self.inbox, self._say)
+        self._opened = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+        assert self._opened.wait(PATIENCE_S)
+        self.program = group.connect("QM2")
+
+    def _run(self) -> None:
+        self.endings.append(self.incarnation.run(lambda: None, self._open))
+
+    def _open(self, _prepared: None) -> None:
+        self.membership.tell(state="RUNNING")
+        self._opened.set()
+
+    def _say(self, message_id: str, **fields: object) -> None:
+        self.told.append((message_id, fields.get("timeout_s", fields.get("mode"))))
+
+    def ask(self, timeout_s: float | None) -> None:
+        """What `igq qmgr stop --timeout` writes, or ``--immediate``."""
+        member = self.group.group.member("QM2")
+        assert member is not None
+        stopping._ask(self.group.group, member, is_immediate=timeout_s is None, timeout_s=timeout_s or 0)
+
+    def hear(self) -> None:
+        """It renews its lease."""
+        heard = threading.Event()
+        self.inbox.put(self.incarnation._renew)
+        self.inbox.put(heard.set)
+        assert heard.wait(PATIENCE_S)
+
+    def has_stopped(self) -> bool:
+        self._thread.join(PATIENCE_S)
+        return self.endings == [Ending.STOPPED]
+
+
+@pytest.fixture
+def at_work(group: TestGroup, monkeypatch: pytest.MonkeyPatch) -> AtWork:
+    monkeypatch.setattr(Incarnation, "_start_agent", lambda _self: None)
+    return AtWork(group)
+
+
+@pytest.mark.parametrize("sooner", [0.5, None])
+def test_a_second_stop_that_ends_it_sooner_counts(at_work: AtWork, sooner: float | None) -> None:
+    for timeout_s in (300, 200, 250):
+        at_work.ask(timeout_s)
+        at_work.hear()
+    assert at_work.told == [("CSQY009I", 300), ("CSQY009I", 200)]
+    assert at_work.endings == []
+
+    at_work.ask(sooner)
+    at_work.hear()
+
+    assert at_work.has_stopped()
+    assert at_work.told[2] == (("CSQY002I", "immediate") if sooner is None else ("CSQY009I", sooner))
+
+
+def test_a_stop_at_once_is_not_taken_back_by_one_that_comes_before_it_is_heard_of(at_work: AtWork) -> None:
+    at_work.ask(None)
+    at_work.ask(300)
+    at_work.hear()
+    assert at_work.has_stopped()
