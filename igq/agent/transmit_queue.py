@@ -143,7 +143,10 @@ class TransmitQueue(TransmissionQueue):
                 continue
             if reply[0]:
                 # It does not look now at what it may have been woken for: then another one must.
-                stop_waiting(self._connection, self.handle)
+                try:
+                    stop_waiting(self._connection, self.handle)
+                except MQIError as error:
+                    raise as_trouble(error) from error
             if reply[0] == _CHANGED:
                 self.reload()
                 return Moved(moved.count, max(1, moved.left))

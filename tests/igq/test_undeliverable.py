@@ -8,6 +8,8 @@ import pytest
 
 from igq.agent.retry import Trouble
 from sharedq import opening
+from sharedq.backup.restore import recover
+from sharedq.backup.take import backup
 from sharedq.connection import ScriptCall
 from sharedq.link import Reply
 from sharedq.mqi import wire
@@ -19,6 +21,7 @@ from sharedq.objects.definitions import MAX_MSG_LENGTH_LIMIT, QueueAlias, QueueM
 from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.system import SYSTEM_DEAD_LETTER_QUEUE
 from tests.support.agents import AgentOfQM2, Put, bodies, drain
+from tests.support.backups import lose
 from tests.support.members import TestGroup
 from tests.support.scenes import recover_lost
 
@@ -202,15 +205,21 @@ def test_a_destination_that_is_altered_again_and_again_is_no_fault_of_the_messag
     assert bodies(group, SYSTEM_DEAD_LETTER_QUEUE) == []
 
 
-def refuse(agent: AgentOfQM2, monkeypatch: pytest.MonkeyPatch, name: str, structure: str = "APPL1") -> None:
-    """From the next call of the script *name* on, *structure* cannot be reached: 2346."""
+def refuse(
+    agent: AgentOfQM2,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    structure: str = "APPL1",
+    reason: MQRC = MQRC.CF_STRUC_IN_USE,
+) -> None:
+    """From the next call of the script *name* on, *structure* cannot be reached."""
     sent, is_away, tag = agent.connection._sent, [False], agent.group.group.structure(structure).tag
 
     def sent_or_refused(call: Callable[..., list[Reply]], calls: Sequence[ScriptCall]) -> list[Reply]:
         if not any(str(each[1][0]).startswith(tag) for each in calls):
             return sent(call, calls)
         is_away[0] |= any(each[0] == name for each in calls)
-        return [[int(MQRC.CF_STRUC_IN_USE)] for _ in calls] if is_away[0] else sent(call, calls)
+        return [[int(reason)] for _ in calls] if is_away[0] else sent(call, calls)
 
     monkeypatch.setattr(agent.connection, "_sent", sent_or_refused)
 
@@ -233,23 +242,75 @@ def test_a_queue_that_cannot_be_closed_now_is_closed_later(
     assert group.repository("QM1").queue_status("POOL").open_output == 0
 
 
+#: Why a structure cannot be used, whatever the message for it is like.
+NOT_USABLE = (
+    MQRC.CF_NOT_AVAILABLE,
+    MQRC.CF_STRUC_IN_USE,
+    MQRC.CF_STRUC_LIST_HDR_IN_USE,
+    MQRC.CF_STRUC_AUTH_FAILED,
+)
+
+
+@pytest.mark.parametrize("reason", NOT_USABLE)
 @pytest.mark.parametrize("script", ["structure/open", "structure/put"])
 def test_a_structure_that_goes_away_in_a_batch_is_trouble(
-    group: TestGroup, agent: AgentOfQM2, put: Put, monkeypatch: pytest.MonkeyPatch, script: str
+    group: TestGroup, agent: AgentOfQM2, put: Put, monkeypatch: pytest.MonkeyPatch, script: str, reason: MQRC
 ) -> None:
     """And not the end of the agent, which could not begin again until the structure is back."""
     group.define_shared("POOL")
     group.define("QM2", QueueAlias(name="ALIAS", target="POOL"))
     put("ALIAS", b"x")
-    refuse(agent, monkeypatch, script)
+    refuse(agent, monkeypatch, script, reason=reason)
 
-    with pytest.raises(Trouble, match="CF_STRUC_IN_USE"):
+    with pytest.raises(Trouble, match=reason.name):
         agent.deliver()
 
     monkeypatch.undo()
     assert agent.deliver() == 1
     assert bodies(group, "POOL") == [b"x"]
     assert group.repository("QM1").queue_status("POOL").open_output == 0
+
+
+@pytest.mark.parametrize("reason", [MQRC.CF_NOT_AVAILABLE, MQRC.CF_STRUC_IN_USE])
+def test_a_structure_of_its_own_that_cannot_be_used_is_trouble(
+    agent: AgentOfQM2, monkeypatch: pytest.MonkeyPatch, reason: MQRC
+) -> None:
+    refuse(agent, monkeypatch, "structure/transfer", "@QM2", reason)
+    with pytest.raises(Trouble, match=reason.name):
+        agent.move()
+
+
+@pytest.mark.parametrize("is_carried", [True, False])
+def test_what_it_had_put_in_a_structure_that_is_lost_before_its_commit_is_lost_with_that(
+    group: TestGroup, agent: AgentOfQM2, put: Put, monkeypatch: pytest.MonkeyPatch, is_carried: bool
+) -> None:
+    """As it would be a moment later. What is for other queues arrives, and what comes behind it waits."""
+    group.define_shared("POOL")
+    group.define_private("QM2", "OWN")
+    backup(group.group, "APPL1")
+    put("POOL", b"lost")
+    put("OWN", b"kept")
+    messages = agent.queue.take()
+    put("POOL", b"later")
+
+    def lose_and_commit() -> None:
+        lose(group)
+        commit()
+
+    commit = agent.connection.commit
+    monkeypatch.setattr(agent.connection, "commit", lose_and_commit)
+    if is_carried:
+        assert agent.carrier.carry(messages, agent.queue.unchecked_version or "")
+    with pytest.raises(Trouble, match="OUTCOME_MIXED"):
+        agent.queue.commit() if is_carried else agent.deliverer.deliver(messages)
+    monkeypatch.undo()
+
+    with pytest.raises(Trouble, match="CF_STRUC_FAILED"):
+        agent.deliver()
+    recover(group.group, "APPL1")
+    assert agent.deliver() == 1
+    assert bodies(group, "POOL") == [b"later"]
+    assert bodies(group, "OWN") == [b"kept"]
 
 
 def test_a_batch_that_cannot_be_backed_out_now_is_left_to_the_recovery_of_the_agent(
