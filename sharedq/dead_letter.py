@@ -1,5 +1,7 @@
 """What a message looks like on the dead-letter queue. Pure.
 
+The letter's descriptor describes the header; the header describes the message behind it.
+
 Source: IBM MQ reference, "MQDLH".
 """
 
@@ -8,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sharedq.mqi import wire
-from sharedq.mqi.constants import Format
+from sharedq.mqi.constants import ApplType, Format
 from sharedq.mqi.headers import MQDLH
 from sharedq.mqi.limits import UNDEFINED_ORIGINAL_LENGTH
 from sharedq.mqi.structures import MQMD
@@ -34,13 +36,19 @@ def dead_lettered(
         encoding=md.encoding,
         coded_char_set_id=md.coded_char_set_id,
         format=md.format,
-        put_appl_type=md.put_appl_type,
+        put_appl_type=int(ApplType.QMGR),
         put_appl_name=appl_name,
         put_date=date,
         put_time=time,
     )
     data = wire.DLH.pack(header) + body
-    letter = replace(md, format=Format.DEAD_LETTER_HEADER, report=md.report & ~UNKNOWN_REPORTS)
+    letter = replace(
+        md,
+        format=Format.DEAD_LETTER_HEADER,
+        encoding=wire.ENCODING,
+        coded_char_set_id=wire.CCSID,
+        report=md.report & ~UNKNOWN_REPORTS,
+    )
     if md.original_length != UNDEFINED_ORIGINAL_LENGTH:
         # No report about a segment says that this was shorter than its own data, which have the header now.
         letter.original_length = max(md.original_length, len(data))

@@ -1,7 +1,8 @@
 """Messages on a transmission queue: put through IGQ they are stored as they are, with the destination's name.
 
 Whoever gets one from the queue itself sees what IBM MQ shows: an MQXQH, the original descriptor's version-2 fields
-in an MQMDE, the data; format MQXMIT.
+in an MQMDE, the data; format MQXMIT. Each descriptor or header describes what comes next: the descriptor around it
+all the MQXQH, that in the MQXQH the MQMDE or the data, the MQMDE the data.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from sharedq.mqi.constants import MsgFlag
 from sharedq.mqi.headers import MQMDE, MQXQH
 from sharedq.mqi.limits import NULL_ID
 from sharedq.mqi.structures import MQMD
-from sharedq.mqi.wire import MDE, pack_xqh
+from sharedq.mqi.wire import CCSID, ENCODING, MDE, pack_xqh
 
 FORMAT_XMIT = b"MQXMIT"
 FORMAT_MDE = b"MQHMDE"
@@ -40,8 +41,8 @@ def as_transmitted(md: MQMD, body: bytes, remote_queue: bytes, remote_qmgr: byte
             msg_flags=md.msg_flags,
             original_length=md.original_length,
         )
-        inner.format = FORMAT_MDE
+        inner.format, inner.encoding, inner.coded_char_set_id = FORMAT_MDE, ENCODING, CCSID
         data = MDE.pack(extension) + body
     header = MQXQH(remote_q_name=remote_queue, remote_q_mgr_name=remote_qmgr, msg_desc=inner)
-    md.format = FORMAT_XMIT
+    md.format, md.encoding, md.coded_char_set_id = FORMAT_XMIT, ENCODING, CCSID
     return pack_xqh(header) + data

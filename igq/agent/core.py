@@ -62,7 +62,7 @@ def unwrap(outer: MQMD, data: bytes) -> Transmitted:
     header = wire.unpack_xqh(data)
     md, body = header.msg_desc, data[wire.XQH_LENGTH :]
     if md.format == Format.MD_EXTENSION:
-        extension = wire.MDE.unpack(body)
+        extension = wire.MDE.unpack(body, may_be_foreign=True)
         body = body[extension.struc_length :]
         md = replace(
             md,

@@ -139,7 +139,7 @@ def _header(row: dict[str, Any]) -> MQDLH | None:
     if row["format"] != _FORMAT:
         return None
     try:
-        return wire.DLH.unpack(row["data"][:_HEADER_LENGTH])
+        return wire.DLH.unpack(row["data"][:_HEADER_LENGTH], may_be_foreign=True)
     except MQIError:
         return None
 

@@ -114,7 +114,7 @@ def without_header(md: MQMD, data: bytes) -> tuple[MQMD, bytes]:
     Raises:
         MQIError: 2141, it has no dead-letter header.
     """
-    header = wire.DLH.unpack(data)
+    header = wire.DLH.unpack(data, may_be_foreign=True)
     before = replace(
         md,
         format=header.format or Format.NONE,

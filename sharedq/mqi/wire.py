@@ -1,6 +1,7 @@
 """IBM's byte layouts of the structures: C structures of a little-endian 64-bit machine, as pymqi has them.
 
 ``MD.pack(md)`` gives the bytes of the version that ``md.version`` names, ``MD.unpack(data)`` reads them.
+Headers come from other machines, too: those are read as they were written, high byte first or low byte first.
 Pointers mean nothing outside their process: they are written as null and skipped when read.
 
 Source: IBM MQ reference, "Data types used in the MQI"; lengths as in cmqc.h.
@@ -12,9 +13,11 @@ import struct
 from collections.abc import Collection, Iterator
 from typing import Any, Final, Generic, TypeVar
 
+from sharedq.mqi.constants.descriptor import Encoding
 from sharedq.mqi.constants.reasons import MQRC
 from sharedq.mqi.errors import error_for
 from sharedq.mqi.headers import MQDLH, MQMDE, MQTM, MQXQH
+from sharedq.mqi.limits import DEFAULT_CCSID
 from sharedq.mqi.structures import MQCNO, MQGMO, MQMD, MQOD, MQPMO
 
 T = TypeVar("T")
@@ -26,6 +29,9 @@ Fields = tuple[tuple[str, str], ...]
 _HEAD: Final[Fields] = (("struc_id", "c4"), ("version", "i"))
 _VERSION_OFFSET: Final = 4
 _LONG: Final = struct.Struct("<i")
+#: What a descriptor says of a structure that ``pack`` has written: its Encoding and CodedCharSetId.
+ENCODING: Final = int(Encoding.NATIVE)
+CCSID: Final = DEFAULT_CCSID
 
 
 class Layout(Generic[T]):
@@ -43,12 +49,19 @@ class Layout(Generic[T]):
     ) -> None:
         self._structure, self.identifier, self._error = structure, identifier, error
         self._packers: dict[int, tuple[struct.Struct, Fields]] = {}
+        self._foreign: dict[int, tuple[struct.Struct, Fields]] = {}
         fields: Fields = ()
         for version, (length, added) in versions.items():
             fields += added
-            text = "<4si" + "".join(_format(kind) for _, kind in fields)
+            text = "4si" + "".join(_format(kind) for _, kind in fields)
             # C pads a structure at its end only: no field of these lies off its natural boundary.
-            self._packers[version] = struct.Struct(text + f"{length - struct.calcsize(text)}x"), fields
+            text += f"{length - struct.calcsize('<' + text)}x"
+            self._packers[version] = struct.Struct("<" + text), fields
+            # The version of one that has the high byte first, read low byte first, is none of ours.
+            self._foreign[int.from_bytes(version.to_bytes(_LONG.size, "big"), "little")] = (
+                struct.Struct(">" + text),
+                fields,
+            )
 
     @property
     def versions(self) -> Collection[int]:
@@ -81,15 +94,19 @@ class Layout(Generic[T]):
             *(self._written(name, kind, getattr(value, name) if name else None) for name, kind in fields),
         )
 
-    def unpack(self, data: bytes) -> T:
+    def unpack(self, data: bytes, *, may_be_foreign: bool = False) -> T:
         """The structure at the front of *data*.
+
+        Args:
+            may_be_foreign: it may be of a machine that has the high byte of a number first.
 
         Raises:
             MQIError: *data* is too short, or is something else.
         """
         if len(data) < _VERSION_OFFSET + _LONG.size or data[:_VERSION_OFFSET] != self.identifier:
             raise self._failure("no such structure here")
-        packer, fields = self._packer(_LONG.unpack_from(data, _VERSION_OFFSET)[0])
+        version = _LONG.unpack_from(data, _VERSION_OFFSET)[0]
+        packer, fields = (self._foreign.get(version) if may_be_foreign else None) or self._packer(version)
         if len(data) < packer.size:
             raise self._failure(f"{len(data)} bytes, needs {packer.size}")
         value: Any = self._structure()
@@ -356,11 +373,11 @@ def pack_xqh(header: MQXQH) -> bytes:
 
 
 def unpack_xqh(data: bytes) -> MQXQH:
-    """The transmission-queue header at the front of *data*.
+    """The transmission-queue header at the front of *data*, whichever byte of a number comes first there.
 
     Raises:
         MQIError: 2260, or 2026 for the descriptor in it.
     """
-    header = _XQH_FRONT.unpack(data)
-    header.msg_desc = MD.unpack(data[_XQH_FRONT.length(1) :])
+    header = _XQH_FRONT.unpack(data, may_be_foreign=True)
+    header.msg_desc = MD.unpack(data[_XQH_FRONT.length(1) :], may_be_foreign=True)
     return header

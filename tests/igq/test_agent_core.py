@@ -46,15 +46,25 @@ def test_disposal(report: int, persistence: int, can_dead_letter: bool, expected
     assert dispose(md, can_dead_letter=can_dead_letter) is expected
 
 
-def test_a_dead_letter_has_a_header_in_front_and_keeps_its_identity() -> None:
-    original = message(correl_id=b"c" * 24, user_identifier=b"ALICE", put_appl_name=b"shop")
+@pytest.mark.parametrize(("encoding", "ccsid"), [(546, 1208), (785, 500), (546, 500), (273, 1208), (546, 1200)])
+def test_a_dead_letter_has_a_header_in_front_and_keeps_its_identity(encoding: int, ccsid: int) -> None:
+    original = message(
+        correl_id=b"c" * 24,
+        user_identifier=b"ALICE",
+        put_appl_name=b"shop",
+        put_appl_type=6,
+        encoding=encoding,
+        coded_char_set_id=ccsid,
+    )
 
     md, data = dead_letter(original, MQRC.Q_FULL, b"IGQ agent", b"20261121", b"03160631")
 
-    assert md == replace(original.md, format=Format.DEAD_LETTER_HEADER)
+    # The letter's descriptor tells of the header, the header of the message.
+    assert md == replace(original.md, format=Format.DEAD_LETTER_HEADER, encoding=546, coded_char_set_id=1208)
     header = wire.DLH.unpack(data)
+    assert (header.encoding, header.coded_char_set_id) == (encoding, ccsid)
     assert (header.reason, header.dest_q_name, header.dest_q_mgr_name) == (2053, b"ORDERS", b"QM2")
-    assert (header.format, header.put_appl_name) == (b"MQSTR", b"IGQ agent")
+    assert (header.format, header.put_appl_type, header.put_appl_name) == (b"MQSTR", 7, b"IGQ agent")
     assert data[wire.DLH.length(1) :] == BODY
 
 
@@ -92,14 +102,22 @@ def test_no_report_is_made_that_nobody_asked_for_or_can_get(fields: dict[str, in
     assert exception_report(message(**fields)) is None
 
 
-def test_a_message_comes_out_of_its_wrapping_as_it_went_in() -> None:
-    group = {"group_id": b"g" * 24, "msg_seq_number": 3, "msg_flags": int(MsgFlag.MSG_IN_GROUP), "version": 2}
-    original = message(expiry=500, **group)
+@pytest.mark.parametrize(("encoding", "ccsid"), [(546, 1208), (785, 500)])
+@pytest.mark.parametrize("is_member", [True, False])
+def test_a_message_comes_out_of_its_wrapping_as_it_went_in(is_member: bool, encoding: int, ccsid: int) -> None:
+    group: dict[str, object] = {"version": 1}
+    if is_member:
+        group = {"group_id": b"g" * 24, "msg_seq_number": 3, "msg_flags": int(MsgFlag.MSG_IN_GROUP), "version": 2}
+    original = message(expiry=500, encoding=encoding, coded_char_set_id=ccsid, **group)
     outer = replace(original.md)
 
     data = as_transmitted(outer, BODY, b"ORDERS", b"QM2")
     outer.expiry = 100
 
+    assert (outer.format, outer.encoding, outer.coded_char_set_id) == (Format.XMIT_Q_HEADER, 546, 1208)
+    inner = wire.unpack_xqh(data).msg_desc
+    told = (Format.MD_EXTENSION, 546, 1208) if is_member else (b"MQSTR", encoding, ccsid)
+    assert (inner.format, inner.encoding, inner.coded_char_set_id) == told
     assert unwrap(outer, data) == replace(original, md=replace(original.md, expiry=100))
 
 

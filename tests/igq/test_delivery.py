@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from igq.agent.retry import Trouble
 from igq.agent.transmit_queue import TransmitQueue
 from sharedq import putting
 from sharedq.mqi import wire
-from sharedq.mqi.constants import MQRC, Feedback, Format, MsgType, OpenOption, Report
+from sharedq.mqi.constants import MQRC, Feedback, Format, MsgFlag, MsgType, OpenOption, Report
 from sharedq.mqi.headers import MQXQH
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.definitions import QueueAlias, QueueRemote
@@ -227,6 +228,31 @@ def test_a_program_may_bring_the_header_itself(group: TestGroup, agent: AgentOfQ
 
     (got,) = drain(group.connect("QM1"), "FLIGHTS")
     assert (got.body, got.md.priority) == (b"mine", 3)
+
+
+@pytest.mark.parametrize("encoding", [785, 273])
+def test_the_header_that_a_program_brings_may_be_of_another_machine(
+    group: TestGroup, agent: AgentOfQM2, encoding: int
+) -> None:
+    """High byte first, as the Encoding of the descriptor around it says; an MQMDE behind it, too."""
+    group.define_shared("FLIGHTS")
+    names = b"FLIGHTS".ljust(48) + b"QM2".ljust(48)
+    described = [0, 8, -1, 0, encoding, 500, b"MQHMDE", 3, 1, b"m" * 24, bytes(24), 0, b"", b"", b"", bytes(32), b""]
+    descriptor = struct.pack(
+        ">4s7i8s2i24s24si48s48s12s32s32si28s8s8s4s", b"MD  ", 1, *described, 6, b"theirs", b"", b"", b""
+    )
+    extension = struct.pack(">4s4i8si24s4i", b"MDE ", 2, 72, encoding, 500, b"MQSTR", 0, b"g" * 24, 2, 0, 8, -1)
+    data = b"XQH \0\0\0\1" + names + descriptor + extension + b"mine"
+    with group.connect("QM2").open(SYSTEM_QSG_TRANSMIT_QUEUE, OpenOption.OUTPUT) as queue:
+        queue.put(data, MQMD(persistence=1, format=Format.XMIT_Q_HEADER, encoding=encoding))
+
+    assert agent.deliver() == 1
+
+    (got,) = drain(group.connect("QM1"), "FLIGHTS")
+    md = got.md
+    assert (got.body, md.priority, md.persistence, md.put_appl_name) == (b"mine", 3, 1, b"theirs")
+    assert (md.group_id, md.msg_seq_number, md.msg_flags) == (b"g" * 24, 2, MsgFlag.MSG_IN_GROUP)
+    assert (md.encoding, md.coded_char_set_id, md.format) == (encoding, 500, b"MQSTR")
 
 
 def test_a_destination_longer_than_any_name_is_dead_lettered(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:

@@ -13,7 +13,7 @@ from sharedq.backup.take import backup
 from sharedq.connection import ScriptCall
 from sharedq.link import Reply
 from sharedq.mqi import wire
-from sharedq.mqi.constants import MQRC, Report
+from sharedq.mqi.constants import MQRC, Format, GetOption, OpenOption, Report
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.headers import MQXQH
 from sharedq.mqi.structures import MQMD
@@ -78,6 +78,35 @@ def test_what_a_program_put_with_a_header_of_its_own_holds_nothing_up(
 
     assert len(bodies(group, SYSTEM_DEAD_LETTER_QUEUE)) == 1
     assert agent.move().left == 0
+
+
+#: Text that is written in several ways, with Encoding and CodedCharSetId.
+WAYS_TO_WRITE = [(546, 1208, "utf-8"), (785, 500, "cp500"), (546, 500, "cp500"), (273, 1208, "utf-8")]
+WAYS_TO_WRITE += [(546, 1200, "utf-16-le"), (273, 1200, "utf-16-be")]
+
+
+@pytest.mark.parametrize(("encoding", "ccsid", "codec"), WAYS_TO_WRITE)
+def test_a_dead_letter_can_be_converted_whatever_its_message_was_written_in(
+    group: TestGroup, agent: AgentOfQM2, put: Put, encoding: int, ccsid: int, codec: str
+) -> None:
+    """Its descriptor describes the header, and the header the message."""
+    said = {"format": Format.STRING, "encoding": encoding, "coded_char_set_id": ccsid}
+    for _ in range(3):
+        put("NOWHERE", "Zürich".encode(codec), **said)
+    agent.deliver()
+
+    with group.connect("QM2").open(SYSTEM_DEAD_LETTER_QUEUE, OpenOption.INPUT_SHARED) as queue:
+        as_put = queue.get()
+        here, there = (
+            queue.get(GetOption.CONVERT, match=MQMD(encoding=wanted, coded_char_set_id=set_id, version=2))
+            for wanted, set_id in ((273, 1208), (785, 500))
+        )
+    header = wire.DLH.unpack(as_put.body)
+    assert (header.encoding, header.coded_char_set_id, header.format) == (encoding, ccsid, b"MQSTR")
+    assert (as_put.md.encoding, as_put.md.coded_char_set_id, as_put.md.format) == (546, 1208, b"MQDEAD")
+    assert (here.reason, there.reason) == (MQRC.NONE, MQRC.NONE)
+    assert (here.body[:8], here.body[172:]) == (b"DLH \0\0\0\1", "Zürich".encode())
+    assert (there.body[:4], there.body[172:]) == ("DLH ".encode("cp500"), "Zürich".encode("cp500"))
 
 
 def test_a_batch_is_delivered_whatever_maxhands_allows_programs(group: TestGroup, put: Put) -> None:

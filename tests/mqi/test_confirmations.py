@@ -13,6 +13,7 @@ from sharedq.link import Reply
 from sharedq.mqi import wire
 from sharedq.mqi.constants import (
     MQRC,
+    ApplType,
     Feedback,
     Format,
     GetOption,
@@ -375,7 +376,8 @@ def test_a_report_that_can_go_nowhere_stops_nobody(
     group.repository("QM1").alter_qmgr("QM1", {"dead_letter_queue": name})
     connection = group.connect()
     with connection.open("Q", BOTH) as queue:
-        queue.put(BODY, asking(), options=PutOption.SYNCPOINT if in_unit else 0)
+        md = asking(encoding=785, coded_char_set_id=500)
+        queue.put(BODY, md, options=PutOption.SYNCPOINT if in_unit else 0)
         connection.commit()
         queue.get(SYNCPOINT if in_unit else GetOption.NO_SYNCPOINT)
         connection.commit()
@@ -384,7 +386,9 @@ def test_a_report_that_can_go_nowhere_stops_nobody(
     for letter in letters:
         header = wire.DLH.unpack(letter.body)
         assert (header.reason, header.dest_q_name) == (MQRC.UNKNOWN_OBJECT_NAME, b"REPLIES")
+        assert (header.encoding, header.coded_char_set_id, header.put_appl_type) == (785, 500, ApplType.QMGR)
         assert letter.md.format.rstrip() == Format.DEAD_LETTER_HEADER
+        assert (letter.md.encoding, letter.md.coded_char_set_id) == (546, 1208)
 
 
 @pytest.mark.parametrize("format_", [Format.XMIT_Q_HEADER, Format.DEAD_LETTER_HEADER])

@@ -14,7 +14,7 @@ from sharedq.mqi.constants import MQRC, GetOption, MsgFlag, OpenOption, PutOptio
 from sharedq.mqi.errors import NoMsgAvailable
 from sharedq.mqi.headers import MQXQH
 from sharedq.mqi.structures import MQMD
-from sharedq.mqi.wire import XQH_LENGTH, unpack_xqh
+from sharedq.mqi.wire import MDE, XQH_LENGTH, unpack_xqh
 from sharedq.objects.definitions import QueueAlias, QueueLocal, QueueRemote
 from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from tests.support.groups import LMIG, MIG
@@ -48,6 +48,35 @@ def test_a_queue_at_another_member_is_reached_through_the_shared_transmit_queue(
     pair.connect("QM1").put1("IN", b"over there", qmgr_name="QM2")
     ((header, data),) = transmitted(pair, "QM2")
     assert (header.remote_q_name, header.remote_q_mgr_name, data) == (b"IN", b"QM2", b"over there")
+
+
+@pytest.mark.parametrize("igq", ["ENABLED", "DISABLED"])
+@pytest.mark.parametrize("member", [False, True], ids=["alone", "member of a group"])
+def test_a_message_on_a_transmission_queue_is_described_by_each_header_for_the_next(
+    pair: TestGroup, igq: str, member: bool
+) -> None:
+    pair.repository("QM1").alter_qmgr("QM1", {"igq": igq})
+    pair.define_private("QM1", "QM2", usage="XMITQ")
+    fields: dict[str, Any] = {"group_id": b"g" * 24, "msg_flags": int(MsgFlag.MSG_IN_GROUP)} if member else {}
+    md = MQMD(version=2, format=b"MQSTR", encoding=785, coded_char_set_id=500, **fields)
+    pair.connect("QM1").put1("IN", "hello".encode("cp500"), md, qmgr_name="QM2")
+
+    where = ("QM2", SYSTEM_QSG_TRANSMIT_QUEUE) if igq == "ENABLED" else ("QM1", "QM2")
+    with pair.connect(where[0]).open(where[1], BOTH) as queue:
+        asked = MQMD(version=2, encoding=546, coded_char_set_id=1208)
+        browsed, got = queue.get(GetOption.BROWSE_FIRST), queue.get(GetOption.CONVERT, match=asked)
+
+    for message in (browsed, got):
+        told = (message.md.format, message.md.encoding, message.md.coded_char_set_id)
+        assert (message.reason, told) == (MQRC.NONE, (b"MQXMIT", 546, 1208))
+        inner = unpack_xqh(message.body).msg_desc
+        told = (inner.format, inner.encoding, inner.coded_char_set_id)
+        assert told == ((b"MQHMDE", 546, 1208) if member else (b"MQSTR", 785, 500))
+        if member:
+            extension = MDE.unpack(message.body[XQH_LENGTH:])
+            assert (extension.format, extension.encoding, extension.coded_char_set_id) == (b"MQSTR", 785, 500)
+    # The descriptor that the program gave says what it said.
+    assert (md.format, md.encoding, md.coded_char_set_id) == (b"MQSTR", 785, 500)
 
 
 @pytest.mark.parametrize("member", [False, True], ids=["alone", "member of a group"])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +18,10 @@ from pipeline.jobs.deadletter import COLUMNS, Chosen, dead_letters, reason_name,
 from pipeline.jobs.requeue import Requeuer
 from pipeline.queue_source import queue_table
 from sharedq.api import Queue
+from sharedq.mqi import wire
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
 from sharedq.mqi.structures import MQMD
+from tests.support.agents import drain
 from tests.support.groups import BOTH, browse_all
 from tests.support.members import TestGroup
 
@@ -48,7 +52,14 @@ def dead(group: TestGroup) -> Queue:
 
 
 def letter(queue: Queue, name: str, reason: MQRC, body: bytes, **fields: Any) -> None:
-    md = MQMD(format=b"MQSTR", persistence=1, priority=4, put_appl_name=b"payroll", put_appl_type=6, **fields)
+    known: dict[str, Any] = {
+        "format": b"MQSTR",
+        "persistence": 1,
+        "priority": 4,
+        "put_appl_name": b"payroll",
+        "put_appl_type": 6,
+    }
+    md = MQMD(**(known | fields))
     as_dead = dead_letter(Transmitted(md, body, name.encode(), b"QM1"), reason, b"IGQ agent", b"20261122", b"03153099")
     queue.put(as_dead[1], as_dead[0], options=PutOption.SET_ALL_CONTEXT)
 
@@ -114,6 +125,34 @@ def test_letters_go_back_whole_and_in_order_and_what_cannot_stays(
     md = gate.get(GetOption.BROWSE_FIRST).md
     assert (md.format, md.put_appl_name, md.persistence, md.priority) == (b"MQSTR", b"payroll", 1, 4)
     assert md.correl_id == b"c0".ljust(24, b"\0")
+
+
+@pytest.mark.parametrize("format_", [b"MQSTR", b"MQHMDE", b""])
+@pytest.mark.parametrize(("encoding", "ccsid"), [(546, 1208), (785, 500), (546, 500), (273, 1208), (546, 1200)])
+@pytest.mark.parametrize("is_foreign", [False, True])
+def test_what_goes_back_is_described_as_it_was(
+    spark: SparkSession, group: TestGroup, dead: Queue, encoding: int, ccsid: int, format_: bytes, is_foreign: bool
+) -> None:
+    """Also where a program wrote the letter, on a machine that has the high byte of a number first."""
+    drain(group.connect(), DLQ)
+    said = {"encoding": encoding, "coded_char_set_id": ccsid, "format": format_, "put_appl_type": 2}
+    letter(dead, "GATE", MQRC.Q_FULL, b"\0hello", **said)
+    if is_foreign:
+        got = dead.get()
+        header = wire.DLH.unpack(got.body)
+        numbers = struct.pack(">2i", 1, header.reason), struct.pack(">2i", encoding, ccsid), struct.pack(">i", 7)
+        data = b"DLH " + numbers[0] + got.body[12:108] + numbers[1] + got.body[116:124] + numbers[2] + got.body[128:]
+        dead.put(data, replace(got.md, encoding=273), options=PutOption.SET_ALL_CONTEXT)
+
+    (row,) = letters(spark, group).collect()
+    assert (row.reason, row.dest_queue, row.by, row.length) == (2053, "GATE", "IGQ agent", 6)
+    with Requeuer(group.settings, DLQ, "QM1") as requeuer:
+        requeuer.put_back([row.asDict()])
+
+    (got,) = drain(group.connect(), "GATE")
+    md = got.md
+    assert (got.body, md.encoding, md.coded_char_set_id, md.format) == (b"\0hello", encoding, ccsid, format_)
+    assert (md.put_appl_name, md.put_appl_type) == (b"payroll", 2)
 
 
 def test_one_that_is_refused_holds_nobody_up(spark: SparkSession, group: TestGroup, dead: Queue) -> None:

@@ -78,6 +78,41 @@ def test_transmission_header_carries_a_version_1_descriptor(md: MQMD) -> None:
     assert wire.unpack_xqh(packed) == header
 
 
+def other_way_round(layout: wire.Layout[Any], version: int, data: bytes) -> bytes:
+    """The structure *data* as a machine writes it that has the high byte of a number first."""
+    return b"".join(
+        data[at : at + size][:: -1 if kind in "iq" else 1] for _, kind, at, size in layout.places(version)
+    ).ljust(layout.length(version), b"\0")
+
+
+@settings(deadline=None)
+@given(data=st.data())
+@pytest.mark.parametrize(("layout", "version"), VERSIONS)
+def test_structures_of_other_machines_are_read_where_that_is_asked_for(
+    layout: wire.Layout[Any], version: int, data: st.DataObject
+) -> None:
+    value = data.draw(structures(layout, version))
+    there = other_way_round(layout, version, layout.pack(value))
+
+    assert layout.unpack(there, may_be_foreign=True) == value
+    assert layout.unpack(layout.pack(value), may_be_foreign=True) == value
+    with pytest.raises(MQIError):
+        layout.unpack(there)
+    with pytest.raises(MQIError):
+        layout.unpack(there[:-1], may_be_foreign=True)
+
+
+@settings(deadline=None)
+@given(structures(wire.MD, 1))
+def test_a_transmission_header_of_another_machine_is_read(md: MQMD) -> None:
+    header = MQXQH(remote_q_name=b"DEPARTURES", remote_q_mgr_name=b"JFK", msg_desc=md)
+    front, descriptor = wire.pack_xqh(header)[:104], wire.MD.pack(md)
+
+    there = front[:4] + front[7:3:-1] + front[8:] + other_way_round(wire.MD, 1, descriptor)
+
+    assert wire.unpack_xqh(there + b"data behind it") == header
+
+
 def test_fields_are_where_ibm_has_them() -> None:
     """Offsets within MQMD, MQCNO and MQPMO, counted in IBM's C declarations."""
     md = wire.MD.pack(MQMD(version=2, msg_id=b"m" * 24, correl_id=b"c" * 24, group_id=b"g" * 24, offset=7))
