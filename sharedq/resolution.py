@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final, NamedTuple
 
 from sharedq.connection import Connection
 from sharedq.group import Group
@@ -95,8 +96,8 @@ def resolve(connection: Connection, name: str, qmgr_name: str, opened_at: str = 
 
     Raises:
         MQIError: 2085 no such queue, 2082 alias without its target, 2086/2087 no way to that manager,
-            2091/2092 the transmission queue is not one, 2184 a remote definition leads back to itself, or names no
-            queue at that manager,
+            2196, 2091, 2092 the transmission queue is not one, 2197, 2198, 2199 the default one is not,
+            2184 a remote definition leads back to itself, or names no queue at that manager,
             2343 private and shared queue of one name, 2057 a definition leads to a model queue.
     """
     here = opened_at or connection.qmgr_name
@@ -214,24 +215,41 @@ def conventional_route(connection: Connection, route: Route, opened_at: str) -> 
     return _conventional(view, route.destination, route.target_qmgr, transmission_queue, route.path)
 
 
+class _Failures(NamedTuple):
+    """Reasons that say what is wrong with a transmission queue; ``unknown`` None: the next one may do."""
+
+    unknown: MQRC | None
+    kind: MQRC = MQRC.XMIT_Q_TYPE_ERROR
+    usage: MQRC = MQRC.XMIT_Q_USAGE_ERROR
+
+
+_OF_DEFINITION: Final = _Failures(MQRC.UNKNOWN_XMIT_Q)
+_OF_MANAGER: Final = _Failures(None)
+_OF_DEFAULT: Final = _Failures(MQRC.UNKNOWN_DEF_XMIT_Q, MQRC.DEF_XMIT_Q_TYPE_ERROR, MQRC.DEF_XMIT_Q_USAGE_ERROR)
+
+
 def _conventional(view: _View, name: str, qmgr_name: str, transmission_queue: str, path: _Path) -> Route:
     here = view.here
     default = view.repository.qmgr_attributes(here).default_transmission_queue
-    for candidate in (transmission_queue, qmgr_name, default):
+    candidates = (transmission_queue, _OF_DEFINITION), (qmgr_name, _OF_MANAGER), (default, _OF_DEFAULT)
+    for candidate, failures in candidates:
         if not candidate:
             continue
         located = view.repository.lookup(candidate)
         if located is None:
-            if candidate == transmission_queue:
-                raise error_for(MQRC.UNKNOWN_XMIT_Q, "MQOPEN", name, f"XMITQ {candidate!r} is not defined")
-            continue
+            if failures.unknown is None:
+                continue
+            raise error_for(failures.unknown, "MQOPEN", name, f"transmission queue {candidate!r} is not defined")
         alias = located.definition
         if candidate == qmgr_name and isinstance(alias, QueueRemote) and not alias.remote_queue and alias not in path:
             return _by_manager_alias(view, name, alias, path)
         if not isinstance(located.definition, QueueLocal):
-            raise error_for(MQRC.XMIT_Q_TYPE_ERROR, "MQOPEN", name, f"{candidate} is not a local queue")
+            raise error_for(failures.kind, "MQOPEN", name, f"{candidate} is not a local queue")
         if located.definition.usage != "XMITQ":
-            raise error_for(MQRC.XMIT_Q_USAGE_ERROR, "MQOPEN", name, f"{candidate} has USAGE(NORMAL)")
+            raise error_for(failures.usage, "MQOPEN", name, f"{candidate} has USAGE(NORMAL)")
+        if candidate == SYSTEM_QSG_TRANSMIT_QUEUE:
+            # As IBM MQ keeps the cluster's for itself: its agent would take back what it is to send elsewhere.
+            raise error_for(failures.usage, "MQOPEN", name, f"{candidate} is for intra-group queuing only")
         return Route(located.structure, candidate, name, qmgr_name, False, path, here)
     raise error_for(MQRC.UNKNOWN_REMOTE_Q_MGR, "MQOPEN", name, f"no way to {qmgr_name!r}")
 

@@ -109,6 +109,31 @@ def test_a_dead_letter_can_be_converted_whatever_its_message_was_written_in(
     assert (there.body[:4], there.body[172:]) == ("DLH ".encode("cp500"), "Zürich".encode("cp500"))
 
 
+@pytest.mark.parametrize(
+    ("default", "reason"),
+    [
+        ("NONE", MQRC.UNKNOWN_DEF_XMIT_Q),
+        ("ALIAS", MQRC.DEF_XMIT_Q_TYPE_ERROR),
+        ("PLAIN", MQRC.DEF_XMIT_Q_USAGE_ERROR),
+        (SYSTEM_QSG_TRANSMIT_QUEUE, MQRC.DEF_XMIT_Q_USAGE_ERROR),
+        ("", MQRC.UNKNOWN_REMOTE_Q_MGR),
+    ],
+)
+def test_a_dead_letter_says_what_is_wrong_with_the_default_transmission_queue(
+    group: TestGroup, agent: AgentOfQM2, put: Put, default: str, reason: MQRC
+) -> None:
+    group.define_private("QM2", "PLAIN")
+    group.define("QM2", QueueAlias(name="ALIAS", target="PLAIN"))
+    group.define("QM2", QueueRemote(name="ON", remote_queue="Q", remote_qmgr="PARIS"))
+    group.repository("QM2").alter_qmgr("QM2", {"default_transmission_queue": default})
+    put("ON", b"x")
+
+    assert agent.deliver() == 0
+
+    (letter,) = bodies(group, SYSTEM_DEAD_LETTER_QUEUE)
+    assert wire.DLH.unpack(letter).reason == reason
+
+
 def test_a_batch_is_delivered_whatever_maxhands_allows_programs(group: TestGroup, put: Put) -> None:
     changes = {"max_handles": 1, "dead_letter_queue": SYSTEM_DEAD_LETTER_QUEUE}
     group.repository("QM2").alter_qmgr("QM2", changes)

@@ -15,7 +15,7 @@ from sharedq.mqi.errors import NoMsgAvailable
 from sharedq.mqi.headers import MQXQH
 from sharedq.mqi.structures import MQMD
 from sharedq.mqi.wire import MDE, XQH_LENGTH, unpack_xqh
-from sharedq.objects.definitions import QueueAlias, QueueLocal, QueueRemote
+from sharedq.objects.definitions import QueueAlias, QueueLocal, QueueModel, QueueRemote
 from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from tests.support.groups import LMIG, MIG
 from tests.support.members import TestGroup
@@ -165,6 +165,49 @@ def test_names_that_do_not_resolve(pair: TestGroup, name: str, qmgr: str, reason
         pair.connect("QM1").open(name, OpenOption.OUTPUT, qmgr_name=qmgr)
     assert caught.value.reason == reason
     assert "\n" not in str(caught.value)
+
+
+TRANSMISSION_QUEUES = {
+    "XMITQ": ("WAY", "", (MQRC.UNKNOWN_XMIT_Q, MQRC.XMIT_Q_TYPE_ERROR, MQRC.XMIT_Q_USAGE_ERROR)),
+    "named like the manager": (
+        "IN",
+        "{0}",
+        (MQRC.UNKNOWN_REMOTE_Q_MGR, MQRC.XMIT_Q_TYPE_ERROR, MQRC.XMIT_Q_USAGE_ERROR),
+    ),
+    "DEFXMITQ": ("IN", "QM9", (MQRC.UNKNOWN_DEF_XMIT_Q, MQRC.DEF_XMIT_Q_TYPE_ERROR, MQRC.DEF_XMIT_Q_USAGE_ERROR)),
+}
+
+
+@pytest.mark.parametrize("how", TRANSMISSION_QUEUES)
+@pytest.mark.parametrize(
+    ("named", "which"), [("NONE", 0), ("NICK", 1), ("MODEL", 1), ("PLAIN", 2), (SYSTEM_QSG_TRANSMIT_QUEUE, 2)]
+)
+@pytest.mark.parametrize("igq", ["ENABLED", "DISABLED"])
+def test_what_is_no_transmission_queue_is_refused_by_who_named_it(
+    pair: TestGroup, how: str, named: str, which: int, igq: str
+) -> None:
+    """SYSTEM.QSG.TRANSMIT.QUEUE is none that a message to somebody outside of the group could take."""
+    name, qmgr, reasons = TRANSMISSION_QUEUES[how]
+    pair.repository("QM1").define(QueueModel(name="MODEL", usage="XMITQ"))
+    pair.define_private("QM1", "PLAIN")
+    pair.define("QM1", QueueAlias(name="NICK", target="PLAIN"))
+    way = QueueRemote(name="WAY", remote_queue="IN", remote_qmgr="QM9", transmission_queue=named)
+    pair.define("QM1", way)
+    changes = {"igq": igq, "default_transmission_queue": named if how == "DEFXMITQ" else ""}
+    pair.repository("QM1").alter_qmgr("QM1", changes)
+    connection = pair.connect("QM1")
+    assert reason_of(partial(connection.open, name, OpenOption.OUTPUT, qmgr_name=qmgr.format(named))) == reasons[which]
+    assert reason_of(partial(connection.put1, name, b"x", qmgr_name=qmgr.format(named))) == reasons[which]
+
+
+def test_intra_group_queuing_needs_no_transmission_queue_that_a_definition_names(pair: TestGroup) -> None:
+    changes = {"default_transmission_queue": SYSTEM_QSG_TRANSMIT_QUEUE}
+    pair.repository("QM1").alter_qmgr("QM1", changes)
+    far = QueueRemote(name="FAR", remote_queue="IN", remote_qmgr="QM2", transmission_queue=SYSTEM_QSG_TRANSMIT_QUEUE)
+    pair.define("QM1", far)
+    pair.connect("QM1").put1("FAR", b"1")
+    pair.connect("QM1").put1("IN", b"2", qmgr_name="QM2")
+    assert [data for _, data in transmitted(pair, "QM2")] == [b"1", b"2"]
 
 
 def manager_alias(name: str, qmgr: str, **attributes: str) -> QueueRemote:
