@@ -8,14 +8,17 @@ Source: IBM MQ reference, "MQDLH".
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 from sharedq.mqi import wire
-from sharedq.mqi.constants import ApplType, Format
+from sharedq.mqi.constants import ApplType, Format, MsgFlag
 from sharedq.mqi.headers import MQDLH
 from sharedq.mqi.limits import UNDEFINED_ORIGINAL_LENGTH
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.names import OBJECT_NAME_LENGTH
 from sharedq.put_messages import UNKNOWN_REPORTS
+
+_MAY_BE_SPLIT: Final = int(MsgFlag.SEGMENTATION_ALLOWED)
 
 
 def dead_lettered(
@@ -23,7 +26,8 @@ def dead_lettered(
 ) -> tuple[MQMD, bytes]:
     """A message as it goes to the dead-letter queue: an MQDLH in front, its identifiers and context kept.
 
-    Report options that nobody knows are not: they may be what was refused, and would be there, too.
+    Report options that nobody knows are not: they may be what was refused, and would be there, too. Nor may it be
+    segmented any more: only the first segment would have the header, or a part of it.
 
     Args:
         queue, qmgr: where it was to go.
@@ -48,6 +52,7 @@ def dead_lettered(
         encoding=wire.ENCODING,
         coded_char_set_id=wire.CCSID,
         report=md.report & ~UNKNOWN_REPORTS,
+        msg_flags=md.msg_flags & ~_MAY_BE_SPLIT,
     )
     if md.original_length != UNDEFINED_ORIGINAL_LENGTH:
         # No report about a segment says that this was shorter than its own data, which have the header now.

@@ -13,7 +13,7 @@ from sharedq.backup.take import backup
 from sharedq.connection import ScriptCall
 from sharedq.link import Reply
 from sharedq.mqi import wire
-from sharedq.mqi.constants import MQRC, Format, GetOption, OpenOption, Report
+from sharedq.mqi.constants import MQRC, Format, GetOption, MsgFlag, OpenOption, Report
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.headers import MQXQH
 from sharedq.mqi.structures import MQMD
@@ -107,6 +107,50 @@ def test_a_dead_letter_can_be_converted_whatever_its_message_was_written_in(
     assert (here.reason, there.reason) == (MQRC.NONE, MQRC.NONE)
     assert (here.body[:8], here.body[172:]) == (b"DLH \0\0\0\1", "Zürich".encode())
     assert (there.body[:4], there.body[172:]) == ("DLH ".encode("cp500"), "Zürich".encode("cp500"))
+
+
+SEGMENTABLE = {"version": 2, "msg_flags": int(MsgFlag.SEGMENTATION_ALLOWED)}
+
+
+@pytest.mark.parametrize("max_msg_length", [100, 4000])
+@pytest.mark.parametrize("persistence", [0, 1])
+def test_a_dead_letter_is_not_split(
+    group: TestGroup, agent: AgentOfQM2, put: Put, max_msg_length: int, persistence: int
+) -> None:
+    """Too long for the dead-letter queue it cannot go there, as any other."""
+    group.define_private("QM2", "LETTERS", max_msg_length=max_msg_length)
+    group.repository("QM2").alter_qmgr("QM2", {"dead_letter_queue": "LETTERS"})
+    put("NOWHERE", b"x" * 8500, persistence=persistence, **SEGMENTABLE)
+
+    if persistence:
+        with pytest.raises(Trouble, match=r"NOWHERE .*UNKNOWN_OBJECT_NAME.* dead-lettered .*MSG_TOO_BIG_FOR_Q"):
+            agent.deliver()
+    else:
+        agent.deliver()
+
+    assert bodies(group, "LETTERS") == []
+    assert agent.said == ([] if persistence else ["IGQ0022I"])
+    group.define_private("QM2", "NOWHERE")
+    agent.deliver()
+    assert bodies(group, "NOWHERE") == [b"x" * 8500] * persistence
+
+
+@pytest.mark.parametrize(
+    ("flags", "left"),
+    [
+        (MsgFlag.SEGMENTATION_ALLOWED, 0),
+        (MsgFlag.SEGMENTATION_ALLOWED | MsgFlag.MSG_IN_GROUP, MsgFlag.MSG_IN_GROUP),
+        (MsgFlag.SEGMENTATION_ALLOWED | MsgFlag.LAST_SEGMENT, MsgFlag.SEGMENT | MsgFlag.LAST_SEGMENT),
+    ],
+)
+def test_a_dead_letter_keeps_its_place_but_may_not_be_split_any_more(
+    group: TestGroup, agent: AgentOfQM2, put: Put, flags: int, left: int
+) -> None:
+    put("NOWHERE", b"x" * 32, version=2, msg_flags=int(flags), group_id=b"g" * 24)
+    agent.deliver()
+    (letter,) = drain(group.connect("QM2"), SYSTEM_DEAD_LETTER_QUEUE)
+    assert (letter.md.msg_flags, letter.md.group_id) == (left, b"g" * 24 if left else bytes(24))
+    assert letter.body[-32:] == b"x" * 32
 
 
 @pytest.mark.parametrize(
