@@ -307,7 +307,7 @@ def back_out(connection: QueueManagerConnection, units: Iterable[PreparedUnit], 
             connection.backout_prepared(unit.xid, qmgr=unit.qmgr)
         except XAError as error:
             # Ended in this moment, by somebody else.
-            if error.code not in (XAReturn.XA_HEURCOM, XAReturn.XAER_NOTA):
+            if error.code not in (XAReturn.XA_HEURCOM, XAReturn.XA_HEURMIX, XAReturn.XAER_NOTA):
                 raise
         else:
             messages += unit.messages

@@ -125,6 +125,20 @@ def test_one_that_its_coordinator_ends_meanwhile_keeps_it_from_no_other(
     assert in_doubt.connect().recover() == []
 
 
+def test_a_peer_says_of_each_that_its_manager_runs_again(in_doubt: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
+    prepare(in_doubt, b"second")
+    fail(in_doubt, "QM1")
+
+    def find(found_in: Group, qmgr: str = "") -> list[PreparedUnit]:
+        in_doubt.add_member("QM1")
+        return prepared_units(found_in, qmgr)
+
+    monkeypatch.setattr(resolving, "prepared_units", find)
+    status, output = mqsc(in_doubt, "RESOLVE INDOUBT(*) ACTION(COMMIT) NID(*) QMNAME(QM1)", "QM2")
+    assert (status, output.count("CSQV435I: Thread NID("), "CSQ9023E" in output) == (10, 2, True), output
+    assert found(in_doubt) == []
+
+
 def test_one_that_ended_and_is_forgotten_was_not_found(in_doubt: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
     nid = nid_of(in_doubt)
     monkeypatch.setattr("sharedq.in_doubt.ENDED_KEPT", 0)

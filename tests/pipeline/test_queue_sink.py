@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
+from pyspark.sql.datasource import WriterCommitMessage
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
@@ -21,10 +22,12 @@ from pipeline.queue_source import QueueSource
 from pipeline.source_options import SourceOptions
 from sharedq.api import Queue
 from sharedq.in_doubt import Batch, prepared_units
-from sharedq.mqi.constants import GetOption
+from sharedq.mqi.constants import MQRC, GetOption
+from sharedq.mqi.errors import MQIError
 from sharedq.mqi.limits import NULL_ID
 from sharedq.mqi.structures import MQMD
 from sharedq.mqi.xa import XAError, XAReturn
+from tests.support.backups import lose
 from tests.support.groups import BOTH, LMIG, MIG, browse_all, put_member
 from tests.support.members import TestGroup
 from tests.support.scenes import stored
@@ -245,6 +248,20 @@ def test_one_unit_of_work_that_is_gone_keeps_the_job_from_its_commit(group: Test
     job.abort(list(done))
 
     assert browse_all(orders) == []
+    assert in_doubt(group) == 0
+
+
+@pytest.mark.usefixtures("orders")
+def test_a_job_whose_queue_is_lost_before_its_commit_fails(group: TestGroup) -> None:
+    job = writer(group)
+    done: list[WriterCommitMessage | None] = [prepared(job, "0.1", b"1"), prepared(job, "1.2", b"2")]
+    lose(group)
+
+    with pytest.raises(MQIError, match="2 of 2") as caught:
+        job.commit(done)
+    job.abort(done)
+
+    assert caught.value.reason == MQRC.OUTCOME_MIXED
     assert in_doubt(group) == 0
 
 
