@@ -242,14 +242,14 @@ def commit_together(connection: Connection, xids: Sequence[bytes], batch: Batch 
         XAError, MQIError: as of `decide_together`; 2123 committed, but for what some of them did in structures that
             have failed since. Asked again, it says so again.
     """
-    decided, lost = _decide_together(connection, xids, batch)
-    lost += [unit.xid for unit in decided or () if complete(connection, unit) in _LOST]
+    is_first, decided, lost = _decide_together(connection, xids, batch)
+    lost += [unit.xid for unit in decided if complete(connection, unit) in _LOST]
     if lost:
         detail = (
             f"committed, but {len(lost)} of {len(xids)} did something in a structure that has failed: {lost[0]!r}, ..."
         )
         raise connection.error(MQRC.OUTCOME_MIXED, "MQCMIT", detail=detail)
-    return decided is not None
+    return is_first
 
 
 def decide_together(
@@ -267,14 +267,17 @@ def decide_together(
             XAER_INVAL more than ``TOGETHER_MAX``.
         MQIError: 2009 unknown, may be repeated over another connection. What was decided the group completes.
     """
-    decided, _ = _decide_together(connection, xids, batch)
-    return decided
+    is_first, decided, _ = _decide_together(connection, xids, batch)
+    return decided if is_first else None
 
 
 def _decide_together(
     connection: Connection, xids: Sequence[bytes], batch: Batch | None
-) -> tuple[list[PreparedUnit] | None, list[bytes]]:
-    """As `decide_together`; and which of *xids* were committed before, but for what structures had lost."""
+) -> tuple[bool, list[PreparedUnit], list[bytes]]:
+    """As `decide_together`: whether *batch* was not decided before; which of *xids* have still to be completed.
+
+    And which of them were committed before, but for what structures had lost.
+    """
     for xid in xids:
         _check(xid)
     if len(xids) > TOGETHER_MAX:
@@ -296,10 +299,8 @@ def _decide_together(
             raise XAError(XAReturn.XA_HEURRB, xid, f"it is {_SAID[ended]}")
         raise XAError(XAReturn.XAER_NOTA, xid, f"{connection.qmgr_name} has prepared nothing under that id")
     found, lost = rest
-    units = None
-    if status != _DONE:
-        units = [_unit(field.decode(), text) for field, text in zip(found[::2], found[1::2], strict=True)]
-    return units, [_xid_of(field) for field in lost]
+    units = [_unit(field.decode(), text) for field, text in zip(found[::2], found[1::2], strict=True)]
+    return status != _DONE, units, [_xid_of(field) for field in lost]
 
 
 def _xid_of(field: bytes) -> bytes:

@@ -125,6 +125,19 @@ def test_those_that_are_committed_together_say_so(used: TestGroup, batch: Batch 
     assert not used.connect().commit_prepared(b"whole")
 
 
+def test_asked_again_before_the_group_has_completed_it_the_answer_is_the_same(used: TestGroup) -> None:
+    """Who decided it lost its connection, and the coordinator asks anew at once."""
+    prepare(used)
+    first = used.connect()
+    die_after_call(first.connection, 1)
+    with pytest.raises(Died):
+        first.commit_prepared_together((XID,), Batch("query", 3))
+    lose(used)
+    assert reason_of(lambda: used.connect().commit_prepared_together((XID,), Batch("query", 3))) == MQRC.OUTCOME_MIXED
+    assert prepared_units(used.group) == []
+    assert there(used, "OTHER") == [b"work"]
+
+
 def test_one_that_was_entered_before_it_failed_loses_nothing_of_what_came_behind(used: TestGroup) -> None:
     """The connection does not know of the failure; the unit of work is of afterwards, and whole."""
     coordinator = used.connect()

@@ -21,7 +21,7 @@ ARGV
   6  kept         seconds for which the number is remembered; 0 for ever
   7.. fields of prepared: manager, blank, external id
 REPLY       { 0, { field and JSON of each that has still to be completed }, lost } | { 1, field, "B", or "" where it is unknown }
-            that one cannot be committed, so nothing is decided | { 2, {}, lost } the batch was decided before | { reason }
+            that one cannot be committed, so nothing is decided | { 2, as with 0, lost } the batch was decided before | { reason }
             lost: the fields of those that were committed before, but for what structures had lost
 REASONS     2009 CONNECTION_BROKEN
 INVARIANTS  2 fencing, 3 one decision, 8 once
@@ -37,9 +37,11 @@ local is_done = latest and tonumber(latest) >= batch
 local decided, lost = {}, {}
 for position = 7, #ARGV do
     local field = ARGV[position]
-    local text = not is_done and redis.call("HGET", prepared, field)
-    if text then
-        local unit = cjson.decode(text)
+    local text = redis.call("HGET", prepared, field)
+    local unit = text and cjson.decode(text)
+    if unit and is_done then
+        if unit.outcome == "C" then decided[#decided + 1] = { field = field, text = text } end
+    elseif unit then
         if unit.outcome == "B" then return { CANNOT, field, "B" } end
         unit.outcome, unit.by = "C", ARGV[1]
         decided[#decided + 1] = { field = field, text = cjson.encode(unit) }
@@ -52,13 +54,13 @@ for position = 7, #ARGV do
         end
     end
 end
-if is_done then return { DONE, {}, lost } end
 local found = {}
 for _, unit in ipairs(decided) do
-    redis.call("HSET", prepared, unit.field, unit.text)
+    if not is_done then redis.call("HSET", prepared, unit.field, unit.text) end
     found[#found + 1] = unit.field
     found[#found + 1] = unit.text
 end
+if is_done then return { DONE, found, lost } end
 if batch then
     redis.call("SET", series, batch)
     if kept > 0 then redis.call("EXPIRE", series, kept) end
