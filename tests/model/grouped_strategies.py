@@ -40,6 +40,7 @@ MEMBERS: list[Member] = [
     *[(b"D" * 24, 1, 0, MIG | SEG, 6, 0), (b"D" * 24, 1, 6, MIG | LSEG, 6, 0), (b"D" * 24, 2, 0, LMIG, 6, 0)],
     (b"E" * 24, 1, 0, LMIG, 6, 0),
     (b"F" * 24, 1, 0, MAY, 6, 0),
+    (b"A" * 24, 1, 0, MAY, 6, 0),
 ]
 #: MsgFlags of what is put in logical order, and the length: what is longer than the queue takes may be split.
 LOGICAL_PUTS = [

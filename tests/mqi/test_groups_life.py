@@ -17,6 +17,7 @@ from tests.support.groups import (
     LMIG,
     LOGICAL,
     LSEG,
+    MAY_SEGMENT,
     MIG,
     SEG,
     WHOLE_GROUP,
@@ -189,3 +190,23 @@ def test_a_large_group_is_committed_and_backed_out_in_chunks(group: TestGroup) -
     assert take(queue, WHOLE_GROUP | GetOption.BROWSE_FIRST) == b"0"
     assert queue.get(**matching(messages[0][0].group_id, count)).body == b"%d" % (count - 1)
     assert take(queue, WHOLE_GROUP) == b""
+
+
+@pytest.mark.parametrize("number", [1, 5])
+def test_what_is_no_member_may_have_the_group_id_of_a_complete_group(group: TestGroup, number: int) -> None:
+    """MsgFlags say what is in a group. Others come and go without a trace, and are got as what they are."""
+    group.define_shared("Q")
+    queue = group.connect().open("Q", BOTH)
+    for _ in range(number):
+        put_member(queue, b"g", 1, b"early", MAY_SEGMENT, priority=8)
+    put_member(queue, b"g", 1, b"1")
+    put_member(queue, b"g", 2, b"2", LMIG)
+    for _ in range(number):
+        put_member(queue, b"g", 1, b"late", MAY_SEGMENT, priority=9)
+    assert take(queue, GetOption.BROWSE_FIRST, **matching(b"g")) == b"late"
+    assert take(queue, **matching(b"g", 2)) == b"2"
+    assert drain(queue, GetOption.ALL_MSGS_AVAILABLE) == [b"late"] * number + [b"early"] * number
+    put_member(queue, b"g", 2, b"2", LMIG)
+    assert drain(queue, GetOption.ALL_MSGS_AVAILABLE) == [b"1"]
+    assert drain(queue) == [b"2"]
+    assert left_of(group) == []

@@ -20,7 +20,7 @@ from sharedq.objects.definitions import QueueAlias, QueueRemote
 from sharedq.read_plan import find_places, plan_ranges
 from sharedq.reading import ALL, Reader, Slice, Wanted
 from sharedq.record import decode_descriptor, record_body, record_destination, record_length, record_put_time_ms
-from tests.support.groups import BOTH, LMIG, LSEG, MIG, SEG, browse_all, put_member
+from tests.support.groups import BOTH, LMIG, LSEG, MAY_SEGMENT, MIG, SEG, browse_all, put_member
 from tests.support.members import TestGroup
 from tests.support.scenes import contents
 
@@ -205,7 +205,7 @@ def test_reading_changes_nothing(group: TestGroup, orders: Queue) -> None:
 
 
 def put_a_mixture(orders: Queue) -> list[MQMD]:
-    """Twelve messages that differ in identifiers and priority, some of them members of groups."""
+    """Twelve messages that differ in identifiers and priority; some are in a group, some have its GroupId only."""
     mds = []
     for number in range(12):
         md = MQMD(
@@ -213,9 +213,9 @@ def put_a_mixture(orders: Queue) -> list[MQMD]:
             priority=number % 4,
             correl_id=(b"c%d" % (number % 3)).ljust(24, b"\0") if number % 4 else NULL_ID,
             msg_id=(b"m%d" % (number % 2)).ljust(24, b"\0") if number % 3 else NULL_ID,
-            group_id=b"g".ljust(24, b"\0") if number % 2 else NULL_ID,
+            group_id=NULL_ID if number % 4 == 2 else b"g".ljust(24, b"\0"),
             msg_seq_number=number + 1 if number % 2 else 1,
-            msg_flags=MIG if number % 2 else 0,
+            msg_flags=MIG if number % 2 else 0 if number % 4 else MAY_SEGMENT,
         )
         mds.append(orders.put(b"%d" % number, md))
     return mds

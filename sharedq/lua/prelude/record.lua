@@ -76,7 +76,11 @@ local function index_members(into, record, score, id, correl_kind)
         local both = string.sub(record, msgid, msgid + 23) .. string.sub(record, correl, correl + 23)
         into[#into + 1] = "X" .. both .. tail
     end
-    if group then
+    if not group then return end
+    -- Any of SEGMENT, LAST_SEGMENT, MSG_IN_GROUP, LAST_MSG_IN_GROUP.
+    if bit.band(struct.unpack(">I4", record, group + 32), 30) == 0 then
+        into[#into + 1] = "O" .. string.sub(record, group, group + 23) .. tail
+    else
         into[#into + 1] = "G" .. string.sub(record, group, group + 31) .. tail
         into[#into + 1] = "H" .. string.sub(record, group, group + 23) .. tail
     end

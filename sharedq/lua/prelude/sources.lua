@@ -188,6 +188,8 @@ local function find_wanted(queue, messages, want, after)
         end
     end
 
+    -- What is no member has MsgSeqNumber 1 and Offset 0.
+    local takes_others = (want.seq == "" or want.seq == "1") and (want.offset == "" or want.offset == "0")
     if want.id ~= "" then
         local score = score_of(queue, want.id)
         if score and score > after then offer(want.id, score) end
@@ -196,9 +198,8 @@ local function find_wanted(queue, messages, want, after)
         if want.number ~= "" then look_for_number() end
     elseif want.group ~= "" then
         for _, prefix in ipairs(prefixes_in(want.group)) do look(behind(prefix)) end
+        if takes_others then look(behind("O" .. want.group)) end
     else
-        -- What is no member has MsgSeqNumber 1 and Offset 0.
-        local takes_others = (want.seq == "" or want.seq == "1") and (want.offset == "" or want.offset == "0")
         if want.correl ~= "" then
             look(behind("C" .. want.correl))
         elseif takes_others then

@@ -78,6 +78,7 @@ if msgid ~= "" then
     if number ~= "" then by_number() end
 elseif group ~= "" then
     in_index("H" .. group)
+    in_index("O" .. group)
 elseif correl ~= "" then
     in_index("C" .. correl)
     in_index("c" .. correl)
