@@ -8,6 +8,7 @@ What is wanted is a table; "" asks nothing, and all that is asked must hold:
   firsts   true: only what begins something: MsgSeqNumber 1, Offset 0
   whole    true: what is found begins a logical message to be put together (Offset 0; reports of one type)
   skips    nil, or a function: messages whose id it says true to are passed over
+  goes_on  true: this search has not been decided by what is complete, and goes on by place
   leap     nil, or a function: of a set's key and a place, a place up to which all is passed over
 Every search has its sources: sets or stretches of the index, by place, that hold all that can fit and little else.
 From each the first that fits is taken, and of these the first by place. A source is looked at up to LOOKED_MAX
@@ -155,7 +156,7 @@ local function find_wanted(queue, messages, want, after)
     end
 
     local function complete_ones()
-        if want.level == 0 then return nil end
+        if want.level == 0 or want.goes_on then return nil end
         if want.level == 2 then return in_complete("K", "[K", look_into_group) end
         local heads = in_complete("h", begin_behind("h"), look_at_head)
         local segmented = in_complete("w", "[w", look_into_message)

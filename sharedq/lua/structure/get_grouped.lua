@@ -117,6 +117,8 @@ local is_woken = string.sub(waiting, 1, 1) == "K"
 local after = tonumber(ARGV[12])
 -- Something came since this search began: it may be where the search has been already.
 if not is_woken then after = math.max(after, tonumber(ARGV[13])) end
+-- What is complete has been looked into in vain.
+want.goes_on = not is_woken and ARGV[13] ~= "0"
 
 local expired, found_dead = {}, 0
 local function take_from_place(item)
