@@ -282,6 +282,17 @@ class GroupedModel:
         self._looking = None
         return found
 
+    def refusals(self, number: int, ask: Ask) -> set[MQRC]:
+        """Why an MQGET that waits could be refused, by what of `fitting` it finds first."""
+        program = self.programs[number]
+        current, reasons = self._current(program, ask), set[MQRC]()
+        for found in self.fitting(number, ask):
+            if ask.logical and current:
+                reasons.add(self._is_not_the_next(ask, current, found))
+            if not ask.browse:
+                reasons.add(self._must_not_be_got(program, ask, found))
+        return reasons
+
     def served(self, number: int, ask: Ask, found: Message) -> None:
         """A wait has ended with this message, as an MQGET that finds it would."""
         program = self._looking = self.programs[number]
@@ -320,11 +331,8 @@ class GroupedModel:
         found = next(iter(self._candidates(program, ask, current)), None)
         if found is None:
             return Got(MQRC.NO_MSG_AVAILABLE), []
-        if ask.logical and current:
-            if ask.correl_id not in (b"", found.correl_id) or ask.arrival not in (0, found.arrival):
-                return Got(MQRC.MATCH_OPTIONS_ERROR), []
-            if ask.if_persistent and bool(found.persistence) != current.in_unit:
-                return Got(MQRC.INCONSISTENT_UOW), []
+        if ask.logical and current and (reason := self._is_not_the_next(ask, current, found)):
+            return Got(reason), []
         if not ask.browse:
             return self._take(program, ask, found)
         items, whole = self._put_together(found, ask)
@@ -343,12 +351,26 @@ class GroupedModel:
             return None
         return program.browses if ask.browse else program.gets
 
-    def _take(self, program: Program, ask: Ask, found: Message) -> tuple[Got, list[Message]]:
-        items, whole = self._put_together(found, ask)
+    @staticmethod
+    def _is_not_the_next(ask: Ask, current: Open, found: Message) -> MQRC:
+        if ask.correl_id not in (b"", found.correl_id) or ask.arrival not in (0, found.arrival):
+            return MQRC.MATCH_OPTIONS_ERROR
+        if ask.if_persistent and bool(found.persistence) != current.in_unit:
+            return MQRC.INCONSISTENT_UOW
+        return MQRC.NONE
+
+    def _must_not_be_got(self, program: Program, ask: Ask, found: Message) -> MQRC:
+        items, _ = self._put_together(found, ask)
         if len(items) > 1 and found.persistence and not ask.in_unit and program.unit.is_active:
-            return Got(MQRC.UOW_NOT_AVAILABLE), []
+            return MQRC.UOW_NOT_AVAILABLE
         if ask.is_in_unit(found) and len(items) > program.unit.room:
-            return Got(MQRC.SYNCPOINT_LIMIT_REACHED), []
+            return MQRC.SYNCPOINT_LIMIT_REACHED
+        return MQRC.NONE
+
+    def _take(self, program: Program, ask: Ask, found: Message) -> tuple[Got, list[Message]]:
+        if reason := self._must_not_be_got(program, ask, found):
+            return Got(reason), []
+        items, whole = self._put_together(found, ask)
         returned = self._returned(whole, ask)
         if returned.reason == MQRC.TRUNCATED_MSG_FAILED:
             return returned, []
