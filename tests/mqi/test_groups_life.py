@@ -210,3 +210,37 @@ def test_what_is_no_member_may_have_the_group_id_of_a_complete_group(group: Test
     assert drain(queue, GetOption.ALL_MSGS_AVAILABLE) == [b"1"]
     assert drain(queue) == [b"2"]
     assert left_of(group) == []
+
+
+def test_however_many_say_that_they_begin_a_group_nothing_is_left_behind_them(group: TestGroup) -> None:
+    """A program that forgets to count; the last message of the group lifts all of them to another level."""
+    group.define_shared("Q")
+    queue = group.connect().open("Q", BOTH)
+    firsts = [put_member(queue, b"g", 1, b"%d" % number, MIG, correl_id=b"C" * 24).msg_id for number in range(103)]
+    put_member(queue, b"g", 2, b"last", LMIG)
+    assert take(queue, WHOLE_GROUP, **matching(correl_id=b"C" * 24)) == b"0"
+    queue = group.connect().open("Q", BOTH)
+    for msg_id in reversed(firsts[1:]):
+        assert take(queue, **matching(msg_id=msg_id))
+    assert take(queue) == b"last"
+    assert group.group.client().zcard(queue.handle.queue.index) == 0
+    assert take(queue, LOGICAL) == b""
+    put_member(queue, b"h", 1, b"new", LMIG)
+    assert take(queue, LOGICAL) == b"new"
+
+
+@pytest.mark.parametrize("options", [LOGICAL, int(GetOption.COMPLETE_MSG), int(GetOption.ALL_MSGS_AVAILABLE)])
+def test_a_whole_message_where_a_segment_stands_keeps_nothing_else_from_being_got(
+    group: TestGroup, options: int
+) -> None:
+    group.define_shared("Q")
+    queue = group.connect().open("Q", BOTH)
+    segment = put_member(queue, b"g", 1, b"segment", LSEG | LMIG)
+    put_member(queue, b"g", 1, b"whole", MIG, priority=5)
+    assert take(queue, **matching(msg_id=segment.msg_id)) == b"segment"
+    assert drain(queue) == [b"whole"]
+    # Another handle: this one is within a group.
+    queue = group.connect().open("Q", BOTH)
+    put_member(queue, b"h", 1, b"new", LMIG)
+    assert take(queue, options) == b"new"
+    assert take(queue, options) == b""

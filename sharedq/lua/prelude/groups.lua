@@ -93,8 +93,8 @@ end
 -- One function where plain messages pay for one; those in it are made where members are met.
 local function groups_of(queue, messages)
     local FIRST_NUMBER, FIRST = struct.pack(">I4", 1), struct.pack(">I4I4", 1, 0)
-    -- Members of one GroupId that say all of them that they begin it: more than one is somebody's mistake.
-    local EQUALS_MAX = 100
+    -- Members at one place: more than one is somebody's mistake, and each has its entries nevertheless.
+    local ALL = -1
 
     local function two_numbers(text, first, second)
         if not text then return first, second end
@@ -171,7 +171,7 @@ local function groups_of(queue, messages)
     end
 
     local function list_message(step, member)
-        local heads = entries("G" .. member.message .. struct.pack(">I4", 0), EQUALS_MAX)
+        local heads = entries("G" .. member.message .. struct.pack(">I4", 0), ALL)
         for _, head in ipairs(heads) do list(step, "h" .. head.place) end
         list(step, "w" .. entries("L" .. member.message, 1)[1].place)
     end
@@ -183,7 +183,7 @@ local function groups_of(queue, messages)
     end
 
     local function move_firsts(member, from, to, but)
-        for _, first in ipairs(entries("G" .. member.group .. FIRST, EQUALS_MAX)) do
+        for _, first in ipairs(entries("G" .. member.group .. FIRST, ALL)) do
             if first.id ~= but then
                 local record = redis.call("HGET", messages, first.id)
                 list_first(-1, from, first.place, record)

@@ -57,7 +57,8 @@ local function find_wanted(queue, messages, want, after)
         looked = looked + 1
         if want.skips and want.skips(id) then return false end
         local record = redis.call("HGET", messages, id)
-        if not fits(queue, messages, want, id, record) then return false end
+        -- An entry without its message must not keep others from being found.
+        if not record or not fits(queue, messages, want, id, record) then return false end
         if not best or score < best.score then best = { id = id, score = score, record = record } end
         return true
     end
@@ -146,7 +147,9 @@ local function find_wanted(queue, messages, want, after)
     end
 
     local function look_into_message(id, score)
-        local first = member_of(redis.call("HGET", messages, id ~= "" and id or usual_id(score)))
+        local record = redis.call("HGET", messages, id ~= "" and id or usual_id(score))
+        if not record then return end
+        local first = member_of(record)
         if want.seq ~= "" and first.seq ~= tonumber(want.seq) then return end
         look_into(want.offset == "" and "L" .. first.message or "G" .. first.message .. struct.pack(">I4", want.offset))
     end
