@@ -413,6 +413,21 @@ def test_who_waits_with_a_lock_on_one_of_two_duplicates_wakes_nobody_for_the_oth
     assert sorted(future.result(20).body for future in waiting) == [b"one", b"two"]
 
 
+@pytest.mark.parametrize("options", [LOGICAL | GetOption.COMPLETE_MSG, GetOption.COMPLETE_MSG])
+def test_what_is_complete_with_what_a_handle_has_locked_ends_its_wait(
+    group: TestGroup, pool: ThreadPoolExecutor, putter: Queue, options: int
+) -> None:
+    put_member(putter, b"s", 1, b"abc", SEG)
+    other = waits(pool, group, options)
+    locking = group.connect().open("Q", BOTH)
+    assert take(locking, GetOption.BROWSE_FIRST | GetOption.LOCK) == b"abc"
+    whole = waits(pool, group, options, queue=locking)
+    put_member(putter, b"s", 1, b"def", LSEG, offset=3)
+    assert whole.result(20).body == b"abcdef"
+    putter.put(b"plain")
+    assert other.result(20).body == b"plain"
+
+
 def too_many_for_its_unit(group: TestGroup) -> tuple[Queue, int]:
     group.repository("QM1").alter_qmgr("QM1", {"max_uncommitted_msgs": 1})
     return group.connect().open("Q", BOTH), int(GetOption.COMPLETE_MSG | GetOption.SYNCPOINT)

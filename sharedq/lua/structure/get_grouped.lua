@@ -97,6 +97,8 @@ if not version then return { MQRC.Q_DELETED } end
 -- From here to `settle` what the handle has locked is on the queue, for this call to find.
 local marks = (marked or marking ~= "") and marks_of(queue, KEYS[16]) or nil
 local mine = handle and take_lock_off(queue, messages, expiry, handle, marks) or {}
+-- With what it has locked something may be complete for this handle alone: it is asked as who waits for certain messages.
+if #mine > 0 and string.find(wait_text, "^[AED]") then wait_text = "V" end
 
 local function asks(letter)
     return string.find(marking, letter, 1, true) ~= nil
