@@ -20,7 +20,6 @@ from sharedq.mqi.constants import Feedback, GetOption, MsgFlag, MsgType, OpenOpt
 from sharedq.mqi.errors import NoMsgAvailable
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.definitions import QueueRemote
-from tests.mqi.test_waiting import LONG_MS, until_waiting
 from tests.recovery.scene import Died, die_after_call
 from tests.support.agents import AgentOfQM2, Put, drain
 from tests.support.backups import between_calls, lose
@@ -28,6 +27,7 @@ from tests.support.expiry import discard_expired
 from tests.support.groups import BOTH, put_member
 from tests.support.members import TestGroup
 from tests.support.scenes import stored
+from tests.support.waits import LONG_MS, until_waiting
 
 #: Longer than a message with Expiry 1 lives.
 DEAD_BY_MS = 150

@@ -13,10 +13,10 @@ from sharedq import Queue
 from sharedq.mqi.constants import GetOption
 from sharedq.mqi.structures import MQMD
 from tests.mqi.test_groups_cost import commands
-from tests.mqi.test_waiting import until_waiting
 from tests.support.groups import BOTH, put_member, take
 from tests.support.members import TestGroup
 from tests.support.server import Server
+from tests.support.waits import until_waiting
 
 BATCH = b"BATCH".ljust(24, b".")
 FEW, MANY = 5, 700

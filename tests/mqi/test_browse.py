@@ -10,9 +10,9 @@ from sharedq import Queue
 from sharedq.api import QueueManagerConnection
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption, Report
 from sharedq.mqi.structures import MQMD
-from tests.mqi.test_waiting import until_waiting
 from tests.support.groups import BOTH, browse_all, matching, reason_of, take
 from tests.support.members import TestGroup
+from tests.support.waits import until_waiting
 
 FIRST, NEXT = int(GetOption.BROWSE_FIRST), int(GetOption.BROWSE_NEXT)
 UNDER_CURSOR, TAKE_UNDER_CURSOR = int(GetOption.BROWSE_MSG_UNDER_CURSOR), int(GetOption.MSG_UNDER_CURSOR)

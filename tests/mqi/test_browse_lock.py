@@ -13,7 +13,6 @@ from sharedq import MQIError, Queue, verbs
 from sharedq.api import QueueManagerConnection
 from sharedq.mqi.constants import MQCC, MQRC, GetOption, IntSelector, MatchOption, OpenOption, PutOption
 from sharedq.mqi.structures import MQGMO, MQMD
-from tests.mqi.test_waiting import until_waiting
 from tests.support.groups import (
     BOTH,
     LOGICAL,
@@ -25,6 +24,7 @@ from tests.support.groups import (
 from tests.support.locks import locked
 from tests.support.members import TestGroup
 from tests.support.scenes import until
+from tests.support.waits import until_waiting
 
 FIRST, NEXT = int(GetOption.BROWSE_FIRST), int(GetOption.BROWSE_NEXT)
 UNDER_CURSOR, TAKE_UNDER_CURSOR = int(GetOption.BROWSE_MSG_UNDER_CURSOR), int(GetOption.MSG_UNDER_CURSOR)

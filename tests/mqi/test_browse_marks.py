@@ -15,10 +15,10 @@ from sharedq.api import QueueManagerConnection
 from sharedq.mqi.constants import MQRC, GetOption, MatchOption, OpenOption
 from sharedq.mqi.structures import MQMD
 from tests.mqi.test_groups_cost import commands
-from tests.mqi.test_waiting import until_waiting
 from tests.support.groups import BOTH, LSEG, MIG, SEG, drain, put_member, reason_of, take
 from tests.support.members import TestGroup
 from tests.support.scenes import recover_lost
+from tests.support.waits import until_waiting
 
 FIRST, NEXT = int(GetOption.BROWSE_FIRST), int(GetOption.BROWSE_NEXT)
 UNDER_CURSOR = int(GetOption.BROWSE_MSG_UNDER_CURSOR)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -15,35 +15,17 @@ from sharedq.getting import LENGTH_MAX
 from sharedq.mqi.constants import MQRC, GetOption, PutOption
 from sharedq.mqi.structures import MQMD
 from sharedq.selection import Selection
-from tests.mqi.test_waiting import LONG_MS, until_waiting
 from tests.support.groups import BOTH, LMIG, LOGICAL, LSEG, MIG, SEG, WHOLE_GROUP, matching, put_member, take
 from tests.support.members import TestGroup
+from tests.support.waits import LONG_MS, until_waiting, waits
 
 CORREL = b"C" * 24
-
-
-@pytest.fixture
-def pool() -> Iterator[ThreadPoolExecutor]:
-    with ThreadPoolExecutor(4) as executor:
-        yield executor
 
 
 @pytest.fixture
 def putter(group: TestGroup) -> Queue:
     group.define_shared("Q")
     return group.connect().open("Q", BOTH)
-
-
-def waits(
-    pool: ThreadPoolExecutor, group: TestGroup, options: int, *, queue: Queue | None = None, **asked: Any
-) -> Future[Message]:
-    """A get that waits, of a program of its own where none is given, when this returns."""
-    key = group.group.structure("APPL1").queue("Q").waiters
-    before = group.group.client().zcard(key)
-    queue = queue or group.connect().open("Q", BOTH)
-    future = pool.submit(queue.get, options | GetOption.WAIT, wait_ms=LONG_MS, **asked)
-    until_waiting(group, "Q", before + 1)
-    return future
 
 
 def test_a_get_of_whole_groups_is_woken_when_one_is_complete(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any, Literal
@@ -18,9 +17,9 @@ from sharedq.objects.definitions import QueueAlias, QueueLocal
 from tests.support.groups import matching, put_member
 from tests.support.members import TestGroup
 from tests.support.scenes import recover_lost, until
+from tests.support.waits import LONG_MS, until_waiting
 
 BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE
-LONG_MS = 60_000
 
 
 def start_wait(pool: ThreadPoolExecutor, queue: Queue, match: MQMD | None = None, options: int = 0) -> Future[Message]:
@@ -36,15 +35,6 @@ def reason_of(future: Future[Message]) -> MQRC:
     error = future.exception(20)
     assert isinstance(error, MQIError)
     return error.reason
-
-
-def until_waiting(group: TestGroup, name: str, count: int, structure: str = "APPL1") -> None:
-    """Return when *count* gets wait on the queue."""
-    key = group.group.structure(structure).queue(name).waiters
-    deadline = time.monotonic() + 20
-    while group.group.client().zcard(key) != count:
-        assert time.monotonic() < deadline
-        time.sleep(0.002)
 
 
 def test_a_waiting_get_takes_the_message_that_arrives(group: TestGroup) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -11,18 +10,11 @@ import pytest
 from sharedq import Queue
 from sharedq.mqi.constants import GetOption
 from sharedq.mqi.structures import MQMD
-from tests.mqi.test_groups_waiting import waits
-from tests.mqi.test_waiting import until_waiting
 from tests.support.groups import BOTH, LMIG, LOGICAL, matching, put_member, take
 from tests.support.members import TestGroup
+from tests.support.waits import until_waiting, waits
 
 SYNCPOINT = int(GetOption.SYNCPOINT)
-
-
-@pytest.fixture
-def pool() -> Iterator[ThreadPoolExecutor]:
-    with ThreadPoolExecutor(4) as executor:
-        yield executor
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ from recovery.resolve import Outcome, Phase, RecoveryReport
 from recovery.structure import CHUNK_HANDLES
 from sharedq.mqi.constants import MQRC, GetOption, PutOption
 from sharedq.mqi.errors import MQIError
-from tests.mqi.test_waiting import until_waiting
 from tests.recovery.scene import BOTH, DEAD, LARGE, RESOLVED, TAG, Scene
 from tests.support.groups import LSEG, SEG, drain, matching, put_member
+from tests.support.waits import until_waiting
 
 
 def test_everything_a_dead_manager_left_is_completed_or_backed_out(scene: Scene) -> None:

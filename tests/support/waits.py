@@ -1,0 +1,32 @@
+"""Gets that wait, each of a program of its own, and who waits on a queue."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+from sharedq import Message, Queue
+from sharedq.mqi.constants import GetOption
+from tests.support.groups import BOTH
+from tests.support.members import TestGroup
+from tests.support.scenes import until
+
+#: Longer than any wait here lasts where nothing is wrong.
+LONG_MS = 60_000
+
+
+def until_waiting(group: TestGroup, name: str, count: int, structure: str = "APPL1") -> None:
+    """Return when *count* gets wait on the queue."""
+    key, client = group.group.structure(structure).queue(name).waiters, group.group.client()
+    until(lambda: client.zcard(key) == count, f"{count} wait on {name}", 20)
+
+
+def waits(
+    pool: ThreadPoolExecutor, group: TestGroup, options: int, *, queue: Queue | None = None, **asked: Any
+) -> Future[Message]:
+    """A get on the queue Q that waits when this returns, of a program of its own where none is given."""
+    before = group.group.client().zcard(group.group.structure("APPL1").queue("Q").waiters)
+    queue = queue or group.connect().open("Q", BOTH)
+    future = pool.submit(queue.get, options | GetOption.WAIT, wait_ms=LONG_MS, **asked)
+    until_waiting(group, "Q", before + 1)
+    return future
