@@ -135,7 +135,7 @@ def _release(connection: Connection, access: StructureAccess, owner: str, state:
             if _is_creator(connection, keys, owner, *holding.decode().rsplit("\n", 1))
         ]
         if state[:1] in _WOKEN:
-            names[state[1:].removesuffix(b"\n").decode()] = None
+            names[state[1:].partition(b"\n")[0].decode()] = None
         script_keys = [
             keys.owners,
             keys.dead,

@@ -242,7 +242,9 @@ def test_what_stands_before_it_at_its_destination_is_got_first(group: TestGroup,
     put("NEAR", b"before", correl_id=b"c" * 24)
     while not agent.queue.move().is_waiting:
         pass
-    assert state_of(group, woken.connection.token) == b"KNEAR"
+    name, _, woken_by = state_of(group, woken.connection.token).partition(b"\n")
+    assert name == b"KNEAR"
+    assert group.group.client().zrange(group.group.structure("@QM2").queue("NEAR").available, 0, -1) == [woken_by]
     assert_left_to_agent(group, put)
 
 

@@ -22,6 +22,7 @@ from sharedq.objects.finding import Finder
 from sharedq.objects.local_queues import LocalQueues
 from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.opening import open_queue
+from sharedq.record import generated_number
 from sharedq.waiting import stop_waiting
 from tests.recovery.scene import register_wait
 from tests.support.members import TestGroup
@@ -213,8 +214,9 @@ def test_what_stands_before_it_is_got_first(group: TestGroup, waiting: Any) -> N
     correl_id = b"c" * 24
     register_wait(woken, b"C" + correl_id)
     future = waiting(getter)
-    putter.put(b"first", MQMD(correl_id=correl_id))
-    assert state_of(group, woken) == b"KQ"
+    first = putter.put(b"first", MQMD(correl_id=correl_id))
+    number = generated_number(first.msg_id, putter.handle.structure.number) or 0
+    assert state_of(group, woken) == b"KQ\n%dx" % number
     putter.put(b"second")
     assert future.result(20).body == b"first"
     assert on_queue(group, "Q") == [(b"second", 0)]

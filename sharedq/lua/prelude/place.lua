@@ -59,13 +59,15 @@ end
 
 local function wake(queue, own, wake_base, member, token, more, id, record)
     redis.call("ZREM", queue.w, member)
-    redis.call("HINCRBY", queue.q, "nw", -1)
+    local left = redis.call("HINCRBY", queue.q, "nw", -1)
     local handed
     -- "A!": a get that waits for any message and takes it from here.
     if string.byte(token) == 33 then
         token = string.sub(token, 2)
         handed = id and queue.hand and take_for(queue, token, id, record)
     end
+    -- It may take another message, and then owes others a wake-up for this one.
+    if not more and id and left > 0 and not handed then more = "\n" .. id end
     -- "K": woken, not yet back. If it never comes back, its recovery wakes another one. "H": handed over; what never
     -- arrived goes back (prelude/waiting).
     redis.call("HSET", own, token, (handed and "H" or "K") .. queue.name .. (more or ""))
@@ -147,6 +149,15 @@ local function first_general(queue, level, was_asked)
     return member, token
 end
 
+-- Who goes on with a group names what comes next; who wants a whole logical message names its beginning.
+local function first_in_group(queue, record)
+    local _, _, group = identifier_offsets(record)
+    if not group then return nil end
+    local member, token = first_waiter(queue, "G" .. string.sub(record, group, group + 31))
+    if member then return member, token end
+    return first_waiter(queue, "G" .. string.sub(record, group, group + 27) .. "\0\0\0\0")
+end
+
 -- By what a wait for a MsgId that igq generated knows a message: its number, or that of the message whose MsgId it was
 -- given, as a reply may be. Nil where it has a MsgId that igq did not make.
 local function generated_number(id, record)
@@ -164,7 +175,7 @@ local function wake_for(queue, own, wake_base, id, record, level)
     -- Most often one get waits for any message, and nobody else; "A" sorts first.
     local waiters = redis.call("ZRANGE", queue.w, 0, 1)
     if #waiters == 1 and string.byte(waiters[1]) == 65 then
-        wake(queue, own, wake_base, waiters[1], string.sub(waiters[1], 2), "", id, record)
+        wake(queue, own, wake_base, waiters[1], string.sub(waiters[1], 2), nil, id, record)
         return 1
     end
     local woken, member, token = 0, nil, nil
@@ -184,17 +195,12 @@ local function wake_for(queue, own, wake_base, id, record, level)
     local number = not member and generated_number(id, record)
     if number then member, token = first_waiter(queue, "N" .. number .. " ") end
     if not member and level then
-        -- Who goes on with a group names what comes next; who wants a whole logical message names its beginning.
-        local _, _, group = identifier_offsets(record)
-        member, token = first_waiter(queue, "G" .. string.sub(record, group, group + 31))
-        if not member then
-            member, token = first_waiter(queue, "G" .. string.sub(record, group, group + 27) .. "\0\0\0\0")
-        end
+        member, token = first_in_group(queue, record)
     end
     if not member then member, token = first_waiter(queue, "V") end
     if not member then member, token = first_general(queue, level or 2) end
     if member then
-        wake(queue, own, wake_base, member, token, "", id, record)
+        wake(queue, own, wake_base, member, token, nil, id, record)
         woken = 1
     end
     return woken + wake_kind(queue, own, wake_base, "B")
@@ -205,18 +211,30 @@ local function is_anything_on(queue)
 end
 
 -- Woken by something that does not fit after all: whoever else may have waited for that looks next. `mine` is the
--- entry that the caller waited under; "" unless others under such an entry could want what it did not.
-local function pass_on(queue, own, wake_base, mine)
+-- entry that the caller waited under; "" unless others under such an entry could want what it did not. `woken_by` is the
+-- message that woke it, where that is known, which is still there or not.
+local function pass_on(queue, messages, own, wake_base, mine, woken_by)
     local kind, member, token = string.sub(mine, 1, 1), nil, nil
     if kind == "V" or kind == "G" or kind == "E" or kind == "N" then
         local prefix = string.sub(mine, 1, SELECTION_BYTES[kind] or string.find(mine, " ", 1, true))
         local found = redis.call("ZRANGEBYLEX", queue.w, "(" .. mine, "(" .. prefix .. "\255", "LIMIT", 0, 1)
         member, token = found[1], found[1] and string.sub(found[1], #prefix + 1)
     end
+    if not member and kind == "N" and woken_by then
+        local record = redis.call("HGET", messages, woken_by)
+        if record then member, token = first_in_group(queue, record) end
+    end
     -- Never back to those that were asked before: they would wake each other for ever.
     if not member and kind ~= "V" and kind ~= "E" then member, token = first_waiter(queue, "V") end
     if not member then member, token = first_general(queue, 2, kind == "E") end
-    if member then wake(queue, own, wake_base, member, token) end
+    if member then wake(queue, own, wake_base, member, token, nil, woken_by) end
+end
+
+-- Behind a woken get that has taken another message, or was refused one: who else waits for what woke it?
+local function wake_for_what_is_left(queue, messages, own, wake_base, id)
+    if tonumber(redis.call("HGET", queue.q, "nw") or 0) == 0 then return end
+    local record = redis.call("HGET", messages, id)
+    wake_for(queue, own, wake_base, id, record, queue.r and is_member(queue, record) and 2 or nil)
 end
 
 -- Behind members that went there are others at the same places, which count from now on: as if these had just arrived.

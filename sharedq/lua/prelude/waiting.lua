@@ -1,6 +1,7 @@
 --[[
 A connection's own waiting: what stands in own[owner] is "" (none), "W"+queue+"\n"+member (waiting) or
-"K"+queue (woken, not yet back); a newline behind that: others are still to be woken (prelude/place). "H"+queue: it was
+"K"+queue (woken, not yet back); a newline behind that: others are still to be woken (prelude/place); a newline and an id: by
+which message, where others waited, too. "H"+queue: it was
 handed a message, which stands in its wake list until its connection has it; it waits no more.
 USES place
 ]]
@@ -27,7 +28,7 @@ local function stop_waiting(queue, own, owner, state, wake_key)
     end
     if name ~= queue.name then return name end
     -- The owner's own key is the base of all of them, and the owner.
-    if kind == "K" and name ~= rest then go_on_waking(queue, own, string.sub(wake_key, 1, -#owner - 1)) end
+    if kind == "K" and name ~= rest and member == "" then go_on_waking(queue, own, string.sub(wake_key, 1, -#owner - 1)) end
     if kind == "W" and redis.call("ZREM", queue.w, member) == 1 then redis.call("HINCRBY", queue.q, "nw", -1) end
     redis.call("DEL", wake_key)
     redis.call("HSET", own, owner, "")

@@ -103,7 +103,9 @@ end
 
 -- The common case first, before any function is made: plain messages that fit, from the front of the queue.
 local popped
-local is_woken = waiting == "K" .. ARGV[2]
+-- As prelude/place notes it: by which message, where others waited, too.
+local woken_by = waiting ~= "" and string.match(waiting, "^K[^\n]*\n(.+)$")
+local is_woken = waiting == "K" .. ARGV[2] .. (woken_by and "\n" .. woken_by or "")
 if version == ARGV[3] and (waiting == "" or is_woken) and is_any and mode ~= "2" then
     local ids
     if wanted == "1" then
@@ -115,7 +117,9 @@ if version == ARGV[3] and (waiting == "" or is_woken) and is_any and mode ~= "2"
     end
     local count, ids_text = #ids, table.concat(ids, " ")
     if count > 0 and not string.find(ids_text, "x", 1, true) then
-        local records, fit = is_blind and {} or redis.call("HMGET", messages, unpack(ids)), true
+        local records = is_blind and {} or redis.call("HMGET", messages, unpack(ids))
+        -- Who takes another message than the one that woke it has to wake others for that.
+        local fit = not woken_by or string.find(" " .. ids_text .. " ", " " .. woken_by .. " ", 1, true)
         if not is_blind and (may_be_long or length_max < LONG) then
             for position = 1, count do fit = fit and #records[position] <= length_max end
         end
@@ -200,7 +204,8 @@ if #ids == 0 then
     -- Woken by a message that does not fit after all (a MsgId names it, its CorrelId is another one).
     if string.sub(waiting, 1, 1) == "K" and selection.prefix ~= "" and redis.call("ZCARD", queue.a) > 0 then
         -- Who waits by the number of a message may ask for a CorrelId besides, and the next one for another.
-        pass_on(queue, own, KEYS[11], selection.number ~= "" and "N" .. selection.number .. " " .. owner or "")
+        local mine = selection.number ~= "" and "N" .. selection.number .. " " .. owner or ""
+        pass_on(queue, messages, own, KEYS[11], mine, woken_by)
     end
     if ARGV[10] ~= "" and ARGV[10] ~= "=" and ARGV[10] ~= "+" then start_waiting(queue, own, owner, ARGV[10]) end
     if may_be_long and selection.prefix == "" then
@@ -281,8 +286,12 @@ if #expired > 0 then
 end
 if found_dead and #returned == 0 then
     -- Not served yet: who dies before it looks again leaves the wake-up to its recovery.
-    if waiting ~= "" then redis.call("HSET", own, owner, "K" .. queue.name) end
+    if waiting ~= "" then redis.call("HSET", own, owner, string.byte(waiting) == 75 and waiting or "K" .. queue.name) end
     return { LOOK_AGAIN, "" }
+end
+-- The one whose body was too long has been told to others above.
+if woken_by and woken_by ~= ids[stop_at] and redis.call("ZSCORE", queue.a, woken_by) then
+    wake_for_what_is_left(queue, messages, own, KEYS[11], woken_by)
 end
 reply[3], reply[4] = table.concat(returned, " "), is_blind and {} or cut
 return reply

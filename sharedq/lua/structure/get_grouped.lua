@@ -115,7 +115,7 @@ if marks and asks("s") then
     end
     want.leap = function(key, from) return marks.skip(key, key == queue.r, from, holders) end
 end
-local is_woken = string.sub(waiting, 1, 1) == "K"
+local is_woken, woken_by = string.sub(waiting, 1, 1) == "K", string.match(waiting, "^K[^\n]*\n(.+)$")
 local after = tonumber(ARGV[12])
 -- Something came since this search began: it may be where the search has been already.
 if not is_woken then after = math.max(after, tonumber(ARGV[13])) end
@@ -192,24 +192,24 @@ local function leave_to_others()
     -- Whoever wants any message, or any that begins something, found nothing that others could want.
     if kind ~= "A" and kind ~= "B" and kind ~= "D" then
         local by_number = want.number ~= "" and "N" .. want.number .. " " .. owner or ""
-        pass_on(queue, own, KEYS[11], wait_text ~= "" and wait_text .. owner or by_number)
+        pass_on(queue, messages, own, KEYS[11], wait_text ~= "" and wait_text .. owner or by_number, woken_by)
     end
 end
 
--- It was woken and takes something. What completes a group may make more eligible than one message, and who asks for a
--- place in a group may have taken another one than those that wait behind it want.
+-- It was woken and has taken something. What completes a group may make more eligible than one message, and who asks for a
+-- place in a group may have taken another one than those that wait behind it want; so may anybody, whatever woke them.
 local function share()
     local kind = string.sub(wait_text, 1, 1)
-    if is_woken and (kind == "V" or kind == "E" or kind == "") and is_anything_on(queue) then
-        pass_on(queue, own, KEYS[11], kind ~= "" and wait_text .. owner or "")
+    if woken_by and score_of(queue, woken_by) then
+        wake_for_what_is_left(queue, messages, own, KEYS[11], woken_by)
+    elseif is_woken and (kind == "V" or kind == "E" or kind == "") and is_anything_on(queue) then
+        pass_on(queue, messages, own, KEYS[11], kind ~= "" and wait_text .. owner or "", woken_by)
     end
 end
 
 -- It was woken and must not have what it found, or has no room for it: that is for whoever else waits.
 local function leave(first)
-    if is_woken and tonumber(redis.call("HGET", queue.q, "nw") or 0) > 0 then
-        wake_for(queue, own, KEYS[11], first.id, first.record, is_member(queue, first.record) and 2 or nil)
-    end
+    if is_woken then wake_for_what_is_left(queue, messages, own, KEYS[11], first.id) end
 end
 
 -- What becomes of the lock, by how the call ends; `items` is what it returns, nil where it returns nothing.
@@ -327,8 +327,9 @@ if marking ~= "" and reply[1] ~= MQRC.TRUNCATED_MSG_FAILED then
     end
 end
 if mode == "b" and not (asks_lock and reply[1] == MQRC.TRUNCATED_MSG_FAILED) then
+    finish(reply, items)
     if asks_lock then share() end
-    return finish(reply, items)
+    return reply
 end
 if reply[1] == MQRC.TRUNCATED_MSG_FAILED then
     leave(first)
