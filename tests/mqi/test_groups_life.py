@@ -230,17 +230,22 @@ def test_however_many_say_that_they_begin_a_group_nothing_is_left_behind_them(gr
 
 
 @pytest.mark.parametrize("options", [LOGICAL, int(GetOption.COMPLETE_MSG), int(GetOption.ALL_MSGS_AVAILABLE)])
-def test_a_whole_message_where_a_segment_stands_keeps_nothing_else_from_being_got(
-    group: TestGroup, options: int
+@pytest.mark.parametrize("first", ["segment", "whole"])
+@pytest.mark.parametrize("goes", ["segment", "whole"])
+def test_a_whole_message_and_a_segment_at_one_place_are_both_there(
+    group: TestGroup, options: int, first: str, goes: str
 ) -> None:
+    """Whichever goes, the other one can be got in every way, and nothing is left in the index behind both."""
     group.define_shared("Q")
     queue = group.connect().open("Q", BOTH)
-    segment = put_member(queue, b"g", 1, b"segment", LSEG | LMIG)
-    put_member(queue, b"g", 1, b"whole", MIG, priority=5)
-    assert take(queue, **matching(msg_id=segment.msg_id)) == b"segment"
-    assert drain(queue) == [b"whole"]
-    # Another handle: this one is within a group.
+    flags = {"segment": LSEG | LMIG, "whole": LMIG}
+    ids = {}
+    for priority, which in enumerate(sorted(flags, key=lambda which: which == first)):
+        ids[which] = put_member(queue, b"g", 1, which.encode(), flags[which], priority=priority).msg_id
+    assert take(queue, **matching(msg_id=ids.pop(goes))) == goes.encode()
+    (left,) = ids
+    # Another handle: this one may be within a group.
     queue = group.connect().open("Q", BOTH)
-    put_member(queue, b"h", 1, b"new", LMIG)
-    assert take(queue, options) == b"new"
-    assert take(queue, options) == b""
+    assert take(queue, options | GetOption.BROWSE_FIRST) == left.encode()
+    assert take(queue, options) == left.encode()
+    assert group.group.client().zcard(queue.handle.queue.index) == 0

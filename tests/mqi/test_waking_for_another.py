@@ -9,7 +9,7 @@ import pytest
 from sharedq import Queue
 from sharedq.mqi.constants import GetOption, PutOption
 from sharedq.mqi.structures import MQMD
-from tests.support.groups import BOTH, LOGICAL, MIG, WHOLE_GROUP, matching, put_member, take
+from tests.support.groups import BOTH, LMIG, LOGICAL, MIG, WHOLE_GROUP, matching, put_member, take
 from tests.support.members import TestGroup
 from tests.support.waits import until_waiting, waits
 
@@ -74,3 +74,16 @@ def test_who_waits_in_vain_for_a_msg_id_leaves_the_member_to_the_reader_of_its_g
     until_waiting(group, "Q", 1)
     putter.put(b"late", MQMD(msg_id=msg_id, correl_id=CORREL))
     assert other.result(20).body == b"late"
+
+
+@pytest.mark.parametrize("options", [WHOLE_GROUP, GetOption.ALL_MSGS_AVAILABLE])
+def test_a_group_that_is_complete_without_what_went_ends_a_wait(
+    group: TestGroup, pool: ThreadPoolExecutor, putter: Queue, options: int
+) -> None:
+    """It had a message too many."""
+    whole = waits(pool, group, options)
+    too_many = put_member(putter, b"g", 2, b"2")
+    put_member(putter, b"g", 1, b"1", LMIG)
+    until_waiting(group, "Q", 1)
+    assert take(putter, **matching(msg_id=too_many.msg_id)) == b"2"
+    assert whole.result(20).body == b"1"

@@ -108,7 +108,9 @@ local function groups_of(queue, messages)
         now.complete, now.last = two_numbers(texts[1], 0, 0)
         now.there, now.all = two_numbers(texts[2], 0, -1)
         now.is_group = now.last > 0 and now.complete == now.last
-        now.is_message = not member.is_segment or (now.all >= 0 and now.there == now.all)
+        -- A whole message may stand where a segment does: then both are there, and the first by place counts.
+        now.is_segmented = now.all >= 0 and now.there == now.all
+        now.is_message = not member.is_segment or now.is_segmented
         local first_there, first_all = two_numbers(texts[3], 0, 0)
         now.level = now.is_group and 2 or first_there == first_all and 1 or 0
         return now
@@ -172,7 +174,10 @@ local function groups_of(queue, messages)
 
     local function list_message(step, member)
         local heads = entries("G" .. member.message .. struct.pack(">I4", 0), ALL)
-        for _, head in ipairs(heads) do list(step, "h" .. head.place) end
+        for _, head in ipairs(heads) do
+            -- A whole message has that entry anyhow.
+            if redis.call("ZSCORE", queue.i, "L" .. member.message .. head.place) then list(step, "h" .. head.place) end
+        end
         list(step, "w" .. entries("L" .. member.message, 1)[1].place)
     end
 
@@ -235,13 +240,13 @@ local function groups_of(queue, messages)
     end
 
     -- A member comes (step 1) or goes (step -1). Returns the level at which first items of its group are new, or -1, and
-    -- the member that counts in place of one that went, where there is one.
+    -- where it went the member that counts in its place, or that begins what is complete without it.
     local function change(step, id, score, record)
         local member = member_of(record)
         local before = standing(member)
         local place = place_text(score, id)
         if before.is_group then list_group(-1, member) end
-        if member.is_segment and before.is_message then list_message(-1, member) end
+        if before.is_segmented then list_message(-1, member) end
         if step == -1 and member.is_first then list_first(-1, before.level, place, record) end
         local next_one = recount(step, member, id, score, "G" .. member.position, count)
         local is_new_of_type = false
@@ -254,8 +259,11 @@ local function groups_of(queue, messages)
         index(step, member, id, score, record)
         local after = standing(member)
         if after.is_group then list_group(1, member) end
-        if member.is_segment and after.is_message then list_message(1, member) end
+        if after.is_segmented then list_message(1, member) end
         if after.level ~= before.level then move_firsts(member, before.level, after.level, id) end
+        if step == -1 and after.level > before.level then
+            next_one = next_one or entries("G" .. member.group .. FIRST, 1)[1]
+        end
         if step == 1 and member.is_first then list_first(1, after.level, place, record) end
         return (member.is_first or after.level > before.level or is_new_of_type) and after.level or -1, next_one
     end
