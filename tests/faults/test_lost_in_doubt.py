@@ -14,7 +14,6 @@ import pytest
 from sharedq.api import QueueManagerConnection
 from sharedq.backup.errors import BackupError
 from sharedq.backup.restore import purge, recover
-from sharedq.backup.take import backup
 from sharedq.in_doubt import Batch, prepared_units
 from sharedq.mqi.constants import MQRC, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
@@ -29,15 +28,10 @@ XID = b"batch 7"
 
 
 @pytest.fixture
-def used(group: TestGroup) -> TestGroup:
-    """Q in APPL1, which is backed up; OTHER in another structure; and a peer."""
-    group.add_member("QM2")
-    group.define_shared("Q")
-    group.define_structure("APPL2")
-    group.define_shared("OTHER", "APPL2")
-    group.connect().put1("Q", b"kept", persistent())
-    backup(group.group, "APPL1")
-    return group
+def used(used: TestGroup) -> TestGroup:
+    """With a peer."""
+    used.add_member("QM2")
+    return used
 
 
 def work(group: TestGroup, queues: tuple[str, ...] = ("Q", "OTHER"), messages: int = 1) -> QueueManagerConnection:

@@ -17,7 +17,6 @@ import pytest
 from sharedq import waiting
 from sharedq.api import Queue, QueueManagerConnection
 from sharedq.backup.restore import recover
-from sharedq.backup.take import backup
 from sharedq.connection import Connection
 from sharedq.mqi.constants import MQRC, GetOption, IntSelector, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
@@ -31,17 +30,6 @@ from tests.support.members import TestGroup
 from tests.support.scenes import on_queue, recover_lost, until
 
 ALL = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE | OpenOption.INQUIRE | OpenOption.SET
-
-
-@pytest.fixture
-def used(group: TestGroup) -> TestGroup:
-    """Q in APPL1, which is backed up with one message on it; OTHER in another structure."""
-    group.define_shared("Q")
-    group.define_structure("APPL2")
-    group.define_shared("OTHER", "APPL2")
-    group.connect().put1("Q", b"kept", persistent())
-    backup(group.group, "APPL1")
-    return group
 
 
 def reason_of(call: Callable[[], object]) -> MQRC:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from redis import Redis
@@ -67,13 +67,16 @@ def test_a_sleeper_that_has_lost_its_connection_is_ended_at_once(sleeper: Sleepe
     assert sleeper.has_ended()
 
 
-def test_an_attempt_begins_though_the_sleeper_has_lost_its_connection(group: TestGroup, sleeper: Sleeper) -> None:
+@pytest.mark.parametrize("begin", [WakeableSleep.begin_attempt, WakeableSleep.begin_trouble])
+def test_what_follows_begins_though_the_sleeper_has_lost_its_connection(
+    group: TestGroup, sleeper: Sleeper, begin: Callable[[WakeableSleep], None]
+) -> None:
     connection = sleeper.listening()
     wake_agent(group.group, "QM1")
     assert sleeper.has_ended()
     sleeper.client.execute_command("CLIENT", "KILL", "ID", connection)
 
-    sleeper.sleep.begin_attempt()
+    begin(sleeper.sleep)
 
 
 def test_a_wake_up_from_before_the_trouble_ends_the_first_sleep_by_nobodys_order(group: TestGroup) -> None:
@@ -86,15 +89,6 @@ def test_a_wake_up_from_before_the_trouble_ends_the_first_sleep_by_nobodys_order
         sleep(seconds)
         ended_by.append(sleep.woken_by)
     assert ended_by == [IN_PASSING, BY_OPERATOR, None]
-
-
-def test_a_trouble_begins_though_the_sleeper_has_lost_its_connection(group: TestGroup, sleeper: Sleeper) -> None:
-    connection = sleeper.listening()
-    wake_agent(group.group, "QM1")
-    assert sleeper.has_ended()
-    sleeper.client.execute_command("CLIENT", "KILL", "ID", connection)
-
-    sleeper.sleep.begin_trouble()
 
 
 def test_wake_ups_that_nobody_waits_for_do_not_pile_up(group: TestGroup) -> None:
