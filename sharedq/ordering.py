@@ -14,6 +14,7 @@ from sharedq.logical import (
     check_request,
     check_under_cursor,
     in_unit_of_work,
+    must_be_there,
     wanted,
 )
 from sharedq.mqi.constants import MQCC, MQRC, GetOption, MatchOption
@@ -55,12 +56,14 @@ def ordered_selection(handle: Handle, md: MQMD, gmo: MQGMO, options: int) -> Sel
         raise error_for(reason, "MQGET", handle.object_name)
     is_whole = bool(options & _COMPLETE_MSG)
     if options & _UNDER_CURSOR:
+        whole_group, whole_message = must_be_there(handle.order, options)
+        level = 2 if whole_group else 1 if whole_message or is_whole else 0
         return Selection(
             message_id=handle.cursor.message_id,
-            level=int(is_whole),
+            level=level,
             is_whole=is_whole,
             is_under_cursor=True,
-            is_grouped=is_whole,
+            is_grouped=bool(level),
         )
     if not (options & GROUPING or gmo.match_options & GROUP_MATCHES):
         return selection_for(handle, md, gmo)
@@ -81,9 +84,8 @@ def retain_got(connection: Connection, handle: Handle, options: int, got: Sequen
         warning = warning or check_get(handle.order, options, md).reason
         order = after_get(handle.order, options, md, length)
         if order is not handle.order:
-            if in_unit_of_work(options, md.persistence):
-                connection.unit.remember(handle, "gets")
-            handle.order = order
+            in_unit = in_unit_of_work(options, md.persistence)
+            connection.unit.retain(handle, "gets", order, in_unit=in_unit)
     return warning
 
 

@@ -96,8 +96,7 @@ def _put_grouped_later(
         for (md, _), was in zip(messages, asked, strict=True):
             copy_fields(md, was)
         raise error_for(MQRC.SYNCPOINT_LIMIT_REACHED, "MQPUT", connection.qmgr_name)
-    connection.unit.remember(handle, "puts")
-    handle.order = pieces.order
+    connection.unit.retain(handle, "puts", pieces.order, in_unit=True)
     return_times(messages, pieces)
     _buffer(connection, handle, arguments, details, frozenset(pieces.first))
     return pieces.warning or stored

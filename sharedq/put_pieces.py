@@ -94,6 +94,9 @@ def split_up(connection: Connection, handle: Handle, messages: Sequence[tuple[MQ
                 (replace(stored, offset=at, msg_flags=flags, original_length=len(part)), part)
                 for at, flags, part in segments
             ]
+            # A report that has less than all data of a segment takes up the whole place of that.
+            last, part = result.messages[-1]
+            last.original_length = max(len(part), position.offset + position.original_length - last.offset)
         else:
             result.messages.append((stored, body))
         result.warning = result.warning or position.warning

@@ -110,14 +110,12 @@ def _put_many(connection: Connection, handle: Handle, messages: Messages, pmo: M
 
 def _by_way(connection: Connection, handle: Handle, way: Handle, in_unit: bool, call: Callable[[], MQRC]) -> MQRC:
     """Make the *call*, which puts by another way than the handle's own, and goes on with the handle's group."""
-    if in_unit:
-        connection.unit.remember(handle, "puts")
     way.order = handle.order
     try:
         return call()
     finally:
         # What is refused in its middle has put something, too.
-        handle.order = way.order
+        connection.unit.retain(handle, "puts", way.order, in_unit=in_unit)
 
 
 def _pass_context(connection: Connection, mds: Sequence[MQMD], pmo: MQPMO, call: Callable[[], T]) -> T:

@@ -251,7 +251,7 @@ def _store_grouped(
         except MQIError as failure:
             if numbers:
                 # These are on the queue, whatever became of the rest: the handle goes on behind them.
-                handle.order = pieces.order_after(len(numbers))
+                connection.unit.retain(handle, "puts", pieces.order_after(len(numbers)), in_unit=in_unit)
                 put = bisect_left(pieces.first, len(numbers))
                 for (md, _), was in zip(messages[put:], asked[put:], strict=True):
                     copy_fields(md, was)
@@ -265,9 +265,7 @@ def _store_grouped(
                     continue
             raise
         break
-    if in_unit:
-        connection.unit.remember(handle, "puts")
-    handle.order = pieces.order
+    connection.unit.retain(handle, "puts", pieces.order, in_unit=in_unit)
     _return_identifiers(connection, handle, messages, [numbers[at] for at in pieces.first])
     _return_identifiers(connection, handle, pieces.messages, numbers)
     return_times(messages, pieces)

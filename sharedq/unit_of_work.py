@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 from sharedq.handle import Handle
-from sharedq.logical import Retained
+from sharedq.logical import HandleOrder, Retained
 
 #: Messages that one script call commits or backs out, at most: a large unit of work is applied in chunks.
 CHUNK_MESSAGES = 500
@@ -117,12 +117,22 @@ class UnitOfWork:
         elif savepoint.structure in self.parts:
             self.parts[savepoint.structure] = savepoint.part
 
-    def remember(self, handle: Handle, use: Literal["gets", "puts"]) -> None:
-        """A call of this unit of work is about to change what *handle* retains of groups and segments."""
-        self._before.setdefault((handle.number, use), (handle, getattr(handle.order, use)))
+    def retain(self, handle: Handle, use: Literal["gets", "puts"], order: HandleOrder, *, in_unit: bool) -> None:
+        """From now on *handle* retains *order* of groups and segments, for a call of this *use*.
+
+        Args:
+            in_unit: the call belongs to this unit of work, whose backout brings back what was retained before. One
+                outside it stands: from then on there is nothing to bring back.
+        """
+        before = getattr(handle.order, use)
+        if in_unit:
+            self._before.setdefault((handle.number, use), (handle, before))
+        elif getattr(order, use) != before:
+            self._before.pop((handle.number, use), None)
+        handle.order = order
 
     def restore_order(self) -> None:
-        """Backed out: every handle retains again what it did before this unit of work."""
+        """Backed out: what calls of this unit of work changed, each handle retains again as it was before."""
         for (_, use), (handle, retained) in self._before.items():
             if use == "gets":
                 handle.order = handle.order._replace(gets=retained)

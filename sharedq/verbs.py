@@ -6,7 +6,7 @@ are changed in place as IBM's are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import fields, replace
 from typing import TypeVar
 
@@ -16,11 +16,13 @@ from sharedq.connection import Connection
 from sharedq.deployment import DeploymentError
 from sharedq.group import Group
 from sharedq.handle import Handle, QMgrHandle
+from sharedq.message import Message
 from sharedq.mqi.constants import MQCC, MQRC, GetOption, ObjectType
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import NULL_CONN_TAG
 from sharedq.mqi.options import check_put_options, split_put1_options
 from sharedq.mqi.structures import MQCNO, MQGMO, MQMD, MQOD, MQPMO, MQSTS
+from sharedq.mqi.wire import CNO, GMO, MD, OD, PMO
 from sharedq.put_later import flush_pending
 
 T = TypeVar("T")
@@ -29,6 +31,9 @@ Outcome = tuple[MQCC, MQRC]
 #: The version of MQCNO that has ConnTag.
 _VERSION_WITH_TAG = 3
 _UNLOCK = int(GetOption.UNLOCK)
+_BROWSES = int(GetOption.BROWSE_FIRST | GetOption.BROWSE_NEXT | GetOption.BROWSE_MSG_UNDER_CURSOR)
+#: Selectors of one MQINQ or MQSET.
+SELECTORS_MAX = 256
 _MD_FIELDS = tuple(field.name for field in fields(MQMD) if field.name != "version")
 
 
@@ -36,6 +41,7 @@ def mqconnx(group: Group, name: str, cno: MQCNO, appl_name: str = "") -> tuple[C
     """MQCONNX. *name* is a manager's, the group's, or ``*`` and the group's."""
 
     def call() -> Connection:
+        CNO.check_version(cno)
         tag = cno.conn_tag if cno.version >= _VERSION_WITH_TAG else NULL_CONN_TAG
         return connect_to(group, name, tag=tag, options=cno.options, appl_name=appl_name)
 
@@ -58,6 +64,7 @@ def mqopen(connection: Connection, od: MQOD, options: int) -> tuple[Handle | QMg
     """MQOPEN of a queue, or (MQOT_Q_MGR) of the queue manager's attributes."""
 
     def call() -> Handle | QMgrHandle:
+        OD.check_version(od)
         if od.object_type == ObjectType.Q_MGR:
             connection.check()
             return opening.open_qmgr(connection, od, options)
@@ -81,10 +88,16 @@ def mqclose(connection: Connection, handle: Handle | QMgrHandle, options: int = 
     return _with_warning(warning, comp_code, reason)
 
 
-def mqput(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body: bytes) -> Outcome:
+def mqput(connection: Connection, handle: Handle | QMgrHandle, md: MQMD, pmo: MQPMO, body: bytes) -> Outcome:
     """MQPUT; *md* and *pmo* return identifiers and resolved names."""
+
+    def call() -> MQRC:
+        PMO.check_version(pmo)
+        MD.check_version(md)
+        return putting.put(connection, _queue(handle, MQRC.NOT_OPEN_FOR_OUTPUT), md, pmo, body)
+
     with connection.lock:
-        warning, comp_code, reason = _outcome(lambda: putting.put(connection, _usable(handle), md, pmo, body))
+        warning, comp_code, reason = _outcome(call)
     return _with_warning(warning, comp_code, reason)
 
 
@@ -94,8 +107,15 @@ def mqput1(connection: Connection, od: MQOD, md: MQMD, pmo: MQPMO, body: bytes) 
     if refused:
         return MQCC.FAILED, refused
     open_options, put_options = split_put1_options(int(pmo.options))
+
+    def call() -> Handle:
+        OD.check_version(od)
+        PMO.check_version(pmo)
+        MD.check_version(md)
+        return opening.open_queue(connection, od, open_options, may_create=False)
+
     with connection.lock:
-        handle, comp_code, reason = _outcome(lambda: opening.open_queue(connection, od, open_options, may_create=False))
+        handle, comp_code, reason = _outcome(call)
     if handle is None:
         return comp_code, reason
     given = replace(pmo, options=put_options)
@@ -106,7 +126,7 @@ def mqput1(connection: Connection, od: MQOD, md: MQMD, pmo: MQPMO, body: bytes) 
 
 
 def mqget(
-    connection: Connection, handle: Handle, md: MQMD, gmo: MQGMO, buffer_length: int
+    connection: Connection, handle: Handle | QMgrHandle, md: MQMD, gmo: MQGMO, buffer_length: int
 ) -> tuple[bytes, int, MQCC, MQRC]:
     """MQGET into a buffer of *buffer_length* bytes.
 
@@ -115,16 +135,26 @@ def mqget(
     Returns:
         The data (cut when the reason is 2079 or 2080), the length of the whole message, and the codes.
     """
+
+    def unlock() -> MQRC:
+        GMO.check_version(gmo)
+        return locking.unlock(connection, _queue(handle, MQRC.NOT_OPEN_FOR_BROWSE), gmo)
+
+    def get() -> Message:
+        GMO.check_version(gmo)
+        MD.check_version(md)
+        is_browse = int(gmo.options) & _BROWSES
+        queue = _queue(handle, MQRC.NOT_OPEN_FOR_BROWSE if is_browse else MQRC.NOT_OPEN_FOR_INPUT)
+        return getting.get(connection, queue, md, gmo, max_length=buffer_length)
+
     if int(gmo.options) & _UNLOCK:
         with connection.lock:
-            warning, comp_code, reason = _outcome(lambda: locking.unlock(connection, _usable(handle), gmo))
+            warning, comp_code, reason = _outcome(unlock)
         return b"", 0, *_with_warning(warning, comp_code, reason)
     if buffer_length < 0:
         return b"", 0, MQCC.FAILED, MQRC.BUFFER_LENGTH_ERROR
     with connection.lock:
-        message, comp_code, reason = _outcome(
-            lambda: getting.get(connection, _usable(handle), md, gmo, max_length=buffer_length)
-        )
+        message, comp_code, reason = _outcome(get)
     if message is None:
         return b"", 0, comp_code, reason
     for name in _MD_FIELDS:
@@ -172,9 +202,11 @@ def mqinq(
 
     def call() -> tuple[dict[int, int | bytes], MQRC]:
         connection.check()
+        _check_count(selectors)
+        _check_usable(handle)
         if isinstance(handle, QMgrHandle):
             return inquiry.inquire_qmgr(connection, selectors), MQRC.NONE
-        return inquiry.inquire(connection, _usable(handle), selectors)
+        return inquiry.inquire(connection, handle, selectors)
 
     with connection.lock:
         found, comp_code, reason = _outcome(call)
@@ -182,9 +214,14 @@ def mqinq(
     return values, *_with_warning(warning, comp_code, reason)
 
 
-def mqset(connection: Connection, handle: Handle, values: Mapping[int, int | bytes]) -> Outcome:
+def mqset(connection: Connection, handle: Handle | QMgrHandle, values: Mapping[int, int | bytes]) -> Outcome:
     """MQSET."""
-    return _locked(connection, lambda: inquiry.set_attributes(connection, _usable(handle), values))
+
+    def call() -> None:
+        _check_count(values)
+        inquiry.set_attributes(connection, _queue(handle, MQRC.NOT_OPEN_FOR_SET), values)
+
+    return _locked(connection, call)
 
 
 def mqstat(connection: Connection, sts: MQSTS) -> Outcome:
@@ -217,10 +254,22 @@ def _outcome(call: Callable[[], T]) -> tuple[T | None, MQCC, MQRC]:
         return None, MQCC.FAILED, MQRC.Q_MGR_NOT_AVAILABLE
 
 
-def _usable(handle: Handle) -> Handle:
+def _check_count(selectors: Sized) -> None:
+    if len(selectors) > SELECTORS_MAX:
+        raise error_for(MQRC.SELECTOR_LIMIT_EXCEEDED, "", "", f"{len(selectors)} selectors, at most {SELECTORS_MAX}")
+
+
+def _check_usable(handle: Handle | QMgrHandle) -> None:
     if handle.is_closed:
         raise error_for(MQRC.HOBJ_ERROR, "", handle.object_name)
-    return handle
+
+
+def _queue(handle: Handle | QMgrHandle, reason: MQRC) -> Handle:
+    """The queue of a handle. The queue manager's own is refused with *reason*: it is open for inquiries only."""
+    _check_usable(handle)
+    if isinstance(handle, Handle):
+        return handle
+    raise error_for(reason, "", handle.object_name)
 
 
 def _with_warning(warning: MQRC | None, comp_code: MQCC, reason: MQRC) -> Outcome:

@@ -11,6 +11,7 @@ from sharedq.logical.get import check_request as check_request
 from sharedq.logical.get import check_under_cursor as check_under_cursor
 from sharedq.logical.get import in_unit_of_work as in_unit_of_work
 from sharedq.logical.get import match_options_of as match_options_of
+from sharedq.logical.get import must_be_there as must_be_there
 from sharedq.logical.get import wanted as wanted
 from sharedq.logical.put import PLAIN as PLAIN
 from sharedq.logical.put import PutPosition as PutPosition

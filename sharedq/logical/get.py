@@ -135,7 +135,7 @@ def wanted(order: HandleOrder, gmo: MQGMO, md: MQMD) -> Wanted:
     correl_id = md.correl_id if matches & _MATCH_CORREL_ID and md.correl_id != NULL_ID else b""
     group_id = md.group_id if matches & _MATCH_GROUP_ID and md.group_id != NULL_ID else b""
     msg_token = gmo.msg_token if matches & _MATCH_TOKEN and gmo.msg_token != NULL_MSG_TOKEN else b""
-    whole_message = bool(options & _WHOLE_MESSAGE)
+    whole_group, whole_message = must_be_there(order, options)
     if not options & LOGICAL_ORDER:
         offset = md.offset if matches & _MATCH_OFFSET else ANY_OFFSET
         if options & _COMPLETE_MSG:
@@ -147,7 +147,7 @@ def wanted(order: HandleOrder, gmo: MQGMO, md: MQMD) -> Wanted:
             md.msg_seq_number if matches & _MATCH_SEQ else ANY_SEQ,
             offset,
             msg_token,
-            whole_group=bool(options & _ALL_MSGS),
+            whole_group=whole_group,
             whole_message=whole_message,
         )
     retained = _retained_for(order, options)
@@ -160,7 +160,7 @@ def wanted(order: HandleOrder, gmo: MQGMO, md: MQMD) -> Wanted:
             0,
             msg_token,
             first_only=True,
-            whole_group=bool(options & _ALL_MSGS),
+            whole_group=whole_group,
             whole_message=whole_message,
         )
     seq, offset = retained.next_position
@@ -173,10 +173,18 @@ def wanted(order: HandleOrder, gmo: MQGMO, md: MQMD) -> Wanted:
         offset,
         msg_token,
         ids_are_conditions=True,
-        # Inside a group ALL_MSGS_AVAILABLE is ignored, but not the ALL_SEGMENTS_AVAILABLE that it implies.
-        whole_message=whole_message and not retained.in_message,
+        whole_message=whole_message,
         must_be_persistent=retained.in_unit if is_if_persistent else None,
     )
+
+
+def must_be_there(order: HandleOrder, options: int) -> tuple[bool, bool]:
+    """Whether an MQGET asks for all messages of the group to be available, and for all segments of the message."""
+    retained = _retained_for(order, options)
+    if options & LOGICAL_ORDER and retained.is_open:
+        # Inside a group ALL_MSGS_AVAILABLE is ignored, but not the ALL_SEGMENTS_AVAILABLE that it implies.
+        return False, bool(options & _WHOLE_MESSAGE) and not retained.in_message
+    return bool(options & _ALL_MSGS), bool(options & _WHOLE_MESSAGE)
 
 
 def check_get(order: HandleOrder, options: int, found: MQMD) -> Outcome:

@@ -68,6 +68,10 @@ class Layout(Generic[T]):
         """The versions it has."""
         return self._packers.keys()
 
+    def check_version(self, value: T) -> None:
+        """Raises MQIError: *value* has none of the versions."""
+        self._packer(value.version)  # type: ignore[attr-defined] # every structure has one, T cannot say it
+
     def places(self, version: int) -> Iterator[tuple[str, str, int, int]]:
         """Name, kind, offset and length (bytes) of each field, from StrucId on."""
         at = 0

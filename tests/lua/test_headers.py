@@ -21,7 +21,8 @@ WRITES = {"SET", "DEL", "UNLINK", "RENAME", "INCR", "INCRBY", "HSET", "HSETNX", 
 WRITES |= {"ZADD", "ZREM", "ZREMRANGEBYRANK", "ZPOPMIN", "SADD", "SREM", "XADD", "EXPIRE"}
 WRITES |= {"RPUSH", "LPUSH", "LPOP", "LINSERT", "LREM", "LSET", "LTRIM"}
 READS = {"EXISTS", "GET", "HGET", "HMGET", "HEXISTS", "HLEN", "HSTRLEN", "HKEYS", "HVALS", "LLEN", "LRANGE", "SMEMBERS"}
-READS |= {"ZCARD", "ZCOUNT", "ZRANGE", "ZRANGEBYLEX", "ZRANGEBYSCORE", "ZSCORE", "ZMSCORE", "XRANGE", "TIME"}
+READS |= {"ZCARD", "ZCOUNT", "ZRANGE", "ZRANGEBYLEX", "ZRANGEBYSCORE", "ZREVRANGEBYLEX", "ZSCORE", "ZMSCORE"}
+READS |= {"XRANGE", "TIME"}
 #: How a script makes sure, itself or by a piece of the prelude, that its caller may still change anything.
 FENCES = (
     r"\bis_fenced\(",
@@ -180,7 +181,7 @@ def is_unbounded(call: str) -> bool:
     command = call.split('"')[1]
     if command in ("ZRANGE", "LRANGE"):
         return bool(re.search(r", 0, -1\b", call))
-    if command in ("ZRANGEBYLEX", "ZRANGEBYSCORE"):
+    if command in ("ZRANGEBYLEX", "ZREVRANGEBYLEX", "ZRANGEBYSCORE"):
         return '"LIMIT"' not in call
     if command == "XRANGE":
         return '"COUNT"' not in call

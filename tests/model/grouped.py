@@ -153,6 +153,8 @@ class GroupedModel:
                 program.puts_before.append(program.puts)
         else:
             self.available += arrived
+            if left_open(asked, message) != program.puts:
+                program.puts_before.clear()
         program.puts = left_open(asked, message)
         return reason, arrived
 
@@ -228,10 +230,14 @@ class GroupedModel:
             return True
         if not message.flags & ANY_IN_GROUP:
             return self.is_message_complete(message)
-        members = [each for each in self.in_order() if each.group_id == message.group_id and each.is_member]
-        last = [each.seq for each in members if each.flags & LAST_IN_GROUP]
-        whole = {each.seq for each in members if self.is_message_complete(each)}
-        return bool(last) and set(range(1, last[0] + 1)) <= whole
+        counted: dict[tuple[int, int], Message] = {}
+        for each in self.in_order():
+            if each.group_id == message.group_id and each.is_member:
+                counted.setdefault((each.seq, each.offset), each)
+        highest = max(seq for seq, _ in counted)
+        whole = {each.seq for each in counted.values() if self.is_message_complete(each)}
+        last = {each.seq for each in counted.values() if each.flags & LAST_IN_GROUP and each.ends_message}
+        return highest in last and whole == set(range(1, highest + 1))
 
     def _segments(self, group_id: bytes, seq: int, offset: int) -> list[Message] | None:
         """The segments from *offset* to the last; None when one is missing."""
@@ -433,9 +439,16 @@ class GroupedModel:
         if self.queue.are_gets_inhibited:
             return MQRC.GET_INHIBITED
         found = next((each for each in self.in_order() if each.arrival == under.arrival), None)
-        if found is None or (ask.level == "complete" and not self.is_message_complete(found)):
+        if found is None or not self._is_enough_there(program, ask, found):
             return MQRC.NO_MSG_UNDER_CURSOR
         return MQRC.NO_MSG_UNDER_CURSOR if self._is_passed_over(program, ask, found) else found
+
+    def _is_enough_there(self, program: Program, ask: Ask, under: Message) -> bool:
+        """Of what the message under the cursor belongs to."""
+        current = self._current(program, ask) if ask.logical and ask.level != "complete" else None
+        if ask.level == "messages" and not current:
+            return self.is_group_complete(under)
+        return not ask.level or (current is not None and current.in_message) or self.is_message_complete(under)
 
     def _get_under_cursor(self, program: Program, ask: Ask) -> tuple[Got, list[Message]]:
         found = self._under_cursor(program, ask)
@@ -505,8 +518,12 @@ class GroupedModel:
         if current and not ask.logical and current.was_logical:
             warning = self._leaves(current, ask, message)
         program.gets = self._left_open(ask, message)
-        if ask.is_in_unit(message) and program.gets != current:
-            program.gets_before.append(current)
+        if program.gets != current:
+            if ask.is_in_unit(message):
+                program.gets_before.append(current)
+            else:
+                # What is done outside stands, also where the unit of work is backed out.
+                program.gets_before.clear()
         return warning
 
     @staticmethod

@@ -43,6 +43,10 @@ class Message:
         return bool(self.flags & ANY_SEGMENT)
 
     @property
+    def ends_message(self) -> bool:
+        return not self.is_segment or bool(self.flags & LAST_SEGMENT)
+
+    @property
     def is_member(self) -> bool:
         return bool(self.flags & (ANY_SEGMENT | ANY_IN_GROUP))
 

@@ -38,10 +38,14 @@ MEMBERS: list[Member] = [
     *[(b"B" * 24, 1, 0, MIG, 6, 1), (b"B" * 24, 2, 0, LMIG | SEG, 6, 1), (b"B" * 24, 2, 6, LMIG | LSEG, 6, 1)],
     *[(b"C" * 24, 1, 0, SEG, 6, 1), (b"C" * 24, 1, 6, SEG, 6, 1), (b"C" * 24, 1, 12, LSEG, 0, 1)],
     *[(b"D" * 24, 1, 0, MIG | SEG, 6, 0), (b"D" * 24, 1, 6, MIG | LSEG, 6, 0), (b"D" * 24, 2, 0, LMIG, 6, 0)],
+    # One more that says it is the last.
+    (b"A" * 24, 2, 0, LMIG, 6, 0),
     (b"E" * 24, 1, 0, LMIG, 6, 0),
     (b"F" * 24, 1, 0, MAY, 6, 0),
     (b"A" * 24, 1, 0, MAY, 6, 0),
 ]
+#: With a segment more that says it is the last: which segments are put together is up to who takes one of them first.
+MORE_MEMBERS = [*MEMBERS, (b"C" * 24, 1, 6, LSEG, 6, 1)]
 #: MsgFlags of what is put in logical order, and the length: what is longer than the queue takes may be split.
 LOGICAL_PUTS = [
     *[(0, 6), (MIG, 6), (MIG, 6), (LMIG, 6), (SEG, 6), (SEG, 6), (LSEG, 6), (LSEG, 0), (SEG, 0)],
@@ -86,7 +90,7 @@ browses = st.builds(
 under_cursor = st.builds(
     Ask,
     logical=st.booleans(),
-    level=st.sampled_from(["", "", "complete"]),
+    level=st.sampled_from(["", "", "", "complete", "complete", "segments", "messages"]),
     browse=st.just("under"),
     lock=st.booleans(),
     room=rooms,

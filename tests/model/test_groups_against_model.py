@@ -39,8 +39,8 @@ from tests.model.grouped_strategies import (
     LOGICAL_PUTS,
     LSEG,
     MAY,
-    MEMBERS,
     MIG,
+    MORE_MEMBERS,
     SEG,
     Member,
     asked,
@@ -124,7 +124,7 @@ class Grouped(RuleBasedStateMachine):
 
     @rule(
         number=programs,
-        members=st.one_of(st.lists(st.sampled_from(MEMBERS), min_size=1, max_size=4), whole_groups),
+        members=st.one_of(st.lists(st.sampled_from(MORE_MEMBERS), min_size=1, max_size=4), whole_groups),
         priorities=st.tuples(st.integers(0, 3), st.integers(0, 3)),
         correl_id=st.sampled_from(CORREL_IDS),
         in_unit=st.sampled_from([False, False, True]),

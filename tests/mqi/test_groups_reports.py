@@ -10,7 +10,7 @@ import pytest
 
 from sharedq import Queue
 from sharedq.mqi.constants import MQRC, Feedback, GetOption, MsgType, PutOption
-from tests.support.groups import BOTH, LSEG, SEG, drain, put_member, take
+from tests.support.groups import BOTH, LSEG, MAY_SEGMENT, SEG, drain, put_member, reason_of, take
 from tests.support.members import TestGroup
 from tests.support.scenes import until
 
@@ -55,6 +55,32 @@ def test_reports_of_one_type_come_as_one_message_whatever_stands_between_them(qu
     report(queue, 2, COD, b"d2")
     assert take(queue, COMPLETE) == b"d0\0\0d1\0\0d2"
     assert drain(queue) == []
+
+
+def test_the_report_about_the_only_segment_has_nulls_for_what_it_lacks(queue: Queue) -> None:
+    def put() -> None:
+        put_member(queue, b"g", 1, b"some", LSEG, msg_type=int(MsgType.REPORT), feedback=COD, original_length=10)
+
+    put()
+    assert take(queue, GetOption.BROWSE_FIRST) == b"some"
+    assert reason_of(queue, COMPLETE, max_length=9) == MQRC.TRUNCATED_MSG_FAILED
+    cut = queue.get(COMPLETE | GetOption.ACCEPT_TRUNCATED_MSG, max_length=6)
+    assert (cut.body, cut.data_length, cut.reason) == (b"some\0\0", 10, MQRC.TRUNCATED_MSG_ACCEPTED)
+    put()
+    whole = queue.get(COMPLETE | GetOption.SYNCPOINT)
+    assert (whole.body, whole.data_length, whole.reason) == (b"some" + bytes(6), 10, MQRC.NONE)
+    queue.connection.backout()
+    assert drain(queue) == [b"some"]
+
+
+def test_a_report_that_is_split_itself_takes_the_place_of_its_segment(group: TestGroup) -> None:
+    group.define_shared("SMALL", max_msg_length=64)
+    small = group.connect().open("SMALL", BOTH)
+    for offset, flags, body, length in ((0, SEG, b"d" * 100, 1000), (1000, LSEG, b"e" * 50, 50)):
+        fields: dict[str, Any] = {"msg_type": int(MsgType.REPORT), "feedback": COD, "original_length": length}
+        put_member(small, b"g", 1, body, flags | MAY_SEGMENT, offset=offset, **fields)
+    assert take(small, COMPLETE) == b"d" * 100 + bytes(900) + b"e" * 50
+    assert drain(small) == []
 
 
 def test_a_mixture_of_types_is_all_there_but_cannot_be_put_together(queue: Queue) -> None:

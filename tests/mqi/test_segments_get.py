@@ -130,6 +130,34 @@ def test_only_what_begins_a_logical_message_can_be_completed_under_the_cursor(qu
     assert take(queue) == b""
 
 
+@pytest.mark.parametrize("how", [GetOption.MSG_UNDER_CURSOR, GetOption.BROWSE_MSG_UNDER_CURSOR])
+def test_under_the_cursor_too_all_must_be_there_that_is_asked_for(queue: Queue, how: GetOption) -> None:
+    put_member(queue, b"h", 1, b"one", MIG)
+    put_member(queue, b"g", 1, b"part", SEG)
+    messages, segments = GetOption.ALL_MSGS_AVAILABLE, GetOption.ALL_SEGMENTS_AVAILABLE
+    assert take(queue, GetOption.BROWSE_FIRST) == b"one"
+    for options in (messages, messages | GetOption.COMPLETE_MSG):
+        assert reason_of(queue, options | how) == MQRC.NO_MSG_UNDER_CURSOR
+    assert take(queue, GetOption.BROWSE_NEXT) == b"part"
+    for options in (messages, segments):
+        assert reason_of(queue, options | how) == MQRC.NO_MSG_UNDER_CURSOR
+    put_member(queue, b"h", 2, b"two", LMIG)
+    put_member(queue, b"g", 1, b"rest", LSEG, offset=4)
+    assert take(queue, segments | how) == b"part"
+    assert take(queue, GetOption.BROWSE_FIRST) == b"one"
+    assert take(queue, messages | how) == b"one"
+
+
+def test_within_a_group_its_rest_need_not_be_there_under_the_cursor(queue: Queue) -> None:
+    put_member(queue, b"g", 1, b"1", MIG)
+    put_member(queue, b"g", 2, b"2", MIG)
+    assert take(queue, LOGICAL) == b"1"
+    assert take(queue, GetOption.BROWSE_FIRST) == b"2"
+    options = GetOption.MSG_UNDER_CURSOR | GetOption.ALL_MSGS_AVAILABLE
+    assert reason_of(queue, options) == MQRC.NO_MSG_UNDER_CURSOR
+    assert take(queue, LOGICAL | options) == b"2"
+
+
 def test_the_message_under_the_cursor_may_have_lost_its_segments(queue: Queue) -> None:
     put_segments(queue, b"abc", b"de")
     assert take(queue, COMPLETE | GetOption.BROWSE_FIRST) == b"abcde"

@@ -1,14 +1,27 @@
-"""What the older versions of MQGMO and MQMD, and MQPUT1, stand for."""
+"""What the older versions of MQGMO and MQMD, and MQPUT1, stand for; and what structures and handles cannot be."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from sharedq import verbs
 from sharedq.api import Queue, QueueManagerConnection
-from sharedq.mqi.constants import MQCC, MQRC, GetOption, MsgFlag, PutOption
+from sharedq.mqi.constants import (
+    MQCC,
+    MQRC,
+    CharSelector,
+    GetOption,
+    IntSelector,
+    MsgFlag,
+    ObjectType,
+    OpenOption,
+    PutOption,
+)
 from sharedq.mqi.errors import MQIError
-from sharedq.mqi.structures import MQGMO, MQMD, MQOD, MQPMO
+from sharedq.mqi.structures import MQCNO, MQGMO, MQMD, MQOD, MQPMO
 from tests.support.groups import BOTH, drain
 from tests.support.members import TestGroup
 
@@ -80,3 +93,49 @@ def test_mqput1_is_told_of_another_user_and_knows_no_logical_order(
         queue.put(b"z", options=other_user)
     assert drain(queue) == [b"x", b"y"]
     assert not connection.connection.handles.keys() - {queue.handle.number}
+
+
+def test_a_version_that_a_structure_does_not_have_is_refused(connection: QueueManagerConnection, queue: Queue) -> None:
+    at, handle = connection.connection, queue.handle
+    for version in (0, 9):
+        md, pmo, gmo, od = MQMD(version=version), MQPMO(version=version), MQGMO(version=version), MQOD(version=version)
+        name = MQOD(object_name=b"Q")
+        assert verbs.mqput(at, handle, md, MQPMO(), b"x") == (MQCC.FAILED, MQRC.MD_ERROR)
+        assert verbs.mqput(at, handle, MQMD(), pmo, b"x") == (MQCC.FAILED, MQRC.PMO_ERROR)
+        assert verbs.mqput1(at, name, md, MQPMO(), b"x") == (MQCC.FAILED, MQRC.MD_ERROR)
+        assert verbs.mqput1(at, name, MQMD(), pmo, b"x") == (MQCC.FAILED, MQRC.PMO_ERROR)
+        assert verbs.mqget(at, handle, md, MQGMO(), 10)[2:] == (MQCC.FAILED, MQRC.MD_ERROR)
+        assert verbs.mqget(at, handle, MQMD(), gmo, 10)[2:] == (MQCC.FAILED, MQRC.GMO_ERROR)
+        gmo.options = int(GetOption.UNLOCK)
+        assert verbs.mqget(at, handle, MQMD(), gmo, 10)[2:] == (MQCC.FAILED, MQRC.GMO_ERROR)
+        assert verbs.mqopen(at, od, int(BOTH))[1:] == (MQCC.FAILED, MQRC.OD_ERROR)
+        cno = MQCNO(version=version)
+        assert verbs.mqconnx(at.group, "QM1", cno) == (None, MQCC.FAILED, MQRC.CNO_ERROR)
+    assert drain(queue) == []
+
+
+def test_the_handle_of_the_queue_manager_is_to_inquire_and_for_nothing_else(connection: QueueManagerConnection) -> None:
+    at = connection.connection
+    handle, *_ = verbs.mqopen(at, MQOD(object_type=int(ObjectType.Q_MGR)), int(OpenOption.INQUIRE))
+    assert handle is not None
+    calls: dict[MQRC, Callable[[], tuple[Any, ...]]] = {
+        MQRC.NOT_OPEN_FOR_OUTPUT: lambda: verbs.mqput(at, handle, MQMD(), MQPMO(), b"x"),
+        MQRC.NOT_OPEN_FOR_INPUT: lambda: verbs.mqget(at, handle, MQMD(), MQGMO(), 10),
+        MQRC.NOT_OPEN_FOR_BROWSE: lambda: verbs.mqget(at, handle, MQMD(), MQGMO(options=int(GetOption.UNLOCK)), 10),
+        MQRC.NOT_OPEN_FOR_SET: lambda: verbs.mqset(at, handle, {IntSelector.INHIBIT_GET: 1}),
+        MQRC.NONE: lambda: verbs.mqinq(at, handle, [CharSelector.Q_MGR_NAME]),
+    }
+    for reason, call in calls.items():
+        assert call()[-1] == reason
+    assert verbs.mqclose(at, handle) == (MQCC.OK, MQRC.NONE)
+    assert [call()[-1] for call in calls.values()] == [MQRC.HOBJ_ERROR] * len(calls)
+
+
+def test_so_many_selectors_and_no_more(connection: QueueManagerConnection) -> None:
+    queue = connection.open("Q", OpenOption.INQUIRE | OpenOption.SET)
+    selectors = [IntSelector.INHIBIT_GET] * verbs.SELECTORS_MAX
+    assert verbs.mqinq(connection.connection, queue.handle, selectors)[1:] == (MQCC.OK, MQRC.NONE)
+    too_many = (MQCC.FAILED, MQRC.SELECTOR_LIMIT_EXCEEDED)
+    assert verbs.mqinq(connection.connection, queue.handle, [*selectors, IntSelector.INHIBIT_PUT])[1:] == too_many
+    values: dict[int, int | bytes] = dict.fromkeys(range(verbs.SELECTORS_MAX + 1), 0)
+    assert verbs.mqset(connection.connection, queue.handle, values) == too_many

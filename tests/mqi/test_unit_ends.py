@@ -9,7 +9,7 @@ from sharedq import verbs
 from sharedq.api import QueueManagerConnection
 from sharedq.mqi.constants import MQCC, MQRC, GetOption, PutOption
 from sharedq.mqi.structures import MQMD
-from tests.support.groups import BOTH, LMIG, LOGICAL, MIG, drain, put_logical
+from tests.support.groups import BOTH, LMIG, LOGICAL, MIG, WHOLE_GROUP, drain, put_logical, put_member, take
 from tests.support.members import TestGroup
 
 IN_UNIT = int(GetOption.SYNCPOINT)
@@ -81,3 +81,42 @@ def test_a_group_goes_on_over_units_of_work_of_which_one_is_backed_out(group: Te
     assert (again.group_id, again.msg_seq_number) == (first.group_id, 2)
     connection.commit()
     assert drain(reader, LOGICAL | GetOption.ALL_MSGS_AVAILABLE) == [b"1", b"2"]
+
+
+def test_a_group_begun_outside_the_unit_of_work_goes_on_behind_its_backout(group: TestGroup) -> None:
+    connection = group.connect()
+    queue = connection.open("SHARED", BOTH)
+    put_logical(queue, b"undone", LMIG, options=int(PutOption.SYNCPOINT))
+    first = put_logical(queue, b"1", MIG)
+    connection.backout()
+    second = put_logical(queue, b"2", LMIG)
+    assert (second.group_id, second.msg_seq_number) == (first.group_id, 2)
+    assert drain(group.connect().open("SHARED", BOTH), WHOLE_GROUP) == [b"1", b"2"]
+
+
+def test_a_group_entered_outside_the_unit_of_work_is_read_on_behind_its_backout(group: TestGroup) -> None:
+    connection = group.connect()
+    queue = connection.open("SHARED", BOTH)
+    for name in (b"a", b"b"):
+        for seq in (1, 2):
+            put_member(queue, name, seq, b"%s%d" % (name, seq), LMIG if seq == 2 else MIG)
+    assert [take(queue, LOGICAL | IN_UNIT) for _ in range(2)] == [b"a1", b"a2"]
+    assert take(queue, LOGICAL) == b"b1"
+    connection.backout()
+    assert drain(queue, LOGICAL) == [b"b2", b"a1", b"a2"]
+
+
+@pytest.mark.parametrize("is_begun_before", [False, True])
+def test_what_is_put_outside_beside_a_group_leaves_that_to_the_backout(group: TestGroup, is_begun_before: bool) -> None:
+    """It is no part of a group, so the handle has nothing new to retain."""
+    connection = group.connect()
+    queue = connection.open("SHARED", BOTH)
+    options = int(PutOption.SYNCPOINT)
+    if is_begun_before:
+        put_logical(queue, b"1", MIG, options=options)
+        connection.commit()
+    put_logical(queue, b"undone", LMIG, options=options)
+    put_logical(queue, b"alone", LMIG)
+    connection.backout()
+    last = put_logical(queue, b"last", LMIG, options=options)
+    assert last.msg_seq_number == (2 if is_begun_before else 1)

@@ -13,6 +13,9 @@ Available members are not in `a`. They stand in `r`, by score, and in the index,
   K place of its first member + GroupId   complete groups
   E GroupId + expiry time + place     members that expire
   T GroupId + MsgSeqNumber + type + Offset + place   reports about segments
+  Z GroupId + MsgSeqNumber + Offset   last messages of a group
+  Y GroupId + MsgSeqNumber + end + Offset   last segments of a logical message, and where it ends by them; U with the type
+                                      behind MsgSeqNumber: of reports about segments
 The hash `g` counts, for a GroupId, how many of its logical messages are complete, and has the number of the last (0:
 it is not there); for GroupId + MsgSeqNumber of segments the bytes there, and the bytes in all (-1: the last segment
 is not there), and the same for GroupId + MsgSeqNumber + type of reports about segments: those are there together when
@@ -102,16 +105,23 @@ local function groups_of(queue, messages)
         return tonumber(one), tonumber(other)
     end
 
+    -- Whether no member of a group has a higher MsgSeqNumber: then as many as that are all of them.
+    local function is_nothing_behind(group, seq)
+        local low = "[G" .. group .. struct.pack(">I4", seq + 1)
+        return #redis.call("ZRANGEBYLEX", queue.i, low, "(G" .. group .. "\255", "LIMIT", 0, 1) == 0
+    end
+
     local function standing(member)
         local texts = redis.call("HMGET", queue.g, member.group, member.message, member.group .. FIRST_NUMBER)
         local now = {}
         now.complete, now.last = two_numbers(texts[1], 0, 0)
         now.there, now.all = two_numbers(texts[2], 0, -1)
-        now.is_group = now.last > 0 and now.complete == now.last
+        now.is_group = now.last > 0 and now.complete == now.last and is_nothing_behind(member.group, now.last)
         -- A whole message may stand where a segment does: then both are there, and the first by place counts.
         now.is_segmented = now.all >= 0 and now.there == now.all
         now.is_message = not member.is_segment or now.is_segmented
         local first_there, first_all = two_numbers(texts[3], 0, 0)
+        -- Of first items that are segments: a whole message is there in any case (own_level).
         now.level = now.is_group and 2 or first_there == first_all and 1 or 0
         return now
     end
@@ -122,34 +132,6 @@ local function groups_of(queue, messages)
         else
             redis.call("HSET", queue.g, field, first .. " " .. second)
         end
-    end
-
-    local function count(member, step)
-        local now = standing(member)
-        local complete, last = now.complete, now.last
-        if member.is_segment then
-            local there, all = now.there + step * member.length, now.all
-            if member.is_last_segment then all = step == 1 and member.offset + member.length or -1 end
-            keep(member.message, there, all, -1)
-            local is_message = all >= 0 and there == all
-            if is_message and not now.is_message then complete = complete + 1 end
-            if now.is_message and not is_message then complete = complete - 1 end
-        else
-            complete = complete + step
-        end
-        if member.is_last then last = step == 1 and member.seq or 0 end
-        keep(member.group, complete, last, 0)
-    end
-
-    local function is_type_there(member)
-        local there, all = two_numbers(redis.call("HGET", queue.g, member.of_type), 0, -1)
-        return all >= 0 and there == all
-    end
-
-    local function count_of_type(member, step)
-        local there, all = two_numbers(redis.call("HGET", queue.g, member.of_type), 0, -1)
-        if member.is_last_segment then all = step == 1 and member.offset + member.length or -1 end
-        keep(member.of_type, there + step * member.length, all, -1)
     end
 
     -- Entries behind a prefix, in order: places as texts, scores and ids.
@@ -167,6 +149,50 @@ local function groups_of(queue, messages)
         if step == 1 then redis.call("ZADD", queue.i, 0, entry) else redis.call("ZREM", queue.i, entry) end
     end
 
+    -- Where a group or a logical message ends, as a member says that comes or goes. Where more than one says so, because a
+    -- GroupId is used again or by mistake, the farthest counts, and without it the next one. `none`: nobody says it.
+    local function end_of(step, prefix, number, offset, known, none)
+        list(step, prefix .. struct.pack(">I4I4", number, offset))
+        if step == 1 then return math.max(known, number) end
+        if known ~= number then return known end
+        local entry = redis.call("ZREVRANGEBYLEX", queue.i, "(" .. prefix .. "\255", "[" .. prefix, "LIMIT", 0, 1)[1]
+        return entry and struct.unpack(">I4", entry, #prefix + 1) or none
+    end
+
+    local function end_of_message(step, prefix, member, known)
+        if not member.is_last_segment then return known end
+        return end_of(step, prefix, member.offset + member.length, member.offset, known, -1)
+    end
+
+    local function count(member, step)
+        local now = standing(member)
+        local complete, last = now.complete, now.last
+        if member.is_segment then
+            local there = now.there + step * member.length
+            local all = end_of_message(step, "Y" .. member.message, member, now.all)
+            keep(member.message, there, all, -1)
+            local is_message = all >= 0 and there == all
+            if is_message and not now.is_message then complete = complete + 1 end
+            if now.is_message and not is_message then complete = complete - 1 end
+        else
+            complete = complete + step
+        end
+        if member.is_last and (not member.is_segment or member.is_last_segment) then
+            last = end_of(step, "Z" .. member.group, member.seq, member.offset, last, 0)
+        end
+        keep(member.group, complete, last, 0)
+    end
+
+    local function is_type_there(member)
+        local there, all = two_numbers(redis.call("HGET", queue.g, member.of_type), 0, -1)
+        return all >= 0 and there == all
+    end
+
+    local function count_of_type(member, step)
+        local there, all = two_numbers(redis.call("HGET", queue.g, member.of_type), 0, -1)
+        keep(member.of_type, there + step * member.length, end_of_message(step, "U" .. member.of_type, member, all), -1)
+    end
+
     local function list_group(step, member)
         local first = entries("H" .. member.group, 1)[1]
         list(step, "K" .. struct.pack(">I7", first.score) .. member.group)
@@ -181,7 +207,12 @@ local function groups_of(queue, messages)
         list(step, "w" .. entries("L" .. member.message, 1)[1].place)
     end
 
+    local function own_level(level, member)
+        return level == 0 and not member.is_segment and 1 or level
+    end
+
     local function list_first(step, level, place, record)
+        level = own_level(level, member_of(record))
         list(step, "F" .. level .. place)
         local correl = identifier_offsets(record)
         if correl then list(step, "f" .. level .. string.sub(record, correl, correl + 23) .. place) end
@@ -265,7 +296,8 @@ local function groups_of(queue, messages)
             next_one = next_one or entries("G" .. member.group .. FIRST, 1)[1]
         end
         if step == 1 and member.is_first then list_first(1, after.level, place, record) end
-        return (member.is_first or after.level > before.level or is_new_of_type) and after.level or -1, next_one
+        if member.is_first then return own_level(after.level, member), next_one end
+        return (after.level > before.level or is_new_of_type) and after.level or -1, next_one
     end
 
     -- Whether the logical message of a member can be put together: of reports all of its type must be there.

@@ -305,13 +305,15 @@ local is_in_unit = mode == "1" or (mode == "2" and is_persistent)
 if is_in_unit and used > tonumber(ARGV[28]) then return refuse(MQRC.SYNCPOINT_LIMIT_REACHED) end
 local total = 0
 for position = 1, used do total = total + length_of(items[position]) end
-local reply = { 0, total, { string.format("%.0f", first.score), left, #items > 1 and used or 0 } }
+-- The report about the only segment may have less than its data, too.
+local is_put_together = #items > 1 or (first.length or 0) > #first.record - body_offset(first.record)
+local reply = { 0, total, { string.format("%.0f", first.score), left, is_put_together and used or 0 } }
 if total > length_max then reply[1] = truncate and MQRC.TRUNCATED_MSG_ACCEPTED or MQRC.TRUNCATED_MSG_FAILED end
 
 local function give(item)
     reply[#reply + 1] = item.id
     -- A single one is cut here; segments by who puts them together.
-    local cut = #items == 1 and length_of(item) > length_max
+    local cut = not is_put_together and length_of(item) > length_max
     reply[#reply + 1] = cut and string.sub(item.record, 1, body_offset(item.record) + length_max) or item.record
 end
 
