@@ -15,7 +15,7 @@ from sharedq.api import QueueManagerConnection
 from sharedq.mqi.constants import MQRC, GetOption, MatchOption, OpenOption
 from sharedq.mqi.structures import MQMD
 from tests.mqi.test_groups_cost import commands
-from tests.support.groups import BOTH, LSEG, MIG, SEG, drain, put_member, reason_of, take
+from tests.support.groups import BOTH, LSEG, MIG, SEG, drain, matching, put_member, reason_of, take
 from tests.support.members import TestGroup
 from tests.support.scenes import recover_lost
 from tests.support.waits import until_waiting
@@ -336,6 +336,21 @@ def test_more_marks_than_one_call_ends_are_all_ended(group: TestGroup, queue: Qu
     assert take(again, FIRST | UNMARKED) == b""
     drain(queue)
     assert left_of_marks(group) == []
+
+
+def test_none_counts_any_more_of_more_marks_than_one_call_ends(group: TestGroup, queue: Queue) -> None:
+    """Their interval is over."""
+    drain(queue)
+    queue.put_many([(MQMD(), b"%d" % number) for number in range(1_200)])
+    last = queue.put(b"last")
+    one, two = co_op(group, 3_600_000), co_op(group, 3_600_000)
+    dispatch(one, TOGETHER, 1_201)
+    assert reason_of(two, FIRST | UNMARKED) == MQRC.NO_MSG_AVAILABLE
+    times = one.handle.queue.marks_of + "C\nt"
+    client = group.group.client()
+    client.zadd(times, dict.fromkeys(client.zrange(times, 0, -1), 1), xx=True)
+    assert take(two, FIRST | MARK_ALL, **matching(msg_id=last.msg_id)) == b"last"
+    assert client.zcard(times) == 1
 
 
 # -- what it costs, and that it agrees with looking at everything ------------------------------------------------------

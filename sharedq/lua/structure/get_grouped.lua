@@ -91,11 +91,14 @@ local version, left, marked = unpack(redis.call("HMGET", queue.q, "ver", "gm", "
 -- Who was woken owes the queue a look, and stays noted until it has looked: its recovery passes the wake-up on.
 if version and version ~= ARGV[3] then return { STALE, version, redis.call("HGET", queue.q, "def") } end
 if version and marked and not handle then return { MARKED } end
+local marks = version and (marked or marking ~= "") and marks_of(queue, KEYS[16]) or nil
+local mark_ends_in = marks and marks.end_overdue()
+-- More of them are over than one call ends.
+if mark_ends_in == 0 then return { LOOK_AGAIN, ARGV[13] } end
 if waiting ~= "" and stop_waiting(queue, own, owner, waiting, KEYS[9]) then return { MQRC.CALL_IN_PROGRESS } end
 if not version then return { MQRC.Q_DELETED } end
 
 -- From here to `settle` what the handle has locked is on the queue, for this call to find.
-local marks = (marked or marking ~= "") and marks_of(queue, KEYS[16]) or nil
 local mine = handle and take_lock_off(queue, messages, expiry, handle, marks) or {}
 -- With what it has locked something may be complete for this handle alone: it is asked as who waits for certain messages.
 if #mine > 0 and string.find(wait_text, "^[AED]") then wait_text = "V" end
@@ -104,7 +107,6 @@ local function asks(letter)
     return string.find(marking, letter, 1, true) ~= nil
 end
 
-local mark_ends_in = marks and marks.end_overdue()
 if marks and asks("s") then
     local holders = asks("t") and { handle, "C" } or { handle }
     want.skips = function(id)
