@@ -348,7 +348,8 @@ def test_none_counts_any_more_of_more_marks_than_one_call_ends(group: TestGroup,
     assert reason_of(two, FIRST | UNMARKED) == MQRC.NO_MSG_AVAILABLE
     times = one.handle.queue.marks_of + "C\nt"
     client = group.group.client()
-    client.zadd(times, dict.fromkeys(client.zrange(times, 0, -1), 1), xx=True)
+    marked: Any = client.zrange(times, 0, -1)
+    client.zadd(times, dict.fromkeys(marked, 1), xx=True)
     assert take(two, FIRST | MARK_ALL, **matching(msg_id=last.msg_id)) == b"last"
     assert client.zcard(times) == 1
 

@@ -106,6 +106,18 @@ def test_the_group_that_is_whole_when_the_last_message_of_the_other_goes_ends_a_
     assert whole.result(20).body == b"b1"
 
 
+def test_a_logical_message_that_is_whole_when_a_last_segment_goes_ends_a_wait(
+    group: TestGroup, pool: ThreadPoolExecutor, queue: Queue
+) -> None:
+    whole = waits(pool, group, COMPLETE, **matching(b"g", 2))
+    put_member(queue, b"g", 2, b"1234", MIG | SEG)
+    too_much = put_member(queue, b"g", 2, b"89", MIG | LSEG, offset=7)
+    put_member(queue, b"g", 2, b"56", MIG | LSEG, offset=4)
+    until_waiting(group, "Q", 1)
+    assert take(queue, **matching(msg_id=too_much.msg_id)) == b"89"
+    assert whole.result(20).body == b"123456"
+
+
 def test_the_reports_of_arrival_and_of_delivery_of_one_message_both_come_whole(group: TestGroup, queue: Queue) -> None:
     """It came in two segments and was got as one message: two reports of arrival, and one of delivery."""
     group.define_shared("SMALL", max_msg_length=128)

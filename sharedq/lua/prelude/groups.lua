@@ -292,8 +292,11 @@ local function groups_of(queue, messages)
         if after.is_group then list_group(1, member) end
         if after.is_segmented then list_message(1, member) end
         if after.level ~= before.level then move_firsts(member, before.level, after.level, id) end
-        if step == -1 and after.level > before.level then
-            next_one = next_one or entries("G" .. member.group .. FIRST, 1)[1]
+        if step == -1 and not next_one then
+            local is_new_message = after.is_segmented and not before.is_segmented or is_new_of_type
+            local begins = after.level > before.level and member.group .. FIRST
+                or is_new_message and member.message .. struct.pack(">I4", 0)
+            next_one = begins and entries("G" .. begins, 1)[1]
         end
         if step == 1 and member.is_first then list_first(1, after.level, place, record) end
         if member.is_first then return own_level(after.level, member), next_one end
