@@ -22,12 +22,14 @@ from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import NULL_CONN_TAG
 from sharedq.mqi.options import check_put_options, split_put1_options
 from sharedq.mqi.structures import MQCNO, MQGMO, MQMD, MQOD, MQPMO, MQSTS
-from sharedq.mqi.wire import CNO, GMO, MD, OD, PMO
+from sharedq.mqi.wire import GMO, MD, OD, PMO
 from sharedq.put_later import flush_pending
 
 T = TypeVar("T")
 Outcome = tuple[MQCC, MQRC]
 
+#: Of MQCNO. What the later ones have besides says how a client reaches a manager, and what it is called: not used here.
+_CNO_VERSIONS = range(1, 9)
 #: The version of MQCNO that has ConnTag.
 _VERSION_WITH_TAG = 3
 _UNLOCK = int(GetOption.UNLOCK)
@@ -41,7 +43,8 @@ def mqconnx(group: Group, name: str, cno: MQCNO, appl_name: str = "") -> tuple[C
     """MQCONNX. *name* is a manager's, the group's, or ``*`` and the group's."""
 
     def call() -> Connection:
-        CNO.check_version(cno)
+        if cno.version not in _CNO_VERSIONS:
+            raise error_for(MQRC.CNO_ERROR, "MQCONNX", name, f"version {cno.version}")
         tag = cno.conn_tag if cno.version >= _VERSION_WITH_TAG else NULL_CONN_TAG
         return connect_to(group, name, tag=tag, options=cno.options, appl_name=appl_name)
 

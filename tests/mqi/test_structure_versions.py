@@ -112,6 +112,11 @@ def test_a_version_that_a_structure_does_not_have_is_refused(connection: QueueMa
         cno = MQCNO(version=version)
         assert verbs.mqconnx(at.group, "QM1", cno) == (None, MQCC.FAILED, MQRC.CNO_ERROR)
     assert drain(queue) == []
+    for version in range(1, 9):
+        connected, *outcome = verbs.mqconnx(at.group, "QM1", MQCNO(version=version))
+        assert outcome == [MQCC.OK, MQRC.NONE]
+        assert connected is not None
+        connected.disconnect()
 
 
 def test_the_handle_of_the_queue_manager_is_to_inquire_and_for_nothing_else(connection: QueueManagerConnection) -> None:
