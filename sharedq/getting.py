@@ -23,6 +23,7 @@ from sharedq.mqi.options import check_get_options
 from sharedq.mqi.structures import MQGMO, MQMD
 from sharedq.ordering import GROUP_MATCHES, GROUPING, ordered_selection, retain_got
 from sharedq.put_later import flush_pending
+from sharedq.refresh import refresh_definition
 from sharedq.selection import ANY, Selection, full_length, selection_for
 from sharedq.storing import check_unit_room
 from sharedq.unit_of_work import Marked
@@ -81,6 +82,10 @@ def get(connection: Connection, handle: Handle, md: MQMD, gmo: MQGMO, *, max_len
     try:
         selection = _selection(handle, md, gmo, options)
     except NoMsgAvailable:
+        # Nothing was looked at, so nobody has said what is in force.
+        refresh_definition(connection, handle)
+        if handle.facts.is_get_inhibited:
+            raise error_for(MQRC.GET_INHIBITED, "MQGET", handle.object_name) from None
         unlock_after_nothing(connection, handle, options)
         raise
     may_wait = bool(options & _WAIT) and not selection.is_under_cursor

@@ -28,8 +28,9 @@ from sharedq.put_later import flush_pending
 T = TypeVar("T")
 Outcome = tuple[MQCC, MQRC]
 
-#: Of MQCNO. What the later ones have besides says how a client reaches a manager, and what it is called: not used here.
-_CNO_VERSIONS = range(1, 9)
+#: Of MQCNO and MQSTS. What the later ones of MQCNO have besides says how a client reaches a manager, and what it is
+#: called: not used here.
+_CNO_VERSIONS, _STS_VERSIONS = range(1, 9), range(1, 3)
 #: The version of MQCNO that has ConnTag.
 _VERSION_WITH_TAG = 3
 _UNLOCK = int(GetOption.UNLOCK)
@@ -110,20 +111,23 @@ def mqput1(connection: Connection, od: MQOD, md: MQMD, pmo: MQPMO, body: bytes) 
     if refused:
         return MQCC.FAILED, refused
     open_options, put_options = split_put1_options(int(pmo.options))
+    opened, given = replace(od), replace(pmo, options=put_options)
 
     def call() -> Handle:
         OD.check_version(od)
         PMO.check_version(pmo)
         MD.check_version(md)
-        return opening.open_queue(connection, od, open_options, may_create=False)
+        return opening.open_queue(connection, opened, open_options, may_create=False)
 
     with connection.lock:
         handle, comp_code, reason = _outcome(call)
     if handle is None:
         return comp_code, reason
-    given = replace(pmo, options=put_options)
     outcome = mqput(connection, handle, md, given, body)
-    pmo.resolved_q_name, pmo.resolved_q_mgr_name = given.resolved_q_name, given.resolved_q_mgr_name
+    if outcome[0] != MQCC.FAILED:
+        for told, now in ((pmo, given), (od, opened)):
+            told.resolved_q_name, told.resolved_q_mgr_name = now.resolved_q_name, now.resolved_q_mgr_name
+        od.resolved_type = opened.resolved_type
     closed = mqclose(connection, handle)
     return closed if outcome[0] == MQCC.OK else outcome
 
@@ -231,6 +235,8 @@ def mqstat(connection: Connection, sts: MQSTS) -> Outcome:
     """MQSTAT of asynchronous puts since the last call."""
 
     def call() -> None:
+        if sts.version not in _STS_VERSIONS:
+            raise error_for(MQRC.STS_ERROR, "MQSTAT", connection.qmgr_name, f"version {sts.version}")
         flush_pending(connection)
         status = connection.take_put_status()
         failure = status.first_failure

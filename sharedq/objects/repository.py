@@ -164,16 +164,16 @@ class Repository:
     def create_dynamic(self, model: QueueModel, dynamic_name: str) -> Located:
         """MQOPEN of a model queue: make the queue that *dynamic_name* names.
 
-        A name that ends with ``*`` gets an ending that makes it new; a blank one begins with ``CSQ.``.
+        A name that ends with ``*``, in its 33rd place at the latest, gets an ending that makes it new.
 
         Raises:
             MQIError: 2100 it exists, 2011 the name is not valid, others as for `define`.
         """
-        pattern = dynamic_name or "CSQ.*"
+        is_generic = dynamic_name.endswith("*")
+        if not dynamic_name or (is_generic and len(dynamic_name) > _DYNAMIC_PREFIX_LENGTH + 1):
+            raise error_for(MQRC.DYNAMIC_Q_NAME_ERROR, "MQOPEN", dynamic_name[:OBJECT_NAME_LENGTH])
         while True:
-            name = pattern
-            if pattern.endswith("*"):
-                name = pattern[:-1][:_DYNAMIC_PREFIX_LENGTH] + secrets.token_hex(8).upper()
+            name = dynamic_name[:-1] + secrets.token_hex(8).upper() if is_generic else dynamic_name
             try:
                 queue = model.local_queue(name).created_at(self._finder.clock())
             except ValueError as error:
@@ -181,7 +181,7 @@ class Repository:
             try:
                 define_at(self._finder, queue, self._owner(queue), is_replace=False)
             except MQIError as error:
-                if error.reason == MQRC.OBJECT_ALREADY_EXISTS and pattern.endswith("*"):
+                if error.reason == MQRC.OBJECT_ALREADY_EXISTS and is_generic:
                     continue
                 raise
             entry = self._finder.chosen(QueueLocal.kind, name, queue.disposition)

@@ -153,6 +153,7 @@ def test_a_quiescing_manager_cancels_the_waits_that_ask_for_it(group: TestGroup,
             until_waiting(group, "Q", 1)
             putter.put(b"x")
         assert future.result(10) == (MQRC.Q_MGR_QUIESCING if fails else MQRC.NONE)
+        until_waiting(group, "Q", 0)
     if fails:
         # And later calls that ask for it.
         assert reason_of(queue, options, wait_ms=0) == MQRC.Q_MGR_QUIESCING

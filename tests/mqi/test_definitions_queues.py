@@ -340,8 +340,10 @@ def test_dynamic_queues_are_made_from_models_and_deleted_by_name(group: TestGrou
     assert definition_of(group, first.name).max_depth == 9
     with refused(MQRC.OBJECT_ALREADY_EXISTS):
         repository.create_dynamic(private, "MINE")
-    with refused(MQRC.DYNAMIC_Q_NAME_ERROR):
-        repository.create_dynamic(private, "NOT A NAME")
+    for name in ("NOT A NAME", "", "X" * 33 + "*", "X*Y"):
+        with refused(MQRC.DYNAMIC_Q_NAME_ERROR):
+            repository.create_dynamic(private, name)
+    assert len(repository.create_dynamic(private, "X" * 32 + "*").name) == 48
     repository.delete_dynamic(first.name)
     assert repository.lookup(first.name) is None
     group.define_shared("FIXED")

@@ -10,7 +10,7 @@ from sharedq.api import Queue
 from sharedq.mqi.constants import GetOption, IntSelector, MsgFlag, OpenOption, PutOption
 from sharedq.mqi.structures import MQMD
 from tests.support.agents import transfer_call
-from tests.support.groups import LMIG, MIG, drain
+from tests.support.groups import LMIG, LSEG, MIG, SEG, drain
 from tests.support.members import TestGroup
 
 BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE | OpenOption.INQUIRE
@@ -120,6 +120,17 @@ def test_what_begins_a_group_is_not_of_the_lowest_priorities_where_the_index_is_
     # Only what begins it, and only its place: the Priority is what the program said.
     assert order.index(b"ends") == {0: 4, 1: 4, 2: 3, 3: 2}[priority]
     assert {message.md.priority for message in got if message.body in (b"begins", b"ends")} == {priority}
+
+
+def test_a_later_segment_of_what_begins_a_group_is_where_its_priority_says(group: TestGroup) -> None:
+    group.define_shared("Q", index_type="GROUPID")
+    queue = group.connect().open("Q", BOTH)
+    later = group_member(b"g", 1, MIG | LSEG, 0)
+    later.offset = 6
+    queue.put(b"begins", group_member(b"g", 1, MIG | SEG, 0))
+    queue.put(b"later", later)
+    queue.put(b"plain", MQMD(priority=1))
+    assert drain(queue) == [b"begins", b"plain", b"later"]
 
 
 @pytest.mark.parametrize("attributes", [{}, {"index_type": "GROUPID", "msg_delivery_sequence": "FIFO"}])

@@ -10,7 +10,7 @@ import pytest
 
 from sharedq import Queue
 from sharedq.mqi.constants import MQRC, Feedback, GetOption, MsgType, PutOption
-from tests.support.groups import BOTH, LSEG, MAY_SEGMENT, SEG, drain, put_member, reason_of, take
+from tests.support.groups import BOTH, LOGICAL, LSEG, MAY_SEGMENT, SEG, drain, put_member, reason_of, take
 from tests.support.members import TestGroup
 from tests.support.scenes import until
 
@@ -126,14 +126,17 @@ def test_a_mixture_in_front_hides_nothing_behind_it(queue: Queue) -> None:
     assert take(queue, COMPLETE) == b"0\0\0\0" + b"1\0\0\0" + b"2\0"
 
 
-def test_who_waits_for_a_whole_report_is_woken_by_what_completes_its_type(group: TestGroup, queue: Queue) -> None:
+@pytest.mark.parametrize("options", [COMPLETE, LOGICAL | COMPLETE])
+def test_who_waits_for_a_whole_report_is_woken_by_what_completes_its_type(
+    group: TestGroup, queue: Queue, options: int
+) -> None:
     for at, feedback in ((0, COA), (0, COD), (1, COD), (2, COA)):
         report(queue, at, feedback, b"%d" % at)
     # A report for each segment is there from now on; all of one type are not.
     waiting = group.connect().open("REPLIES", BOTH)
     found: list[bytes] = []
     thread = threading.Thread(
-        target=lambda: found.append(waiting.get(COMPLETE | int(GetOption.WAIT), wait_ms=60_000).body)
+        target=lambda: found.append(waiting.get(options | int(GetOption.WAIT), wait_ms=60_000).body)
     )
     thread.start()
     keys = group.group.structure("APPL1").queue("REPLIES")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from sharedq.api import Queue
 from sharedq.message import Message
 from sharedq.mqi.constants import MQCC, MQRC, GetOption, MatchOption
 from sharedq.mqi.structures import MQGMO, MQMD
-from tests.support.groups import BOTH, LMIG, LSEG, MIG, SEG, put_member
+from tests.support.groups import BOTH, LMIG, LOGICAL, LSEG, MIG, SEG, put_member, reason_of, take
 from tests.support.members import TestGroup
 
 FIRST, NEXT = int(GetOption.BROWSE_FIRST), int(GetOption.BROWSE_NEXT)
@@ -104,3 +105,28 @@ def test_what_a_get_returns_is_what_the_message_has(queue: Queue) -> None:
         assert (gmo.resolved_q_name, gmo.msg_token, gmo.returned_length) == (b"Q", known.msg_token, len(body))
         status = (gmo.group_status, gmo.segment_status, gmo.segmentation)
         assert status == (known.group_status, known.segment_status, known.segmentation)
+
+
+@pytest.mark.parametrize("is_inside", [False, True], ids=["a token of no message", "the rest as a whole message"])
+def test_what_finds_nothing_without_a_look_is_2016_too_where_gets_are_inhibited(
+    group: TestGroup, is_inside: bool
+) -> None:
+    """And ends no lock then, as 2033 does."""
+    group.define_shared("Q")
+    queue = group.connect().open("Q", BOTH)
+    for offset, flags in ((0, SEG), (1, LSEG)):
+        put_member(queue, b"g", 1, b"x", flags, offset=offset)
+    if is_inside:
+        assert take(queue, LOGICAL | GetOption.BROWSE_FIRST | GetOption.LOCK) == b"x"
+        arguments: dict[str, Any] = {"options": LOGICAL | GetOption.BROWSE_NEXT | GetOption.COMPLETE_MSG}
+    else:
+        assert take(queue, GetOption.BROWSE_FIRST | GetOption.LOCK) == b"x"
+        by_token = {"match_options": MatchOption.MATCH_MSG_TOKEN, "msg_token": b"t" * 16}
+        arguments = {"options": int(GetOption.BROWSE_NEXT), **by_token}
+    group.repository("QM1").alter("QLOCAL", "Q", {"get": "DISABLED"})
+    assert reason_of(queue, **arguments) == MQRC.GET_INHIBITED
+    locked = queue.handle.queue.locks
+    assert group.group.client().hlen(locked) == 1
+    group.repository("QM1").alter("QLOCAL", "Q", {"get": "ENABLED"})
+    assert reason_of(queue, **arguments) == MQRC.NO_MSG_AVAILABLE
+    assert group.group.client().hlen(locked) == 0

