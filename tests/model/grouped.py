@@ -290,13 +290,14 @@ class GroupedModel:
 
     def refusals(self, number: int, ask: Ask) -> set[MQRC]:
         """Why an MQGET that waits could be refused, by what of `fitting` it finds first."""
-        program = self.programs[number]
+        program = self._looking = self.programs[number]
         current, reasons = self._current(program, ask), set[MQRC]()
-        for found in self.fitting(number, ask):
+        for found in self._candidates(program, ask, current):
             if ask.logical and current:
                 reasons.add(self._is_not_the_next(ask, current, found))
             if not ask.browse:
                 reasons.add(self._must_not_be_got(program, ask, found))
+        self._looking = None
         return reasons
 
     def served(self, number: int, ask: Ask, found: Message) -> None:
