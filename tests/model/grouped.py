@@ -486,13 +486,13 @@ class GroupedModel:
 
     def _candidates(self, program: Program, ask: Ask, current: Open | None) -> Iterable[Message]:
         if ask.logical and current:
-            there = [
+            return [
                 each
                 for each in self.in_order()
                 if (each.group_id, each.seq, each.offset) == (current.group_id, *current.next) and each.is_member
+                # A whole message is there whatever the segment at its place lacks.
+                if not ask.level or current.in_message or self.is_message_complete(each)
             ]
-            is_enough = not ask.level or current.in_message or (there and self.is_message_complete(there[0]))
-            return there if is_enough else []
         behind = BEFORE_ALL
         if ask.browse == "next":
             behind = program.begins_at if ask.logical else program.cursor
