@@ -20,6 +20,7 @@ from sharedq.group import Group
 from sharedq.handle import Handle
 from sharedq.inquiry import inquire, set_attributes
 from sharedq.message import Message
+from sharedq.mqi.arguments import refuse_types
 from sharedq.mqi.constants import (
     MQRC,
     CharSelector,
@@ -84,9 +85,15 @@ class QueueManagerConnection:
         """The manager connected to."""
         return self.connection.qmgr_name
 
-    def open(self, name: str, options: OpenOption | int, *, qmgr_name: str = "") -> Queue:
-        """MQOPEN: *name*, at the manager *qmgr_name* or here."""
-        return self._open(name, qmgr_name, options, may_create=True)
+    def open(self, name: str, options: OpenOption | int, *, qmgr_name: str = "", dynamic_name: str = "CSQ.*") -> Queue:
+        """MQOPEN: *name*, at the manager *qmgr_name* or here.
+
+        Args:
+            dynamic_name: of a model queue: of the queue that is made, or its beginning and ``*``. How it is called
+                then is the `resolved_name` of the queue.
+        """
+        od = MQOD(dynamic_q_name=dynamic_name.encode())
+        return self._open(od, name, qmgr_name, options, may_create=True)
 
     def put1(self, name: str, body: bytes, md: MQMD | None = None, *, qmgr_name: str = "", options: int = 0) -> MQMD:
         """MQPUT1: open, put one message, close. Logical order needs a handle that stays open (2046)."""
@@ -94,11 +101,11 @@ class QueueManagerConnection:
         if refused:
             raise error_for(refused, "MQPUT1", name)
         open_options, put_options = split_put1_options(int(options))
-        with self._open(name, qmgr_name, open_options, may_create=False) as queue:
+        with self._open(MQOD(), name, qmgr_name, open_options, may_create=False) as queue:
             return queue.put(body, md, options=put_options)
 
-    def _open(self, name: str, qmgr_name: str, options: OpenOption | int, *, may_create: bool) -> Queue:
-        od = MQOD(object_name=name.encode(), object_q_mgr_name=qmgr_name.encode())
+    def _open(self, od: MQOD, name: str, qmgr_name: str, options: OpenOption | int, *, may_create: bool) -> Queue:
+        od.object_name, od.object_q_mgr_name = _name(name), _name(qmgr_name)
         with self.connection.lock:
             return Queue(self.connection, opening.open_queue(self.connection, od, options, may_create=may_create))
 
@@ -228,15 +235,25 @@ class QueueManagerConnection:
 
 
 class Queue:
-    """An open queue."""
+    """An open queue.
+
+    Attributes:
+        warning: of the latest ``put`` or ``put_many``, such as 2049; ``NONE`` where there was nothing to warn of.
+    """
 
     def __init__(self, connection: Connection, handle: Handle) -> None:
         self.connection, self.handle = connection, handle
+        self.warning = MQRC.NONE
 
     @property
     def name(self) -> str:
         """The name it was opened by."""
         return self.handle.object_name
+
+    @property
+    def resolved_name(self) -> str:
+        """What that name stands for: the queue behind an alias, or the one that was made from a model."""
+        return self.handle.destination.decode() or self.handle.name
 
     def put(
         self,
@@ -253,8 +270,12 @@ class Queue:
                 last gives its context to this message.
         """
         md = MQMD() if md is None else md
-        with self.connection.lock:
-            putting.put(self.connection, self._open_handle(), md, _pmo(options, context), body)
+        try:
+            with self.connection.lock:
+                self.warning = putting.put(self.connection, self._open_handle(), md, _pmo(options, context), body)
+        except (TypeError, AttributeError):
+            refuse_types("MQPUT", self.name, md, body)
+            raise
         return md
 
     def put_many(
@@ -266,8 +287,13 @@ class Queue:
     ) -> list[MQMD]:
         """MQPUT many in few round trips (100 messages or 1 MiB each); arguments as for ``put``."""
         batch = list(messages)
-        with self.connection.lock:
-            putting.put_many(self.connection, self._open_handle(), batch, _pmo(options, context))
+        try:
+            with self.connection.lock:
+                self.warning = putting.put_many(self.connection, self._open_handle(), batch, _pmo(options, context))
+        except (TypeError, AttributeError):
+            for md, body in batch:
+                refuse_types("MQPUT", self.name, md, body)
+            raise
         return [md for md, _ in batch]
 
     def get(
@@ -294,8 +320,12 @@ class Queue:
         if match_options is not None:
             gmo.match_options = int(match_options)
         md = MQMD(version=2) if match is None else match
-        with self.connection.lock:
-            return getting.get(self.connection, self._open_handle(), md, gmo, max_length=max_length)
+        try:
+            with self.connection.lock:
+                return getting.get(self.connection, self._open_handle(), md, gmo, max_length=max_length)
+        except (TypeError, AttributeError):
+            refuse_types("MQGET", self.name, md)
+            raise
 
     def unlock(self) -> bool:
         """MQGET with MQGMO_UNLOCK: give up what this handle has locked; whether there was anything (else 2209)."""
@@ -350,6 +380,8 @@ class Queue:
 
     def _open_handle(self) -> Handle:
         self.connection.check()
+        if self.handle.is_closed:
+            raise error_for(MQRC.HOBJ_ERROR, "", self.name, "it is closed")
         return self.handle
 
     def __enter__(self) -> Queue:
@@ -360,6 +392,12 @@ class Queue:
     ) -> None:
         if not self.handle.is_closed and not self.connection.is_ended:
             self.close()
+
+
+def _name(name: str) -> bytes:
+    if not isinstance(name, str):
+        raise error_for(MQRC.OBJECT_NAME_ERROR, "MQOPEN", repr(name), f"a name is str, not {type(name).__name__}")
+    return name.encode()
 
 
 def _pmo(options: PutOption | int, context: Queue | None) -> MQPMO:

@@ -148,11 +148,13 @@ def _open_route(
         # For the recovery of its creator.
         shown["temporary"] = True
     detail = json.dumps(shown)
-    reply = connection.checked_call(
+    reply = connection.call(
         "structure/open",
         [keys.owners, queue.queue, queue.handles, keys.holdings + connection.token],
         [connection.token, route.queue, number, mode, detail],
     )
+    if reply[0]:
+        raise connection.error(reply[0], "MQOPEN", name)
     handle = _handle(connection, access, route, name, qmgr_name, opened_at, options, reply)
     handle.number, handle.is_registered, handle.is_temporary = number, True, route.is_temporary
     if options & OpenOption.CO_OP:

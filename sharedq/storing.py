@@ -115,7 +115,8 @@ def _prepared(
 def check_unit_room(connection: Connection, count: int) -> None:
     """Raise 2024 when *count* messages (or segments) more would pass MAXUMSGS."""
     if count > connection.unit_room:
-        raise error_for(MQRC.SYNCPOINT_LIMIT_REACHED, "", connection.qmgr_name)
+        most = connection.max_uncommitted
+        raise error_for(MQRC.SYNCPOINT_LIMIT_REACHED, "", connection.qmgr_name, f"MAXUMSGS({most}) of the manager")
 
 
 def _put_batches(

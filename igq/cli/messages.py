@@ -124,7 +124,9 @@ def put(
             try:
                 to.put_many(batch, options=PutOption.FAIL_IF_QUIESCING)
             except sharedq.MQIError as error:
-                raise error_for(error.reason, "MQPUT", queue, f"{_put_so_far(count, queue)} before that") from error
+                so_far = f"{_put_so_far(count, queue)} before that"
+                detail = f"{error.detail}; {so_far}" if error.detail else so_far
+                raise error_for(error.reason, "MQPUT", queue, detail) from error
             count += len(batch)
     typer.echo(_put_so_far(count, queue), err=True)
     return 0

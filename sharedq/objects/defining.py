@@ -45,7 +45,7 @@ def complete(finder: Finder, definition: AnyQueue, like: str | None) -> AnyQueue
     else:
         base = _base(finder, kind, like or _TEMPLATES[kind])
         if base is None and like:
-            raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "", like, f"there is no such {kind}")
+            raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "", like, f"there is no {kind}({like}) for it to be like")
     if base is None:
         return definition
     # CFSTRUCT has no default: it goes with the disposition, except on models, which are never shared.
