@@ -92,7 +92,7 @@ class QueueManagerConnection:
             dynamic_name: of a model queue: of the queue that is made, or its beginning and ``*``. How it is called
                 then is the `resolved_name` of the queue.
         """
-        od = MQOD(dynamic_q_name=dynamic_name.encode())
+        od = MQOD(dynamic_q_name=_name(dynamic_name))
         return self._open(od, name, qmgr_name, options, may_create=True)
 
     def put1(self, name: str, body: bytes, md: MQMD | None = None, *, qmgr_name: str = "", options: int = 0) -> MQMD:

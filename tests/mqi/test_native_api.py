@@ -108,7 +108,12 @@ def test_so_it_is_in_what_a_get_is_to_match(queue: Queue) -> None:
 
 
 def test_names_are_text(connection: QueueManagerConnection, queue: Queue) -> None:
-    for call in (lambda: connection.open(b"Q", BOTH), lambda: connection.put1(b"Q", b"x")):  # type: ignore[arg-type]
+    calls: list[Callable[[], object]] = [
+        lambda: connection.open(b"Q", BOTH),  # type: ignore[arg-type]
+        lambda: connection.open("Q", BOTH, dynamic_name=b"X.*"),  # type: ignore[arg-type]
+        lambda: connection.put1(b"Q", b"x"),  # type: ignore[arg-type]
+    ]
+    for call in calls:
         assert refused(call).reason == MQRC.OBJECT_NAME_ERROR
     assert drain(queue) == []
 
