@@ -111,18 +111,24 @@ local function groups_of(queue, messages)
         return #redis.call("ZRANGEBYLEX", queue.i, low, "(G" .. group .. "\255", "LIMIT", 0, 1) == 0
     end
 
-    local function standing(member)
+    -- As the hash has it.
+    local function counted(member)
         local texts = redis.call("HMGET", queue.g, member.group, member.message, member.group .. FIRST_NUMBER)
         local now = {}
         now.complete, now.last = two_numbers(texts[1], 0, 0)
         now.there, now.all = two_numbers(texts[2], 0, -1)
-        now.is_group = now.last > 0 and now.complete == now.last and is_nothing_behind(member.group, now.last)
+        now.first_there, now.first_all = two_numbers(texts[3], 0, 0)
         -- A whole message may stand where a segment does: then both are there, and the first by place counts.
         now.is_segmented = now.all >= 0 and now.there == now.all
         now.is_message = not member.is_segment or now.is_segmented
-        local first_there, first_all = two_numbers(texts[3], 0, 0)
+        return now
+    end
+
+    local function standing(member)
+        local now = counted(member)
+        now.is_group = now.last > 0 and now.complete == now.last and is_nothing_behind(member.group, now.last)
         -- Of first items that are segments: a whole message is there in any case (own_level).
-        now.level = now.is_group and 2 or first_there == first_all and 1 or 0
+        now.level = now.is_group and 2 or now.first_there == now.first_all and 1 or 0
         return now
     end
 
@@ -165,7 +171,7 @@ local function groups_of(queue, messages)
     end
 
     local function count(member, step)
-        local now = standing(member)
+        local now = counted(member)
         local complete, last = now.complete, now.last
         if member.is_segment then
             local there = now.there + step * member.length
