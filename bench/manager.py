@@ -12,7 +12,9 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from igq.agent.wake import wake_movers
 from sharedq.group import Group
+from sharedq.objects.parts import own_part
 from tests.support.members import TestGroup
 
 #: Seconds until a manager and its agent must run.
@@ -37,6 +39,16 @@ def environment_of(group: TestGroup) -> dict[str, str]:
         "IGQ_LEASE_MS": str(settings.lease_ms),
         "IGQ_JOURNAL": str(settings.journal).lower(),
     }
+
+
+def wait_for_part(group: TestGroup, name: str, queue: str) -> None:
+    """Wait until the agent of *name* serves what is sent to it for a shared queue in that queue's structure."""
+    wake_movers(group.group, name)
+    end_s = time.monotonic() + START_TIMEOUT_S
+    while group.repository(name).transmit_part(name, queue) == own_part(name):
+        if time.monotonic() > end_s:
+            raise RuntimeError(f"{name} has no part of the transmission queue where {queue} is")
+        time.sleep(0.01)
 
 
 @contextlib.contextmanager

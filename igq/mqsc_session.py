@@ -47,8 +47,9 @@ class SessionRepository(Repository):
 
     def define(self, definition: AnyQueue, *, replace: bool = False, like: str | None = None) -> None:
         super().define(definition, replace=replace, like=like)
-        is_for_all = (
-            isinstance(definition, QueueLocal) and definition.usage == "XMITQ" and definition.disposition != "QMGR"
+        is_for_all = isinstance(definition, QueueLocal) and (
+            (definition.usage == "XMITQ" and definition.disposition != "QMGR")
+            or (definition.disposition == "SHARED" and self.lacks_transmit_parts(definition.structure))
         )
         self._wake_movers(definition.kind, everywhere=is_for_all)
 

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from pyarrow import csv
 
 from sharedq.journal import EVENTS, Entry, JournalError, expand, generated_msg_id_prefix
+from sharedq.objects.names import PART_SEPARATOR
 
 #: Rows handed to Spark at a time.
 BATCH_ROWS = 20_000
@@ -113,7 +114,7 @@ def _columns(entries: Sequence[Entry], structure: str, structure_number: int) ->
         "structure": pa.repeat(structure, rows[1]),
         "qmgr": of_entries(qmgrs, pa.string()),
         "owner": of_entries(owners, pa.string()),
-        "queue": texts(b"q"),
+        "queue": _queues_of(texts(b"q")),
         "target_queue": texts(b"t"),
         "unit_of_work": texts(b"u"),
         "message_number": pa.array(numbers, mask=~has_message),
@@ -164,6 +165,13 @@ def _generated(prefixes: Sequence[bytes], entry_of: Numbers, numbers: Numbers) -
     rows = np.ascontiguousarray(np.hstack([begins, digits]))
     offsets = np.arange(0, rows.size + 1, rows.shape[1], dtype=np.int32)
     return pa.Array.from_buffers(pa.string(), len(rows), [None, pa.py_buffer(offsets), pa.py_buffer(rows)])
+
+
+def _queues_of(names: pa.Array) -> pa.Array:
+    """What users call these queues (``sharedq.objects.names.queue_of``)."""
+    if not pc.any(pc.match_substring(names, PART_SEPARATOR)).as_py():
+        return names
+    return pc.replace_substring_regex(names, f"{PART_SEPARATOR}.*", "")
 
 
 def _spread(values: pa.Array, is_there: npt.NDArray[np.bool_]) -> pa.Array:

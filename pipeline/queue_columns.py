@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sharedq.mqi.limits import MAX_EXPIRY, MAX_PRIORITY, NULL_ID, UNLIMITED_EXPIRY
+from sharedq.objects.names import queue_of
 from sharedq.reading import Slice
 from sharedq.record import (
     RECORD_CORREL_ID,
@@ -151,7 +152,7 @@ class Columns:
         return pa.array(np.concatenate([_positions_of(each) for each in self._slices]))
 
     def _queues(self) -> pa.Array:
-        return pa.repeat(self._place.queue, self._count)
+        return pa.repeat(queue_of(self._place.queue), self._count)
 
     def _structures(self) -> pa.Array:
         return pa.repeat(self._place.structure, self._count)

@@ -14,7 +14,6 @@ from sharedq.mqi.structures import MQMD
 if TYPE_CHECKING:
     from sharedq.put_messages import LastPut
     from sharedq.resolution import Route
-    from sharedq.short_way import ShortWay
 
 
 @dataclass(slots=True)
@@ -96,7 +95,6 @@ class Handle:
     #: How messages go that are too long for the shared transmission queue, once there was one.
     other_way: Handle | None = None
     #: How lone messages go while the agent waits, where their queue is in another structure.
-    short_way: ShortWay | None = None
     #: A get through it may ride along with the commit before it: the last message was a plain one.
     rides: bool = True
     cursor: BrowseCursor = field(default_factory=BrowseCursor)

@@ -18,6 +18,7 @@ import redis
 
 from sharedq.deployment import Deployment, DeploymentError
 from sharedq.keys import StructureKeys, admin_keys
+from sharedq.objects.names import queue_of
 
 #: Entries asked for in one call: large enough to hide the round trip, small enough not to hold Redis.
 READ_ENTRIES = 2_000
@@ -270,7 +271,7 @@ def _expand(entry: Entry, structure: str, structure_number: int) -> list[Journal
         structure=structure,
         qmgr=qmgr,
         owner=owner,
-        queue=fields.get("q") or None,
+        queue=queue_of(fields.get("q", "")) or None,
         target_queue=fields.get("t") or None,
         unit_of_work=fields.get("u") or None,
         recovered=fields.get("r") == "1",

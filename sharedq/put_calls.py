@@ -18,12 +18,9 @@ BATCH_MESSAGES = 100
 BATCH_BYTES = 1 << 20
 #: What a put script answers where another version of the definition is in force.
 STALE = 1
-#: What structure/put_plain answers to `asking_call` where it stored nothing.
-AGENT_WAITS = 2
 #: Keys of structure/put_plain where the journal is off; one more where it is on.
 KEYS_WITHOUT_JOURNAL = 7
 _KEYS_WITHOUT_CHECKS = 8
-_KEYS_TO_ASK = 10
 
 
 def batch_ends(arguments: Sequence[PutArguments]) -> list[int]:
@@ -113,14 +110,6 @@ def are_plain(arguments: Sequence[PutArguments]) -> bool:
 
 def has_members(arguments: Sequence[PutArguments]) -> bool:
     return any(look and record_flags(record) & RECORD_GROUP for _, look, record in arguments)
-
-
-def asking_call(
-    connection: Connection, handle: Handle, arguments: Sequence[PutArguments], details: Sequence[str]
-) -> ScriptCall:
-    """As ``put_call`` for one plain message for another manager: `AGENT_WAITS` is the answer where its agent waits."""
-    script_keys = handle.put_keys or put_plain_keys(connection, handle)
-    return _put_plain_call(connection, handle, script_keys[:_KEYS_TO_ASK], arguments, details, handle.version)
 
 
 def _put_plain_call(

@@ -7,12 +7,12 @@ from itertools import pairwise
 from typing import Final
 
 from sharedq.group import Group
-from sharedq.keys import private_structure
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
 from sharedq.mqi.limits import MAX_PRIORITY
 from sharedq.objects.definitions import QueueAlias, QueueLocal
 from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.parts import parts_of
 from sharedq.objects.repository import Repository
 from sharedq.put_messages import PRIORITY_STEP
 from sharedq.reading import Place, ReadRange, Wanted
@@ -48,11 +48,10 @@ def find_places(group: Group, queue: str, qmgr: str = "") -> list[Place]:
     if not isinstance(located.definition, QueueLocal):
         raise error_for(MQRC.OPTION_NOT_VALID_FOR_TYPE, "", queue, "only local queues can be read")
     _check_may_get(queue, located.definition)
-    structures = [located.structure]
+    places = [(located.structure, located.name)]
     if located.name == SYSTEM_QSG_TRANSMIT_QUEUE:
-        own = private_structure(qmgr)
-        structures = [own] if qmgr else [name for name in group.structure_names() if name.startswith(own)]
-    return [Place(located.name, name, group.structure_number(name)) for name in structures]
+        places = [*parts_of(group, qmgr)]
+    return [Place(name, structure, group.structure_number(structure)) for structure, name in places]
 
 
 def _check_may_get(name: str, definition: QueueLocal | QueueAlias) -> None:

@@ -296,14 +296,6 @@ def carried_record(record: bytes, number: int, structure_number: int) -> bytes |
     return b"%b%b%b%b" % (front, record[_FRONT.size : behind], msg_id, record[put_time:])
 
 
-def arrived_record(record: bytes) -> bytes:
-    """The record of a plain message for another manager, as it is put where it is to go."""
-    flags, priority, _, length = _FRONT.unpack_from(record)
-    at = _FRONT.size
-    put_time = at + 1 + record[at]
-    return _FRONT.pack(flags & ~RECORD_DESTINATION, priority, 0, length - (put_time - at)) + record[put_time:]
-
-
 # -- reading -------------------------------------------------------------------------------------------------
 
 

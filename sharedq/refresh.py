@@ -64,7 +64,9 @@ def refresh_path(connection: Connection, handle: Handle) -> bool:
         return False
     assert handle.route is not None
     try:
-        route, checks = resolve_checked(connection, handle.object_name, handle.object_q_mgr_name, handle.opened_at)
+        route, checks = resolve_checked(
+            connection, handle.object_name, handle.object_q_mgr_name, handle.opened_at, handle.route
+        )
     except MQIError as error:
         if error.reason == MQRC.CONNECTION_BROKEN:
             raise

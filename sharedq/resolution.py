@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from sharedq.connection import Connection
@@ -72,10 +72,19 @@ class Route:
         """Whether messages go where they go by the *other*, whatever else its definitions say."""
         return self._ends == other._ends
 
+    def by_part_of(self, other: Route) -> Route:
+        """This route, through the part of SYSTEM.QSG.TRANSMIT.QUEUE that the *other* goes through to the same end.
+
+        A handle keeps to one part, so that its messages keep their order.
+        """
+        return replace(self, structure=other.structure, queue=other.queue) if self.leads_where(other) else self
+
     @property
     def _ends(self) -> tuple[str, ...]:
         names = (definition.name for definition in self.path)
-        return (self.structure, self.queue, self.destination, self.target_qmgr, self.igq_of, *names)
+        # Whichever part it is, what is sent arrives at the same queue.
+        place = (SYSTEM_QSG_TRANSMIT_QUEUE,) if self.is_intra_group else (self.structure, self.queue)
+        return (*place, self.destination, self.target_qmgr, self.igq_of, *names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,17 +122,22 @@ def resolve(connection: Connection, name: str, qmgr_name: str, opened_at: str = 
 
 
 def resolve_checked(
-    connection: Connection, name: str, qmgr_name: str, opened_at: str = ""
+    connection: Connection, name: str, qmgr_name: str, opened_at: str = "", known: Route | None = None
 ) -> tuple[Route, tuple[str, ...]]:
     """A route, and how the versions of what it went through stand while it is in force.
 
     An ALTER changes the directory first and tells the structures afterwards, so a route that is the same before
     and after its versions were read belongs to them: whatever comes later changes them.
+
+    Args:
+        known: the route of a handle that is open by that name (`Route.by_part_of`).
     """
     route = resolve(connection, name, qmgr_name, opened_at)
+    if known is not None:
+        route = route.by_part_of(known)
     while route.checked:
         values = read_versions(connection, connection.access(route.structure).keys, route.checked)
-        again = resolve(connection, name, qmgr_name, opened_at)
+        again = resolve(connection, name, qmgr_name, opened_at).by_part_of(known or route)
         if again == route:
             return route, tuple(part for pair in zip(route.checked, values, strict=True) for part in pair)
         route = again
@@ -198,8 +212,10 @@ def _transmit(view: _View, name: str, qmgr_name: str, transmission_queue: str, p
     here = view.here
     attributes = view.repository.qmgr_attributes(here)
     is_member = view.group.member(qmgr_name) is not None
-    if is_member and attributes.igq == "ENABLED" and view.repository.has_transmit_queue(qmgr_name):
-        return Route(private_structure(qmgr_name), SYSTEM_QSG_TRANSMIT_QUEUE, name, qmgr_name, True, path, here)
+    if is_member and attributes.igq == "ENABLED":
+        part = view.repository.transmit_part(qmgr_name, name)
+        if part is not None:
+            return Route(*part, name, qmgr_name, True, path, here)
     return _conventional(view, name, qmgr_name, transmission_queue, path)
 
 

@@ -15,11 +15,10 @@ from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import NULL_ID
 from sharedq.mqi.structures import MQMD, MQPMO
-from sharedq.put_calls import STALE, PutArguments, are_plain, batch_ends, has_members, put_call, undo_call
+from sharedq.put_calls import STALE, PutArguments, batch_ends, has_members, put_call, undo_call
 from sharedq.put_messages import NEW_IDS, empty_again, prepare
 from sharedq.put_pieces import Pieces, copy_fields, is_grouped, return_times, split_up
 from sharedq.refresh import refresh_definition, take_definition
-from sharedq.short_way import put_lone
 from sharedq.unit_of_work import Savepoint
 
 #: Segments that one call stores where all must be stored or none.
@@ -46,10 +45,7 @@ def store_one(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body
             prepared = _prepared(connection, handle, messages, options, before)
             if prepared is not None:
                 warning, arguments, details = prepared
-                if handle.is_intra_group and not in_unit and are_plain(arguments):
-                    arrived, reply = put_lone(connection, handle, arguments, details)
-                else:
-                    arrived, reply = handle, connection.call(*put_call(connection, handle, arguments, details, in_unit))
+                reply = connection.call(*put_call(connection, handle, arguments, details, in_unit))
                 if not reply[0]:
                     break
                 if not _has_learned(connection, handle, reply):
@@ -61,7 +57,7 @@ def store_one(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body
         raise
     if in_unit:
         connection.unit.add(handle.structure.keys.name, handle.name, 1, is_put=True)
-    _return_identifiers(connection, arrived, messages, (reply[1],))
+    _return_identifiers(connection, handle, messages, (reply[1],))
     _return_names(handle, pmo)
     return warning, messages
 

@@ -19,7 +19,7 @@ from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
 
 from bench.harness import BODY, Cost, commands_processed
 from bench.lines.single import SOURCE, TARGET
-from bench.manager import running_manager
+from bench.manager import running_manager, wait_for_part
 from bench.rows import Row, ratio_row
 from bench.site import Site, fill, persistent
 from sharedq.keys import private_structure
@@ -37,7 +37,7 @@ _IN_USE = (MQRC.OBJECT_IN_USE, MQRC.Q_NOT_EMPTY)
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """Where messages go, from their manager's part of the transmit queue: that is in its own structure."""
+    """Where messages go, from their manager's part of the transmit queue in its own structure, or in theirs."""
 
     name: str
     queues: tuple[str, ...]
@@ -98,6 +98,7 @@ class _Way:
         for name in line.queues:
             if line.is_shared:
                 self._group.define_shared(name)
+                wait_for_part(self._group, REMOTE_QMGR, name)
             else:
                 self._group.define_private(REMOTE_QMGR, name)
         connection = site.connect()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from bench.harness import BODY
 from bench.lines.wakeup import take_samples, waits_on
-from bench.manager import running_manager
+from bench.manager import running_manager, wait_for_part
 from bench.rows import Row
 from bench.site import Site, persistent
 from sharedq.mqi.constants import OpenOption
@@ -15,8 +15,8 @@ from sharedq.mqi.constants import OpenOption
 LIMIT = 1.8
 REMOTE_QMGR = "QM2"
 DIRECT, PRIVATE, SHARED = "BENCH.DIRECT", "BENCH.PRIVATE", "BENCH.SHARED"
-#: What is blocked beside the waiting gets: the agent, on its queue, and the look-out for transmission queues.
-_OF_THE_AGENT = 2
+#: What is blocked beside the waiting gets: the agent, on both parts of its queue, and the look-out for others.
+_OF_THE_AGENT = 3
 
 
 def measure(site: Site) -> list[Row]:
@@ -26,6 +26,7 @@ def measure(site: Site) -> list[Row]:
         group.define_shared(DIRECT)
         group.define_shared(SHARED)
         group.define_private(REMOTE_QMGR, PRIVATE)
+        wait_for_part(group, REMOTE_QMGR, SHARED)
         connection = site.connect()
         queues = {
             DIRECT: connection.open(DIRECT, OpenOption.OUTPUT),

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from igq.agent.pulse import Pulse
 from sharedq.arrival import Arrival, entries_of, find_arrival, look_call
 from sharedq.connection import Connection, ScriptCall
-from sharedq.keys import private_structure
 from sharedq.message import Message
 from sharedq.objects.authorities import AUTHORITIES
 from sharedq.put_calls import PutArguments, put_call
@@ -22,14 +21,14 @@ KNOWN_MAX = 64
 
 
 class Carrier:
-    """Carries what *connection* has got from its manager's part of the transmission queue.
+    """Carries what *connection* has got from a part of the transmission queue.
 
     Attributes:
-        has_own: some of the latest batch was for queues of that manager's own structure, where it could have moved.
+        has_own: some of the latest batch was for queues of the part's own *structure*, where it could have moved.
     """
 
-    def __init__(self, connection: Connection, pulse: Pulse) -> None:
-        self._connection, self._pulse = connection, pulse
+    def __init__(self, connection: Connection, structure: str, pulse: Pulse) -> None:
+        self._connection, self._structure, self._pulse = connection, structure, pulse
         self.has_own = False
         self._arrivals: dict[bytes, Arrival] = {}
 
@@ -62,7 +61,7 @@ class Carrier:
             arguments = None if arrival is None else _arguments(arrival, its)
             if arrival is None or arguments is None:
                 return False
-            self.has_own |= arrival.handle.structure.keys.name == private_structure(connection.qmgr_name)
+            self.has_own |= arrival.handle.structure.keys.name == self._structure
             calls.append(put_call(connection, arrival.handle, arguments, self._details(its), True))
         # Behind the puts: a name that was given to another queue before a message was sent there leads to that.
         looks = [look_call(connection, connection.qmgr_name, name) for name in batches]

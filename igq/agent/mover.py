@@ -32,10 +32,14 @@ Report = Callable[[MoverState], None]
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A conventional transmission queue and where it is."""
+    """A transmission queue, or a part of one, and where it is.
+
+    ``failures``: how often that structure has failed. Who waits there does not notice it, and is replaced behind it.
+    """
 
     name: str
     structure: str
+    failures: int = 0
 
 
 class StandbyError(Exception):

@@ -1,4 +1,8 @@
-"""The movers of one manager: one for each conventional transmission queue that is its own, or shared."""
+"""What serves transmission queues beside the agent's main delivery, a thread each.
+
+A mover for each conventional transmission queue that is this manager's own, or shared; a delivery for each part of
+SYSTEM.QSG.TRANSMIT.QUEUE that this manager has in an application structure.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +10,28 @@ import os
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 
 from pydantic import ValidationError
 
 from igq.agent.channel import EXIT_CONNECTION_LOST
 from igq.agent.deliver import Tell
-from igq.agent.mover import Mover, Served
-from igq.agent.pulse import Pulses
+from igq.agent.delivery import Delivery
+from igq.agent.mover import Mover, Report, Served
+from igq.agent.pulse import Pulse, Pulses
 from igq.agent.reporting import MoverState
-from igq.agent.sleep import WakeableSleep
+from igq.agent.serving import part_tag
+from igq.agent.sleep import Nudge, WakeableSleep
 from igq.agent.wake import movers_wake_key
 from sharedq.group import Group
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
 from sharedq.objects.definitions import QueueLocal
+from sharedq.objects.failures import Failure, failures
 from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.parts import Place
 from sharedq.objects.repository import Repository
 from sharedq.owner import Process
 
@@ -35,6 +44,18 @@ _LIST_SHARE = 20
 #: How long a listing may take, and the end of movers whose queues have gone, seconds.
 _LISTING_S = 600.0
 _FAILED = 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Serving:
+    """What serves one queue: its thread, what ends that behind the batch at hand, what ends its pause."""
+
+    thread: threading.Thread
+    stop: Callable[[], None]
+    nudge: Callable[[], None]
+
+
+_Maker = Callable[[Served, Report, Pulse], _Serving]
 
 
 class Movers:
@@ -62,7 +83,7 @@ class Movers:
         self._report, self._pulses, self._end, self._on_wake = report, pulses, end, on_wake
         self._pulse = pulses.begin("the watch for transmission queues")
         self._sleep = WakeableSleep(group, movers_wake_key(group, process.qmgr))
-        self._movers: dict[Served, tuple[Mover, threading.Thread]] = {}
+        self._movers: dict[Served, _Serving] = {}
         self._states: dict[Served, MoverState] = {}
         self._members: frozenset[str] = frozenset()
         self._lock = threading.Lock()
@@ -79,10 +100,10 @@ class Movers:
         self._sleep.end()
         if self._thread.ident is not None:
             self._thread.join()
-        for mover, _ in self._movers.values():
-            mover.stop()
-        for _, thread in self._movers.values():
-            thread.join()
+        for serving in self._movers.values():
+            serving.stop()
+        for serving in self._movers.values():
+            serving.thread.join()
 
     def _watch(self) -> None:
         key, known, listed_s, not_before_s, is_due = self._group.keys.group, b"", 0.0, 0.0, True
@@ -118,30 +139,43 @@ class Movers:
             self._members = members
             self._nudge()
         repository = Repository(self._group, self._process.qmgr)
-        # The agent's queue has a part for each member of the group, and none of them is to be read for this.
+        # The agent's queue has parts for each member of the group, and none of the others' is to be read for this.
         queues = repository.display_queues(kinds=(QueueLocal.kind,), without=(SYSTEM_QSG_TRANSMIT_QUEUE,))
-        found = {
-            Served(queue.name, queue.structure)
+        # Asked first: what is found behind a failure that is not counted yet is served until it is.
+        failed = failures(self._group)
+        found: dict[Served, _Maker] = {
+            _served(queue.name, queue.structure, failed): self._mover
             for queue in queues
             if isinstance(queue.definition, QueueLocal) and queue.definition.usage == "XMITQ"
         }
-        for served in self._movers.keys() - found:
-            mover, thread = self._movers.pop(served)
-            mover.stop()
-            thread.join()
+        for part in repository.make_transmit_parts(self._process.qmgr):
+            found[_served(part.queue, part.structure, failed)] = self._delivery
+        for served in self._movers.keys() - found.keys():
+            gone = self._movers.pop(served)
+            gone.stop()
+            gone.thread.join()
             self._pulses.end(_thread_name(served))
             self._forget(served)
-        for served in found - self._movers.keys():
-            report = partial(self._update, served)
+        for served in found.keys() - self._movers.keys():
             pulse = self._pulses.begin(_thread_name(served))
-            mover = Mover(self._group, self._process, served, lambda: self._members, self._tell, report, pulse)
-            thread = threading.Thread(target=self._ending_with(mover.run), name=_thread_name(served), daemon=True)
-            self._movers[served] = mover, thread
-            thread.start()
+            new = self._movers[served] = found[served](served, partial(self._update, served), pulse)
+            new.thread.start()
+
+    def _mover(self, served: Served, report: Report, pulse: Pulse) -> _Serving:
+        mover = Mover(self._group, self._process, served, lambda: self._members, self._tell, report, pulse)
+        return _Serving(self._thread_of(served, mover.run), mover.stop, mover.nudge)
+
+    def _delivery(self, served: Served, report: Report, pulse: Pulse) -> _Serving:
+        part, pause = Place(served.structure, served.name), Nudge()
+        delivery = Delivery(self._group, self._process, part, part_tag(part), self._tell, report, pulse, pause)
+        return _Serving(self._thread_of(served, delivery.run), delivery.stop, pause.wake)
+
+    def _thread_of(self, served: Served, run: Callable[[], None]) -> threading.Thread:
+        return threading.Thread(target=self._ending_with(run), name=_thread_name(served), daemon=True)
 
     def _nudge(self) -> None:
-        for mover, _ in self._movers.values():
-            mover.nudge()
+        for serving in self._movers.values():
+            serving.nudge()
 
     def _update(self, served: Served, state: MoverState) -> None:
         with self._lock:
@@ -167,6 +201,10 @@ class Movers:
                 self._end(repr(error), _FAILED)
 
         return run_or_end
+
+
+def _served(name: str, structure: str, failed: Mapping[str, Failure]) -> Served:
+    return Served(name, structure, failed[structure].count if structure in failed else 0)
 
 
 def _thread_name(served: Served) -> str:

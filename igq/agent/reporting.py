@@ -8,9 +8,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from sharedq.group import Group
-from sharedq.keys import private_structure
 from sharedq.mqi.errors import MQIError
-from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.parts import parts_of
 
 #: Shortest time between two reports, seconds.
 PERIOD_S = 1.0
@@ -105,5 +104,5 @@ def write_agent_state(group: Group, qmgr: str, state: AgentState) -> None:
 
 def moved_by_puts(group: Group, qmgr: str) -> int:
     """Messages that puts have moved for the agent of *qmgr* while it waits, and that it has not counted yet."""
-    queue = group.structure(private_structure(qmgr)).queue(SYSTEM_QSG_TRANSMIT_QUEUE).queue
-    return int(group.command(queue, "HGET", queue, "mvd") or 0)
+    queues = [group.structure(part.structure).queue(part.queue).queue for part in parts_of(group, qmgr)]
+    return sum(int(group.command(queue, "HGET", queue, "mvd") or 0) for queue in queues)

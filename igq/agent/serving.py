@@ -15,11 +15,12 @@ from sharedq.group import Group
 from sharedq.mqi.constants import MQRC
 from sharedq.objects.displaying import DisplayedQueue, OpenHandle
 from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.parts import Place
 
 #: How a serialization is refused: the tag is in use, or kept by a recovery that a structure delays.
 REFUSED = (MQRC.CONN_TAG_IN_USE, MQRC.CONN_TAG_NOT_USABLE)
 
-_AGENT, _MOVER = RESERVED_TAG + b"-IGQ-AGENT-", RESERVED_TAG + b"-MOVER-"
+_AGENT, _PART, _MOVER = RESERVED_TAG + b"-IGQ-AGENT-", RESERVED_TAG + b"-IGQ-PART-", RESERVED_TAG + b"-MOVER-"
 #: Open for input, which others may share, and for browse.
 _MODE = "IB"
 
@@ -27,6 +28,11 @@ _MODE = "IB"
 def agent_tag(qmgr: str) -> bytes:
     """The connection tag of a manager's agent."""
     return _AGENT + qmgr.encode()
+
+
+def part_tag(part: Place) -> bytes:
+    """That of an agent's delivery from a part in an application structure."""
+    return _PART + f"{part.structure}-{part.queue}".encode()
 
 
 def mover_tag(structure: str, queue: str) -> bytes:

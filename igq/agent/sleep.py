@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from typing import Protocol
 
 from igq.agent.wake import IN_PASSING
 from sharedq.group import Group
@@ -14,8 +15,57 @@ from sharedq.mqi.errors import MQIError
 _LISTEN_AGAIN_S = 1.0
 
 
+class Sleep(Protocol):
+    """Waits until the time has passed, somebody wakes the sleeper, or it must stop.
+
+    Attributes:
+        woken_by: what the wake-up said that ended the last sleep; None: nobody did.
+    """
+
+    woken_by: bytes | None
+
+    def __call__(self, seconds: float) -> None:
+        """Wait, *seconds* at most."""
+
+    def begin_attempt(self) -> None:
+        """A wake-up from now on is about what this attempt could not know yet."""
+
+    def begin_trouble(self) -> None:
+        """The attempt at hand has failed where those before it did not."""
+
+    def end(self) -> None:
+        """No more waiting."""
+
+
+class Nudge:
+    """A `Sleep` that another thread of this process ends."""
+
+    def __init__(self) -> None:
+        self.woken_by: bytes | None = None
+        self._event = threading.Event()
+
+    def __call__(self, seconds: float) -> None:
+        """Wait until somebody wakes it."""
+        self.woken_by = IN_PASSING if self._event.wait(seconds) else None
+
+    def begin_attempt(self) -> None:
+        """Forget who woke it before."""
+        self._event.clear()
+
+    def begin_trouble(self) -> None:
+        """Who woke it since the attempt began may have known: the next sleep ends at once."""
+
+    def wake(self) -> None:
+        """Something has changed: try again now."""
+        self._event.set()
+
+    def end(self) -> None:
+        """No more waiting."""
+        self._event.set()
+
+
 class WakeableSleep:
-    """Waits until the time has passed, somebody wakes the agent by *key*, or it must stop."""
+    """A `Sleep` that whoever pushes to *key* ends."""
 
     def __init__(self, group: Group, key: str) -> None:
         self._group, self._key = group, key

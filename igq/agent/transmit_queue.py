@@ -1,4 +1,4 @@
-"""The agent's part of SYSTEM.QSG.TRANSMIT.QUEUE: moving messages off it without reading them."""
+"""A part of SYSTEM.QSG.TRANSMIT.QUEUE: moving messages off it without reading them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from igq.agent.retry import Trouble
 from igq.agent.source import BATCH_MESSAGES, WAIT_S, TransmissionQueue, as_trouble
 from sharedq import getting
 from sharedq.connection import Connection, ScriptCall
-from sharedq.keys import private_structure
 from sharedq.link import Reply
 from sharedq.message import Message
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
 from sharedq.objects.authorities import Authorities
-from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.parts import Place
 from sharedq.selection import ANY
 from sharedq.waiting import BLOCK_MAX_S, stop_waiting
 
@@ -45,11 +44,11 @@ class Moved:
 
 
 class TransmitQueue(TransmissionQueue):
-    """This manager's part of the shared transmission queue, open."""
+    """A part of the shared transmission queue, open at the manager that it is for."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, part: Place) -> None:
         self._authorities, self._authority_version, self._is_checked = Authorities(connection.group), "", False
-        super().__init__(connection, private_structure(connection.qmgr_name), SYSTEM_QSG_TRANSMIT_QUEUE)
+        super().__init__(connection, *part)
         self.destinations = Destinations(connection, self._access)
         self._backlog = 0
         self._unlearned: set[bytes] = set()
@@ -151,7 +150,7 @@ class TransmitQueue(TransmissionQueue):
                 self.reload()
                 return Moved(moved.count, max(1, moved.left))
             if reply[0]:
-                raise as_trouble(self._connection.error(reply[0], "MQGET", SYSTEM_QSG_TRANSMIT_QUEUE))
+                raise as_trouble(self._connection.error(reply[0], "MQGET", self.handle.name))
             moved.count += reply[1]
             moved.left = reply[2]
             moved.unknown.update(reply[3])

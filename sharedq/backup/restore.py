@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from sharedq.backup.errors import failed, in_use
 from sharedq.backup.file import Backup, Stored, backup_path
-from sharedq.backup.take import check_recoverable, exclusively, queues_of
+from sharedq.backup.take import check_recoverable, exclusively, parts_in, queues_of
 from sharedq.group import Group
 from sharedq.in_doubt import prepared_units
 from sharedq.link import Argument
@@ -23,6 +23,8 @@ from sharedq.objects.directory import Directory
 from sharedq.objects.failures import failure_of, structure_state, tell
 from sharedq.objects.local_queues import LocalQueues
 from sharedq.objects.lost import has_lost_all
+from sharedq.objects.names import queue_of
+from sharedq.objects.repository import Repository
 
 _BATCH_MESSAGES, _BATCH_BYTES = 100, 1 << 20
 #: More message numbers than any structure gives between two backups.
@@ -103,14 +105,14 @@ def _refuse_because_it_is_there(structure: str) -> NoReturn:
 
 def _empty(group: Group, structure: str) -> Recovered:
     queues = LocalQueues(group, None, "")
-    there = queues.read(structure, queues_of(group, structure))
+    there = queues.read(structure, [*queues_of(group, structure), *parts_in(group, structure)])
     for name, stored in there.items():
         if stored.state.handles or stored.state.uncommitted:
             reason = MQRC.OBJECT_IN_USE if stored.state.handles else MQRC.Q_NOT_EMPTY
             raise error_for(reason, "", name, f"{name} is open, or has uncommitted messages")
     for name in there:
         queues.remove(structure, name, "clear")
-    return Recovered("", 0, len(there), 0, ())
+    return Recovered("", 0, sum(queue_of(name) == name for name in there), 0, ())
 
 
 class _Recovery:
@@ -118,7 +120,7 @@ class _Recovery:
         self._group, self._structure, self._backup = group, structure, backup
         self._keys = group.structure(structure)
         self._id = secrets.token_hex(8)
-        names = queues_of(group, structure)
+        names, self._parts = queues_of(group, structure), parts_in(group, structure)
         known: Mapping[str, Any] = backup.ending["queues"]
         self._definitions = {name: known[name] for name in names if name in known}
         self._missing = tuple(name for name in names if name not in known)
@@ -126,7 +128,7 @@ class _Recovery:
     def run(self, *, with_messages: bool) -> Recovered:
         keys = self._keys
         script_keys = [keys.versions, keys.sequence, keys.messages, keys.expiry, keys.owners, keys.dead]
-        names = (*self._definitions, *self._missing)
+        names = (*self._definitions, *self._missing, *self._parts)
         for queue in map(keys.queue, names):
             script_keys += [queue.queue, queue.available, queue.index, queue.groups, queue.members]
             script_keys += [queue.waiters, queue.locks, queue.marks, queue.handles]
@@ -138,12 +140,21 @@ class _Recovery:
         tell(self._group, self._structure, has_failed=True, known=failure_of(self._group, self._structure))
         self._call("structure/restore_begin", script_keys, [self._id, sequence, len(names)])
         restored, dropped = self._restore() if with_messages else (0, 0)
+        destinations: Mapping[str, str] = self._backup.ending.get("destinations", {})
         self._call(
             "structure/restore_end",
-            [keys.versions, keys.sequence, *(keys.queue(name).queue for name in self._definitions)],
-            [self._id, *self._definitions.values()],
+            [keys.versions, keys.sequence, keys.destinations, *(keys.queue(name).queue for name in self._definitions)],
+            [
+                self._id,
+                *(part for name, text in self._definitions.items() for part in (text, destinations.get(name, ""))),
+                *(part for pair in destinations.items() for part in pair),
+            ],
         )
         structure_state(self._group, self._structure)
+        # What its queues were sent is there again, too, and can be got by the agents.
+        repository = Repository(self._group, None)
+        for member in self._group.members():
+            repository.make_transmit_parts(member.name)
         begun = str(self._backup.about["begun"]) if with_messages else ""
         return Recovered(begun, restored, len(self._definitions), dropped, self._missing)
 
@@ -151,7 +162,7 @@ class _Recovery:
         restored = dropped = size = 0
         batch: list[Stored] = []
         for message in self._backup.messages():
-            if message.queue.decode() not in self._definitions:
+            if message.queue.decode() not in (*self._definitions, *self._parts):
                 dropped += 1
                 continue
             other_queue = batch and batch[0].queue != message.queue

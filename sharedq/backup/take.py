@@ -28,6 +28,7 @@ from sharedq.objects.directory import Directory
 from sharedq.objects.local_queues import LocalQueues
 from sharedq.objects.lost import lost_queues, queues_in
 from sharedq.objects.managers import CFStruct
+from sharedq.objects.parts import parts_of
 from sharedq.objects.structures import Structures
 from sharedq.record import RECORD_PERSISTENT, record_flags
 
@@ -114,6 +115,11 @@ def queues_of(group: Group, structure: str) -> list[str]:
     return queues_in(Directory(group), structure)
 
 
+def parts_in(group: Group, structure: str) -> list[str]:
+    """What parts of SYSTEM.QSG.TRANSMIT.QUEUE there may be in a structure, as they are called there."""
+    return [part.queue for part in parts_of(group) if part.structure == structure]
+
+
 def _refuse_what_is_lost(group: Group, structure: str) -> None:
     """A backup of it would take the place of the one that it can be recovered from."""
     lost = lost_queues(Directory(group), LocalQueues(group, None, ""), structure)
@@ -135,16 +141,21 @@ class _Backup:
         # Behind the journal's end: whatever arrives later has its entry there.
         arrival = int(group.command(self._keys.sequence, "GET", self._keys.sequence) or 0)
         self._read_units()
-        for name in queues_of(group, self._structure):
+        names = [*queues_of(group, self._structure), *parts_in(group, self._structure)]
+        for name in names:
             queue = self._keys.queue(name)
             for messages in (queue.available, queue.members):
                 self._read_queue(name, messages, queue.locks, arrival)
-        self._read_unreported({name.encode() for name in queues_of(group, self._structure)})
+        self._read_unreported({name.encode() for name in names})
         sequence = self._catch_up()
         stored = LocalQueues(group, None, "").read(self._structure, queues_of(group, self._structure))
         definitions = {name: queue.definition.to_json() for name, queue in stored.items()}
+        flat = group.command(self._keys.destinations, "HGETALL", self._keys.destinations)
+        destinations = {name.decode(): text.decode() for name, text in zip(flat[::2], flat[1::2], strict=True)}
         position = self._last.decode()
-        self._writer.end({"queues": definitions, "sequence": sequence, "position": position})
+        self._writer.end(
+            {"queues": definitions, "destinations": destinations, "sequence": sequence, "position": position}
+        )
         return Taken(path, len(self._image), len(definitions), self._writer.bytes, position)
 
     def _read_units(self) -> None:

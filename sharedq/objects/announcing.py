@@ -30,5 +30,5 @@ def spread_definition(finder: Finder, master: Entry) -> None:
     Every structure is told, too: what SYSTEM.QSG.TRANSMIT.QUEUE does not take for its length is put elsewhere, through
     handles that an ALTER of it invalidates as well.
     """
-    finder.set_partitions(master, finder.own_structures())
+    finder.set_partitions(master, finder.parts())
     announce(finder.group, f"DEF {master.name}", str(master.version))

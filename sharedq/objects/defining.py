@@ -104,7 +104,7 @@ def _define_partitioned(finder: Finder, entry: Entry, known: Entry | None, mode:
         spread_definition(finder, known)
     if known is None:
         # Deleted by a command that was cut off before the last messages went.
-        drop_closed_parts(finder, entry.name)
+        drop_closed_parts(finder)
     spread_definition(finder, _write(finder, entry, mode))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from sharedq.mqi.constants import MQRC
@@ -11,6 +12,7 @@ from sharedq.objects.definitions import QueueLocal
 from sharedq.objects.directory import Entry
 from sharedq.objects.finding import Finder
 from sharedq.objects.local_queues import QueueState
+from sharedq.objects.parts import Place
 from sharedq.objects.structures import announce
 
 
@@ -31,10 +33,10 @@ def delete_entry(finder: Finder, entry: Entry, *, purge: bool = False) -> None:
     finder.directory.remove(entry)
 
 
-def drop_closed_parts(finder: Finder, name: str) -> None:
+def drop_closed_parts(finder: Finder) -> None:
     """Delete what is left of a partitioned queue that the directory does not have any more."""
-    for structure in finder.own_structures():
-        finder.queues.remove(structure, name, "rest")
+    for place in finder.parts():
+        finder.queues.remove(*place, "rest")
 
 
 def _delete_partitioned(finder: Finder, entry: Entry, *, purge: bool) -> None:
@@ -44,9 +46,9 @@ def _delete_partitioned(finder: Finder, entry: Entry, *, purge: bool) -> None:
         places = finder.places(current)
         _check_idle(finder, current, places, purge=purge)
         try:
-            for structure in places:
+            for place in places:
                 mode: Literal["purge", "delete"] = "purge" if purge else "delete"
-                finder.queues.remove(structure, current.name, mode, closed_at=current.version)
+                finder.queues.remove(*place, mode, closed_at=current.version)
         except MQIError:
             # A part was opened meanwhile: those that were closed before it come back, with what they hold.
             finder.set_partitions(current, places, is_back=True)
@@ -56,7 +58,7 @@ def _delete_partitioned(finder: Finder, entry: Entry, *, purge: bool) -> None:
             break
         # Altered meanwhile, and open by that definition perhaps; or deleted by another command.
         current = finder.directory.read("S", entry.name)
-    drop_closed_parts(finder, entry.name)
+    drop_closed_parts(finder)
 
 
 def announce_missing(finder: Finder, name: str) -> None:
@@ -67,17 +69,13 @@ def announce_missing(finder: Finder, name: str) -> None:
 
 def total_state(finder: Finder, entry: Entry) -> QueueState:
     """The counts of a queue, its parts added up."""
-    parts = [finder.queues.read(place, [entry.name]).get(entry.name) for place in finder.places(entry)]
-    return sum((part.state for part in parts if part is not None), QueueState())
+    return sum((stored.state for stored in finder.queues.read_at(finder.places(entry)).values()), QueueState())
 
 
-def _check_idle(finder: Finder, entry: Entry, places: list[str], *, purge: bool) -> None:
+def _check_idle(finder: Finder, entry: Entry, places: Sequence[Place], *, purge: bool) -> None:
     """Refuse before any part is touched: most refusals then leave every part alone."""
-    for place in places:
-        part = finder.queues.read(place, [entry.name]).get(entry.name)
-        if part is None:
-            continue
+    for place, part in finder.queues.read_at(places).items():
         if part.state.handles:
-            raise error_for(MQRC.OBJECT_IN_USE, "", entry.name, f"its part in {place} is open")
+            raise error_for(MQRC.OBJECT_IN_USE, "", entry.name, f"its part in {place.structure} is open")
         if part.state.uncommitted or (part.state.available and not purge):
-            raise error_for(MQRC.Q_NOT_EMPTY, "", entry.name, f"its part in {place} is not empty")
+            raise error_for(MQRC.Q_NOT_EMPTY, "", entry.name, f"its part in {place.structure} is not empty")

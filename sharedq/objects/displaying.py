@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
 
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
@@ -12,8 +11,9 @@ from sharedq.objects.definitions import AnyQueue, QueueLocal
 from sharedq.objects.directory import Entry
 from sharedq.objects.failures import why_not_there
 from sharedq.objects.finding import Finder
-from sharedq.objects.local_queues import QueueState, StoredQueue
+from sharedq.objects.local_queues import QueueState
 from sharedq.objects.names import matches
+from sharedq.objects.parts import Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +75,12 @@ def displayed_queues(
         and (every_manager or entry.scope != "P" or entry.qmgr == finder.qmgr)
         and _is_meant(entry.disposition, qsgdisp)
     ]
-    names_by_place: dict[str, list[str]] = {}
     places = {entry.field: finder.places(entry) for entry in wanted}
-    for entry in wanted:
-        for place in places[entry.field]:
-            names_by_place.setdefault(place, []).append(entry.name)
-    read = partial(_read_if_reachable, finder) if may_be_silent else finder.queues.read
-    stored = {place: read(place, names) for place, names in names_by_place.items()}
+    to_read = [place for of_queue in places.values() for place in of_queue]
+    stored = finder.queues.read_at(_reachable(finder, to_read) if may_be_silent else to_read)
     shown, missing = [], []
     for entry in wanted:
-        parts = [stored[place][entry.name] for place in places[entry.field] if entry.name in stored[place]]
+        parts = [stored[place] for place in places[entry.field] if place in stored]
         definition = entry.definition or (parts[0].definition if parts else None)
         if definition is not None:
             state = sum((part.state for part in parts), QueueState()) if places[entry.field] else None
@@ -114,9 +110,11 @@ def left_out(finder: Finder, missing: Iterable[Entry]) -> list[LeftOut]:
     return found
 
 
-def _read_if_reachable(finder: Finder, structure: str, names: list[str]) -> dict[str, StoredQueue]:
-    """Those that the structure has; none where its server cannot be reached."""
-    return finder.queues.read(structure, names) if finder.group.can_reach(structure) else {}
+def _reachable(finder: Finder, places: Iterable[Place]) -> list[Place]:
+    """Those whose structure's server can be reached."""
+    known = list(places)
+    silent = {name for name in {place.structure for place in known} if not finder.group.can_reach(name)}
+    return [place for place in known if place.structure not in silent]
 
 
 def open_handles(finder: Finder, name: str) -> list[OpenHandle]:
@@ -124,7 +122,7 @@ def open_handles(finder: Finder, name: str) -> list[OpenHandle]:
     entry = finder.chosen(QueueLocal.kind, name, None)
     found = []
     for place in finder.places(entry):
-        for owner, text in finder.queues.handles(place, name):
+        for owner, text in finder.queues.handles(*place):
             mode, _, detail = text.partition(" ")
             found.append(OpenHandle(owner, mode, detail))
     return found

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
 from sharedq.group import Group
-from sharedq.keys import private_structure
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
 from sharedq.objects.definitions import AnyQueue, Disposition, QueueLocal
 from sharedq.objects.directory import Directory, Entry
 from sharedq.objects.failures import Failure, failure_of, why_not_there
 from sharedq.objects.local_queues import LocalQueues
+from sharedq.objects.parts import Place, parts_of
 
 #: States of a manager that gets its copies of a group object at once.
 _ACTIVE = ("STARTING", "RUNNING", "QUIESCING")
@@ -107,27 +107,30 @@ class Finder:
             raise error_for(MQRC.Q_TYPE_ERROR, "", name, f"it is a {entry.kind}")
         return entry
 
-    def places(self, entry: Entry) -> list[str]:
-        """The structures that have this queue, or a part of it; none for what is in the directory only."""
+    def places(self, entry: Entry) -> list[Place]:
+        """Where this queue is, or may have a part; none for what is in the directory only."""
         if entry.kind != QueueLocal.kind or entry.disposition == "GROUP":
             return []
-        return self.own_structures() if entry.is_partitioned else [entry.structure]
+        return self.parts() if entry.is_partitioned else [Place(entry.structure, entry.name)]
 
-    def own_structures(self) -> list[str]:
-        """The managers' own structures."""
-        return [name for name in self.group.structure_names() if name.startswith(private_structure(""))]
+    def parts(self) -> list[Place]:
+        """Where SYSTEM.QSG.TRANSMIT.QUEUE may have parts."""
+        return parts_of(self.group)
 
     def active_managers(self) -> list[str]:
         """The managers that are running."""
         return [member.name for member in self.group.members() if member.state in _ACTIVE]
 
-    def set_partitions(self, master: Entry, structures: list[str], *, is_back: bool = False) -> None:
+    def set_partitions(self, master: Entry, places: Sequence[Place], *, is_back: bool = False) -> None:
         """Bring parts of a partitioned queue to the definition that the directory has; also parts closed at it.
 
         Gets that wait on them look at it.
         """
         assert isinstance(master.definition, QueueLocal)
-        for structure in structures:
-            self.queues.set_partition(structure, master.version, master.definition, is_back=is_back)
-        for structure in structures:
-            self.queues.wake_waiters(structure, master.name)
+        there = [
+            place
+            for place in places
+            if self.queues.set_partition(place, master.version, master.definition, is_back=is_back)
+        ]
+        for place in there:
+            self.queues.wake_waiters(*place)

@@ -11,6 +11,7 @@ from sharedq.keys import StructureKeys
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
 from sharedq.objects.definitions import QueueLocal
+from sharedq.objects.parts import Place
 
 _CHANGED = 1
 #: The one attribute that changes only while the queue is empty and closed.
@@ -117,15 +118,22 @@ class LocalQueues:
                 break
         self.wake_waiters(structure, name)
 
-    def set_partition(self, structure: str, version: int, queue: QueueLocal, *, is_back: bool = False) -> None:
-        """Bring a manager's part of a partitioned queue to *version*, unless it has a later one or was closed since.
+    def set_partition(self, place: Place, version: int, queue: QueueLocal, *, is_back: bool = False) -> bool:
+        """Bring a part of a partitioned queue to *version*, unless it has a later one or was closed since.
 
         Args:
             is_back: also when it was closed at this version.
+
+        Returns:
+            False: there can be none in that structure, which has no queues.
         """
-        names = self._group.structure(structure).queue(queue.name)
+        keys = self._group.structure(place.structure)
+        script_keys = [keys.queue(place.queue).queue]
+        if place.queue != queue.name:
+            script_keys += [keys.sequence, keys.versions]
         mode = ["back"] if is_back else []
-        self._group.call("structure/set_partition", [names.queue], [version, queue.to_json(), *mode])
+        _, changed = self._group.call("structure/set_partition", script_keys, [version, queue.to_json(), *mode])
+        return int(changed) >= 0
 
     def read(self, structure: str, names: Iterable[str]) -> dict[str, StoredQueue]:
         """The queues of these names that the structure has."""
@@ -146,6 +154,17 @@ class LocalQueues:
                         version.decode(), QueueLocal.from_json(definition), QueueState(*map(int, counts))
                     )
         return found
+
+    def read_at(self, places: Iterable[Place]) -> dict[Place, StoredQueue]:
+        """The queues that are at these places."""
+        names: dict[str, list[str]] = {}
+        for place in places:
+            names.setdefault(place.structure, []).append(place.queue)
+        return {
+            Place(structure, name): stored
+            for structure, there in names.items()
+            for name, stored in self.read(structure, there).items()
+        }
 
     def remove(
         self,

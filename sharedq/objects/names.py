@@ -7,8 +7,10 @@ import re
 OBJECT_NAME_LENGTH = 48
 STRUCTURE_NAME_LENGTH = 12
 
-#: The shared transmission queue: defined once, with a part in every manager's own structure.
+#: The shared transmission queue: defined once, with parts (``sharedq.objects.parts``).
 SYSTEM_QSG_TRANSMIT_QUEUE = "SYSTEM.QSG.TRANSMIT.QUEUE"
+#: Between its name and a manager's, where a part in an application structure is called so. No name of an object has it.
+PART_SEPARATOR = "@"
 
 _OBJECT_NAME = re.compile(r"[A-Za-z0-9./_%]{1,48}")
 _STRUCTURE_NAME = re.compile(r"[A-Z][A-Z0-9]{0,11}")
@@ -23,6 +25,11 @@ def check_object_name(name: str) -> str:
     if not _OBJECT_NAME.fullmatch(name):
         raise ValueError(f"{name!r} is no object name: 1 to 48 of A-Z a-z 0-9 . / _ %")
     return name
+
+
+def queue_of(name: str) -> str:
+    """What users call the queue that is called *name* where it is."""
+    return name.partition(PART_SEPARATOR)[0]
 
 
 def check_optional_name(name: str) -> str:

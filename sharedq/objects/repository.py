@@ -31,6 +31,7 @@ from sharedq.objects.finding import Chosen, Finder, Located
 from sharedq.objects.local_queues import QueueState
 from sharedq.objects.managers import CFStruct, QueueManagerAttributes
 from sharedq.objects.names import OBJECT_NAME_LENGTH, SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.parts import Place, own_part, part_in, parts_of
 from sharedq.objects.structures import ManagerAttributes, Structures
 
 __all__ = ["DisplayedQueue", "Entry", "Located", "OpenHandle", "QueueState", "Repository"]
@@ -80,9 +81,41 @@ class Repository:
         """
         return self._finder.lookup(name)
 
-    def has_transmit_queue(self, qmgr: str) -> bool:
-        """Whether *qmgr* has its part of SYSTEM.QSG.TRANSMIT.QUEUE."""
-        return bool(self._finder.queues.read(private_structure(qmgr), [SYSTEM_QSG_TRANSMIT_QUEUE]))
+    def transmit_part(self, qmgr: str, destination: str) -> Place | None:
+        """The part of SYSTEM.QSG.TRANSMIT.QUEUE for messages to the queue *destination* at *qmgr*; None: there is none.
+
+        For a shared queue that is the one in its structure, once that manager's agent has made one there.
+        """
+        own = own_part(qmgr)
+        if not self._finder.queues.read_at([own]):
+            return None
+        shared = self._finder.directory.read("S", destination)
+        if shared is None or shared.kind != QueueLocal.kind or shared.is_partitioned:
+            return own
+        near = part_in(shared.structure, qmgr)
+        return near if near in parts_of(self.group, qmgr) and self._finder.queues.read_at([near]) else own
+
+    def lacks_transmit_parts(self, structure: str) -> bool:
+        """Whether there are managers that may have a part of SYSTEM.QSG.TRANSMIT.QUEUE there, and have none."""
+        places = [place for place in parts_of(self.group) if place.structure == structure]
+        return len(self._finder.queues.read_at(places)) < len(places)
+
+    def make_transmit_parts(self, qmgr: str) -> list[Place]:
+        """Give *qmgr* a part of SYSTEM.QSG.TRANSMIT.QUEUE in each application structure that has queues.
+
+        Returns:
+            Those that it has now.
+        """
+        places = [place for place in parts_of(self.group, qmgr) if place != own_part(qmgr)]
+        there = self._finder.queues.read_at(places)
+        master = self._finder.directory.read("S", SYSTEM_QSG_TRANSMIT_QUEUE)
+        if master is None:
+            return list(there)
+        # Who alters it from now on sees to the parts in every structure there is; an older version changes nothing.
+        version = str(master.version)
+        late = [place for place in places if place not in there or there[place].version != version]
+        self._finder.set_partitions(master, late)
+        return list(self._finder.queues.read_at(places) if late else there)
 
     # -- queues ---------------------------------------------------------------------------------------------
 
@@ -138,7 +171,7 @@ class Repository:
             elif kind != QueueLocal.kind:
                 announce_missing(self._finder, name)
             elif name == SYSTEM_QSG_TRANSMIT_QUEUE:
-                drop_closed_parts(self._finder, name)
+                drop_closed_parts(self._finder)
         entry = self._finder.chosen(kind, name, disposition)
         if entry.disposition == "GROUP":
             self._finder.directory.remove(entry)
@@ -154,11 +187,14 @@ class Repository:
                 structure has failed.
         """
         entry = self._finder.chosen(QueueLocal.kind, name, disposition)
-        for structure in self._finder.places(entry):
+        for place in self._finder.places(entry):
             try:
-                self._finder.queues.remove(structure, name, "clear")
+                self._finder.queues.remove(*place, "clear")
             except MQIError as error:
-                gone = error.reason == MQRC.UNKNOWN_OBJECT_NAME and why_not_there(self.group, structure, name)
+                if error.reason == MQRC.UNKNOWN_OBJECT_NAME and entry.is_partitioned and place.queue != name:
+                    # Its manager's agent has made none there.
+                    continue
+                gone = error.reason == MQRC.UNKNOWN_OBJECT_NAME and why_not_there(self.group, place.structure, name)
                 raise gone or error from None
 
     def create_dynamic(self, model: QueueModel, dynamic_name: str) -> Located:
@@ -222,7 +258,7 @@ class Repository:
         # Read after the structure is listed: a definition that is altered from now on reaches it anyway.
         master = self._finder.directory.read("S", SYSTEM_QSG_TRANSMIT_QUEUE)
         if master is not None:
-            self._finder.set_partitions(master, [own])
+            self._finder.set_partitions(master, [own_part(qmgr)])
         for structure in (own, *(known.name for known in self.structures())):
             self._finder.queues.finish_discards(structure)
         self.materialize_group_objects(qmgr)
@@ -262,8 +298,24 @@ class Repository:
         self._structures.alter(name, changes)
 
     def delete_structure(self, name: str) -> None:
-        """DELETE CFSTRUCT. Raises MQIError: 2349 no such structure, 2346 queues are defined in it."""
-        self._structures.delete(name)
+        """DELETE CFSTRUCT.
+
+        Raises:
+            MQIError: 2349 no such structure; 2346 queues are defined in it, or messages that were sent there are.
+        """
+        self._structures.check_unused(name)
+        parts = [part for part in parts_of(self.group) if part.structure == name]
+        try:
+            for part in parts:
+                self._finder.queues.remove(*part, "delete")
+            self._structures.delete(name)
+        except MQIError as error:
+            master = self._finder.directory.read("S", SYSTEM_QSG_TRANSMIT_QUEUE)
+            if master is not None:
+                self._finder.set_partitions(master, parts)
+            if error.reason == MQRC.Q_NOT_EMPTY:
+                raise error_for(MQRC.CF_STRUC_IN_USE, "", name, "messages on their way are in it") from error
+            raise
 
     # -- displays -------------------------------------------------------------------------------------------
 

@@ -78,10 +78,16 @@ class Structures:
                 raise error_for(MQRC(reply[0]), "", name)
             return
 
-    def delete(self, name: str) -> None:
-        """Forget a structure. Raises MQIError: 2349 no such structure, 2346 queues are defined in it."""
+    def check_unused(self, name: str) -> None:
+        """Refuse what cannot be deleted. Raises MQIError: 2349 it is a manager's own, 2346 queues are defined in it."""
         if name.startswith(private_structure("")):
             raise error_for(MQRC.CF_STRUC_ERROR, "", name, "it is a manager's own")
+        group = self._group.keys.group
+        if int(self._group.command(group, "HGET", group, f"queues {name}") or 0):
+            raise error_for(MQRC.CF_STRUC_IN_USE, "", name, "queues are defined in it")
+
+    def delete(self, name: str) -> None:
+        """Forget an application structure. Raises MQIError: 2349 no such structure, 2346 queues are defined in it."""
         reply = self._group.call("admin/remove_structure", self._keys, [name])
         if reply[0]:
             in_use = reply[0] == MQRC.CF_STRUC_IN_USE

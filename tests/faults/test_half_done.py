@@ -12,6 +12,7 @@ from sharedq.connection import Connection, ScriptCall
 from sharedq.mqi.constants import MQRC, GetOption, MatchOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.structures import MQMD
+from sharedq.objects.parts import own_part
 from sharedq.unit_of_work import CHUNK_MESSAGES
 from tests.support.members import TestGroup
 from tests.support.scenes import on_queue, recover_lost, stored
@@ -237,7 +238,7 @@ def test_a_message_that_came_through_igq_is_found_by_its_msg_id(group: TestGroup
     group.define_private("QM2", "IN")
     sender, agent = group.connect("QM1"), group.connect("QM2")
     mds = [sender.put1("IN", b"%d" % n, MQMD(persistence=1), qmgr_name="QM2") for n in range(3)]
-    transmit = TransmitQueue(agent.connection)
+    transmit = TransmitQueue(agent.connection, own_part("QM2"))
     moved = 0
     while moved < 3:
         moved += transmit.move().count

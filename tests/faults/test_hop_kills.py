@@ -13,6 +13,7 @@ from igq.agent.transmit_queue import TransmitQueue
 from recovery.resolve import recover
 from sharedq.mqi.constants import OpenOption
 from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.parts import own_part
 from sharedq.waiting import stop_waiting
 from tests.support.members import TestGroup
 from tests.support.program import Program
@@ -54,7 +55,7 @@ def test_killed_around_the_hop_that_hands_it_over(group: TestGroup, victims: str
         if agent in dying:
             # What it left behind moves as soon as there is another one.
             connection = group.connect("QM2").connection
-            successor = TransmitQueue(connection)
+            successor = TransmitQueue(connection, own_part(connection.qmgr_name))
             while successor.move().left:
                 pass
             stop_waiting(connection, successor.handle)

@@ -23,7 +23,7 @@ from igq.worker import Worker
 from sharedq.mqi.structures import MQMD
 from tests.support.members import TestGroup
 from tests.support.proxy import Proxy
-from tests.support.scenes import on_queue, stored, until
+from tests.support.scenes import on_queue, send_by_own_parts, stored, until
 from tests.support.server import Server
 
 pytestmark = pytest.mark.faults
@@ -169,8 +169,15 @@ def test_a_dead_agent_is_shown_as_stopped_until_the_next_one_works(
     ],
 )
 def test_an_agent_that_hangs_in_a_batch_is_replaced_and_what_it_did_is_kept_or_undone(
-    duo: TestGroup, manager: ManagerOfQM2, proxy: Proxy, script: str, queue_name: str, is_reply: bool
+    duo: TestGroup,
+    manager: ManagerOfQM2,
+    proxy: Proxy,
+    monkeypatch: pytest.MonkeyPatch,
+    script: str,
+    queue_name: str,
+    is_reply: bool,
 ) -> None:
+    send_by_own_parts(monkeypatch)
     duo.define_private("QM2", "OWN")
     duo.define_shared("POOL")
     hanging = manager.agent()

@@ -37,7 +37,7 @@ from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.system import SYSTEM_DEAD_LETTER_QUEUE, define_system_objects
 from tests.support.backups import lose, mqsc
 from tests.support.members import TestGroup
-from tests.support.scenes import on_queue, until
+from tests.support.scenes import on_queue, send_by_own_parts, until
 
 PATIENCE_S = 120
 
@@ -156,8 +156,13 @@ CAUSES: dict[str, tuple[Act, Act, str]] = {
 WAYS = ("POOL", "OWN", "POOL", "POOL", "NOWHERE", "POOL", "OWN")
 
 
-def test_whatever_it_waits_for_each_message_finds_it_waiting(group: TestGroup, work: AgentAtWork) -> None:
+@pytest.mark.parametrize("is_parted", [False, True])
+def test_whatever_it_waits_for_each_message_finds_it_waiting(
+    group: TestGroup, work: AgentAtWork, monkeypatch: pytest.MonkeyPatch, is_parted: bool
+) -> None:
     """It waits as suits the latest message: by the next one it may be woken for another way."""
+    if not is_parted:
+        send_by_own_parts(monkeypatch)
     group.define_shared("POOL")
     group.define_private("QM1", "OWN")
     group.repository("QM1").alter_qmgr("QM1", {"dead_letter_queue": SYSTEM_DEAD_LETTER_QUEUE})
@@ -282,8 +287,9 @@ def test_a_new_trouble_that_ends_its_first_wait_has_all_its_retries(group: TestG
 
 
 def test_a_new_trouble_behind_batches_that_were_carried_has_all_its_retries(
-    group: TestGroup, work: AgentAtWork
+    group: TestGroup, work: AgentAtWork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    send_by_own_parts(monkeypatch)
     group.define_shared("POOL")
     try_in_vain(group, work)
     sender = group.connect("QM2")

@@ -31,6 +31,7 @@ from sharedq.objects.authorities import (
 )
 from sharedq.objects.managers import QueueManagerAttributes
 from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.parts import own_part
 from sharedq.objects.system import SYSTEM_DEAD_LETTER_QUEUE
 from sharedq.transmission import as_transmitted
 from tests.support.agents import drain
@@ -47,7 +48,7 @@ class Receiver:
     def __init__(self, group: TestGroup, qmgr: str = "QM2") -> None:
         self.said: list[tuple[str, object]] = []
         connection = group.connect(qmgr).connection
-        self.queue = TransmitQueue(connection)
+        self.queue = TransmitQueue(connection, own_part(connection.qmgr_name))
         self.deliverer = Deliverer(
             connection,
             lambda message_id, fields: self.said.append((message_id, fields.get("reason"))),
@@ -241,7 +242,7 @@ def test_what_is_refused_is_undeliverable_like_anything_else(group: TestGroup, r
 
     assert (drain(group.connect("QM2"), "ORDERS"), drain(group.connect("QM2"), SYSTEM_DEAD_LETTER_QUEUE)) == ([], [])
     assert receiver.said == [("IGQ0022I", "2035 NOT_AUTHORIZED")]
-    back = TransmitQueue(group.connect("QM1").connection).take()
+    back = TransmitQueue(group.connect("QM1").connection, own_part("QM1")).take()
     assert [(message.destination, message.md.feedback) for message in back] == [(b"REPLIES", MQRC.NOT_AUTHORIZED)]
 
 

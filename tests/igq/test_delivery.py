@@ -16,6 +16,7 @@ from sharedq.mqi.headers import MQXQH
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.definitions import QueueAlias, QueueRemote
 from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.parts import own_part
 from sharedq.objects.system import SYSTEM_DEAD_LETTER_QUEUE
 from tests.support.agents import AgentOfQM2, Put, bodies, drain
 from tests.support.members import TestGroup
@@ -391,7 +392,7 @@ def test_a_missing_transmission_queue_is_trouble(group: TestGroup, agent: AgentO
     with pytest.raises(Trouble, match=r"not defined|UNKNOWN_OBJECT_NAME"):
         agent.move()
     with pytest.raises(Trouble, match="not defined"):
-        TransmitQueue(agent.connection)
+        TransmitQueue(agent.connection, own_part("QM2"))
 
 
 def test_an_altered_destination_is_noticed_before_the_next_message(

@@ -18,6 +18,7 @@ from sharedq.objects.directory import Directory, Entry
 from sharedq.objects.finding import Finder
 from sharedq.objects.managers import CFStruct
 from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.parts import own_part
 from sharedq.objects.system import define_system_objects
 from tests.support.members import TestGroup
 from tests.support.scenes import on_queue, stored
@@ -135,8 +136,8 @@ def test_every_manager_has_its_part_of_the_shared_transmission_queue(group: Test
     group.add_member("QM2")
 
     assert partition(group, "QM1") == partition(group, "QM2")
-    assert group.repository("QM1").has_transmit_queue("QM2")
-    assert not group.repository("QM1").has_transmit_queue("QM3")
+    assert group.repository("QM1").transmit_part("QM2", "ANY")
+    assert not group.repository("QM1").transmit_part("QM3", "ANY")
 
 
 def test_an_alter_is_done_when_every_part_has_it(group: TestGroup) -> None:
@@ -221,19 +222,19 @@ def test_an_alter_that_a_delete_overtakes_brings_no_part_back(
             if not written:
                 written.append(finder.directory.write(altered, "alter"))
                 assert written[0] is not None
-                finder.set_partitions(written[0], ["@QM1"])
+                finder.set_partitions(written[0], [own_part("QM1")])
             return remove(self, known)
 
         monkeypatch.setattr(Directory, "remove", altered_before)
     repository.delete("QLOCAL", SYSTEM_QSG_TRANSMIT_QUEUE)
 
     assert written[0] is not None
-    finder.set_partitions(written[0], ["@QM1", "@QM2"])
+    finder.set_partitions(written[0], [own_part("QM1"), own_part("QM2")])
 
     assert repository.locate(SYSTEM_QSG_TRANSMIT_QUEUE) is None
     assert [partition(group, qmgr)[1] for qmgr in ("QM1", "QM2")] == [None, None]
     repository.define(entry.definition)
-    assert repository.has_transmit_queue("QM2")
+    assert repository.transmit_part("QM2", "ANY")
 
 
 @pytest.mark.parametrize("how", ["DELETE", "DEFINE"])
@@ -381,5 +382,5 @@ def test_a_manager_that_starts_while_another_defines_the_shared_transmission_que
     assert prepared
     define_system_objects(second, group.settings.default_structure)
 
-    assert first.has_transmit_queue("QM1")
-    assert first.has_transmit_queue("QM2")
+    assert first.transmit_part("QM1", "ANY")
+    assert first.transmit_part("QM2", "ANY")

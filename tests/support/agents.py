@@ -16,6 +16,7 @@ from sharedq.mqi.constants import GetOption, OpenOption
 from sharedq.mqi.errors import NoMsgAvailable
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.parts import Place, own_part
 from tests.support.members import TestGroup
 
 #: Puts a message on a queue of QM2: name, body, fields of its descriptor.
@@ -23,15 +24,19 @@ Put = Callable[..., MQMD]
 
 
 class AgentOfQM2:
-    """The parts of QM2's agent, run step by step."""
+    """The parts of QM2's agent, run step by step.
 
-    def __init__(self, group: TestGroup) -> None:
-        self.group = group
+    Args:
+        part: of the transmission queue that it serves; default that in QM2's own structure.
+    """
+
+    def __init__(self, group: TestGroup, part: Place | None = None) -> None:
+        self.group, self.part = group, part or own_part("QM2")
         self.said: list[str] = []
         self.pulse = Pulse()
         self.connection = group.connect("QM2").connection
-        self.queue = TransmitQueue(self.connection)
-        self.carrier = Carrier(self.connection, self.pulse)
+        self.queue = TransmitQueue(self.connection, self.part)
+        self.carrier = Carrier(self.connection, self.part.structure, self.pulse)
         self.deliverer = Deliverer(
             self.connection, lambda message_id, _: self.said.append(message_id), SYSTEM_QSG_TRANSMIT_QUEUE, self.pulse
         )
@@ -46,6 +51,15 @@ class AgentOfQM2:
     def deliver(self) -> int:
         """Move, then deliver what is left by puts."""
         return self.deliverer.deliver(self.queue.take()) if self.move().is_stuck else 0
+
+    def serve(self) -> None:
+        """Deliver what is on the queue, and wait."""
+        while not (moved := self.queue.move()).is_waiting:
+            messages = self.queue.take() if moved.is_stuck else []
+            if messages and self.carrier.carry(messages, self.queue.unchecked_version or ""):
+                self.queue.commit()
+            else:
+                self.deliverer.deliver(messages if self.queue.has_taken else [])
 
     def carry(self) -> list[int]:
         """Carry what is on the queue, batch by batch, as long as that can be done; messages of each batch."""

@@ -25,6 +25,7 @@ from sharedq.message import Message
 from sharedq.mqi.constants import GetOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
+from sharedq.objects.parts import own_part
 from sharedq.owner import Process
 from tests.support.crowd import NoChannel
 
@@ -76,7 +77,7 @@ def _steps(connection: QueueManagerConnection) -> dict[str, Callable[[], object]
             other.put(b"other", options=PutOption.SYNCPOINT)
 
     def deliver() -> None:
-        transmit_queue = TransmitQueue(connection.connection)
+        transmit_queue = TransmitQueue(connection.connection, own_part(connection.connection.qmgr_name))
         while True:
             if transmit_queue.move().is_waiting:
                 transmit_queue.wait_and_move()

@@ -7,7 +7,11 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from recovery.resolve import recover
+from sharedq.objects.parts import own_part
+from sharedq.objects.repository import Repository
 from tests.support.members import TestGroup
 
 
@@ -86,3 +90,8 @@ def contents(group: TestGroup) -> dict[bytes, object]:
             case _:
                 found[key] = client.get(key)
     return found
+
+
+def send_by_own_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let what is sent to shared queues, too, go by the managers' own structures, as before their agents made parts."""
+    monkeypatch.setattr(Repository, "transmit_part", lambda _, qmgr, _destination: own_part(qmgr))

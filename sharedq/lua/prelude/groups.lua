@@ -24,11 +24,14 @@ Offset (and type, for reports) the first by place counts.
 USES record
 ]]
 local SEGMENT, LAST_SEGMENT, IN_GROUP, LAST_IN_GROUP = 2, 4, 8, 16
--- The agent takes messages from there by their place alone, whatever they belong to.
-local NOT_GROUPED = "SYSTEM.QSG.TRANSMIT.QUEUE"
+-- The agent takes messages from there by their place alone, whatever they belong to. Each part is called so, with or
+-- without its manager.
+local function is_transmit_queue(queue)
+    return string.match(queue.name, "^[^@]*") == "SYSTEM.QSG.TRANSMIT.QUEUE"
+end
 
 local function is_member(queue, record)
-    if not has(record, GROUP) or queue.name == NOT_GROUPED then return false end
+    if not has(record, GROUP) or is_transmit_queue(queue) then return false end
     local _, _, at = identifier_offsets(record)
     local flags = struct.unpack(">I4", record, at + 32)
     return bit.band(flags, SEGMENT + LAST_SEGMENT + IN_GROUP + LAST_IN_GROUP) ~= 0

@@ -78,7 +78,7 @@ local function undo_gets(queue, ids, added)
     end
     redis.call("HINCRBY", queue.q, "gu", -done)
     -- A transfer reads no records, unless it is told that there are some which must not keep their BackoutCount.
-    if queue.name == NOT_GROUPED and done > 0 then redis.call("HSET", queue.q, "bo", 1) end
+    if done > 0 and is_transmit_queue(queue) then redis.call("HSET", queue.q, "bo", 1) end
     return done
 end
 

@@ -287,7 +287,7 @@ end
 local XQH_LENGTH, MDE_LENGTH = 428, 72
 local function length_of(item)
     local length = item.length or #item.record - body_offset(item.record)
-    if queue.name == NOT_GROUPED and has(item.record, DESTINATION) then
+    if has(item.record, DESTINATION) and is_transmit_queue(queue) then
         length = length + XQH_LENGTH + (has(item.record, GROUP) and MDE_LENGTH or 0)
     end
     return length

@@ -6,8 +6,6 @@ messages need not: their ids need no look. All of a batch or none.
 
 A lone message for another manager whose agent waits, and for whose destination a get waits, too, hops here: it is put,
 moved and got in one moment, by what the agent said when it began to wait (see structure/transfer). The agent sleeps on.
-One whose destination is in another structure is not stored while the agent waits, if the caller asks for that: it puts
-the message there itself.
 
 KEYS
   1  own        hash    registered owners (the fence)
@@ -20,8 +18,7 @@ KEYS
   8  journal    stream  only where the journal is on, or there is a next key
   9  versions      hash  what the handle checks; only where it checks anything
   10 destinations  hash  destination codes; only for another manager
-  11 target           hash  the destination's queue, should it be in this structure; without it and the next two the
-                            caller asks whether the agent waits
+  11 target           hash  the destination's queue, should it be in this structure
   12 target_available zset  its ids by score
   13 target_waiters   zset  its waiting gets
 ARGV
@@ -33,7 +30,7 @@ ARGV
   7  destination or "", 8 how many (field, value) pairs must stand in versions, and these: only with that key
   .. score base of all messages; a record for each of them
 REPLY       { 0, number of the first message, 1 if a lone get waited for any message } | { 1, version, definition } stale
-            | { 2 } not stored: the agent waits, and nothing is before the message | { reason }
+            | { reason }
 REASONS     2009 CONNECTION_BROKEN | 2052 Q_DELETED | 2041 OBJECT_CHANGED | 2053 Q_FULL
 INVARIANTS  1 one state, 2 fencing, 5 position
 MEMORY      refused when Redis is full
@@ -42,7 +39,6 @@ USES        place
 ]]
 -- See structure/get.
 local LONG = 10240
-local AGENT_WAITS = 2
 if redis.call("HEXISTS", KEYS[1], ARGV[1]) == 0 then return { MQRC.CONNECTION_BROKEN } end
 local state = redis.call("HMGET", KEYS[4], "ver", "nw", "pu", "lk", "gm", "mk", "al")
 local journal, code, at = KEYS[8], nil, KEYS[8] and 7 or 5
@@ -88,7 +84,6 @@ if state[2] == "1" then
         local said = redis.call("HGET", KEYS[4], "mv") or ""
         local head = token .. " " .. state[1] .. " " .. (redis.call("HGET", KEYS[9], "AUT") or "") .. "\n"
         local is_said, version, its_base = string.sub(said, 1, #head) == head, nil, nil
-        if is_said and not KEYS[11] then return { AGENT_WAITS } end
         if is_said then
             -- The flag PERSISTENT of its record: then what is said of temporary queues ("~") names no version.
             local may_be = string.byte(ARGV[at + 1]) % 2 == 0 and " ~?" or " "

@@ -1,20 +1,26 @@
 --[[
-structure/set_partition.lua - bring a manager's part of a partitioned queue to the definition of the group.
+structure/set_partition.lua - bring a part of a partitioned queue to the definition of the group.
 
 Versions come from the group; an older one changes nothing, so repeating and overtaking are harmless. Nor does one
 up to that at which the part was deleted: an alter that a delete has overtaken does not bring it back.
 
 KEYS
-  1  queue  hash  version, definition, counters
+  1  queue     hash    version, definition, counters
+  2  sequence  string  counter; only of an application structure: one that has none has lost its queues, or never had any,
+                       and gets no part
+  3  versions  hash    "RECOVER": nor does one that is being recovered; only with the key before it
 ARGV
   1  version
   2  definition  JSON
   3  mode        back: also when it was closed at this version, for a delete that is not to be; absent otherwise
-REPLY       { 0, 1 changed or 0 had it already }
+REPLY       { 0, 1 changed, 0 not changed or -1 there can be no part }
 REASONS     none
 INVARIANTS  5 position (what is on the queue keeps its place)
 COST        O(1)
 ]]
+if KEYS[2] and (redis.call("EXISTS", KEYS[2]) == 0 or redis.call("HEXISTS", KEYS[3], "RECOVER") == 1) then
+    return { 0, -1 }
+end
 local known, version = redis.call("HMGET", KEYS[1], "ver", "gone"), tonumber(ARGV[1])
 if tonumber(known[1] or 0) >= version then return { 0, 0 } end
 local gone = tonumber(known[2] or 0)
