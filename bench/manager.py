@@ -45,7 +45,8 @@ def wait_for_part(group: TestGroup, name: str, queue: str) -> None:
     """Wait until the agent of *name* serves what is sent to it for a shared queue in that queue's structure."""
     wake_movers(group.group, name)
     end_s = time.monotonic() + START_TIMEOUT_S
-    while group.repository(name).transmit_part(name, queue) == own_part(name):
+    repository = group.repository(name)
+    while repository.transmit_part(name, repository.locate(queue)) == own_part(name):
         if time.monotonic() > end_s:
             raise RuntimeError(f"{name} has no part of the transmission queue where {queue} is")
         time.sleep(0.01)

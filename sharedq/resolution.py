@@ -210,10 +210,10 @@ def _shared_here(view: _View, name: str, qmgr_name: str, path: _Path) -> Route |
 def _transmit(view: _View, name: str, qmgr_name: str, transmission_queue: str, path: _Path) -> Route:
     """The route to another manager: intra-group queuing when it can be used, else a transmission queue."""
     here = view.here
-    attributes = view.repository.qmgr_attributes(here)
+    shared, attributes = view.repository.shared_and_attributes(name)
     is_member = view.group.member(qmgr_name) is not None
     if is_member and attributes.igq == "ENABLED":
-        part = view.repository.transmit_part(qmgr_name, name)
+        part = view.repository.transmit_part(qmgr_name, shared)
         if part is not None:
             return Route(*part, name, qmgr_name, True, path, here)
     return _conventional(view, name, qmgr_name, transmission_queue, path)

@@ -81,19 +81,24 @@ class Repository:
         """
         return self._finder.lookup(name)
 
-    def transmit_part(self, qmgr: str, destination: str) -> Place | None:
-        """The part of SYSTEM.QSG.TRANSMIT.QUEUE for messages to the queue *destination* at *qmgr*; None: there is none.
+    def shared_and_attributes(self, name: str) -> tuple[Entry | None, QueueManagerAttributes]:
+        """The shared object *name*, and this manager's attributes, in one round trip."""
+        qmgr = self.qmgr or ""
+        _, shared, attributes = self._finder.directory.find_with_attributes(name, qmgr)
+        return shared, attributes or self.qmgr_attributes(qmgr)
 
-        For a shared queue that is the one in its structure, once that manager's agent has made one there.
+    def transmit_part(self, qmgr: str, shared: Entry | None) -> Place | None:
+        """The part of SYSTEM.QSG.TRANSMIT.QUEUE for messages to a queue at *qmgr*; None: that manager has none.
+
+        Args:
+            shared: what the queue's name stands for in all of the group, if anything. For a shared queue it is the part
+                in its structure, once that manager's agent has made one there.
         """
-        own = own_part(qmgr)
-        if not self._finder.queues.read_at([own]):
-            return None
-        shared = self._finder.directory.read("S", destination)
-        if shared is None or shared.kind != QueueLocal.kind or shared.is_partitioned:
-            return own
-        near = part_in(shared.structure, qmgr)
-        return near if near in parts_of(self.group, qmgr) and self._finder.queues.read_at([near]) else own
+        places = [own_part(qmgr)]
+        is_queue = shared is not None and shared.kind == QueueLocal.kind and not shared.is_partitioned
+        if shared is not None and is_queue and not self.group.deployment().is_cluster:
+            places.insert(0, part_in(shared.structure, qmgr))
+        return next((place for place in places if self._finder.queues.read_at([place])), None)
 
     def lacks_transmit_parts(self, structure: str) -> bool:
         """Whether there are managers that may have a part of SYSTEM.QSG.TRANSMIT.QUEUE there, and have none."""

@@ -5,82 +5,32 @@ IBM MQ for z/OS, "Specific properties of intra-group queuing". How often and how
 
 from __future__ import annotations
 
-import io
 import json
-import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
 import pytest
 
-from igq.agent.channel import Channel
-from igq.agent.reporting import AgentState
 from igq.agent.retry import SHORT_RETRY_INTERVAL_S
-from igq.agent.runner import Agent
 from igq.agent.serving import agent_tag
 from igq.agent.source import BATCH_MESSAGES, WAIT_S
 from igq.agent.wake import wake_agent
 from igq.mqsc_session import SessionRepository
-from igq.status import AgentStatus, _agent
 from recovery.resolve import recover as recover_dead
 from sharedq.backup.restore import recover
 from sharedq.backup.take import backup
 from sharedq.connecting import tag_argument
 from sharedq.connection import ScriptCall
-from sharedq.kept_process import KeptProcess
 from sharedq.keys import private_structure
 from sharedq.mqi.constants import MQRC, ConnectOption, PutOption
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.system import SYSTEM_DEAD_LETTER_QUEUE, define_system_objects
+from tests.support.agent_at_work import PATIENCE_S, AgentAtWork
 from tests.support.backups import lose, mqsc
 from tests.support.members import TestGroup
 from tests.support.scenes import on_queue, send_by_own_parts, until
-
-PATIENCE_S = 120
-
-
-class AgentAtWork:
-    """QM1's agent in a thread of its own."""
-
-    def __init__(self, group: TestGroup) -> None:
-        self.group, self.sink = group, io.StringIO()
-        registered = group.process("QM1")
-        number = int(registered.token.rpartition(".")[2])
-        self.process = KeptProcess(group.group, "QM1", registered.incarnation, number, time.monotonic() + 3600)
-        self.agent = Agent(group.group, self.process, Channel(io.StringIO(), self.sink), AgentState("STARTING", 1, 0))
-        self.failure: MQIError | None = None
-        self._thread = threading.Thread(target=self._run, daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def _run(self) -> None:
-        try:
-            self.agent.run()
-        except MQIError as error:
-            self.failure = error
-
-    def stop(self) -> None:
-        self.agent.stop()
-        self._thread.join(PATIENCE_S)
-        assert not self._thread.is_alive()
-
-    def status(self) -> AgentStatus:
-        """As `igq status` shows it."""
-        key = self.group.group.keys.agents
-        text = self.group.group.client().hget(key, "QM1")
-        return _agent(json.loads(str(text, "utf-8")) if text else {}, 0, is_up=True)  # type: ignore[arg-type]
-
-    def wait_for(self, state: str) -> AgentStatus:
-        until(lambda: self.status().state == state, f"it is {state}", PATIENCE_S)
-        return self.status()
-
-    def said(self) -> list[str]:
-        lines = [json.loads(line) for line in self.sink.getvalue().splitlines()]
-        return [line["id"] for line in lines if line["kind"] == "say"]
 
 
 @pytest.fixture

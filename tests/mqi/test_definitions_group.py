@@ -136,8 +136,8 @@ def test_every_manager_has_its_part_of_the_shared_transmission_queue(group: Test
     group.add_member("QM2")
 
     assert partition(group, "QM1") == partition(group, "QM2")
-    assert group.repository("QM1").transmit_part("QM2", "ANY")
-    assert not group.repository("QM1").transmit_part("QM3", "ANY")
+    assert group.repository("QM1").transmit_part("QM2", None)
+    assert not group.repository("QM1").transmit_part("QM3", None)
 
 
 def test_an_alter_is_done_when_every_part_has_it(group: TestGroup) -> None:
@@ -234,7 +234,7 @@ def test_an_alter_that_a_delete_overtakes_brings_no_part_back(
     assert repository.locate(SYSTEM_QSG_TRANSMIT_QUEUE) is None
     assert [partition(group, qmgr)[1] for qmgr in ("QM1", "QM2")] == [None, None]
     repository.define(entry.definition)
-    assert repository.transmit_part("QM2", "ANY")
+    assert repository.transmit_part("QM2", None)
 
 
 @pytest.mark.parametrize("how", ["DELETE", "DEFINE"])
@@ -382,5 +382,5 @@ def test_a_manager_that_starts_while_another_defines_the_shared_transmission_que
     assert prepared
     define_system_objects(second, group.settings.default_structure)
 
-    assert first.transmit_part("QM1", "ANY")
-    assert first.transmit_part("QM2", "ANY")
+    assert first.transmit_part("QM1", None)
+    assert first.transmit_part("QM2", None)

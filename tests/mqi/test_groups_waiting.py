@@ -337,9 +337,11 @@ def test_a_wake_up_in_vain_goes_through_all_who_wait_and_ends(
     assert waiting[1].result(20).body == b"1"
     until_waiting(group, "Q", 3)
     put_member(putter, b"nobody", 1, b"1", LMIG)
+    # It is woken first; but whoever is woken by what comes next may take the message before it has come to that.
+    assert waiting[2].result(20).body == b"1"
     putter.put(b"plain")
     putter.put(b"plain")
-    assert [waiting[number].result(20).body for number in (0, 2, 3)] == [b"plain", b"1", b"plain"]
+    assert [waiting[number].result(20).body for number in (0, 3)] == [b"plain", b"plain"]
 
 
 @pytest.mark.parametrize("options", [GetOption.COMPLETE_MSG, LOGICAL | GetOption.ALL_MSGS_AVAILABLE])

@@ -19,6 +19,8 @@ _HEX_ID = st.one_of(st.just(""), st.binary(min_size=24, max_size=24).map(lambda 
 _MESSAGE_ID = st.builds(
     lambda number, mark: f"{number}{mark}", st.integers(1, 2**48 - 1), st.sampled_from(["", "x", ".7", ".7x"])
 )
+#: The last is a part of the queue before it.
+_QUEUE = st.sampled_from(["ORDERS", "SYSTEM.QSG.TRANSMIT.QUEUE", "SYSTEM.QSG.TRANSMIT.QUEUE@QM2"])
 
 
 @st.composite
@@ -30,7 +32,7 @@ def details(draw: st.DrawFn) -> str:
 @st.composite
 def entries(draw: st.DrawFn) -> Entry:
     event = draw(st.sampled_from(sorted(EVENTS)))
-    fields = {"e": event, "o": draw(st.sampled_from(["QM1.1.2.3", "LONGERNAME.9.9", "@"])), "q": "ORDERS"}
+    fields = {"e": event, "o": draw(st.sampled_from(["QM1.1.2.3", "LONGERNAME.9.9", "@"])), "q": draw(_QUEUE)}
     if event in ("commit", "backout"):
         fields |= {"u": "QM1.1.2.3/7", "n": str(draw(st.integers(0, 500))), "r": draw(st.sampled_from(["", "1"]))}
     else:
@@ -88,3 +90,16 @@ def test_what_is_not_in_the_format_is_named(fields: dict[str, str]) -> None:
     good = Entry("4-1", {b"e": b"get", b"o": b"QM1.1", b"i": b"7"})
     with pytest.raises(JournalError, match="journal of APPL1, entry 5-1: not in the format"):
         journal_batch([good, bad], "APPL1", 5, SCHEMA)
+
+
+def test_a_part_of_a_queue_is_called_as_its_users_call_it() -> None:
+    fields = {
+        b"e": b"transfer",
+        b"o": b"QM2.1.2.3",
+        b"q": b"SYSTEM.QSG.TRANSMIT.QUEUE@QM2",
+        b"t": b"FAR",
+        b"i": b"1.1 2.1",
+    }
+    entries = [Entry("1-0", fields), Entry("2-0", fields | {b"q": b"FAR"})]
+    batch = journal_batch(entries, "APPL1", 5, SCHEMA)
+    assert batch.column("queue").to_pylist() == 2 * ["SYSTEM.QSG.TRANSMIT.QUEUE"] + 2 * ["FAR"]

@@ -1,0 +1,153 @@
+"""A whole agent with a part of its queue in an application structure: made, served, in trouble, lost and recovered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from igq.agent.wake import wake_agent
+from igq.mqsc_session import SessionRepository
+from igq.status import read_status
+from sharedq.backup.restore import recover
+from sharedq.backup.take import backup
+from sharedq.mqi.constants import OpenOption
+from sharedq.mqi.structures import MQMD
+from sharedq.objects.definitions import QueueLocal
+from sharedq.objects.failures import structure_state
+from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.parts import Place, own_part, part_in
+from tests.support.agent_at_work import PATIENCE_S, AgentAtWork
+from tests.support.backups import lose, mqsc
+from tests.support.members import TestGroup
+from tests.support.scenes import on_queue, until
+
+PART = part_in("APPL1", "QM1")
+
+
+@pytest.fixture
+def work(group: TestGroup) -> Iterator[AgentAtWork]:
+    """QM1's agent, which waits; QM1 has a private queue OWN, and POOL is shared."""
+    group.add_member("QM2")
+    group.define_private("QM1", "OWN")
+    work = AgentAtWork(group)
+    work.start()
+    work.wait_for("RUNNING")
+    pool = QueueLocal(name="POOL", disposition="SHARED", structure="APPL1")
+    SessionRepository(group.group, "QM2").define(pool)
+    until(lambda: part_for(group, "POOL") == PART, "its part is there", PATIENCE_S)
+    yield work
+    work.stop()
+
+
+def part_for(group: TestGroup, queue: str) -> Place | None:
+    """The part for what is sent to a queue at QM1."""
+    repository = group.repository("QM2")
+    return repository.transmit_part("QM1", repository.locate(queue))
+
+
+def send(group: TestGroup, queue: str, body: bytes) -> None:
+    group.connect("QM2").put1(queue, body, MQMD(persistence=1), qmgr_name="QM1")
+
+
+def arrive(group: TestGroup, *sent: bytes, queue: str = "POOL", structure: str = "APPL1") -> None:
+    """They are there, in that order, and nothing else."""
+    count = len(sent)
+    until(lambda: len(on_queue(group, queue, structure)) >= count, "they have come", PATIENCE_S)
+    assert [body for body, _ in on_queue(group, queue, structure)] == list(sent)
+
+
+def test_its_agent_makes_a_part_where_shared_queues_are_and_serves_it(group: TestGroup, work: AgentAtWork) -> None:
+    """As soon as there is one: the command that defines it tells the agents."""
+    for queue, structure in (("POOL", "APPL1"), ("OWN", "@QM1")):
+        send(group, queue, b"1")
+        send(group, queue, b"2")
+        arrive(group, b"1", b"2", queue=queue, structure=structure)
+    until(lambda: work.status().delivered == 4, "all are counted", PATIENCE_S)
+    # It is one agent with one queue to who looks at it.
+    agents = {manager.name: manager.agent for manager in read_status(group.settings).managers}
+    assert agents["QM1"].movers == []
+    status, shown = mqsc(group, f"DISPLAY QSTATUS({SYSTEM_QSG_TRANSMIT_QUEUE}) IPPROCS")
+    assert (status, "IPPROCS(1)" in shown) == (0, True)
+
+
+def test_what_was_sent_while_no_agent_ran_is_delivered_by_the_next_one(group: TestGroup, work: AgentAtWork) -> None:
+    work.stop()
+    send(group, "POOL", b"1")
+    assert [body for body, _ in on_queue(group, PART.queue)] == [b"1"]
+    successor = AgentAtWork(group)
+    successor.start()
+    arrive(group, b"1")
+    successor.stop()
+
+
+def test_one_delivery_in_retry_is_an_agent_in_retry_and_the_others_go_on(group: TestGroup, work: AgentAtWork) -> None:
+    group.repository("QM1").alter_qmgr("QM1", {"dead_letter_queue": ""})
+    pool = group.connect("QM2").open("POOL", OpenOption.OUTPUT, qmgr_name="QM1")
+    group.repository("QM1").delete("QLOCAL", "POOL")
+    pool.put(b"astray", MQMD(persistence=1))
+
+    shown = work.wait_for("RETRY")
+
+    assert "POOL" in shown.last_error
+    assert shown.next_retry_s is not None
+    send(group, "OWN", b"1")
+    arrive(group, b"1", queue="OWN", structure="@QM1")
+    assert work.status().state == "RETRY"
+    group.define_shared("POOL")
+    SessionRepository(group.group, "QM1").alter_qmgr("QM1", {"igq": "ENABLED"})
+    work.wait_for("RUNNING")
+    arrive(group, b"astray")
+
+
+def test_a_structure_that_fails_stops_what_is_sent_there_and_nothing_else(group: TestGroup, work: AgentAtWork) -> None:
+    group.repository("QM1").alter_structure("APPL1", {"recover": "YES"})
+    send(group, "POOL", b"1")
+    arrive(group, b"1")
+    backup(group.group, "APPL1")
+    lose(group)
+    assert structure_state(group.group, "APPL1") == "FAILED"
+    wake_agent(group.group, "QM1")
+    send(group, "OWN", b"2")
+    arrive(group, b"2", queue="OWN", structure="@QM1")
+    # By the way of names that nobody knows where they are: it waits until the structure is back.
+    send(group, "POOL", b"3")
+    assert part_for(group, "POOL") == own_part("QM1")
+
+    recover(group.group, "APPL1")
+    wake_agent(group.group, "QM1")
+
+    assert work.failure is None
+    until(lambda: part_for(group, "POOL") == PART, "its part is there", PATIENCE_S)
+    arrive(group, b"1", b"3")
+    send(group, "POOL", b"4")
+    arrive(group, b"1", b"3", b"4")
+
+
+def test_a_structure_that_has_failed_and_is_back_before_its_agent_looks(group: TestGroup, work: AgentAtWork) -> None:
+    """Who waits there is known to nobody any more."""
+    group.repository("QM1").alter_structure("APPL1", {"recover": "YES"})
+    send(group, "POOL", b"1")
+    arrive(group, b"1")
+    backup(group.group, "APPL1")
+    lose(group)
+    recover(group.group, "APPL1")
+    send(group, "POOL", b"2")
+    wake_agent(group.group, "QM1")
+    arrive(group, b"1", b"2")
+    assert work.failure is None
+
+
+def test_a_structure_is_deleted_under_an_agent_that_waits_there(group: TestGroup, work: AgentAtWork) -> None:
+    group.define_structure("APPL2")
+    repository = SessionRepository(group.group, "QM2")
+    repository.define(QueueLocal(name="OTHER", disposition="SHARED", structure="APPL2"))
+    part = part_in("APPL2", "QM1")
+    until(lambda: part_for(group, "OTHER") == part, "its part is there", PATIENCE_S)
+    repository.delete("QLOCAL", "OTHER")
+    repository.delete_structure("APPL2")
+    wake_agent(group.group, "QM1")
+    until(lambda: "CSQX501I" in work.said(), "it does not serve it any more", PATIENCE_S)
+    send(group, "POOL", b"1")
+    arrive(group, b"1")
+    assert work.failure is None
