@@ -57,6 +57,13 @@ class SessionRepository(Repository):
         super().delete(kind, name, disposition=disposition, purge=purge)
         self._wake_movers(kind, everywhere=False)
 
+    def delete_structure(self, name: str) -> None:
+        try:
+            super().delete_structure(name)
+        finally:
+            # Refused or not: those who serve what is sent to queues of it may have been told that it is gone.
+            self._wake_movers(QueueLocal.kind, everywhere=True)
+
     def _wake_movers(self, kind: str, *, everywhere: bool) -> None:
         """Have movers look at a local queue's new definition: this manager's, or those of all that run."""
         if self.qmgr is None or kind != QueueLocal.kind:

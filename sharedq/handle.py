@@ -94,7 +94,6 @@ class Handle:
     is_temporary: bool = False
     #: How messages go that are too long for the shared transmission queue, once there was one.
     other_way: Handle | None = None
-    #: How lone messages go while the agent waits, where their queue is in another structure.
     #: A get through it may ride along with the commit before it: the last message was a plain one.
     rides: bool = True
     cursor: BrowseCursor = field(default_factory=BrowseCursor)

@@ -88,10 +88,11 @@ class Delivery:
 
     def _round(self) -> None:
         """Deliver what is there, or wait for it; raises Trouble."""
-        if self._is_stopping:
-            return
         self._sleep.begin_attempt()
-        it = self._opened()
+        it = None if self._is_stopping else self._opened()
+        # Asked behind that: who stops it later finds a connection to tell.
+        if it is None or self._is_stopping:
+            return
         moved, messages = it.queue.move(), list[Message]()
         self._count(moved.count)
         if moved.is_waiting:
@@ -99,6 +100,9 @@ class Delivery:
             with self._pulse.resting(WAIT_S):
                 moved, messages = it.queue.wait_and_move(may_take=it.carrier.is_in_use)
             self._count(moved.count)
+            # Told by the process, which ends its connections' waits one after the other.
+            if it.queue.is_quiescing:
+                self._is_stopping = True
         if moved.is_stuck and not messages:
             messages = it.queue.take()
         is_idle = moved.is_stuck and not messages
@@ -107,7 +111,8 @@ class Delivery:
         if is_idle:
             # While authorities are checked nothing is moved, nor waited for in that way.
             with self._pulse.resting(WAIT_S):
-                it.queue.wait()
+                if not it.queue.wait():
+                    self._is_stopping = True
 
     def _deliver(self, it: _Open, messages: list[Message]) -> None:
         """Deliver what cannot be moved, batch by batch as long as it can be carried; the rest of a batch by puts."""
@@ -150,7 +155,12 @@ class Delivery:
             self._deliverer = Deliverer(self._connection, self._say, self._part.queue, self._pulse)
         if self._open is None:
             carrier = Carrier(self._connection, self._part.structure, self._pulse)
-            self._open = _Open(TransmitQueue(self._connection, self._part), carrier, self._deliverer)
+            try:
+                queue = TransmitQueue(self._connection, self._part)
+            except MQIError as error:
+                # Its structure may be gone before it is entered.
+                raise as_trouble(error) from error
+            self._open = _Open(queue, carrier, self._deliverer)
         return self._open
 
     def _serialize(self) -> Connection:

@@ -24,7 +24,7 @@ from igq.agent.pulse import Pulse, Pulses
 from igq.agent.reporting import MoverState
 from igq.agent.serving import part_tag
 from igq.agent.sleep import Nudge, WakeableSleep
-from igq.agent.wake import movers_wake_key
+from igq.agent.wake import IN_PASSING, movers_wake_key
 from sharedq.group import Group
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
@@ -48,11 +48,12 @@ _FAILED = 1
 
 @dataclass(frozen=True, slots=True)
 class _Serving:
-    """What serves one queue: its thread, what ends that behind the batch at hand, what ends its pause."""
+    """What serves one queue: its thread, what ends that behind the batch at hand, what ends its pause, told why."""
 
+    kind: _Maker
     thread: threading.Thread
     stop: Callable[[], None]
-    nudge: Callable[[], None]
+    nudge: Callable[[bytes], None]
 
 
 _Maker = Callable[[Served, Report, Pulse], _Serving]
@@ -130,52 +131,58 @@ class Movers:
             if self._sleep.woken_by is not None:
                 is_due = True
                 self._on_wake()
-                self._nudge()
+                self._nudge(self._sleep.woken_by)
 
     def _list(self) -> None:
         """Find the transmission queues there are, begin to serve new ones, leave those that have gone."""
         members = frozenset(member.name for member in self._group.members())
         if members != self._members:
             self._members = members
-            self._nudge()
+            self._nudge(IN_PASSING)
         repository = Repository(self._group, self._process.qmgr)
-        # The agent's queue has parts for each member of the group, and none of the others' is to be read for this.
-        queues = repository.display_queues(kinds=(QueueLocal.kind,), without=(SYSTEM_QSG_TRANSMIT_QUEUE,))
         # Asked first: what is found behind a failure that is not counted yet is served until it is.
         failed = failures(self._group)
-        found: dict[Served, _Maker] = {
-            _served(queue.name, queue.structure, failed): self._mover
+        parts = repository.make_transmit_parts(self._process.qmgr)
+        # First, and by itself: what is sent there is served whatever the definitions of other queues are like.
+        self._follow({_served(part.queue, part.structure, failed) for part in parts}, self._delivery)
+        # The agent's queue has parts for each member of the group, and none of the others' is to be read for this.
+        queues = repository.display_queues(kinds=(QueueLocal.kind,), without=(SYSTEM_QSG_TRANSMIT_QUEUE,))
+        conventional = {
+            _served(queue.name, queue.structure, failed)
             for queue in queues
             if isinstance(queue.definition, QueueLocal) and queue.definition.usage == "XMITQ"
         }
-        for part in repository.make_transmit_parts(self._process.qmgr):
-            found[_served(part.queue, part.structure, failed)] = self._delivery
-        for served in self._movers.keys() - found.keys():
+        self._follow(conventional, self._mover)
+
+    def _follow(self, found: set[Served], make: _Maker) -> None:
+        """Serve what *make* serves of *found*, and nothing else of that kind."""
+        known = {served for served, serving in self._movers.items() if serving.kind == make}
+        for served in known - found:
             gone = self._movers.pop(served)
             gone.stop()
             gone.thread.join()
             self._pulses.end(_thread_name(served))
             self._forget(served)
-        for served in found.keys() - self._movers.keys():
+        for served in found - known:
             pulse = self._pulses.begin(_thread_name(served))
-            new = self._movers[served] = found[served](served, partial(self._update, served), pulse)
+            new = self._movers[served] = make(served, partial(self._update, served), pulse)
             new.thread.start()
 
     def _mover(self, served: Served, report: Report, pulse: Pulse) -> _Serving:
         mover = Mover(self._group, self._process, served, lambda: self._members, self._tell, report, pulse)
-        return _Serving(self._thread_of(served, mover.run), mover.stop, mover.nudge)
+        return _Serving(self._mover, self._thread_of(served, mover.run), mover.stop, lambda _: mover.nudge())
 
     def _delivery(self, served: Served, report: Report, pulse: Pulse) -> _Serving:
         part, pause = Place(served.structure, served.name), Nudge()
         delivery = Delivery(self._group, self._process, part, part_tag(part), self._tell, report, pulse, pause)
-        return _Serving(self._thread_of(served, delivery.run), delivery.stop, pause.wake)
+        return _Serving(self._delivery, self._thread_of(served, delivery.run), delivery.stop, pause.wake)
 
     def _thread_of(self, served: Served, run: Callable[[], None]) -> threading.Thread:
         return threading.Thread(target=self._ending_with(run), name=_thread_name(served), daemon=True)
 
-    def _nudge(self) -> None:
+    def _nudge(self, why: bytes) -> None:
         for serving in self._movers.values():
-            serving.nudge()
+            serving.nudge(why)
 
     def _update(self, served: Served, state: MoverState) -> None:
         with self._lock:

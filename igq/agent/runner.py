@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 
@@ -31,6 +32,7 @@ class Agent:
         qmgr = process.qmgr
         self._process, self._channel = process, channel
         self._reporter = Reporter(group, qmgr, state)
+        self._ended = 0
         self._own, self._parts = MoverState(SYSTEM_QSG_TRANSMIT_QUEUE, state.state), list[MoverState]()
         self._lock = threading.Lock()
         self.pulses = Pulses()
@@ -77,7 +79,10 @@ class Agent:
 
     def _report_movers(self, states: tuple[MoverState, ...]) -> None:
         with self._lock:
-            self._parts = [state for state in states if queue_of(state.queue) == SYSTEM_QSG_TRANSMIT_QUEUE]
+            parts = [state for state in states if queue_of(state.queue) == SYSTEM_QSG_TRANSMIT_QUEUE]
+            # A delivery that has ended, or has been replaced, has delivered what it has.
+            self._ended += max(0, _delivered(self._parts) - _delivered(parts))
+            self._parts = parts
             self._reporter.update(movers=tuple(state for state in states if state not in self._parts))
             self._report()
 
@@ -85,9 +90,13 @@ class Agent:
         """The agent is in the state of retry where one of its deliveries is."""
         deliveries = [self._own, *self._parts]
         state = next((each for each in deliveries if each.state == "RETRY"), self._own)
-        changes = asdict(state) | {"delivered": sum(each.delivered for each in deliveries)}
+        changes = asdict(state) | {"delivered": self._ended + _delivered(deliveries)}
         del changes["queue"]
         self._reporter.update(**changes)
 
     def _say(self, message_id: str, fields: dict[str, object]) -> None:
         self._channel.send("say", id=message_id, fields=fields)
+
+
+def _delivered(states: Sequence[MoverState]) -> int:
+    return sum(state.delivered for state in states)

@@ -43,24 +43,29 @@ class Nudge:
     def __init__(self) -> None:
         self.woken_by: bytes | None = None
         self._event = threading.Event()
+        self._why, self._is_ended = IN_PASSING, False
 
     def __call__(self, seconds: float) -> None:
         """Wait until somebody wakes it."""
-        self.woken_by = IN_PASSING if self._event.wait(seconds) else None
+        self.woken_by = self._why if self._event.wait(seconds) else None
 
     def begin_attempt(self) -> None:
-        """Forget who woke it before."""
+        """Forget who woke it before, but not that it has ended."""
         self._event.clear()
+        if self._is_ended:
+            self._event.set()
 
     def begin_trouble(self) -> None:
         """Who woke it since the attempt began may have known: the next sleep ends at once."""
 
-    def wake(self) -> None:
+    def wake(self, why: bytes) -> None:
         """Something has changed: try again now."""
+        self._why = why
         self._event.set()
 
     def end(self) -> None:
         """No more waiting."""
+        self._is_ended = True
         self._event.set()
 
 

@@ -92,6 +92,11 @@ class TransmissionQueue:
         self._check_usable()
 
     @property
+    def is_quiescing(self) -> bool:
+        """Whether who serves it is to end."""
+        return self._connection.is_quiescing
+
+    @property
     def has_taken(self) -> bool:
         """Whether a batch is at hand."""
         return self._connection.unit.is_active

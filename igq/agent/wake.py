@@ -31,13 +31,13 @@ def wake_agent(group: Group, qmgr: str, *, by_operator: bool = False) -> None:
     """
     why = BY_OPERATOR if by_operator else IN_PASSING
     group.call("structure/wake", [wake_key(group, qmgr)], [why, _KEPT_S])
-    wake_movers(group, qmgr)
+    wake_movers(group, qmgr, why)
 
 
-def wake_movers(group: Group, qmgr: str) -> None:
+def wake_movers(group: Group, qmgr: str, why: bytes = IN_PASSING) -> None:
     """Have the movers of *qmgr* look at its transmission queues now.
 
     Raises:
         MQIError: Redis cannot be reached.
     """
-    group.call("structure/wake", [movers_wake_key(group, qmgr)], [IN_PASSING, _KEPT_S])
+    group.call("structure/wake", [movers_wake_key(group, qmgr)], [why, _KEPT_S])

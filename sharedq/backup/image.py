@@ -160,6 +160,9 @@ class Image:
             score: None where it is neither available nor locked nor waits to be reported.
             record: empty where it is gone, or not persistent.
         """
+        if self._doubtful.get(message_id, queue) != queue:
+            # It has been moved since it was asked for: how it stands there is still to be asked.
+            return
         was_doubtful = self._doubtful.pop(message_id, None) is not None
         if score is None and message_id in self._held:
             queue, score, _ = self._held[message_id]
@@ -220,7 +223,10 @@ class Image:
         stays, goes = (unit.puts, unit.gets) if unit.end == b"commit" else (unit.gets, unit.puts)
         self._are_gone(goes)
         # What it both put and got is gone: a get finds only what was committed before.
-        self._doubtful.update({message_id: queue for message_id, queue in stays.items() if message_id not in goes})
+        for message_id, queue in stays.items():
+            # One that has been moved since is doubtful where it is by now.
+            if message_id not in goes:
+                self._doubtful.setdefault(message_id, queue)
 
     def _are_gone(self, ids: Iterable[bytes]) -> None:
         ids = list(ids)

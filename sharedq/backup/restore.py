@@ -23,7 +23,7 @@ from sharedq.objects.directory import Directory
 from sharedq.objects.failures import failure_of, structure_state, tell
 from sharedq.objects.local_queues import LocalQueues
 from sharedq.objects.lost import has_lost_all
-from sharedq.objects.names import queue_of
+from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE, queue_of
 from sharedq.objects.repository import Repository
 
 _BATCH_MESSAGES, _BATCH_BYTES = 100, 1 << 20
@@ -109,7 +109,7 @@ def _empty(group: Group, structure: str) -> Recovered:
     for name, stored in there.items():
         if stored.state.handles or stored.state.uncommitted:
             reason = MQRC.OBJECT_IN_USE if stored.state.handles else MQRC.Q_NOT_EMPTY
-            raise error_for(reason, "", name, f"{name} is open, or has uncommitted messages")
+            raise error_for(reason, "", queue_of(name), f"{queue_of(name)} is open, or has uncommitted messages")
     for name in there:
         queues.remove(structure, name, "clear")
     return Recovered("", 0, sum(queue_of(name) == name for name in there), 0, ())
@@ -161,8 +161,11 @@ class _Recovery:
     def _restore(self) -> tuple[int, int]:
         restored = dropped = size = 0
         batch: list[Stored] = []
+        # What is on its way is for a queue that there must be.
+        has_parts = Directory(self._group).read("S", SYSTEM_QSG_TRANSMIT_QUEUE) is not None
+        kept = {*self._definitions, *(self._parts if has_parts else ())}
         for message in self._backup.messages():
-            if message.queue.decode() not in (*self._definitions, *self._parts):
+            if message.queue.decode() not in kept:
                 dropped += 1
                 continue
             other_queue = batch and batch[0].queue != message.queue

@@ -30,5 +30,9 @@ def spread_definition(finder: Finder, master: Entry) -> None:
     Every structure is told, too: what SYSTEM.QSG.TRANSMIT.QUEUE does not take for its length is put elsewhere, through
     handles that an ALTER of it invalidates as well.
     """
-    finder.set_partitions(master, finder.parts())
+    places = finder.parts()
+    finder.set_partitions(master, places)
     announce(finder.group, f"DEF {master.name}", str(master.version))
+    # From now on nobody makes a part by an older definition; who has made one meanwhile, in a structure that had no
+    # queues yet, did it by the definition of before.
+    finder.set_partitions(master, [place for place in places if place.queue != master.name])

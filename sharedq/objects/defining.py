@@ -13,6 +13,7 @@ from sharedq.objects.base import parse_definition
 from sharedq.objects.definitions import AnyQueue, Definition, QueueLocal, QueueModel
 from sharedq.objects.deleting import drop_closed_parts
 from sharedq.objects.directory import Entry, Mode
+from sharedq.objects.failures import structure_state
 from sharedq.objects.finding import Finder
 from sharedq.objects.lost import LOST_QUEUES_REMEDY, has_lost_all
 
@@ -121,6 +122,9 @@ def _define_local(finder: Finder, entry: Entry, queue: QueueLocal, mode: Mode, *
         stored = finder.queues.read(entry.structure, [queue.name]).get(queue.name)
         if stored is not None:
             queue = _keep_creation(queue, stored.definition)
+        elif was_there:
+            # Lost perhaps, and nobody has noticed: who serves or waits there has to hear of it.
+            structure_state(finder.group, entry.structure)
     if not was_there:
         # Before anything is written there; one that is deleted from now on keeps its counter, as any that had queues.
         finder.directory.check_structure(entry)

@@ -41,10 +41,10 @@ def drop_closed_parts(finder: Finder) -> None:
 
 def _delete_partitioned(finder: Finder, entry: Entry, *, purge: bool) -> None:
     """First every part is closed, so that nothing can refuse any more; then it is deleted, with its messages."""
-    current: Entry | None = entry
-    while current is not None:
+    current, places = entry, list[Place]()
+    while True:
         places = finder.places(current)
-        _check_idle(finder, current, places, purge=purge)
+        check_idle(finder, current.name, places, purge=purge)
         try:
             for place in places:
                 mode: Literal["purge", "delete"] = "purge" if purge else "delete"
@@ -57,7 +57,13 @@ def _delete_partitioned(finder: Finder, entry: Entry, *, purge: bool) -> None:
         if is_removed:
             break
         # Altered meanwhile, and open by that definition perhaps; or deleted by another command.
-        current = finder.directory.read("S", entry.name)
+        following = finder.directory.read("S", entry.name)
+        if following is None:
+            break
+        current = following
+    for place in set(finder.parts()).difference(places):
+        # Made meanwhile, in a structure that is new, by the definition that is gone.
+        finder.queues.remove(*place, "purge", closed_at=current.version)
     drop_closed_parts(finder)
 
 
@@ -72,10 +78,14 @@ def total_state(finder: Finder, entry: Entry) -> QueueState:
     return sum((stored.state for stored in finder.queues.read_at(finder.places(entry)).values()), QueueState())
 
 
-def _check_idle(finder: Finder, entry: Entry, places: Sequence[Place], *, purge: bool) -> None:
-    """Refuse before any part is touched: most refusals then leave every part alone."""
+def check_idle(finder: Finder, name: str, places: Sequence[Place], *, purge: bool) -> None:
+    """Refuse before any part is touched: most refusals then leave every part alone.
+
+    Raises:
+        MQIError: 2042 one is open; 2055 it holds messages (without *purge*) or uncommitted ones.
+    """
     for place, part in finder.queues.read_at(places).items():
         if part.state.handles:
-            raise error_for(MQRC.OBJECT_IN_USE, "", entry.name, f"its part in {place.structure} is open")
+            raise error_for(MQRC.OBJECT_IN_USE, "", name, f"its part in {place.structure} is open")
         if part.state.uncommitted or (part.state.available and not purge):
-            raise error_for(MQRC.Q_NOT_EMPTY, "", entry.name, f"its part in {place.structure} is not empty")
+            raise error_for(MQRC.Q_NOT_EMPTY, "", name, f"its part in {place.structure} is not empty")

@@ -51,7 +51,7 @@ class Entry:
 
     @property
     def is_partitioned(self) -> bool:
-        """Whether each manager's structure has a part of this queue, and the directory its definition."""
+        """Whether this queue has parts (``sharedq.objects.parts``), and the directory its definition."""
         return self.name == SYSTEM_QSG_TRANSMIT_QUEUE and self.scope == "S"
 
     @property

@@ -121,16 +121,20 @@ class Finder:
         """The managers that are running."""
         return [member.name for member in self.group.members() if member.state in _ACTIVE]
 
-    def set_partitions(self, master: Entry, places: Sequence[Place], *, is_back: bool = False) -> None:
+    def set_partitions(self, master: Entry, places: Sequence[Place], *, is_back: bool = False) -> list[Place]:
         """Bring parts of a partitioned queue to the definition that the directory has; also parts closed at it.
 
         Gets that wait on them look at it.
+
+        Returns:
+            The places where there may be a part now.
         """
-        assert isinstance(master.definition, QueueLocal)
-        there = [
-            place
-            for place in places
-            if self.queues.set_partition(place, master.version, master.definition, is_back=is_back)
-        ]
+        there = [place for place in places if self.set_partition(master, place, is_back=is_back) is not None]
         for place in there:
             self.queues.wake_waiters(*place)
+        return there
+
+    def set_partition(self, master: Entry, place: Place, *, is_back: bool = False) -> bool | None:
+        """One part, as `LocalQueues.set_partition`."""
+        assert isinstance(master.definition, QueueLocal)
+        return self.queues.set_partition(place, master.version, master.definition, is_back=is_back)

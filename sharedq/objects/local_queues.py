@@ -11,6 +11,7 @@ from sharedq.keys import StructureKeys
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
 from sharedq.objects.definitions import QueueLocal
+from sharedq.objects.names import queue_of
 from sharedq.objects.parts import Place
 
 _CHANGED = 1
@@ -118,22 +119,22 @@ class LocalQueues:
                 break
         self.wake_waiters(structure, name)
 
-    def set_partition(self, place: Place, version: int, queue: QueueLocal, *, is_back: bool = False) -> bool:
+    def set_partition(self, place: Place, version: int, queue: QueueLocal, *, is_back: bool = False) -> bool | None:
         """Bring a part of a partitioned queue to *version*, unless it has a later one or was closed since.
 
         Args:
             is_back: also when it was closed at this version.
 
         Returns:
-            False: there can be none in that structure, which has no queues.
+            Whether it was changed; None: there can be none in that structure, which has no queues.
         """
         keys = self._group.structure(place.structure)
         script_keys = [keys.queue(place.queue).queue]
         if place.queue != queue.name:
             script_keys += [keys.sequence, keys.versions]
-        mode = ["back"] if is_back else []
-        _, changed = self._group.call("structure/set_partition", script_keys, [version, queue.to_json(), *mode])
-        return int(changed) >= 0
+        arguments: list[str | int] = [version, queue.to_json(), "back" if is_back else "", f"DEF {queue.name}"]
+        _, changed = self._group.call("structure/set_partition", script_keys, arguments)
+        return None if int(changed) < 0 else bool(changed)
 
     def read(self, structure: str, names: Iterable[str]) -> dict[str, StoredQueue]:
         """The queues of these names that the structure has."""
@@ -196,7 +197,7 @@ class LocalQueues:
             [name, mode, version, "" if closed_at is None else closed_at, self._caller],
         )
         if reason:
-            raise _refusal(reason, name)
+            raise _refusal(reason, queue_of(name))
         for number in numbers:
             self._discard(keys, str(number))
 

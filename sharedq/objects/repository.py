@@ -10,7 +10,7 @@ When a command has returned, no put goes by the old definition.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -23,7 +23,7 @@ from sharedq.objects import copies
 from sharedq.objects.altering import alter_in_directory, alter_local
 from sharedq.objects.defining import complete, define_at
 from sharedq.objects.definitions import AnyQueue, QueueLocal, QueueModel
-from sharedq.objects.deleting import announce_missing, delete_entry, drop_closed_parts, total_state
+from sharedq.objects.deleting import announce_missing, check_idle, delete_entry, drop_closed_parts, total_state
 from sharedq.objects.directory import Entry
 from sharedq.objects.displaying import DisplayedQueue, LeftOut, OpenHandle, displayed_queues, left_out, open_handles
 from sharedq.objects.failures import why_not_there
@@ -101,9 +101,10 @@ class Repository:
         return next((place for place in places if self._finder.queues.read_at([place])), None)
 
     def lacks_transmit_parts(self, structure: str) -> bool:
-        """Whether there are managers that may have a part of SYSTEM.QSG.TRANSMIT.QUEUE there, and have none."""
-        places = [place for place in parts_of(self.group) if place.structure == structure]
-        return len(self._finder.queues.read_at(places)) < len(places)
+        """Whether a running manager may have a part of SYSTEM.QSG.TRANSMIT.QUEUE there, and has none."""
+        places = [part_in(structure, qmgr) for qmgr in self._finder.active_managers()]
+        is_cluster = self.group.deployment().is_cluster
+        return not is_cluster and len(self._finder.queues.read_at(places)) < len(places)
 
     def make_transmit_parts(self, qmgr: str) -> list[Place]:
         """Give *qmgr* a part of SYSTEM.QSG.TRANSMIT.QUEUE in each application structure that has queues.
@@ -112,15 +113,22 @@ class Repository:
             Those that it has now.
         """
         places = [place for place in parts_of(self.group, qmgr) if place != own_part(qmgr)]
-        there = self._finder.queues.read_at(places)
-        master = self._finder.directory.read("S", SYSTEM_QSG_TRANSMIT_QUEUE)
-        if master is None:
-            return list(there)
-        # Who alters it from now on sees to the parts in every structure there is; an older version changes nothing.
-        version = str(master.version)
-        late = [place for place in places if place not in there or there[place].version != version]
-        self._finder.set_partitions(master, late)
-        return list(self._finder.queues.read_at(places) if late else there)
+        there: list[Place] = []
+        master: Entry | None = None
+        while (found := self._finder.directory.read("S", SYSTEM_QSG_TRANSMIT_QUEUE)) != master:
+            # Who alters it behind that sees to the parts there are; who defines a structure meanwhile, to its own.
+            master = found
+            there = [] if master is None else self._made(master, places)
+        return there
+
+    def _made(self, master: Entry, places: Sequence[Place]) -> list[Place]:
+        changes = {place: self._finder.set_partition(master, place) for place in places}
+        for place, is_changed in changes.items():
+            if is_changed:
+                self._finder.queues.wake_waiters(*place)
+        there = [place for place, is_changed in changes.items() if is_changed is not None]
+        # One that was closed stays closed.
+        return list(self._finder.queues.read_at(there)) if there else []
 
     # -- queues ---------------------------------------------------------------------------------------------
 
@@ -297,6 +305,10 @@ class Repository:
     def define_structure(self, structure: CFStruct, *, replace: bool = False) -> None:
         """DEFINE CFSTRUCT. Raises MQIError: 2100 it exists, 2349 the name is reserved."""
         self._structures.define(structure, replace=replace)
+        master = self._finder.directory.read("S", SYSTEM_QSG_TRANSMIT_QUEUE)
+        if master is not None:
+            # A structure of that name may have been deleted, and its parts closed.
+            self._finder.set_partitions(master, self._parts_in(structure.name), is_back=True)
 
     def alter_structure(self, name: str, changes: Mapping[str, Any]) -> None:
         """ALTER CFSTRUCT. Raises MQIError: 2349 no such structure; ValueError: a value out of its range."""
@@ -309,18 +321,26 @@ class Repository:
             MQIError: 2349 no such structure; 2346 queues are defined in it, or messages that were sent there are.
         """
         self._structures.check_unused(name)
-        parts = [part for part in parts_of(self.group) if part.structure == name]
+        master = self._finder.directory.read("S", SYSTEM_QSG_TRANSMIT_QUEUE)
+        parts = self._parts_in(name)
+        version = 0 if master is None else master.version
         try:
+            # Before any is touched: closed for a moment, it would be trouble for the agent that serves it.
+            check_idle(self._finder, name, parts, purge=False)
             for part in parts:
-                self._finder.queues.remove(*part, "delete")
+                self._finder.queues.remove(*part, "delete", closed_at=version)
             self._structures.delete(name)
         except MQIError as error:
-            master = self._finder.directory.read("S", SYSTEM_QSG_TRANSMIT_QUEUE)
             if master is not None:
-                self._finder.set_partitions(master, parts)
-            if error.reason == MQRC.Q_NOT_EMPTY:
-                raise error_for(MQRC.CF_STRUC_IN_USE, "", name, "messages on their way are in it") from error
+                self._finder.set_partitions(master, parts, is_back=True)
+            if error.reason in (MQRC.Q_NOT_EMPTY, MQRC.OBJECT_IN_USE):
+                raise error_for(MQRC.CF_STRUC_IN_USE, "", name, "what is sent to queues of it is in use") from error
             raise
+        for part in parts:
+            self._finder.queues.remove(*part, "rest")
+
+    def _parts_in(self, structure: str) -> list[Place]:
+        return [part for part in parts_of(self.group) if part.structure == structure]
 
     # -- displays -------------------------------------------------------------------------------------------
 

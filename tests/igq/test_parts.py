@@ -390,7 +390,8 @@ def test_a_structure_is_deleted_with_the_parts_in_it(scene: Scene) -> None:
     assert agent.deliverer.deliver(agent.queue.take()) == 0
     assert len(scene.on(Place("@QM2", SYSTEM_DEAD_LETTER_QUEUE))) == 1
     repository.delete_structure("APPL2")
-    assert not group.client().exists(group.structure("APPL2").queue(part.queue).queue)
+    assert not group.client().hexists(group.structure("APPL2").queue(part.queue).queue, "ver")
+    assert repository.make_transmit_parts("QM2") == [PART]
     scene.group.define_structure("APPL2")
     scene.group.define_shared("OTHER", "APPL2")
     assert repository.make_transmit_parts("QM2") == [PART, part]

@@ -11,7 +11,8 @@ from igq.mqsc_session import SessionRepository
 from igq.status import read_status
 from sharedq.backup.restore import recover
 from sharedq.backup.take import backup
-from sharedq.mqi.constants import OpenOption
+from sharedq.mqi.constants import MQRC, OpenOption
+from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.definitions import QueueLocal
 from sharedq.objects.failures import structure_state
@@ -138,16 +139,78 @@ def test_a_structure_that_has_failed_and_is_back_before_its_agent_looks(group: T
     assert work.failure is None
 
 
-def test_a_structure_is_deleted_under_an_agent_that_waits_there(group: TestGroup, work: AgentAtWork) -> None:
+def test_a_loss_that_a_define_ends_is_noticed(group: TestGroup, work: AgentAtWork) -> None:
+    send(group, "POOL", b"1")
+    arrive(group, b"1")
+    lose(group)
+    pool = QueueLocal(name="POOL", disposition="SHARED", structure="APPL1")
+    SessionRepository(group.group, "QM2").define(pool, replace=True)
+    until(lambda: part_for(group, "POOL") == PART, "its part is there", PATIENCE_S)
+    send(group, "POOL", b"2")
+    arrive(group, b"2")
+    assert work.failure is None
+
+
+def other_structure(group: TestGroup) -> SessionRepository:
+    """APPL2 with the queue OTHER, and the agent's part there."""
     group.define_structure("APPL2")
     repository = SessionRepository(group.group, "QM2")
     repository.define(QueueLocal(name="OTHER", disposition="SHARED", structure="APPL2"))
-    part = part_in("APPL2", "QM1")
-    until(lambda: part_for(group, "OTHER") == part, "its part is there", PATIENCE_S)
+    until(lambda: part_for(group, "OTHER") == part_in("APPL2", "QM1"), "its part is there", PATIENCE_S)
+    return repository
+
+
+def test_a_structure_is_deleted_under_an_agent_that_waits_there(group: TestGroup, work: AgentAtWork) -> None:
+    repository = other_structure(group)
+    for number in range(3):
+        send(group, "OTHER", b"%d" % number)
+    until(lambda: work.status().delivered == 3, "they are counted", PATIENCE_S)
+    repository.clear("OTHER")
     repository.delete("QLOCAL", "OTHER")
     repository.delete_structure("APPL2")
-    wake_agent(group.group, "QM1")
     until(lambda: "CSQX501I" in work.said(), "it does not serve it any more", PATIENCE_S)
+    work.wait_for("RUNNING")
     send(group, "POOL", b"1")
     arrive(group, b"1")
+    until(lambda: work.status().delivered == 4, "nothing is forgotten", PATIENCE_S)
     assert work.failure is None
+
+
+def test_a_delete_that_is_refused_is_no_trouble_for_who_serves_there(group: TestGroup, work: AgentAtWork) -> None:
+    repository = other_structure(group)
+    repository.make_transmit_parts("QM2")
+    group.connect("QM1").put1("OTHER", b"x", MQMD(persistence=1), qmgr_name="QM2")
+    repository.delete("QLOCAL", "OTHER")
+    with pytest.raises(MQIError) as caught:
+        repository.delete_structure("APPL2")
+    assert caught.value.reason == MQRC.CF_STRUC_IN_USE
+    group.define_shared("OTHER", "APPL2")
+    send(group, "OTHER", b"1")
+    arrive(group, b"1", queue="OTHER", structure="APPL2")
+    assert "CSQM065E" not in work.said()
+
+
+def test_who_is_told_to_stop_does_not_try_again_until_the_others_have_ended(
+    group: TestGroup, work: AgentAtWork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The manager's own delivery is at its last batch meanwhile."""
+    send(group, "POOL", b"1")
+    arrive(group, b"1")
+    client = group.group.client()
+    monkeypatch.setattr(work.agent._delivery, "stop", lambda: None)
+    work.agent.stop()
+    monkeypatch.undo()
+    before = client.info("commandstats")["cmdstat_evalsha"]["calls"]
+    group.wait_redis_ms(500)
+    assert client.info("commandstats")["cmdstat_evalsha"]["calls"] - before < 50
+
+
+def test_an_operators_try_in_vain_is_counted(group: TestGroup, work: AgentAtWork) -> None:
+    group.repository("QM1").alter_qmgr("QM1", {"dead_letter_queue": ""})
+    pool = group.connect("QM2").open("POOL", OpenOption.OUTPUT, qmgr_name="QM1")
+    group.repository("QM1").delete("QLOCAL", "POOL")
+    pool.put(b"astray", MQMD(persistence=1))
+    work.wait_for("RETRY")
+    for tries in (1, 2):
+        SessionRepository(group.group, "QM1").alter_qmgr("QM1", {"igq": "ENABLED"})
+        until(lambda tries=tries: work.status().short_retries == tries, "it is counted", PATIENCE_S)  # type: ignore[misc]

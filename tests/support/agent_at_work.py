@@ -28,6 +28,8 @@ class AgentAtWork:
         number = int(registered.token.rpartition(".")[2])
         self.process = KeptProcess(group.group, "QM1", registered.incarnation, number, time.monotonic() + 3600)
         self.agent = Agent(group.group, self.process, Channel(io.StringIO(), self.sink), AgentState("STARTING", 1, 0))
+        # What would end its process, which is the test's.
+        self.agent._movers._end = lambda *_: None
         self.failure: MQIError | None = None
         self._thread = threading.Thread(target=self._run, daemon=True)
 

@@ -37,6 +37,8 @@ class AgentThread(AgentChild):
         self._process = process
         state = AgentState("STARTING", os.getpid(), 0)
         self._agent = Agent(Group(process.group.settings), process, NoChannel(), state)
+        # What would end its process, which is the test's.
+        self._agent._movers._end = lambda *_: None
         self._thread = threading.Thread(target=self._run, name=f"agent {self.token}", daemon=True)
         self._thread.start()
 

@@ -16,4 +16,6 @@ if redis.call("HEXISTS", structures, structure) == 0 then return { MQRC.CF_STRUC
 if tonumber(redis.call("HGET", group, "queues " .. structure) or 0) > 0 then return { MQRC.CF_STRUC_IN_USE } end
 redis.call("HDEL", group, "queues " .. structure)
 redis.call("HDEL", structures, structure)
+-- Who serves queues of it looks when that has changed.
+redis.call("HINCRBY", group, "definition", 1)
 return { 0 }

@@ -59,8 +59,9 @@ end
 local function look_up(queue, ids_text)
     for id in string.gmatch(ids_text, "%S+") do
         if bytes >= bytes_max or looked >= ids_max then return end
-        if not seen[id] then
-            seen[id], looked = true, looked + 1
+        -- One that moved in between is looked up on both queues.
+        if not seen[queue .. " " .. id] then
+            seen[queue .. " " .. id], looked = true, looked + 1
             local score = redis.call("ZSCORE", KEYS[6] .. queue, id) or redis.call("ZSCORE", KEYS[7] .. queue, id)
             if not score then
                 local noted = tonumber(redis.call("ZSCORE", KEYS[9], queue .. " " .. id) or 0)

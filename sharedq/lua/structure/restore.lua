@@ -22,7 +22,7 @@ REASONS     2346 CF_STRUC_IN_USE (another recovery is under way, or none)
 INVARIANTS  1 one state, 4 bounded (the caller gives at most 100 messages), 5 position
 MEMORY      refused when Redis is full
 COST        O(messages * log depth)
-USES        place
+USES        place, groups
 ]]
 if redis.call("HGET", KEYS[1], "RECOVER") ~= ARGV[1] then return { MQRC.CF_STRUC_IN_USE } end
 -- See structure/get.
@@ -40,5 +40,7 @@ for position = 3, #ARGV, 3 do
 end
 redis.call("HSET", KEYS[3], unpack(stored))
 if is_long then redis.call("HSET", queue.q, "lg", 1) end
+-- Some may have been backed out: see structure/backout.
+if is_transmit_queue(queue) then redis.call("HSET", queue.q, "bo", 1) end
 make_available(queue, KEYS[3], KEYS[2], KEYS[5], KEYS[4], 0, added, records)
 return { 0 }

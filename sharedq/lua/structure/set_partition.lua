@@ -12,14 +12,17 @@ KEYS
 ARGV
   1  version
   2  definition  JSON
-  3  mode        back: also when it was closed at this version, for a delete that is not to be; absent otherwise
+  3  mode        back: also when it was closed at this version, for a delete that is not to be; "" otherwise
+  4  announced   field of versions: the latest version that an ALTER has told; with an older one no part is made. Only
+                 with that key
 REPLY       { 0, 1 changed, 0 not changed or -1 there can be no part }
 REASONS     none
 INVARIANTS  5 position (what is on the queue keeps its place)
 COST        O(1)
 ]]
-if KEYS[2] and (redis.call("EXISTS", KEYS[2]) == 0 or redis.call("HEXISTS", KEYS[3], "RECOVER") == 1) then
-    return { 0, -1 }
+if KEYS[2] then
+    local told = redis.call("HMGET", KEYS[3], "RECOVER", ARGV[4])
+    if told[1] or tonumber(told[2] or 0) > tonumber(ARGV[1]) or redis.call("EXISTS", KEYS[2]) == 0 then return { 0, -1 } end
 end
 local known, version = redis.call("HMGET", KEYS[1], "ver", "gone"), tonumber(ARGV[1])
 if tonumber(known[1] or 0) >= version then return { 0, 0 } end
