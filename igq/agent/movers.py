@@ -10,7 +10,7 @@ import os
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -29,7 +29,7 @@ from sharedq.group import Group
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
 from sharedq.objects.definitions import QueueLocal
-from sharedq.objects.failures import Failure, failures
+from sharedq.objects.failures import failures
 from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.parts import Place
 from sharedq.objects.repository import Repository
@@ -140,22 +140,24 @@ class Movers:
             self._members = members
             self._nudge(IN_PASSING)
         repository = Repository(self._group, self._process.qmgr)
-        # Asked first: what is found behind a failure that is not counted yet is served until it is.
-        failed = failures(self._group)
         parts = repository.make_transmit_parts(self._process.qmgr)
         # First, and by itself: what is sent there is served whatever the definitions of other queues are like.
-        self._follow({_served(part.queue, part.structure, failed) for part in parts}, self._delivery)
+        self._follow([(part.queue, part.structure) for part in parts], self._delivery)
         # The agent's queue has parts for each member of the group, and none of the others' is to be read for this.
         queues = repository.display_queues(kinds=(QueueLocal.kind,), without=(SYSTEM_QSG_TRANSMIT_QUEUE,))
-        conventional = {
-            _served(queue.name, queue.structure, failed)
+        conventional = [
+            (queue.name, queue.structure)
             for queue in queues
             if isinstance(queue.definition, QueueLocal) and queue.definition.usage == "XMITQ"
-        }
+        ]
         self._follow(conventional, self._mover)
 
-    def _follow(self, found: set[Served], make: _Maker) -> None:
-        """Serve what *make* serves of *found*, and nothing else of that kind."""
+    def _follow(self, queues: Sequence[tuple[str, str]], make: _Maker) -> None:
+        """Serve what *make* serves, given the names and structures of these queues, and nothing else of that kind."""
+        failed = failures(self._group) if queues else {}
+        found = {
+            Served(name, structure, failed[structure].count if structure in failed else 0) for name, structure in queues
+        }
         known = {served for served, serving in self._movers.items() if serving.kind == make}
         for served in known - found:
             gone = self._movers.pop(served)
@@ -208,10 +210,6 @@ class Movers:
                 self._end(repr(error), _FAILED)
 
         return run_or_end
-
-
-def _served(name: str, structure: str, failed: Mapping[str, Failure]) -> Served:
-    return Served(name, structure, failed[structure].count if structure in failed else 0)
 
 
 def _thread_name(served: Served) -> str:

@@ -10,7 +10,7 @@ When a command has returned, no put goes by the old definition.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -115,20 +115,18 @@ class Repository:
         places = [place for place in parts_of(self.group, qmgr) if place != own_part(qmgr)]
         there: list[Place] = []
         master: Entry | None = None
-        while (found := self._finder.directory.read("S", SYSTEM_QSG_TRANSMIT_QUEUE)) != master:
-            # Who alters it behind that sees to the parts there are; who defines a structure meanwhile, to its own.
+        # Who alters it behind that sees to the parts there are; who defines a structure meanwhile, to its own.
+        while (found := self._finder.directory.read("S", SYSTEM_QSG_TRANSMIT_QUEUE)) != master and found is not None:
             master = found
-            there = [] if master is None else self._made(master, places)
-        return there
-
-    def _made(self, master: Entry, places: Sequence[Place]) -> list[Place]:
-        changes = {place: self._finder.set_partition(master, place) for place in places}
-        for place, is_changed in changes.items():
-            if is_changed:
-                self._finder.queues.wake_waiters(*place)
-        there = [place for place, is_changed in changes.items() if is_changed is not None]
+            changes = {place: self._finder.set_partition(master, place) for place in places}
+            for place, is_changed in changes.items():
+                if is_changed:
+                    self._finder.queues.wake_waiters(*place)
+            there = [place for place, is_changed in changes.items() if is_changed is not None]
+            if not any(changes.values()):
+                break
         # One that was closed stays closed.
-        return list(self._finder.queues.read_at(there)) if there else []
+        return list(self._finder.queues.read_at(there)) if there and found is not None else []
 
     # -- queues ---------------------------------------------------------------------------------------------
 

@@ -21,8 +21,9 @@ INVARIANTS  5 position (what is on the queue keeps its place)
 COST        O(1)
 ]]
 if KEYS[2] then
+    if redis.call("EXISTS", KEYS[2]) == 0 then return { 0, -1 } end
     local told = redis.call("HMGET", KEYS[3], "RECOVER", ARGV[4])
-    if told[1] or tonumber(told[2] or 0) > tonumber(ARGV[1]) or redis.call("EXISTS", KEYS[2]) == 0 then return { 0, -1 } end
+    if told[1] or tonumber(told[2] or 0) > tonumber(ARGV[1]) then return { 0, -1 } end
 end
 local known, version = redis.call("HMGET", KEYS[1], "ver", "gone"), tonumber(ARGV[1])
 if tonumber(known[1] or 0) >= version then return { 0, 0 } end
