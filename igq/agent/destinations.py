@@ -13,8 +13,10 @@ from sharedq.keys import QueueKeys
 from sharedq.mqi.limits import MAX_PRIORITY
 from sharedq.put_messages import PRIORITY_STEP
 
-#: Destinations that one transfer call names: each costs the call a look at its queue.
+#: Destinations that are known: those that puts may move messages to while the agent waits.
 ACTIVE_MAX = 16
+#: A transfer call names those that one of so many calls before it has moved something to: each costs every call.
+RECENT_CALLS = 8
 #: Before the version of a queue that takes no persistent messages, in what puts may do.
 _NO_PERSISTENT = "~"
 
@@ -56,19 +58,32 @@ class Destination:
 
 
 class Destinations:
-    """The destinations in use, the latest `ACTIVE_MAX` of them."""
+    """The destinations in use, the latest `ACTIVE_MAX` of them; iterated, those that the next call names."""
 
     def __init__(self, connection: Connection, access: StructureAccess) -> None:
         self._connection, self._access = connection, access
         self._active: OrderedDict[str, Destination] = OrderedDict()
         self._elsewhere: set[bytes] = set()
+        #: Calls so far, and the latest one that a destination was used in, by code.
+        self._calls, self._used_in = 0, dict[str, int]()
 
     def __iter__(self) -> Iterator[Destination]:
-        return iter(self._active.values())
+        oldest = self._calls - RECENT_CALLS
+        return (each for code, each in self._active.items() if self._used_in[code] >= oldest)
+
+    def called(self, codes: Iterable[bytes]) -> None:
+        """A call has moved something to the destinations with these codes."""
+        self._calls += 1
+        for code in codes:
+            self._use(code.decode())
+
+    def _use(self, code: str) -> None:
+        if code in self._active:
+            self._used_in[code] = self._calls
 
     def moves(self, length_max_at_source: int) -> str:
         """What puts may move while the agent waits: see structure/transfer."""
-        return "".join([destination.move(length_max_at_source) for destination in self])
+        return "".join([destination.move(length_max_at_source) for destination in self._active.values()])
 
     def learn(self, codes: Collection[bytes]) -> bool:
         """Look up unknown codes; true when all are queues that messages can be moved to.
@@ -76,7 +91,9 @@ class Destinations:
         The others (in another structure, aliases, remote, put-inhibited, missing) are delivered by puts.
         """
         for code in codes:
-            if code not in self._elsewhere:
+            if code.decode() in self._active:
+                self._use(code.decode())
+            elif code not in self._elsewhere:
                 name = self._name_of(code)
                 if name is None or not self._load(name, code.decode()):
                     self._elsewhere.add(code)
@@ -89,9 +106,9 @@ class Destinations:
     def reload(self, names: Iterable[bytes]) -> None:
         """Their definitions have changed."""
         for name in names:
-            for destination in list(self):
+            for destination in list(self._active.values()):
                 if destination.name == name.decode():
-                    del self._active[destination.code]
+                    del self._active[destination.code], self._used_in[destination.code]
                     self._load(destination.name, destination.code)
 
     def _name_of(self, code: bytes) -> str | None:
@@ -108,6 +125,7 @@ class Destinations:
         if facts.is_put_inhibited or facts.is_transmission:
             return False
         self._active[code] = Destination(name, code, queue, version.decode(), facts)
+        self._use(code)
         if len(self._active) > ACTIVE_MAX:
-            self._active.popitem(last=False)
+            del self._used_in[self._active.popitem(last=False)[0]]
         return True

@@ -156,6 +156,7 @@ class TransmitQueue(TransmissionQueue):
             moved.unknown.update(reply[3])
             moved.stale.update(reply[4])
             moved.is_stuck = bool(reply[5])
+            self.destinations.called(reply[7])
         self.destinations.reload(moved.stale)
         if learns_later:
             # They are at hand already, and somebody may wait for them.

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from igq.agent.destinations import RECENT_CALLS
 from igq.agent.retry import Trouble
 from recovery.resolve import recover
 from recovery.target import Target
@@ -382,3 +383,27 @@ def test_where_anything_stands_in_the_way_it_looks_itself(
     message = getter.result(60)
     assert message.body == b"lone"
     assert client.hget(keys.owners, waiting) == b""
+
+
+def test_a_call_names_the_destinations_of_late_and_any_other_moves_in_the_next_one(
+    group: TestGroup, agent: AgentOfQM2, put: Put
+) -> None:
+    """A message for another one meets a call that does not name its queue, and is moved all the same, in its order."""
+    for name in ("OFTEN", "SELDOM"):
+        group.define_private("QM2", name)
+        put(name, b"first")
+        agent.move()
+    for number in range(RECENT_CALLS + 1):
+        put("OFTEN", b"%d" % number)
+        agent.move()
+    assert [each.name for each in agent.queue.destinations] == ["OFTEN"]
+    # While it waits, puts may move to both.
+    assert agent.queue.destinations.moves(1 << 22).count("\n") == 2
+    for number in range(3):
+        for name in ("OFTEN", "SELDOM"):
+            put(name, b"late %d" % number)
+    moved = agent.move()
+    assert (moved.is_stuck, moved.left) == (False, 0)
+    assert bodies(group, "SELDOM") == [b"first", b"late 0", b"late 1", b"late 2"]
+    assert bodies(group, "OFTEN")[-3:] == [b"late 0", b"late 1", b"late 2"]
+    assert {each.name for each in agent.queue.destinations} == {"OFTEN", "SELDOM"}

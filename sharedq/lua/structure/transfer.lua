@@ -35,7 +35,8 @@ ARGV
                   where no persistent message may come), score base
   10.. for each destination: name, code, version, MAXDEPTH, score base; "" for priority order, "G" for that of
      a queue indexed by GroupId; longest body or 0; -1 - longest body where no persistent message may come
-REPLY       { 0, moved, left, [codes of unknown destinations], [stale names], [blocked ids], [their reasons] }
+REPLY       { 0, moved, left, [codes of unknown destinations], [stale names], [blocked ids], [their reasons],
+            [codes of destinations that something was moved to] }
             | { 2033, moved } | { 1 } the transmit queue or the authority records changed | { reason }
             `moved` counts also what puts have moved meanwhile
 REASONS     2009 CONNECTION_BROKEN | 2085 UNKNOWN_OBJECT_NAME | 2033 NO_MSG_AVAILABLE (it waits now) | 2219 CALL_IN_PROGRESS
@@ -128,9 +129,10 @@ if is_all then
         redis.call("HSET", own, caller, "")
     end
     redis.call("ZREMRANGEBYRANK", source.a, 0, all - 1)
-    local arrival = redis.call("INCRBY", sequence, all) - all
-    for _, run in ipairs(runs) do
+    local arrival, used = redis.call("INCRBY", sequence, all) - all, {}
+    for position, run in ipairs(runs) do
         local added = {}
+        used[position] = run.code
         for position, id in ipairs(run.ids) do
             local its_base = run.base or base
             if scores and not run.base then
@@ -164,7 +166,7 @@ if is_all then
             end
         end
     end
-    return { 0, all + by_puts, redis.call("ZCARD", source.a), {}, {}, {}, {} }
+    return { 0, all + by_puts, redis.call("ZCARD", source.a), {}, {}, {}, {}, used }
 end
 -- PRELUDE
 if waiting ~= "" and stop_waiting(source, own, caller, waiting, KEYS[12]) then return { MQRC.CALL_IN_PROGRESS } end
@@ -259,9 +261,10 @@ for position = 1, #entries, 2 do
 end
 
 if #leaving > 0 then redis.call("ZREM", source.a, unpack(leaving)) end
-local arrival = moved > 0 and redis.call("INCRBY", sequence, moved) - moved or 0
-for _, target in pairs(targets) do
+local arrival, used = moved > 0 and redis.call("INCRBY", sequence, moved) - moved or 0, {}
+for code, target in pairs(targets) do
     if #target.ids > 0 then
+        used[#used + 1] = code
         local added = {}
         for at, id in ipairs(target.ids) do
             arrival = arrival + 1
@@ -286,4 +289,4 @@ if #entries == 0 and ARGV[8] ~= "" then
     redis.call("HSET", source.q, "mv", caller .. " " .. ARGV[3] .. " " .. ARGV[7] .. "\n" .. (is_fifo and "" or ARGV[9]))
     return { MQRC.NO_MSG_AVAILABLE, by_puts + 0 }
 end
-return { 0, moved + by_puts, left, unknown, stale, blocked, reasons }
+return { 0, moved + by_puts, left, unknown, stale, blocked, reasons, used }
