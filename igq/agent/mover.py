@@ -112,9 +112,11 @@ class Mover:
     def _round(self) -> None:
         """Deliver what is there, or wait for it; raises Trouble."""
         self._nudged.clear()
-        if self._is_stopping:
+        it = None if self._is_stopping else self._opened()
+        # Asked behind that: who stops it later finds a connection to tell.
+        if it is None or self._is_stopping:
             return
-        queue, deliverer = self._opened()
+        queue, deliverer = it
         delivered = self._deliver(queue, deliverer)
         self._leave_retry(delivered)
         if delivered:
