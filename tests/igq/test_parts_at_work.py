@@ -58,6 +58,15 @@ def arrive(group: TestGroup, *sent: bytes, queue: str = "POOL", structure: str =
     assert [body for body, _ in on_queue(group, queue, structure)] == list(sent)
 
 
+def lose_what_was_backed_up(group: TestGroup) -> None:
+    """APPL1 is lost, with a message on POOL that its backup has."""
+    group.repository("QM1").alter_structure("APPL1", {"recover": "YES"})
+    send(group, "POOL", b"1")
+    arrive(group, b"1")
+    backup(group.group, "APPL1")
+    lose(group)
+
+
 def test_its_agent_makes_a_part_where_shared_queues_are_and_serves_it(group: TestGroup, work: AgentAtWork) -> None:
     """As soon as there is one: the command that defines it tells the agents."""
     for queue, structure in (("POOL", "APPL1"), ("OWN", "@QM1")):
@@ -102,11 +111,7 @@ def test_one_delivery_in_retry_is_an_agent_in_retry_and_the_others_go_on(group: 
 
 
 def test_a_structure_that_fails_stops_what_is_sent_there_and_nothing_else(group: TestGroup, work: AgentAtWork) -> None:
-    group.repository("QM1").alter_structure("APPL1", {"recover": "YES"})
-    send(group, "POOL", b"1")
-    arrive(group, b"1")
-    backup(group.group, "APPL1")
-    lose(group)
+    lose_what_was_backed_up(group)
     assert structure_state(group.group, "APPL1") == "FAILED"
     wake_agent(group.group, "QM1")
     send(group, "OWN", b"2")
@@ -127,11 +132,7 @@ def test_a_structure_that_fails_stops_what_is_sent_there_and_nothing_else(group:
 
 def test_a_structure_that_has_failed_and_is_back_before_its_agent_looks(group: TestGroup, work: AgentAtWork) -> None:
     """Who waits there is known to nobody any more."""
-    group.repository("QM1").alter_structure("APPL1", {"recover": "YES"})
-    send(group, "POOL", b"1")
-    arrive(group, b"1")
-    backup(group.group, "APPL1")
-    lose(group)
+    lose_what_was_backed_up(group)
     recover(group.group, "APPL1")
     send(group, "POOL", b"2")
     wake_agent(group.group, "QM1")
