@@ -21,7 +21,7 @@ from sharedq.selection import ANY
 from sharedq.waiting import BLOCK_MAX_S, stop_waiting
 
 #: Batches sent in one write while there is a backlog.
-BATCHES_PER_WRITE = 4
+BATCHES_PER_WRITE = 8
 _CHANGED = 1
 #: The agent waits as a get of any message does.
 _WAITER = ANY.waiter_text(is_browse=False)

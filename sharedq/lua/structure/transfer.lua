@@ -71,23 +71,32 @@ local ids = (waiting == "" or is_woken) and not is_fifo and not backed_out
 local all = #ids
 local ids_text, code = table.concat(ids, " "), all > 0 and string.match(ids[1], "%.(%d+)$")
 if code then
-    local _, fitting = string.gsub(ids_text .. " ", "%." .. code .. " ", "")
+    -- Counted in their text: to ask each id costs more.
+    local text, mark, fitting, at, till = ids_text .. " ", "." .. code .. " ", -1, nil, 0
+    repeat
+        at, till = string.find(text, mark, till + 1, true)
+        fitting = fitting + 1
+    until not at
     if fitting == all then
         runs[1] = { code = code, ids = ids, ids_text = ids_text }
     else
-        local by_code = {}
-        for position, id in ipairs(ids) do
-            code = string.match(id, "%.(%d+)$")
-            if not code then
+        local by_code, find, sub = {}, string.find, string.sub
+        for position = 1, all do
+            local id = ids[position]
+            local dot = find(id, ".", 1, true)
+            if not dot then
                 runs = {}
                 break
             end
+            -- With the "x" of a message that has to be looked at, it is no destination's code.
+            code = sub(id, dot + 1)
             local run = by_code[code]
             if not run then
-                run = { code = code, ids = {}, positions = {} }
+                run = { code = code, ids = {}, positions = {}, count = 0 }
                 by_code[code], runs[#runs + 1] = run, run
             end
-            run.ids[#run.ids + 1], run.positions[#run.positions + 1] = id, position
+            local count = run.count + 1
+            run.count, run.ids[count], run.positions[count] = count, id, position
         end
     end
 end
@@ -131,15 +140,14 @@ if is_all then
     redis.call("ZREMRANGEBYRANK", source.a, 0, all - 1)
     local arrival, used = redis.call("INCRBY", sequence, all) - all, {}
     for position, run in ipairs(runs) do
-        local added = {}
+        local added, its_base, by_score = {}, run.base or base, scores and not run.base
         used[position] = run.code
-        for position, id in ipairs(run.ids) do
-            local its_base = run.base or base
-            if scores and not run.base then
+        for position = 1, #run.ids do
+            if by_score then
                 local score = scores[run.positions and run.positions[position] or position]
                 its_base = score - score % PRIORITY_STEP
             end
-            added[2 * position - 1], added[2 * position] = its_base + arrival + position, id
+            added[2 * position - 1], added[2 * position] = its_base + arrival + position, run.ids[position]
         end
         arrival = arrival + #run.ids
         if not run.is_handed then redis.call("ZADD", run.a, unpack(added)) end
