@@ -19,9 +19,10 @@ from pydantic import ValidationError
 from igq.agent.channel import EXIT_CONNECTION_LOST
 from igq.agent.deliver import Tell
 from igq.agent.delivery import Delivery
-from igq.agent.mover import Mover, Report, Served
+from igq.agent.mover import Mover, Served
 from igq.agent.pulse import Pulse, Pulses
 from igq.agent.reporting import MoverState
+from igq.agent.service import Post, Report, Service
 from igq.agent.serving import part_tag
 from igq.agent.sleep import Nudge, WakeableSleep
 from igq.agent.wake import IN_PASSING, movers_wake_key
@@ -171,16 +172,20 @@ class Movers:
             new.thread.start()
 
     def _mover(self, served: Served, report: Report, pulse: Pulse) -> _Serving:
-        mover = Mover(self._group, self._process, served, lambda: self._members, self._tell, report, pulse)
-        return _Serving(self._mover, self._thread_of(served, mover.run), mover.stop, lambda _: mover.nudge())
+        pause = Nudge()
+        mover = Mover(self._post(report, pulse, pause), served, lambda: self._members)
+        return _Serving(self._mover, self._thread_of(served, mover), mover.stop, pause.wake)
 
     def _delivery(self, served: Served, report: Report, pulse: Pulse) -> _Serving:
         part, pause = Place(served.structure, served.name), Nudge()
-        delivery = Delivery(self._group, self._process, part, part_tag(part), self._tell, report, pulse, pause)
-        return _Serving(self._delivery, self._thread_of(served, delivery.run), delivery.stop, pause.wake)
+        delivery = Delivery(self._post(report, pulse, pause), part, part_tag(part))
+        return _Serving(self._delivery, self._thread_of(served, delivery), delivery.stop, pause.wake)
 
-    def _thread_of(self, served: Served, run: Callable[[], None]) -> threading.Thread:
-        return threading.Thread(target=self._ending_with(run), name=_thread_name(served), daemon=True)
+    def _post(self, report: Report, pulse: Pulse, pause: Nudge) -> Post:
+        return Post(self._group, self._process, self._tell, report, pulse, pause)
+
+    def _thread_of(self, served: Served, service: Service) -> threading.Thread:
+        return threading.Thread(target=self._ending_with(service.run), name=_thread_name(served), daemon=True)
 
     def _nudge(self, why: bytes) -> None:
         for serving in self._movers.values():

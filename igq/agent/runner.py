@@ -12,6 +12,7 @@ from igq.agent.delivery import Delivery
 from igq.agent.movers import Movers, end_process
 from igq.agent.pulse import Pulses
 from igq.agent.reporting import AgentState, MoverState, Reporter
+from igq.agent.service import Post
 from igq.agent.serving import agent_tag
 from igq.agent.sleep import WakeableSleep
 from igq.agent.wake import wake_key
@@ -36,16 +37,9 @@ class Agent:
         self._own, self._parts = MoverState(SYSTEM_QSG_TRANSMIT_QUEUE, state.state), list[MoverState]()
         self._lock = threading.Lock()
         self.pulses = Pulses()
-        self._delivery = Delivery(
-            group,
-            process,
-            own_part(qmgr),
-            agent_tag(qmgr),
-            self._say,
-            self._report_own,
-            self.pulses.begin("the delivery"),
-            WakeableSleep(group, wake_key(group, qmgr)),
-        )
+        pulse, sleep = self.pulses.begin("the delivery"), WakeableSleep(group, wake_key(group, qmgr))
+        post = Post(group, process, self._say, self._report_own, pulse, sleep)
+        self._delivery = Delivery(post, own_part(qmgr), agent_tag(qmgr))
         self._movers = Movers(
             group,
             process,

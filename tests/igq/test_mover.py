@@ -14,7 +14,9 @@ from igq.agent.movers import Movers
 from igq.agent.pulse import Pulse, Pulses
 from igq.agent.reporting import MoverState
 from igq.agent.retry import Trouble
-from igq.agent.source import WAIT_S
+from igq.agent.service import Post
+from igq.agent.sleep import Nudge
+from igq.agent.source import WAIT_S, TransmissionQueue
 from igq.agent.wake import movers_wake_key, wake_agent, wake_movers
 from igq.mqsc_session import SessionRepository
 from recovery.resolve import recover
@@ -53,19 +55,23 @@ class Steps:
         self.states: list[MoverState] = []
         members = [member.name for member in group.group.members()]
         self.process = group.process(qmgr)
-        self.mover = Mover(
-            group.group,
-            self.process,
-            Served(name, structure),
-            lambda: members,
-            lambda message_id, _: self.said.append(message_id),
-            self.states.append,
-            Pulse(),
-        )
+        post = Post(group.group, self.process, self._tell, self.states.append, Pulse(), Nudge())
+        self.mover = Mover(post, Served(name, structure), lambda: members)
+
+    def _tell(self, message_id: str, _: object) -> None:
+        self.said.append(message_id)
+
+    def open(self) -> TransmissionQueue:
+        """Its queue."""
+        self.mover._open(self.mover._connected())
+        assert self.mover._opened is not None
+        return self.mover._opened[0]
 
     def deliver(self) -> int:
         """A batch."""
-        return self.mover._deliver(*self.mover._opened())
+        self.open()
+        assert self.mover._opened is not None
+        return self.mover._deliver(*self.mover._opened)
 
 
 def drain(connection: QueueManagerConnection, queue: str) -> list[Message]:
@@ -293,8 +299,7 @@ def test_one_mover_serves_a_shared_queue_and_the_next_waits_for_its_messages_to_
     send(trio, b"1", "FAR", "")
     send(trio, b"2", "FAR", "")
     first = Steps(trio, "POOLED", "APPL1")
-    queue, _ = first.mover._opened()
-    assert len(queue.take(1)) == 1
+    assert len(first.open().take(1)) == 1
 
     second = Steps(trio, "POOLED", "APPL1", "QM3")
     with pytest.raises(StandbyError):
@@ -318,7 +323,7 @@ def test_a_mover_that_dies_in_a_batch_neither_loses_nor_doubles_it(
         send(trio, b"%d" % n, "POOL")
         send(trio, b"%d" % n)
     dying = Steps(trio)
-    connection = dying.mover._opened()[0]._connection
+    connection = dying.open()._connection
 
     class Died(Exception):
         pass

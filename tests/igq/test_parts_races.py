@@ -11,6 +11,7 @@ import pytest
 
 from igq.agent.delivery import Delivery
 from igq.agent.pulse import Pulse
+from igq.agent.service import Post
 from igq.agent.serving import part_tag
 from igq.agent.sleep import Nudge
 from sharedq.mqi.constants import MQRC, OpenOption
@@ -119,7 +120,7 @@ def test_a_structure_is_not_deleted_under_who_can_send_there(pair: TestGroup) ->
 
 def delivery(group: TestGroup, pause: Nudge) -> Delivery:
     process = group.process("QM2")
-    return Delivery(group.group, process, PART, part_tag(PART), lambda *_: None, lambda _: None, Pulse(), pause)
+    return Delivery(Post(group.group, process, lambda *_: None, lambda _: None, Pulse(), pause), PART, part_tag(PART))
 
 
 def test_a_nudge_that_has_ended_ends_every_pause() -> None:
