@@ -20,6 +20,7 @@ from igq.agent.core import (
 )
 from igq.agent.pulse import Pulse
 from igq.agent.retry import Trouble
+from igq.agent.source import TransmissionQueue
 from sharedq import opening, putting
 from sharedq.connection import Connection
 from sharedq.handle import Handle
@@ -41,11 +42,11 @@ Tell = Callable[[str, dict[str, object]], None]
 Hop = Callable[[Transmitted], str | None]
 
 
-class NoWayError(Trouble):
-    """A message of a batch leads to no member of this group.
+class BatchError(Trouble):
+    """A batch is backed out.
 
     Attributes:
-        before: how many messages of the batch come before it.
+        before: how many messages at its front can be delivered by themselves; 0: none, they are in that trouble, too.
     """
 
     def __init__(self, text: str, before: int) -> None:
@@ -70,12 +71,24 @@ class Deliverer:
         self._to_close: list[Handle] = []
         self._news: list[tuple[str, dict[str, object]]] = []
 
+    def deliver_from(self, source: TransmissionQueue, messages: Sequence[Message]) -> int:
+        """Deliver a batch that *source* has given, or what comes before its trouble; see `deliver`.
+
+        Nonpersistent messages are in no unit of work of persistent ones then: none waits for one that comes behind it.
+        """
+        while True:
+            try:
+                return self.deliver(messages)
+            except BatchError as error:
+                if not error.before:
+                    raise
+                messages = source.take(error.before)
+
     def deliver(self, messages: Sequence[Message]) -> int:
         """Deliver a batch and commit it; returns how many messages reached their destination.
 
         Raises:
-            NoWayError: a message is nobody's business here; the batch is backed out.
-            Trouble: a persistent message can go nowhere; the batch is backed out.
+            BatchError: a message is nobody's business here, or a persistent one can go nowhere.
             MQIError: 2009, the connection is lost.
         """
         if not messages:
@@ -95,15 +108,13 @@ class Deliverer:
                 for each in run:
                     self._dispose(at, each, fault)
             self._connection.commit()
-        except Trouble:
-            self._connection.backout()
-            raise
-        except MQIError as error:
-            if error.reason == MQRC.CONNECTION_BROKEN:
+        except (Trouble, MQIError) as error:
+            if isinstance(error, MQIError) and error.reason == MQRC.CONNECTION_BROKEN:
                 raise
-            if error.reason != MQRC.BACKED_OUT:
+            if self._connection.unit.is_active:
                 self._connection.backout()
-            raise Trouble(str(error)) from error
+            before = error.before if isinstance(error, BatchError) else _before_another_persistence(messages)
+            raise BatchError(str(error), before) from error
         finally:
             # None outlives its batch: a queue that the agent once delivered to can be cleared and deleted.
             self._to_close += self._handles.values()
@@ -131,7 +142,7 @@ class Deliverer:
             at = self._hop(message)
             if at is None:
                 where = "no transmission message" if message.fault else repr(message.qmgr.decode(errors="replace"))
-                raise NoWayError(f"{self._source} leads to no member of this group: {where}", len(hops))
+                raise BatchError(f"{self._source} leads to no member of this group: {where}", len(hops))
             hops.append(at)
         return hops
 
@@ -247,6 +258,11 @@ class Deliverer:
 
     def _dead_letter_queue(self, at: str) -> bytes:
         return Repository(self._connection.group, at).qmgr_attributes(at).dead_letter_queue.encode()
+
+
+def _before_another_persistence(messages: Sequence[Message]) -> int:
+    """How many messages at the front are as persistent as the first one; 0: all are."""
+    return next((at for at, each in enumerate(messages) if each.is_persistent != messages[0].is_persistent), 0)
 
 
 def _refusal(put: Callable[[], None]) -> MQIError | None:

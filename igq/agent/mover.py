@@ -11,10 +11,10 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from igq.agent.core import Transmitted
-from igq.agent.deliver import Deliverer, NoWayError
+from igq.agent.deliver import Deliverer
 from igq.agent.service import Post, Service
 from igq.agent.serving import mover_tag
-from igq.agent.source import BATCH_MESSAGES, WAIT_S, TransmissionQueue
+from igq.agent.source import WAIT_S, TransmissionQueue
 from sharedq.connection import Connection
 from sharedq.keys import private_structure
 from sharedq.mqi.errors import MQIError
@@ -71,30 +71,15 @@ class Mover(Service):
     def _round(self) -> None:
         assert self._opened is not None
         queue, deliverer = self._opened
-        delivered = self._deliver(queue, deliverer)
+        messages = queue.take()
+        delivered = deliverer.deliver_from(queue, messages)
         self._succeeded()
         self._count(delivered)
-        if delivered:
+        if messages:
             return
         with self._pulse.resting(WAIT_S):
             if not queue.wait():
                 self._is_stopping = True
-
-    def _deliver(self, queue: TransmissionQueue, deliverer: Deliverer) -> int:
-        """Deliver a batch, or what comes before a message that leads nowhere; how many it took off the queue."""
-        count = BATCH_MESSAGES
-        while True:
-            messages = queue.take(count)
-            if not messages:
-                return 0
-            try:
-                deliverer.deliver(messages)
-            except NoWayError as error:
-                if not error.before:
-                    raise
-                count = error.before
-                continue
-            return len(messages)
 
     def _hop(self, message: Transmitted) -> str | None:
         return message.hop(self.served.name, self._members())

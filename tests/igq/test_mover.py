@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -68,10 +69,10 @@ class Steps:
         return self.mover._opened[0]
 
     def deliver(self) -> int:
-        """A batch."""
-        self.open()
-        assert self.mover._opened is not None
-        return self.mover._deliver(*self.mover._opened)
+        """A batch; how many messages reached their destination."""
+        queue = self.open()
+        assert self.mover._deliverer is not None
+        return self.mover._deliverer.deliver_from(queue, queue.take())
 
 
 def drain(connection: QueueManagerConnection, queue: str) -> list[Message]:
@@ -212,7 +213,7 @@ def test_the_undeliverable_goes_to_the_dead_letter_queue_of_its_destination(
     sent = send(trio, b"four", "ORDERS")
     send(trio, b"good")
 
-    assert steps.deliver() == 2
+    assert steps.deliver() == 1
 
     (letter,) = drain(trio.connect("QM2"), SYSTEM_DEAD_LETTER_QUEUE)
     header = wire.DLH.unpack(letter.body)
@@ -226,7 +227,7 @@ def test_the_undeliverable_goes_to_the_dead_letter_queue_of_its_destination(
 def test_what_has_no_header_is_dead_lettered(trio: TestGroup) -> None:
     with trio.connect("QM1").open("QM2", OpenOption.OUTPUT) as queue:
         queue.put(b"no header at all", MQMD(persistence=1))
-    assert Steps(trio).deliver() == 1
+    assert Steps(trio).deliver() == 0
     (letter,) = drain(trio.connect("QM2"), SYSTEM_DEAD_LETTER_QUEUE)
     assert wire.DLH.unpack(letter.body).reason == Feedback.XMIT_Q_MSG_ERROR
 
@@ -291,6 +292,22 @@ def test_a_queue_that_cannot_be_used_is_trouble(trio: TestGroup, changes: dict[s
         repository.alter("QLOCAL", "QM2", changes)
     with pytest.raises(Trouble, match=words):
         steps.deliver()
+
+
+def test_a_nonpersistent_message_does_not_wait_for_a_persistent_one_behind_it(trio: TestGroup) -> None:
+    trio.repository("QM2").alter_qmgr("QM2", {"dead_letter_queue": ""})
+    send(trio, b"1", persistence=0)
+    send(trio, b"2")
+    send(trio, b"3", "NOWHERE")
+    send(trio, b"4", persistence=0)
+    steps = Steps(trio)
+    for _ in range(2):
+        with pytest.raises(Trouble, match="NOWHERE"):
+            deque(iter(steps.deliver, 0), maxlen=0)
+        assert len(on_queue(trio, "IN", "@QM2")) == 1
+    trio.define_private("QM2", "NOWHERE")
+    assert steps.deliver() == 3
+    assert bodies(trio, "IN") == [b"1", b"2", b"4"]
 
 
 def test_one_mover_serves_a_shared_queue_and_the_next_waits_for_its_messages_to_be_back(trio: TestGroup) -> None:
