@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -71,18 +71,22 @@ class Deliverer:
         self._to_close: list[Handle] = []
         self._news: list[tuple[str, dict[str, object]]] = []
 
-    def deliver_from(self, source: TransmissionQueue, messages: Sequence[Message]) -> int:
-        """Deliver a batch that *source* has given, or what comes before its trouble; see `deliver`.
+    def deliver_from(self, source: TransmissionQueue, messages: Sequence[Message]) -> Iterator[int]:
+        """Deliver a batch that *source* has given, or what comes before its trouble; yields what `deliver` returns.
 
         Nonpersistent messages are in no unit of work of persistent ones then: none waits for one that comes behind it.
         """
-        while True:
+        is_front = False
+        while messages:
             try:
-                return self.deliver(messages)
+                yield self.deliver(messages)
             except BatchError as error:
                 if not error.before:
                     raise
-                messages = source.take(error.before)
+                messages, is_front = source.take(error.before), True
+            else:
+                # Behind a front the trouble is still there: that it is over, or not, ends this.
+                messages, is_front = source.take() if is_front else [], False
 
     def deliver(self, messages: Sequence[Message]) -> int:
         """Deliver a batch and commit it; returns how many messages reached their destination.

@@ -98,7 +98,7 @@ class Delivery(Service):
         # Where a part could be carried and a part not, all of it went back.
         if messages and not queue.has_taken:
             messages = queue.take()
-        self._count(it.deliverer.deliver_from(queue, messages))
+        self._deliver_by_puts(it.deliverer, queue, messages)
 
     def _tell_trouble(self, fields: dict[str, object]) -> None:
         self._say("CSQM065E", fields)

@@ -72,9 +72,8 @@ class Mover(Service):
         assert self._opened is not None
         queue, deliverer = self._opened
         messages = queue.take()
-        delivered = deliverer.deliver_from(queue, messages)
+        self._deliver_by_puts(deliverer, queue, messages)
         self._succeeded()
-        self._count(delivered)
         if messages:
             return
         with self._pulse.resting(WAIT_S):

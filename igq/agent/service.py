@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from igq.agent.deliver import Tell
+from igq.agent.deliver import Deliverer, Tell
 from igq.agent.pulse import Pulse
 from igq.agent.reporting import MoverState
 from igq.agent.retry import Retrier, Retries, Trouble
 from igq.agent.serving import REFUSED
 from igq.agent.sleep import Sleep
-from igq.agent.source import as_trouble
+from igq.agent.source import TransmissionQueue, as_trouble
 from igq.agent.wake import BY_OPERATOR
 from sharedq.connecting import tag_argument
 from sharedq.connection import Connection
 from sharedq.group import Group
+from sharedq.message import Message
 from sharedq.mqi.constants import ConnectOption
 from sharedq.mqi.errors import MQIError
 from sharedq.owner import Process
@@ -155,6 +156,12 @@ class Service(ABC):
         if self._state.state != "RUNNING":
             self._tell_running()
             self._update(state="RUNNING", short_retries=0, long_retries=0, next_retry_ms=None)
+
+    def _deliver_by_puts(self, deliverer: Deliverer, queue: TransmissionQueue, messages: Sequence[Message]) -> None:
+        for delivered in deliverer.deliver_from(queue, messages):
+            self._count(delivered)
+            if self._is_stopping:
+                return
 
     def _count(self, delivered: int) -> None:
         if delivered:

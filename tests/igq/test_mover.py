@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -72,7 +71,7 @@ class Steps:
         """A batch; how many messages reached their destination."""
         queue = self.open()
         assert self.mover._deliverer is not None
-        return self.mover._deliverer.deliver_from(queue, queue.take())
+        return sum(self.mover._deliverer.deliver_from(queue, queue.take()))
 
 
 def drain(connection: QueueManagerConnection, queue: str) -> list[Message]:
@@ -268,9 +267,9 @@ def test_a_queue_that_leads_to_nobody_here_is_left_to_its_own_programs(trio: Tes
     trio.define_private("QM3", "IN")
     steps = Steps(trio, "OUT")
 
-    assert steps.deliver() == 1
-    with pytest.raises(Trouble, match="ELSEWHERE"):
-        steps.deliver()
+    for _ in range(2):
+        with pytest.raises(Trouble, match="ELSEWHERE"):
+            steps.deliver()
 
     assert bodies(trio, "IN", "QM3") == [b"first"]
     kept = drain(trio.connect("QM1"), "OUT")
@@ -303,7 +302,7 @@ def test_a_nonpersistent_message_does_not_wait_for_a_persistent_one_behind_it(tr
     steps = Steps(trio)
     for _ in range(2):
         with pytest.raises(Trouble, match="NOWHERE"):
-            deque(iter(steps.deliver, 0), maxlen=0)
+            steps.deliver()
         assert len(on_queue(trio, "IN", "@QM2")) == 1
     trio.define_private("QM2", "NOWHERE")
     assert steps.deliver() == 3

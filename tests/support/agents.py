@@ -50,7 +50,7 @@ class AgentOfQM2:
 
     def deliver(self) -> int:
         """Move, then deliver what is left by puts."""
-        return self.deliverer.deliver_from(self.queue, self.queue.take()) if self.move().is_stuck else 0
+        return sum(self.deliverer.deliver_from(self.queue, self.queue.take())) if self.move().is_stuck else 0
 
     def serve(self) -> None:
         """Deliver what is on the queue, and wait."""
@@ -59,7 +59,7 @@ class AgentOfQM2:
             if messages and self.carrier.carry(messages, self.queue.unchecked_version or ""):
                 self.queue.commit()
             else:
-                self.deliverer.deliver_from(self.queue, messages if self.queue.has_taken else [])
+                sum(self.deliverer.deliver_from(self.queue, messages if self.queue.has_taken else []))
 
     def carry(self) -> list[int]:
         """Carry what is on the queue, batch by batch, as long as that can be done; messages of each batch."""
