@@ -34,7 +34,10 @@ class MoverState:
 
 @dataclass(frozen=True, slots=True)
 class AgentState:
-    """``state``: RUNNING, RETRY or STOPPED. ``next_retry_ms``: wall clock, null unless in RETRY."""
+    """``state``: RUNNING, RETRY or STOPPED. ``next_retry_ms``: wall clock, null unless in RETRY.
+
+    ``is_serving``: has its queue open, or a part of it while another part is in RETRY.
+    """
 
     state: str
     pid: int
@@ -45,6 +48,7 @@ class AgentState:
     delivered: int = 0
     last_error: str = ""
     movers: tuple[MoverState, ...] = ()
+    is_serving: bool = False
 
 
 class Reporter:

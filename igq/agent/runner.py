@@ -59,7 +59,7 @@ class Agent:
         self._movers.start()
         self._delivery.run()
         self._movers.stop()
-        self._reporter.end(state="STOPPED", next_retry_ms=None)
+        self._reporter.end(state="STOPPED", next_retry_ms=None, is_serving=False)
 
     def stop(self) -> None:
         """End behind the batch at hand. Safe to call from any thread."""
@@ -81,10 +81,14 @@ class Agent:
             self._report()
 
     def _report(self) -> None:
-        """The agent is in the state of retry where one of its deliveries is."""
+        """The agent is in the state of retry where one of its deliveries is; what that was about stays to be seen."""
         deliveries = [self._own, *self._parts]
         state = next((each for each in deliveries if each.state == "RETRY"), self._own)
-        changes = asdict(state) | {"delivered": self._ended + _delivered(deliveries)}
+        changes = asdict(state) | {
+            "delivered": self._ended + _delivered(deliveries),
+            "last_error": state.last_error if state.state == "RETRY" else self._reporter.state.last_error,
+            "is_serving": any(each.state == "RUNNING" for each in deliveries),
+        }
         del changes["queue"]
         self._reporter.update(**changes)
 

@@ -65,7 +65,7 @@ def serving_handles(group: Group) -> list[ServingHandle]:
         # A manager's name may have dots; what follows it are three numbers.
         state = states.get(token.rsplit(".", 3)[0], {})
         queue, structure = "", ""
-        if tag.startswith(_AGENT) and state.get("state") == "RUNNING":
+        if tag.startswith(_AGENT) and state.get("is_serving"):
             queue = SYSTEM_QSG_TRANSMIT_QUEUE
         elif tag.startswith(_MOVER):
             structure, _, name = tag.removeprefix(_MOVER).decode().partition("-")
