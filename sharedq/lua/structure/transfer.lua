@@ -81,8 +81,7 @@ if code then
         runs[1] = { code = code, ids = ids, ids_text = ids_text }
     else
         local by_code, find, sub = {}, string.find, string.sub
-        for position = 1, all do
-            local id = ids[position]
+        for _, id in ipairs(ids) do
             local dot = find(id, ".", 1, true)
             if not dot then
                 runs = {}
@@ -92,11 +91,11 @@ if code then
             code = sub(id, dot + 1)
             local run = by_code[code]
             if not run then
-                run = { code = code, ids = {}, positions = {}, count = 0 }
+                run = { code = code, ids = {}, count = 0 }
                 by_code[code], runs[#runs + 1] = run, run
             end
-            local count = run.count + 1
-            run.count, run.ids[count], run.positions[count] = count, id, position
+            run.count = run.count + 1
+            run.ids[run.count] = id
         end
     end
 end
@@ -129,10 +128,14 @@ for _, run in ipairs(runs) do
     if not is_all then break end
 end
 if is_all then
-    local ends, scores = redis.call("ZMSCORE", source.a, ids[1], ids[all]), nil
+    local ends = redis.call("ZMSCORE", source.a, ids[1], ids[all])
     local base = ends[1] - ends[1] % PRIORITY_STEP
     -- In order of their scores, so what is the priority of the first and of the last is that of all.
-    if ends[2] - base >= PRIORITY_STEP then scores = redis.call("ZMSCORE", source.a, unpack(ids)) end
+    if ends[2] - base >= PRIORITY_STEP then
+        for _, run in ipairs(runs) do
+            run.scores = not run.base and redis.call("ZMSCORE", source.a, unpack(run.ids))
+        end
+    end
     if is_woken then
         redis.call("DEL", KEYS[12])
         redis.call("HSET", own, caller, "")
@@ -140,14 +143,11 @@ if is_all then
     redis.call("ZREMRANGEBYRANK", source.a, 0, all - 1)
     local arrival, used = redis.call("INCRBY", sequence, all) - all, {}
     for position, run in ipairs(runs) do
-        local added, its_base, by_score = {}, run.base or base, scores and not run.base
+        local added, scores, its_base = {}, run.scores, run.base or base
         used[position] = run.code
-        for position = 1, #run.ids do
-            if by_score then
-                local score = scores[run.positions and run.positions[position] or position]
-                its_base = score - score % PRIORITY_STEP
-            end
-            added[2 * position - 1], added[2 * position] = its_base + arrival + position, run.ids[position]
+        for position, id in ipairs(run.ids) do
+            if scores then its_base = scores[position] - scores[position] % PRIORITY_STEP end
+            added[2 * position - 1], added[2 * position] = its_base + arrival + position, id
         end
         arrival = arrival + #run.ids
         if not run.is_handed then redis.call("ZADD", run.a, unpack(added)) end
