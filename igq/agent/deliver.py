@@ -43,7 +43,7 @@ Hop = Callable[[Transmitted], str | None]
 
 
 class BatchError(Trouble):
-    """A batch is backed out.
+    """A batch is backed out, or a structure that failed has taken its part of it.
 
     Attributes:
         before: how many messages at its front can be delivered by themselves; 0: none, they are in that trouble, too.
@@ -76,14 +76,15 @@ class Deliverer:
 
         Nonpersistent messages are in no unit of work of persistent ones then: none waits for one that comes behind it.
         """
-        is_front = False
+        # What goes on arriving before the trouble, by its priority, does not put it off for ever.
+        fronts, is_front = len(messages), False
         while messages:
             try:
                 yield self.deliver(messages)
             except BatchError as error:
-                if not error.before:
+                if not error.before or not fronts:
                     raise
-                messages, is_front = source.take(error.before), True
+                messages, is_front, fronts = source.take(error.before), True, fronts - 1
             else:
                 # Behind a front the trouble is still there: that it is over, or not, ends this.
                 messages, is_front = source.take() if is_front else [], False
@@ -99,8 +100,8 @@ class Deliverer:
             return 0
         self._news.clear()
         delivered = 0
+        batch = [self._opened(message) for message in messages]
         try:
-            batch = [self._opened(message) for message in messages]
             hops = self._hops(batch)
             faults = self._faults(hops, batch)
             runs = groupby(zip(hops, faults, batch, strict=True), key=lambda each: (*each[:2], *where_to(each[2])))
@@ -112,13 +113,13 @@ class Deliverer:
                 for each in run:
                     self._dispose(at, each, fault)
             self._connection.commit()
+            self._pulse.beat()
         except (Trouble, MQIError) as error:
             if isinstance(error, MQIError) and error.reason == MQRC.CONNECTION_BROKEN:
                 raise
             if self._connection.unit.is_active:
                 self._connection.backout()
-            before = error.before if isinstance(error, BatchError) else _before_another_persistence(messages)
-            raise BatchError(str(error), before) from error
+            raise BatchError(str(error), _messages_before(error, batch)) from error
         finally:
             # None outlives its batch: a queue that the agent once delivered to can be cleared and deleted.
             self._to_close += self._handles.values()
@@ -264,9 +265,15 @@ class Deliverer:
         return Repository(self._connection.group, at).qmgr_attributes(at).dead_letter_queue.encode()
 
 
-def _before_another_persistence(messages: Sequence[Message]) -> int:
-    """How many messages at the front are as persistent as the first one; 0: all are."""
-    return next((at for at, each in enumerate(messages) if each.is_persistent != messages[0].is_persistent), 0)
+def _messages_before(error: Trouble | MQIError, batch: Sequence[Transmitted]) -> int:
+    """How many messages at the front of *batch* can be delivered without those that *error* is about."""
+    if isinstance(error, BatchError):
+        return error.before
+    if isinstance(error, MQIError) and error.reason == MQRC.OUTCOME_MIXED:
+        # It has ended.
+        return 0
+    first = batch[0].md.persistence
+    return next((at for at, each in enumerate(batch) if each.md.persistence != first), 0)
 
 
 def _refusal(put: Callable[[], None]) -> MQIError | None:

@@ -1,0 +1,231 @@
+"""Batches of which a part is delivered by itself: what that must not do to retries, order, and what is told."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from igq.agent.delivery import Delivery
+from igq.agent.mover import Mover, Served
+from igq.agent.pulse import Pulse
+from igq.agent.retry import LONG_RETRY_INTERVAL_S, SHORT_RETRY_COUNT, SHORT_RETRY_INTERVAL_S, Trouble
+from igq.agent.service import Post, Service
+from igq.agent.serving import agent_tag
+from igq.agent.sleep import Nudge
+from igq.agent.source import BATCH_MESSAGES
+from igq.agent.wake import BY_OPERATOR, IN_PASSING
+from sharedq.backup.take import backup
+from sharedq.mqi import wire
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.headers import MQXQH
+from sharedq.mqi.structures import MQMD
+from sharedq.objects.definitions import QueueAlias
+from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.parts import own_part
+from tests.support.agents import AgentOfQM2, Put, bodies, drain
+from tests.support.backups import lose
+from tests.support.members import TestGroup
+
+#: The first long retries are walked, too.
+PAUSES = SHORT_RETRY_COUNT + 4
+SCHEDULE = [SHORT_RETRY_INTERVAL_S] * SHORT_RETRY_COUNT + [LONG_RETRY_INTERVAL_S] * (PAUSES - SHORT_RETRY_COUNT)
+
+
+class Pauses(Nudge):
+    """Virtual time: in each pause something happens, and behind the last one the service ends.
+
+    Args:
+        why: what ends each pause; None: its time has passed.
+    """
+
+    def __init__(self, happen: Callable[[], object], count: int = PAUSES, why: bytes | None = None) -> None:
+        super().__init__()
+        self.seconds: list[float] = []
+        self.service: Service | None = None
+        self._happen, self._count, self._why_woken = happen, count, why
+
+    def __call__(self, seconds: float) -> None:
+        self.seconds.append(seconds)
+        self.woken_by = self._why_woken
+        if len(self.seconds) >= self._count:
+            assert self.service is not None
+            self.service._is_stopping = True
+        else:
+            self._happen()
+
+
+@pytest.fixture
+def pair(group: TestGroup) -> TestGroup:
+    """QM1 has a conventional transmission queue for QM2, where nothing can be dead-lettered."""
+    group.add_member("QM2")
+    group.repository("QM2").alter_qmgr("QM2", {"dead_letter_queue": ""})
+    group.repository("QM1").alter_qmgr("QM1", {"igq": "DISABLED"})
+    group.define_private("QM1", "QM2", usage="XMITQ")
+    group.define_private("QM2", "IN")
+    return group
+
+
+def send(group: TestGroup, body: bytes, queue: str = "IN", **fields: Any) -> None:
+    group.connect("QM1").put1(queue, body, MQMD(**({"persistence": 1, "priority": 0} | fields)), qmgr_name="QM2")
+
+
+def urgent(group: TestGroup) -> None:
+    send(group, b"urgent", persistence=0, priority=9)
+
+
+def run_mover(group: TestGroup, pauses: Pauses) -> list[str]:
+    """A mover of QM1's queue for QM2; ids of what it tells."""
+    said: list[str] = []
+    post = Post(group.group, group.process("QM1"), lambda id_, _: said.append(id_), lambda _: None, Pulse(), pauses)
+    pauses.service = Mover(post, Served("QM2", "@QM1"), lambda: ["QM1", "QM2"])
+    pauses.service.run()
+    return said
+
+
+def test_a_mover_walks_its_retries_whatever_it_delivers_in_front_of_its_trouble(pair: TestGroup) -> None:
+    send(pair, b"stuck", "NOWHERE")
+    pauses = Pauses(lambda: urgent(pair))
+    assert run_mover(pair, pauses) == ["CSQX599E"] * PAUSES
+    assert pauses.seconds == SCHEDULE
+    assert bodies(pair, "IN") == [b"urgent"] * (PAUSES - 1)
+
+
+def test_an_agent_walks_its_retries_whatever_it_delivers_in_front_of_its_trouble(
+    group: TestGroup, agent: AgentOfQM2, put: Put
+) -> None:
+    group.repository("QM2").alter_qmgr("QM2", {"dead_letter_queue": ""})
+    group.define_shared("FLIGHTS")
+    group.define("QM2", QueueAlias(name="TO", target="FLIGHTS"))
+    agent.connection.disconnect()
+    put("NOWHERE", b"stuck")
+    said: list[str] = []
+    pauses = Pauses(lambda: put("TO", b"urgent", priority=9, persistence=0))
+    post = Post(group.group, group.process("QM2"), lambda id_, _: said.append(id_), lambda _: None, Pulse(), pauses)
+    pauses.service = Delivery(post, own_part("QM2"), agent_tag("QM2"))
+
+    pauses.service.run()
+
+    assert (pauses.seconds, said) == (SCHEDULE, ["CSQM065E"] * PAUSES)
+    assert bodies(group, "FLIGHTS") == [b"urgent"] * (PAUSES - 1)
+
+
+def test_the_state_of_retry_is_entered_though_messages_go_on_arriving_in_front(
+    pair: TestGroup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send(pair, b"stuck", "NOWHERE")
+    urgent(pair)
+    pauses = Pauses(lambda: None, 1)
+    sent, notice = 0, Service._count
+
+    def one_more(service: Service, delivered: int) -> None:
+        nonlocal sent
+        sent += 1
+        assert sent <= 10 * BATCH_MESSAGES
+        urgent(pair)
+        notice(service, delivered)
+
+    monkeypatch.setattr(Service, "_count", one_more)
+    assert run_mover(pair, pauses) == ["CSQX599E"]
+    assert sent <= BATCH_MESSAGES
+
+
+@pytest.mark.parametrize(
+    ("why", "pause_s"), [(BY_OPERATOR, LONG_RETRY_INTERVAL_S), (IN_PASSING, SHORT_RETRY_INTERVAL_S)]
+)
+def test_a_try_that_an_operator_asks_a_mover_for_is_one_of_its_retries(
+    pair: TestGroup, why: bytes, pause_s: float
+) -> None:
+    send(pair, b"stuck", "NOWHERE")
+    pauses = Pauses(lambda: None, why=why)
+    run_mover(pair, pauses)
+    assert pauses.seconds[SHORT_RETRY_COUNT:] == [pause_s] * (PAUSES - SHORT_RETRY_COUNT)
+
+
+@pytest.mark.parametrize("persistence", [1, 0])
+def test_what_a_failed_structure_took_with_it_is_told(
+    group: TestGroup, agent: AgentOfQM2, put: Put, monkeypatch: pytest.MonkeyPatch, persistence: int
+) -> None:
+    """Such a batch has ended: it is none of which the front could be delivered by itself."""
+    group.define_shared("POOL")
+    group.define_private("QM2", "OWN")
+    group.define("QM2", QueueAlias(name="TO.POOL", target="POOL"))
+    group.define("QM2", QueueAlias(name="TO.OWN", target="OWN"))
+    backup(group.group, "APPL1")
+    put("TO.POOL", b"lost")
+    put("TO.OWN", b"kept", persistence=persistence)
+    commit = agent.connection.commit
+
+    def lose_and_commit() -> None:
+        monkeypatch.undo()
+        lose(group)
+        commit()
+
+    monkeypatch.setattr(agent.connection, "commit", lose_and_commit)
+    with pytest.raises(Trouble, match=MQRC.OUTCOME_MIXED.name):
+        agent.deliver()
+
+
+def test_the_persistence_of_what_is_in_a_programs_header_counts(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:
+    group.repository("QM2").alter_qmgr("QM2", {"dead_letter_queue": ""})
+    group.define_shared("FLIGHTS")
+    group.define("QM2", QueueAlias(name="TO", target="FLIGHTS"))
+    put("TO", b"first", persistence=0)
+    header = MQXQH(remote_q_name=b"NOWHERE", remote_q_mgr_name=b"QM2", msg_desc=MQMD(persistence=1, priority=0))
+    outer = MQMD(persistence=0, priority=0)
+    group.connect("QM2").put1(SYSTEM_QSG_TRANSMIT_QUEUE, wire.pack_xqh(header) + b"stuck", outer)
+
+    with pytest.raises(Trouble, match="NOWHERE"):
+        agent.deliver()
+
+    assert bodies(group, "FLIGHTS") == [b"first"]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_nothing_is_lost_doubled_or_overtaken_whatever_arrives_meanwhile(
+    group: TestGroup, agent: AgentOfQM2, put: Put, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    chance = random.Random(seed)
+    group.repository("QM2").alter_qmgr("QM2", {"dead_letter_queue": ""})
+    group.define_shared("POOL")
+    group.define_private("QM2", "OWN")
+    ways = {"A.POOL": "POOL", "A.OWN": "OWN", "OWN": "OWN", "LATE": "LATE"}
+    for alias in ("A.POOL", "A.OWN"):
+        group.define("QM2", QueueAlias(name=alias, target=ways[alias]))
+    sent: dict[int, tuple[str, int]] = {}
+
+    def send_one() -> None:
+        number, way, priority = len(sent), chance.choice(list(ways)), chance.choice([0, 0, 5, 9])
+        persistence = int(way == "LATE" or chance.random() < 0.5)
+        put(way, b"%d" % number, priority=priority, persistence=persistence, expiry=chance.choice([-1, -1, 6000]))
+        sent[number] = way, priority
+
+    take = agent.queue.take
+
+    def send_and_take(count: int = BATCH_MESSAGES) -> Any:
+        if count != BATCH_MESSAGES and chance.random() < 0.5 and len(sent) < 200:
+            send_one()
+        return take(count)
+
+    monkeypatch.setattr(agent.queue, "take", send_and_take)
+    for _ in range(chance.randrange(20, 70)):
+        send_one()
+    for _ in range(5):
+        with pytest.raises(Trouble, match="LATE"):
+            deque(iter(agent.deliver, -1), maxlen=0)
+        send_one()
+
+    group.define_private("QM2", "LATE")
+    while agent.move().left:
+        agent.deliver()
+
+    got = {queue: drain(group.connect("QM2"), queue) for queue in ("POOL", "OWN", "LATE")}
+    assert sorted(int(message.body) for messages in got.values() for message in messages) == sorted(sent)
+    assert {message.md.backout_count for messages in got.values() for message in messages} == {0}
+    for messages in got.values():
+        for kind in set(sent.values()):
+            numbers = [int(message.body) for message in messages if sent[int(message.body)] == kind]
+            assert numbers == sorted(numbers)
