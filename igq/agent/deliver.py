@@ -80,14 +80,15 @@ class Deliverer:
         fronts, is_front = len(messages), False
         while messages:
             try:
-                yield self.deliver(messages)
+                delivered = self.deliver(messages)
             except BatchError as error:
                 if not error.before or not fronts:
                     raise
                 messages, is_front, fronts = source.take(error.before), True, fronts - 1
-            else:
-                # Behind a front the trouble is still there: that it is over, or not, ends this.
-                messages, is_front = source.take() if is_front else [], False
+                continue
+            yield delivered
+            # Behind a front the trouble is still there: that it is over, or not, ends this.
+            messages, is_front = source.take() if is_front else [], False
 
     def deliver(self, messages: Sequence[Message]) -> int:
         """Deliver a batch and commit it; returns how many messages reached their destination.

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from typing import Any, cast
 
 import pytest
@@ -254,31 +253,6 @@ def test_a_new_trouble_behind_batches_that_were_carried_has_all_its_retries(
     assert work.agent._reporter.state.delivered == BATCH_MESSAGES
     assert "NOWHERE" in work.agent._reporter.state.last_error
     assert work.agent._reporter.state.short_retries == 0
-
-
-@pytest.mark.parametrize("number", [1, 3])
-def test_what_is_delivered_in_front_of_a_trouble_does_not_end_it(
-    group: TestGroup, work: AgentAtWork, monkeypatch: pytest.MonkeyPatch, number: int
-) -> None:
-    send_by_own_parts(monkeypatch)
-    group.define_shared("POOL")
-    send_astray(group)
-    work.start()
-    work.wait_for("RETRY")
-    urgent = MQMD(persistence=0, priority=9)
-    for _ in range(number):
-        retries = work.agent._reporter.state.short_retries
-        group.connect("QM2").put1("POOL", b"urgent", urgent, qmgr_name="QM1")
-        SessionRepository(group.group, "QM1").alter_qmgr("QM1", {"igq": "ENABLED"})
-        until(partial(has_retried, work, retries + 1), "a retry is counted", PATIENCE_S)
-
-    assert [body for body, _ in on_queue(group, "POOL")] == [b"urgent"] * number
-    assert work.agent._reporter.state.delivered == number
-    assert work.said() == ["CSQM065E"] * (1 + number)
-
-
-def has_retried(work: AgentAtWork, times: int) -> bool:
-    return work.agent._reporter.state.short_retries == times
 
 
 def test_who_waits_says_for_how_long(group: TestGroup, work: AgentAtWork) -> None:

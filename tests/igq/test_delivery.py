@@ -20,7 +20,6 @@ from sharedq.objects.parts import own_part
 from sharedq.objects.system import SYSTEM_DEAD_LETTER_QUEUE
 from tests.support.agents import AgentOfQM2, Put, bodies, drain
 from tests.support.members import TestGroup
-from tests.support.scenes import on_queue
 
 
 def test_messages_for_private_queues_move_in_the_order_they_were_put(
@@ -314,31 +313,6 @@ def test_without_a_dead_letter_queue_the_batch_is_backed_out_and_nothing_is_lost
     (second,) = drain(group.connect("QM2"), "NOWHERE")
     assert second.body == b"second"
     assert bodies(group, "FLIGHTS") == [b"first"]
-
-
-@pytest.mark.parametrize("kinds", ["np", "nnp", "pnp", "npn", "nppn", "ppnnp"])
-def test_a_nonpersistent_message_does_not_wait_for_a_persistent_one_behind_it(
-    group: TestGroup, agent: AgentOfQM2, put: Put, kinds: str
-) -> None:
-    """The last persistent message can go nowhere; each run of one kind is its own unit of work then."""
-    group.repository("QM2").alter_qmgr("QM2", {"dead_letter_queue": ""})
-    group.define_shared("FLIGHTS")
-    stuck = kinds.rindex("p")
-    for n, kind in enumerate(kinds):
-        put("NOWHERE" if n == stuck else "FLIGHTS", b"%d" % n, persistence=int(kind == "p"))
-    all_others = [b"%d" % n for n in range(len(kinds)) if n != stuck]
-    # Its own run goes back as a whole, and nothing overtakes it.
-    begin = stuck - len(kinds[:stuck]) + len(kinds[:stuck].rstrip("p"))
-
-    for _ in range(2):
-        with pytest.raises(Trouble, match="NOWHERE"):
-            agent.deliver()
-        assert len(on_queue(group, "FLIGHTS")) == begin
-
-    group.define_private("QM2", "NOWHERE")
-    agent.deliver()
-    assert bodies(group, "FLIGHTS") == all_others
-    assert bodies(group, "NOWHERE") == [b"%d" % stuck]
 
 
 def test_without_a_dead_letter_queue_the_nonpersistent_is_dropped(

@@ -293,22 +293,6 @@ def test_a_queue_that_cannot_be_used_is_trouble(trio: TestGroup, changes: dict[s
         steps.deliver()
 
 
-def test_a_nonpersistent_message_does_not_wait_for_a_persistent_one_behind_it(trio: TestGroup) -> None:
-    trio.repository("QM2").alter_qmgr("QM2", {"dead_letter_queue": ""})
-    send(trio, b"1", persistence=0)
-    send(trio, b"2")
-    send(trio, b"3", "NOWHERE")
-    send(trio, b"4", persistence=0)
-    steps = Steps(trio)
-    for _ in range(2):
-        with pytest.raises(Trouble, match="NOWHERE"):
-            steps.deliver()
-        assert len(on_queue(trio, "IN", "@QM2")) == 1
-    trio.define_private("QM2", "NOWHERE")
-    assert steps.deliver() == 3
-    assert bodies(trio, "IN") == [b"1", b"2", b"4"]
-
-
 def test_one_mover_serves_a_shared_queue_and_the_next_waits_for_its_messages_to_be_back(trio: TestGroup) -> None:
     trio.define_shared("POOLED", usage="XMITQ")
     trio.define("QM1", QueueRemote(name="FAR", remote_queue="IN", remote_qmgr="QM2", transmission_queue="POOLED"))

@@ -29,6 +29,7 @@ from sharedq.objects.parts import own_part
 from tests.support.agents import AgentOfQM2, Put, bodies, drain
 from tests.support.backups import lose
 from tests.support.members import TestGroup
+from tests.support.scenes import on_queue
 
 #: The first long retries are walked, too.
 PAUSES = SHORT_RETRY_COUNT + 4
@@ -86,6 +87,42 @@ def run_mover(group: TestGroup, pauses: Pauses) -> list[str]:
     return said
 
 
+@pytest.mark.parametrize("kinds", ["np", "nnp", "pnp", "npn", "nppn", "ppnnp"])
+def test_a_nonpersistent_message_does_not_wait_for_a_persistent_one_behind_it(
+    group: TestGroup, agent: AgentOfQM2, put: Put, kinds: str
+) -> None:
+    """The last persistent message can go nowhere; each run of one kind is its own unit of work then."""
+    group.repository("QM2").alter_qmgr("QM2", {"dead_letter_queue": ""})
+    group.define_shared("FLIGHTS")
+    stuck = kinds.rindex("p")
+    for n, kind in enumerate(kinds):
+        put("NOWHERE" if n == stuck else "FLIGHTS", b"%d" % n, persistence=int(kind == "p"))
+    all_others = [b"%d" % n for n in range(len(kinds)) if n != stuck]
+    # Its own run goes back as a whole, and nothing overtakes it.
+    begin = stuck - len(kinds[:stuck]) + len(kinds[:stuck].rstrip("p"))
+
+    for _ in range(2):
+        with pytest.raises(Trouble, match="NOWHERE"):
+            agent.deliver()
+        assert len(on_queue(group, "FLIGHTS")) == begin
+
+    group.define_private("QM2", "NOWHERE")
+    agent.deliver()
+    assert bodies(group, "FLIGHTS") == all_others
+    assert bodies(group, "NOWHERE") == [b"%d" % stuck]
+
+
+def test_nor_does_it_where_a_mover_serves_the_queue(pair: TestGroup) -> None:
+    send(pair, b"1", persistence=0)
+    send(pair, b"2")
+    send(pair, b"3", "NOWHERE")
+    send(pair, b"4", persistence=0)
+    depths: list[int] = []
+    run_mover(pair, Pauses(lambda: depths.append(len(on_queue(pair, "IN", "@QM2"))), 3))
+    assert depths == [1, 1]
+    assert [body[-1:] for body, _ in on_queue(pair, "QM2", "@QM1")] == [b"2", b"3", b"4"]
+
+
 def test_a_mover_walks_its_retries_whatever_it_delivers_in_front_of_its_trouble(pair: TestGroup) -> None:
     send(pair, b"stuck", "NOWHERE")
     pauses = Pauses(lambda: urgent(pair))
@@ -119,14 +156,14 @@ def test_the_state_of_retry_is_entered_though_messages_go_on_arriving_in_front(
     send(pair, b"stuck", "NOWHERE")
     urgent(pair)
     pauses = Pauses(lambda: None, 1)
-    sent, notice = 0, Service._count
+    sent, count = 0, Service._count
 
     def one_more(service: Service, delivered: int) -> None:
         nonlocal sent
         sent += 1
         assert sent <= 10 * BATCH_MESSAGES
         urgent(pair)
-        notice(service, delivered)
+        count(service, delivered)
 
     monkeypatch.setattr(Service, "_count", one_more)
     assert run_mover(pair, pauses) == ["CSQX599E"]
