@@ -22,6 +22,7 @@ from sharedq.unit_of_work import CHUNK_MESSAGES
 from tests.recovery.scene import Died, after_call, die_after, die_after_call
 from tests.support.backups import lose, mqsc, persistent
 from tests.support.members import TestGroup
+from tests.support.outcomes import reason_of
 from tests.support.scenes import on_queue, recover_lost
 
 XID = b"batch 7"
@@ -58,12 +59,6 @@ def xa_code(call: Callable[[], object]) -> XAReturn:
     with pytest.raises(XAError) as caught:
         call()
     return caught.value.code
-
-
-def reason_of(call: Callable[[], object]) -> MQRC:
-    with pytest.raises(MQIError) as caught:
-        call()
-    return caught.value.reason
 
 
 def define_anew(group: TestGroup) -> None:

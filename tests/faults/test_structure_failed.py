@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from sharedq import waiting
-from sharedq.api import Queue, QueueManagerConnection
+from sharedq.api import Queue
 from sharedq.backup.restore import recover
 from sharedq.connection import Connection
 from sharedq.mqi.constants import MQRC, GetOption, IntSelector, OpenOption, PutOption
@@ -27,15 +27,10 @@ from sharedq.objects.lost import LOST_QUEUES_REMEDY
 from tests.support.backups import killed_after, lose, mqsc, persistent
 from tests.support.groups import drain
 from tests.support.members import TestGroup
-from tests.support.scenes import on_queue, recover_lost, until
+from tests.support.outcomes import reason_of
+from tests.support.scenes import on_queue, until
 
 ALL = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE | OpenOption.INQUIRE | OpenOption.SET
-
-
-def reason_of(call: Callable[[], object]) -> MQRC:
-    with pytest.raises(MQIError) as caught:
-        call()
-    return caught.value.reason
 
 
 def test_it_cannot_be_opened_until_it_is_recovered(used: TestGroup) -> None:
@@ -165,147 +160,6 @@ def test_exclusive_input_of_before_keeps_nobody_out_and_takes_nothing(used: Test
         assert now.get().body == b"kept"
 
 
-def work_in_both(connection: QueueManagerConnection, options: int = 0) -> tuple[Queue, Queue]:
-    queue, other = connection.open("Q", ALL), connection.open("OTHER", ALL)
-    queue.get(GetOption.SYNCPOINT)
-    for each in (queue, other):
-        each.put(b"work", persistent(), options=PutOption.SYNCPOINT | options)
-    return queue, other
-
-
-@pytest.mark.parametrize("is_async", [False, True])
-@pytest.mark.parametrize("is_recovered", [False, True])
-def test_a_unit_of_work_that_did_something_there_is_backed_out_everywhere(
-    used: TestGroup, is_recovered: bool, is_async: bool
-) -> None:
-    connection = used.connect()
-    queue, other = work_in_both(connection, int(PutOption.ASYNC_RESPONSE) if is_async else 0)
-    lose(used)
-    if is_recovered:
-        recover(used.group, "APPL1")
-    assert reason_of(lambda: queue.put(b"more", options=PutOption.SYNCPOINT)) == MQRC.CF_STRUC_FAILED
-    other.put(b"more", options=PutOption.SYNCPOINT)
-    assert reason_of(connection.commit) == MQRC.BACKED_OUT
-
-    other.put(b"next", options=PutOption.SYNCPOINT)
-    connection.commit()
-    assert drain(other) == [b"next"]
-    if not is_recovered:
-        recover(used.group, "APPL1")
-    with connection.open("Q", ALL) as anew:
-        assert drain(anew) == [b"kept"]
-
-
-@pytest.mark.parametrize("is_async", [False, True])
-def test_a_unit_of_work_that_did_nothing_elsewhere_is_backed_out(used: TestGroup, is_async: bool) -> None:
-    connection = used.connect()
-    with connection.open("Q", ALL) as queue:
-        queue.put(b"work", options=PutOption.SYNCPOINT | (PutOption.ASYNC_RESPONSE if is_async else 0))
-        lose(used)
-        assert reason_of(connection.commit) == MQRC.BACKED_OUT
-        connection.commit()
-
-
-def test_the_end_of_a_unit_of_work_in_gets_is_a_backout_too(used: TestGroup) -> None:
-    connection = used.connect()
-    queue = connection.open("Q", ALL)
-    queue.get(GetOption.SYNCPOINT)
-    lose(used)
-    assert reason_of(lambda: queue.commit_and_get(GetOption.SYNCPOINT)) == MQRC.BACKED_OUT
-    recover(used.group, "APPL1")
-    with connection.open("Q", ALL) as anew:
-        assert drain(anew) == [b"kept"]
-
-
-def test_a_commit_that_finds_it_failed_says_that_a_part_of_it_is_lost(used: TestGroup) -> None:
-    connection = used.connect()
-    _, other = work_in_both(connection)
-    lose(used)
-    assert reason_of(connection.commit) == MQRC.OUTCOME_MIXED
-    other.put(b"next", options=PutOption.SYNCPOINT)
-    connection.commit()
-    assert drain(other) == [b"work", b"next"]
-    connection.disconnect()
-    decisions = used.group.keys.decisions
-    assert used.group.command(decisions, "HLEN", decisions) == 0
-
-
-def test_what_the_next_get_took_in_the_write_of_such_a_commit_is_put_back(used: TestGroup) -> None:
-    """The program is told of the commit only: it would never see that message."""
-    connection = used.connect()
-    queue, other = connection.open("Q", ALL), connection.open("OTHER", ALL)
-    for body in (b"first", b"second"):
-        other.put(body)
-    assert other.get(GetOption.SYNCPOINT).body == b"first"
-    queue.put(b"lost", options=PutOption.SYNCPOINT)
-    lose(used)
-    assert reason_of(lambda: other.commit_and_get(GetOption.SYNCPOINT)) == MQRC.OUTCOME_MIXED
-    connection.commit()
-    assert drain(other) == [b"second"]
-
-
-@pytest.mark.parametrize("end", ["MQBACK", "MQDISC"])
-def test_mqback_and_mqdisc_end_it(used: TestGroup, end: str) -> None:
-    connection = used.connect()
-    work_in_both(connection)
-    lose(used)
-    if end == "MQBACK":
-        connection.backout()
-        connection.commit()
-        connection.disconnect()
-    else:
-        assert reason_of(connection.disconnect) == MQRC.OUTCOME_MIXED
-    assert connection.connection.is_ended
-    with used.connect().open("OTHER", ALL) as other:
-        assert drain(other) == ([] if end == "MQBACK" else [b"work"])
-    assert not used.group.command(
-        used.group.keys.owners, "HEXISTS", used.group.keys.owners, connection.connection.token
-    )
-
-
-def test_prepare_is_refused(used: TestGroup) -> None:
-    connection = used.connect()
-    queue, _ = work_in_both(connection)
-    lose(used)
-    assert reason_of(queue.get) == MQRC.CF_STRUC_FAILED
-    assert reason_of(lambda: connection.prepare(b"xid")) == MQRC.BACKED_OUT
-    assert connection.recover() == []
-
-
-def test_one_that_was_shut_out_is_told_that_and_not_of_the_structure(used: TestGroup) -> None:
-    connection = used.connect()
-    queue = connection.open("Q", ALL)
-    token = connection.connection.token
-    admin = used.group.keys
-
-    def shut_out(token: str) -> None:
-        used.group.call("admin/abandon", [admin.leases, admin.owners, admin.fence], [token])
-
-    shut_out(token)
-    lose(used)
-    assert reason_of(queue.get) == MQRC.CONNECTION_BROKEN
-    assert connection.connection.is_ended
-
-    other = used.connect()
-    queue = other.open("OTHER", ALL)
-    shut_out(other.connection.token)
-    recover_lost(used, other.connection.token)
-    lose(used, "APPL2")
-    assert reason_of(queue.get) == MQRC.CONNECTION_BROKEN
-
-
-def test_what_a_dead_program_left_in_other_structures_is_backed_out(used: TestGroup) -> None:
-    connection = used.connect()
-    work_in_both(connection)
-    lose(used)
-    connection.connection.break_off()
-    recover_lost(used, connection.connection.token)
-    recover(used.group, "APPL1")
-    for name, expected in (("Q", [b"kept"]), ("OTHER", [])):
-        with used.connect().open(name, ALL) as queue:
-            assert drain(queue) == expected
-
-
 def waiter_of(group: TestGroup, got: list[object]) -> tuple[threading.Thread, Connection]:
     """A program that waits for ever for a second message."""
     connection = group.connect()
@@ -386,23 +240,6 @@ def test_what_was_seen_before_somebody_else_told_is_not_told(used: TestGroup) ->
     assert seen_before is None
     assert group.call("admin/structure_state", keys, ["APPL1", "FAILED", ""]) == 0
     assert failure_of(group, "APPL1") is not None
-
-
-def test_handles_and_work_of_before_are_gone_also_where_the_registrations_were_left(used: TestGroup) -> None:
-    """Not everything was lost: whoever was registered there is so still, with a unit of work."""
-    connection = used.connect()
-    queue, _ = work_in_both(connection)
-    keys = used.group.structure("APPL1")
-    used.group.client().delete(keys.queue("Q").queue, keys.messages, keys.sequence)
-    recover(used.group, "APPL1")
-    assert reason_of(connection.commit) == MQRC.OUTCOME_MIXED
-    assert reason_of(queue.get) == MQRC.CF_STRUC_FAILED
-    with connection.open("Q", ALL) as anew:
-        anew.put(b"anew", options=PutOption.SYNCPOINT)
-        connection.commit()
-        assert drain(anew) == [b"kept", b"anew"]
-        state = used.group.client().hgetall(keys.queue("Q").queue)
-        assert {name: state[name] for name in (b"pu", b"gu") if int(state.get(name, 0))} == {}
 
 
 class Program(threading.Thread):

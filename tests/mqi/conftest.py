@@ -7,9 +7,19 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from tests.support.members import TestGroup
+
 
 @pytest.fixture
 def pool() -> Iterator[ThreadPoolExecutor]:
     """Threads for calls that wait; it ends when they have."""
     with ThreadPoolExecutor(4) as executor:
         yield executor
+
+
+@pytest.fixture
+def pair(group: TestGroup) -> TestGroup:
+    """QM1 and QM2, which has a private queue IN."""
+    group.add_member("QM2")
+    group.define_private("QM2", "IN")
+    return group

@@ -12,13 +12,14 @@ import pytest
 from sharedq.api import Queue, QueueManagerConnection
 from sharedq.connection import Connection, ScriptCall
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
-from sharedq.mqi.errors import MQIError, error_for
+from sharedq.mqi.errors import error_for
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.put_calls import undo_call
 from tests.support.backups import lose
 from tests.support.groups import BOTH, MAY_SEGMENT, MIG, drain, put_logical
 from tests.support.members import TestGroup
+from tests.support.outcomes import reason_of
 from tests.support.scenes import contents, keys_of, on_queue, recover_lost, stored, until
 
 SYNCPOINT = int(PutOption.SYNCPOINT)
@@ -69,12 +70,6 @@ def refuse(reason: MQRC) -> Callable[[], object]:
         raise error_for(reason, "", "", "refused")
 
     return act
-
-
-def reason_of(call: Callable[[], object]) -> MQRC:
-    with pytest.raises(MQIError) as caught:
-        call()
-    return caught.value.reason
 
 
 def held(group: TestGroup) -> dict[bytes, object]:

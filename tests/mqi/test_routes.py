@@ -1,47 +1,23 @@
-"""Name resolution and the routes of messages; invalidation of handles (seed: specific properties of IGQ)."""
+"""Name resolution: where aliases, remote definitions and names of managers lead (seed: specific properties of IGQ)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 
 from sharedq import Message, MQIError
-from sharedq.mqi.constants import MQRC, GetOption, MsgFlag, OpenOption, PutOption
-from sharedq.mqi.errors import NoMsgAvailable
-from sharedq.mqi.headers import MQXQH
+from sharedq.mqi.constants import MQRC, GetOption, MsgFlag, OpenOption
 from sharedq.mqi.structures import MQMD
 from sharedq.mqi.wire import MDE, XQH_LENGTH, unpack_xqh
 from sharedq.objects.definitions import QueueAlias, QueueLocal, QueueModel, QueueRemote
 from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
-from tests.support.groups import LMIG, MIG
 from tests.support.members import TestGroup
+from tests.support.outcomes import reason_of
+from tests.support.routes import BOTH, manager_alias, transmitted
 from tests.support.scenes import on_queue, until
-
-BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE
-
-
-@pytest.fixture
-def pair(group: TestGroup) -> TestGroup:
-    """Two members."""
-    group.add_member("QM2")
-    group.define_private("QM2", "IN")
-    return group
-
-
-def transmitted(group: TestGroup, qmgr: str) -> list[tuple[MQXQH, bytes]]:
-    """What waits on the transmit queue for *qmgr*, as a program that gets it sees it."""
-    queue = group.connect(qmgr).open(SYSTEM_QSG_TRANSMIT_QUEUE, BOTH)
-    found: list[tuple[MQXQH, bytes]] = []
-    while True:
-        try:
-            body = queue.get().body
-        except NoMsgAvailable:
-            return found
-        found.append((unpack_xqh(body), body[XQH_LENGTH:]))
 
 
 def test_a_queue_at_another_member_is_reached_through_the_shared_transmit_queue(pair: TestGroup) -> None:
@@ -210,10 +186,6 @@ def test_intra_group_queuing_needs_no_transmission_queue_that_a_definition_names
     assert [data for _, data in transmitted(pair, "QM2")] == [b"1", b"2"]
 
 
-def manager_alias(name: str, qmgr: str, **attributes: str) -> QueueRemote:
-    return QueueRemote(name=name, remote_qmgr=qmgr, **attributes)  # type: ignore[arg-type]
-
-
 def test_the_alias_of_a_manager_leads_to_it(pair: TestGroup) -> None:
     pair.define("QM1", manager_alias("OLD", "QM2", def_persistence="YES"))
     pair.define("QM1", QueueRemote(name="FAR", remote_queue="IN", remote_qmgr="OLD", def_persistence="NO"))
@@ -255,17 +227,6 @@ def test_aliases_of_managers_that_lead_in_a_circle_lead_nowhere(pair: TestGroup)
         assert reason == MQRC.XMIT_Q_TYPE_ERROR
 
 
-def test_an_alias_of_a_manager_that_is_altered_counts_as_altered(pair: TestGroup) -> None:
-    pair.define("QM1", manager_alias("OLD", "QM2"))
-    queue = pair.connect("QM1").open("IN", OpenOption.OUTPUT, qmgr_name="OLD")
-    queue.put(b"1")
-    pair.repository("QM1").alter("QREMOTE", "OLD", {"put": "DISABLED"})
-    assert reason_of(partial(queue.put, b"2")) == MQRC.PUT_INHIBITED
-    pair.repository("QM1").alter("QREMOTE", "OLD", {"put": "ENABLED", "remote_qmgr": "QM1"})
-    assert reason_of(partial(queue.put, b"3")) == MQRC.OBJECT_CHANGED
-    assert [data for _, data in transmitted(pair, "QM2")] == [b"1"]
-
-
 def test_no_definition_leads_to_a_model_queue(pair: TestGroup) -> None:
     pair.define("QM1", QueueRemote(name="R", remote_queue="SYSTEM.DEFAULT.MODEL.QUEUE", remote_qmgr="QM1"))
     pair.define("QM1", manager_alias("OLD", "QM1"))
@@ -281,61 +242,6 @@ def test_a_remote_queue_cannot_be_opened_for_input(pair: TestGroup) -> None:
     assert caught.value.reason == MQRC.OPTION_NOT_VALID_FOR_TYPE
 
 
-def test_with_igq_disabled_a_conventional_transmission_queue_is_used(pair: TestGroup) -> None:
-    pair.repository("QM1").alter_qmgr("QM1", {"igq": "DISABLED"})
-    pair.define_private("QM1", "QM2", usage="XMITQ")
-    connection = pair.connect("QM1")
-    connection.put1("IN", b"slow road", qmgr_name="QM2")
-    body = connection.open("QM2", BOTH).get().body
-    header = unpack_xqh(body)
-    assert (header.remote_q_name, header.remote_q_mgr_name, body[XQH_LENGTH:]) == (b"IN", b"QM2", b"slow road")
-    assert transmitted(pair, "QM2") == []
-
-
-def test_igq_disabled_since_the_open_invalidates_the_handle(pair: TestGroup) -> None:
-    queue = pair.connect("QM1").open("IN", OpenOption.OUTPUT, qmgr_name="QM2")
-    pair.repository("QM1").alter_qmgr("QM1", {"igq": "DISABLED"})
-    with pytest.raises(MQIError) as caught:
-        queue.put(b"x")
-    assert caught.value.reason == MQRC.OBJECT_CHANGED
-    assert transmitted(pair, "QM2") == []
-
-
-def test_igq_enabled_since_the_open_invalidates_the_handle(pair: TestGroup) -> None:
-    pair.repository("QM1").alter_qmgr("QM1", {"igq": "DISABLED"})
-    pair.define_private("QM1", "QM2", usage="XMITQ")
-    connection = pair.connect("QM1")
-    queue = connection.open("IN", OpenOption.OUTPUT, qmgr_name="QM2")
-    pair.repository("QM1").alter_qmgr("QM1", {"igq": "ENABLED"})
-    with pytest.raises(MQIError) as caught:
-        queue.put(b"x")
-    assert caught.value.reason == MQRC.OBJECT_CHANGED
-    with pytest.raises(MQIError) as caught:
-        connection.open("QM2", BOTH).get()
-    assert caught.value.reason == MQRC.NO_MSG_AVAILABLE
-
-
-def test_a_changed_transmit_queue_invalidates_handles_that_go_through_it(pair: TestGroup) -> None:
-    queue = pair.connect("QM1").open("IN", OpenOption.OUTPUT, qmgr_name="QM2")
-    queue.put(b"before")
-    pair.repository("QM1").alter("QLOCAL", SYSTEM_QSG_TRANSMIT_QUEUE, {"description": "altered"})
-    with pytest.raises(MQIError) as caught:
-        queue.put(b"after")
-    assert caught.value.reason == MQRC.OBJECT_CHANGED
-    assert [data for _, data in transmitted(pair, "QM2")] == [b"before"]
-
-
-def test_a_changed_alias_invalidates_handles_that_went_through_it(group: TestGroup) -> None:
-    group.define_shared("ONE")
-    group.define_shared("TWO")
-    group.define("QM1", QueueAlias(name="ALIAS", target="ONE"))
-    queue = group.connect().open("ALIAS", OpenOption.OUTPUT)
-    group.repository("QM1").alter("QALIAS", "ALIAS", {"target": "TWO"})
-    with pytest.raises(MQIError) as caught:
-        queue.put(b"x")
-    assert caught.value.reason == MQRC.OBJECT_CHANGED
-
-
 def test_sqqmname_ignore_opens_a_shared_queue_right_here(pair: TestGroup) -> None:
     pair.define_shared("SHARED.ONE")
     connection = pair.connect("QM1")
@@ -344,95 +250,6 @@ def test_sqqmname_ignore_opens_a_shared_queue_right_here(pair: TestGroup) -> Non
     pair.repository("QM1").alter_qmgr("QM1", {"shared_q_mgr_name": "IGNORE"})
     connection.put1("SHARED.ONE", b"direct", qmgr_name="QM2")
     assert connection.open("SHARED.ONE", BOTH).get().body == b"direct"
-
-
-def reason_of(call: Callable[[], object]) -> MQRC:
-    with pytest.raises(MQIError) as caught:
-        call()
-    return caught.value.reason
-
-
-@pytest.mark.parametrize("base", ["private", "shared"])
-def test_every_definition_on_the_way_inhibits(group: TestGroup, base: str) -> None:
-    group.define_shared("BASE") if base == "shared" else group.define_private("QM1", "BASE")
-    group.define("QM1", QueueAlias(name="SHUT", target="BASE", put="DISABLED", get="DISABLED"))
-    group.define("QM1", QueueRemote(name="HERE", remote_queue="BASE", remote_qmgr="QM1", put="DISABLED"))
-    group.define("QM1", QueueAlias(name="TO.HERE", target="HERE"))
-    connection = group.connect()
-    for name in ("SHUT", "HERE", "TO.HERE"):
-        assert reason_of(partial(connection.put1, name, b"x")) == MQRC.PUT_INHIBITED
-    assert reason_of(connection.open("SHUT", OpenOption.INPUT_SHARED).get) == MQRC.GET_INHIBITED
-
-
-def test_a_remote_definition_inhibits_puts_to_another_manager(pair: TestGroup) -> None:
-    pair.define("QM1", QueueRemote(name="FAR", remote_queue="IN", remote_qmgr="QM2", put="DISABLED"))
-    assert reason_of(partial(pair.connect("QM1").put1, "FAR", b"x")) == MQRC.PUT_INHIBITED
-    assert transmitted(pair, "QM2") == []
-
-
-@pytest.mark.parametrize("how", ["ALTER", "DEFINE REPLACE"])
-def test_an_alias_that_is_altered_later_inhibits_from_then_on(group: TestGroup, how: str) -> None:
-    group.define_shared("BASE")
-    group.define("QM1", QueueAlias(name="ALIAS", target="BASE"))
-    queue, base = group.connect().open("ALIAS", BOTH), group.connect().open("BASE", BOTH)
-    repository = group.repository("QM1")
-
-    def become(state: Literal["ENABLED", "DISABLED"]) -> None:
-        if how == "ALTER":
-            repository.alter("QALIAS", "ALIAS", {"put": state, "get": state})
-        else:
-            repository.define(QueueAlias(name="ALIAS", target="BASE", put=state, get=state), replace=True)
-
-    queue.put(b"1")
-    become("DISABLED")
-    assert reason_of(partial(queue.put, b"2")) == MQRC.PUT_INHIBITED
-    assert reason_of(queue.get) == MQRC.GET_INHIBITED
-    assert reason_of(partial(queue.get, GetOption.BROWSE_FIRST)) == MQRC.GET_INHIBITED
-    base.put(b"3")
-    become("ENABLED")
-    queue.put(b"4")
-    assert [queue.get().body, base.get().body, queue.get().body] == [b"1", b"3", b"4"]
-
-
-def test_an_alias_that_inhibits_gets_ends_a_wait(group: TestGroup) -> None:
-    group.define_shared("BASE")
-    group.define("QM1", QueueAlias(name="ALIAS", target="BASE"))
-    queue = group.connect().open("ALIAS", OpenOption.INPUT_SHARED)
-    key = group.group.structure("APPL1").queue("BASE").queue
-    with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(reason_of, partial(queue.get, GetOption.WAIT, wait_ms=60_000))
-        until(lambda: int(group.group.client().hget(key, "nw") or 0), "it waits")
-        group.repository("QM1").alter("QALIAS", "ALIAS", {"get": "DISABLED"})
-        assert waiting.result(30) == MQRC.GET_INHIBITED
-
-
-def test_an_alias_that_leads_elsewhere_invalidates_for_gets_too(group: TestGroup) -> None:
-    group.define_shared("ONE")
-    group.define_shared("TWO")
-    group.define("QM1", QueueAlias(name="ALIAS", target="ONE"))
-    queue = group.connect().open("ALIAS", OpenOption.INPUT_SHARED)
-    group.connect().put1("ONE", b"x")
-    group.repository("QM1").alter("QALIAS", "ALIAS", {"target": "TWO"})
-    assert reason_of(queue.get) == MQRC.OBJECT_CHANGED
-    assert [body for body, _ in on_queue(group, "ONE")] == [b"x"]
-
-
-@pytest.mark.parametrize("qmgr", ["QM1", "QM2"])
-def test_a_remote_definition_that_leads_here_stays_in_the_path(pair: TestGroup, qmgr: str) -> None:
-    pair.repository("QM1").alter_qmgr("QM1", {"shared_q_mgr_name": "IGNORE"})
-    pair.define_shared("ONE")
-    pair.define_shared("TWO")
-    remote = QueueRemote(name="R", remote_queue="ONE", remote_qmgr=qmgr, def_priority=7, def_persistence="YES")
-    pair.define("QM1", remote)
-    queue = pair.connect("QM1").open("R", OpenOption.OUTPUT)
-    md = queue.put(b"1")
-    assert (md.priority, md.persistence) == (7, 1)
-    pair.repository("QM1").alter("QREMOTE", "R", {"def_priority": 2})
-    assert queue.put(b"2").priority == 2
-    pair.repository("QM1").alter("QREMOTE", "R", {"remote_queue": "TWO"})
-    assert reason_of(partial(queue.put, b"3")) == MQRC.OBJECT_CHANGED
-    assert [body for body, _ in on_queue(pair, "ONE")] == [b"1", b"2"]
-    assert on_queue(pair, "TWO") == []
 
 
 def test_a_remote_definition_that_leads_to_itself_does_not_resolve(group: TestGroup) -> None:
@@ -447,90 +264,3 @@ def test_the_shared_transmit_queue_is_ones_own_part_by_whichever_name(pair: Test
     pair.repository("QM1").alter_qmgr("QM1", {"shared_q_mgr_name": "IGNORE"})
     connection.put1(SYSTEM_QSG_TRANSMIT_QUEUE, b"by another manager's name", qmgr_name="QM2")
     assert len(on_queue(pair, SYSTEM_QSG_TRANSMIT_QUEUE, "@QM1")) == 2
-
-
-@pytest.fixture
-def narrow(pair: TestGroup) -> TestGroup:
-    """The shared transmission queue takes ten bytes; QM1 has a conventional one to QM2, too."""
-    pair.repository("QM1").alter("QLOCAL", SYSTEM_QSG_TRANSMIT_QUEUE, {"max_msg_length": 10})
-    pair.define_private("QM1", "QM2", usage="XMITQ")
-    return pair
-
-
-@pytest.mark.parametrize("options", [0, PutOption.SYNCPOINT, PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE])
-def test_what_is_too_long_for_the_shared_transmit_queue_goes_the_conventional_way(
-    narrow: TestGroup, options: int
-) -> None:
-    connection = narrow.connect("QM1")
-    queue = connection.open("IN", OpenOption.OUTPUT, qmgr_name="QM2")
-    for body in (b"x" * 10, b"y" * 11, b"z" * 10):
-        queue.put(body, options=options)
-    queue.put_many([(MQMD(), b"1"), (MQMD(), b"2" * 11)], options=options)
-    connection.commit()
-    assert [data for _, data in transmitted(narrow, "QM2")] == [b"x" * 10, b"z" * 10]
-    other_way = [body[XQH_LENGTH:] for body, _ in on_queue(narrow, "QM2", "@QM1")]
-    assert other_way == [b"y" * 11, b"1", b"2" * 11]
-    queue.close()
-    assert narrow.repository("QM1").queue_status("QM2").open_output == 0
-
-
-@pytest.mark.parametrize("options", [0, PutOption.SYNCPOINT, PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE])
-def test_a_group_goes_on_whichever_way_its_messages_take(narrow: TestGroup, options: int) -> None:
-    connection = narrow.connect("QM1")
-    queue = connection.open("IN", OpenOption.OUTPUT, qmgr_name="QM2")
-
-    def put(body: bytes, flags: int) -> MQMD:
-        return queue.put(body, MQMD(version=2, msg_flags=flags), options=options | PutOption.LOGICAL_ORDER)
-
-    members = [put(b"1", MIG), put(b"2" * 11, MIG)]
-    connection.commit()
-    # It is the state of before the unit of work that a backout restores, whichever way that had taken.
-    if options:
-        put(b"3" * 11, MIG)
-        put(b"4", LMIG)
-        connection.backout()
-    members += [put(b"3" * 11, MIG), put(b"4", LMIG)]
-    connection.commit()
-    assert {md.group_id for md in members} == {members[0].group_id}
-    assert [md.msg_seq_number for md in members] == [1, 2, 3, 4]
-    assert len(on_queue(narrow, "QM2", "@QM1")) == 2
-    begun = put(b"5" * 11, MIG)
-    assert begun.group_id != members[0].group_id
-    connection.commit()
-    assert queue.close() == MQRC.INCOMPLETE_GROUP
-
-
-def test_without_a_conventional_way_it_is_too_long(narrow: TestGroup) -> None:
-    narrow.repository("QM1").delete("QLOCAL", "QM2")
-    queue = narrow.connect("QM1").open("IN", OpenOption.OUTPUT, qmgr_name="QM2")
-    assert reason_of(partial(queue.put, b"y" * 11)) == MQRC.MSG_TOO_BIG_FOR_Q
-
-
-@pytest.mark.parametrize("igq", ["ENABLED", "DISABLED"])
-def test_the_conventional_way_of_a_handle_ends_with_its_route(narrow: TestGroup, igq: str) -> None:
-    queue = narrow.connect("QM1").open("IN", OpenOption.OUTPUT, qmgr_name="QM2")
-    queue.put(b"y" * 11)
-    narrow.repository("QM1").alter_qmgr("QM1", {"igq": "DISABLED"})
-    narrow.repository("QM1").alter_qmgr("QM1", {"igq": igq})
-    assert reason_of(partial(queue.put, b"y" * 11)) == MQRC.OBJECT_CHANGED
-    assert len(on_queue(narrow, "QM2", "@QM1")) == 1
-
-
-@pytest.mark.parametrize("before", [[], [b"x"], [b"y" * 11], [b"y" * 11, b"x"]])
-@pytest.mark.parametrize("how", ["alter", "replace"])
-def test_a_changed_transmit_queue_invalidates_the_conventional_way_too(
-    narrow: TestGroup, before: list[bytes], how: str
-) -> None:
-    queue = narrow.connect("QM1").open("IN", OpenOption.OUTPUT, qmgr_name="QM2")
-    for body in before:
-        queue.put(body)
-    repository = narrow.repository("QM1")
-    if how == "alter":
-        repository.alter("QLOCAL", SYSTEM_QSG_TRANSMIT_QUEUE, {"description": "altered"})
-    else:
-        located = repository.lookup(SYSTEM_QSG_TRANSMIT_QUEUE)
-        assert located is not None
-        repository.define(located.definition, replace=True)
-    assert reason_of(partial(queue.put, b"y" * 11)) == MQRC.OBJECT_CHANGED
-    assert reason_of(partial(queue.put_many, [(MQMD(), b"y" * 11)])) == MQRC.OBJECT_CHANGED
-    assert len(on_queue(narrow, "QM2", "@QM1")) == before.count(b"y" * 11)

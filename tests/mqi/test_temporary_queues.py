@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 import pytest
@@ -19,6 +18,7 @@ from sharedq.objects.system import SYSTEM_DEAD_LETTER_QUEUE
 from sharedq.opening import close_handle, open_queue
 from sharedq.verbs import mqput1
 from tests.support.members import TestGroup
+from tests.support.outcomes import reason_of
 from tests.support.scenes import on_queue, stored
 
 PERSISTENT, AS_Q_DEF = int(Persistence.PERSISTENT), int(Persistence.AS_Q_DEF)
@@ -53,12 +53,6 @@ def test_it_goes_with_the_close_by_its_creator_and_its_messages_too(models: Test
     close_handle(connection.connection, handle, option)
     assert not exists(models, handle)
     assert stored(models, "@QM1") == 0
-
-
-def reason_of(call: Callable[[], object]) -> MQRC:
-    with pytest.raises(MQIError) as caught:
-        call()
-    return caught.value.reason
 
 
 @pytest.mark.parametrize("said", [PERSISTENT, AS_Q_DEF])

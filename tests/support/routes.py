@@ -1,0 +1,30 @@
+"""What tests of routes begin with."""
+
+from __future__ import annotations
+
+from sharedq.mqi.constants import OpenOption
+from sharedq.mqi.errors import NoMsgAvailable
+from sharedq.mqi.headers import MQXQH
+from sharedq.mqi.wire import XQH_LENGTH, unpack_xqh
+from sharedq.objects.definitions import QueueRemote
+from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from tests.support.members import TestGroup
+
+BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE
+
+
+def transmitted(group: TestGroup, qmgr: str) -> list[tuple[MQXQH, bytes]]:
+    """What waits on the transmit queue for *qmgr*, as a program that gets it sees it."""
+    queue = group.connect(qmgr).open(SYSTEM_QSG_TRANSMIT_QUEUE, BOTH)
+    found: list[tuple[MQXQH, bytes]] = []
+    while True:
+        try:
+            body = queue.get().body
+        except NoMsgAvailable:
+            return found
+        found.append((unpack_xqh(body), body[XQH_LENGTH:]))
+
+
+def manager_alias(name: str, qmgr: str, **attributes: str) -> QueueRemote:
+    """A definition that says which manager *name* is."""
+    return QueueRemote(name=name, remote_qmgr=qmgr, **attributes)  # type: ignore[arg-type]
