@@ -11,11 +11,15 @@ import gc
 import os
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import redis
 
+#: Cores that the benchmark may use; read once, because who is started by a pinned process has fewer. Only Linux can pin:
+#: elsewhere the medians must do.
+_CORES = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
 #: Rounds that a median needs.
 ROUNDS_MIN = 5
 #: Bytes of every message body.
@@ -96,7 +100,7 @@ def compare(
     Args:
         client: of the server they all use, to count commands.
     """
-    operations = effort.operations if messages_each == 1 else max(1, effort.operations // 8)
+    operations = effort.operations if messages_each == 1 else max(1, effort.operations // 2)
     costs = {name: Cost() for name in contenders}
     for name, contender in contenders.items():
         # Unmeasured rounds first: scripts, caches and code paths are warm afterwards.
@@ -139,24 +143,21 @@ def used_memory(client: redis.Redis) -> int:
 
 def pin_client() -> None:
     """Keep this process, and those it starts, off the core that the server has."""
-    cores = _cores()
-    if len(cores) > 1:
-        os.sched_setaffinity(0, cores[:-1])
+    _pin(0, _CORES[:-1])
 
 
 def pin_server(pid: int) -> None:
-    """Give the server the last core, alone among the processes of the benchmark."""
-    cores = _cores(pid)
-    if len(cores) > 1:
-        os.sched_setaffinity(pid, cores[-1:])
+    """Give the server, all its threads, the last core, alone among the processes of the benchmark."""
+    _pin(pid, _CORES[-1:])
 
 
 def unpin(pid: int = 0) -> None:
     """Let a process, default this one, run on every core again."""
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(pid, range(os.cpu_count() or 1))
+    _pin(pid, _CORES)
 
 
-def _cores(pid: int = 0) -> list[int]:
-    # Only Linux can pin; elsewhere the medians must do.
-    return sorted(os.sched_getaffinity(pid)) if hasattr(os, "sched_getaffinity") else []
+def _pin(pid: int, cores: Sequence[int]) -> None:
+    # With one core there is nothing to choose.
+    if len(_CORES) > 1:
+        for thread in Path(f"/proc/{pid or 'self'}/task").iterdir():
+            os.sched_setaffinity(int(thread.name), cores)
