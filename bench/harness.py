@@ -17,8 +17,8 @@ from pathlib import Path
 
 import redis
 
-#: Cores that the benchmark may use; read once, because who is started by a pinned process has fewer. Only Linux can pin:
-#: elsewhere the medians must do.
+#: Cores that the benchmark may use; read once, because who is started by a pinned process has fewer. Only Linux can
+#: pin: elsewhere the medians must do.
 _CORES = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
 #: Rounds that a median needs.
 ROUNDS_MIN = 5
