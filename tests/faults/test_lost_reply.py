@@ -109,7 +109,12 @@ CASES = {
     "put with a CorrelId": Case(
         "structure/put", lambda s: s.queue.put(b"3", MQMD(correl_id=b"C" * 24)), done=(*FIRST, (b"3", 0))
     ),
-    "put under syncpoint": Case("structure/put", put_uncommitted, done=FIRST),
+    "put under syncpoint": Case("structure/put_in_unit", put_uncommitted, done=FIRST),
+    "put with a CorrelId under syncpoint": Case(
+        "structure/put",
+        lambda s: s.queue.put(b"3", MQMD(correl_id=b"C" * 24), options=PutOption.SYNCPOINT),
+        done=FIRST,
+    ),
     "get": Case("structure/get", lambda s: s.queue.get(), done=((b"2", 0),)),
     "get under syncpoint": Case("structure/get", take, done=BACK),
     "browse": Case("structure/browse", lambda s: s.queue.get(GetOption.BROWSE_FIRST), done=FIRST),

@@ -247,8 +247,9 @@ local function tell_of_revealed(queue, messages, own, wake_base)
     end
 end
 
--- Puts messages where gets can find them: `added` lists score, id, score, id; `records` may lack plain ones.
-local function make_available(queue, messages, own, wake_base, expiry, waiting, added, records)
+-- Enters messages some of which need a look where they can be found. Returns, of members, the levels at which first items
+-- are new, by their positions.
+local function index_looked_at(queue, messages, expiry, added, records)
     local plain = added
     -- Members stand elsewhere; without the keys for that, there is none among these.
     if queue.r then
@@ -287,9 +288,21 @@ local function make_available(queue, messages, own, wake_base, expiry, waiting, 
         end
     end
     if #indexed > 0 then redis.call("ZADD", queue.i, unpack(indexed)) end
+    return levels
+end
+
+-- Puts messages where gets can find them: `added` lists score, id, score, id; `records` is nil where none needs a look.
+local function make_available(queue, messages, own, wake_base, expiry, waiting, added, records)
+    local levels = {}
+    if records then
+        levels = index_looked_at(queue, messages, expiry, added, records)
+    else
+        redis.call("ZADD", queue.a, unpack(added))
+    end
     for position = 1, waiting > 0 and #added / 2 or 0 do
         if waiting > 0 then
-            waiting = waiting - wake_for(queue, own, wake_base, added[2 * position], records[position], levels[position])
+            local record = records and records[position]
+            waiting = waiting - wake_for(queue, own, wake_base, added[2 * position], record, levels[position])
         end
     end
 end

@@ -29,17 +29,21 @@ local function ids_of(operation)
     return ids
 end
 
--- The ids of an operation, and score, id, score, id as ZADD takes them.
-local function messages_of(operation)
-    local ids, added, first = ids_of(operation), {}, tonumber(operation.scores_text)
-    for at, id in ipairs(ids) do added[2 * at - 1], added[2 * at] = first and first + at - 1, id end
-    if not first then
-        local at = 1
-        for score in string.gmatch(operation.scores_text, "%S+") do
-            added[at], at = tonumber(score), at + 2
+-- The messages of an operation as ZADD takes them: score, id, score, id.
+local function added_of(operation)
+    local added, at, score = {}, 1, tonumber(operation.scores_text)
+    if score then
+        for id in string.gmatch(operation.ids_text, "[^ ]+") do
+            added[at], added[at + 1] = score, id
+            at, score = at + 2, score + 1
         end
+        return added
     end
-    return ids, added
+    for position, id in ipairs(ids_of(operation)) do added[2 * position] = id end
+    for each in string.gmatch(operation.scores_text, "%S+") do
+        added[at], at = tonumber(each), at + 2
+    end
+    return added
 end
 
 -- The state element and the operations of the next chunk: whole batches, up to `budget` messages. As many as `skips` are

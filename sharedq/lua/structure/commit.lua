@@ -92,12 +92,13 @@ journal(KEYS[7], ARGV[6], "e", "commit", "o", caller, "u", unit_id, "n", count, 
 for _, operation in ipairs(operations) do
     local queue = queues[operation.queue]
     if operation.kind == "P" then
-        local ids, added = messages_of(operation)
-        local records, waiting = {}, tonumber(redis.call("HGET", queue.q, "nw") or 0)
+        local records, waiting = nil, tonumber(redis.call("HGET", queue.q, "nw") or 0)
         -- Most often all need it or none.
-        if string.find(operation.ids_text, "x", 1, true) then records = redis.call("HMGET", messages, unpack(ids)) end
+        if string.find(operation.ids_text, "x", 1, true) then
+            records = redis.call("HMGET", messages, unpack(ids_of(operation)))
+        end
         redis.call("HINCRBY", queue.q, "pu", -operation.count)
-        make_available(queue, messages, own, wake_base, expiry, waiting, added, records)
+        make_available(queue, messages, own, wake_base, expiry, waiting, added_of(operation), records)
     else
         redis.call("HINCRBY", queue.q, "gu", -operation.count)
         redis.call("HDEL", messages, unpack(ids_of(operation)))
