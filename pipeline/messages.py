@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import astuple
 from typing import Any
 
 import pyarrow as pa
@@ -68,16 +69,24 @@ def messages(batch: pa.RecordBatch) -> Iterator[Message]:
     Raises:
         PipelineError: a value does not fit its field.
     """
+    if not batch.num_rows:
+        return
     names = [name for name in batch.schema.names if name not in NOT_PUT]
-    values = [_converted(name, _narrowed(name, batch.column(name)).to_pylist()) for name in names]
-    bodies = batch.column("data").to_pylist()
-    sets_context = any(name in CONTEXT for name in names)
-    for row, body in enumerate(bodies):
-        md = MQMD(version=2)
-        if sets_context:
-            # What no column says is what it would be without SET_ALL_CONTEXT.
-            fill_in_context(md, 0, default_appl_name())
-        for name, column in zip(names, values, strict=True):
+    columns = {name: _converted(name, _narrowed(name, batch.column(name)).to_pylist()) for name in names}
+    common, differing = MQMD(version=2), []
+    if any(name in CONTEXT for name in names):
+        # What no column says is what it would be without SET_ALL_CONTEXT.
+        fill_in_context(common, 0, default_appl_name())
+    for name, column in columns.items():
+        # Most often rows differ in few fields.
+        if column.count(column[0]) < len(column):
+            differing.append((name, column))
+        elif column[0] is not None:
+            setattr(common, name, column[0])
+    values = astuple(common)
+    for row, body in enumerate(batch.column("data").to_pylist()):
+        md = MQMD(*values)
+        for name, column in differing:
             if column[row] is not None:
                 setattr(md, name, column[row])
         if body is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyspark.sql.types import (
     BinaryType,
     BooleanType,
@@ -19,8 +21,17 @@ _STRING, _LONG, _INT, _BOOL = StringType(), LongType(), IntegerType(), BooleanTy
 _BINARY, _TIME, _DOUBLE = BinaryType(), TimestampType(), DoubleType()
 
 
-def _table(*columns: tuple[str, DataType, str]) -> StructType:
-    return StructType([StructField(name, kind, True, {"comment": text}) for name, kind, text in columns])
+def _table(*columns: tuple[str, DataType, str], but_null: Sequence[str] | None = None) -> StructType:
+    """A table; of one that a source makes, only the columns *but_null* can have nulls.
+
+    Spark asks each value of the others whether it is null, twice a row.
+    """
+    return StructType(
+        [
+            StructField(name, kind, but_null is None or name in but_null, {"comment": text})
+            for name, kind, text in columns
+        ]
+    )
 
 
 #: One event of one message; commit and backout: of one unit of work in one structure.
@@ -46,6 +57,10 @@ JOURNAL = _table(
     ("priority", _INT, "put: Priority, 0 to 9; more is placed as 9"),
     ("recovered", _BOOL, "done by a peer on behalf of a dead owner"),
     ("messages", _INT, "messages that the whole entry is about"),
+    but_null=(
+        *("queue", "target_queue", "unit_of_work", "message_number", "message_id", "msg_id", "correl_id", "group_id"),
+        *("msg_seq_number", "length", "persistent", "priority"),
+    ),
 )
 
 #: What an audit that follows the journal keeps of it: the events of messages whose lives are not over.
@@ -111,6 +126,7 @@ QUEUE = _table(
     ("destination", _STRING, "on a transmission queue: the queue that it must go to in the end; null elsewhere"),
     ("length", _LONG, "bytes of data"),
     ("data", _BINARY, "the data"),
+    but_null=("correl_id", "group_id", "put_at", "destination"),
 )
 
 #: expected.jsonl: what the input rows say must arrive. One line a message copy.
