@@ -23,7 +23,13 @@ from urllib.parse import quote
 
 from sharedq import embedded_guard
 from sharedq.embedded_guard import ServerFiles, has_open, open_lock, ping, read_pid, try_lock
-from sharedq.embedded_server import EmbeddedRedisError, choose_socket_path, find_server, socket_path
+from sharedq.embedded_server import (
+    EmbeddedRedisError,
+    choose_socket_path,
+    find_server,
+    server_environment,
+    socket_path,
+)
 
 __all__ = ["EmbeddedRedis", "EmbeddedRedisError"]
 
@@ -202,6 +208,7 @@ def _start_guardian(files: ServerFiles) -> None:
                 stderr=output,
                 cwd="/",
                 pass_fds=(guardian_ready_fd,),
+                env=server_environment(),
                 # A session of its own: Ctrl-C in the terminal is not for it.
                 start_new_session=True,
             )

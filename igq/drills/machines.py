@@ -17,7 +17,7 @@ from igq.drills.network import Network
 from igq.errors import CommandError
 from igq.load.departures import QMGRS
 from sharedq.embedded_guard import ping
-from sharedq.embedded_server import EmbeddedRedisError, find_server
+from sharedq.embedded_server import EmbeddedRedisError, find_server, server_environment
 
 _REDIS = "redis"
 _PORT = 6379
@@ -83,6 +83,7 @@ class Machines:
                 *("--dir", str(directory), "--save", "", "--appendonly", "yes", "--appendfsync", "always"),
                 *("--logfile", str(log)),
             ],
+            env=server_environment(),
             # A runner that is killed leaves nothing behind.
             preexec_fn=partial(die_with_parent, os.getpid()),  # noqa: PLW1509 - it does one system call
             start_new_session=True,

@@ -153,6 +153,14 @@ def test_server_syncs_every_write_and_listens_on_a_private_socket_alone(data_dir
         assert socket_path.stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="what is preloaded is a matter of Linux' loader")
+def test_server_allocates_with_mimalloc(data_dir: Path) -> None:
+    with EmbeddedRedis.start_or_join(data_dir) as held, client(held.url) as r:
+        pid = int(r.info("server")["process_id"])
+
+        assert "/libmimalloc.so" in Path(f"/proc/{pid}/maps").read_text("utf-8")
+
+
 def test_commands_that_start_at_once_share_one_server(start_user: StartUser) -> None:
     users = [start_user() for _ in range(3)]
 

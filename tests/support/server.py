@@ -12,7 +12,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from sharedq.embedded_server import find_server
+from sharedq.embedded_server import find_server, server_environment
 
 
 class Server:
@@ -41,6 +41,7 @@ class Server:
                 str(self.path),
                 *self._options,
             ],
+            env=server_environment(),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )

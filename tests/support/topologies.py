@@ -19,7 +19,7 @@ from redis.crc import key_slot
 from redis.retry import Retry
 
 from igq.child import die_with_parent
-from sharedq.embedded_server import find_server
+from sharedq.embedded_server import find_server, server_environment
 from tests.support import scenes
 
 HOST = "127.0.0.1"
@@ -53,6 +53,7 @@ class Node:
         """Start it on the data that is there; returns when it answers."""
         self._process = subprocess.Popen(
             [*self._enter(), str(find_server()), *self._options, *self._place()],
+            env=server_environment(),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             # A run that is itself killed leaves nothing behind.
