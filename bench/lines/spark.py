@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 from bench.harness import BODY, unpin
 from bench.processor import processor_s
 from bench.rows import Row
-from bench.site import LEASE_MS, QMGR, Site, drain, fill
+from bench.site import LEASE_MS, QMGR, Site, fill, persistent
 from sharedq.api import Queue
+from sharedq.mqi.constants import PutOption
 from tests.support.members import TestGroup
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 PARTITIONS = 2
 #: Messages in a micro-batch of the stream.
 TRIGGER = 200_000
+#: Events in an entry of the journal that batches make.
+_EVENTS = 100
 _MIB = 1 << 20
 
 
@@ -178,28 +181,11 @@ def _driver_memory(spark: SparkSession) -> int:
 
 
 def _journal(at: _Place) -> list[Row]:
-    """Half of the events are puts, half gets, each entry of the journal about a hundred messages."""
-    from pipeline.journal_source import OPTIONS, JournalReader, stored_journal
-    from pipeline.schemas import JOURNAL
-    from pipeline.source_options import SourceOptions
+    """Half of the events are puts, half gets. Single puts make entries of one event, batches make larger ones."""
+    from pipeline.journal_source import stored_journal
 
-    group = at.site.new_group(journal=True)
-    queue = at.site.open_new(at.site.connect(group), group)
-    for _ in range(0, at.rows, 20_000):
-        fill(queue, 10_000)
-        drain(queue)
-    options = {"group": group.group.name, "url": at.site.url}
-    # Two partitions, about, whatever the entries are.
-    options["entriesPerPartition"] = str(at.rows // 100 // PARTITIONS + 1)
-    reader = JournalReader(JOURNAL, SourceOptions(options, OPTIONS))
-    partitions = [part for part in reader.partitions() if getattr(part, "structure", "") == "APPL1"]
-    rates = at.rates(
-        {
-            "spark": lambda: _read(at.spark, "igq.journal", options),
-            "bare": lambda: _expect(at.bare.journal(reader, partitions), at.rows),
-            "repeated": lambda: _read(at.spark, "repeated", options | {"rows": at.rows, "partitions": PARTITIONS}),
-        }
-    )
+    single, _, _ = _journal_rates(at, 1)
+    rates, group, options = _journal_rates(at, _EVENTS)
     stored = Path(at.site.server.path) / "journal"
     at.spark.read.format("igq.journal").options(**options).load().write.parquet(str(stored))
     audits = at.rates(
@@ -218,10 +204,38 @@ def _journal(at: _Place) -> list[Row]:
     )
     best = {"spark": rates["spark"], "bare": rates["repeated"]}
     return [
-        _ratio_row("journal into Spark : two bare readers", 0.6, rates),
-        _ratio_row("journal into Spark : one batch, repeated", None, best),
+        _ratio_row("journal, an event an entry : two bare readers", 0.6, single),
+        _ratio_row(f"journal, {_EVENTS} events an entry : two bare readers", 0.6, rates),
+        _ratio_row(f"journal, {_EVENTS} events an entry : one batch, repeated", None, best),
         audit,
     ]
+
+
+def _journal_rates(at: _Place, per_entry: int) -> tuple[dict[str, _Rate], TestGroup, dict[str, str]]:
+    """How fast a journal with so many events in each entry is read; its group, and what it is read by."""
+    from pipeline.journal_source import OPTIONS, JournalReader
+    from pipeline.schemas import JOURNAL
+    from pipeline.source_options import SourceOptions
+
+    group = at.site.new_group(journal=True)
+    queue = at.site.open_new(at.site.connect(group), group)
+    for _ in range(0, at.rows, 2 * per_entry):
+        queue.put_many([(persistent(), BODY) for _ in range(per_entry)], options=PutOption.NO_SYNCPOINT)
+        queue.get_many(per_entry)
+    options = {"group": group.group.name, "url": at.site.url}
+    # Two partitions, about.
+    options["entriesPerPartition"] = str(at.rows // per_entry // PARTITIONS + 1)
+    reader = JournalReader(JOURNAL, SourceOptions(options, OPTIONS))
+    partitions = [part for part in reader.partitions() if getattr(part, "structure", "") == "APPL1"]
+    repeated = options | {"rows": str(at.rows), "partitions": str(PARTITIONS)}
+    rates = at.rates(
+        {
+            "spark": lambda: _read(at.spark, "igq.journal", options),
+            "bare": lambda: _expect(at.bare.journal(reader, partitions), at.rows),
+            "repeated": lambda: _read(at.spark, "repeated", repeated),
+        }
+    )
+    return rates, group, options
 
 
 def _audit(spark: SparkSession, group: TestGroup, url: str, stored: Callable[[], DataFrame] | None) -> None:
