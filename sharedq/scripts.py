@@ -43,13 +43,12 @@ def load_script(name: str) -> Script:
     Raises:
         KeyError: there is no such script, no such prelude piece, or it names an unknown reason code.
     """
-    text = _read(f"{name}.lua")
-    header, body = split_header(name, text)
-    pieces = "\n".join(_prelude(piece) for piece in _in_order(uses(header)))
-    before, marker, behind = body.partition("\n-- PRELUDE\n")
-    text = f"{before}\n{pieces}\n{behind}" if marker else f"{pieces}\n{body}"
-    source = _with_reason_numbers(name, _BLANKS.sub("\n", text).strip() + "\n")
-    source = f"#!lua{'' if _IS_REFUSED_WHEN_FULL.search(header) else ' flags=allow-oom'}\n{source}"
+    header, body = split_header(name, _read(f"{name}.lua"))
+    pieces = [_prelude(piece) for piece in _in_order(uses(header))]
+    before, marker, behind = _condensed(name, body).partition("\n-- PRELUDE\n")
+    texts = [before, *pieces, behind] if marker else [*pieces, before]
+    flags = "" if _IS_REFUSED_WHEN_FULL.search(header) else " flags=allow-oom"
+    source = "\n".join([f"#!lua{flags}", *texts, ""])
     return Script(name, header, source, hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest())
 
 
@@ -100,7 +99,7 @@ def _in_order(pieces: tuple[str, ...]) -> list[str]:
 
 @cache
 def _prelude(piece: str) -> str:
-    return split_header(piece, _read(f"prelude/{piece}.lua"))[1]
+    return _condensed(piece, split_header(piece, _read(f"prelude/{piece}.lua"))[1])
 
 
 @cache
@@ -111,11 +110,13 @@ def _read(path: str) -> str:
     return entry.read_text(encoding="utf-8")
 
 
-def _with_reason_numbers(name: str, source: str) -> str:
+def _condensed(name: str, source: str) -> str:
+    """Without blank lines, and with the numbers of reason codes."""
+
     def number(match: re.Match[str]) -> str:
         try:
             return str(int(MQRC[match.group(1)]))
         except KeyError:
             raise KeyError(f"{name}.lua names MQRC.{match.group(1)}, which does not exist") from None
 
-    return _REASON.sub(number, source)
+    return _REASON.sub(number, _BLANKS.sub("\n", source).strip())
