@@ -7,6 +7,7 @@ take turns in short rounds, and the median round counts.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import statistics
@@ -99,6 +100,8 @@ def compare(
 
     Args:
         client: of the server they all use, to count commands.
+        messages_each: of a batch; then a round has half as many operations. Fewer would make much of its end, where a
+            commit travels alone that rides on what follows everywhere else.
     """
     operations = effort.operations if messages_each == 1 else max(1, effort.operations // 2)
     costs = {name: Cost() for name in contenders}
@@ -160,4 +163,6 @@ def _pin(pid: int, cores: Sequence[int]) -> None:
     # With one core there is nothing to choose.
     if len(_CORES) > 1:
         for thread in Path(f"/proc/{pid or 'self'}/task").iterdir():
-            os.sched_setaffinity(int(thread.name), cores)
+            # One that has ended meanwhile needs no core.
+            with contextlib.suppress(ProcessLookupError):
+                os.sched_setaffinity(int(thread.name), cores)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 from pipeline.settling import settle
 from pipeline.source_options import SourceOptions
 from sharedq.deployment import Deployment
-from sharedq.journal import JournalError, parse_position, read_entries, split, structure_numbers
+from sharedq.journal import Entry, JournalError, parse_position, read_entries, split, structure_numbers
 from sharedq.journal_reach import first_from
 from sharedq.keys import StructureKeys, structure_keys
 
@@ -48,7 +48,7 @@ class JournalAccess:
             self.group, self.url = settings.group, str(settings.redis_url)
         self._names = {name.strip() for name in options.text("structures").split(",") if name.strip()}
         self.start = place_of(options, "start", "-")
-        self.entries = options.number("entriesPerPartition", ENTRIES_PER_PARTITION)
+        self.per_partition = options.number("entriesPerPartition", ENTRIES_PER_PARTITION)
         self.may_miss = not options.flag("failOnDataLoss", default=True)
 
     def deployment(self) -> Deployment:
@@ -76,27 +76,34 @@ class JournalAccess:
             # Each begins with an entry: as long as that is there when it is read, nothing of it was trimmed.
             found = [
                 (first_from(client, keys, first, last), last)
-                for first, last in split(start, end, parts=max(1, -(-entries // self.entries)))
+                for first, last in split(start, end, parts=max(1, -(-entries // self.per_partition)))
             ]
         return [JournalPartition(structure, number, first, last) for first, last in found if first is not None]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """A partition's rows."""
+        settle()
+        if isinstance(partition, JournalPartition):
+            yield from self.rows(self.entries(partition), partition)
+        else:
+            # What Spark makes of no partitions at all.
+            yield from self.rows((), JournalPartition("", 0, "", ""))
+
+    def entries(self, partition: JournalPartition) -> Iterator[Entry]:
+        """A partition's entries, as they are stored."""
+        keys = self.keys(partition.structure)
+        with self.deployment().client(keys.journal) as client:
+            yield from read_entries(
+                client, keys, partition.start, partition.end, is_first_there=True, may_miss=self.may_miss
+            )
+
+    def rows(self, entries: Iterable[Entry], partition: JournalPartition) -> Iterator[pa.RecordBatch]:
+        """The rows that a partition's *entries* are."""
         # The driver's processes plan only.
         from pipeline.journal_columns import journal_batches
 
-        settle()
         arrow = to_arrow_schema(self._schema, timezone="UTC")
-        if not isinstance(partition, JournalPartition):
-            # What Spark makes of no partitions at all.
-            yield from journal_batches((), "", 0, arrow)
-            return
-        keys = self.keys(partition.structure)
-        with self.deployment().client(keys.journal) as client:
-            entries = read_entries(
-                client, keys, partition.start, partition.end, is_first_there=True, may_miss=self.may_miss
-            )
-            yield from journal_batches(entries, partition.structure, partition.number, arrow)
+        return journal_batches(entries, partition.structure, partition.number, arrow)
 
 
 def place_of(options: SourceOptions, name: str, default: str) -> str:

@@ -53,15 +53,19 @@ class JournalSource(DataSource):
 
 
 class JournalReader(DataSourceReader):
-    """Plans ranges on the driver and reads them in the workers."""
+    """Plans ranges on the driver and reads them in the workers.
+
+    Attributes:
+        journals: what is read, and how.
+    """
 
     def __init__(self, schema: StructType, options: SourceOptions) -> None:
-        self._journals = JournalAccess(schema, options)
+        self.journals = JournalAccess(schema, options)
         self._end = place_of(options, "end", "+")
-        check_order(self._journals.start, self._end)
+        check_order(self.journals.start, self._end)
 
     def partitions(self) -> Sequence[InputPartition]:
-        journals = self._journals
+        journals = self.journals
         deployment = journals.deployment()
         found: list[InputPartition] = []
         for name, number in journals.structures(deployment).items():
@@ -76,7 +80,7 @@ class JournalReader(DataSourceReader):
         return found
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return self._journals.read(partition)
+        return self.journals.read(partition)
 
 
 @dataclass(frozen=True, slots=True)

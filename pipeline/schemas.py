@@ -21,14 +21,14 @@ _STRING, _LONG, _INT, _BOOL = StringType(), LongType(), IntegerType(), BooleanTy
 _BINARY, _TIME, _DOUBLE = BinaryType(), TimestampType(), DoubleType()
 
 
-def _table(*columns: tuple[str, DataType, str], but_null: Sequence[str] | None = None) -> StructType:
-    """A table; of one that a source makes, only the columns *but_null* can have nulls.
+def _table(*columns: tuple[str, DataType, str], nullable: Sequence[str] | None = None) -> StructType:
+    """A table; where the *nullable* columns are named, the others never hold a null.
 
     Spark asks each value of the others whether it is null, twice a row.
     """
     return StructType(
         [
-            StructField(name, kind, but_null is None or name in but_null, {"comment": text})
+            StructField(name, kind, nullable is None or name in nullable, {"comment": text})
             for name, kind, text in columns
         ]
     )
@@ -57,7 +57,7 @@ JOURNAL = _table(
     ("priority", _INT, "put: Priority, 0 to 9; more is placed as 9"),
     ("recovered", _BOOL, "done by a peer on behalf of a dead owner"),
     ("messages", _INT, "messages that the whole entry is about"),
-    but_null=(
+    nullable=(
         *("queue", "target_queue", "unit_of_work", "message_number", "message_id", "msg_id", "correl_id", "group_id"),
         *("msg_seq_number", "length", "persistent", "priority"),
     ),
@@ -71,8 +71,11 @@ OPEN_EVENTS = StructType(
     ]
 )
 
-_PLACE = StructType(
-    [StructField("ms", _LONG), StructField("seq", _LONG), StructField("position", _INT)],
+#: Where an event is in a structure's journal.
+_PLACE = _table(
+    ("ms", _LONG, "of its entry's id: when, ms since 1970"),
+    ("seq", _LONG, "of its entry's id: which one in that millisecond"),
+    ("position", _INT, "place within the entry, from 0"),
 )
 
 #: What such an audit remembers of messages that it has forgotten, to judge the order of those that come.
@@ -126,7 +129,7 @@ QUEUE = _table(
     ("destination", _STRING, "on a transmission queue: the queue that it must go to in the end; null elsewhere"),
     ("length", _LONG, "bytes of data"),
     ("data", _BINARY, "the data"),
-    but_null=("correl_id", "group_id", "put_at", "destination"),
+    nullable=("correl_id", "group_id", "put_at", "destination"),
 )
 
 #: expected.jsonl: what the input rows say must arrive. One line a message copy.
@@ -211,6 +214,13 @@ DEAD_LETTERS = _table(
     ("msg_id", _BINARY, "MsgId"),
     ("correl_id", _BINARY, "CorrelId; null for none"),
     ("length", _LONG, "bytes of data, without the header"),
+)
+
+#: What an audit has to say of message copies: the verdict's counts, each with all its names.
+FINDINGS = _table(
+    ("finding", _STRING, "lost, duplicated, out_of_sequence, unexpected, unknown, recovered or on_queue"),
+    ("copy", _STRING, "the message: structure/message_id; of a run's copies, path and CorrelId"),
+    ("why", _STRING, "how that is known"),
 )
 
 #: What putting messages back came to.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -15,6 +15,9 @@ from pipeline.cli.running import check_group, errors_named, running
 from pipeline.errors import PipelineError
 from pipeline.runs import check_run, has_own_server
 from pipeline.session import LOCAL_MASTER
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 #: Exit status where the verdict is bad.
 FAILED = 1
@@ -31,7 +34,10 @@ def audit(
     master: options.Master = LOCAL_MASTER,
     output: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Where the report goes. Default: the run's, or a new one of its own."),
+        typer.Option(
+            metavar="DIR",
+            help="Where the report goes. It must not exist, but for --follow. Default: the run's, or a new one.",
+        ),
     ] = None,
     start: options.Start = None,
     end: options.End = None,
@@ -56,7 +62,8 @@ def audit(
     that with what the input rows demand and with what the putting and getting programs saw. With --follow, goes
     through the journal once, keeps in DIR what is still open, and writes a verdict on all of it again and again.
 
-    Writes verdict.json and report.html, and prints a short table. Exit status: 0 nothing is lost, duplicated, out
+    Writes verdict.json, report.html and, as Parquet, findings (each message that one is about), and prints a short
+    table. Exit status: 0 nothing is lost, duplicated, out
     of sequence or unexpected; 1 something is; 2 the audit could not be made.
     """
     with errors_named("audit"):
@@ -88,22 +95,24 @@ def _audit(
     stored = options.stored_journal(stored)
     if run:
         check_run(run)
-    asked = output or run
-    if asked:
-        options.check_writable(asked)
+    if run and not output:
+        options.check_writable(run)
     # A run with an embedded server of its own has its journal there.
     server_dir = run if run and has_own_server(run) else None
-    with running(
-        "audit",
-        group=group,
-        url=url,
-        master=master,
-        spark_log=spark_log,
-        make_archive=make_archive,
-        is_long=stored is not None,
-        server_dir=server_dir,
-        check=None if stored else check_group,
-    ) as at:
+    with (
+        options.new_directory(output) as new,
+        running(
+            "audit",
+            group=group,
+            url=url,
+            master=master,
+            spark_log=spark_log,
+            make_archive=make_archive,
+            is_long=stored is not None,
+            server_dir=server_dir,
+            check=None if stored else check_group,
+        ) as at,
+    ):
         # Spark is there now, so the modules that import it can be.
         from pipeline.jobs.audit import audit as judge
         from pipeline.journal_source import JournalPart
@@ -114,12 +123,20 @@ def _audit(
         if start is None and records and records.timeline:
             first = str(max(0, int(records.timeline[0]["t_ms"]) - RUN_MARGIN_MS))
         part = JournalPart(at.group, at.url, first, last, stored)
-        verdict, series = judge(at.session, part, records, at.step)
+        own = run or at.settings.data_dir / "audits" / f"{datetime.now(UTC):%Y%m%dT%H%M%S}"
+        directory = options.made_directory(new.unfinished if new else own).absolute()
+
+        def keep(findings: DataFrame) -> None:
+            # A run may be judged again.
+            findings.coalesce(1).write.mode("overwrite").parquet(str(directory / "findings"))
+
+        verdict, series = judge(at.session, part, records, at.step, keep)
         at.step("writing the report")
-        fallback = at.settings.data_dir / "audits" / f"{datetime.now(UTC):%Y%m%dT%H%M%S}"
-        directory = options.made_directory(asked or fallback)
         verdict.write(directory / "verdict.json")
         write_report(verdict, series, directory / "report.html")
+        if new:
+            new.finish()
+            directory = new.path
     print_summary(verdict, Console())
     _tell_report(directory)
     return verdict.is_passed

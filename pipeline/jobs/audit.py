@@ -20,6 +20,7 @@ from pipeline.jobs.series import Series, read_series
 from pipeline.jobs.verdict import MEANINGS, Finding, JournalFacts, PathFigures, PeerWork, Verdict
 from pipeline.journal_source import JournalPart
 from pipeline.records import RunRecords
+from pipeline.schemas import FINDINGS
 from sharedq.deployment import Deployment
 from sharedq.journal import held, read_extent
 from sharedq.keys import structure_keys
@@ -35,6 +36,8 @@ REASONS = {
     "unexpected": "odd_because",
     "unknown": "unknown_because",
 }
+#: Findings whose copies are named.
+_NAMED = (*REASONS, "recovered", "on_queue")
 
 
 def audit(
@@ -42,12 +45,14 @@ def audit(
     part: JournalPart,
     records: RunRecords | None,
     on_step: Callable[[str], None] = lambda _: None,
+    keep: Callable[[DataFrame], object] = lambda _: None,
 ) -> tuple[Verdict, Series]:
     """Judge every message, and give the verdict and what the plots show.
 
     Args:
         records: of a run; None judges the journal alone.
         on_step: called with what is about to be done.
+        keep: called with all findings, a table as ``pipeline.schemas.FINDINGS`` says; the verdict names some.
 
     Raises:
         PipelineError: there is nothing to judge.
@@ -77,11 +82,13 @@ def audit(
         counts_by_path = {path: {name: int(row[name] or 0) for name in MEANINGS} for path, row in by_path.items()}
         counts = {name: sum(of_path[name] for of_path in counts_by_path.values()) for name in MEANINGS}
         on_step("collecting examples and plots")
+        named = findings(copies, counts)
+        keep(named)
         verdict = Verdict(
             has_run=records is not None,
             counts=counts,
             counts_by_path=counts_by_path,
-            findings=examples(copies, counts),
+            findings=examples(named, counts),
             lost_because=tally(copies, "lost_because") if counts["lost"] else {},
             unknown_settled=tally(copies, "unknown_because") if counts["unknown"] else {},
             figures={path: _figures(row) for path, row in by_path.items() if row["p50"] is not None},
@@ -174,26 +181,29 @@ def summarize(copies: DataFrame) -> DataFrame:
     )
 
 
-def examples(copies: DataFrame, counts: dict[str, int]) -> dict[str, list[Finding]]:
-    """The first copies of every finding that there is."""
+def findings(copies: DataFrame, counts: Mapping[str, int]) -> DataFrame:
+    """What there is to say of each message copy: a row a finding that *counts* has any of."""
     reasons: dict[str, Column] = {name: F.col(reason) for name, reason in REASONS.items()}
     reasons["recovered"] = F.when(F.col("is_recovered"), F.lit("resolved by a peer"))
     reasons["on_queue"] = F.when(F.col("is_on_queue"), F.lit("on a queue at the end"))
-    wanted = [name for name in reasons if counts[name]]
-    if not wanted:
-        return {}
-    each = F.array(*(F.struct(F.lit(name).alias("finding"), reasons[name].alias("why")) for name in wanted))
-    first = Window.partitionBy("finding").orderBy("copy")
-    rows = (
-        copies.select("copy", F.explode(each).alias("of"))
-        .select("copy", "of.*")
+    each = [
+        F.struct(F.lit(name).alias("finding"), reason.alias("why")) for name, reason in reasons.items() if counts[name]
+    ]
+    if not each:
+        return copies.sparkSession.createDataFrame([], FINDINGS)
+    return (
+        copies.select("copy", F.explode(F.array(*each)).alias("of"))
+        .select("of.finding", "copy", "of.why")
         .where(F.col("why").isNotNull())
-        .withColumn("number", F.row_number().over(first))
-        .where(F.col("number") <= EXAMPLES)
-        .collect()
     )
-    found: dict[str, list[Finding]] = {name: [] for name in wanted}
-    for row in sorted(rows, key=lambda row: int(row["number"])):
+
+
+def examples(findings: DataFrame, counts: Mapping[str, int]) -> dict[str, list[Finding]]:
+    """The first copies of every finding that *counts* has any of."""
+    first = Window.partitionBy("finding").orderBy("copy")
+    numbered = findings.withColumn("number", F.row_number().over(first)).where(F.col("number") <= EXAMPLES)
+    found: dict[str, list[Finding]] = {name: [] for name in _NAMED if counts[name]}
+    for row in sorted(numbered.collect() if found else (), key=lambda row: int(row["number"])):
         found[row["finding"]].append(Finding(row["copy"], row["why"]))
     return found
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from pipeline.errors import PipelineError
-from pipeline.jobs.audit import audit
+from pipeline.jobs.audit import EXAMPLES, REASONS, audit
 from pipeline.jobs.verdict import FAULTS, Verdict
 from pipeline.journal_source import JournalPart
 from pipeline.records import read_run
+from pipeline.schemas import FINDINGS
 from tests.pipeline.support import GROUP, HandWrittenJournal
 from tests.pipeline.synthetic import SyntheticRun
 
@@ -106,6 +108,29 @@ def test_the_journal_alone_shows_loss_duplicates_and_phantoms(
     found = {name: [finding.copy for finding in verdict.findings[name]] for name in FAULTS if verdict.counts[name]}
     assert found == {"lost": ["APPL1/1"], "duplicated": ["APPL1/2"], "unexpected": ["APPL1/5", "APPL1/6"]}
     assert (verdict.counts["expired"], verdict.counts["on_queue"]) == (1, 1)
+
+
+def test_every_copy_that_a_finding_is_about_is_in_a_table(
+    spark: SparkSession, redis_url: str, journal: HandWrittenJournal
+) -> None:
+    owner, lost = "EWR.1.1.1", [str(number) for number in range(1, EXAMPLES + 6)]
+    journal.define("APPL1")
+    journal.put("APPL1", "Q", owner, [*lost, "900"])
+    journal.store("APPL1", "900")
+    kept: list[DataFrame] = []
+
+    # As a job writes it: while what the audit keeps of the journal is there.
+    def keep(findings: DataFrame) -> None:
+        kept.append(spark.createDataFrame(findings.toArrow(), FINDINGS))
+
+    verdict, _ = audit(spark, JournalPart(GROUP, redis_url), None, keep=keep)
+
+    assert len(verdict.findings["lost"]) == EXAMPLES
+    (table,) = kept
+    named = {name: [row["copy"] for row in table.where(F.col("finding") == name).collect()] for name in REASONS}
+    assert sorted(named["lost"]) == sorted(f"APPL1/{number}" for number in lost)
+    assert [named[name] for name in REASONS if name != "lost"] == [[]] * (len(REASONS) - 1)
+    assert [row["copy"] for row in table.where(F.col("finding") == "on_queue").collect()] == ["APPL1/900"]
 
 
 def test_what_expires_in_a_unit_of_work_has_expired_when_that_is_committed(

@@ -186,6 +186,23 @@ def test_an_output_directory_that_cannot_be_made_is_said_before_the_work(
     assert sorted(each.name for each in tmp_path.iterdir()) == ["file"]
 
 
+@pytest.mark.parametrize("job", ["journal", "flow", "trace --msg-id 00", "recovery", "deadletter QM1", "audit"])
+def test_an_output_that_exists_is_left_alone(
+    job: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", "/nowhere")
+    monkeypatch.setenv("IGQ_DATA_DIR", str(tmp_path / "data"))
+    output = tmp_path / "there"
+    output.mkdir()
+    (output / "report.html").write_text("mine", "utf-8")
+
+    assert main([*job.split(), "--output", str(output)]) == 2
+    name = job.split(maxsplit=1)[0]
+    told = f"igq pipeline {name}: output directory {output}: exists; name a new one\n"
+    assert capsys.readouterr().err == told
+    assert {path.name: path.read_text("utf-8") for path in output.iterdir()} == {"report.html": "mine"}
+
+
 def test_a_directory_is_there_when_it_is_whole_and_what_was_not_finished_is_in_nobodys_way(tmp_path: Path) -> None:
     output = tmp_path / "new"
     (tmp_path / "new.unfinished" / "of a run that was killed").mkdir(parents=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from pipeline.queue_sink import Prepared, QueueWriter, Sink
 from pipeline.queue_source import QueueSource
 from pipeline.source_options import SourceOptions
 from sharedq.api import Queue
+from sharedq.context import default_appl_name, fill_in_context
 from sharedq.in_doubt import Batch, prepared_units
 from sharedq.mqi.constants import MQRC, GetOption
 from sharedq.mqi.errors import MQIError
@@ -100,6 +102,37 @@ def test_columns_override_the_descriptor_and_nulls_leave_it() -> None:
     assert (first.priority, first.correl_id, first.format) == (7, b"c".ljust(24, b"\0"), b"MQSTR")
     assert (first.msg_seq_number, first.version) == (2, 2)
     assert second == MQMD(version=2)
+
+
+@pytest.mark.parametrize("put_appl_name", [None, ["a", "a", "a"], [None, None, None], ["a", None, "b"]])
+@pytest.mark.parametrize("priority", [None, [3, 3, 3], [None, None, None], [3, None, 3], [1, 2, 3]])
+@pytest.mark.parametrize("correl_id", [None, [b"C", b"C", b"C"], [None, None, None], [b"C", b"D", None]])
+def test_what_rows_agree_in_is_in_each_of_them(
+    put_appl_name: list[str | None] | None, priority: list[int | None] | None, correl_id: list[bytes | None] | None
+) -> None:
+    given: dict[str, Any] = {"put_appl_name": put_appl_name, "priority": priority, "correl_id": correl_id}
+    columns = {name: values for name, values in given.items() if values is not None}
+    kept: dict[str, Callable[[Any], object]] = {
+        "put_appl_name": str.encode,
+        "priority": int,
+        "correl_id": lambda each: each.ljust(24, b"\0"),
+    }
+    kinds = {"put_appl_name": pa.string(), "priority": pa.int32(), "correl_id": pa.binary()}
+    batch = pa.RecordBatch.from_pydict(
+        {name: pa.array(values, kinds[name]) for name, values in columns.items()} | {"data": [b"1", b"2", b"3"]}
+    )
+    for row, (md, body) in enumerate(messages(batch)):
+        expected = MQMD(version=2)
+        if put_appl_name is not None:
+            fill_in_context(expected, 0, default_appl_name())
+        for name, values in columns.items():
+            value = values[row]
+            if value is not None:
+                setattr(expected, name, kept[name](value))
+        assert (md, body) == (expected, b"%d" % (row + 1))
+    assert [len(list(messages(batch.slice(0, rows)))) for rows in (0, 1, 3)] == [0, 1, 3]
+    # Each has one of its own, which a put fills in.
+    assert len({id(md) for md, _ in list(messages(batch))}) == 3
 
 
 @pytest.mark.parametrize(

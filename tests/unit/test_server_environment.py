@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from importlib.metadata import Distribution, PackageNotFoundError
 from pathlib import Path
 
 import pytest
@@ -19,9 +20,10 @@ on_linux = pytest.mark.skipif(sys.platform != "linux", reason="what is preloaded
 def _as_it_comes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name in (SERVER_VARIABLE, "LD_PRELOAD"):
         monkeypatch.delenv(name, raising=False)
-    embedded_server._find_allocator.cache_clear()
+    find = embedded_server._find_allocator
+    find.cache_clear()
     yield
-    embedded_server._find_allocator.cache_clear()
+    find.cache_clear()
 
 
 @on_linux
@@ -47,6 +49,27 @@ def test_a_server_of_the_users_own_runs_as_it_is(monkeypatch: pytest.MonkeyPatch
     assert "LD_PRELOAD" not in server_environment()
 
 
+def test_a_variable_that_is_set_to_nothing_counts_as_unset(monkeypatch: pytest.MonkeyPatch) -> None:
+    as_it_comes = server_environment()
+    monkeypatch.setenv(SERVER_VARIABLE, "")
+    assert server_environment() == as_it_comes | {SERVER_VARIABLE: ""}
+
+
 def test_where_it_is_not_installed_the_server_runs_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedded_server, "_ALLOCATOR", "libnothing.so")
+    def distribution(name: str) -> Distribution:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(embedded_server, "distribution", distribution)
     assert "LD_PRELOAD" not in server_environment()
+
+
+@on_linux
+@pytest.mark.parametrize("directory", ["a b", "a:b", "a\tb"])
+def test_what_the_loader_would_take_for_several_names_is_not_preloaded(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, directory: str
+) -> None:
+    there = tmp_path / directory / "libmimalloc.so.3"
+    monkeypatch.setattr(embedded_server, "_find_allocator", lambda: there)
+    assert "LD_PRELOAD" not in server_environment()
+    monkeypatch.setattr(embedded_server, "_find_allocator", lambda: tmp_path / "libmimalloc.so.3")
+    assert server_environment()["LD_PRELOAD"] == str(tmp_path / "libmimalloc.so.3")

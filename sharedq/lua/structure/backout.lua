@@ -86,11 +86,12 @@ local undone, count, part = {}, 0, nil
 for _, operation in ipairs(operations) do
     if bytes >= BYTES_MAX then break end
     local queue, done = queues[operation.queue], operation.count
-    local ids, added = ids_of(operation), operation.kind ~= "P" and added_of(operation)
+    local ids, added = ids_of(operation), nil
     if operation.kind == "P" then
         redis.call("HINCRBY", queue.q, "pu", -operation.count)
         redis.call("HDEL", messages, unpack(ids))
     else
+        added = added_of(operation)
         done = undo_gets(queue, ids, added)
     end
     undone[#undone + 1], count = operation, count + done
