@@ -201,15 +201,18 @@ def recovery(
     """Show each failure that the group remembers, how long each phase of its recovery took, and what it touched.
 
     Tables: recoveries and phases, of the latest 100; units, the units of work that peers ended by the journal; and
-    messages, what those had put and got. Exit status: 0 shown; 2 it could not be.
+    messages, what those had put and got. With --input Redis is not asked, so there is what the journal tells, and
+    with --run the timeline. Exit status: 0 shown; 2 it could not be.
     """
     with errors_named("recovery"):
+        first_ms, last_ms = options.moments(start, end)
         timeline = [] if run is None else recoveries(timeline_of(run))
         job = JournalJob("recovery", group, url, master, stored, output, start, end, rows, spark_log)
 
         def tables(at: Running, journal: DataFrame, _: Path | None) -> Mapping[str, DataFrame]:
-            from pipeline.jobs.recovery import recovery_tables
+            from pipeline.jobs.recovery import detected_between, recovery_tables
 
-            return recovery_tables(at.session, journal, recovery_records(group_for(at.settings)), timeline)
+            records = [] if stored else recovery_records(group_for(at.settings))
+            return recovery_tables(at.session, journal, detected_between(records, first_ms, last_ms), timeline)
 
         job.run(tables, ("recoveries", "phases", "units"))

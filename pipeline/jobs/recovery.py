@@ -41,6 +41,18 @@ def recovery_tables(
     }
 
 
+def detected_between(
+    records: Iterable[Mapping[str, Any]], first_ms: int | None, last_ms: int | None
+) -> list[Mapping[str, Any]]:
+    """Those of failures that were seen in this time, both ends included; None leaves one open."""
+    return [
+        record
+        for record in records
+        if (first_ms is None or record["detected_ms"] >= first_ms)
+        and (last_ms is None or record["detected_ms"] <= last_ms)
+    ]
+
+
 def messages(journal: DataFrame) -> DataFrame:
     """What units of work that a peer ended had done with messages, and what became of it: a row an event."""
     events = with_place(journal)

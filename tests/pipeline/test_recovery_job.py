@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 from typer.testing import Result
 
-from pipeline.jobs.recovery import messages, recovery_tables, units
+from pipeline.jobs.recovery import detected_between, messages, recovery_tables, units
 from pipeline.jobs.recovery_timeline import recoveries
 from pipeline.journal_source import JournalPart
 from sharedq.keys import admin_keys
@@ -118,6 +118,29 @@ def test_the_command_shows_phases_and_writes_its_tables(
     assert sorted(path.name for path in output.iterdir()) == ["messages", "phases", "recoveries", "units"]
     refused = command("recovery", *at, "--run", "/", status=2)
     assert "has no timeline.jsonl" in refused.stderr
+
+
+def test_the_time_range_is_that_of_the_failures_too() -> None:
+    records = [{"failed": name, "detected_ms": at} for name, at in (("A", 10), ("B", 20), ("C", 30))]
+
+    def names(first_ms: int | None, last_ms: int | None) -> str:
+        return "".join(record["failed"] for record in detected_between(records, first_ms, last_ms))
+
+    assert [names(None, None), names(20, None), names(None, 20), names(11, 29), names(31, 40)] == [
+        *("ABC", "BC", "AB", "B", ""),
+    ]
+
+
+def test_a_stored_journal_is_shown_where_no_redis_is(
+    redis_url: str, failed: HandWrittenJournal, command: Command, tmp_path: Path
+) -> None:
+    assert failed.numbers
+    command("journal", "--group", GROUP, "--url", redis_url, "--output", str(tmp_path / "stored"))
+
+    shown = command("recovery", "--input", str(tmp_path / "stored"), "--url", "redis://127.0.0.1:1")
+
+    assert shown.stdout.count("(none)") == 2
+    assert "backed out" in shown.stdout or "committed" in shown.stdout
 
 
 def test_a_group_without_failures_has_empty_tables(
