@@ -43,7 +43,9 @@ def headline(verdict: Verdict) -> str:
     if verdict.is_passed and counts["delivered"] == total:
         return f"Passed: all {total:,} message copies arrived once and in order."
     if verdict.is_passed:
-        waiting = f"{counts['on_queue']:,} wait on a queue" if counts["on_queue"] else "the rest is accounted for"
+        rest = {"on_queue": "wait on a queue", "expired": "expired or were cleared", "uncommitted": "are uncommitted"}
+        waiting = ", ".join(f"{counts[name]:,} {what}" for name, what in rest.items() if counts[name])
+        waiting = waiting or "the rest is accounted for"
         return f"Passed: {counts['delivered']:,} of {total:,} messages arrived once and in order; {waiting}."
     faults = [f"{counts[name]:,} {name.replace('_', ' ')}" for name in FAULTS if counts[name]]
     return f"Failed: of {total:,} message copies, {', '.join(faults)}."

@@ -88,10 +88,10 @@ class SourceOptions:
         return text == "true"
 
     def settings(self) -> Settings:
-        """The settings in force, with the group and the URL of the options.
+        """The settings in force, with the group and the URL of the options; without one that of the embedded server.
 
         Raises:
-            PipelineError: nobody says where Redis is.
+            PipelineError: nobody says where Redis is, and no embedded server runs.
             ConfigError: a setting, or one of these options, cannot be used.
         """
         # Imported in every process otherwise that Spark asks something.
@@ -99,6 +99,12 @@ class SourceOptions:
 
         given_as = {"group": "option group", "redis_url": "option url"}
         settings = with_place(load_settings(), self.text("group"), self.text("url"), given_as)
-        if not settings.redis_url:
-            raise PipelineError("where is Redis? Give the option url, or set IGQ_REDIS_URL")
-        return settings
+        if settings.redis_url:
+            return settings
+        from sharedq.embedded import EmbeddedRedis
+
+        url = EmbeddedRedis.running_url(settings.data_dir)
+        if url is None:
+            where = f"no embedded server runs in {settings.data_dir}"
+            raise PipelineError(f"where is Redis? {where}: give the option url, or set IGQ_REDIS_URL")
+        return settings.model_copy(update={"redis_url": url})

@@ -86,6 +86,12 @@ class EmbeddedRedis:
             raise
 
     @staticmethod
+    def running_url(data_dir: Path) -> str | None:
+        """Where the server of *data_dir* is, for who does not hold it: it runs while others do. None: none runs."""
+        path = socket_path(ServerFiles(data_dir.absolute()))
+        return f"unix://{quote(path)}" if ping(path).startswith("+") else None
+
+    @staticmethod
     def has_data(data_dir: Path) -> bool:
         """Whether a server was ever started in *data_dir*; looking creates nothing."""
         return ServerFiles(data_dir.absolute()).redis_dir.exists()

@@ -153,6 +153,13 @@ def test_server_syncs_every_write_and_listens_on_a_private_socket_alone(data_dir
         assert socket_path.stat().st_mode & 0o077 == 0
 
 
+def test_where_it_is_can_be_asked_without_holding_it(data_dir: Path) -> None:
+    assert EmbeddedRedis.running_url(data_dir) is None
+    with EmbeddedRedis.start_or_join(data_dir) as held:
+        assert EmbeddedRedis.running_url(data_dir) == held.url
+    assert EmbeddedRedis.running_url(data_dir) is None
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="what is preloaded is a matter of Linux' loader")
 def test_server_allocates_with_mimalloc(data_dir: Path) -> None:
     with EmbeddedRedis.start_or_join(data_dir) as held, client(held.url) as r:

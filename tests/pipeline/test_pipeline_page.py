@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -54,6 +57,24 @@ def test_examples_in_python_run_one_after_the_other(
     assert browse_all(orders) == []
     assert spark.read.parquet(str(tmp_path / "taken")).count() == 12
     assert spark.read.parquet(str(tmp_path / "history")).where("event = 'get'").count() >= 12
+
+
+def test_the_program_runs_by_itself(group: TestGroup, tmp_path: Path) -> None:
+    (program,) = re.findall(r"^```py\n(.*?)^```", TEXT, flags=re.DOTALL | re.MULTILINE)
+    (tmp_path / "program.py").write_text(program, "utf-8")
+    group.add_member("QM2")
+    group.define_private("QM2", "ORDERS")
+    group.connect("QM2").put1("ORDERS", b"first")
+    place = {"IGQ_GROUP": group.group.name, "IGQ_REDIS_URL": str(group.settings.redis_url)}
+
+    # As a reader has it: no variable of Spark's is set.
+    told = {name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK", "SPARK", "JAVA_HOME"))}
+    command = [sys.executable, "program.py"]
+    ended = subprocess.run(
+        command, cwd=tmp_path, env=told | place, check=False, capture_output=True, text=True, timeout=200
+    )
+
+    assert (ended.returncode, ended.stdout.count("|     5|")) == (0, 1), ended.stderr[-2000:]
 
 
 @pytest.mark.usefixtures("orders")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from pipeline.errors import PipelineError
 from pipeline.journal_source import JournalSource
 from pipeline.queue_source import QueueSource
 from pipeline.schemas import JOURNAL, QUEUE
+from pipeline.source_options import SourceOptions
+from sharedq.embedded import EmbeddedRedis
 from sharedq.journal import JournalError
 
 AT = {"group": "QSG1", "url": "redis://127.0.0.1:1", "queue": "ORDERS", "stream": "s"}
@@ -58,3 +61,14 @@ def test_a_journal_that_ends_before_it_begins_is_refused(start: str, end: str) -
     options = {"group": AT["group"], "url": AT["url"], "start": start, "end": end}
     with pytest.raises(JournalError, match=r"^the end \(.*\) is before the start \(.*\)$"):
         JournalSource(options).reader(JOURNAL)
+
+
+def test_without_a_url_it_is_the_embedded_server_that_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("IGQ_REDIS_URL", raising=False)
+    monkeypatch.setenv("IGQ_DATA_DIR", str(tmp_path))
+    options = SourceOptions({"group": "QSG1"}, ())
+
+    with pytest.raises(PipelineError, match=f"no embedded server runs in {tmp_path}: give the option url"):
+        options.settings()
+    with EmbeddedRedis.start_or_join(tmp_path) as held:
+        assert options.settings().redis_url == held.url
