@@ -220,7 +220,7 @@ def _start_guardian(files: ServerFiles) -> None:
             )
         os.close(guardian_ready_fd)
         guardian_ready_fd = -1
-        starter.wait()
+        status = starter.wait()
         with open(ready_fd, encoding="utf-8", closefd=False) as ready:
             word, _, detail = ready.read().partition(" ")
     finally:
@@ -228,4 +228,8 @@ def _start_guardian(files: ServerFiles) -> None:
         if guardian_ready_fd >= 0:
             os.close(guardian_ready_fd)
     if word == "error":
+        raise EmbeddedRedisError(f"embedded server in {files.data_dir}: {detail}")
+    if not word and status > 0:
+        # Not killed, which would be negative: it cannot be started here.
+        detail = f"its guardian ended with status {status}; see {files.guardian_log}"
         raise EmbeddedRedisError(f"embedded server in {files.data_dir}: {detail}")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
 import shutil
 import stat
+import subprocess
 import sys
 import tempfile
 from functools import cache
@@ -18,6 +20,8 @@ from sharedq.embedded_guard import ServerFiles
 #: Environment variable that names another server program than the one that comes with igq: path or name.
 SERVER_VARIABLE = "IGQ_REDIS_SERVER"
 _ALLOCATOR = "libmimalloc.so.3"
+#: How long a program may take to tell its version.
+_TRY_S = 10.0
 #: The kernel takes 108 bytes with the ending zero on Linux, 104 on macOS.
 SOCKET_PATH_BYTES_MAX = 100
 
@@ -56,23 +60,34 @@ def server_environment() -> dict[str, str]:
     The server in the package is built with the C library's allocator, in which a third of its time went (decision 16).
     """
     environment = dict(os.environ)
-    if environment.get(SERVER_VARIABLE) or sys.platform != "linux":
-        return environment
-    allocator = str(_find_allocator() or "")
-    # The loader takes a blank or a colon for the end of a name, and knows no way to say that it is none.
-    if allocator and not re.search(r"[\s:]", allocator):
-        environment["LD_PRELOAD"] = ":".join(filter(None, (allocator, environment.get("LD_PRELOAD"))))
+    allocator = None if environment.get(SERVER_VARIABLE) or sys.platform != "linux" else _find_allocator()
+    if allocator is not None:
+        environment["LD_PRELOAD"] = ":".join(filter(None, (str(allocator), environment.get("LD_PRELOAD"))))
     return environment
 
 
 @cache
 def _find_allocator() -> Path | None:
+    """The allocator's library, if it is there and a program runs with it."""
     try:
         files = distribution("cmeel-mimalloc").files or ()
     except PackageNotFoundError:
         return None
     found = (Path(str(file.locate())) for file in files if file.name == _ALLOCATOR)
-    return next((path for path in found if path.is_file()), None)
+    return next((path for path in found if path.is_file() and _can_be_preloaded(path)), None)
+
+
+def _can_be_preloaded(library: Path) -> bool:
+    # The loader takes a blank or a colon for the end of a name, and knows no way to say that it is none.
+    if re.search(r"[\s:]", str(library)):
+        return False
+    # A library that needs another one, as this does libatomic, keeps each program from starting where that is missing.
+    command = [find_server(), "--version"]
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        alone = dict(os.environ) | {"LD_PRELOAD": str(library)}
+        tried = subprocess.run(command, env=alone, check=False, capture_output=True, timeout=_TRY_S)
+        return tried.returncode == 0 and not tried.stderr
+    return False
 
 
 def socket_path(files: ServerFiles) -> str:

@@ -17,6 +17,7 @@ from pipeline.jobs import open_lives
 from pipeline.jobs.audit import (
     REASONS,
     examples,
+    findings,
     missing_messages,
     peer_work,
     structure_extents,
@@ -244,7 +245,7 @@ def _fold(folded: DataFrame, batch: DataFrame, totals: Totals) -> None:
         late = folded.where(_IS_LATE).select("copy", "place", "why_alone", "why_shared").orderBy("copy").limit(EXAMPLES)
         totals.add_examples("late", map(list, late.collect()))
     counts = {name: sum(int(row[name] or 0) for row in rows) for name in MEANINGS}
-    for finding, found in examples(plain, counts).items():
+    for finding, found in examples(findings(plain, counts), counts).items():
         totals.add_examples(finding, ([each.copy, each.why] for each in found))
 
 
@@ -318,7 +319,7 @@ def _findings(totals: Totals, copies: DataFrame, again: DataFrame, counts: dict[
     found = {name: [Finding(str(copy), str(why)) for copy, why in totals.examples.get(name, [])] for name in REASONS}
     found["out_of_sequence"] = [Finding(*each) for each in totals.late_examples()]
     found["duplicated"] += [Finding(row["copy"], row["why"]) for row in again.orderBy("copy").limit(EXAMPLES).collect()]
-    for name, more in examples(copies, counts).items():
+    for name, more in examples(findings(copies, counts), counts).items():
         found[name] = [*found.get(name, []), *more]
     return {name: each[:EXAMPLES] for name, each in found.items() if each}
 

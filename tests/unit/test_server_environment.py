@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Iterator
 from importlib.metadata import Distribution, PackageNotFoundError
@@ -65,11 +66,23 @@ def test_where_it_is_not_installed_the_server_runs_without_it(monkeypatch: pytes
 
 @on_linux
 @pytest.mark.parametrize("directory", ["a b", "a:b", "a\tb"])
-def test_what_the_loader_would_take_for_several_names_is_not_preloaded(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, directory: str
-) -> None:
-    there = tmp_path / directory / "libmimalloc.so.3"
-    monkeypatch.setattr(embedded_server, "_find_allocator", lambda: there)
-    assert "LD_PRELOAD" not in server_environment()
-    monkeypatch.setattr(embedded_server, "_find_allocator", lambda: tmp_path / "libmimalloc.so.3")
-    assert server_environment()["LD_PRELOAD"] == str(tmp_path / "libmimalloc.so.3")
+def test_what_the_loader_would_take_for_several_names_is_not_preloaded(tmp_path: Path, directory: str) -> None:
+    library = embedded_server._find_allocator()
+    assert library is not None
+    (tmp_path / directory).mkdir()
+    copy = Path(shutil.copy(library, tmp_path / directory))
+    assert not embedded_server._can_be_preloaded(copy)
+    # What the first half of the name is must not be loaded either.
+    assert embedded_server._can_be_preloaded(Path(shutil.copy(library, tmp_path)))
+
+
+@on_linux
+def test_a_library_that_lacks_another_one_is_not_preloaded(tmp_path: Path) -> None:
+    library = embedded_server._find_allocator()
+    assert library is not None
+    # Its entry for libatomic.so.1 names one that is nowhere: a program that preloads that does not start.
+    torn = tmp_path / library.name
+    torn.write_bytes(library.read_bytes().replace(b"libatomic.so.1", b"libnowhere.so1"))
+    assert not embedded_server._can_be_preloaded(torn)
+    torn.write_bytes(b"no library")
+    assert not embedded_server._can_be_preloaded(torn)
