@@ -7,6 +7,9 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.complete
 # A worker a core, each with a server of its own; the tests of a file share what it sets up.
 PYTEST := $(BIN)/pytest --numprocesses auto --maxprocesses 8 --dist loadfile
+# Tests of faults that are over in seconds: lost replies, refused and half-done calls, kills of the embedded server.
+QUICK_FAULTS := $(addprefix tests/faults/test_,$(addsuffix .py,lost_reply half_done memory_full fenced_scripts script_flush \
+    interrupted units_of_work_failed embedded_server embedded_errors embedded_durability))
 # Which Python to use can be said: make setup PYTHON=/opt/python3.12/bin/python3
 PYTHON ?=
 
@@ -14,7 +17,7 @@ PYTHON ?=
 
 help:
 	@echo "make demo    set up, then run the demo: flights through three queue managers, one of them killed"
-	@echo "make test    set up, then run the checks and the tests of the MQI, its model, its scripts and recovery"
+	@echo "make test    set up, then run the checks and the tests of the MQI, its model, its scripts, recovery and quick faults"
 	@echo "make test-all  make test, and the tests that start managers, kill servers, run Spark or move much"
 	@echo "make bench   set up, then measure against raw Redis Streams"
 	@echo "make setup   only set up $(VENV)"
@@ -63,7 +66,8 @@ test: setup
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(PYTEST) -m "not slow" tests/unit tests/tidy tests/lua tests/protocol tests/model tests/mqi tests/pymqi tests/recovery
+	$(PYTEST) -m "not slow" tests/unit tests/tidy tests/lua tests/protocol tests/model tests/mqi tests/pymqi tests/recovery \
+	    $(QUICK_FAULTS)
 
 # Also what starts managers, kills servers, runs Spark or moves much; takes long on a busy machine.
 test-all: test
