@@ -80,8 +80,8 @@ def _browse(settings: Settings, partitions: Sequence[InputPartition]) -> int:
 
 
 def _journal(reader: JournalReader, partitions: Sequence[InputPartition]) -> int:
-    # Entries handed from a thread to the one that makes batches of them are no faster where an entry has a hundred events,
-    # and half as fast where it has one: both threads are Python's then.
+    # Entries handed from a thread to the one that makes batches of them are no faster where an entry has a hundred
+    # events, and half as fast where it has one: both threads are Python's then.
     return sum(batch.num_rows for partition in partitions for batch in _ahead(reader.read(partition)))
 
 
