@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from random import Random
 from typing import Any
@@ -22,6 +23,8 @@ from tests.support.scenes import contents
 SYNCPOINT = int(PutOption.SYNCPOINT | PutOption.NO_CONTEXT)
 OUTSIDE = int(PutOption.NO_SYNCPOINT | PutOption.NO_CONTEXT)
 STRUCTURES = ("APPL1", "APPL2")
+#: The two queues are defined one after the other, now and then in two seconds.
+_DEFINED_AT = re.compile(r'"alteration_(date|time)":"[^"]*",')
 
 Way = tuple[QueueManagerConnection, Queue]
 
@@ -59,11 +62,11 @@ def by_the_long_way(monkeypatch: pytest.MonkeyPatch, call: Callable[[], object])
 
 
 def of(group: TestGroup, structure: str, way: Way) -> dict[str, str]:
-    """What a structure holds, whatever it and its user are called."""
+    """What a structure holds, whatever it and its user are called, and whenever its queue was defined."""
     token, mark = way[0].connection.token, f"{group.group.name}:{structure}"
     return {
         repr(key).replace(mark, "S").replace(structure, "S").replace(token, "T"): (
-            repr(value).replace(structure, "S").replace(token, "T")
+            _DEFINED_AT.sub("", repr(value)).replace(structure, "S").replace(token, "T")
         )
         for key, value in contents(group).items()
         if mark.encode() in key and not key.endswith((b":journal", b":ver"))
