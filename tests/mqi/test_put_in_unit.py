@@ -24,7 +24,7 @@ SYNCPOINT = int(PutOption.SYNCPOINT | PutOption.NO_CONTEXT)
 OUTSIDE = int(PutOption.NO_SYNCPOINT | PutOption.NO_CONTEXT)
 STRUCTURES = ("APPL1", "APPL2")
 #: The two queues are defined one after the other, now and then in two seconds.
-_DEFINED_AT = re.compile(r'"alteration_(date|time)":"[^"]*",')
+_DEFINED_AT = re.compile(r'"(alteration|creation)_(date|time)":"[^"]*",')
 
 Way = tuple[QueueManagerConnection, Queue]
 
