@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections import Counter
 from datetime import UTC, datetime
 from typing import Any, Literal
 
 from pydantic import BaseModel
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
 from config.settings import Settings
 from igq.agent.reporting import moved_by_puts
@@ -52,7 +48,8 @@ class AgentStatus(BaseModel):
     """An IGQ agent, as it reported last."""
 
     state: Literal["RUNNING", "RETRY", "STOPPED"]
-    pid: int
+    #: Null where it has ended, or its manager has stopped.
+    pid: int | None
     short_retries: int
     long_retries: int
     #: Seconds to the next retry; null unless in RETRY.
@@ -69,7 +66,8 @@ class ManagerStatus(BaseModel):
 
     name: str
     state: State
-    pid: int
+    #: Null when it has stopped. One that is FAILED may be paused, or cut off, and live.
+    pid: int | None
     host: str
     incarnation: int
     igq: Literal["ENABLED", "DISABLED"]
@@ -168,19 +166,20 @@ def _manager(group: Group, member: Member, in_doubt: int) -> ManagerStatus:
         {
             "name": member.name,
             "state": state,
-            "pid": member.pid,
+            "pid": None if state == "STOPPED" else member.pid,
             "host": member.host,
             "incarnation": member.incarnation,
             "igq": attributes.igq,
-            "agent": _agent(json.loads(text) if text else {}, moved_by_puts(group, member.name), is_up=state in UP),
+            "agent": _agent(json.loads(text) if text else {}, moved_by_puts(group, member.name), state),
             "in_doubt": in_doubt,
         }
     )
 
 
-def _agent(reported: dict[str, Any], by_puts: int, *, is_up: bool) -> AgentStatus:
+def _agent(reported: dict[str, Any], by_puts: int, of_manager: str) -> AgentStatus:
     state = reported.get("state", "STOPPED")
-    if not is_up or state not in ("RUNNING", "RETRY"):
+    pid = reported.get("pid") if state != "STOPPED" and of_manager != "STOPPED" else None
+    if of_manager not in UP or state not in ("RUNNING", "RETRY"):
         # Starting counts as stopped: it delivers nothing yet.
         state = "STOPPED"
     movers = [
@@ -190,7 +189,7 @@ def _agent(reported: dict[str, Any], by_puts: int, *, is_up: bool) -> AgentStatu
     ]
     return AgentStatus(
         state=state,
-        pid=reported.get("pid", 0),
+        pid=pid,
         short_retries=reported.get("short_retries", 0),
         long_retries=reported.get("long_retries", 0),
         next_retry_s=_next_retry_s(reported, state),
@@ -240,102 +239,3 @@ def _queues(group: Group, members: list[Member]) -> list[QueueStatus]:
                 uncommitted=queue.state.uncommitted,
             )
     return sorted(found.values(), key=lambda queue: (queue.name, queue.owner or "", queue.structure or ""))
-
-
-def print_tables(status: GroupStatus, console: Console | None = None) -> None:
-    """Show the status to a person; everything fits, folded if need be, into 80 columns."""
-    console = console or Console()
-    if not console.is_terminal and "COLUMNS" not in os.environ:
-        # Read by a program: one line a row, with the longest names there are.
-        console.width = max(console.width, 120)
-    where = f" on {status.redis.version}" if status.redis.version else ""
-    console.print(f"Group [bold]{status.group}[/bold]{where}", highlight=False)
-    console.print(f"Durability {status.redis.durability}", markup=False)
-    if not status.managers:
-        console.print("No queue manager has joined yet: start some with igq group start -m QM1 -m QM2")
-        return
-    console.print()
-    console.print(_managers_table(status))
-    console.print()
-    for manager in status.managers:
-        if manager.in_doubt:
-            what = "unit of work is" if manager.in_doubt == 1 else "units of work are"
-            where = f"{manager.in_doubt} {what} in doubt at {manager.name}"
-            console.print(f"{where}: DISPLAY THREAD(*) TYPE(INDOUBT)", style="yellow", highlight=False, markup=False)
-        for text in _troubles(manager.agent):
-            console.print(f"Agent of {manager.name}: {text}", style="yellow", highlight=False, markup=False)
-        for mover in manager.agent.movers:
-            for text in _troubles(mover):
-                where = f"Mover of {mover.queue} at {manager.name}"
-                console.print(f"{where}: {text}", style="yellow", highlight=False, markup=False)
-    for structure in status.structures:
-        if structure.state != "ACTIVE":
-            since = f" since {structure.failed_at:%Y-%m-%d %H:%M:%S} UTC" if structure.failed_at else ""
-            what = f"Structure {structure.name}: {structure.state}{since}"
-            console.print(f"{what}, DISPLAY CFSTATUS({structure.name})", style="red", highlight=False, markup=False)
-    if status.recoveries:
-        console.print(_recoveries_table(status))
-        console.print()
-    queues = _queues_table(status)
-    if queues.row_count:
-        console.print(queues)
-
-
-def _managers_table(status: GroupStatus) -> Table:
-    table = _table("Managers", "Name", "State", "Pid", "Start", "IGQ agent", "Delivered", "Restarts")
-    for manager in status.managers:
-        agent = manager.agent
-        table.add_row(
-            manager.name,
-            manager.state,
-            str(manager.pid),
-            str(manager.incarnation),
-            agent.state if manager.igq == "ENABLED" else manager.igq,
-            str(agent.delivered),
-            str(agent.restarts),
-            style={"RUNNING": "green", "FAILED": "red"}.get(manager.state, ""),
-        )
-    return table
-
-
-def _troubles(agent: AgentStatus | MoverStatus) -> list[str]:
-    troubles = [agent.last_error] if agent.last_error else []
-    if agent.next_retry_s is not None:
-        tries = f"{agent.short_retries} short and {agent.long_retries} long retries so far"
-        troubles.append(f"next try in {agent.next_retry_s:g} s, {tries}")
-    return troubles
-
-
-def _table(title: str, *columns: str) -> Table:
-    # No more blanks than it takes: the managers fit into 60 columns.
-    table = Table(
-        title=title,
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        show_edge=False,
-        collapse_padding=True,
-    )
-    for column in columns:
-        # Folded, never cut: half a name is another name.
-        table.add_column(column, overflow="fold")
-    return table
-
-
-def _recoveries_table(status: GroupStatus) -> Table:
-    table = _table("Recoveries", "Failed", "By", "State", "Units of work", "Messages", "Seconds")
-    for each in status.recoveries:
-        table.add_row(
-            each.failed, each.by, each.state, str(each.units_of_work), str(each.messages), f"{each.seconds:.2f}"
-        )
-    return table
-
-
-def _queues_table(status: GroupStatus) -> Table:
-    table = _table("Local queues", "Queue", "Disposition", "Where", "Depth", "Uncommitted")
-    for queue in status.queues:
-        # System queues only when something is on them.
-        if not queue.name.startswith("SYSTEM.") or queue.depth:
-            where = queue.owner or queue.structure or ""
-            table.add_row(queue.name, queue.disposition, where, str(queue.depth), str(queue.uncommitted))
-    return table

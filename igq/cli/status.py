@@ -15,7 +15,8 @@ def add_to(app: typer.Typer) -> None:
 def status(as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for scripts.")] = False) -> int:
     """Show the group: managers, agents, recoveries and queues."""
     from config.loading import load_settings
-    from igq.status import print_tables, read_status
+    from igq.status import read_status
+    from igq.status_tables import print_tables
 
     found = read_status(load_settings())
     if as_json:

@@ -71,7 +71,8 @@ def test_stop_blocks_until_the_manager_has_stopped_and_leaves_nothing_behind(she
     wait_until_gone(agent)
     status = shell.status()
     assert status["managers"][0]["state"] == "STOPPED"
-    assert status["managers"][0]["agent"]["state"] == "STOPPED"
+    assert status["managers"][0]["pid"] is None
+    assert (status["managers"][0]["agent"]["state"], status["managers"][0]["agent"]["pid"]) == ("STOPPED", None)
     assert status["recoveries"] == []
     again = shell.run("qmgr", "stop", "QM1")
     assert (again.returncode, again.stderr) == (1, "igq: queue manager QM1 is not running\n")

@@ -54,7 +54,7 @@ class AgentAtWork:
         """As `igq status` shows it."""
         key = self.group.group.keys.agents
         text = self.group.group.client().hget(key, "QM1")
-        return _agent(json.loads(str(text, "utf-8")) if text else {}, 0, is_up=True)  # type: ignore[arg-type]
+        return _agent(json.loads(str(text, "utf-8")) if text else {}, 0, "RUNNING")  # type: ignore[arg-type]
 
     def wait_for(self, state: str) -> AgentStatus:
         until(lambda: self.status().state == state, f"it is {state}", PATIENCE_S)

@@ -18,9 +18,9 @@ from igq.status import (
     RecoveryStatus,
     RedisStatus,
     StructureStatus,
-    print_tables,
     read_status,
 )
+from igq.status_tables import print_tables
 
 LONGEST_NAME = "A" * 24 + "B" * 24
 
@@ -97,6 +97,15 @@ def test_sixty_columns_are_enough_for_what_is_usual(status: GroupStatus) -> None
     rows = [" ".join(line.split()) for line in shown.getvalue().splitlines()]
     assert "Name State Pid Start IGQ agent Delivered Restarts" in rows
     assert "QM1 RUNNING 18286 1 RETRY 1234567 2" in rows
+
+
+def test_a_manager_without_a_process_has_no_pid(status: GroupStatus) -> None:
+    stopped = status.managers[0].model_copy(update={"name": "QM1", "state": "STOPPED", "pid": None})
+    shown = io.StringIO()
+
+    print_tables(status.model_copy(update={"managers": [stopped]}), Console(file=shown, width=80))
+
+    assert "QM1 STOPPED 12 RETRY 1234567 2" in [" ".join(line.split()) for line in shown.getvalue().splitlines()]
 
 
 def test_a_program_that_reads_it_finds_a_row_on_one_line(status: GroupStatus, monkeypatch: pytest.MonkeyPatch) -> None:

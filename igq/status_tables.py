@@ -1,0 +1,115 @@
+"""`igq status` for people: tables that fit into 80 columns."""
+
+from __future__ import annotations
+
+import os
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from igq.status import AgentStatus, GroupStatus, MoverStatus
+
+
+def print_tables(status: GroupStatus, console: Console | None = None) -> None:
+    """Show the status to a person; everything fits, folded if need be, into 80 columns."""
+    console = console or Console()
+    widen(console)
+    where = f" on {status.redis.version}" if status.redis.version else ""
+    console.print(f"Group [bold]{status.group}[/bold]{where}", highlight=False)
+    console.print(f"Durability {status.redis.durability}", markup=False)
+    if not status.managers:
+        console.print("No queue manager has joined yet: start some with igq group start -m QM1 -m QM2")
+        return
+    console.print()
+    console.print(_managers_table(status))
+    console.print()
+    for manager in status.managers:
+        if manager.in_doubt:
+            what = "unit of work is" if manager.in_doubt == 1 else "units of work are"
+            where = f"{manager.in_doubt} {what} in doubt at {manager.name}"
+            console.print(f"{where}: DISPLAY THREAD(*) TYPE(INDOUBT)", style="yellow", highlight=False, markup=False)
+        for text in _troubles(manager.agent):
+            console.print(f"Agent of {manager.name}: {text}", style="yellow", highlight=False, markup=False)
+        for mover in manager.agent.movers:
+            for text in _troubles(mover):
+                where = f"Mover of {mover.queue} at {manager.name}"
+                console.print(f"{where}: {text}", style="yellow", highlight=False, markup=False)
+    for structure in status.structures:
+        if structure.state != "ACTIVE":
+            since = f" since {structure.failed_at:%Y-%m-%d %H:%M:%S} UTC" if structure.failed_at else ""
+            what = f"Structure {structure.name}: {structure.state}{since}"
+            console.print(f"{what}, DISPLAY CFSTATUS({structure.name})", style="red", highlight=False, markup=False)
+    if status.recoveries:
+        console.print(_recoveries_table(status))
+        console.print()
+    queues = _queues_table(status)
+    if queues.row_count:
+        console.print(queues)
+
+
+def widen(console: Console) -> None:
+    """Make room for a row on one line, with the longest names there are, where a program reads it."""
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = max(console.width, 120)
+
+
+def _managers_table(status: GroupStatus) -> Table:
+    table = new_table("Managers", "Name", "State", "Pid", "Start", "IGQ agent", "Delivered", "Restarts")
+    for manager in status.managers:
+        agent = manager.agent
+        table.add_row(
+            manager.name,
+            manager.state,
+            "" if manager.pid is None else str(manager.pid),
+            str(manager.incarnation),
+            agent.state if manager.igq == "ENABLED" else manager.igq,
+            str(agent.delivered),
+            str(agent.restarts),
+            style={"RUNNING": "green", "FAILED": "red"}.get(manager.state, ""),
+        )
+    return table
+
+
+def _troubles(agent: AgentStatus | MoverStatus) -> list[str]:
+    troubles = [agent.last_error] if agent.last_error else []
+    if agent.next_retry_s is not None:
+        tries = f"{agent.short_retries} short and {agent.long_retries} long retries so far"
+        troubles.append(f"next try in {agent.next_retry_s:g} s, {tries}")
+    return troubles
+
+
+def new_table(title: str, *columns: str) -> Table:
+    """An empty table with a title and columns, as narrow as it can be; nothing in it is ever cut."""
+    # No more blanks than it takes: the managers fit into 60 columns.
+    table = Table(
+        title=title,
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        show_edge=False,
+        collapse_padding=True,
+    )
+    for column in columns:
+        # Folded, never cut: half a name is another name.
+        table.add_column(column, overflow="fold")
+    return table
+
+
+def _recoveries_table(status: GroupStatus) -> Table:
+    table = new_table("Recoveries", "Failed", "By", "State", "Units of work", "Messages", "Seconds")
+    for each in status.recoveries:
+        table.add_row(
+            each.failed, each.by, each.state, str(each.units_of_work), str(each.messages), f"{each.seconds:.2f}"
+        )
+    return table
+
+
+def _queues_table(status: GroupStatus) -> Table:
+    table = new_table("Local queues", "Queue", "Disposition", "Where", "Depth", "Uncommitted")
+    for queue in status.queues:
+        # System queues only when something is on them.
+        if not queue.name.startswith("SYSTEM.") or queue.depth:
+            where = queue.owner or queue.structure or ""
+            table.add_row(queue.name, queue.disposition, where, str(queue.depth), str(queue.uncommitted))
+    return table
