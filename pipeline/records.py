@@ -5,7 +5,7 @@ A line that a killed program did not finish is skipped; it can only be the last 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from pyspark.sql.types import StructType
 
-from pipeline.runs import check_run, read_timeline
-from pipeline.schemas import EXPECTED, RECEIVED, SENT
+from pipeline.jobs.lost_structures import Loss
+from pipeline.runs import check_run, read_rows, read_timeline
+from pipeline.schemas import EXPECTED, JOURNAL, RECEIVED, SENT
+from sharedq.journal import position_order
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,7 @@ class RunRecords:
     sent: DataFrame
     received: DataFrame
     timeline: list[Mapping[str, Any]]
+    losses: tuple[Loss, ...] = ()
 
 
 def read_run(spark: SparkSession, directory: Path) -> RunRecords:
@@ -40,7 +43,16 @@ def read_run(spark: SparkSession, directory: Path) -> RunRecords:
         sent=_read(spark, directory, "sent-*.jsonl", SENT),
         received=_read(spark, directory, "received-*.jsonl", RECEIVED),
         timeline=read_timeline(directory / "timeline.jsonl"),
+        losses=tuple(_losses(spark, directory)),
     )
+
+
+def _losses(spark: SparkSession, directory: Path) -> Iterator[Loss]:
+    """Each structure that the run has lost, with its journal until then."""
+    for told in read_rows(directory / "losses.jsonl"):
+        structure, backup = str(told["structure"]), position_order(str(told["backup"]), is_end=False)
+        events = spark.read.schema(JOURNAL).json(str(directory / f"lost-{structure}.jsonl"))
+        yield Loss(structure, backup, events)
 
 
 def _read(spark: SparkSession, directory: Path, pattern: str, schema: StructType) -> DataFrame:

@@ -43,7 +43,13 @@ def headline(verdict: Verdict) -> str:
     if verdict.is_passed and counts["delivered"] == total:
         return f"Passed: all {total:,} message copies arrived once and in order."
     if verdict.is_passed:
-        rest = {"on_queue": "wait on a queue", "expired": "expired or were cleared", "uncommitted": "are uncommitted"}
+        rest = {
+            "on_queue": "wait on a queue",
+            "expired": "expired",
+            "cleared": "were cleared",
+            "uncommitted": "are uncommitted",
+            "promised": "were lost with a structure, or came again from its backup, as that promises",
+        }
         waiting = ", ".join(f"{counts[name]:,} {what}" for name, what in rest.items() if counts[name])
         waiting = waiting or "the rest is accounted for"
         return f"Passed: {counts['delivered']:,} of {total:,} messages arrived once and in order; {waiting}."

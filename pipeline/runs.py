@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,17 +29,21 @@ def has_own_server(directory: Path) -> bool:
 
 def read_timeline(path: Path) -> list[Mapping[str, Any]]:
     """What happened to the managers, in order of time: some dozens of events; empty without the file."""
+    events = [event for event in read_rows(path) if "t_ms" in event and "event" in event]
+    return sorted(events, key=lambda event: int(event["t_ms"]))
+
+
+def read_rows(path: Path) -> Iterator[Mapping[str, Any]]:
+    """The rows of a small file, torn lines left out; none without the file."""
     if not path.is_file():
-        return []
-    events: list[Mapping[str, Any]] = []
+        return
     for line in path.read_text(encoding="utf-8").splitlines():
         try:
-            event = json.loads(line)
+            row = json.loads(line)
         except json.JSONDecodeError:
             continue
-        if isinstance(event, dict) and "t_ms" in event and "event" in event:
-            events.append(event)
-    return sorted(events, key=lambda event: int(event["t_ms"]))
+        if isinstance(row, dict):
+            yield row
 
 
 def timeline_of(directory: Path) -> list[Mapping[str, Any]]:

@@ -176,6 +176,12 @@ TIMELINE = _table(
     ("detail", _STRING, "more, for people"),
 )
 
+#: losses.jsonl: structures that a run has lost; lost-STRUCTURE.jsonl is the journal of each until then, as JOURNAL.
+LOSSES = _table(
+    ("structure", _STRING, "coupling-facility structure"),
+    ("backup", _STRING, "entry of its journal that the backup goes up to, MS-SEQ"),
+)
+
 #: One failure of a manager, a program or a connection, as the group remembers it.
 RECOVERIES = _table(
     ("failed", _STRING, "QM.incarnation, of a program .process, of a connection .connection"),
@@ -218,7 +224,7 @@ DEAD_LETTERS = _table(
 
 #: What an audit has to say of message copies: the verdict's counts, each with all its names.
 FINDINGS = _table(
-    ("finding", _STRING, "lost, duplicated, out_of_sequence, unexpected, unknown, recovered or on_queue"),
+    ("finding", _STRING, "lost, duplicated, out_of_sequence, unexpected, unknown, promised, recovered or on_queue"),
     ("copy", _STRING, "the message: structure/message_id; of a run's copies, path and CorrelId"),
     ("why", _STRING, "how that is known"),
 )

@@ -22,9 +22,17 @@ def drill(
     minutes: Annotated[
         float | None, typer.Option(metavar="M", min=0, help="Begin runs, each with the next seed, for so long.")
     ] = None,
-    is_audited: Annotated[bool, typer.Option("--audit", help="Have the Spark audit judge each run, too.")] = False,
+    is_audited: Annotated[
+        bool,
+        typer.Option("--audit/--no-audit", help="Whether the Spark audit judges each run; it takes some 15 seconds."),
+    ] = True,
 ) -> int:
-    """Rehearse a failure: something is killed or paused, and nothing may be lost, doubled or reordered."""
+    """Rehearse a failure: something is killed or paused, and nothing may be lost, doubled or reordered.
+
+    The verdict is that of `igq pipeline audit` over what the run has recorded and the journal, which leaves
+    verdict.json and report.html beside the records; and what the programs themselves saw must agree with it. Exit
+    status: 0 all runs were good; 1 one was not; 2 it could not run.
+    """
     from igq.drills.run import drill as run_drill
 
     return run_drill(name, repeat, seed, runs_all=runs_all, minutes=minutes, is_audited=is_audited)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
 
 from config.settings import Settings
 from igq.drills.check import Position
@@ -12,6 +15,7 @@ from igq.errors import CommandError
 from igq.load.departures import QMGRS
 from igq.load.plan import SHARED_QUEUE
 from igq.load.queues import do_mqsc
+from igq.load.records import LOSSES, LineFile
 from igq.load.scene import Scene
 from sharedq.backup.file import Backup, backup_path
 from sharedq.backup.restore import recover
@@ -76,6 +80,12 @@ class LostStructure:
         """
         do_mqsc(self._group, QMGRS[0], f"RECOVER CFSTRUCT({self.name})")
 
+    def record(self, directory: Path) -> None:
+        """Write what the audit must know of the loss: up to where the backup goes, and the journal until then."""
+        with LineFile(directory / LOSSES) as losses, LineFile(directory / f"lost-{self.name}.jsonl") as journal:
+            journal.write(_as_json(row) for row in self._rows(self._before))
+            losses.write([{"structure": self.name, "backup": "{}-{}".format(*self._backup)}])
+
     def told(self) -> Loss:
         """What its journals tell of the queue that all managers drain."""
         return Loss(self._rows(self._before), self._backup, self._rows(self._keys))
@@ -91,6 +101,12 @@ class LostStructure:
         for entry in read_entries(self._group.client(keys.journal), keys):
             rows += (row for row in expand(entry, self.name, number) if row.queue in (SHARED_QUEUE, None))
         return rows
+
+
+def _as_json(row: JournalRow) -> dict[str, Any]:
+    values = row._asdict()
+    at = datetime.fromtimestamp(values.pop("time_us") / 1e6, UTC)
+    return {"time": at.isoformat(), **values}
 
 
 class _DiedError(Exception):

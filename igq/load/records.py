@@ -20,6 +20,7 @@ from igq.load.plan import Copy, groups
 
 EXPECTED = "expected.jsonl"
 TIMELINE = "timeline.jsonl"
+LOSSES = "losses.jsonl"
 #: Bytes of the end of a file that surely hold its last whole line.
 _TAIL_BYTES = 1 << 16
 

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from pipeline.errors import PipelineError
 from pipeline.jobs.copies import copies_of_journal, copies_of_run, relevant_lives, with_journal_findings
 from pipeline.jobs.lives import TRANSMIT_QUEUE, message_lives
+from pipeline.jobs.lost_structures import former_name, is_former, with_first_lives
 from pipeline.jobs.order import deliveries, out_of_sequence
 from pipeline.jobs.recovery_timeline import recoveries
 from pipeline.jobs.series import Series, read_series
@@ -35,6 +36,7 @@ REASONS = {
     "out_of_sequence": "late_because",
     "unexpected": "odd_because",
     "unknown": "unknown_because",
+    "promised": "promised_because",
 }
 #: Findings whose copies are named.
 _NAMED = (*REASONS, "recovered", "on_queue")
@@ -59,7 +61,8 @@ def audit(
     """
     on_step("reading the journal")
     # Kept: what is added while the audit works must not be in one query and missing in the next.
-    journal = part.read(spark).persist()
+    losses = records.losses if records else ()
+    journal = with_first_lives(part.read(spark), losses).persist()
     try:
         extents = {row["structure"]: row for row in structure_extents(journal).collect()}
         facts = journal_facts(extents, part)
@@ -132,7 +135,8 @@ def missing_messages(spark: SparkSession, lives: DataFrame, part: JournalPart, f
 
     What was got after the journal was read is found by reading on from there, and is not missing.
     """
-    waiting = lives.where(F.col("is_committed") & (F.col("gets") == 0) & (F.col("expiries") == 0))
+    is_left = F.col("is_committed") & (F.col("gets") == 0) & (F.col("expiries") == 0)
+    waiting = lives.where(is_left & ~F.endswith("structure", F.lit(former_name(""))))
     asked = waiting.select("structure", "message_number", "message_id")
     group, url = part.group, part.url
 
@@ -162,6 +166,7 @@ def summarize(copies: DataFrame) -> DataFrame:
         "backed_out": F.col("backouts") > 0,
         "on_queue": F.col("is_on_queue"),
         "expired": F.col("is_expired"),
+        "cleared": F.col("is_cleared"),
         "uncommitted": F.col("is_uncommitted"),
     }
     return (
@@ -240,7 +245,7 @@ def trimmed_structures(part: JournalPart, structures: Iterable[str]) -> tuple[st
     if part.stored:
         return ()
     deployment, found = Deployment(part.url), []
-    for name in sorted(structures):
+    for name in sorted(each for each in structures if not is_former(each)):
         keys = structure_keys(part.group, name)
         with deployment.client(keys.journal) as client:
             extent = read_extent(client, keys)

@@ -12,6 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from pipeline.jobs.lives import milliseconds
+from pipeline.jobs.lost_structures import AGAIN, LOST, UNDECIDED, queues_of, with_promises
 from pipeline.jobs.order import late_in_records
 from pipeline.records import RunRecords
 
@@ -70,9 +71,11 @@ def copies_of_journal(lives: DataFrame, out_of_sequence: DataFrame) -> DataFrame
             F.col("is_odd_because").alias("odd_because"),
             "late_because",
             F.lit(None).cast("string").alias("unknown_because"),
+            F.lit(None).cast("string").alias("promised_because"),
             "is_recovered",
             "is_on_queue",
-            (F.col("expiries") > 0).alias("is_expired"),
+            (F.col("expiries") > F.col("clears")).alias("is_expired"),
+            (F.col("clears") > 0).alias("is_cleared"),
             F.col("is_put_open").alias("is_uncommitted"),
             "backouts",
             milliseconds("available_at").alias("available_ms"),
@@ -95,13 +98,16 @@ def relevant_lives(lives: DataFrame, expected: DataFrame) -> DataFrame:
 
 def copies_of_run(lives: DataFrame, out_of_sequence: DataFrame, records: RunRecords) -> DataFrame:
     """Copies of a run: the input rows' demands, beside what the journal and both sides' programs have."""
-    expected = expected_copies(records.expected)
+    expected, lives = expected_copies(records.expected), with_promises(lives, records.losses)
+    # A consumer's record does not tell the two lives of a structure apart; its journals do, and have the order.
+    ordered = records.received.where(~F.col("queue").isin([*queues_of(records.losses)]))
     joined = (
         expected.join(journal_copies(lives, out_of_sequence), _COPY, "full")
         .join(sent_copies(records.sent), _COPY, "full")
         .join(received_copies(records.received, expected), _COPY, "full")
-        .join(late_copies(records.received), _COPY, "left")
-        .fillna(0, ["stored", "deliveries", "left", "missing", "expired", "open_puts", "backouts"])
+        .join(late_copies(ordered), _COPY, "left")
+        .fillna(0, ["stored", "deliveries", "left", "missing", "expired", "cleared", "open_puts", "backouts"])
+        .fillna(0, ["came_back"])
         .fillna(0, ["sent_ok", "sent_unknown", "received_ok", "received_unknown"])
         .fillna(False, ["is_expected", "is_recovered"])
     )
@@ -131,8 +137,11 @@ def journal_copies(lives: DataFrame, out_of_sequence: DataFrame) -> DataFrame:
             F.sum("gets").alias("deliveries"),
             F.count_if("is_on_queue").alias("left"),
             F.count_if("is_missing").alias("missing"),
-            F.sum("expiries").alias("expired"),
+            F.sum(F.col("expiries") - F.col("clears")).alias("expired"),
+            F.sum("clears").alias("cleared"),
             F.count_if("is_put_open").alias("open_puts"),
+            F.sum("came_back").alias("came_back"),
+            F.max("promised_because").alias("promised_because"),
             F.sum("backouts").alias("backouts"),
             F.max("is_recovered").alias("is_recovered"),
             F.min("is_odd_because").alias("is_odd_because"),
@@ -183,25 +192,30 @@ def late_copies(received: DataFrame) -> DataFrame:
 
 def judge(joined: DataFrame) -> DataFrame:
     """The findings of each copy of a run. A delivery has two witnesses, journal and consumer: one is enough."""
-    times = F.greatest("deliveries", "received_ok")
     is_expected = F.col("is_expected")
-    return joined.withColumn("times", times).select(
+    is_promised = F.coalesce(F.col("promised_because").isin(LOST, UNDECIDED), F.lit(False))
+    # What came back was got once in either life, and counts once.
+    received_ok = F.greatest(F.col("received_ok") - F.col("came_back"), F.lit(0))
+    seen = joined.withColumn("received_ok", received_ok).withColumn("times", F.greatest("deliveries", "received_ok"))
+    return seen.withColumn("promised_because", _promised_because()).select(
         F.concat_ws(" ", "path", "correl").alias("copy"),
         "path",
         "is_expected",
         (is_expected & ((F.col("sent_ok") > 0) | (F.col("stored") > 0))).alias("is_sent"),
         (is_expected & (F.col("times") > 0)).alias("is_delivered"),
-        F.when(is_expected & (F.col("times") == 0), _lost_because()).alias("lost_because"),
+        F.when(is_expected & (F.col("times") == 0) & ~is_promised, _lost_because()).alias("lost_because"),
         F.when(is_expected & (F.col("times") > 1), F.concat(F.lit("delivered "), "times", F.lit(" times"))).alias(
             "double_because"
         ),
         _odd_because().alias("odd_because"),
         F.coalesce("late_in_journal", "late_in_records").alias("late_because"),
         _unknown_because().alias("unknown_because"),
+        "promised_because",
         "is_recovered",
         (F.col("left") > 0).alias("is_on_queue"),
         (F.col("expired") > 0).alias("is_expired"),
-        (F.col("open_puts") > 0).alias("is_uncommitted"),
+        (F.col("cleared") > 0).alias("is_cleared"),
+        ((F.col("open_puts") > 0) & F.col("promised_because").isNull()).alias("is_uncommitted"),
         "backouts",
         "available_ms",
         "delivered_ms",
@@ -213,9 +227,22 @@ def _lost_because() -> Column:
         F.when(F.col("missing") > 0, "put and committed, never got, on no queue any more")
         .when(F.col("left") > 0, "still on a queue at the end")
         .when(F.col("expired") > 0, "expired")
+        .when(F.col("cleared") > 0, "cleared by an operator")
         .when(F.col("open_puts") > 0, "put, its unit of work never ended")
         .when(F.col("sent_ok") > 0, "its put was acknowledged, and the journal does not have it")
         .otherwise("never put")
+    )
+
+
+def _promised_because() -> Column:
+    """Why a copy is not as it would be had its structure not been lost, where a backup promises just that."""
+    promise, is_gone = F.col("promised_because"), F.col("times") == 0
+    # Its program may have learned later, by what the unit of work did elsewhere, that it was committed.
+    put_unknown = (F.col("sent_unknown") > 0) & (F.col("stored") == 0)
+    return (
+        F.when(promise == AGAIN, promise)
+        .when((promise == LOST) & is_gone, promise)
+        .when((promise == UNDECIDED) & is_gone & put_unknown, promise)
     )
 
 

@@ -76,7 +76,8 @@ def summarize_messages(events: DataFrame) -> DataFrame:
     From its put: ``put_at``, ``available_at`` (null: never committed), ``put_qmgr``, ``put_owner``,
     ``put_unit``, ``put_queue``, the identifiers, ``priority``. Of its first committed get: ``got_at``,
     ``delivered_at``, ``get_qmgr``, ``get_owner``, ``get_unit``, ``get_queue``.
-    Counts: ``gets`` (committed), ``backouts``, ``open_gets``, ``expiries`` (or cleared by an operator), ``transfers``.
+    Counts: ``gets`` (committed), ``backouts``, ``open_gets``, ``transfers``, ``expiries`` (expired, or cleared by an
+    operator) and ``clears`` (these alone).
     ``target_queue`` is where its last transfer brought it.
     """
     event, done = F.col("event"), F.col("done_at").isNotNull()
@@ -117,6 +118,7 @@ def summarize_messages(events: DataFrame) -> DataFrame:
             F.count_if(((is_get | is_end) & ~done & ~F.col("is_open")) | (event == "return")).alias("backouts"),
             F.count_if((is_get | is_end) & F.col("is_open")).alias("open_gets"),
             F.count_if(is_end & done).alias("expiries"),
+            F.count_if((event == "clear") & done).alias("clears"),
             F.count_if(is_transfer).alias("transfers"),
             F.max("is_recovered").alias("is_recovered"),
         )

@@ -23,8 +23,10 @@ MEANINGS = {
     "unknown": "a program could not tell how its call ended; the journal settles it",
     "backed_out": "returned to their queue at least once, then got again",
     "on_queue": "still on a queue at the end",
-    "expired": "discarded: their expiry time had passed, or an operator cleared their queue",
+    "expired": "discarded: their expiry time had passed",
+    "cleared": "discarded: an operator cleared their queue",
     "uncommitted": "put by a unit of work that has not ended",
+    "promised": "lost with a structure, or got again from its backup, as that promises",
 }
 
 

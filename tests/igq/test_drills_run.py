@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
+import re
 import signal
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -43,6 +45,7 @@ from igq.load.records import read_timeline
 from igq.load.scene import Scene
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
+from tests.support.partitions import network_or_skip
 
 #: Drills that start no manager anew: each takes some seconds, most of it the group's start.
 QUICK = ("script-flush", "igq-toggle", "memory-full", "kill-redis")
@@ -87,24 +90,66 @@ def test_a_seed_is_no_negative_number(name: str | None) -> None:
     assert caught.value.status == 2
 
 
-@pytest.mark.parametrize(("status", "is_audited", "answer"), [(0, True, 0), (1, True, 1), (2, True, 1), (1, False, 0)])
-def test_both_verdicts_count_where_an_audit_is_asked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int, is_audited: bool, answer: int
+@pytest.mark.parametrize(
+    ("status", "histories", "is_audited", "answer"),
+    [
+        (0, Verdict(), True, 0),
+        (1, Verdict(), True, 1),
+        (2, Verdict(), True, 1),
+        # What the programs saw must agree.
+        (0, Verdict(lost=["CorrelId 01"]), True, 1),
+        (1, Verdict(), False, 0),
+    ],
+)
+def test_the_verdict_is_the_audits_while_redis_is_there_and_the_histories_must_agree(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    status: int,
+    histories: Verdict,
+    is_audited: bool,
+    answer: int,
 ) -> None:
     monkeypatch.setenv("IGQ_DATA_DIR", str(tmp_path))
-    monkeypatch.setattr("igq.drills.run.run_once", lambda *_: Verdict())
-    monkeypatch.setattr("igq.drills.run.read_timeline", lambda _: [])
     asked: list[Path] = []
+
+    def run(_: Scenario, settings: Settings, *__: object, at_end: Callable[[Settings], None]) -> Verdict:
+        at_end(settings.model_copy(update={"redis_url": "redis://of-the-drill:1"}))
+        return histories
 
     def audit(directory: Path, environment: Mapping[str, str]) -> int:
         assert environment["IGQ_DATA_DIR"] == str(directory)
+        assert environment["IGQ_REDIS_URL"] == "redis://of-the-drill:1"
         asked.append(directory)
         return status
 
+    monkeypatch.setattr("igq.drills.run.run_once", run)
     monkeypatch.setattr("igq.drills.run.audit_run", audit)
 
-    assert drill(next(iter(SCENARIOS)), seed=1, is_audited=is_audited) == answer
+    name = next(iter(SCENARIOS))
+    assert drill(name, seed=1, is_audited=is_audited) == answer
     assert len(asked) == is_audited
+    said = capsys.readouterr().out
+    assert f"{'Failed' if answer else 'Passed'}: drill {name}, seed 1." in said
+
+
+def test_without_spark_the_histories_judge_alone_and_that_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("IGQ_DATA_DIR", str(tmp_path))
+    monkeypatch.setattr("igq.drills.run.find_spec", lambda _: None)
+
+    def run(_: Scenario, settings: Settings, *__: object, at_end: Callable[[Settings], None]) -> Verdict:
+        at_end(settings)
+        return Verdict(promised={LOST: ["CorrelId 01"]})
+
+    monkeypatch.setattr("igq.drills.run.run_once", run)
+    monkeypatch.setattr("igq.drills.run.audit_run", lambda *_: pytest.fail("it was asked"))
+
+    assert drill("lose-structure", seed=1) == 0
+    said = capsys.readouterr().out
+    assert "Spark is not installed" in said
+    assert f"as the backup promises, {LOST}: 1\n    CorrelId 01" in said
 
 
 def test_a_random_drill_is_the_same_for_the_same_seed() -> None:
@@ -311,17 +356,23 @@ def test_a_structure_that_is_lost_comes_back_as_its_backup_promises(tmp_path: Pa
     assert told[LOST] > 0
 
 
-def test_the_audit_is_not_asked_about_a_structure_that_is_lost(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.spark
+@pytest.mark.parametrize("name", ["lose-structure", "late-partition"])
+def test_the_audit_judges_what_it_could_not_without_the_records(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    """A structure that was lost, which its backup brings back in part; a Redis that is gone with its machine."""
+    if name in PARTED:
+        with network_or_skip("trial"):
+            pass
     monkeypatch.setenv("IGQ_DATA_DIR", str(tmp_path))
-    monkeypatch.setattr("igq.drills.run.run_once", lambda *_: Verdict(promised={LOST: ["CorrelId 01"]}))
-    monkeypatch.setattr("igq.drills.run.read_timeline", lambda _: [])
-    monkeypatch.setattr("igq.drills.run.audit_run", lambda *_: pytest.fail("it was asked"))
-    assert drill("lose-structure", seed=1, is_audited=True) == 0
-    said = capsys.readouterr().out
-    assert "The audit is not asked" in said
-    assert f"as the backup promises, {LOST}: 1\n    CorrelId 01" in said
+    assert drill(name, seed=1) == 0, capfd.readouterr().err
+    (directory,) = tmp_path.glob("drill-*")
+    verdict = json.loads((directory / "verdict.json").read_text())
+    assert verdict["verdict"] == "passed"
+    if name == "lose-structure":
+        told = re.findall(r"as the backup promises, .*: (\d+)", capfd.readouterr().out)
+        assert verdict["counts"]["promised"] == sum(map(int, told)) > 0
 
 
 @pytest.mark.faults

@@ -1,0 +1,146 @@
+"""A structure that was lost and recovered: what its backup promises is no fault, and anything else is one."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from pipeline.jobs.audit import audit
+from pipeline.jobs.lost_structures import AGAIN, LOST, UNDECIDED
+from pipeline.jobs.verdict import FAULTS, Verdict
+from pipeline.journal_source import JournalPart
+from pipeline.records import read_run
+from sharedq.journal import expand, read_entries
+from sharedq.keys import structure_keys
+from tests.pipeline.support import GROUP, HandWrittenJournal, detail
+
+pytestmark = pytest.mark.spark
+
+STRUCTURE, QUEUE, OWNER = "APPL1", "FLIGHTS", "EWR.1.1.1"
+BEFORE_MS, BACKUP_MS, BEHIND_MS, SECOND_MS = 1_000, 2_000, 3_000, 4_000
+
+
+class Run:
+    """Two lives of a structure, written call by call, and what the programs of the run recorded."""
+
+    def __init__(self, journal: HandWrittenJournal, directory: Path) -> None:
+        self.journal, self._directory = journal, directory
+        self._sent: list[dict[str, Any]] = []
+        self._received: list[dict[str, Any]] = []
+        journal.define(STRUCTURE)
+
+    def put(self, number: int, ms: int, *, outcomes: tuple[str, ...] = ("ok",), unit: str = "") -> None:
+        self.journal.put(STRUCTURE, QUEUE, OWNER, [f"{number}x"], details=[detail(correl(number))], unit=unit, ms=ms)
+        about = {"correl": correl(number), "path": "shared", "t_ms": ms, "qmgr": "EWR"}
+        self._sent += [about | {"outcome": outcome} for outcome in outcomes]
+
+    def get(self, number: int, ms: int) -> None:
+        self.journal.get(STRUCTURE, QUEUE, OWNER, [f"{number}x"], ms=ms)
+        about = {"correl": correl(number), "path": "shared", "queue": QUEUE, "qmgr": "EWR", "group": "", "seq": 1}
+        self._received.append(about | {"t_ms": ms, "outcome": "ok", "order": len(self._received)})
+
+    def lose(self) -> None:
+        """As a drill does: the journal is kept, and the structure begins anew."""
+        client, keys = self.journal.client, structure_keys(GROUP, STRUCTURE)
+        rows = [row for entry in read_entries(client, keys) for row in expand(entry, STRUCTURE, 1)]
+        events = []
+        for row in rows:
+            values = row._asdict()
+            at = datetime.fromtimestamp(values.pop("time_us") / 1e6, UTC)
+            events.append({"time": at.isoformat(), **values})
+        self._write(f"lost-{STRUCTURE}.jsonl", events)
+        self._write("losses.jsonl", [{"structure": STRUCTURE, "backup": f"{BACKUP_MS}-0"}])
+        client.delete(keys.journal)
+
+    def judge(self, spark: SparkSession, url: str, numbers: range) -> Verdict:
+        about = {"path": "shared", "group": "", "seq": 1, "group_size": 0, "source": "EWR", "target": ""}
+        about["queue"] = QUEUE
+        self._write("expected.jsonl", [about | {"row": each, "correl": correl(each)} for each in numbers])
+        self._write("sent-1.jsonl", self._sent)
+        self._write("received-1.jsonl", self._received)
+        return audit(spark, JournalPart(GROUP, url), read_run(spark, self._directory))[0]
+
+    def _write(self, name: str, rows: list[dict[str, Any]]) -> None:
+        (self._directory / name).write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+
+
+def correl(number: int) -> str:
+    return f"{number:048x}"
+
+
+@pytest.fixture
+def run(journal: HandWrittenJournal, tmp_path: Path) -> Run:
+    return Run(journal, tmp_path)
+
+
+def found(verdict: Verdict, name: str) -> dict[str, str]:
+    return {finding.copy: finding.why for finding in verdict.findings.get(name, [])}
+
+
+def named(why: dict[int, str]) -> dict[str, str]:
+    return {f"shared {correl(number)}": text for number, text in why.items()}
+
+
+def test_what_a_backup_promises_is_no_fault(run: Run, spark: SparkSession, redis_url: str) -> None:
+    got_before, stood, got_behind, put_behind, put_and_got_behind, in_doubt, in_second = range(1, 8)
+    for number in (got_before, stood, got_behind):
+        run.put(number, BEFORE_MS)
+    run.get(got_before, BEFORE_MS + 1)
+    run.journal.expire(STRUCTURE, QUEUE, OWNER, ["99x"], ms=BACKUP_MS)
+    run.get(got_behind, BEHIND_MS)
+    for number in (put_behind, put_and_got_behind):
+        run.put(number, BEHIND_MS)
+    run.get(put_and_got_behind, BEHIND_MS + 1)
+    # Its program learned from another structure that the unit of work was committed.
+    run.put(in_doubt, BEHIND_MS + 2, outcomes=("unknown", "ok"), unit=f"{OWNER}/7")
+    run.lose()
+    run.put(in_second, SECOND_MS)
+    # Any order: consumers take turns.
+    for number in (in_second, got_behind, stood):
+        run.get(number, SECOND_MS + 1)
+
+    verdict = run.judge(spark, redis_url, range(1, 8))
+
+    assert {name: verdict.counts[name] for name in FAULTS} == dict.fromkeys(FAULTS, 0)
+    assert found(verdict, "promised") == named({got_behind: AGAIN, put_behind: LOST, in_doubt: UNDECIDED})
+    assert (verdict.counts["expected"], verdict.counts["delivered"], verdict.counts["on_queue"]) == (7, 5, 0)
+    assert verdict.journal.trimmed_structures == ()
+
+
+def test_what_a_backup_does_not_promise_is_a_fault(run: Run, spark: SparkSession, redis_url: str) -> None:
+    gone, twice, again, put_again, behind_again, never_ended, gone_again = range(1, 8)
+    for number in (gone, twice, again, put_again, gone_again):
+        run.put(number, BEFORE_MS)
+    run.get(again, BEFORE_MS + 1)
+    run.get(gone_again, BEHIND_MS)
+    run.put(behind_again, BEHIND_MS)
+    run.get(behind_again, BEHIND_MS + 1)
+    run.put(never_ended, BEHIND_MS + 2, unit=f"{OWNER}/7")
+    run.lose()
+    # Got before the backup ended, or put behind it: not there any more.
+    for number in (twice, twice, again, behind_again):
+        run.get(number, SECOND_MS)
+    # Put by its program a second time, as another message.
+    run.journal.put(STRUCTURE, QUEUE, OWNER, ["20x"], details=[detail(correl(put_again))], ms=SECOND_MS)
+    run.journal.get(STRUCTURE, QUEUE, OWNER, ["20x"], ms=SECOND_MS + 1)
+    run.get(put_again, SECOND_MS + 2)
+
+    verdict = run.judge(spark, redis_url, range(1, 8))
+
+    assert found(verdict, "lost") == named(
+        {
+            gone: "put and committed, never got, on no queue any more",
+            never_ended: "put, its unit of work never ended",
+            # The backup has it: that it was got in the first life does not count.
+            gone_again: "put and committed, never got, on no queue any more",
+        }
+    )
+    assert found(verdict, "duplicated") == named(
+        dict.fromkeys((twice, again, put_again, behind_again), "delivered 2 times")
+    )
+    assert not verdict.is_passed
