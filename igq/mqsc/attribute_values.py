@@ -27,7 +27,9 @@ def read_values(command: Command, model: type[BaseModel], options: Iterable[str]
             continue
         attribute = known.get(_SYNONYMS.get(parameter.keyword, parameter.keyword))
         if attribute is None or attribute.mqsc.is_output:
-            raise command.error(parameter, f"an attribute that {command.verb} {command.object_type} sets")
+            settable = [keyword for keyword, each in known.items() if not each.mqsc.is_output]
+            expected = f"an attribute that {command.verb} {command.object_type} sets"
+            raise command.unknown(parameter, expected, [*settable, *_SYNONYMS, *options])
         if attribute.field in values:
             raise command.error(parameter, f"one of {' and '.join(attribute.keywords)}")
         if attribute.mqsc.is_bare:

@@ -65,9 +65,8 @@ def _record(record: AuthorityRecord) -> Iterator[Shown]:
 
 def _read_record(command: Command, options: tuple[str, ...]) -> tuple[str, str]:
     """Profile and user; every parameter must be one of *options*."""
+    command.check_keywords(options)
     for parameter in command.parameters:
-        if parameter.keyword not in options:
-            raise command.error(parameter, " or ".join(options))
         single = parameter.keyword in _RECORD
         if parameter.values is None or (single and len(parameter.values) != 1):
             raise command.error(parameter, f"{parameter.keyword}({'one value' if single else 'authorities'})")

@@ -28,9 +28,7 @@ _SHOWN = {
 
 def backup_structure(command: Command, repository: Repository) -> list[str]:
     """BACKUP CFSTRUCT. EXCLINT is understood, and nothing is excluded: a backup goes up to its own end."""
-    for parameter in command.parameters:
-        if parameter.keyword not in ("EXCLINT", "CMDSCOPE"):
-            raise command.error(parameter, "EXCLINT or CMDSCOPE")
+    command.check_keywords(("EXCLINT", "CMDSCOPE"))
     interval = find_parameter(command, "EXCLINT")
     if interval is not None and not (interval.value.isdecimal() and int(interval.value) in _EXCLUDED_S):
         raise command.error(interval, "EXCLINT(30..600)")
@@ -45,9 +43,7 @@ def backup_structure(command: Command, repository: Repository) -> list[str]:
 
 def recover_structure(command: Command, repository: Repository) -> list[str]:
     """RECOVER CFSTRUCT TYPE(NORMAL|PURGE)."""
-    for parameter in command.parameters:
-        if parameter.keyword not in ("TYPE", "CMDSCOPE"):
-            raise command.error(parameter, "TYPE or CMDSCOPE")
+    command.check_keywords(("TYPE", "CMDSCOPE"))
     kind = read_choice(command, "TYPE", ("NORMAL", "PURGE"), "NORMAL")
     recovered = (recover if kind == "NORMAL" else purge)(repository.group, command.name)
     source = f"from the backup of {recovered.begun}" if recovered.begun else "emptied"

@@ -94,8 +94,11 @@ def read_request(command: Command, options: Iterable[str], known: Iterable[str],
             wanted.append(keyword)
         elif parameter.keyword in known and parameter.values is None:
             wanted.append(parameter.keyword)
+        elif parameter.keyword in (*known, "ALL"):
+            raise command.error(parameter, f"{parameter.keyword} without a value")
         else:
-            raise command.error(parameter, f"an attribute of {command.object_type}, ALL or WHERE")
+            expected = f"an attribute of {command.object_type}, ALL or WHERE"
+            raise command.unknown(parameter, expected, [*known, *options, "ALL", "WHERE"])
     if is_all or (not wanted and all_by_default):
         return Request(None, where)
     return Request(tuple(wanted), where)
@@ -126,7 +129,9 @@ def _read_where(
     command: Command, parameter: Parameter, known: set[str]
 ) -> tuple[str, Callable[[Sequence[Shown]], bool]]:
     values = parameter.values or ()
-    if len(values) != 3 or values[0] not in known or values[1] not in _ORDER:
+    if values and values[0] not in known:
+        raise command.unknown(parameter, f"an attribute of {command.object_type}", known, values[0])
+    if len(values) != 3 or values[1] not in _ORDER:
         raise command.error(parameter, f"WHERE(attribute operator value), with one of {' '.join(_ORDER)}")
     keyword, name, text = values
     test = _ORDER[name]

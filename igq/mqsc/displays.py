@@ -131,7 +131,7 @@ def display_group(command: Command, repository: Repository) -> list[str]:
                 shown("QMNAME", member.name),
                 shown("QMSTATUS", _MEMBER_STATUS.get(member.state, "UNKNOWN")),
                 shown("HOST", member.host),
-                shown("PID", member.pid),
+                shown("PID", "" if member.state == "STOPPED" else member.pid),
                 shown("QSGNAME", group.name),
                 shown("IGQ", repository.qmgr_attributes(member.name).igq),
             ]
@@ -163,9 +163,7 @@ def display_thread(command: Command, repository: Repository) -> list[str]:
     """DISPLAY THREAD: the manager's connections, by the name of their application; or what is in doubt. No regions."""
     kind = read_choice(command, "TYPE", ("ACTIVE", "INDOUBT", "REGIONS", "*"), "ACTIVE")
     options = ("TYPE", "CMDSCOPE", *(("QMNAME",) if kind == "INDOUBT" else ()))
-    for parameter in command.parameters:
-        if parameter.keyword not in options:
-            raise command.error(parameter, " or ".join(options))
+    command.check_keywords(options)
     if kind == "INDOUBT":
         return display_in_doubt(command, repository)
     lines = []

@@ -178,13 +178,13 @@ class Executor:
 
     def _delete_queue(self, command: Command) -> list[str]:
         options = ("QSGDISP", "CMDSCOPE", *(("PURGE", "NOPURGE") if command.object_type == "QLOCAL" else ()))
-        _no_others(command, options)
+        command.check_keywords(options)
         is_purge = read_flag(command, "PURGE", "NOPURGE")
         self._repository.delete(command.object_type, command.name, disposition=self._chosen(command), purge=is_purge)
         return []
 
     def _clear(self, command: Command) -> list[str]:
-        _no_others(command, ("QSGDISP", "CMDSCOPE"))
+        command.check_keywords(("QSGDISP", "CMDSCOPE"))
         scope = read_choice(command, "QSGDISP", ("PRIVATE", "SHARED"), "")
         self._repository.clear(command.name, disposition=cast(Chosen, scope) if scope else None)
         return []
@@ -205,17 +205,17 @@ class Executor:
         return []
 
     def _delete_structure(self, command: Command) -> list[str]:
-        _no_others(command, ())
+        command.check_keywords(())
         self._repository.delete_structure(command.name)
         return []
 
     def _start(self, command: Command) -> list[str]:
-        _no_others(command, ())
+        command.check_keywords(())
         self._controlled().start(self._repository.qmgr or "")
         return []
 
     def _stop(self, command: Command) -> list[str]:
-        _no_others(command, ("MODE",))
+        command.check_keywords(("MODE",))
         mode = read_choice(command, "MODE", ("QUIESCE", "FORCE", "RESTART"), "QUIESCE")
         self._controlled().stop(self._repository.qmgr or "", mode)
         return []
@@ -248,13 +248,6 @@ _DISPLAYS: dict[str, Callable[[Command, Repository], list[str]]] = {
     "THREAD": displays.display_thread,
     "AUTHREC": authority.display_authority,
 }
-
-
-def _no_others(command: Command, options: Iterable[str]) -> None:
-    options = tuple(options)
-    for parameter in command.parameters:
-        if parameter.keyword not in options:
-            raise command.error(parameter, " or ".join(options) if options else "the end of the command")
 
 
 def _subject(command: Command, repository: Repository) -> str:

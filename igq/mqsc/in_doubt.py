@@ -58,9 +58,7 @@ def resolve_in_doubt(command: Command, repository: Repository) -> list[str]:
         MQIError: 2085 none is in doubt, where all were meant; 2222 the manager of QMNAME is running.
         PartlyDoneError: one was not found or not resolved; the others were.
     """
-    for parameter in command.parameters:
-        if parameter.keyword not in _OPTIONS:
-            raise command.error(parameter, " or ".join(_OPTIONS))
+    command.check_keywords(_OPTIONS)
     action = read_choice(command, "ACTION", ("COMMIT", "BACKOUT"), "")
     nid = find_parameter(command, "NID")
     if not action or nid is None:

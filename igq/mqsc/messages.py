@@ -85,11 +85,14 @@ class PartlyDoneError(Exception):
 
 
 def syntax_failure(error: MqscSyntaxError) -> list[str]:
-    """The lines for a command that was not understood."""
-    return [
-        f"CSQ9031E: Syntax error in line {error.line}, at or near the end of: {error.segment}",
-        f"{_INDENT}expected: {error.expected}",
-    ]
+    """The lines for a command that was not understood: where, then what is wrong there."""
+    if error.unknown:
+        why = f"CSQ9001E: '{error.unknown}' is invalid, expected: {error.expected}"
+    elif error.unacceptable is not None:
+        why = "CSQ9015E: {} parameter '{}' is unacceptable, expected: {}".format(*error.unacceptable, error.expected)
+    else:
+        why = f"{_INDENT}expected: {error.expected}"
+    return [f"CSQ9031E: Syntax error in line {error.line}, at or near the end of: {error.segment}", why]
 
 
 def value_failure(line: int, error: ValueError) -> str:

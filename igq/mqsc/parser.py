@@ -7,10 +7,11 @@ quotes is folded to upper case; two quotes inside quotes are one.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from igq.mqsc.lines import Source
-from igq.mqsc.words import TAKES, VERBS, find_object, find_unsupported, find_verb
+from igq.mqsc.words import TAKES, VERBS, find_object, find_unsupported, find_verb, perhaps
 
 _TOKEN = re.compile(r"\s*(?:(?P<quoted>'(?:[^']|'')*')|(?P<mark>[(),])|(?P<word>[^\s(),']+))")
 
@@ -22,11 +23,16 @@ class MqscSyntaxError(Exception):
         line: number of the command's first line.
         segment: the command up to and including what could not be understood.
         expected: what would have been understood there.
+        unknown: the word that nothing is known of; empty when it is something else that is wrong.
+        unacceptable: a keyword and its value, when it cannot have that one.
     """
 
-    def __init__(self, line: int, segment: str, expected: str) -> None:
+    def __init__(
+        self, line: int, segment: str, expected: str, *, unknown: str = "", unacceptable: tuple[str, str] | None = None
+    ) -> None:
         super().__init__(line, segment, expected)
         self.line, self.segment, self.expected = line, segment, expected
+        self.unknown, self.unacceptable = unknown, unacceptable
 
     def __str__(self) -> str:
         return f"line {self.line}: {self.expected} expected at the end of: {self.segment}"
@@ -69,8 +75,24 @@ class Command:
     parameters: tuple[Parameter, ...]
 
     def error(self, parameter: Parameter, expected: str) -> MqscSyntaxError:
-        """The complaint that *parameter* is not what was expected."""
-        return MqscSyntaxError(self.line, parameter.segment, expected)
+        """The complaint that *parameter* is not what was expected: its keyword is known, its value cannot be."""
+        value = None if parameter.values is None else (parameter.keyword, parameter.value)
+        return MqscSyntaxError(self.line, parameter.segment, expected, unacceptable=value)
+
+    def unknown(self, parameter: Parameter, expected: str, known: Iterable[str], keyword: str = "") -> MqscSyntaxError:
+        """The complaint that a keyword means nothing here; a *known* one that is like it is named.
+
+        Args:
+            keyword: the one in *parameter* that is meant; default: its own.
+        """
+        keyword = keyword or parameter.keyword
+        return MqscSyntaxError(self.line, parameter.segment, expected + perhaps(keyword, known), unknown=keyword)
+
+    def check_keywords(self, options: Sequence[str]) -> None:
+        """Refuse parameters of other keywords than *options*. Raises MqscSyntaxError."""
+        for parameter in self.parameters:
+            if parameter.keyword not in options:
+                raise self.unknown(parameter, " or ".join(options) or "the end of the command", options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,14 +124,14 @@ class _Parser:
         verb = find_verb(self._word("a command"))
         if verb is None:
             self._refuse_unsupported()
-            raise self._error_here("one of " + ", ".join(word.name for word in VERBS))
+            raise self._unknown_here([word.name for word in VERBS])
         if not TAKES[verb.name]:
             return Command(self._source.line, verb.name, "", "", ())
         objects = "one of " + ", ".join(TAKES[verb.name])
         object_type = find_object(self._word(objects), verb.name)
         if object_type is None:
             self._refuse_unsupported()
-            raise self._error_here(objects)
+            raise self._unknown_here(TAKES[verb.name])
         name = ""
         if self._next_is("("):
             values = self._values()
@@ -185,6 +207,13 @@ class _Parser:
             tokens.append(_Token(match.lastgroup, match[match.lastgroup], match.end()))
             position = match.end()
         return tokens
+
+    def _unknown_here(self, known: Sequence[str]) -> MqscSyntaxError:
+        """The word that was just read is none of *known*."""
+        token = self._tokens[self._at - 1]
+        word = token.text.upper()
+        expected = f"one of {', '.join(known)}{perhaps(word, known)}"
+        return MqscSyntaxError(self._source.line, self._source.text[: token.end], expected, unknown=word)
 
     def _error_here(self, expected: str) -> MqscSyntaxError:
         return self._error(self._tokens[self._at - 1].end, expected)

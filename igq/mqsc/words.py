@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Literal
 
 
@@ -114,3 +116,11 @@ def find_verb(text: str) -> Word | None:
 def find_object(text: str, verb: str) -> Word | None:
     """The object that *text* means behind *verb*."""
     return next((word for word in OBJECTS if word.name in TAKES[verb] and word.is_meant_by(text)), None)
+
+
+def perhaps(text: str, known: Iterable[str]) -> str:
+    """``, perhaps WORD`` where *text* is nearly one of *known*: the end of what was expected instead. Else nothing."""
+    words = sorted(known)
+    # A single one was named as what was expected.
+    near = get_close_matches(text, words, n=1) if len(words) > 1 else []
+    return f", perhaps {near[0]}" if near else ""

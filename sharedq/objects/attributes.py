@@ -50,6 +50,8 @@ class Attribute:
     field: str
     mqsc: Mqsc
     is_number: bool
+    #: Of a number: the least and the most; empty when it has none.
+    limits: tuple[int, ...] = ()
 
     @property
     def keyword(self) -> str:
@@ -63,9 +65,10 @@ class Attribute:
 
     @property
     def expected(self) -> str:
-        """What its value may be, for messages; ranges are the model's business."""
+        """What its value may be, for messages; the ranges themselves are the model's business."""
         words = list(self.mqsc.words)
-        return " or ".join(["a number", *words] if self.is_number else words or ["text"])
+        number = f"a number from {self.limits[0]} to {self.limits[1]}" if self.limits else "a number"
+        return " or ".join([number, *words] if self.is_number else words or ["text"])
 
     def parse(self, text: str) -> str | int:
         """The field's value for what MQSC says.
@@ -121,7 +124,7 @@ def attributes_of(model: type[BaseModel]) -> tuple[Attribute, ...]:
     for name, info in model.model_fields.items():
         mqsc = next((extra for extra in info.metadata if isinstance(extra, Mqsc)), None)
         if mqsc is not None:
-            found.append(Attribute(name, mqsc, is_number=_is_number(info.annotation)))
+            found.append(Attribute(name, mqsc, is_number=_is_number(info.annotation), limits=_limits(info.metadata)))
     return tuple(found)
 
 
@@ -143,6 +146,12 @@ def by_selector(model: type[BaseModel]) -> Mapping[int, Attribute]:
             if attribute.mqsc.selector is not None
         }
     )
+
+
+def _limits(metadata: list[Any]) -> tuple[int, ...]:
+    """The bounds that a field's annotations give, both of them or none."""
+    bounds = [[limit for each in metadata if (limit := getattr(each, side, None)) is not None] for side in ("ge", "le")]
+    return tuple(int(found[0]) for found in bounds) if all(bounds) else ()
 
 
 def _is_number(annotation: Any) -> bool:

@@ -91,7 +91,11 @@ def _one_line(model: type[ObjectDefinition], error: ValidationError) -> str:
     if not first["loc"]:
         return first["msg"].removeprefix("Value error, ")
     name = str(first["loc"][0])
-    keyword = next((each.keyword for each in attributes_of(model) if each.field == name), name)
+    attribute = next((each for each in attributes_of(model) if each.field == name), None)
+    keyword = name if attribute is None else attribute.keyword
+    if attribute is not None and first["type"] in ("greater_than_equal", "less_than_equal") and attribute.limits:
+        # The library names the bound that was passed; who has to choose another value needs both.
+        return f"{keyword}({first['input']}): {attribute.expected} expected"
     text = first["msg"].removeprefix("Value error, ")
     # Our own words, with a name in them, stay as they are; the library's begin a sentence.
     text = text if text != first["msg"] else text[0].lower() + text[1:]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from pathlib import Path
 
 import pytest
@@ -88,7 +89,8 @@ def test_a_syntax_error_names_the_line_and_what_was_expected(group: TestGroup) -
     output = failed(group, "DEFINE QLOCAL(A)\n\nDEFINE QLOCAL(B) COLOUR(RED) MAXDEPTH(1)\nDEFINE QL(C) GET(MAYBE)\n")
 
     assert "CSQ9031E: Syntax error in line 3, at or near the end of: DEFINE QLOCAL(B) COLOUR(RED)\n" in output
-    assert "expected: GET(ENABLED or DISABLED)" in output
+    assert "CSQ9001E: 'COLOUR' is invalid, expected: an attribute that DEFINE QLOCAL sets\n" in output
+    assert "CSQ9015E: GET parameter 'MAYBE' is unacceptable, expected: GET(ENABLED or DISABLED)\n" in output
     assert "2 MQSC commands with a syntax error." in output
     assert [group.repository("QM1").lookup(name) is None for name in "ABC"] == [False, True, True]
 
@@ -288,6 +290,18 @@ def test_display_group_names_every_member_and_its_state(group: TestGroup) -> Non
 
     for name in ("QM1", "QM2"):
         assert f"   {f'QMNAME({name})':<40}QMSTATUS(ACTIVE)\n" in output
+    assert output.count(f"PID({os.getpid()})") == 2
+
+
+def test_display_group_shows_no_pid_of_a_member_that_has_stopped(group: TestGroup) -> None:
+    group.add_member("QM2")
+    keys = group.group.keys
+    group.group.call("admin/leave", [keys.leases, keys.members, keys.fence, keys.processes], ["QM2", 1])
+
+    output = done(group, "DIS GROUP")
+
+    assert "QMSTATUS(INACTIVE)" in output
+    assert (output.count(f"PID({os.getpid()})"), output.count("PID( )")) == (1, 1)
 
 
 def test_start_and_stop_go_to_whoever_controls_managers(group: TestGroup) -> None:
