@@ -133,8 +133,9 @@ _ALL = (
         (
             StartGroup(),
             StartLoad(),
-            # It has work from the beginning, however small the load.
-            Hold(who=Who.PUTTER),
+            # From the beginning, while there is work for each of them: one unit of work ends at a peer, and others are
+            # still in doubt when the manager is back.
+            Hold(),
             WaitForPuts(0.4),
             *KILLED_IN_DOUBT,
             ExpectInLog("CSQR004I"),
