@@ -11,7 +11,7 @@ claims in the term in which it began, so one that does come back can claim nothi
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 
@@ -168,7 +168,7 @@ class Claims:
                     got = self._get(connection, queue, count)
                     if not got:
                         break
-                    xid = self._xid(run, units)
+                    xid = _xid(self.name, run, units)
                     xids.add(xid)
                     self._prepare(connection, xid, term)
                     units, messages, count = units + 1, messages + got, count - got
@@ -242,7 +242,7 @@ class Claims:
 
     def _give_back(self, is_unwanted: Callable[[PreparedUnit], bool]) -> int:
         with self._connect() as connection:
-            return back_out(connection, filter(is_unwanted, connection.recover()), self._prefix)
+            return back_out(connection, filter(is_unwanted, connection.recover()), _prefix(self.name))
 
     def units(self, claims: str) -> list[ClaimedUnit]:
         """The claimed units of work, in their order.
@@ -270,21 +270,27 @@ class Claims:
         return connect(self.qmgr, settings=self.settings, appl_name="igq pipeline")
 
     def _xids(self, claims: str) -> list[bytes]:
-        run, units = _parts_of(claims)
-        return [self._xid(run, unit) for unit in range(units)]
-
-    def _xid(self, run: str, unit: int) -> bytes:
-        return f"{self._prefix}{run}/{unit}".encode()
-
-    @property
-    def _prefix(self) -> str:
-        return f"{CLAIM_PREFIX}{self.name}/"
+        return xids_of(self.name, claims)
 
 
 def _parts_of(claims: str) -> tuple[str, int]:
     """What the units of work have in common in their names, and how many they are."""
     run, _, units = claims.partition(":")
     return run, int(units or 0)
+
+
+def xids_of(name: str, claims: str) -> list[bytes]:
+    """The external ids of a query's units of work, in their order, by what stands in an offset."""
+    run, units = _parts_of(claims)
+    return [_xid(name, run, unit) for unit in range(units)]
+
+
+def _xid(name: str, run: str, unit: int) -> bytes:
+    return f"{_prefix(name)}{run}/{unit}".encode()
+
+
+def _prefix(name: str) -> str:
+    return f"{CLAIM_PREFIX}{name}/"
 
 
 def tag_of(name: str) -> bytes:
@@ -299,15 +305,26 @@ def terms_of(name: str) -> str:
 
 def back_out(connection: QueueManagerConnection, units: Iterable[PreparedUnit], prefix: str) -> int:
     """Back out those of *units* whose external ids begin with *prefix*; how many messages that were."""
+    ours = (unit for unit in units if unit.xid.startswith(prefix.encode()))
+    ended_otherwise = (XAReturn.XA_HEURCOM, XAReturn.XA_HEURMIX, XAReturn.XAER_NOTA)
+    return _end(ours, connection.backout_prepared, ended_otherwise)
+
+
+def commit(connection: QueueManagerConnection, units: Iterable[PreparedUnit]) -> int:
+    """Commit *units*; how many messages that were."""
+    return _end(units, connection.commit_prepared, (XAReturn.XA_HEURRB, XAReturn.XA_HEURMIX, XAReturn.XAER_NOTA))
+
+
+def _end(units: Iterable[PreparedUnit], end: Callable[..., bool], ended_otherwise: Collection[XAReturn]) -> int:
     messages = 0
     for unit in units:
-        if not unit.xid.startswith(prefix.encode()) or unit.outcome is not None:
+        if unit.outcome is not None:
             continue
         try:
-            connection.backout_prepared(unit.xid, qmgr=unit.qmgr)
+            end(unit.xid, qmgr=unit.qmgr)
         except XAError as error:
             # Ended in this moment, by somebody else.
-            if error.code not in (XAReturn.XA_HEURCOM, XAReturn.XA_HEURMIX, XAReturn.XAER_NOTA):
+            if error.code not in ended_otherwise:
                 raise
         else:
             messages += unit.messages

@@ -37,7 +37,8 @@ OPTIONS = ("queue", "qmgr", "columns", "stream", "maxMessagesPerTrigger", "rowsP
 MESSAGES_PER_TRIGGER, ROWS_PER_PARTITION = 100_000, 10_000
 _NAME_MAX = 40
 
-#: ``batch``: how many batches there were. ``claims``: of the last one. ``term``: in which the query began.
+#: ``batch``: how many batches there were. ``claims``: of the last one. ``term``: in which the query began. ``stream``:
+#: its name, for whoever reads its checkpoint.
 Offset = dict[str, Any]
 
 
@@ -85,7 +86,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return Ahead(self._claims)
 
     def initialOffset(self) -> Offset:  # noqa: N802 - Spark's name
-        return {"batch": 0, "claims": "", "term": self._claims.term()}
+        return {"batch": 0, "claims": "", "term": self._claims.term(), "stream": self._name}
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
         return ReadMaxRows(self._limit)

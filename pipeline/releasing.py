@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
+from pathlib import Path
 
 from config.settings import Settings
-from pipeline.claims import CLAIM_PREFIX, back_out, tag_of, terms_of
+from pipeline.checkpoints import processed_claims
+from pipeline.claims import CLAIM_PREFIX, back_out, commit, tag_of, terms_of, xids_of
 from pipeline.errors import PipelineError
 from sharedq.api import QueueManagerConnection, connect, group_for
 from sharedq.connecting import is_tag_used
@@ -52,13 +54,24 @@ def claims_in(settings: Settings) -> list[StreamClaims]:
     ]
 
 
-def release_stream(settings: Settings, stream: str, *, force: bool = False) -> int:
-    """Put back on their queues what the query has claimed; how many messages that were.
+@dataclass(frozen=True, slots=True)
+class Released:
+    """What became of the messages that a query had claimed: so many back on their queue, so many off it."""
+
+    given_back: int
+    committed: int
+
+
+def release_stream(settings: Settings, stream: str, *, force: bool = False, checkpoint: Path | None = None) -> Released:
+    """End a query for good: put back on their queues what it has claimed.
 
     First its term ends, so that it can claim nothing more should it come back. Killed in between, it can be repeated.
 
+    Args:
+        checkpoint: the query's. What Spark has noted there as processed is taken off the queues instead.
+
     Raises:
-        PipelineError: there is no such query, or a driver of it runs and not *force*.
+        PipelineError: there is no such query, or a driver of it runs and not *force*; or it is not its checkpoint.
         MQIError: 2059 no manager of the group is running; 2009 unknown, repeat it.
     """
     group = group_for(settings)
@@ -70,18 +83,28 @@ def release_stream(settings: Settings, stream: str, *, force: bool = False) -> i
         raise PipelineError(
             f"stream {stream}: a driver of it is running, or has died and is not recovered yet: stop it, or --force"
         )
+    # Whether it can be read is told before anything is done; what counts is what it says when nothing can be added.
+    _processed(checkpoint, stream)
     with _connect(settings, group.name) as connection:
         term = 0 if latest is None else latest + 1
         connection.commit_prepared_together((), Batch(terms_of(stream), term))
     # Only now: nothing is added to them any more.
-    return sum(_back_out_at(settings, group, qmgr, stream) for qmgr in sorted(_managers(group, stream)))
+    done = _processed(checkpoint, stream)
+    ended = [_end_at(settings, group, qmgr, stream, done) for qmgr in sorted(_managers(group, stream))]
+    return Released(sum(each.given_back for each in ended), sum(each.committed for each in ended))
+
+
+def _processed(checkpoint: Path | None, stream: str) -> set[bytes]:
+    """External ids of the claims that a checkpoint notes as processed."""
+    claims = processed_claims(checkpoint, stream) if checkpoint else ()
+    return {xid for each in claims for xid in xids_of(stream, each)}
 
 
 def _managers(group: Group, stream: str) -> set[str]:
     return {unit.qmgr for name, unit in _claims_of(group) if name == stream}
 
 
-def _back_out_at(settings: Settings, group: Group, qmgr: str, stream: str) -> int:
+def _end_at(settings: Settings, group: Group, qmgr: str, stream: str, done: Set[bytes]) -> Released:
     units = prepared_units(group, qmgr)
     try:
         connection = _connect(settings, qmgr)
@@ -91,7 +114,8 @@ def _back_out_at(settings: Settings, group: Group, qmgr: str, stream: str) -> in
         # Any member may end what a manager that is down has in doubt.
         connection = _connect(settings, group.name)
     with connection:
-        return back_out(connection, units, f"{CLAIM_PREFIX}{stream}/")
+        committed = commit(connection, (unit for unit in units if unit.xid in done))
+        return Released(back_out(connection, units, f"{CLAIM_PREFIX}{stream}/"), committed)
 
 
 def _connect(settings: Settings, name: str) -> QueueManagerConnection:

@@ -142,8 +142,11 @@ class QueueManagerConnection:
             self.connection.check()
             return in_doubt.prepare(self.connection, xid, batch)
 
-    def commit_prepared(self, xid: bytes) -> bool:
+    def commit_prepared(self, xid: bytes, *, qmgr: str = "") -> bool:
         """Commit what was prepared as *xid*, over this or any other connection of the manager.
+
+        Args:
+            qmgr: the manager at which it was prepared; default this one. Another one must not be running (2222).
 
         Returns:
             False where that had been done already; asked again it is harmless.
@@ -153,14 +156,10 @@ class QueueManagerConnection:
                 lost with its structures; XA_HEURMIX committed, but for what it did in a structure that has failed.
             MQIError: 2009 unknown; ask again over a new connection.
         """
-        return self._end_prepared(xid, "C")
+        return self._end_prepared(xid, "C", qmgr)
 
     def backout_prepared(self, xid: bytes, *, qmgr: str = "") -> bool:
-        """Back out what was prepared as *xid*; see `commit_prepared`. XA_HEURCOM: it was committed.
-
-        Args:
-            qmgr: the manager at which it was prepared; default this one. Another one must not be running (2222).
-        """
+        """Back out what was prepared as *xid*; see `commit_prepared`. XA_HEURCOM: it was committed."""
         return self._end_prepared(xid, "B", qmgr)
 
     def _end_prepared(self, xid: bytes, outcome: in_doubt.Outcome, qmgr: str = "") -> bool:

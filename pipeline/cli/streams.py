@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -29,18 +30,25 @@ def claims(group: options.Group = None, url: options.Url = None) -> None:
 
 def release(
     stream: Annotated[str, typer.Argument(metavar="STREAM", help="The query's name: its option stream.")],
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Its checkpointLocation: what that notes as processed does not come again."),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Also one that runs, or has claimed nothing.")] = False,
     group: options.Group = None,
     url: options.Url = None,
 ) -> None:
     """Give back what a streaming query has claimed, to the places on its queue: the query will not come back.
 
-    What the query had processed of it comes again, to whoever reads the queue next. Should it come back all the same,
-    it fails at its next step and claims nothing: a query of that name then needs a new checkpoint.
+    What Spark has noted as processed in the query's checkpoint is taken off the queue instead; without --checkpoint it
+    comes again, to whoever reads the queue next. Should the query come back all the same, it fails at its next step and
+    claims nothing: a query of that name then needs a new checkpoint.
     """
     with errors_named("release"), group_at(group, url) as settings:
-        messages = release_stream(settings, stream, force=force)
-        told = f"stream {stream}: {messages:,} messages are back on their queue"
+        released = release_stream(settings, stream, force=force, checkpoint=checkpoint)
+        told = f"stream {stream}: {released.given_back:,} messages are back on their queue"
+        if checkpoint:
+            told += f"; {released.committed:,} had been processed, and are off it"
         Console().print(told, highlight=False, markup=False, soft_wrap=True)
 
 

@@ -86,7 +86,7 @@ def test_an_offset_has_nothing_of_it(orders: Queue, drivers: Drivers) -> None:
     assert orders.name == "ORDERS"
     reader = drivers.start()
     _, end = begin(reader)
-    assert sorted(end) == sorted(reader.latestOffset(end, FIVE)) == ["batch", "claims", "term"]
+    assert sorted(end) == sorted(reader.latestOffset(end, FIVE)) == ["batch", "claims", "stream", "term"]
 
 
 @pytest.mark.parametrize("limit", [13, 100])
@@ -428,7 +428,7 @@ def test_released_while_messages_are_claimed_ahead_all_go_back(
 ) -> None:
     def release() -> None:
         # What is not prepared yet comes back by itself.
-        assert release_stream(group.settings, "billing", force=True) == (10 if step == "ahead" else 8)
+        assert release_stream(group.settings, "billing", force=True).given_back == (10 if step == "ahead" else 8)
 
     if step == "claiming ahead":
         fail_in_background(monkeypatch, release, at_call=2)

@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 from pipeline.cli import app
 from pipeline.errors import PipelineError
 from pipeline.queue_stream import QueueStreamReader
-from pipeline.releasing import claims_in, release_stream
+from pipeline.releasing import Released, claims_in, release_stream
 from sharedq.api import Queue
 from sharedq.mqi.constants import MQRC, GetOption
 from sharedq.mqi.errors import MQIError
@@ -168,11 +168,11 @@ def test_what_is_claimed_is_listed_and_released(group: TestGroup, drivers: Drive
 
     reader.stop()
     assert not claims_in(group.settings)[0].is_running
-    assert release_stream(group.settings, "billing") == 5
+    assert release_stream(group.settings, "billing") == Released(5, 0)
     assert claims_in(group.settings) == []
     assert [body for body in browse_all(orders) if len(body) == 1] == EVERYTHING[:9]
     # Killed behind its first step it would be told again.
-    assert release_stream(group.settings, "billing") == 0
+    assert release_stream(group.settings, "billing") == Released(0, 0)
 
 
 @pytest.mark.parametrize("step", ["batch written down", "batch done", "nothing claimed", "planned"])
@@ -251,7 +251,7 @@ def test_claims_of_a_manager_that_is_down_are_released_by_another(group: TestGro
     group.group.call(
         "admin/member_state", [keys.members, keys.fence], ["QM1", member.incarnation, '{"state":"FAILED"}']
     )
-    assert release_stream(group.settings, "billing") == 5
+    assert release_stream(group.settings, "billing") == Released(5, 0)
     assert (len(browse_all(orders)), in_doubt(group)) == (12, 0)
 
 

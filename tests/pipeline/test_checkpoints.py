@@ -1,0 +1,171 @@
+"""A query that ends for good, by what its checkpoint notes: what was processed is off the queue for ever."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.datasource import ReadMaxRows
+from typer.testing import CliRunner
+
+from pipeline.checkpoints import processed_claims
+from pipeline.cli import app
+from pipeline.errors import PipelineError
+from pipeline.queue_source import QueueSource
+from pipeline.queue_stream import Offset
+from pipeline.releasing import Released, claims_in, release_stream
+from sharedq.api import Queue
+from tests.pipeline.streams import EVERYTHING, Drivers, Watch, bodies, in_doubt, open_orders, rest
+from tests.support.groups import browse_all
+from tests.support.members import TestGroup
+
+
+class Checkpoint:
+    """One of a query with a source of another kind and ours, as Spark writes it."""
+
+    def __init__(self, directory: Path) -> None:
+        self.path = directory
+        self._write("metadata", '{"id":"0"}')
+
+    def begin(self, batch: int, *offsets: Offset) -> None:
+        lines = ["v1", '{"batchWatermarkMs":0}', "17", *(json.dumps(offset) for offset in offsets), "-"]
+        self._write(f"offsets/{batch}", "\n".join(lines))
+        self._write(f"offsets/.{batch}.crc", "crc")
+
+    def end(self, batch: int) -> None:
+        self._write(f"commits/{batch}", 'v1\n{"nextBatchWatermarkMs":0}')
+
+    def _write(self, name: str, text: str) -> None:
+        path = self.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Checkpoint:
+    return Checkpoint(tmp_path / "checkpoint")
+
+
+def offset(claims: str, stream: str | None = "billing") -> Offset:
+    found: Offset = {"batch": 1, "claims": claims, "term": 0}
+    return found if stream is None else found | {"stream": stream}
+
+
+def test_the_claims_of_the_last_batch_that_is_noted_count(checkpoint: Checkpoint) -> None:
+    checkpoint.begin(8, offset("a:2"))
+    checkpoint.end(8)
+    checkpoint.begin(9, offset("b:1"), offset("other:3", "orders"))
+    checkpoint.end(9)
+    checkpoint.begin(10, offset("c:1"), offset("", "orders"))
+    assert processed_claims(checkpoint.path, "billing") == {"b:1"}
+    assert processed_claims(checkpoint.path, "orders") == {"other:3"}
+
+
+def test_before_its_first_batch_is_over_nothing_is_processed(checkpoint: Checkpoint) -> None:
+    checkpoint.begin(0, offset("a:2"))
+    assert processed_claims(checkpoint.path, "billing") == set()
+
+
+def test_an_offset_of_an_older_version_is_taken_for_the_querys(checkpoint: Checkpoint) -> None:
+    checkpoint.begin(0, offset("a:2", None))
+    checkpoint.end(0)
+    assert processed_claims(checkpoint.path, "billing") == {"a:2"}
+
+
+@pytest.mark.parametrize(
+    ("offsets", "why"),
+    [
+        ([], "its query reads no queue"),
+        ([offset("a:1", "orders")], "is not of stream billing: it is of orders"),
+        (None, "is none of a streaming query"),
+    ],
+)
+def test_another_directory_is_refused_and_nothing_happens(
+    group: TestGroup, drivers: Drivers, checkpoint: Checkpoint, offsets: list[Offset] | None, why: str
+) -> None:
+    open_orders(group)
+    reader = drivers.start()
+    reader.latestOffset(reader.initialOffset(), ReadMaxRows(5))
+    reader.stop()
+    if offsets is not None:
+        checkpoint.begin(0, *offsets)
+    with pytest.raises(PipelineError, match=why):
+        release_stream(group.settings, "billing", checkpoint=checkpoint.path)
+    assert in_doubt(group) == 5
+    # Its term has not ended: it can go on.
+    assert drivers.start().initialOffset()["term"] == 0
+
+
+@pytest.mark.parametrize("is_noted", [True, False])
+@pytest.mark.parametrize("is_down", [True, False])
+def test_what_is_noted_as_processed_is_off_the_queue_and_the_rest_is_back(
+    group: TestGroup, drivers: Drivers, checkpoint: Checkpoint, is_noted: bool, is_down: bool
+) -> None:
+    orders = open_orders(group)
+    group.add_member("QM2")
+    reader = drivers.start()
+    start = reader.initialOffset()
+    end = reader.latestOffset(start, ReadMaxRows(5))
+    assert bodies(reader, start, end) == EVERYTHING[:5]
+    checkpoint.begin(0, end)
+    if is_noted:
+        checkpoint.end(0)
+    # As by kill -9: five more were claimed ahead.
+    rest(reader)
+    reader._ahead._work = None
+    reader.stop()
+    if is_down:
+        keys = group.group.keys
+        group.group.client().zadd(keys.leases, {"QM1.1": 1}, xx=True)
+        member = group.group.member("QM1")
+        assert member is not None
+        state = '{"state":"FAILED"}'
+        group.group.call("admin/member_state", [keys.members, keys.fence], ["QM1", member.incarnation, state])
+
+    released = release_stream(group.settings, "billing", checkpoint=checkpoint.path)
+
+    assert released == (Released(5, 5) if is_noted else Released(10, 0))
+    assert (in_doubt(group), claims_in(group.settings)) == (0, [])
+    assert sorted(browse_all(orders)) == sorted(EVERYTHING[5:] if is_noted else EVERYTHING)
+    # Cut off and repeated it changes nothing.
+    assert release_stream(group.settings, "billing", checkpoint=checkpoint.path) == Released(0, 0)
+
+
+@pytest.mark.spark
+def test_a_query_that_is_stopped_and_released_has_taken_each_message_once(
+    spark: SparkSession, group: TestGroup, tmp_path: Path
+) -> None:
+    orders = open_orders(group)
+    spark.dataSource.register(QueueSource)
+    told = {"group": group.group.name, "url": str(group.settings.redis_url), "qmgr": "QM1"}
+    source = spark.readStream.format("igq").options(**told, queue="ORDERS", stream="billing", maxMessagesPerTrigger="5")
+    checkpoint, copied = tmp_path / "checkpoint", tmp_path / "copied"
+    sink = source.load().select("data").writeStream.format("parquet").option("path", str(copied))
+    with Watch(group):
+        query = sink.option("checkpointLocation", str(checkpoint)).start()
+        until = time.monotonic() + 60
+        while not (checkpoint / "commits" / "1").exists():
+            assert time.monotonic() < until
+            assert query.exception() is None
+            time.sleep(0.05)
+        query.stop()
+        arguments = ["release", "billing", "--checkpoint", str(checkpoint)]
+        at, env = ["--group", told["group"], "--url", told["url"]], {"IGQ_DATA_DIR": str(tmp_path)}
+        while (result := CliRunner().invoke(app, [*arguments, *at], env=env)).exit_code:
+            # Spark ends the process that holds the query's name in its own time.
+            assert "a driver of it is running" in result.output
+            assert time.monotonic() < until
+            time.sleep(0.2)
+
+    taken = [row["data"] for row in spark.read.parquet(str(copied)).collect()]
+    assert in_doubt(group) == 0
+    assert sorted(taken + left(orders)) == sorted(EVERYTHING)
+    assert len(taken) >= 10
+
+
+def left(queue: Queue) -> list[bytes]:
+    """What can still be got, and that it can."""
+    return [queue.get().body for _ in range(len(browse_all(queue)))]
