@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
-
-from rich import box
 from rich.console import Console
 from rich.table import Table
 
 from igq.status import AgentStatus, GroupStatus, MoverStatus
+from igq.tables import new_table, widen
 
 
 def print_tables(status: GroupStatus, console: Console | None = None) -> None:
     """Show the status to a person; everything fits, folded if need be, into 80 columns."""
     console = console or Console()
-    widen(console)
+    # The longest names there are.
+    widen(console, 120)
     where = f" on {status.redis.version}" if status.redis.version else ""
     console.print(f"Group [bold]{status.group}[/bold]{where}", highlight=False)
     console.print(f"Durability {status.redis.durability}", markup=False)
@@ -48,12 +47,6 @@ def print_tables(status: GroupStatus, console: Console | None = None) -> None:
         console.print(queues)
 
 
-def widen(console: Console) -> None:
-    """Make room for a row on one line, with the longest names there are, where a program reads it."""
-    if not console.is_terminal and "COLUMNS" not in os.environ:
-        console.width = max(console.width, 120)
-
-
 def _managers_table(status: GroupStatus) -> Table:
     table = new_table("Managers", "Name", "State", "Pid", "Start", "IGQ agent", "Delivered", "Restarts")
     for manager in status.managers:
@@ -77,23 +70,6 @@ def _troubles(agent: AgentStatus | MoverStatus) -> list[str]:
         tries = f"{agent.short_retries} short and {agent.long_retries} long retries so far"
         troubles.append(f"next try in {agent.next_retry_s:g} s, {tries}")
     return troubles
-
-
-def new_table(title: str, *columns: str) -> Table:
-    """An empty table with a title and columns, as narrow as it can be; nothing in it is ever cut."""
-    # No more blanks than it takes: the managers fit into 60 columns.
-    table = Table(
-        title=title,
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        show_edge=False,
-        collapse_padding=True,
-    )
-    for column in columns:
-        # Folded, never cut: half a name is another name.
-        table.add_column(column, overflow="fold")
-    return table
 
 
 def _recoveries_table(status: GroupStatus) -> Table:

@@ -1,4 +1,4 @@
-"""``igq put``, ``igq get`` and ``igq browse``: the sample programs amqsput, amqsget and amqsbcg."""
+"""``igq put`` and ``igq get``: the sample programs amqsput and amqsget."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ import typer
 
 from igq.errors import CommandError
 
-_QMGR = typer.Argument(metavar="QMGR", help="Queue manager, or the group's name for any member.")
-_QUEUE = typer.Argument(metavar="QUEUE", help="Name of the queue.")
+QMGR = typer.Argument(metavar="QMGR", help="Queue manager, or the group's name for any member.")
+QUEUE = typer.Argument(metavar="QUEUE", help="Name of the queue.")
 
 _CORREL_ID = typer.Option("--correl-id", metavar="ID", help="CorrelId: 48 hexadecimal digits, or text.")
 
@@ -47,12 +47,11 @@ def add_to(app: typer.Typer) -> None:
     """Add the commands of this module."""
     app.command("put")(put)
     app.command("get")(get)
-    app.command("browse")(browse)
 
 
 def put(
-    qmgr: Annotated[str, _QMGR],
-    queue: Annotated[str, _QUEUE],
+    qmgr: Annotated[str, QMGR],
+    queue: Annotated[str, QUEUE],
     messages: Annotated[
         list[str] | None, typer.Argument(metavar="MESSAGE", help="Messages; none: lines of standard input.")
     ] = None,
@@ -137,8 +136,8 @@ def _put_so_far(count: int, queue: str) -> str:
 
 
 def get(
-    qmgr: Annotated[str, _QMGR],
-    queue: Annotated[str, _QUEUE],
+    qmgr: Annotated[str, QMGR],
+    queue: Annotated[str, QUEUE],
     wait: Annotated[
         float,
         typer.Option(min=-1, max=_MOST_WAIT_S, metavar="S", help="Seconds to wait for each message; -1: for ever."),
@@ -175,6 +174,7 @@ def get(
                 message = source.get(options, wait_ms=wait_ms, match=replace(wanted))
             except sharedq.MQIError as error:
                 if error.reason == MQRC.NO_MSG_AVAILABLE:
+                    _tell_nothing_came(wait, count)
                     break
                 raise
             # Printed before it is gone: a reader that closes the pipe loses nothing.
@@ -187,51 +187,19 @@ def get(
     return 0
 
 
+def _tell_nothing_came(wait_s: float, count: int) -> None:
+    """Say to a person, who would else wonder, why a get has ended. A program sees the status, and nothing printed."""
+    if sys.stderr is not None and sys.stderr.isatty():
+        what = "no further message" if count else "no message"
+        typer.echo(f"{what} came within {wait_s:g} s" if wait_s else f"{what} is there", err=True)
+
+
 def _write_whole(body: bytes) -> None:
     """Write to standard output all of it, or raise: unbuffered, it may take a part and say nothing."""
     left = memoryview(body)
     while left:
         left = left[sys.stdout.buffer.write(left) :]
     sys.stdout.buffer.flush()
-
-
-def browse(
-    qmgr: Annotated[str, _QMGR],
-    queue: Annotated[str, _QUEUE],
-    max_messages: Annotated[
-        int | None, typer.Option("--max", min=1, metavar="N", help="Show at most N messages.")
-    ] = None,
-) -> int:
-    """Show descriptors and bodies of the messages on a queue; nothing is removed."""
-    import dataclasses
-
-    import sharedq
-    from igq.log import log_nothing
-    from sharedq.mqi.constants import MQRC, GetOption, OpenOption
-
-    log_nothing()
-    count = 0
-    with (
-        sharedq.connect(qmgr, appl_name="igq browse") as connection,
-        connection.open(queue, OpenOption.BROWSE | OpenOption.FAIL_IF_QUIESCING) as source,
-    ):
-        while max_messages is None or count < max_messages:
-            step = GetOption.BROWSE_NEXT if count else GetOption.BROWSE_FIRST
-            try:
-                message = source.get(step | GetOption.FAIL_IF_QUIESCING, match_options=0)
-            except sharedq.MQIError as error:
-                if error.reason == MQRC.NO_MSG_AVAILABLE:
-                    break
-                raise
-            count += 1
-            print(f"---- message {count}, {message.data_length} bytes")
-            for field in dataclasses.fields(message.md):
-                # IBM's names, as amqsbcg shows them.
-                name = "".join(word.capitalize() for word in field.name.split("_"))
-                print(f"  {name:<20} {_shown(getattr(message.md, field.name))}")
-            print(f"  {'body':<20} {printable(message.body)}", flush=True)
-    typer.echo(f"{count} message{'' if count == 1 else 's'} on {queue}", err=True)
-    return 0
 
 
 def _identifier(text: str) -> bytes:
@@ -258,13 +226,6 @@ def printable(body: bytes) -> str:
 
 def _escaped(char: str) -> str:
     return "".join(f"\\x{byte:02x}" for byte in char.encode())
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, bytes):
-        text = value.decode("ascii", "replace")
-        return repr(text) if text.isprintable() and value.strip(b"\0") else value.hex() or "''"
-    return str(value)
 
 
 def _whole(file: Path | None) -> bytes:

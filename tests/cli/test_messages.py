@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -80,6 +81,54 @@ def test_a_browse_shows_and_removes_nothing(group: Shell) -> None:
         "depth": 2,
         "uncommitted": 0,
     }
+
+
+def test_a_short_browse_is_a_line_a_message_and_removes_nothing(group: Shell) -> None:
+    define(group, "QM1", "DEFINE QLOCAL(SHORT.Q)")
+    group.out("put", "QM1", "SHORT.Q", "--persistent", "--priority", "7", "--correl-id", "order", "first", "second")
+
+    for count in (2, 1):
+        done = group.run("browse", "QM1", "SHORT.Q", "--short", "--max", str(count))
+        header, _, *rows = done.stdout.splitlines()
+        assert header.split() == ["#", "MsgId", "CorrelId", "Pri", "Pers", "Length", "Put", "(UTC)", "Body"]
+        assert [row.split()[0] for row in rows] == ["1", "2"][:count]
+        assert done.stderr == f"{count} message{'s' if count > 1 else ''} on SHORT.Q\n"
+    _, msg_id, *_ = rows[0].split()
+    assert group.out("get", "QM1", "SHORT.Q", "--msg-id", msg_id, "--max", "1") == "first\n"
+
+
+def on_a_terminal(group: Shell, *arguments: str) -> tuple[str, str]:
+    """Standard output and standard error of a command whose standard error is a terminal."""
+    ours, theirs = os.openpty()
+    command = [sys.executable, "-m", "igq", *arguments]
+    try:
+        done = subprocess.run(
+            command, cwd=ROOT, env=group.environment, stdout=subprocess.PIPE, stderr=theirs, timeout=240, check=True
+        )
+        os.write(theirs, b"-")
+        shown = os.read(ours, 4096).decode()
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    return done.stdout.decode(), shown.removesuffix("-").replace("\r\n", "\n")
+
+
+def test_a_get_that_ends_with_nothing_says_so_to_a_person(group: Shell) -> None:
+    define(group, "QM1", "DEFINE QLOCAL(SILENT.Q)")
+
+    assert on_a_terminal(group, "get", "QM1", "SILENT.Q", "--wait", "0.2") == ("", "no message came within 0.2 s\n")
+    assert on_a_terminal(group, "get", "QM1", "SILENT.Q", "--wait", "0") == ("", "no message is there\n")
+    group.out("put", "QM1", "SILENT.Q", "one", "two")
+    assert on_a_terminal(group, "get", "QM1", "SILENT.Q", "--max", "1") == ("one\n", "")
+    assert on_a_terminal(group, "get", "QM1", "SILENT.Q") == ("two\n", "no further message came within 1 s\n")
+
+
+def test_a_get_that_ends_with_nothing_says_nothing_to_a_program(group: Shell) -> None:
+    define(group, "QM1", "DEFINE QLOCAL(QUIET.Q)")
+
+    done = group.run("get", "QM1", "QUIET.Q", "--wait", "0")
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,88 @@
+"""``igq browse``: the sample program amqsbcg, or a table with a line a message."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from igq.cli.messages import QMGR, QUEUE, printable
+
+if TYPE_CHECKING:
+    from sharedq.api import Queue
+    from sharedq.message import Message
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    app.command("browse")(browse)
+
+
+def browse(
+    qmgr: Annotated[str, QMGR],
+    queue: Annotated[str, QUEUE],
+    max_messages: Annotated[
+        int | None, typer.Option("--max", min=1, metavar="N", help="Show at most N messages.")
+    ] = None,
+    is_short: Annotated[
+        bool,
+        typer.Option("--short", help="A table with a line a message: identifiers, length, when put, how it begins."),
+    ] = False,
+) -> int:
+    """Show descriptors and bodies of the messages on a queue; nothing is removed."""
+    import sharedq
+    from igq.log import log_nothing
+    from sharedq.mqi.constants import OpenOption
+
+    log_nothing()
+    with (
+        sharedq.connect(qmgr, appl_name="igq browse") as connection,
+        connection.open(queue, OpenOption.BROWSE | OpenOption.FAIL_IF_QUIESCING) as source,
+    ):
+        found = _browsed(source, max_messages)
+        if is_short:
+            from igq.message_table import print_messages
+
+            count = print_messages(found)
+        else:
+            count = _print_whole(found)
+    typer.echo(f"{count} message{'' if count == 1 else 's'} on {queue}", err=True)
+    return 0
+
+
+def _browsed(source: Queue, max_messages: int | None) -> Iterator[Message]:
+    """The messages of a queue, in order, at most so many."""
+    from sharedq.mqi.constants import MQRC, GetOption
+    from sharedq.mqi.errors import MQIError
+
+    step, count = GetOption.BROWSE_FIRST, 0
+    while max_messages is None or count < max_messages:
+        try:
+            yield source.get(step | GetOption.FAIL_IF_QUIESCING, match_options=0)
+        except MQIError as error:
+            if error.reason == MQRC.NO_MSG_AVAILABLE:
+                return
+            raise
+        step, count = GetOption.BROWSE_NEXT, count + 1
+
+
+def _print_whole(found: Iterable[Message]) -> int:
+    """Every field of every message; returns how many there were."""
+    count = 0
+    for count, message in enumerate(found, start=1):
+        print(f"---- message {count}, {message.data_length} bytes")
+        for field in dataclasses.fields(message.md):
+            # IBM's names, as amqsbcg shows them.
+            name = "".join(word.capitalize() for word in field.name.split("_"))
+            print(f"  {name:<20} {_shown(getattr(message.md, field.name))}")
+        print(f"  {'body':<20} {printable(message.body)}", flush=True)
+    return count
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bytes):
+        text = value.decode("ascii", "replace")
+        return repr(text) if text.isprintable() and value.strip(b"\0") else value.hex() or "''"
+    return str(value)
