@@ -36,7 +36,7 @@ from sharedq.mqi.errors import ConnectionBroken, MQIError, error_for
 #: Options besides group and url.
 OPTIONS = ("queue", "qmgr", "jobId")
 #: Messages in a unit of work, at most; fewer where MAXUMSGS of the manager is less.
-UNIT_MESSAGES = 10_000
+UNIT_MESSAGES = 100_000
 #: Messages encoded at a time.
 _PUT_MESSAGES = 1_000
 #: For how long it is remembered that a run is over: longer than any of its tasks can outlive it.
@@ -110,6 +110,8 @@ class Sink:
             per_unit = min(UNIT_MESSAGES, connection.connection.max_uncommitted)
             try:
                 for unit in _parts(chain.from_iterable(map(messages, batches)), per_unit):
+                    # Rather than when all is put.
+                    self._check_number(len(xids) + 1)
                     for some in _parts(unit, _PUT_MESSAGES):
                         queue.put_many(some, options=options)
                     xid = f"{name}/{len(xids)}".encode()
@@ -134,12 +136,15 @@ class Sink:
             XAError: one of them is gone, so nothing is committed.
             MQIError: 2123 committed, but for what a structure that has failed has lost; 2009 unknown.
         """
-        if len(xids) > TOGETHER_MAX:
-            raise PipelineError(
-                f"{len(xids)} units of work are too many to be committed together (at most {TOGETHER_MAX}): write"
-                f" fewer rows at a time, in fewer partitions, or raise MAXUMSGS of {self.qmgr} up to {UNIT_MESSAGES}"
-            )
+        self._check_number(len(xids))
         self._ask(lambda connection: connection.commit_prepared_together(xids, batch))
+
+    def _check_number(self, units: int) -> None:
+        if units > TOGETHER_MAX:
+            raise PipelineError(
+                f"{units} units of work are too many to be committed together (at most {TOGETHER_MAX}): write fewer"
+                f" rows at a time, in fewer partitions, or raise MAXUMSGS of {self.qmgr} up to {UNIT_MESSAGES}"
+            )
 
     def back_out(self, name: str) -> None:
         """Back out whatever is in doubt under external ids that begin with *name*."""

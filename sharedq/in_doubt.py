@@ -32,7 +32,7 @@ XID_MAX = 128
 #: Units of work that have ended and whose ends are remembered, in the whole group.
 ENDED_KEPT = 20_000
 #: Units of work that one decision commits together, at most.
-TOGETHER_MAX = 500
+TOGETHER_MAX = 1000
 #: Entries that Redis looks at for one step of a scan.
 _SCAN_COUNT = 500
 _USED, _TOO_LATE = 1, 2

@@ -312,6 +312,23 @@ def test_a_task_with_more_than_a_unit_of_work_holds_prepares_several(
     assert browse_all(orders) == bodies
 
 
+def test_more_units_of_work_than_one_decision_can_have_are_refused_and_nothing_is_left(
+    group: TestGroup, orders: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queue_sink, "UNIT_MESSAGES", 1)
+    monkeypatch.setattr(queue_sink, "TOGETHER_MAX", 3)
+    job = writer(group)
+    # By the task that has too many, before it puts more; or where only all of them have.
+    with pytest.raises(PipelineError, match=r"4 units of work are too many .* \(at most 3\): .* MAXUMSGS of QM1"):
+        prepared(job, "0.1", b"1", b"2", b"3", b"4", b"5")
+    assert in_doubt(group) == 0
+    done = [prepared(job, f"{task}.2", b"1", b"2") for task in range(2)]
+    with pytest.raises(PipelineError, match="4 units of work are too many"):
+        job.commit(done)
+    job.abort(done)
+    assert (in_doubt(group), stored(group), browse_all(orders)) == (0, 0, [])
+
+
 def test_a_task_that_fails_backs_out_what_it_had_prepared(
     group: TestGroup, orders: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -155,6 +155,24 @@ def test_a_batch_that_is_kept_for_a_time_is_forgotten_then(scene: Scene) -> None
     assert 0 < client.ttl(f"{scene.test.group.keys.series}job") <= 100
 
 
+def test_decided_again_by_another_it_is_that_ones_to_complete(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where its program is called what the record of a decision begins with."""
+    monkeypatch.setattr("sharedq.connection.default_appl_name", lambda: b'"outcome":"B","by":"nobody"')
+    prepare(scene, *XIDS)
+    first, second = coordinator(scene), coordinator(scene)
+    for each in (first, second):
+        found = each.decide_prepared_together(XIDS) or []
+        assert {unit.xid for unit in found} == {*XIDS}
+        for unit in (*found, *prepared_units(scene.test.group)):
+            assert (unit.outcome, unit.decided_by) == ("C", each.connection.token)
+            assert unit.appl_name == '"outcome":"B","by":"nobody"'
+    with pytest.raises(XAError) as caught:
+        first.backout_prepared(XIDS[0])
+    assert caught.value.code == XAReturn.XA_HEURCOM
+    assert first.commit_prepared_together(XIDS)
+    assert (seen(scene), prepared_units(scene.test.group)) == (EVERYTHING, [])
+
+
 # -- what is refused -----------------------------------------------------------------------------------------------
 
 
