@@ -322,7 +322,7 @@ def test_more_units_of_work_than_one_decision_can_have_are_refused_and_nothing_i
     with pytest.raises(PipelineError, match=r"4 units of work are too many .* \(at most 3\): .* MAXUMSGS of QM1"):
         prepared(job, "0.1", b"1", b"2", b"3", b"4", b"5")
     assert in_doubt(group) == 0
-    done = [prepared(job, f"{task}.2", b"1", b"2") for task in range(2)]
+    done: list[WriterCommitMessage | None] = [prepared(job, f"{task}.2", b"1", b"2") for task in range(2)]
     with pytest.raises(PipelineError, match="4 units of work are too many"):
         job.commit(done)
     job.abort(done)
