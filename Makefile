@@ -13,13 +13,14 @@ QUICK_FAULTS := $(addprefix tests/faults/test_,$(addsuffix .py,lost_reply half_d
 # Which Python to use can be said: make setup PYTHON=/opt/python3.12/bin/python3
 PYTHON ?=
 
-.PHONY: help setup demo test test-all bench clean
+.PHONY: help setup demo test test-all bench bench-spark clean
 
 help:
 	@echo "make demo    set up, then run the demo: flights through three queue managers, one of them killed"
 	@echo "make test    set up, then run the checks and the tests of the MQI, its model, its scripts, recovery and quick faults"
 	@echo "make test-all  make test, and the tests that start managers, kill servers, run Spark or move much"
 	@echo "make bench   set up, then measure against raw Redis Streams"
+	@echo "make bench-spark  set up, then measure Spark against bare Python readers and writers"
 	@echo "make setup   only set up $(VENV)"
 	@echo "make clean   remove $(VENV) and caches"
 
@@ -76,6 +77,9 @@ test-all: test
 
 bench: setup
 	$(BIN)/python -m bench
+
+bench-spark: setup
+	$(BIN)/python -m bench --only spark
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

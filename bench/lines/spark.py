@@ -92,8 +92,8 @@ def measure(site: Site) -> list[Row]:
     unpin(int(site.client.info("server")["process_id"]))
     with _spark(Path(site.server.path)) as spark, _bare() as bare:
         at = _Place(site, spark, bare)
-        browse, batch_rate = _browse(at)
-        return [*_told(browse), *_told(_stream(at, batch_rate)), *_told(_sink(at)), *_told(_journal(at))]
+        browsed, browse = _browse(at)
+        return [*_told(browsed), *_told(_stream(at, browse)), *_told(_sink(at)), *_told(_journal(at))]
 
 
 def _told(rows: list[Row]) -> list[Row]:
@@ -128,8 +128,8 @@ def _bare() -> Processes:
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
-def _browse(at: _Place) -> tuple[list[Row], _Rate]:
-    """Rows, and how fast Spark reads."""
+def _browse(at: _Place) -> tuple[list[Row], Callable[[], None]]:
+    """Rows, and what browses all messages into Spark."""
     from pipeline.queue_reader import OPTIONS, QueueReader
     from pipeline.schemas import QUEUE
     from pipeline.source_options import SourceOptions
@@ -145,9 +145,13 @@ def _browse(at: _Place) -> tuple[list[Row], _Rate]:
     _read(at.spark, "igq", options(small, at.rows // 10))
     before = _driver_memory(at.spark)
     plan = QueueReader(QUEUE, SourceOptions(options(large, at.rows), OPTIONS))
+
+    def browse() -> None:
+        _read(at.spark, "igq", options(large, at.rows))
+
     rates = at.rates(
         {
-            "spark": lambda: _read(at.spark, "igq", options(large, at.rows)),
+            "spark": browse,
             "bare": lambda: _expect(at.bare.browse(group.settings, plan.partitions()), at.rows),
         }
     )
@@ -160,7 +164,7 @@ def _browse(at: _Place) -> tuple[list[Row], _Rate]:
         ours=f"{after / _MIB:.0f} MiB",
         theirs=f"{before / _MIB:.0f} MiB",
     )
-    return [_ratio_row("browse into Spark : two bare readers", 0.6, rates), memory], rates["spark"]
+    return [_ratio_row("browse into Spark : two bare readers", 0.6, rates), memory], browse
 
 
 def _read(spark: SparkSession, source: str, options: Mapping[str, str | int]) -> None:
@@ -279,15 +283,16 @@ def _sink(at: _Place) -> list[Row]:
     return [_ratio_row("rows into a queue : two bare writers, 50 a unit", 0.5, rates)]
 
 
-def _stream(at: _Place, batch: _Rate) -> list[Row]:
-    """One query at a time, a fresh queue each: all that is there, in micro-batches."""
-    found = []
+def _stream(at: _Place, browse: Callable[[], None]) -> list[Row]:
+    """One query at a time, a fresh queue each: all that is there, in micro-batches; in turns with a browse."""
+    taken, browsed = [], []
     for turn in range(_WARM_UP + at.site.effort.spark_rounds):
         at.site.renew_leases()
         queue, stream = at.site.open_new(at.site.connect()), f"bench{turn}"
         fill(queue, at.rows)
-        found.append(at.rate(lambda name=queue.name, stream=stream: _take(at, name, stream)))  # type: ignore[misc]
-    rates = {"spark": _median(found[_WARM_UP:]), "bare": batch}
+        taken.append(at.rate(lambda name=queue.name, stream=stream: _take(at, name, stream)))  # type: ignore[misc]
+        browsed.append(at.rate(browse))
+    rates = {"spark": _median(taken[_WARM_UP:]), "bare": _median(browsed[_WARM_UP:])}
     return [_ratio_row("messages taken by a stream : browsed", 0.5, rates)]
 
 
