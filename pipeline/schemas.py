@@ -1,8 +1,12 @@
-"""Tables with their columns, in one place. A column's comment says what it holds."""
+"""Tables with their columns, in one place. A column's comment says what it holds.
+
+What jobs write carries the comments: ``DESCRIBE QUERY SELECT * FROM parquet.`DIR``` shows them, where DIR is a table's.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from pyspark.sql.types import (
     BinaryType,
@@ -16,6 +20,9 @@ from pyspark.sql.types import (
     StructType,
     TimestampType,
 )
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 _STRING, _LONG, _INT, _BOOL = StringType(), LongType(), IntegerType(), BooleanType()
 _BINARY, _TIME, _DOUBLE = BinaryType(), TimestampType(), DoubleType()
@@ -31,6 +38,18 @@ def _table(*columns: tuple[str, DataType, str], nullable: Sequence[str] | None =
             StructField(name, kind, nullable is None or name in nullable, {"comment": text})
             for name, kind, text in columns
         ]
+    )
+
+
+def as_table(table: DataFrame, schema: StructType) -> DataFrame:
+    """The columns of *schema*: in its order, of its types and with its comments, which aggregates and joins lose.
+
+    Raises:
+        AnalysisException: a column is missing.
+    """
+    # Not DataFrame.to: what a column has of the journal's comments would win, and what is missing would be null.
+    return table.select(
+        *(table[field.name].cast(field.dataType).alias(field.name, metadata=field.metadata) for field in schema.fields)
     )
 
 
@@ -220,6 +239,121 @@ DEAD_LETTERS = _table(
     ("msg_id", _BINARY, "MsgId"),
     ("correl_id", _BINARY, "CorrelId; null for none"),
     ("length", _LONG, "bytes of data, without the header"),
+)
+
+#: Dead letters by reason, destination and source.
+DEAD_LETTER_SUMMARY = _table(
+    ("reason", _INT, "why they are there: MQRC or MQFB number; null where they have no dead-letter header"),
+    ("why", _STRING, "the name of that number"),
+    ("dest_queue", _STRING, "where they were meant to go"),
+    ("dest_qmgr", _STRING, "at which manager"),
+    ("source", _STRING, "program that put the messages (PutApplName)"),
+    ("by", _STRING, "program that put them on the dead-letter queue"),
+    ("messages", _LONG, "how many"),
+    ("bytes", _LONG, "bytes of data of all of them, without the headers"),
+    ("oldest", _TIME, "when the first of them became a dead letter"),
+    ("newest", _TIME, "when the last of them did"),
+)
+
+_MOVED_FROM = (
+    ("structure", _STRING, "coupling-facility structure; @QM is the manager's own"),
+    ("queue", _STRING, "queue that they left"),
+    ("qmgr", _STRING, "manager whose programs or agent took them"),
+    ("hop", _STRING, "how they left: delivery (a get), agent's hop, expired or cleared"),
+    ("messages", _LONG, "how many"),
+)
+_STAYED = (
+    (
+        "p50_ms",
+        _LONG,
+        "milliseconds within which half of them left, of those whose arrival is known; null where none is",
+    ),
+    ("p90_ms", _LONG, "milliseconds within which 90 % of them left"),
+    ("p99_ms", _LONG, "milliseconds within which 99 % of them left"),
+    ("max_ms", _LONG, "milliseconds that the slowest of them stayed"),
+)
+_MINUTE = ("minute", _TIME, "beginning of the minute, by Redis' clock")
+
+#: Messages that left each queue, and how long they had stayed on it.
+FLOW_QUEUES = _table(
+    *_MOVED_FROM,
+    ("per_second", _DOUBLE, "messages a second, from the first that left to the last, at least a second"),
+    *_STAYED,
+)
+
+#: The same minute by minute; minutes in which none left have no row.
+FLOW_MINUTES = _table(_MINUTE, *_MOVED_FROM, *_STAYED)
+
+#: Messages on each queue; minutes in which nothing changed there have no row.
+FLOW_DEPTH = _table(
+    _MINUTE,
+    ("structure", _STRING, "coupling-facility structure; @QM is the manager's own"),
+    ("queue", _STRING, "queue"),
+    ("arrived", _LONG, "messages that came to it in the minute"),
+    ("left", _LONG, "messages that left it in the minute"),
+    ("depth", _LONG, "messages on it at the end of the minute"),
+)
+
+#: Batches that each agent took from the transmission queue; minutes in which none ended have no row.
+FLOW_AGENTS = _table(
+    _MINUTE,
+    ("qmgr", _STRING, "manager whose agent it is"),
+    ("batches", _LONG, "batches that it delivered in the minute"),
+    ("messages", _LONG, "messages of these batches"),
+    ("mean_batch", _DOUBLE, "messages in one of them, on average; null where there is none"),
+    ("largest_batch", _LONG, "messages in the largest of them; null where there is none"),
+    ("backed_out", _LONG, "batches that it could not deliver, and that are tried again"),
+    ("ended_by_peers", _LONG, "batches that a peer ended, because the agent had died"),
+    ("took_ms", _LONG, "milliseconds from the first get to the end of the batch that took longest"),
+)
+
+#: What happened to the messages of one identifier, in order of time.
+TRACE = _table(
+    ("time", _TIME, "when, by Redis' clock"),
+    ("event", _STRING, "put, get, transfer, expire, clear, return or undo"),
+    ("outcome", _STRING, "done (outside a unit of work), committed, backed out, or not ended"),
+    ("qmgr", _STRING, "manager that the caller was connected to"),
+    ("structure", _STRING, "coupling-facility structure; @QM is the manager's own"),
+    ("queue", _STRING, "queue; of a transfer, the source"),
+    ("target_queue", _STRING, "of a transfer: where to"),
+    ("msg_id", _STRING, "MsgId, hexadecimal"),
+    ("correl_id", _STRING, "CorrelId, hexadecimal; null for none"),
+    ("group_id", _STRING, "GroupId, hexadecimal; null for none"),
+    ("msg_seq_number", _INT, "MsgSeqNumber, from 1"),
+    ("owner", _STRING, "owner token of the caller: QM.incarnation.process.connection"),
+    ("unit_of_work", _STRING, "its unit of work; null outside one"),
+    ("message_id", _STRING, "key of the message in the structure"),
+    ("recovered", _BOOL, "done, or its unit of work ended, by a peer on behalf of a dead owner"),
+)
+
+#: Units of work that peers ended: a row for each failed manager, recoverer, queue, kind of event and outcome.
+RECOVERY_UNITS = _table(
+    ("failed", _STRING, "manager whose programs had begun them"),
+    ("by", _STRING, "manager that ended them"),
+    ("outcome", _STRING, "committed or backed out"),
+    ("structure", _STRING, "coupling-facility structure; @QM is the manager's own"),
+    ("queue", _STRING, "queue"),
+    ("event", _STRING, "what they had done there: put or get"),
+    ("units_of_work", _LONG, "how many; one that touched several queues counts for each"),
+    ("messages", _LONG, "messages that they put or got there"),
+    ("first", _TIME, "when the first of them was ended, by Redis' clock"),
+    ("last", _TIME, "when the last of them was"),
+)
+
+#: Messages of these units of work, a row an event.
+RECOVERY_MESSAGES = _table(
+    ("failed", _STRING, "manager whose program had put or got it"),
+    ("by", _STRING, "manager that ended the unit of work"),
+    ("outcome", _STRING, "committed or backed out"),
+    ("structure", _STRING, "coupling-facility structure; @QM is the manager's own"),
+    ("queue", _STRING, "queue"),
+    ("event", _STRING, "put or get"),
+    ("time", _TIME, "when that was, by Redis' clock"),
+    ("ended", _TIME, "when the unit of work was ended"),
+    ("unit_of_work", _STRING, "the unit of work"),
+    ("message_id", _STRING, "key of the message in the structure"),
+    ("msg_id", _STRING, "put: MsgId, hexadecimal; null of a get"),
+    ("correl_id", _STRING, "put: CorrelId, hexadecimal; null for none, and of a get"),
 )
 
 #: What an audit has to say of message copies: the verdict's counts, each with all its names.

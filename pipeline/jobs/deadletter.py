@@ -15,7 +15,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from config.settings import Settings
 from pipeline.jobs.moments import Moments, is_between
 from pipeline.jobs.requeue import Requeuer
-from pipeline.schemas import DEAD_LETTERS, REQUEUED
+from pipeline.schemas import DEAD_LETTER_SUMMARY, DEAD_LETTERS, REQUEUED, as_table
 from sharedq.mqi import wire
 from sharedq.mqi.constants import MQRC, Feedback
 from sharedq.mqi.errors import MQIError
@@ -80,6 +80,7 @@ def summary(letters: DataFrame) -> DataFrame:
             F.max("dead_at").alias("newest"),
         )
         .orderBy(F.desc("messages"), "reason", "dest_queue", "source")
+        .transform(as_table, DEAD_LETTER_SUMMARY)
     )
 
 
@@ -105,6 +106,7 @@ def requeue(letters: DataFrame, settings: Settings, queue: str, qmgr: str) -> Da
         .mapInArrow(put_back, REQUEUED)
         .groupBy("outcome", "dest_queue", "dest_qmgr")
         .agg(F.sum("messages").alias("messages"))
+        .transform(as_table, REQUEUED)
     )
 
 

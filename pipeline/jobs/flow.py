@@ -7,6 +7,8 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
+from pipeline.schemas import FLOW_AGENTS, FLOW_DEPTH, FLOW_MINUTES, FLOW_QUEUES, as_table
+
 _MINUTE_MS = 60_000
 #: Of the times that messages stayed; the middle one is the median.
 _PERCENTILES = (0.5, 0.9, 0.99)
@@ -32,8 +34,9 @@ def queues(moves: DataFrame) -> DataFrame:
     return (
         left.groupBy("structure", "queue", F.col("get_qmgr").alias("qmgr"), "hop")
         .agg(F.count("*").alias("messages"), F.round(F.count("*") / span_s, 1).alias("per_second"), *_stayed())
-        .select("structure", "queue", "qmgr", "hop", "messages", "per_second", *_percentiles())
+        .withColumns(_percentiles())
         .orderBy("structure", "queue", "qmgr", "hop")
+        .transform(as_table, FLOW_QUEUES)
     )
 
 
@@ -43,8 +46,9 @@ def minutes(moves: DataFrame, width_ms: int = _MINUTE_MS) -> DataFrame:
     return (
         left.groupBy("minute", "structure", "queue", F.col("get_qmgr").alias("qmgr"), "hop")
         .agg(F.count("*").alias("messages"), *_stayed())
-        .select("minute", "structure", "queue", "qmgr", "hop", "messages", *_percentiles())
+        .withColumns(_percentiles())
         .orderBy("minute", "structure", "queue", "qmgr", "hop")
+        .transform(as_table, FLOW_MINUTES)
     )
 
 
@@ -69,11 +73,9 @@ def depth(moves: DataFrame, width_ms: int = _MINUTE_MS) -> DataFrame:
         .agg(F.count_if(is_arrival).alias("arrived"), F.count_if(~is_arrival).alias("left"))
         .withColumn("change", F.sum(F.col("arrived") - F.col("left")).over(until))
         .join(F.broadcast(older), ["structure", "queue"], "left")
-        .select(
-            *("minute", "structure", "queue", "arrived", "left"),
-            (F.col("change") + F.coalesce("older", F.lit(0))).alias("depth"),
-        )
+        .withColumn("depth", F.col("change") + F.coalesce("older", F.lit(0)))
         .orderBy("minute", "structure", "queue")
+        .transform(as_table, FLOW_DEPTH)
     )
 
 
@@ -96,6 +98,7 @@ def agents(moved: DataFrame, width_ms: int = _MINUTE_MS) -> DataFrame:
             F.max(F.col("ended_ms") - F.col("began_ms")).alias("took_ms"),
         )
         .orderBy("minute", "qmgr")
+        .transform(as_table, FLOW_AGENTS)
     )
 
 
@@ -113,6 +116,5 @@ def _stayed() -> tuple[Column, ...]:
     return F.percentile_approx(stayed, list(_PERCENTILES), _ACCURACY).alias("stayed"), F.max(stayed).alias("max_ms")
 
 
-def _percentiles() -> tuple[Column, ...]:
-    names = (f"p{round(part * 100)}_ms" for part in _PERCENTILES)
-    return (*(F.get("stayed", F.lit(at)).alias(name) for at, name in enumerate(names)), F.col("max_ms"))
+def _percentiles() -> dict[str, Column]:
+    return {f"p{round(part * 100)}_ms": F.get("stayed", F.lit(at)) for at, part in enumerate(_PERCENTILES)}

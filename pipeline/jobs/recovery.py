@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from pipeline.jobs.lives import message_events, unit_ends, with_outcome, with_place
 from pipeline.jobs.recovery_timeline import Recovery
-from pipeline.schemas import RECOVERIES, RECOVERY_PHASES
+from pipeline.schemas import RECOVERIES, RECOVERY_MESSAGES, RECOVERY_PHASES, RECOVERY_UNITS, as_table
 from sharedq.recovery_records import MOMENTS
 
 Row = tuple[Any, ...]
@@ -66,12 +66,13 @@ def messages(journal: DataFrame) -> DataFrame:
         with_outcome(message_events(events), unit_ends(events))
         .where("ended_by_peer")
         .join(recoverers, ["structure", "unit_of_work"])
-        .select(
-            F.col("qmgr").alias("failed"),
-            "by",
-            F.when(F.col("done_at").isNotNull(), "committed").otherwise("backed out").alias("outcome"),
-            *("structure", "queue", "event", "time", "ended", "unit_of_work", "message_id", "msg_id", "correl_id"),
+        .withColumns(
+            {
+                "failed": F.col("qmgr"),
+                "outcome": F.when(F.col("done_at").isNotNull(), "committed").otherwise("backed out"),
+            }
         )
+        .transform(as_table, RECOVERY_MESSAGES)
     )
 
 
@@ -86,6 +87,7 @@ def units(touched: DataFrame) -> DataFrame:
             F.max("ended").alias("last"),
         )
         .orderBy("failed", "by", "structure", "queue", "event", "outcome")
+        .transform(as_table, RECOVERY_UNITS)
     )
 
 

@@ -6,6 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from pipeline.jobs.lives import message_events, unit_ends, with_outcome, with_place
+from pipeline.schemas import TRACE, as_table
 
 #: What identifies a message on its way; hexadecimal, as the journal has it.
 IDENTIFIERS = ("msg_id", "correl_id", "group_id")
@@ -19,11 +20,8 @@ def trace(journal: DataFrame, column: str, identifier: str) -> DataFrame:
         told(journal)
         .join(F.broadcast(found), ["structure", "message_number"])
         .orderBy("at.ms", "structure", "at.seq", "position")
-        .select(
-            *("time", "event", "outcome", "qmgr", "structure", "queue", "target_queue"),
-            *("msg_id", "correl_id", "group_id", "msg_seq_number", "owner", "unit_of_work", "message_id"),
-            F.col("is_recovered").alias("recovered"),
-        )
+        .withColumn("recovered", F.col("is_recovered"))
+        .transform(as_table, TRACE)
     )
 
 

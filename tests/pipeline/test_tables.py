@@ -1,0 +1,106 @@
+"""Every table that a job writes is one of `pipeline.schemas`, with a comment at each column."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
+from pyspark.sql.types import StructType
+from typer.testing import Result
+
+from pipeline import schemas
+from pipeline.schemas import DONE, as_table
+from sharedq.mqi.constants import MQRC, OpenOption
+from sharedq.mqi.structures import MQMD
+from tests.pipeline.test_deadletter import letter
+from tests.support.groups import BOTH
+from tests.support.members import TestGroup
+
+pytestmark = pytest.mark.spark
+
+Command = Callable[..., Result]
+#: Each job that writes tables: its arguments, and the schema of each table; that of "" is in the directory itself.
+WRITTEN: dict[str, dict[str, StructType]] = {
+    "journal": {"": schemas.JOURNAL},
+    "flow": {
+        "queues": schemas.FLOW_QUEUES,
+        "minutes": schemas.FLOW_MINUTES,
+        "depth": schemas.FLOW_DEPTH,
+        "agents": schemas.FLOW_AGENTS,
+    },
+    f"trace --correl-id {'c0' * 24}": {"trace": schemas.TRACE},
+    "recovery": {
+        "recoveries": schemas.RECOVERIES,
+        "phases": schemas.RECOVERY_PHASES,
+        "units": schemas.RECOVERY_UNITS,
+        "messages": schemas.RECOVERY_MESSAGES,
+    },
+    "deadletter QM1": {"summary": schemas.DEAD_LETTER_SUMMARY, "messages": schemas.DEAD_LETTERS},
+    "deadletter QM1 --requeue": {"requeue": schemas.REQUEUED},
+}
+
+
+@pytest.fixture
+def used(group: TestGroup) -> TestGroup:
+    """A group with messages that were got, and a dead letter."""
+    group.define_structure()
+    for name in ("ORDERS", "DEAD.QUEUE"):
+        group.define_shared(name)
+    group.repository("QM1").alter_qmgr("QM1", {"dead_letter_queue": "DEAD.QUEUE"})
+    connection = group.connect()
+    orders = connection.open("ORDERS", BOTH)
+    for _ in range(3):
+        orders.put(b"order", MQMD(correl_id=b"\xc0" * 24))
+    orders.get()
+    letter(connection.open("DEAD.QUEUE", BOTH | OpenOption.SET_ALL_CONTEXT), "ORDERS", MQRC.Q_FULL, b"late")
+    return group
+
+
+@pytest.mark.parametrize("job", WRITTEN)
+def test_what_a_job_writes_is_as_its_schema_says(
+    spark: SparkSession, used: TestGroup, command: Command, tmp_path: Path, job: str
+) -> None:
+    output = tmp_path / "output"
+    command(*job.split(), "--group", used.group.name, "--url", str(used.settings.redis_url), "--output", str(output))
+
+    tables = {path.name for path in output.iterdir() if path.is_dir()} or {""}
+    assert tables == set(WRITTEN[job])
+    for name, schema in WRITTEN[job].items():
+        assert described(spark.read.parquet(str(output / name)).schema) == described(schema), name
+    (first, *_) = WRITTEN[job]
+    told = spark.sql(f"DESCRIBE QUERY SELECT * FROM parquet.`{output / first}`").collect()
+    assert all(row["comment"] for row in told)
+
+
+def described(schema: StructType) -> list[tuple[str, str, str]]:
+    """Parquet says of every column that it can be null."""
+    return [(field.name, field.dataType.simpleString(), json.dumps(field.metadata)) for field in schema.fields]
+
+
+def test_every_column_of_every_schema_has_a_comment() -> None:
+    tables = {name: value for name, value in vars(schemas).items() if isinstance(value, StructType)}
+
+    assert len(tables) > len(WRITTEN)
+    assert [where for name, table in tables.items() for where in without_comment(name, table)] == []
+
+
+def without_comment(name: str, table: StructType) -> Iterator[str]:
+    for field in table.fields:
+        if not field.metadata.get("comment", "").strip():
+            yield f"{name}.{field.name}"
+
+
+def test_a_table_becomes_as_its_schema_says_and_nothing_that_is_missing_becomes_null(spark: SparkSession) -> None:
+    table = spark.createDataFrame([(1, "Q", "x")], "messages INT, queue STRING, more STRING")
+
+    shaped = as_table(table.withColumn("done", F.lit("archived")), DONE)
+
+    assert described(shaped.schema) == described(DONE)
+    assert [tuple(row) for row in shaped.collect()] == [("Q", "archived", 1)]
+    with pytest.raises(AnalysisException, match="done"):
+        as_table(table, DONE)
