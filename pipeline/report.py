@@ -144,7 +144,18 @@ def _speed_section(verdict: Verdict, series: Series) -> str:
     for path, of in verdict.figures.items():
         times = [plots.spell_ms(value) for value in (of.p50_ms, of.p90_ms, of.p99_ms, of.max_ms)]
         rows.append(("", [plots.PATH_NAMES.get(path, path), f"{of.messages:,}", f"{of.messages_per_s:,.0f}", *times]))
-    return table(_SPEED_HEADS, rows) + picture(plots.latency(series, verdict.figures), "how long messages took")
+    return (
+        table(_SPEED_HEADS, rows)
+        + _waits_for_recovery(verdict)
+        + picture(plots.latency(series, verdict.figures), "how long messages took")
+    )
+
+
+def _waits_for_recovery(verdict: Verdict) -> str:
+    waits = [f"{escape(each.qmgr)} {plots.spell_ms(each.total_ms)}" for each in verdict.recoveries if each.total_ms]
+    if not waits:
+        return ""
+    return f"<p>Messages for a manager that had failed waited until it was at work again: {', '.join(waits)}.</p>"
 
 
 def _recovery_section(verdict: Verdict) -> str:

@@ -70,6 +70,7 @@ def test_the_report_is_one_file_that_refers_to_nothing_outside(
     html = (tmp_path / "report.html").read_text(encoding="utf-8")
 
     assert "Failed: of 3 message copies, 1 lost." in html
+    assert "waited until it was at work again: JFK 5 s." in html
     assert html.count("data:image/png;base64,") == 3
     assert "http" not in html
     assert "$" not in html
