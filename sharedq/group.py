@@ -36,6 +36,11 @@ class Member:
     host: str
     details: dict[str, Any]
 
+    @property
+    def is_leaving(self) -> bool:
+        """Whether it is being removed from the group."""
+        return "removing" in self.details
+
 
 @dataclass(slots=True)
 class _OwnLink:

@@ -211,8 +211,9 @@ def _transmit(view: _View, name: str, qmgr_name: str, transmission_queue: str, p
     """The route to another manager: intra-group queuing when it can be used, else a transmission queue."""
     here = view.here
     shared, attributes = view.repository.shared_and_attributes(name)
-    is_member = view.group.member(qmgr_name) is not None
-    if is_member and attributes.igq == "ENABLED":
+    member = view.group.member(qmgr_name)
+    # One that is being removed is sent nothing any more.
+    if member is not None and not member.is_leaving and attributes.igq == "ENABLED":
         part = view.repository.transmit_part(qmgr_name, shared)
         if part is not None:
             return Route(*part, name, qmgr_name, True, path, here)

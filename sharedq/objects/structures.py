@@ -27,6 +27,11 @@ def announce(group: Group, field: str, value: str) -> None:
         group.call("structure/set_versions", [group.structure(name).versions], [field, value])
 
 
+def holder_field(qmgr: str) -> str:
+    """Under which a structure knows the latest number of *qmgr*: of a start, or of an attempt to remove it."""
+    return f"QMGR {qmgr}"
+
+
 class Structures:
     """Defines and lists structures. Managers' own ones have a number and no definition."""
 

@@ -442,3 +442,42 @@ def test_where_redis_loses_everything_managers_begin_a_new_group(tmp_path: Path)
     finally:
         shell.close()
         server.close()
+
+
+def test_a_mistyped_name_is_removed_again(shell: Shell) -> None:
+    shell.start_manager("QM1")
+    shell.start_manager("QM11")
+    shell.out("mqsc", "QM1", "-c", "DEFINE QLOCAL(KEPT)")
+    shell.out("put", "QM1", "KEPT", "--persistent", "kept")
+    running = shell.run("group", "remove", "QM11")
+    shell.out("qmgr", "stop", "QM11")
+
+    assert shell.out("group", "remove", "QM11") == "queue manager QM11 is removed from group QSG1\n"
+
+    said = "igq: queue manager QM11 is running: igq qmgr stop QM11 stops it\n"
+    assert (running.returncode, running.stdout, running.stderr) == (1, "", said)
+    assert [each["name"] for each in shell.status()["managers"]] == ["QM1"]
+    again = shell.run("group", "remove", "QM11")
+    assert (again.returncode, again.stderr) == (1, "igq: there is no queue manager QM11 in group QSG1: QM1\n")
+    assert shell.out("get", "QM1", "KEPT") == "kept\n"
+    assert "incarnation 3" in shell.start_manager("QM11").wait_for("CSQ9022I")
+    assert {each["name"] for each in shell.status()["managers"]} == {"QM1", "QM11"}
+
+
+def test_a_killed_manager_is_removed_when_its_peers_have_recovered_it(shell: Shell) -> None:
+    shell.environment["IGQ_LEASE_MS"] = "1000"
+    shell.start_manager("QM1")
+    killed = shell.start_manager("QM2")
+    shell.out("mqsc", "QM2", "-c", "DEFINE QLOCAL(ORDERS)")
+    shell.out("put", "QM1", "ORDERS", "--qmgr", "QM2", "--persistent", "one")
+    assert shell.out("get", "QM2", "ORDERS", "--wait", "20", "--max", "1") == "one\n"
+    killed.end(signal.SIGKILL)
+    until(lambda: any(each["state"] == "RESOLVED" for each in shell.status()["recoveries"]), "its recovery", 60)
+
+    assert shell.out("group", "remove", "QM2") == "queue manager QM2 is removed from group QSG1\n"
+
+    status = shell.status()
+    assert ([each["name"] for each in status["managers"]], status["recoveries"]) == (["QM1"], [])
+    lost = shell.run("put", "QM1", "ORDERS", "--qmgr", "QM2", "two")
+    assert "MQRC_UNKNOWN_REMOTE_Q_MGR (2087)" in lost.stderr
+    shell.out("mqsc", "QM1", "-c", "DISPLAY GROUP")

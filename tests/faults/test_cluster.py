@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from recovery.resolve import recover
 from sharedq import MQIError, Queue
 from sharedq.durability import read_weakest
 from sharedq.keys import admin_keys, structure_keys
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
+from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.removing import RemovalRefusedError, remove_member
 from tests.support.members import TestGroup, new_group_name
 from tests.support.scenes import recover_lost
 from tests.support.topologies import Cluster, Node, until
@@ -275,3 +278,26 @@ def test_node_fails_over(tmp_path: Path) -> None:
         careful.close()
         group.close()
         cluster.close()
+
+
+def test_a_member_is_removed_whatever_node_has_its_structure(group: TestGroup) -> None:
+    """Its keys go, on whichever node they are; while something is sent to it nothing does."""
+    group.define_private("QM2", "ORDERS")
+    group.repository("QM1").alter_qmgr("QM1", {"igq": "ENABLED"})
+    sender = group.connect("QM1")
+    assert recover(group.group, sender.connection, "QM2.1", force=True, state="STOPPED").is_resolved
+    sender.put1("ORDERS", b"on its way", qmgr_name="QM2")
+    tag = group.group.structure("@QM2").tag
+
+    with pytest.raises(RemovalRefusedError, match=r"TRANSMIT\.QUEUE for QM2 has messages \(1\)"):
+        remove_member(group.group, "QM2")
+    # By hand, as its agent would take it.
+    group.repository("QM2").clear(SYSTEM_QSG_TRANSMIT_QUEUE)
+    remove_member(group.group, "QM2")
+
+    assert [key for client in group.group.clients() for key in client.scan_iter(match=f"{tag}:*")] == []
+    assert [member.name for member in group.group.members()] == ["QM1"]
+    sender.put1("SHARED", b"goes on")
+    assert sender.disconnect() == MQRC.NONE
+    group.add_member("QM2")
+    assert group.repository("QM2").lookup("ORDERS") is None

@@ -40,6 +40,9 @@ FENCES = (
     r"or dead\[2\] or dead\[3\] then return { MQRC\.CONNECTION_BROKEN }",
     r"if not has_ended [^\n]*\n    return { MQRC\.CONNECTION_BROKEN }",
     r"if not info or info\.incarnation ~= .* then return { MQRC\.CONNECTION_BROKEN }",
+    # An attempt to remove a member: only the latest goes on, and none behind a later start of that member.
+    r"if not info or info\.removing ~= attempt then return { MQRC\.CONNECTION_BROKEN }",
+    r'if tonumber\(redis\.call\("HGET", KEYS\[1\], ARGV\[1\]\) or 0\) > .* then return { MQRC\.CONNECTION_BROKEN }',
 )
 #: Scripts that write without looking their caller up, and why they may.
 UNFENCED = {
@@ -55,6 +58,7 @@ UNFENCED = {
     "admin/forget": "decisions that every structure has applied; ids of units of work are never used again",
     "admin/join": "it makes a new incarnation, in which nobody can have been fenced",
     "admin/register_process": "it makes a new process, under a lease that it checks",
+    "admin/remove_begin": "an operator's; it looks itself whether the manager is alive",
     "admin/remove_object": "a definition, by compare and set",
     "admin/remove_authority": "an authority record: an operator's, not an owner's",
     "admin/remove_structure": "a definition: an operator's, not an owner's",
@@ -73,6 +77,7 @@ UNFENCED = {
 UNBOUNDED = {
     ("admin/define_object", "HKEYS"): "the managers of a group",
     ("admin/leave", "ZRANGE"): "the managers and programs of a group, once in a manager's life",
+    ("admin/remove_begin", "ZRANGE"): "the managers and programs of a group, for an operator's command",
     ("structure/backup_changes", "HVALS"): "browsing handles with locks, in a call for a backup",
     ("structure/backup_page", "HVALS"): "browsing handles with locks, in a call for a backup",
     ("structure/commit_put", "LRANGE"): "operations of a unit of work no larger than a chunk, by its caller",

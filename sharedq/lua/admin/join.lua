@@ -16,6 +16,7 @@ ARGV
   4  own       an incarnation of the caller's that has ended, or 0: the new one is later, also where Redis has lost
                all it had
 REPLY       { 0, incarnation } | { 1, ms left of the lease in force, incarnation that holds it }
+            | { 2 } it is being removed from the group (admin/remove_begin)
 REASONS     none
 INVARIANTS  2 fencing
 COST        O(log members)
@@ -23,11 +24,13 @@ USES        membership
 ]]
 local group, members, leases, fence = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local qmgr, lease_ms = ARGV[1], tonumber(ARGV[2])
-local now, NAME_TAKEN = now_ms(), 1
+local now, NAME_TAKEN, REMOVED = now_ms(), 1, 2
 
 local known = redis.call("HGET", members, qmgr)
 if known then
-    local incarnation = cjson.decode(known).incarnation
+    local member = cjson.decode(known)
+    if member.removing then return { REMOVED } end
+    local incarnation = member.incarnation
     local deadline = redis.call("ZSCORE", leases, qmgr .. "." .. string.format("%d", incarnation))
     if deadline and tonumber(deadline) > now then return { NAME_TAKEN, tonumber(deadline) - now, incarnation } end
 end

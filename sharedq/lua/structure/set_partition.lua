@@ -2,7 +2,8 @@
 structure/set_partition.lua - bring a part of a partitioned queue to the definition of the group.
 
 Versions come from the group; an older one changes nothing, so repeating and overtaking are harmless. Nor does one
-up to that at which the part was deleted: an alter that a delete has overtaken does not bring it back.
+up to that at which the part was deleted: an alter that a delete has overtaken does not bring it back. A part that is shut
+(structure/shut_queue) has no definition until it is opened again.
 
 KEYS
   1  queue     hash    version, definition, counters
@@ -25,7 +26,8 @@ if KEYS[2] then
     local told = redis.call("HMGET", KEYS[3], "RECOVER", ARGV[4])
     if told[1] or tonumber(told[2] or 0) > tonumber(ARGV[1]) then return { 0, -1 } end
 end
-local known, version = redis.call("HMGET", KEYS[1], "ver", "gone"), tonumber(ARGV[1])
+local known, version = redis.call("HMGET", KEYS[1], "ver", "gone", "shut"), tonumber(ARGV[1])
+if known[3] then return { 0, -1 } end
 if tonumber(known[1] or 0) >= version then return { 0, 0 } end
 local gone = tonumber(known[2] or 0)
 if gone > version or (gone == version and ARGV[3] ~= "back") then return { 0, 0 } end

@@ -1,0 +1,68 @@
+--[[
+admin/remove_member.lua - igq group remove: the next stage of an attempt; in the end the member is gone.
+
+What stays are three numbers, so that nothing of before can pass for the next manager of this name: the counter of its
+incarnations, the last of them as dead, and one failure more of its structure, which those who had entered that go by.
+
+KEYS
+  1  group       hash  counters
+  2  members     hash  manager -> JSON
+  3  fence       hash  dead incarnations, processes and connections
+  4  structures  hash  structure -> JSON
+  5  failures    hash  structure -> how it has failed (admin/structure_state)
+  6  qmgr        hash  manager -> JSON with its attributes
+  7  agents      hash  manager -> JSON
+  8  directory   hash  object directory
+  9  own         hash  registered connections
+  10 processes   hash  process -> JSON
+  11 recoveries  hash  target -> JSON
+  12 completed   zset  how it ended, blank, manager, blank, external id -> when
+ARGV
+  1  qmgr
+  2  attempt    its number
+  3  stage      OPENING: it is refused, what was shut is opened again | "" that is done, the member is as it was
+                | DROPPING: nothing stands against it, which is decided | GONE: nothing is left but the member itself
+  4  structure  the manager's own
+  5.. pairs: kind (object, own, process, fence, recovery, completed) and field to forget, when DROPPING
+REPLY       { 0 } | { reason }
+REASONS     2009 CONNECTION_BROKEN (another attempt goes on with it, or has ended it)
+INVARIANTS  2 fencing
+COST        O(fields given)
+USES        membership
+]]
+local group, members, fence, structures, failures = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local qmgr, attempt, stage, structure = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
+local known = redis.call("HGET", members, qmgr)
+local info = known and cjson.decode(known)
+if not info or info.removing ~= attempt then return { MQRC.CONNECTION_BROKEN } end
+-- What was dropped cannot be opened again, and what is being opened is not shut.
+local next_ones = { SHUTTING = "OPENING DROPPING", OPENING = "", DROPPING = "DROPPING GONE" }
+local is_next = stage == next_ones[info.stage] or stage ~= "" and string.find(next_ones[info.stage], stage, 1, true)
+if not is_next then return { MQRC.CONNECTION_BROKEN } end
+if stage == "GONE" then
+    redis.call("HDEL", members, qmgr)
+    redis.call("HDEL", KEYS[6], qmgr)
+    redis.call("HDEL", KEYS[7], qmgr)
+    redis.call("HDEL", group, "queues " .. structure)
+    return { 0 }
+end
+info.stage = stage
+if stage == "" then info.stage, info.removing = nil, nil end
+redis.call("HSET", members, qmgr, cjson.encode(info))
+if stage ~= "DROPPING" then return { 0 } end
+
+redis.call("HSET", fence, qmgr, attempt)
+if redis.call("HDEL", structures, structure) == 1 then
+    local count = string.match(redis.call("HGET", failures, structure) or "", "%d+$") or 0
+    redis.call("HSET", failures, structure, string.format("ACTIVE %.0f %d", now_ms(), count + 1))
+end
+local keys = { object = KEYS[8], own = KEYS[9], process = KEYS[10], fence = fence, recovery = KEYS[11] }
+for position = 5, #ARGV, 2 do
+    local kind, field = ARGV[position], ARGV[position + 1]
+    if kind == "completed" then
+        redis.call("ZREM", KEYS[12], field)
+    else
+        redis.call("HDEL", keys[kind], field)
+    end
+end
+return { 0 }
