@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from pipeline.errors import PipelineError
 
@@ -66,9 +68,27 @@ class Archive:
         except OSError as error:
             raise PipelineError(f"{directory}: cannot be used: {error.strerror or error}") from None
         archive = cls.open(directory)
-        if archive.group != group:
-            raise PipelineError(f"{directory}: is an archive of group {archive.group}, not of {group}")
+        archive.check_group(group)
         return archive
+
+    def check_group(self, group: str) -> None:
+        """Raises PipelineError: it is another group's."""
+        if self.group != group:
+            raise PipelineError(f"{self.directory}: is an archive of group {self.group}, not of {group}")
+
+    def queues(self) -> list[str]:
+        """The queues of which it has messages, by the names of its directories."""
+        found = {path.parts[-3] for path in self.directory.glob("run=*/queue=*/day=*/*.parquet")}
+        # Spark writes characters so that mean something in a path.
+        return sorted(unquote(name.removeprefix("queue=")) for name in found)
+
+    def chosen(self, queues: Sequence[str]) -> list[str]:
+        """Those of *queues*, or all that it has where none are named. Raises PipelineError: it has none of one."""
+        there = self.queues()
+        missing = sorted(set(queues) - set(there))
+        if missing:
+            raise PipelineError(f"{self.directory}: has no messages of {missing[0]}")
+        return [name for name in there if not queues or name in queues]
 
     def read(self, spark: SparkSession) -> DataFrame:
         """Its messages, with the columns of ``ARCHIVE``."""

@@ -382,9 +382,19 @@ ARCHIVE = StructType(
     ]
 )
 
-#: How many messages of one queue a run has archived, removed or replayed.
+#: What a replay has put: the messages of one run and queue, or a part of them.
+REPLAYED = _table(
+    ("run", _STRING, "run of the archive job that archived them"),
+    ("queue", _STRING, "queue that they were on"),
+    ("target", _STRING, "queue that they were put on"),
+    ("part", _INT, "which part of that run's messages of that queue, from 1"),
+    ("messages", _LONG, "how many"),
+    ("done", _STRING, "replayed, or there already: an earlier replay had put them"),
+)
+
+#: How many messages of one queue were archived, removed or replayed.
 DONE = _table(
-    ("queue", _STRING, "queue"),
-    ("done", _STRING, "archived, removed, replayed, ..."),
+    ("queue", _STRING, "queue; of a replay, the one that they were put on"),
+    ("done", _STRING, "archived, removed, replayed, or there already"),
     ("messages", _LONG, "how many"),
 )

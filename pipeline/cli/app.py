@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 import typer
 
-from pipeline.cli.archiving import archive, replay
+from pipeline.cli.archiving import archive
 from pipeline.cli.audit import audit
 from pipeline.cli.deadletter import deadletter
 from pipeline.cli.journal_jobs import flow, journal, recovery, trace
+from pipeline.cli.replaying import replay
 from pipeline.cli.streams import claims, release
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False)

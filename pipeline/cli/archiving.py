@@ -1,8 +1,7 @@
-"""`igq pipeline archive` and `replay`."""
+"""`igq pipeline archive`."""
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -66,48 +65,6 @@ def archive(
                 at.step(f"taking what is archived off {name}")
                 done.append(remove_archived(at.session, at.settings, name, qmgr, stored, put))
             _show(done, rows)
-
-
-def replay(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="An archive.")],
-    queue: Annotated[list[str] | None, typer.Option(help="Only this queue; may be given several times.")] = None,
-    to: Annotated[str | None, typer.Option("--to", metavar="QUEUE", help="Put all on this queue instead.")] = None,
-    again: Annotated[str, typer.Option(metavar="NAME", help="Put also what was put before, once for each name.")] = "",
-    qmgr: options.Qmgr = "",
-    group: options.Group = None,
-    url: options.Url = None,
-    master: options.Master = LOCAL_MASTER,
-    rows: options.Rows = 50,
-    spark_log: options.SparkLog = "off",
-) -> None:
-    """Put the messages of an archive back on their queues, as they were and in their order.
-
-    Each run of the archive is put on each queue whole or not at all, and once: repeated, also after it was killed, the
-    command puts what was not put yet. Exit status: 0 done; 2 it could not be.
-    """
-    with errors_named("replay"), ExitStack() as stack:
-        stored = Archive.open(directory.absolute())
-        at = stack.enter_context(
-            running("replay", group=group, url=url, master=master, spark_log=spark_log, is_long=True)
-        )
-        from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
-
-        from pipeline.jobs.archive import job_of, parts, replay_part
-        from pipeline.schemas import DONE
-
-        table = stored.read(at.session)
-        found = [part for part in parts(table) if not queue or part[1] in queue]
-        missing = sorted(set(queue or ()) - {name for _, name, _ in found})
-        if missing:
-            raise PipelineError(f"{directory}: has no messages of {missing[0]}")
-        done: dict[str, int] = {}
-        for run, name, messages in found:
-            target = to or name
-            at.step(f"putting {messages:,} messages of {name} on {target}")
-            part = table.where((F.col("run") == run) & (F.col("queue") == name))
-            replay_part(part, at.settings, target, qmgr, job_of(stored, run, name, target, again))
-            done[target] = done.get(target, 0) + messages
-        _show([at.session.createDataFrame([(name, "there", count) for name, count in done.items()], DONE)], rows)
 
 
 def _queues_of(settings: Settings, structure: str) -> list[str]:

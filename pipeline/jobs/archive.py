@@ -1,14 +1,12 @@
-"""The archive and replay jobs: queues as Parquet, and back, message by message.
+"""The archive job: queues as Parquet, message by message; ``pipeline.jobs.replay`` puts them back.
 
-Each run of `archive` adds what is not in the archive yet, known by its structure and message id, and by its MsgId, put
+Each run adds what is not in the archive yet, known by its structure and message id, and by its MsgId, put
 time and length, where a structure was lost and numbers its messages anew. What a killed run has left there counts, so
-the next run goes on behind it. `replay` puts what each run has of each queue as one job of that name
-(``pipeline.queue_sink``): it is put once, however often the command is repeated.
+the next run goes on behind it.
 """
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -22,8 +20,8 @@ from config.settings import Settings
 from pipeline.archives import Archive
 from pipeline.jobs.moments import Moments, is_between
 from pipeline.jobs.taking import Taker
-from pipeline.queue_source import QueueSource, queue_table
-from pipeline.schemas import DONE, QUEUE
+from pipeline.queue_source import queue_table
+from pipeline.schemas import DONE
 
 #: Messages that are taken off a queue in one unit of work.
 UNIT_MESSAGES = 100
@@ -97,33 +95,6 @@ def archived(archive: DataFrame) -> DataFrame:
         .agg(F.count("*").alias("messages"))
         .select("queue", F.lit("archived").alias("done"), "messages")
     )
-
-
-def parts(archive: DataFrame) -> list[tuple[str, str, int]]:
-    """Runs and queues of an archive with their messages, in the order in which they are replayed."""
-    rows = archive.groupBy("run", "queue").count().orderBy("run", "queue").collect()
-    return [(row["run"], row["queue"], row["count"]) for row in rows]
-
-
-def replay_part(messages: DataFrame, settings: Settings, target: str, qmgr: str, job: str) -> None:
-    """Put the messages of one run and queue on *target*, in the order that they had: once for each *job*."""
-    messages.sparkSession.dataSource.register(QueueSource)
-    (
-        messages.select(*QUEUE.fieldNames())
-        # One task: several would put at the same time.
-        .repartition(1)
-        .sortWithinPartitions("position")
-        .write.format("igq")
-        .options(group=settings.group, url=settings.redis_url, queue=target, qmgr=qmgr, jobId=job)
-        .mode("append")
-        .save()
-    )
-
-
-def job_of(archive: Archive, run: str, queue: str, target: str, again: str) -> str:
-    """The name under which a part is put on *target* once; *again* makes it another one."""
-    name = f"{archive.id}\n{run}\n{queue}\n{target}\n{again}"
-    return hashlib.sha1(name.encode(), usedforsecurity=False).hexdigest()
 
 
 def _keys(archive: DataFrame) -> DataFrame:

@@ -14,6 +14,8 @@ from pyspark.sql.types import StructType
 from typer.testing import Result
 
 from pipeline import schemas
+from pipeline.archives import Archive
+from pipeline.jobs.archive import archive_queue
 from pipeline.schemas import DONE, as_table
 from sharedq.mqi.constants import MQRC, OpenOption
 from sharedq.mqi.structures import MQMD
@@ -42,12 +44,13 @@ WRITTEN: dict[str, dict[str, StructType]] = {
     },
     "deadletter QM1": {"summary": schemas.DEAD_LETTER_SUMMARY, "messages": schemas.DEAD_LETTERS},
     "deadletter QM1 --requeue": {"requeue": schemas.REQUEUED},
+    "replay ARCHIVE": {"done": schemas.DONE, "parts": schemas.REPLAYED},
 }
 
 
 @pytest.fixture
-def used(group: TestGroup) -> TestGroup:
-    """A group with messages that were got, and a dead letter."""
+def used(spark: SparkSession, group: TestGroup, tmp_path: Path) -> TestGroup:
+    """A group with messages that were got, and a dead letter; and an archive of it."""
     group.define_structure()
     for name in ("ORDERS", "DEAD.QUEUE"):
         group.define_shared(name)
@@ -58,6 +61,9 @@ def used(group: TestGroup) -> TestGroup:
         orders.put(b"order", MQMD(correl_id=b"\xc0" * 24))
     orders.get()
     letter(connection.open("DEAD.QUEUE", BOTH | OpenOption.SET_ALL_CONTEXT), "ORDERS", MQRC.Q_FULL, b"late")
+    archive_queue(
+        spark, group.settings, "ORDERS", "", Archive.open_or_make(tmp_path / "archive", group.group.name), "1"
+    )
     return group
 
 
@@ -66,7 +72,8 @@ def test_what_a_job_writes_is_as_its_schema_says(
     spark: SparkSession, used: TestGroup, command: Command, tmp_path: Path, job: str
 ) -> None:
     output = tmp_path / "output"
-    command(*job.split(), "--group", used.group.name, "--url", str(used.settings.redis_url), "--output", str(output))
+    job_arguments = job.replace("ARCHIVE", str(tmp_path / "archive")).split()
+    command(*job_arguments, "--group", used.group.name, "--url", str(used.settings.redis_url), "--output", str(output))
 
     tables = {path.name for path in output.iterdir() if path.is_dir()} or {""}
     assert tables == set(WRITTEN[job])

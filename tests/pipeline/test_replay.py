@@ -1,0 +1,301 @@
+"""`replay`: in parts and by time, every message once and in order, whatever was killed in between."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from typer.testing import Result
+
+from pipeline.archives import MANIFEST, Archive
+from pipeline.jobs import replay as replaying
+from pipeline.jobs.archive import archive_queue, new_run
+from pipeline.jobs.replay import Part, Replay, parts, put_messages
+from pipeline.replays import claim_name, is_done, job_of
+from pipeline.schemas import REPLAYED
+from sharedq.api import Queue
+from sharedq.in_doubt import Batch
+from sharedq.mqi.constants import OpenOption, PutOption
+from sharedq.mqi.structures import MQMD
+from tests.pipeline.test_queue_sink import in_doubt, prepared, writer
+from tests.support.groups import BOTH, browse_all
+from tests.support.members import TestGroup
+
+pytestmark = pytest.mark.spark
+
+Command = Callable[..., Result]
+MESSAGES = 12
+#: Message n was put at n o'clock of that day.
+HOUR_MS = 3_600_000
+DAY_MS = 1_769_817_600_000
+
+
+@pytest.fixture
+def stored(spark: SparkSession, group: TestGroup, tmp_path: Path) -> Archive:
+    """An archive of one run: twelve messages of three priorities, one put each hour of 2026-01-31."""
+    group.define_structure()
+    for name in ("ORDERS", "COPY"):
+        group.define_shared(name)
+    orders = group.connect().open("ORDERS", BOTH | OpenOption.SET_ALL_CONTEXT)
+    for hour in range(MESSAGES):
+        md = MQMD(priority=hour % 3, put_date=b"20260131", put_time=b"%02d000000" % hour)
+        orders.put(b"%d" % hour, md, options=PutOption.SET_ALL_CONTEXT)
+    archive = Archive.open_or_make(tmp_path / "a", group.group.name)
+    archive_queue(spark, group.settings, "ORDERS", "", archive, new_run())
+    return archive
+
+
+@pytest.fixture
+def copy(group: TestGroup, stored: Archive) -> Queue:
+    """Where all is put."""
+    assert stored.group == group.group.name
+    return group.connect().open("COPY", BOTH)
+
+
+@pytest.fixture
+def replay(group: TestGroup, stored: Archive, command: Command) -> Command:
+    """The command, onto COPY."""
+
+    def run(*arguments: str, status: int = 0) -> Result:
+        at = ("--group", group.group.name, "--url", str(group.settings.redis_url))
+        return command("replay", str(stored.directory), "--target", "COPY", *arguments, *at, status=status)
+
+    return run
+
+
+def in_order(group: TestGroup) -> list[bytes]:
+    return browse_all(group.connect().open("ORDERS", BOTH))
+
+
+# -- parts -------------------------------------------------------------------------------------------------------------
+
+
+def positions(spark: SparkSession, *rows: tuple[str, str, int]) -> DataFrame:
+    return spark.createDataFrame(rows, "run STRING, queue STRING, position LONG")
+
+
+def test_parts_follow_each_other_by_position_and_leave_nothing_out(spark: SparkSession) -> None:
+    rows = [("r1", "Q", 10 * n) for n in range(7)] + [("r1", "0042", 5)] + [("r2", "Q", n) for n in range(3)]
+
+    found = parts(positions(spark, *reversed(rows)), 3)
+
+    assert found == [
+        Part("r1", "0042", None, None, None, 1),
+        Part("r1", "Q", 1, None, 20, 3),
+        Part("r1", "Q", 2, 20, 50, 3),
+        Part("r1", "Q", 3, 50, None, 1),
+        Part("r2", "Q", None, None, None, 3),
+    ]
+    table = positions(spark, *rows)
+    for part in found:
+        assert table.where(part.condition()).count() == part.messages
+
+
+def test_messages_of_one_position_are_in_one_part(spark: SparkSession) -> None:
+    """Those of several structures can be: which of them comes first must not count."""
+    table = positions(spark, *(("r", "Q", n) for n in (1, 2, 2, 2, 3, 4, 4, 4)))
+    found = [parts(table.repartition(slices), 3) for slices in (1, 3, 7)]
+
+    assert found[0] == found[1] == found[2]
+    chosen = [[row.position for row in table.where(part.condition()).collect()] for part in found[0]]
+    assert chosen == [[1, 2, 2, 2], [3, 4, 4, 4], []]
+
+
+def test_what_was_put_whole_keeps_its_name() -> None:
+    """Another one, and an archive that an older version has replayed would be replayed once more."""
+    archive = Archive(Path("/a"), "id", "QSG1")
+    before = hashlib.sha1(b"id\nrun\nQ\nCOPY\nname").hexdigest()
+
+    assert job_of(archive, "run", "Q", "COPY", "name") == before
+    others = [job_of(archive, "run", "Q", "COPY", "name", *more) for more in (((1, None),), ((None, 1),), ((1, 2), 1))]
+    assert len({before, *others}) == 4
+
+
+def test_a_large_run_is_put_in_parts_once_and_in_order(
+    group: TestGroup, copy: Queue, replay: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replaying, "PART_MESSAGES", 5)
+    shown = replay()
+    assert [line.split() for line in shown.stdout.splitlines()[2:]] == [["COPY", "replayed", "12"]]
+    shown = replay()
+
+    assert [line.split() for line in shown.stdout.splitlines()[2:]] == [["COPY", "there", "already", "12"]]
+    assert browse_all(copy) == in_order(group)
+
+
+@pytest.mark.parametrize("before", range(3))
+def test_killed_between_parts_it_goes_on_behind_those_that_are_put(
+    group: TestGroup, copy: Queue, replay: Command, monkeypatch: pytest.MonkeyPatch, before: int
+) -> None:
+    """With what was killed within the next part in doubt."""
+    monkeypatch.setattr(replaying, "PART_MESSAGES", 5)
+    calls = 0
+
+    def dying(messages: DataFrame, settings: Any, target: str, qmgr: str, job: str) -> None:
+        nonlocal calls
+        calls += 1
+        if calls > before:
+            prepared(writer(group, queue=target, jobId=job), "0.1", b"killed", b"killed")
+            raise KeyboardInterrupt
+        put_messages(messages, settings, target, qmgr, job)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(replaying, "put_messages", dying)
+        replay(status=130)
+    assert browse_all(copy) == in_order(group)[: 5 * before]
+    assert in_doubt(group) == 1
+
+    replay()
+
+    assert browse_all(copy) == in_order(group)
+    assert in_doubt(group) == 0
+
+
+def test_what_an_older_version_has_put_whole_is_not_put_in_parts(
+    spark: SparkSession,
+    group: TestGroup,
+    stored: Archive,
+    copy: Queue,
+    replay: Command,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    table = stored.read(spark)
+    (part,) = parts(table)
+    put_messages(table, group.settings, "COPY", "", job_of(stored, part.run, "ORDERS", "COPY", ""))
+    monkeypatch.setattr(replaying, "PART_MESSAGES", 5)
+
+    replay()
+
+    assert browse_all(copy) == in_order(group)
+
+
+# -- a time range ------------------------------------------------------------------------------------------------------
+
+
+def between(first: int, last: int) -> tuple[str, ...]:
+    return ("--from", f"2026-01-31T{first:02d}:00", "--to", f"2026-01-31T{last:02d}:00")
+
+
+def test_what_was_put_in_a_time_is_put_once_under_a_name_which_is_then_no_other_times(
+    spark: SparkSession, copy: Queue, replay: Command, tmp_path: Path
+) -> None:
+    output = tmp_path / "done"
+    for _ in range(2):
+        replay(*between(3, 5), "--again", "morning")
+        assert sorted(browse_all(copy)) == [b"3", b"4", b"5"]
+    for other in (between(3, 6), between(0, 2), ()):
+        shown = replay(*other, "--again", "morning", status=2)
+        assert "--again morning: that name stands for other --from and --to" in shown.stderr
+        assert "starting Spark" not in shown.stderr
+    replay(*between(10, 11), "--again", "noon", "--output", str(output))
+    assert sorted(browse_all(copy)) == sorted([b"3", b"4", b"5", b"10", b"11"])
+    table = spark.read.parquet(str(output / "parts"))
+    assert table.columns == REPLAYED.fieldNames()
+    assert [(row.queue, row.target, row.part, row.messages, row.done) for row in table.collect()] == [
+        ("ORDERS", "COPY", 1, 2, "replayed")
+    ]
+
+
+def test_a_range_is_put_in_parts_too(copy: Queue, replay: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replaying, "PART_MESSAGES", 2)
+    for _ in range(2):
+        replay(*between(3, 8), "--again", "day")
+        assert sorted(browse_all(copy)) == [b"%d" % hour for hour in range(3, 9)]
+
+
+def test_a_name_under_which_all_was_put_puts_nothing_twice(
+    spark: SparkSession, group: TestGroup, stored: Archive, copy: Queue, replay: Command
+) -> None:
+    """Also where that was an older version, which left names to themselves."""
+    replay("--again", "new")
+    assert "that name stands for other" in replay(*between(3, 5), "--again", "new", status=2).stderr
+    table = stored.read(spark)
+    (part,) = parts(table)
+    put_messages(table, group.settings, "COPY", "", job_of(stored, part.run, "ORDERS", "COPY", "old"))
+    count = len(browse_all(copy))
+
+    replay(*between(3, 5), "--again", "old")
+
+    assert len(browse_all(copy)) == count == 2 * MESSAGES
+
+
+def test_a_name_is_given_to_one_range_by_whoever_comes_first(group: TestGroup, stored: Archive) -> None:
+    """Between its two steps somebody can be killed: then it is nobody's."""
+    for _ in range(2):
+        claim_name(group.settings, "", stored, "a", (1, None))
+    with pytest.raises(Exception, match="--again a: that name stands for other"):
+        claim_name(group.settings, "", stored, "a", (None, 1))
+    name = hashlib.sha1(f"{stored.id}\nb".encode()).hexdigest()
+    with group.connect() as connection:
+        assert connection.commit_prepared_together((), Batch(f"replay/{name}/begun"))
+    with pytest.raises(Exception, match="--again b: somebody has just taken that name"):
+        claim_name(group.settings, "", stored, "b", (1, None))
+
+
+def test_a_part_that_is_put_is_known_by_its_job(spark: SparkSession, group: TestGroup, stored: Archive) -> None:
+    table = stored.read(spark)
+    first, second = parts(table, 6)
+    job = Replay(group.settings, stored, "COPY")
+
+    assert [job.put_part(table, first) for _ in range(2)] == ["replayed", "there already"]
+
+    names = [job_of(stored, part.run, "ORDERS", "COPY", "", part=part.number) for part in (first, second)]
+    assert [is_done(group.settings, name) for name in names] == [True, False]
+
+
+# -- what cannot be done -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (("NEW",), "NEW: no such directory"),
+        (("FULL",), "FULL: is no archive, it has no _igq_archive.json"),
+        (("a", "--queue", "NONE"), "has no messages of NONE"),
+        (("a", "--target", "NONE"), "NONE: MQRC_UNKNOWN_OBJECT_NAME (2085)"),
+        (("a", "--qmgr", "QM7"), "QM7: MQRC_Q_MGR_NAME_ERROR (2058)"),
+        (("OTHER",), "is an archive of group ABCD, not of"),
+        (("a", "--of-group", "ABCD"), "is an archive of group"),
+        (("a", "--from", "2026-01-31"), "--from, --to: need --again NAME"),
+        (("a", "--again", "x", "--from", "2026-02-01", "--to", "2026-01-31"), "--from, --to: the end ("),
+        (("a", "--again", "x\ny"), "allowed: printable characters"),
+        (("a", "--output", "FULL"), "exists; name a new one"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(
+    group: TestGroup,
+    stored: Archive,
+    command: Command,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: tuple[str, ...],
+    what: str,
+) -> None:
+    assert stored.queues() == ["ORDERS"]
+    for name in ("FULL", "OTHER"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "OTHER" / MANIFEST).write_text('{"archive": "1", "group": "ABCD"}')
+    (tmp_path / "FULL" / "file").touch()
+    monkeypatch.chdir(tmp_path)
+
+    url = str(group.settings.redis_url)
+    shown = command("replay", *arguments, "--group", group.group.name, "--url", url, status=2)
+
+    assert shown.stderr.splitlines()[-1].startswith("igq pipeline replay: ")
+    assert what in shown.stderr
+    assert len(shown.stderr.splitlines()) == 1
+
+
+def test_another_groups_archive_is_put_where_that_is_said(
+    group: TestGroup, stored: Archive, copy: Queue, replay: Command
+) -> None:
+    (stored.directory / MANIFEST).write_text('{"archive": "1", "group": "ABCD"}')
+
+    assert "is an archive of group ABCD, not of" in replay(status=2).stderr
+    replay("--of-group", "ABCD")
+
+    assert browse_all(copy) == in_order(group)
