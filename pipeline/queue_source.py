@@ -9,6 +9,7 @@ docs/pipeline.md describes the options.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,9 @@ from pipeline.source_options import SourceOptions, check_chosen
 
 if TYPE_CHECKING:
     from config.settings import Settings
+
+
+_FILTERS_PROGRAM = "pyspark.sql.worker.data_source_pushdown_filters"
 
 
 class QueueSource(DataSource):
@@ -64,9 +68,17 @@ class QueueSource(DataSource):
 
         check_chosen(schema, QUEUE)
         options = SourceOptions(dict(self.options), OPTIONS)
-        # Spark refuses a reader that takes filters while its own setting for that is off.
-        kind = PushingQueueReader if options.flag("pushFilters", default=False) else QueueReader
+        kind = PushingQueueReader if options.flag("pushFilters", default=_has_filters()) else QueueReader
         return kind(schema, options)
+
+
+def _has_filters() -> bool:
+    """Whether Spark has filters for the reader that it asks for, which only its program for that does.
+
+    Spark refuses a reader that takes filters while ``spark.sql.python.filterPushdown.enabled`` is off.
+    """
+    main = getattr(sys.modules.get("__main__"), "__spec__", None)
+    return _FILTERS_PROGRAM in sys.modules or getattr(main, "name", "") == _FILTERS_PROGRAM
 
 
 def _chosen(columns: str) -> StructType:

@@ -162,6 +162,7 @@ def _settings(more_java_options: list[str], spark_log: str, is_local: bool) -> d
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.python.filterPushdown.enabled": "true",
     }
     if is_local:
         cores = os.cpu_count() or 2

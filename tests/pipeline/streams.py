@@ -57,6 +57,27 @@ class Drivers:
             reader.stop()
 
 
+class Checkpoint:
+    """One of a query with sources of ours and one of another kind, as Spark writes it."""
+
+    def __init__(self, directory: Path) -> None:
+        self.path = directory
+        self._write("metadata", '{"id":"0"}')
+
+    def begin(self, batch: int, *offsets: Offset) -> None:
+        lines = ["v1", '{"batchWatermarkMs":0}', "17", *(json.dumps(offset) for offset in offsets), "-"]
+        self._write(f"offsets/{batch}", "\n".join(lines))
+        self._write(f"offsets/.{batch}.crc", "crc")
+
+    def end(self, batch: int) -> None:
+        self._write(f"commits/{batch}", 'v1\n{"nextBatchWatermarkMs":0}')
+
+    def _write(self, name: str, text: str) -> None:
+        path = self.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
 def die(reader: QueueStreamReader) -> None:
     """What it has claimed stays so, and its name is free: as behind the recovery of one that was killed."""
     rest(reader)

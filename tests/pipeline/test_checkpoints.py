@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
 
@@ -18,30 +17,9 @@ from pipeline.queue_source import QueueSource
 from pipeline.queue_stream import Offset
 from pipeline.releasing import Released, claims_in, release_stream
 from sharedq.api import Queue
-from tests.pipeline.streams import EVERYTHING, Drivers, Watch, bodies, in_doubt, open_orders, rest
+from tests.pipeline.streams import EVERYTHING, Checkpoint, Drivers, Watch, bodies, in_doubt, open_orders, rest
 from tests.support.groups import browse_all
 from tests.support.members import TestGroup
-
-
-class Checkpoint:
-    """One of a query with a source of another kind and ours, as Spark writes it."""
-
-    def __init__(self, directory: Path) -> None:
-        self.path = directory
-        self._write("metadata", '{"id":"0"}')
-
-    def begin(self, batch: int, *offsets: Offset) -> None:
-        lines = ["v1", '{"batchWatermarkMs":0}', "17", *(json.dumps(offset) for offset in offsets), "-"]
-        self._write(f"offsets/{batch}", "\n".join(lines))
-        self._write(f"offsets/.{batch}.crc", "crc")
-
-    def end(self, batch: int) -> None:
-        self._write(f"commits/{batch}", 'v1\n{"nextBatchWatermarkMs":0}')
-
-    def _write(self, name: str, text: str) -> None:
-        path = self.path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
 
 
 @pytest.fixture

@@ -12,12 +12,14 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.datasource import ReadMaxRows
 from typer.models import CommandInfo
 from typer.testing import Result
 
 from pipeline.cli import app
 from sharedq.api import Queue
 from sharedq.mqi.structures import MQMD
+from tests.pipeline.streams import Checkpoint, Drivers
 from tests.support.groups import BOTH, browse_all
 from tests.support.members import TestGroup
 
@@ -52,7 +54,6 @@ def test_examples_in_python_run_one_after_the_other(
     for example in EXAMPLES:
         exec(compile(example, "docs/pipeline.md", "exec"), names)
 
-    spark.conf.unset("spark.sql.python.filterPushdown.enabled")
     assert len(EXAMPLES) >= 5
     assert browse_all(orders) == []
     assert spark.read.parquet(str(tmp_path / "taken")).count() == 12
@@ -79,9 +80,13 @@ def test_the_program_runs_by_itself(group: TestGroup, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("orders")
 def test_commands_run_one_after_the_other(
-    group: TestGroup, command: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    group: TestGroup, drivers: Drivers, command: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    # A query that was stopped in its first batch, to be released.
+    billing = drivers.start()
+    Checkpoint(tmp_path / "billing-checkpoint").begin(0, billing.latestOffset(billing.initialOffset(), ReadMaxRows(2)))
+    billing.stop()
     url = group.settings.redis_url
     assert url is not None
 
