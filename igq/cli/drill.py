@@ -13,7 +13,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def drill(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="A drill, or random; none lists them.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="A drill, or random; none, or list, lists them.")] = None,
     repeat: Annotated[int, typer.Option(metavar="N", help="How many runs, each with the next seed.")] = 1,
     seed: Annotated[
         int | None, typer.Option(metavar="S", help="Decides load and victims; default: drawn and printed.")
@@ -35,4 +35,6 @@ def drill(
     """
     from igq.drills.run import drill as run_drill
 
+    if name == "list" and not runs_all:
+        name = None
     return run_drill(name, repeat, seed, runs_all=runs_all, minutes=minutes, is_audited=is_audited)

@@ -15,6 +15,7 @@ import pytest
 from rich.console import Console
 
 from config.settings import Settings
+from igq.cli.drill import drill as drill_command
 from igq.drills.check import Verdict
 from igq.drills.composed import random_scenario
 from igq.drills.faults import alter_igq
@@ -67,8 +68,9 @@ def test_every_drill_starts_its_group_and_drains_it(name: str) -> None:
     assert isinstance(steps[-1], Drain)
 
 
-def test_without_a_name_the_drills_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert drill(None) == 0
+@pytest.mark.parametrize("name", [None, "list"])
+def test_without_a_name_the_drills_are_listed(name: str | None, capsys: pytest.CaptureFixture[str]) -> None:
+    assert drill_command(name) == 0
     listed = capsys.readouterr().out
     assert all(name in listed for name in [*SCENARIOS, RANDOM])
 
