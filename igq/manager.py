@@ -85,7 +85,8 @@ class QueueManager:
         try:
             incarnation = self._incarnation = Incarnation(membership, self._inbox, self._say)
             ending = incarnation.run(
-                self._prepare, partial(self._open_for_business, membership, scheduler, incarnation)
+                partial(self._prepare, membership.incarnation),
+                partial(self._open_for_business, membership, scheduler, incarnation),
             )
             why = incarnation.lost_why
             if incarnation.failure is not None:
@@ -102,11 +103,12 @@ class QueueManager:
             self._say("IGQ0001E", why=why)
         return ending
 
-    def _prepare(self) -> QueueManagerAttributes:
+    def _prepare(self, incarnation: int) -> QueueManagerAttributes:
         """See to it that the manager has what it needs; the lease is renewed meanwhile."""
         repository = Repository(self._group, self.name)
         # Later starts leave it as the administrator wants it.
-        repository.prepare_manager(self.name, at_first={"dead_letter_queue": SYSTEM_DEAD_LETTER_QUEUE})
+        at_first = {"dead_letter_queue": SYSTEM_DEAD_LETTER_QUEUE}
+        repository.prepare_manager(self.name, incarnation, at_first=at_first)
         define_system_objects(repository, self._settings.default_structure)
         for structure in self._group.structure_names():
             # Of those that have failed, its watch says that.

@@ -13,10 +13,8 @@ from typing import Any, Self
 from igq.errors import CommandError
 from sharedq.group import Group
 from sharedq.kept_process import KeptProcess
-from sharedq.keys import private_structure
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
-from sharedq.objects.structures import holder_field
 from sharedq.owner import RENEWALS_PER_LEASE, SAFETY_PART
 
 #: Leases of the group that a renewal returns where it looks at them.
@@ -87,7 +85,6 @@ class Membership:
                 [qmgr, lease_ms, text, own_incarnation or 0],
             )
             if not reply[0]:
-                _announce(group, qmgr, int(reply[1]))
                 return cls(group, qmgr, int(reply[1]), sent_at_s)
             if reply[0] == _IS_REMOVED:
                 text = f"queue manager {qmgr} is being removed from the group: igq group remove {qmgr} completes that"
@@ -189,12 +186,6 @@ class Membership:
         if reply[0]:
             raise error_for(MQRC(reply[0]), "", self.qmgr, "a peer recovers this incarnation")
         return True
-
-
-def _announce(group: Group, qmgr: str, incarnation: int) -> None:
-    """Tell every structure who holds the name: a late step of a removal of before is refused there from now on."""
-    for name in sorted({*group.structure_names(), private_structure(qmgr)}):
-        group.call("structure/set_versions", [group.structure(name).versions], [holder_field(qmgr), incarnation])
 
 
 def _runs_already(group: Group, qmgr: str, incarnation: int) -> str:

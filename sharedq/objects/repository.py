@@ -32,7 +32,7 @@ from sharedq.objects.local_queues import QueueState
 from sharedq.objects.managers import CFStruct, QueueManagerAttributes
 from sharedq.objects.names import OBJECT_NAME_LENGTH, SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.parts import Place, own_part, part_in, parts_of
-from sharedq.objects.structures import ManagerAttributes, Structures
+from sharedq.objects.structures import ManagerAttributes, Structures, announce, holder_field
 
 __all__ = ["DisplayedQueue", "Entry", "Located", "OpenHandle", "QueueState", "Repository"]
 
@@ -254,17 +254,21 @@ class Repository:
 
     # -- managers and structures ----------------------------------------------------------------------------
 
-    def prepare_manager(self, qmgr: str, *, at_first: Mapping[str, Any] | None = None) -> None:
+    def prepare_manager(self, qmgr: str, incarnation: int = 0, *, at_first: Mapping[str, Any] | None = None) -> None:
         """What a starting manager needs before it opens for business; repeating it is harmless.
 
         Its own structure, its attributes, its part of SYSTEM.QSG.TRANSMIT.QUEUE, its copies of group objects;
         and the end of what interrupted clears began.
 
         Args:
+            incarnation: its number; 0 where nobody removes members, in tests.
             at_first: attributes that it gets at its first start, where they are not the defaults.
         """
         own = private_structure(qmgr)
         self._structures.ensure_own(own)
+        if incarnation:
+            # Before anything is defined: late steps of a removal of before are refused from now on.
+            announce(self.group, holder_field(qmgr), str(incarnation))
         self._managers.ensure(qmgr, at_first or {})
         # Read after the structure is listed: a definition that is altered from now on reaches it anyway.
         master = self._finder.directory.read("S", SYSTEM_QSG_TRANSMIT_QUEUE)

@@ -1,13 +1,16 @@
-"""QM2 with the parts of its agent, and QM1 that puts to its queues through intra-group queuing."""
+"""QM2 with the parts of its agent, and QM1 that puts to its queues; QM2 that was used, and is down."""
 
 from __future__ import annotations
 
 import pytest
 
+from sharedq.mqi.constants import GetOption
 from sharedq.mqi.structures import MQMD
+from sharedq.objects.definitions import QueueAlias, QueueLocal
 from sharedq.objects.system import SYSTEM_DEAD_LETTER_QUEUE
 from tests.support.agents import AgentOfQM2, Put
 from tests.support.members import TestGroup
+from tests.support.removals import GET, start, stop
 
 
 @pytest.fixture
@@ -28,3 +31,36 @@ def put(agent: AgentOfQM2) -> Put:
         return sender.put1(queue, body, MQMD(**values), qmgr_name="QM2")  # type: ignore[arg-type]
 
     return put_one
+
+
+@pytest.fixture
+def fresh(group: TestGroup) -> TestGroup:
+    """QM1 with messages on a queue of its own and on a shared one, and a group object."""
+    group.repository("QM1").alter_qmgr("QM1", {"igq": "ENABLED"})
+    group.define_shared("SHARED")
+    group.define_private("QM1", "KEPT")
+    group.define("QM1", QueueLocal(name="TEMPLATE", disposition="GROUP"))
+    sender = group.connect("QM1")
+    for queue in ("SHARED", "KEPT"):
+        sender.put1(queue, b"kept", MQMD(persistence=1))
+    return group
+
+
+@pytest.fixture
+def down(fresh: TestGroup) -> TestGroup:
+    """QM2 besides, which was used for all that there is, and has stopped."""
+    membership = start(fresh)
+    repository = fresh.repository("QM2")
+    repository.make_transmit_parts("QM2")
+    fresh.define_private("QM2", "ORDERS")
+    fresh.define("QM2", QueueAlias(name="ALIAS", target="ORDERS"))
+    connection = fresh.connect("QM2")
+    for queue in ("ORDERS", "SHARED"):
+        connection.put1(queue, b"gone", MQMD(persistence=1))
+        with connection.open(queue, GET) as source:
+            if queue == "ORDERS":
+                assert source.get(GetOption.SYNCPOINT).body == b"gone"
+    connection.commit()
+    connection.disconnect()
+    stop(fresh, membership)
+    return fresh

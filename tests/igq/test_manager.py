@@ -20,9 +20,9 @@ def test_a_first_start_that_was_cut_off_leaves_no_manager_without_deadq(
     manager = QueueManager(group.settings, "QM2")
     monkeypatch.setattr(manager, "_say", lambda *_, **__: None)
 
-    assert manager._prepare().dead_letter_queue == SYSTEM_DEAD_LETTER_QUEUE
+    assert manager._prepare(1).dead_letter_queue == SYSTEM_DEAD_LETTER_QUEUE
     group.repository("QM2").alter_qmgr("QM2", {"dead_letter_queue": ""})
-    assert manager._prepare().dead_letter_queue == ""
+    assert manager._prepare(1).dead_letter_queue == ""
 
 
 def test_what_a_manager_gets_at_its_first_start_is_written_with_the_rest(group: TestGroup) -> None:
