@@ -74,6 +74,8 @@ class ManagerStatus(BaseModel):
     agent: AgentStatus
     #: Units of work that are prepared and wait for their coordinator, or an operator.
     in_doubt: int = 0
+    #: Its removal from the group has begun, and was cut off perhaps.
+    is_leaving: bool = False
 
 
 class RecoveryStatus(BaseModel):
@@ -172,6 +174,7 @@ def _manager(group: Group, member: Member, in_doubt: int) -> ManagerStatus:
             "igq": attributes.igq,
             "agent": _agent(json.loads(text) if text else {}, moved_by_puts(group, member.name), state),
             "in_doubt": in_doubt,
+            "is_leaving": member.is_leaving,
         }
     )
 

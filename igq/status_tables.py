@@ -24,6 +24,9 @@ def print_tables(status: GroupStatus, console: Console | None = None) -> None:
     console.print(_managers_table(status))
     console.print()
     for manager in status.managers:
+        if manager.is_leaving:
+            text = f"{manager.name} is being removed from the group: igq group remove {manager.name} completes that"
+            console.print(text, style="yellow", highlight=False, markup=False)
         if manager.in_doubt:
             what = "unit of work is" if manager.in_doubt == 1 else "units of work are"
             where = f"{manager.in_doubt} {what} in doubt at {manager.name}"

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from igq.membership import Membership
+from igq.status import read_status
 from sharedq.keys import private_structure
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.structures import MQMD
@@ -234,6 +235,7 @@ def test_a_member_that_is_being_removed_is_noted_as_that(down: TestGroup) -> Non
     member = down.group.member("QM2")
     assert member is not None
     assert member.is_leaving
+    assert [each.is_leaving for each in read_status(down.settings).managers] == [False, True]
     keys = down.group.keys
     text: Any = down.group.client().hget(keys.members, "QM2")
     assert json.loads(text)["stage"] == "SHUTTING"

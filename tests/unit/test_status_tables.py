@@ -87,6 +87,16 @@ def test_everything_is_there_at_any_width(status: GroupStatus, width: int) -> No
     assert LONGEST_NAME in first_column
 
 
+def test_a_removal_that_was_cut_off_is_told(status: GroupStatus) -> None:
+    leaving = status.managers[0].model_copy(update={"name": "QM11", "is_leaving": True})
+    shown = io.StringIO()
+
+    print_tables(status.model_copy(update={"managers": [leaving]}), Console(file=shown, width=80))
+
+    text = " ".join(shown.getvalue().split())
+    assert "QM11 is being removed from the group: igq group remove QM11 completes that" in text
+
+
 def test_sixty_columns_are_enough_for_what_is_usual(status: GroupStatus) -> None:
     usual = status.managers[0].model_copy(update={"name": "QM1", "state": "RUNNING", "pid": 18_286, "incarnation": 1})
     shown = io.StringIO()
