@@ -13,7 +13,9 @@ def add_to(app: typer.Typer) -> None:
 
 
 def drill(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="A drill, or random; none, or list, lists them.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="A drill, or random; none, or list, lists them.")
+    ] = None,
     repeat: Annotated[int, typer.Option(metavar="N", help="How many runs, each with the next seed.")] = 1,
     seed: Annotated[
         int | None, typer.Option(metavar="S", help="Decides load and victims; default: drawn and printed.")
