@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import random
+import threading
+import time
+from collections import Counter
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -11,7 +16,9 @@ import pytest
 from igq.membership import Membership
 from igq.status import read_status
 from sharedq.keys import private_structure
+from sharedq.mqi import wire
 from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import MQIError, NoMsgAvailable
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.directory import Entry
 from sharedq.objects.finding import Finder
@@ -36,6 +43,7 @@ from tests.support.removals import (
     send_on_its_way,
     start,
     state_of,
+    stop,
     traces,
 )
 
@@ -227,6 +235,56 @@ def test_an_alter_that_comes_to_its_parts_behind_the_removal_does_no_harm(
     assert [each.definition.max_depth for each in parts(down).values()] == [4711, 4711]
     send_on_its_way(down)
     assert sum(each.state.depth for each in parts(down).values()) == 1
+
+
+def test_while_others_send_to_it_again_and_again_no_message_is_lost(down: TestGroup) -> None:
+    """It is removed, started anew, emptied and stopped, in turn; what was acknowledged is got, once."""
+    ended, sent, refusals = threading.Event(), Counter[bytes](), Counter[MQRC]()
+
+    def send(number: int) -> None:
+        sender, count, chance = down.connect("QM1"), 0, random.Random(number)
+        # Now and then nothing comes for long enough.
+        while not ended.wait(chance.expovariate(250)):
+            body = b"%d/%d" % (number, count := count + 1)
+            try:
+                sender.put1("ORDERS", body, MQMD(persistence=1), qmgr_name="QM2")
+                sent[body] += 1
+            except MQIError as error:
+                refusals[error.reason] += 1
+        sender.disconnect()
+
+    threads = [threading.Thread(target=send, args=(number,)) for number in range(2)]
+    for thread in threads:
+        thread.start()
+    got, removals = Counter[bytes](), 0
+    try:
+        deadline = time.monotonic() + 60
+        while removals < 10 and time.monotonic() < deadline:
+            if not outcome(lambda: remove_member(down.group, "QM2")):
+                removals += 1
+            got.update(start_and_empty(down))
+    finally:
+        ended.set()
+        for thread in threads:
+            thread.join()
+    got.update(start_and_empty(down))
+
+    assert removals
+    assert got == sent
+    # Each refusal says that nothing was put; a connection lost would leave that open.
+    assert MQRC.CONNECTION_BROKEN not in refusals
+
+
+def start_and_empty(group: TestGroup) -> list[bytes]:
+    """Start QM2, take what was sent to it, and stop it."""
+    membership, found = start(group), list[bytes]()
+    connection = group.connect("QM2")
+    with connection.open(SYSTEM_QSG_TRANSMIT_QUEUE, GET) as queue, suppress(NoMsgAvailable):
+        while True:
+            found.append(queue.get().body[wire.XQH_LENGTH :])
+    connection.disconnect()
+    stop(group, membership)
+    return found
 
 
 def test_a_member_that_is_being_removed_is_noted_as_that(down: TestGroup) -> None:
