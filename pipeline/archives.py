@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 from urllib.parse import unquote
+
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from pipeline.errors import PipelineError
 
@@ -17,6 +21,10 @@ if TYPE_CHECKING:
 
 #: What tells an archive from another directory; Spark passes over names that begin so.
 MANIFEST = "_igq_archive.json"
+#: Holds the name of the run that adds to an archive, and is locked by it for as long as it does.
+_WRITER = "_igq_writer"
+#: A reader has the lock for as long as it takes to list the runs.
+_LOCK_S, _LOCK_AGAIN_S = 2.0, 0.05
 
 
 @dataclass(frozen=True)
@@ -76,6 +84,54 @@ class Archive:
         if self.group != group:
             raise PipelineError(f"{self.directory}: is an archive of group {self.group}, not of {group}")
 
+    def check_apart(self, path: Path | None) -> None:
+        """Raises PipelineError: *path* is within the archive, where other tables would be taken for messages."""
+        if path and path.resolve().is_relative_to(self.directory.resolve()):
+            raise PipelineError(f"output directory {path}: is within the archive; name another one")
+
+    @contextmanager
+    def writing(self, run: str) -> Iterator[None]:
+        """For the time of a ``with`` no other run adds to the archive, and `runs` passes over this one.
+
+        A run that is killed lets go of it by that.
+
+        Raises:
+            PipelineError: another one adds to it; or the directory cannot be written.
+        """
+        with (self.directory / _WRITER).open("a", encoding="utf-8") as file:
+            try:
+                self._lock(file)
+            except BlockingIOError:
+                raise PipelineError(f"{self.directory}: another command is adding to it") from None
+            file.truncate(0)
+            file.write(run)
+            file.flush()
+            yield
+
+    def _lock(self, file: IO[str]) -> None:
+        again = Retrying(
+            retry=retry_if_exception_type(BlockingIOError),
+            stop=stop_after_delay(_LOCK_S),
+            wait=wait_fixed(_LOCK_AGAIN_S),
+            reraise=True,
+        )
+        again(fcntl.flock, file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def runs(self) -> list[str]:
+        """The runs that are whole, or will never be: all but one that is being added at this moment."""
+        # Before the lock is looked at: a run that begins behind that is not among them.
+        found = sorted(path.name.removeprefix("run=") for path in self.directory.glob("run=*"))
+        path = self.directory / _WRITER
+        if not path.exists():
+            return found
+        with path.open(encoding="utf-8") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                writer = file.read()
+                return [run for run in found if not (writer and run.startswith(writer))]
+        return found
+
     def queues(self) -> list[str]:
         """The queues of which it has messages, by the names of its directories."""
         found = {path.parts[-3] for path in self.directory.glob("run=*/queue=*/day=*/*.parquet")}
@@ -92,7 +148,12 @@ class Archive:
 
     def read(self, spark: SparkSession) -> DataFrame:
         """Its messages, with the columns of ``ARCHIVE``."""
-        from pipeline.schemas import ARCHIVE
+        from pipeline.schemas import ARCHIVE, as_table
 
         # Told, because Spark would take a queue of digits for a number.
-        return spark.read.schema(ARCHIVE).parquet(str(self.directory))
+        return as_table(spark.read.schema(ARCHIVE).parquet(str(self.directory)), ARCHIVE)
+
+    def read_whole_runs(self, spark: SparkSession) -> DataFrame:
+        """The messages of its `runs`: what a run that is being added has is not all of it, nor in order."""
+        table = self.read(spark)
+        return table.where(table["run"].isin(self.runs()))

@@ -62,6 +62,7 @@ class JournalJob:
                 master=self.master,
                 spark_log=self.spark_log,
                 is_long=stored is not None,
+                needs_redis=stored is None,
                 check=None if stored else check_group,
             ) as at,
         ):
@@ -69,7 +70,7 @@ class JournalJob:
             # Spark is there now, so the modules that import it can be.
             from pipeline.journal_source import JournalPart
 
-            journal = JournalPart(at.group, at.url, first, last, stored).read(at.session)
+            journal = JournalPart(at.group, "" if stored else at.url, first, last, stored).read(at.session)
             tables = tables_of(at, journal, output.unfinished if output else None)
             from pipeline.tables import print_table, write_tables
 

@@ -55,6 +55,7 @@ def replay(
         if not again.isprintable():
             raise PipelineError(f"--again {again!r}: allowed: printable characters")
         stored = Archive.open(directory.absolute())
+        stored.check_apart(output)
         queues = stored.chosen(queue or ())
 
         def check(settings: Settings) -> None:
@@ -78,7 +79,7 @@ def replay(
             from pipeline.tables import print_table, write_tables
 
             at.step("reading the archive")
-            messages = stored.read(at.session).where(F.col("queue").isin(queues) & is_between("put_at", put))
+            messages = stored.read_whole_runs(at.session).where(F.col("queue").isin(queues) & is_between("put_at", put))
             job = Replay(at.settings, stored, target, qmgr, again, put)
             done = []
             for part in parts(messages, PART_MESSAGES):

@@ -87,6 +87,7 @@ def running(
     spark_log: str,
     make_archive: bool = False,
     is_long: bool = False,
+    needs_redis: bool = True,
     server_dir: Path | None = None,
     check: Callable[[Settings], object] | None = None,
 ) -> Iterator[Running]:
@@ -94,6 +95,7 @@ def running(
 
     Args:
         is_long: it goes through files, or goes on: how much Redis holds now says nothing of how much work that is.
+        needs_redis: else there is no `Running.url` where none is set; *is_long* then.
         server_dir: where the embedded server is, when no URL is set; default the data directory.
         check: what must be there for *job* is looked for before Spark starts, which takes seconds.
 
@@ -103,7 +105,7 @@ def running(
     with ExitStack() as stack:
         step = stack.enter_context(_progress(job))
         check_master(master)
-        settings = stack.enter_context(group_at(group, url, server_dir=server_dir))
+        settings = stack.enter_context(group_at(group, url, server_dir=server_dir, needs_redis=needs_redis))
         if check:
             check(settings)
         step("starting Spark")
@@ -122,8 +124,10 @@ def running(
 
 
 @contextmanager
-def group_at(group: str | None, url: str | None, *, server_dir: Path | None = None) -> Iterator[Settings]:
-    """The settings in force with that group, and with a URL: the embedded server's where none is set.
+def group_at(
+    group: str | None, url: str | None, *, server_dir: Path | None = None, needs_redis: bool = True
+) -> Iterator[Settings]:
+    """The settings in force with that group, and with a URL: the embedded server's where none is set and one is needed.
 
     Raises:
         PipelineError, ConfigError, DeploymentError, EmbeddedRedisError: there is no such group to be found.
@@ -131,7 +135,7 @@ def group_at(group: str | None, url: str | None, *, server_dir: Path | None = No
     settings = with_place(load_settings(), group or "", url or "", {"group": "--group", "redis_url": "--url"})
     data_dir = prepare_data_dir(settings)
     with ExitStack() as stack:
-        if settings.redis_url is None:
+        if settings.redis_url is None and needs_redis:
             server = stack.enter_context(EmbeddedRedis.start_or_join(server_dir or data_dir))
             settings = settings.model_copy(update={"redis_url": server.url})
         yield settings

@@ -8,11 +8,11 @@ the next run goes on behind it.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -21,12 +21,14 @@ from pipeline.archives import Archive
 from pipeline.jobs.moments import Moments, is_between
 from pipeline.jobs.taking import Taker
 from pipeline.queue_source import queue_table
-from pipeline.schemas import DONE
+from pipeline.schemas import ARCHIVE, DONE, as_table
 
 #: Messages that are taken off a queue in one unit of work.
 UNIT_MESSAGES = 100
 #: What tells messages apart, also where a structure was lost once and began anew to number them.
 _KEY = ("structure", "message_id", "msg_id", "put_at", "length")
+#: Digits of the numbers of runs that come from another archive.
+_RUN_DIGITS = 6
 _PARTITIONED_BY = ("run", "queue", "day")
 
 
@@ -46,9 +48,29 @@ def archive_queue(
 ) -> None:
     """Add the messages of a queue that are not in the archive yet, of those that were *put* in that time."""
     messages = queue_table(spark, settings, queue, qmgr).where(is_between("put_at", put))
+    _add(not_archived(messages, archive.read(spark)).transform(with_partitions, run), archive)
+
+
+def copy_archive(
+    spark: SparkSession,
+    source: Archive,
+    queues: Sequence[str],
+    archive: Archive,
+    run: str,
+    put: Moments = (None, None),
+) -> None:
+    """Add the messages of an archive that are not in another one yet, of *queues* and those *put* in that time."""
+    chosen = source.read_whole_runs(spark).where(F.col("queue").isin(list(queues)) & is_between("put_at", put))
+    messages = not_archived(chosen.transform(with_runs, run), archive.read(spark))
+    # Else each task would write a file for each run, queue and day.
+    _add(messages.hint("rebalance", *_PARTITIONED_BY), archive)
+
+
+def _add(messages: DataFrame, archive: Archive) -> None:
     (
-        not_archived(messages, archive.read(spark))
-        .transform(with_partitions, run)
+        as_table(messages, ARCHIVE)
+        # A replay in parts finds each part's messages by that without reading all.
+        .sortWithinPartitions(*_PARTITIONED_BY, "position")
         .write.mode("append")
         .partitionBy(*_PARTITIONED_BY)
         .parquet(str(archive.directory))
@@ -64,6 +86,14 @@ def with_partitions(messages: DataFrame, run: str) -> DataFrame:
     """With the columns that an archive is partitioned by."""
     day = F.coalesce(F.date_format("put_at", "yyyy-MM-dd"), F.lit("none"))
     return messages.withColumn("run", F.lit(run)).withColumn("day", day)
+
+
+def with_runs(messages: DataFrame, run: str) -> DataFrame:
+    """Their runs become runs that sort in the same order behind *run*: positions are an order within one only."""
+    runs = messages.select("run").distinct()
+    number = F.lpad(F.row_number().over(Window.orderBy("run")).cast("string"), _RUN_DIGITS, "0")
+    names = runs.select("run", F.concat(F.lit(f"{run}-"), number).alias("new_run"))
+    return messages.join(F.broadcast(names), "run").withColumn("run", F.col("new_run"))
 
 
 def remove_archived(
@@ -85,15 +115,22 @@ def remove_archived(
 
     there = queue_table(spark, settings, queue, qmgr, columns=_KEY).where(is_between("put_at", put))
     archived = there.join(_keys(archive.read(spark)), _is_known(), "left_semi")
-    return archived.mapInArrow(take, DONE).groupBy("queue", "done").agg(F.sum("messages").alias("messages"))
-
-
-def archived(archive: DataFrame) -> DataFrame:
-    """How many messages of each queue are in (a part of) an archive."""
     return (
-        archive.groupBy("queue")
-        .agg(F.count("*").alias("messages"))
-        .select("queue", F.lit("archived").alias("done"), "messages")
+        archived.mapInArrow(take, DONE)
+        .groupBy("queue", "done")
+        .agg(F.sum("messages").alias("messages"))
+        .transform(as_table, DONE)
+    )
+
+
+def archived(archive: DataFrame, run: str) -> DataFrame:
+    """How many messages of each queue a run has archived."""
+    return (
+        archive.where(F.col("run").startswith(run))
+        .groupBy("queue")
+        .agg(F.lit("archived").alias("done"), F.count("*").alias("messages"))
+        .orderBy("queue")
+        .transform(as_table, DONE)
     )
 
 

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from typer.testing import Result
 
 from pipeline.archives import MANIFEST, Archive
+from pipeline.errors import PipelineError
 from pipeline.jobs import archive as archiving
 from pipeline.jobs.archive import archive_queue, new_run
 from pipeline.jobs.replay import parts
@@ -100,10 +101,14 @@ def test_removing_takes_off_what_is_archived_and_nothing_else(
     other = group.connect().open("ORDERS", BOTH)
     held = other.get(GetOption.SYNCPOINT).body
 
-    shown = command("archive", str(tmp_path / "a"), "--queue", "ORDERS", "--remove", *at(group))
+    # What is shown is not all that is done.
+    more = ("--output", str(tmp_path / "done"), "--rows", "1")
+    command("archive", str(tmp_path / "a"), "--queue", "ORDERS", "--remove", *more, *at(group))
     other.connection.backout()
 
-    assert "removed" in shown.stdout
+    told = spark.read.parquet(str(tmp_path / "done" / "done")).collect()
+    count = len(everything) - 1
+    assert sorted(tuple(row) for row in told) == [("ORDERS", "archived", count), ("ORDERS", "removed", count)]
     assert browse_all(orders) == [held]
     assert archive_of(spark, tmp_path / "a") == everything[1:]
     command("archive", str(tmp_path / "a"), "--queue", "ORDERS", "--remove", *at(group))
@@ -168,6 +173,100 @@ def test_a_message_with_the_id_of_an_archived_one_is_another_one(
     removed = archiving.remove_archived(spark, group.settings, "ORDERS", "QM1", stored).collect()
     assert sum(row.messages for row in removed) == 0
     assert len(browse_all(orders)) == count
+
+
+# -- from another archive ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def hours(spark: SparkSession, group: TestGroup, tmp_path: Path) -> Archive:
+    """An archive of two runs: three messages of ORDERS, put at 9, 10 and 11 o'clock; one of another queue, at 10."""
+    group.define_structure()
+    stored = Archive.open_or_make(tmp_path / "hours", group.group.name)
+    for queue, found in (("ORDERS", (9, 10, 11)), ("0042", (10,))):
+        group.define_shared(queue)
+        opened = group.connect().open(queue, BOTH | OpenOption.SET_ALL_CONTEXT)
+        for hour in found:
+            md = MQMD(put_date=b"20260131", put_time=b"%02d000000" % hour)
+            opened.put(b"%d" % hour, md, options=PutOption.SET_ALL_CONTEXT)
+        archive_queue(spark, group.settings, queue, "", stored, new_run())
+    return stored
+
+
+def test_an_archive_is_cut_and_put_together_each_message_once(
+    spark: SparkSession, hours: Archive, command: Command, tmp_path: Path
+) -> None:
+    """No server is asked, and none is started."""
+    copied, of = str(tmp_path / "a"), ("--input", str(hours.directory))
+
+    for _ in range(2):
+        command("archive", copied, *of, "--to", "2026-01-31T10:00", "--queue", "ORDERS")
+        assert archive_of(spark, tmp_path / "a") == [b"9", b"10"]
+    shown = command("archive", copied, *of, "--output", str(tmp_path / "done"))
+
+    whole, found = hours.read(spark), Archive.open(tmp_path / "a").read(spark)
+    assert found.drop("run").exceptAll(whole.drop("run")).isEmpty()
+    assert found.count() == whole.count() == 4
+    # Runs stay apart, in their order.
+    runs = [
+        [row.queue for row in found.where(F.col("run") == run).collect()] for run in Archive.open(tmp_path / "a").runs()
+    ]
+    assert runs == [["ORDERS", "ORDERS"], ["ORDERS"], ["0042"]]
+    assert [line.split() for line in shown.stdout.splitlines()[2:]] == [
+        ["0042", "archived", "1"],
+        ["ORDERS", "archived", "1"],
+    ]
+    told = spark.read.parquet(str(tmp_path / "done" / "done")).collect()
+    assert sorted(tuple(row) for row in told) == [("0042", "archived", 1), ("ORDERS", "archived", 1)]
+    assert not (tmp_path / "data" / "redis").exists()
+
+
+def test_a_run_is_read_when_it_is_whole_and_one_at_a_time_adds(hours: Archive) -> None:
+    before = hours.runs()
+    with hours.writing("r"):
+        for run in ("r", "r-000001"):
+            (hours.directory / f"run={run}").mkdir()
+        assert hours.runs() == before
+        with pytest.raises(PipelineError, match="another command is adding to it"), hours.writing("s"):
+            pass
+    assert hours.runs() == [*before, "r", "r-000001"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (("--input", "NONE"), "NONE: no such directory"),
+        (("--input", "FULL"), "FULL: is no archive, it has no _igq_archive.json"),
+        (("--input", "OTHER"), "is an archive of group ABCD, not of"),
+        (("--input", "NEW"), "--input NEW: is the archive that is added to"),
+        (("--input", "hours", "--remove"), "--input goes without --structure, --remove and --qmgr"),
+        (("--input", "hours", "--structure", "APPL1"), "--input goes without"),
+        (("--input", "hours", "--queue", "NONE"), "hours: has no messages of NONE"),
+        (("--input", "hours", "--from", "2026-02-01", "--to", "2026-01-31"), "--from, --to: the end ("),
+        (("--input", "hours", "--output", "FULL"), "output directory FULL: exists; name a new one"),
+        (("--input", "hours", "--output", "NEW/done"), "output directory NEW/done: is within the archive"),
+    ],
+)
+def test_what_cannot_be_copied_is_one_line(
+    hours: Archive,
+    group: TestGroup,
+    command: Command,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: tuple[str, ...],
+    what: str,
+) -> None:
+    assert hours.queues() == ["0042", "ORDERS"]
+    for name in ("FULL", "OTHER"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "OTHER" / MANIFEST).write_text('{"archive": "1", "group": "ABCD"}')
+    Archive.open_or_make(tmp_path / "NEW", group.group.name)
+    monkeypatch.chdir(tmp_path)
+
+    (line,) = command("archive", "NEW", *arguments, "--group", group.group.name, status=2).stderr.splitlines()
+
+    assert line.startswith("igq pipeline archive: ")
+    assert what in line
 
 
 @pytest.mark.parametrize(

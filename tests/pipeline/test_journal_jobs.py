@@ -241,6 +241,9 @@ def test_a_stored_journal_is_the_journal(
     assert "(none)" not in shown.stdout
     assert "GATE" in shown.stdout
     assert "61,0" not in shown.stdout
+    # Nor is a server started for it.
+    assert "GATE" in command("flow", "--input", str(stored)).stdout
+    assert not (tmp_path / "data" / "redis").exists()
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,8 @@ WRITTEN: dict[str, dict[str, StructType]] = {
     },
     "deadletter QM1": {"summary": schemas.DEAD_LETTER_SUMMARY, "messages": schemas.DEAD_LETTERS},
     "deadletter QM1 --requeue": {"requeue": schemas.REQUEUED},
+    "archive NEW --structure APPL1 --remove": {"done": schemas.DONE},
+    "archive NEW --input ARCHIVE": {"done": schemas.DONE},
     "replay ARCHIVE": {"done": schemas.DONE, "parts": schemas.REPLAYED},
 }
 
@@ -72,7 +74,7 @@ def test_what_a_job_writes_is_as_its_schema_says(
     spark: SparkSession, used: TestGroup, command: Command, tmp_path: Path, job: str
 ) -> None:
     output = tmp_path / "output"
-    job_arguments = job.replace("ARCHIVE", str(tmp_path / "archive")).split()
+    job_arguments = job.replace("ARCHIVE", str(tmp_path / "archive")).replace("NEW", str(tmp_path / "new")).split()
     command(*job_arguments, "--group", used.group.name, "--url", str(used.settings.redis_url), "--output", str(output))
 
     tables = {path.name for path in output.iterdir() if path.is_dir()} or {""}
@@ -82,6 +84,22 @@ def test_what_a_job_writes_is_as_its_schema_says(
     (first, *_) = WRITTEN[job]
     told = spark.sql(f"DESCRIBE QUERY SELECT * FROM parquet.`{output / first}`").collect()
     assert all(row["comment"] for row in told)
+
+
+def test_an_archive_is_as_its_schema_says(spark: SparkSession, used: TestGroup, tmp_path: Path) -> None:
+    """What it is partitioned by is in the names of its directories."""
+    archive = Archive.open(tmp_path / "archive")
+    assert archive.group == used.group.name
+    (file, *_) = archive.directory.rglob("*.parquet")
+
+    stored = [
+        *described(spark.read.parquet(str(file)).schema),
+        *described(StructType([schemas.ARCHIVE["run"], schemas.ARCHIVE["day"]])),
+    ]
+
+    kept = [each for each in described(schemas.ARCHIVE) if each[0] != "queue"]
+    assert stored == kept
+    assert described(archive.read(spark).schema) == described(schemas.ARCHIVE)
 
 
 def described(schema: StructType) -> list[tuple[str, str, str]]:
