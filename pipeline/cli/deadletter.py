@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
 from config.settings import Settings
+from pipeline.archives import Archive
 from pipeline.cli import options
 from pipeline.cli.running import Running, errors_named, running
 from pipeline.errors import PipelineError
@@ -22,20 +23,26 @@ from sharedq.read_plan import find_places
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from pipeline.jobs.deadletter import Chosen
-
 #: Exit status where not all that was chosen could be put back.
 SOME_LEFT = 1
 
 
 def deadletter(
-    qmgr: Annotated[str, typer.Argument(metavar="QM", help="A running manager: its DEADQ is read.")],
-    queue: Annotated[str | None, typer.Option(help="Another queue than its DEADQ.")] = None,
+    qmgr: Annotated[
+        str | None, typer.Argument(metavar="QM", help="A running manager: its DEADQ is read. None with --input.")
+    ] = None,
+    queue: Annotated[
+        str | None, typer.Option(help="Another queue than its DEADQ; of an archive, only this one.")
+    ] = None,
     requeue: Annotated[bool, typer.Option("--requeue", help="Put what is chosen where it was meant to go.")] = False,
     reason: Annotated[str | None, typer.Option(help="Choose by reason: 2053, or Q_FULL.")] = None,
     destination: Annotated[str, typer.Option(metavar="QUEUE", help="Choose by the queue it was meant for.")] = "",
     source: Annotated[str, typer.Option(metavar="NAME", help="Choose by the program that put it.")] = "",
     correl_id: Annotated[str | None, typer.Option(metavar="HEX", help="Choose by CorrelId.")] = None,
+    stored: Annotated[
+        Path | None,
+        typer.Option("--input", metavar="ARCHIVE", help="Dead letters that were archived, instead of a queue."),
+    ] = None,
     start: options.PutStart = None,
     end: options.PutEnd = None,
     group: options.Group = None,
@@ -49,75 +56,102 @@ def deadletter(
 
     With --requeue each message that is chosen is got from the dead-letter queue and put, without its header, on the
     queue that it was meant for, fifty in a unit of work. Those of one destination keep their order; what cannot be put
-    stays. Exit status: 0 done; 1 some could not be put back; 2 it could not run.
+    stays. With --input the letters are those of an archive, of all its queues or of one, and no Redis is asked. Tables:
+    summary and messages; with --requeue: requeue, what came of them. Exit status: 0 done; 1 some could not be put back;
+    2 it could not run.
     """
     with errors_named("deadletter"):
         code = None if reason is None else reason_code(reason)
         identifier = b"" if correl_id is None else bytes.fromhex(options.identifier("correl-id", correl_id))
         dead = options.moments(start, end)
+        if stored and (qmgr or requeue):
+            raise PipelineError("--input goes without QM and --requeue: `igq pipeline replay` puts an archive back")
+        if not (stored or qmgr):
+            raise PipelineError("say QM, a manager whose dead-letter queue is read, or --input")
+        archive = _archive(stored, queue, group, output) if stored else None
 
         def check(settings: Settings) -> None:
-            find_places(group_for(settings), queue or _dead_letter_queue(settings, qmgr), qmgr)
+            if qmgr:
+                find_places(group_for(settings), queue or _dead_letter_queue(settings, qmgr), qmgr)
 
         with (
             options.new_directory(output) as directory,
-            running("deadletter", group=group, url=url, master=master, spark_log=spark_log, check=check) as at,
+            running(
+                "deadletter",
+                group=group,
+                url=url,
+                master=master,
+                spark_log=spark_log,
+                is_long=archive is not None,
+                needs_redis=archive is None,
+                check=check,
+            ) as at,
         ):
-            from pipeline.jobs.deadletter import Chosen
+            from pipeline.jobs.deadletter import COLUMNS, Chosen, dead_letters
+            from pipeline.queue_source import queue_table
 
-            job = DeadLetterJob(at, queue or _dead_letter_queue(at.settings, qmgr), qmgr, rows)
-            chosen = Chosen(code, destination, source, identifier, dead)
-            is_done = job.requeue(chosen, directory) if requeue else job.show(chosen, directory)
+            if archive:
+                place = f"{queue or 'all queues'} of {stored}"
+                table = archive.read_whole_runs(at.session)
+                table = table.where(table["queue"] == queue) if queue else table
+            else:
+                assert qmgr
+                queue = queue or _dead_letter_queue(at.settings, qmgr)
+                place = f"{queue} at {qmgr}"
+                table = queue_table(at.session, at.settings, queue, qmgr, columns=COLUMNS)
+            letters = dead_letters(table).where(Chosen(code, destination, source, identifier, dead).condition())
+            is_done = True
+            if requeue:
+                assert queue
+                assert qmgr
+                is_done = _put_back(at, letters, queue, qmgr, rows, directory)
+            else:
+                _show(at, letters, place, rows, directory)
     raise typer.Exit(0 if is_done else SOME_LEFT)
 
 
-@dataclass(frozen=True)
-class DeadLetterJob:
-    """The job at work on one dead-letter queue."""
+def _show(at: Running, letters: DataFrame, place: str, rows: int, directory: options.NewDirectory | None) -> None:
+    """Write the tables where asked, and show the summary."""
+    from pipeline.jobs.deadletter import summary
+    from pipeline.tables import print_table, write_tables
 
-    at: Running
-    queue: str
-    qmgr: str
-    rows: int
+    tables = {"summary": summary(letters), "messages": letters}
+    if directory:
+        at.step(f"writing {directory.path}")
+        write_tables(tables, directory.unfinished)
+        directory.finish()
+    at.step(f"reading {place}")
+    print_table(place, tables["summary"], rows, Console())
 
-    def show(self, chosen: Chosen, directory: options.NewDirectory | None) -> bool:
-        """Write the tables where asked, and show the summary."""
-        from pipeline.jobs.deadletter import summary
-        from pipeline.tables import print_table, write_tables
 
-        letters = self._letters(chosen)
-        tables = {"summary": summary(letters), "messages": letters}
-        if directory:
-            self.at.step(f"writing {directory.path}")
-            write_tables(tables, directory.unfinished)
-            directory.finish()
-        self.at.step(f"reading {self.queue}")
-        print_table(f"{self.queue} at {self.qmgr}", tables["summary"], self.rows, Console())
-        return True
+def _put_back(
+    at: Running, letters: DataFrame, queue: str, qmgr: str, rows: int, directory: options.NewDirectory | None
+) -> bool:
+    """Put messages back, show what came of it, and write that where asked; whether all could be."""
+    from pipeline.jobs.deadletter import requeue
+    from pipeline.jobs.requeue import GONE, PUT_BACK
+    from pipeline.tables import print_table, write_tables
 
-    def requeue(self, chosen: Chosen, directory: options.NewDirectory | None) -> bool:
-        """Put messages back, show what came of it, and write that where asked; whether all could be."""
-        from pipeline.jobs.deadletter import requeue
-        from pipeline.jobs.requeue import GONE, PUT_BACK
-        from pipeline.tables import print_table, write_tables
+    at.step(f"putting messages of {queue} back")
+    # Kept: each evaluation would put back.
+    outcomes = requeue(letters, at.settings, queue, qmgr).persist()
+    print_table("requeue", outcomes.orderBy("outcome", "dest_queue"), rows, Console())
+    is_done = outcomes.where(~outcomes["outcome"].isin(PUT_BACK, GONE)).isEmpty()
+    if directory:
+        write_tables({"requeue": outcomes}, directory.unfinished)
+        directory.finish()
+    outcomes.unpersist()
+    return is_done
 
-        self.at.step(f"putting messages of {self.queue} back")
-        # Kept: each evaluation would put back.
-        outcomes = requeue(self._letters(chosen), self.at.settings, self.queue, self.qmgr).persist()
-        print_table("requeue", outcomes.orderBy("outcome", "dest_queue"), self.rows, Console())
-        is_done = outcomes.where(~outcomes["outcome"].isin(PUT_BACK, GONE)).isEmpty()
-        if directory:
-            write_tables({"requeue": outcomes}, directory.unfinished)
-            directory.finish()
-        outcomes.unpersist()
-        return is_done
 
-    def _letters(self, chosen: Chosen) -> DataFrame:
-        from pipeline.jobs.deadletter import COLUMNS, dead_letters
-        from pipeline.queue_source import queue_table
-
-        table = queue_table(self.at.session, self.at.settings, self.queue, self.qmgr, columns=COLUMNS)
-        return dead_letters(table).where(chosen.condition())
+def _archive(path: Path, queue: str | None, group: str | None, output: Path | None) -> Archive:
+    """The archive to read. Raises PipelineError: there is none, it is another group's, or has nothing of *queue*."""
+    found = Archive.open(path.absolute())
+    if group:
+        found.check_group(group)
+    found.chosen([queue] if queue else ())
+    found.check_apart(output)
+    return found
 
 
 def reason_code(text: str) -> int:

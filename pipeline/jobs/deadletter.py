@@ -21,7 +21,7 @@ from sharedq.mqi.constants import MQRC, Feedback
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.headers import MQDLH
 
-#: Columns of a queue that the job reads.
+#: Columns of a queue, or of an archive, that the job reads.
 COLUMNS = (
     *("structure", "position", "message_id", "put_appl_name", "put_at", "msg_id", "correl_id", "length", "data"),
     "format",
@@ -59,14 +59,16 @@ class Chosen:
 
 
 def dead_letters(queue: DataFrame) -> DataFrame:
-    """The messages of a dead-letter queue with what their headers say."""
+    """The messages of a dead-letter queue, of which there are at least `COLUMNS`, with what their headers say."""
     schema = to_arrow_schema(DEAD_LETTERS, timezone="UTC")
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             yield pa.RecordBatch.from_pylist([_letter(row) for row in batch.to_pylist()], schema=schema)
 
-    return queue.mapInArrow(read, DEAD_LETTERS)
+    # Python is given no more of the data than what it looks at.
+    beginnings = queue.select(*COLUMNS).withColumn("data", F.substring("data", 1, _HEADER_LENGTH))
+    return beginnings.mapInArrow(read, DEAD_LETTERS)
 
 
 def summary(letters: DataFrame) -> DataFrame:

@@ -13,7 +13,9 @@ from pyspark.sql import SparkSession
 from typer.testing import Result
 
 from igq.agent.core import Transmitted, dead_letter
+from pipeline.archives import Archive
 from pipeline.jobs import requeue as requeueing
+from pipeline.jobs.archive import archive_queue, new_run
 from pipeline.jobs.deadletter import COLUMNS, Chosen, dead_letters, reason_name, requeue, summary
 from pipeline.jobs.requeue import Requeuer
 from pipeline.queue_source import queue_table
@@ -218,9 +220,40 @@ def test_the_command_shows_and_puts_back(
     assert len(browse_all(dead)) == 8
 
 
+def test_dead_letters_that_were_archived_are_told_without_redis(
+    spark: SparkSession, group: TestGroup, dead: Queue, command: Command, tmp_path: Path
+) -> None:
+    assert dead.name == DLQ
+    archive = Archive.open_or_make(tmp_path / "a", group.group.name)
+    group.connect().open("GATE", BOTH).put(b"no letter")
+    for queue in (DLQ, "GATE"):
+        archive_queue(spark, group.settings, queue, "QM1", archive, new_run())
+    before = letters(spark, group).drop("position")
+
+    output = str(tmp_path / "letters")
+    shown = command("deadletter", "--input", str(archive.directory), "--queue", DLQ, "--output", output)
+
+    assert "Q_FULL" in shown.stdout
+    told = spark.read.parquet(str(tmp_path / "letters" / "messages")).drop("position")
+    assert (told.count(), told.exceptAll(before).isEmpty()) == (11, True)
+    chosen = ("--reason", "q_full", "--destination", "GATE", "--output", str(tmp_path / "of gate"))
+    command("deadletter", "--input", str(archive.directory), *chosen)
+    assert [row.messages for row in spark.read.parquet(str(tmp_path / "of gate" / "summary")).collect()] == [3]
+    command("deadletter", "--input", str(archive.directory), "--output", str(tmp_path / "all"))
+    assert spark.read.parquet(str(tmp_path / "all" / "messages")).count() == 12
+    assert not (tmp_path / "data" / "redis").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [
+        ((), "say QM, a manager whose dead-letter queue is read, or --input"),
+        (("QM1", "--input", "a"), "--input goes without QM and --requeue: `igq pipeline replay` puts an archive back"),
+        (("--input", "a", "--requeue"), "--input goes without QM and --requeue"),
+        (("--input", "NEW"), "NEW: no such directory"),
+        (("--input", "."), "is no archive, it has no _igq_archive.json"),
+        (("--input", "a"), "is an archive of group ABCD, not of"),
+        (("QM1", "--from", "2026-02-01", "--to", "2026-01-31"), "--from, --to: the end ("),
         (("QM7",), "QM7: MQRC_Q_MGR_NAME_ERROR (2058)"),
         (("QM2",), "QM2 has no dead-letter queue: ALTER QMGR DEADQ, or name one with --queue"),
         (("QM1", "--queue", "NONE"), "NONE: MQRC_UNKNOWN_OBJECT_NAME (2085)"),
@@ -229,10 +262,18 @@ def test_the_command_shows_and_puts_back(
     ],
 )
 def test_what_cannot_be_done_is_one_line(
-    group: TestGroup, dead: Queue, command: Command, arguments: tuple[str, ...], what: str
+    group: TestGroup,
+    dead: Queue,
+    command: Command,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: tuple[str, ...],
+    what: str,
 ) -> None:
     assert dead.name == DLQ
     group.add_member("QM2")
+    Archive.open_or_make(tmp_path / "a", "ABCD")
+    monkeypatch.chdir(tmp_path)
     url = str(group.settings.redis_url)
     shown = command("deadletter", *arguments, "--group", group.group.name, "--url", url, status=2)
     # Before Spark starts, which takes seconds.

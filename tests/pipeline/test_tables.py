@@ -43,6 +43,7 @@ WRITTEN: dict[str, dict[str, StructType]] = {
         "messages": schemas.RECOVERY_MESSAGES,
     },
     "deadletter QM1": {"summary": schemas.DEAD_LETTER_SUMMARY, "messages": schemas.DEAD_LETTERS},
+    "deadletter --input ARCHIVE": {"summary": schemas.DEAD_LETTER_SUMMARY, "messages": schemas.DEAD_LETTERS},
     "deadletter QM1 --requeue": {"requeue": schemas.REQUEUED},
     "archive NEW --structure APPL1 --remove": {"done": schemas.DONE},
     "archive NEW --input ARCHIVE": {"done": schemas.DONE},
