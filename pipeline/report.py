@@ -57,8 +57,8 @@ def headline(verdict: Verdict) -> str:
     return f"Failed: of {total:,} message copies, {', '.join(faults)}."
 
 
-def print_summary(verdict: Verdict, console: Console) -> None:
-    """The short table for a terminal."""
+def print_summary(verdict: Verdict, console: Console, *, rows: int = 3) -> None:
+    """The short table for a terminal, with the first *rows* findings of each kind."""
     table = Table(title=None, box=None, pad_edge=False, header_style="bold")
     table.add_column("")
     paths = sorted(verdict.counts_by_path)
@@ -78,7 +78,7 @@ def print_summary(verdict: Verdict, console: Console) -> None:
         steps = " -> ".join(f"{phase.event} {phase.since_failure_ms / 1000:.1f} s" for phase in recovery.phases)
         console.print(f"recovery of {recovery.qmgr}: {steps}", highlight=False, soft_wrap=True)
     for name in FAULTS:
-        for finding in verdict.findings.get(name, [])[:3]:
+        for finding in verdict.findings.get(name, [])[:rows]:
             line = f"{name.replace('_', ' ')}: {finding.copy}: {finding.why}"
             console.print(line, style="red", highlight=False, markup=False, soft_wrap=True)
     style = "bold green" if verdict.is_passed else "bold red"

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 #: Exit status where the verdict is bad.
 FAILED = 1
+#: Findings of each kind that a verdict names: EXAMPLES of pipeline.jobs.audit, which imports Spark.
+FINDINGS_MAX = 20
 #: The first messages of a run may carry a time just before the run's first record.
 RUN_MARGIN_MS = 1_000
 
@@ -51,6 +53,7 @@ def audit(
         int,
         typer.Option(metavar="MIN", min=1, help="With --follow: minutes within which order and hops are compared."),
     ] = 60,
+    rows: Annotated[int, typer.Option(min=1, max=FINDINGS_MAX, help="Findings of each kind to show.")] = 3,
     make_archive: Annotated[
         bool, typer.Option("--make-archive", help="Keep Java's classes in the data directory: later jobs start faster.")
     ] = False,
@@ -73,9 +76,9 @@ def audit(
             if run or end or stored or not output:
                 raise PipelineError("--follow needs --output, and goes without --run, --input and --to")
             where = {"group": group, "url": url, "master": master, "spark_log": spark_log, "is_long": not once}
-            is_passed = _follow(output, start, None if once else every, remember, where)
+            is_passed = _follow(output, start, None if once else every, remember, rows, where)
         else:
-            is_passed = _audit(run, group, url, master, output, start, end, stored, make_archive, spark_log)
+            is_passed = _audit(run, group, url, master, output, start, end, stored, rows, make_archive, spark_log)
     raise typer.Exit(0 if is_passed else FAILED)
 
 
@@ -88,6 +91,7 @@ def _audit(
     start: str | None,
     end: str | None,
     stored: Path | None,
+    rows: int,
     make_archive: bool,
     spark_log: str,
 ) -> bool:
@@ -137,12 +141,14 @@ def _audit(
         if new:
             new.finish()
             directory = new.path
-    print_summary(verdict, Console())
+    print_summary(verdict, Console(), rows=rows)
     _tell_report(directory)
     return verdict.is_passed
 
 
-def _follow(output: Path, start: str | None, every_s: int | None, remember_min: int, where: dict[str, Any]) -> bool:
+def _follow(
+    output: Path, start: str | None, every_s: int | None, remember_min: int, rows: int, where: dict[str, Any]
+) -> bool:
     """Verdict after verdict; with *every_s* None one only. Whether the last one is good."""
     first, _ = options.positions(start, None)
     directory = options.made_directory(output).absolute()
@@ -164,7 +170,7 @@ def _follow(output: Path, start: str | None, every_s: int | None, remember_min: 
             Console().print(f"{datetime.now(UTC):%H:%M:%S} {headline(verdict)}", highlight=False, soft_wrap=True)
             at.step("waiting for more")
             time.sleep(every_s)
-    print_summary(verdict, Console())
+    print_summary(verdict, Console(), rows=rows)
     _tell_report(directory)
     return verdict.is_passed
 

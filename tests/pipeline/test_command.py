@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,10 @@ from typer.testing import CliRunner
 from pipeline import plots
 from pipeline.__main__ import main
 from pipeline.cli import app
+from pipeline.cli.audit import FINDINGS_MAX
 from pipeline.cli.options import new_directory
 from pipeline.errors import PipelineError
+from pipeline.jobs.audit import EXAMPLES
 from pipeline.jobs.recovery_timeline import recoveries
 from pipeline.jobs.series import Series
 from pipeline.jobs.verdict import MEANINGS, Finding, JournalFacts, PathFigures, PeerWork, Verdict
@@ -98,6 +101,23 @@ def test_the_terminal_shows_the_faults_and_names_the_first_copies(verdict: Verdi
     assert "lost: igq 0a: never put" in text
     assert "recovery of JFK: killed 0.0 s -> detected 5.0 s" in text
     assert text.rstrip().endswith(headline(verdict))
+
+
+@pytest.mark.parametrize(("rows", "shown"), [({}, 3), ({"rows": 1}, 1), ({"rows": 20}, 5)])
+def test_the_terminal_shows_as_many_findings_as_are_asked_for(
+    verdict: Verdict, rows: dict[str, int], shown: int
+) -> None:
+    lost = [Finding(f"igq {number}", "never put") for number in range(5)]
+    text = io.StringIO()
+    print_summary(replace(verdict, findings={"lost": lost}), Console(file=text), **rows)
+
+    assert text.getvalue().count(": never put") == shown
+
+
+def test_no_more_findings_are_to_be_asked_for_than_a_verdict_names(capsys: pytest.CaptureFixture[str]) -> None:
+    assert FINDINGS_MAX == EXAMPLES
+    assert main(["audit", "--rows", str(FINDINGS_MAX + 1)]) == 2
+    assert "'--rows': Input should be less than or equal to 20" in capsys.readouterr().err
 
 
 def test_help_teaches_the_job_and_its_exit_status() -> None:
