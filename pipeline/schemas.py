@@ -82,6 +82,15 @@ JOURNAL = _table(
     ),
 )
 
+#: What the journal job has stored.
+JOURNAL_STORED = _table(
+    ("structure", _STRING, "coupling-facility structure; @QM is the manager's own"),
+    ("event", _STRING, "put, get, commit, backout, transfer, expire, clear, return or undo"),
+    ("events", _LONG, "how many"),
+    ("first", _TIME, "when the first of them was, by Redis' clock"),
+    ("last", _TIME, "when the last of them was"),
+)
+
 #: What an audit that follows the journal keeps of it: the events of messages whose lives are not over.
 OPEN_EVENTS = StructType(
     [

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -51,6 +52,25 @@ class JournalJob:
         Raises:
             PipelineError, JournalError, ...: it cannot run.
         """
+        with self.reading() as (at, journal, output):
+            tables = tables_of(at, journal, output.unfinished if output else None)
+            from pipeline.tables import print_table, write_tables
+
+            if output:
+                at.step(f"writing {self.output}")
+                write_tables(tables, output.unfinished)
+                output.finish()
+            at.step("counting")
+            for name in shown:
+                print_table(name, tables[name], self.rows, Console())
+
+    @contextmanager
+    def reading(self) -> Iterator[tuple[Running, DataFrame, options.NewDirectory | None]]:
+        """The job at work, for the time of a ``with``: the journal, and where the output goes.
+
+        Raises:
+            PipelineError, JournalError, ...: it cannot run.
+        """
         first, last = options.positions(self.start, self.end)
         stored = options.stored_journal(self.stored)
         with (
@@ -70,17 +90,8 @@ class JournalJob:
             # Spark is there now, so the modules that import it can be.
             from pipeline.journal_source import JournalPart
 
-            journal = JournalPart(at.group, "" if stored else at.url, first, last, stored).read(at.session)
-            tables = tables_of(at, journal, output.unfinished if output else None)
-            from pipeline.tables import print_table, write_tables
-
-            if output:
-                at.step(f"writing {self.output}")
-                write_tables(tables, output.unfinished)
-                output.finish()
-            at.step("counting")
-            for name in shown:
-                print_table(name, tables[name], self.rows, Console())
+            part = JournalPart(at.group, "" if stored else at.url, first, last, stored)
+            yield at, part.read(at.session), output
 
 
 def journal(
@@ -88,26 +99,29 @@ def journal(
     group: options.Group = None,
     url: options.Url = None,
     master: options.Master = LOCAL_MASTER,
+    stored: options.Input = None,
     start: options.Start = None,
     end: options.End = None,
+    rows: options.Rows = 50,
     spark_log: options.SparkLog = "off",
 ) -> None:
     """Store the journal as Parquet, one row an event, before Redis drops its oldest entries.
 
-    The other jobs read it with --input. Exit status: 0 stored; 2 it could not be.
+    The other jobs read it with --input; so does this one, to cut one by time. Shows how many events of each kind there
+    are in it. Exit status: 0 stored; 2 it could not be.
     """
-    with errors_named("journal"):
-        first, last = options.positions(start, end)
-        with (
-            options.new_directory(output) as directory,
-            running("journal", group=group, url=url, master=master, spark_log=spark_log, check=check_group) as at,
-        ):
-            assert directory
-            from pipeline.journal_source import JournalPart
+    job = JournalJob("journal", group, url, master, stored, output, start, end, rows, spark_log)
+    with errors_named("journal"), job.reading() as (at, events, directory):
+        from pipeline.jobs.stored import stored_events
+        from pipeline.schemas import JOURNAL, as_table
+        from pipeline.tables import print_table
 
-            at.step(f"writing {output}")
-            JournalPart(at.group, at.url, first, last).read(at.session).write.parquet(str(directory.unfinished))
-            directory.finish()
+        assert directory
+        at.step(f"writing {output}")
+        as_table(events, JOURNAL).write.parquet(str(directory.unfinished))
+        directory.finish()
+        at.step("counting")
+        print_table("stored", stored_events(at.session.read.parquet(str(directory.path))), rows, Console())
 
 
 def flow(

@@ -232,8 +232,11 @@ def test_a_stored_journal_is_the_journal(
 
     left = tmp_path / "stored.unfinished" / "_temporary"
     left.mkdir(parents=True)
-    command("journal", *at, "--output", str(stored))
+    shown = command("journal", *at, "--output", str(stored))
     assert not left.parent.exists()
+    lines = [line.split() for line in shown.stdout.splitlines()]
+    assert ["@JFK", "get", "3"] in [line[:3] for line in lines]
+    assert ["@JFK", "transfer", "2", "2027-01-15", "08:00:00.015"] in [line[:5] for line in lines]
 
     assert spark.read.parquet(str(stored)).exceptAll(read(spark, redis_url)).isEmpty()
     journey.client.delete("{QT01:@JFK}:journal")
@@ -243,6 +246,9 @@ def test_a_stored_journal_is_the_journal(
     assert "61,0" not in shown.stdout
     # Nor is a server started for it.
     assert "GATE" in command("flow", "--input", str(stored)).stdout
+    command("journal", "--input", str(stored), "--to", str(T0 + 19), "--output", str(tmp_path / "cut"))
+    cut = spark.read.parquet(str(tmp_path / "cut"))
+    assert {row.event for row in cut.select("event").collect()} == {"put", "commit", "transfer"}
     assert not (tmp_path / "data" / "redis").exists()
 
 

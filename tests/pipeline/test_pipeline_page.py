@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.datasource import ReadMaxRows
+from typer.core import TyperGroup
+from typer.main import get_command
 from typer.models import CommandInfo
 from typer.testing import Result
 
@@ -98,6 +100,46 @@ def test_commands_run_one_after_the_other(
 
 def test_every_job_is_told() -> None:
     assert [job.name for job in app.registered_commands if f"| `{name_of(job)}` |" not in TEXT] == []
+
+
+#: Rows of the table of options: which, of what jobs.
+OPTIONS = re.findall(r"^\| (`--[^|]*) \| (all[^|]*|`[^|]*) \| .* \|$", TEXT.partition("## Jobs")[2], flags=re.M)
+
+
+def test_jobs_have_the_options_that_are_told_and_no_others_of_these() -> None:
+    jobs = parameters()
+    told: dict[str, set[str]] = {name: set() for name in jobs}
+    for options, whose in OPTIONS:
+        named = set(re.findall(r"`([a-z]+)`", whose))
+        for job in set(jobs) - named if whose.startswith("all") else named:
+            told[job].update(re.findall(r"--[a-z-]+", options))
+    everywhere = set().union(*told.values())
+
+    assert {"--group", "--url", "--master", "--input", "--output", "--from", "--to", "--rows"} <= everywhere
+    assert {job: options & everywhere for job, options in jobs.items()} == told
+
+
+def test_every_option_that_a_job_is_told_with_is_one_of_it() -> None:
+    jobs = parameters()
+    told = re.findall(rf"`(?:igq pipeline )?({'|'.join(jobs)}) ([^`]*)`", TEXT)
+    told += [tuple(command.split(" ", 1)) for command in COMMANDS if " " in command]
+
+    assert len(told) > 10
+    wrong = [(job, option) for job, text in told for option in set(re.findall(r"--[a-z-]+", text)) - jobs[job] - HELP]
+    assert wrong == []
+
+
+HELP = {"--help"}
+
+
+def parameters() -> dict[str, set[str]]:
+    """The options of each job, as its --help has them."""
+    group = get_command(app)
+    assert isinstance(group, TyperGroup)
+    return {
+        name: {option for each in command.params for option in each.opts if option.startswith("--")}
+        for name, command in group.commands.items()
+    }
 
 
 def name_of(job: CommandInfo) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from typer.testing import Result
 from pipeline import schemas
 from pipeline.archives import Archive
 from pipeline.jobs.archive import archive_queue
+from pipeline.journal_source import JournalPart
 from pipeline.schemas import DONE, as_table
 from sharedq.mqi.constants import MQRC, OpenOption
 from sharedq.mqi.structures import MQMD
@@ -23,12 +25,15 @@ from tests.pipeline.test_deadletter import letter
 from tests.support.groups import BOTH
 from tests.support.members import TestGroup
 
+PAGE = (Path(__file__).parents[2] / "docs" / "pipeline.md").read_text("utf-8")
 pytestmark = pytest.mark.spark
 
 Command = Callable[..., Result]
 #: Each job that writes tables: its arguments, and the schema of each table; that of "" is in the directory itself.
 WRITTEN: dict[str, dict[str, StructType]] = {
     "journal": {"": schemas.JOURNAL},
+    "journal --input STORED": {"": schemas.JOURNAL},
+    "audit --rows 5": {"findings": schemas.FINDINGS},
     "flow": {
         "queues": schemas.FLOW_QUEUES,
         "minutes": schemas.FLOW_MINUTES,
@@ -70,21 +75,37 @@ def used(spark: SparkSession, group: TestGroup, tmp_path: Path) -> TestGroup:
     return group
 
 
+#: The columns of this job's table are as its schema says, but for the comments.
+UNCOMMENTED = "audit --rows 5"
+
+
 @pytest.mark.parametrize("job", WRITTEN)
 def test_what_a_job_writes_is_as_its_schema_says(
     spark: SparkSession, used: TestGroup, command: Command, tmp_path: Path, job: str
 ) -> None:
     output = tmp_path / "output"
-    job_arguments = job.replace("ARCHIVE", str(tmp_path / "archive")).replace("NEW", str(tmp_path / "new")).split()
+    places = {"ARCHIVE": "archive", "NEW": "new", "STORED": "stored"}
+    if "STORED" in job:
+        JournalPart(used.group.name, str(used.settings.redis_url)).read(spark).write.parquet(str(tmp_path / "stored"))
+    job_arguments = [str(tmp_path / places[word]) if word in places else word for word in job.split()]
     command(*job_arguments, "--group", used.group.name, "--url", str(used.settings.redis_url), "--output", str(output))
 
     tables = {path.name for path in output.iterdir() if path.is_dir()} or {""}
     assert tables == set(WRITTEN[job])
     for name, schema in WRITTEN[job].items():
-        assert described(spark.read.parquet(str(output / name)).schema) == described(schema), name
-    (first, *_) = WRITTEN[job]
-    told = spark.sql(f"DESCRIBE QUERY SELECT * FROM parquet.`{output / first}`").collect()
-    assert all(row["comment"] for row in told)
+        written = spark.read.parquet(str(output / name)).schema
+        if job == UNCOMMENTED:
+            assert written.simpleString() == schema.simpleString()
+            continue
+        assert described(written) == described(schema), name
+        told = spark.sql(f"DESCRIBE QUERY SELECT * FROM parquet.`{output / name}`").collect()
+        assert all(row["comment"] for row in told)
+
+
+def test_the_page_names_every_table_that_a_job_writes() -> None:
+    for job, tables in WRITTEN.items():
+        (row,) = re.findall(rf"^\| `{job.split()[0]}` \| .* \| (.*) \|$", PAGE, flags=re.M)
+        assert [name for name in tables if name and f"`{name}`" not in row] == []
 
 
 def test_an_archive_is_as_its_schema_says(spark: SparkSession, used: TestGroup, tmp_path: Path) -> None:
