@@ -24,6 +24,8 @@ from pipeline.jobs.verdict import MEANINGS, Finding, JournalFacts, PathFigures, 
 from pipeline.report import headline, print_summary, write_report
 from pipeline.tables import print_rows
 
+#: Jobs with an output, but for replay, which looks at its archive first.
+WRITING = ("journal", "flow", "trace --msg-id 00", "recovery", "deadletter QM1", "audit", "archive NEW --queue Q")
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -188,7 +190,7 @@ def test_what_cannot_be_done_is_one_line_and_status_2(
     assert what in lines[0]
 
 
-@pytest.mark.parametrize("job", ["journal", "flow", "trace --msg-id 00", "recovery", "deadletter QM1", "audit"])
+@pytest.mark.parametrize("job", WRITING)
 def test_an_output_directory_that_cannot_be_made_is_said_before_the_work(
     job: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -207,7 +209,7 @@ def test_an_output_directory_that_cannot_be_made_is_said_before_the_work(
     assert sorted(each.name for each in tmp_path.iterdir()) == ["file"]
 
 
-@pytest.mark.parametrize("job", ["journal", "flow", "trace --msg-id 00", "recovery", "deadletter QM1", "audit"])
+@pytest.mark.parametrize("job", WRITING)
 def test_an_output_that_exists_is_left_alone(
     job: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

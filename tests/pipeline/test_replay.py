@@ -264,6 +264,7 @@ def test_a_part_that_is_put_is_known_by_its_job(spark: SparkSession, group: Test
         (("a", "--again", "x", "--from", "2026-02-01", "--to", "2026-01-31"), "--from, --to: the end ("),
         (("a", "--again", "x\ny"), "allowed: printable characters"),
         (("a", "--output", "FULL"), "exists; name a new one"),
+        (("a", "--output", "a/done"), "output directory a/done: is within the archive"),
     ],
 )
 def test_what_cannot_be_done_is_one_line(
