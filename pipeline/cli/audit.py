@@ -114,6 +114,7 @@ def _audit(
             make_archive=make_archive,
             is_long=stored is not None,
             server_dir=server_dir,
+            needs_redis=stored is None,
             check=None if stored else check_group,
         ) as at,
     ):
@@ -126,7 +127,7 @@ def _audit(
         records = read_run(at.session, run) if run else None
         if start is None and records and records.timeline:
             first = str(max(0, int(records.timeline[0]["t_ms"]) - RUN_MARGIN_MS))
-        part = JournalPart(at.group, at.url, first, last, stored)
+        part = JournalPart(at.group, "" if stored else at.url, first, last, stored)
         own = run or at.settings.data_dir / "audits" / f"{datetime.now(UTC):%Y%m%dT%H%M%S}"
         directory = options.made_directory(new.unfinished if new else own).absolute()
 

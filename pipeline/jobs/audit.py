@@ -21,7 +21,7 @@ from pipeline.jobs.series import Series, read_series
 from pipeline.jobs.verdict import MEANINGS, Finding, JournalFacts, PathFigures, PeerWork, Verdict
 from pipeline.journal_source import JournalPart
 from pipeline.records import RunRecords
-from pipeline.schemas import FINDINGS
+from pipeline.schemas import FINDINGS, as_table
 from sharedq.deployment import Deployment
 from sharedq.journal import held, read_extent
 from sharedq.keys import structure_keys
@@ -200,6 +200,7 @@ def findings(copies: DataFrame, counts: Mapping[str, int]) -> DataFrame:
         copies.select("copy", F.explode(F.array(*each)).alias("of"))
         .select("of.finding", "copy", "of.why")
         .where(F.col("why").isNotNull())
+        .transform(as_table, FINDINGS)
     )
 
 
