@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -71,6 +73,25 @@ class NewDirectory:
         """What to write to, as Spark's other processes find it; not made."""
         return self.path.with_name(f"{self.path.name}.unfinished")
 
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """For the time of a ``with`` no other command writes there; the parents are made. A killed one lets go.
+
+        Raises:
+            PipelineError: another one does; or there can be no lock beside it.
+        """
+        path = self.path.with_name(f"{self.path.name}.unfinished.lock")
+        made = [each for each in path.parents if not each.exists()]
+        with ExitStack() as stack:
+            stack.callback(_remove_empty, made)
+            try:
+                stack.enter_context(_locked(path))
+            except BlockingIOError:
+                raise PipelineError(f"output directory {self.path}: another command is writing it") from None
+            except OSError as error:
+                raise PipelineError(f"output directory {self.path}: {error.strerror or error}") from None
+            yield
+
     def finish(self) -> None:
         """All is written. Raises PipelineError: something has come to that place meanwhile."""
         try:
@@ -86,20 +107,71 @@ def new_directory(path: Path | None) -> Iterator[NewDirectory | None]:
     What a run has left there that was killed is removed, and so is what this one does not finish.
 
     Raises:
-        PipelineError: something is there already, and no job adds to what another one wrote; or it cannot be made.
+        PipelineError: something is there already, and no job adds to what another one wrote; another command is
+            writing it; or it cannot be made.
     """
     if path is None:
         yield None
         return
-    if path.exists():
-        raise PipelineError(f"output directory {path}: exists; name a new one")
+    check_new(path)
     check_writable(path)
     directory = NewDirectory(path.absolute())
-    shutil.rmtree(directory.unfinished, ignore_errors=True)
-    try:
-        yield directory
-    finally:
+    with directory.alone():
+        # Another command may just have finished it.
+        check_new(path)
         shutil.rmtree(directory.unfinished, ignore_errors=True)
+        try:
+            yield directory
+        finally:
+            shutil.rmtree(directory.unfinished, ignore_errors=True)
+
+
+def check_new(path: Path) -> None:
+    """Raises PipelineError: something is there, and no job adds to what another one wrote."""
+    if path.exists():
+        raise PipelineError(f"output directory {path}: exists; name a new one")
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """A lock file, made with its parents, for the time of a ``with``, and removed behind it.
+
+    Raises:
+        BlockingIOError: another process has it.
+        OSError: it cannot be made.
+    """
+    while True:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with ExitStack() as stack:
+            try:
+                file = stack.enter_context(path.open("a"))
+            except FileNotFoundError:
+                # Another command has removed the parent, which it had made.
+                continue
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not _is_at(file.fileno(), path):
+                # Its holder removed it meanwhile, so the next one would lock another file.
+                continue
+            try:
+                yield
+            finally:
+                # As long as it is locked: behind that it may be another command's.
+                path.unlink(missing_ok=True)
+            return
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _remove_empty(directories: Sequence[Path]) -> None:
+    """The innermost first; what is in use stays, and what holds it."""
+    with suppress(OSError):
+        for each in directories:
+            each.rmdir()
 
 
 def stored_journal(path: Path | None) -> Path | None:

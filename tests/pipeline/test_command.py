@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import io
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -240,6 +242,48 @@ def test_a_directory_is_there_when_it_is_whole_and_what_was_not_finished_is_in_n
     assert [path.name for path in output.iterdir()] == ["table"]
     with pytest.raises(PipelineError, match="exists; name a new one"), new_directory(output):
         pass
+
+
+def test_one_command_at_a_time_writes_a_directory(tmp_path: Path) -> None:
+    output = tmp_path / "deep" / "new"
+    with new_directory(output) as directory:
+        assert directory is not None
+        (directory.unfinished / "queues").mkdir(parents=True)
+        with pytest.raises(PipelineError, match=r"deep/new: another command is writing it$"), new_directory(output):
+            pass
+        assert [path.name for path in directory.unfinished.iterdir()] == ["queues"]
+        with new_directory(tmp_path / "deep" / "other"):
+            pass
+        directory.finish()
+        with pytest.raises(PipelineError, match="exists; name a new one"), new_directory(output):
+            pass
+    assert [path.name for path in output.parent.iterdir()] == ["new"]
+
+
+def test_a_command_that_fails_leaves_no_directories_behind(tmp_path: Path) -> None:
+    with pytest.raises(PipelineError, match="no group"), new_directory(tmp_path / "deep" / "er" / "new"):
+        raise PipelineError("no group")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_lock_that_its_holder_removed_meanwhile_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between opening it and locking it: who comes then would lock another file."""
+    output = tmp_path / "new"
+    lock, flock, calls = tmp_path / "new.unfinished.lock", fcntl.flock, 0
+
+    def removed_before(*arguments: Any) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            lock.unlink()
+        flock(*arguments)
+
+    monkeypatch.setattr("pipeline.cli.options.fcntl.flock", removed_before)
+    with new_directory(output):
+        assert (calls, lock.exists()) == (2, True)
+        with pytest.raises(PipelineError, match="another command is writing it"), new_directory(output):
+            pass
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_nobody_has_thought_of_is_one_line_and_no_verdict(
