@@ -15,14 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
-from pyspark.errors import AnalysisException
+from py4j.protocol import Py4JError
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
 from pipeline import journal_stream
-from pipeline.errors import PipelineError
+from pipeline.errors import PipelineError, why_a_job_ends
 from pipeline.journal_ranges import COMMON_OPTIONS, JournalAccess, place_of
 from pipeline.journal_stream import JournalStreamReader
 from pipeline.schemas import JOURNAL
@@ -109,7 +110,7 @@ def stored_journal(spark: SparkSession, directory: Path, start: str, end: str) -
     """The events of a journal that was stored as Parquet, from *start* to *end*, both included.
 
     Raises:
-        PipelineError: it is no stored journal.
+        PipelineError: it is no stored journal, or cannot be read.
     """
     if not directory.is_dir():
         raise PipelineError(f"input {directory}: no such directory")
@@ -117,9 +118,16 @@ def stored_journal(spark: SparkSession, directory: Path, start: str, end: str) -
         table = spark.read.parquet(str(directory))
     except AnalysisException:
         raise PipelineError(f"input {directory}: holds no Parquet files") from None
+    except (PySparkException, Py4JError) as error:
+        raise PipelineError(f"input {directory}: {why_a_job_ends(error)}") from error
     missing = set(JOURNAL.fieldNames()) - set(table.columns)
     if missing:
         raise PipelineError(f"input {directory}: is no journal, it has no column {min(missing)}")
+    for name, kind in ((field.name, field.dataType) for field in JOURNAL.fields):
+        found = table.schema[name].dataType
+        if found != kind:
+            what = f"its column {name} is {found.simpleString()}, not {kind.simpleString()}"
+            raise PipelineError(f"input {directory}: is no journal, {what}")
     place = [F.split_part("stream_id", F.lit("-"), F.lit(part)).cast("decimal(20)") for part in (1, 2)]
     first, last = position_order(start, is_end=False), position_order(end, is_end=True)
     after = (place[0] > first[0]) | ((place[0] == first[0]) & (place[1] >= F.lit(first[1]).cast("decimal(20)")))

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.class_archive import ClassArchive
-from pipeline.errors import PipelineError
+from pipeline.errors import PipelineError, why_a_job_ends
 from pipeline.java import find_java, make_java_home
 
 if TYPE_CHECKING:
@@ -213,9 +213,7 @@ def _end_java() -> bool:
 
 
 def why_in_a_line(error: Exception) -> str:
-    """What went wrong: of an exception in Java that one's line, which is not the first."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    of_java = [line.removeprefix(":").strip() for line in lines if line.startswith(": ")]
-    if any("stopped SparkContext" in line for line in of_java):
+    """Why Spark does not start."""
+    if any(line.startswith(": ") and "stopped SparkContext" in line for line in str(error).splitlines()):
         return "its application was ended while it started; the log of the master, or of its workers, says why"
-    return (of_java or lines or [type(error).__name__])[0]
+    return why_a_job_ends(error)

@@ -14,7 +14,7 @@ from rich.console import Console
 from config import ConfigError, load_settings, prepare_data_dir
 from config.loading import with_place
 from config.settings import Settings
-from pipeline.errors import PipelineError
+from pipeline.errors import PipelineError, why_a_job_ends
 from pipeline.session import check_master, spark_session
 from sharedq.deployment import Deployment, DeploymentError
 from sharedq.embedded import EmbeddedRedis, EmbeddedRedisError
@@ -178,4 +178,4 @@ def _spark_errors_named() -> Iterator[None]:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         # The last line that names an error of ours is the cause; what is around it is the worker's traceback.
         ours = [line.partition(": ")[2] for line in lines if line.startswith(_OURS)]
-        raise PipelineError(ours[-1] if ours else f"Spark: {lines[0] if lines else error!r}") from error
+        raise PipelineError(ours[-1] if ours else f"Spark: {why_a_job_ends(error)}") from error

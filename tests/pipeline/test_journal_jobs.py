@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from typer.testing import Result
 
 from pipeline.jobs.batches import batches
@@ -14,6 +16,7 @@ from pipeline.jobs.flow import flow_tables
 from pipeline.jobs.stays import stays
 from pipeline.jobs.trace import trace
 from pipeline.journal_source import JournalPart
+from pipeline.schemas import JOURNAL
 from tests.pipeline.support import GROUP, HandWrittenJournal, detail
 
 pytestmark = pytest.mark.spark
@@ -288,3 +291,40 @@ def test_input_that_is_no_journal_is_named(spark: SparkSession, command: Command
     assert "is no journal, it has no column" in shown.stderr
     shown = command("flow", *url, "--input", str(tmp_path / "empty"), status=2)
     assert "holds no Parquet files" in shown.stderr
+
+
+@pytest.mark.parametrize("which", ["first", "last"])
+def test_a_file_of_the_input_that_was_cut_off_is_named_with_the_cause(
+    spark: SparkSession, command: Command, tmp_path: Path, which: str
+) -> None:
+    """Spark looks for the columns in the first one, and at the others when it reads."""
+    spark.createDataFrame([EVENT] * 8, JOURNAL).repartition(2).write.parquet(str(tmp_path / "stored"))
+    files = sorted((tmp_path / "stored").glob("*.parquet"))
+    cut = files[0 if which == "first" else -1]
+    assert len(files) == 2
+    cut.write_bytes(cut.read_bytes()[:500])
+    cut.with_name(f".{cut.name}.crc").unlink()
+
+    shown = command("flow", "--input", str(tmp_path / "stored"), status=2)
+
+    *_, line = shown.stderr.splitlines()
+    assert line.startswith("igq pipeline flow: ")
+    assert f"{cut} cannot be read: is not a Parquet file" in line
+
+
+def test_an_input_whose_columns_have_other_types_is_named(
+    spark: SparkSession, command: Command, tmp_path: Path
+) -> None:
+    stored = tmp_path / "stored"
+    table = spark.createDataFrame([EVENT], JOURNAL)
+    table.withColumn("length", F.col("length").cast("string")).write.parquet(str(stored))
+
+    shown = command("flow", "--input", str(stored), status=2)
+
+    assert shown.stderr.splitlines()[-1] == (
+        f"igq pipeline flow: input {stored}: is no journal, its column length is string, not bigint"
+    )
+
+
+VALUES = {"string": "1-1", "timestamp": datetime(2026, 1, 31, tzinfo=UTC), "int": 1, "bigint": 1, "boolean": True}
+EVENT = tuple(VALUES[field.dataType.simpleString()] for field in JOURNAL.fields)
