@@ -374,7 +374,7 @@ FINDINGS = _table(
 
 #: What putting messages back came to.
 REQUEUED = _table(
-    ("outcome", _STRING, "put back, gone (somebody else took it), or why it could not be"),
+    ("outcome", _STRING, "put back, gone (somebody else took it), no dead-letter header, or why it could not be"),
     ("dest_queue", _STRING, "where it was meant to go"),
     ("dest_qmgr", _STRING, "at which manager"),
     ("messages", _LONG, "how many"),

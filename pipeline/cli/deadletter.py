@@ -55,10 +55,10 @@ def deadletter(
     """Tell what is on a dead-letter queue and why, by reason, destination and source; or put messages back.
 
     With --requeue each message that is chosen is got from the dead-letter queue and put, without its header, on the
-    queue that it was meant for, fifty in a unit of work. Those of one destination keep their order; what cannot be put
-    stays. With --input the letters are those of an archive, of all its queues or of one, and no Redis is asked. Tables:
-    summary and messages; with --requeue: requeue, what came of them. Exit status: 0 done; 1 some could not be put back;
-    2 it could not run.
+    queue that it was meant for, fifty in a unit of work. Those of one destination keep their order; what cannot be
+    put, or has no header, stays. With --input the letters are those of an archive, of all its queues or of one, and no
+    Redis is asked. Tables: summary and messages; with --requeue: requeue, what came of them. Exit status: 0 done; 1
+    some could not be put back; 2 it could not run.
     """
     with errors_named("deadletter"):
         code = None if reason is None else reason_code(reason)

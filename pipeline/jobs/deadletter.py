@@ -90,7 +90,7 @@ def requeue(letters: DataFrame, settings: Settings, queue: str, qmgr: str) -> Da
     """Put messages back where they were meant to go, and tell what came of it. Each evaluation does it.
 
     Those of one destination keep their order. A message that is gone already is passed over, so a task that Spark
-    tries again puts nothing back twice.
+    tries again puts nothing back twice. One without a dead-letter header stays: nothing says where it belongs.
     """
     schema = to_arrow_schema(REQUEUED)
 
@@ -101,8 +101,7 @@ def requeue(letters: DataFrame, settings: Settings, queue: str, qmgr: str) -> Da
         yield pa.RecordBatch.from_pylist(requeuer.told(), schema=schema)
 
     return (
-        letters.where("reason IS NOT NULL")
-        .select("structure", "message_id", "dest_queue", "dest_qmgr", "position")
+        letters.select("structure", "message_id", "dest_queue", "dest_qmgr", "position")
         .repartition("dest_queue", "dest_qmgr")
         .sortWithinPartitions("position")
         .mapInArrow(put_back, REQUEUED)

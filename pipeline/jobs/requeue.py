@@ -19,11 +19,11 @@ from sharedq.mqi.structures import MQMD
 
 #: Messages that are put back in one unit of work.
 UNIT_MESSAGES = 50
-PUT_BACK, GONE = "put back", "gone"
+PUT_BACK, GONE, NO_HEADER = "put back", "gone", "no dead-letter header"
 
 _OUTPUT = int(OpenOption.OUTPUT | OpenOption.SET_ALL_CONTEXT)
 _PUT = int(PutOption.SYNCPOINT | PutOption.SET_ALL_CONTEXT)
-#: Row of a dead letter: structure, message_id, dest_queue, dest_qmgr.
+#: Row of a dead letter: structure, message_id, dest_queue, dest_qmgr; the last two are None where it has no header.
 Letter = dict[str, Any]
 Destination = tuple[str, str]
 
@@ -35,7 +35,7 @@ class Requeuer:
         self._taker = Taker(settings, queue, qmgr)
         self._connection = self._taker.connection
         self._destinations: dict[Destination, Queue | str] = {}
-        self._outcomes: Counter[tuple[str, str, str]] = Counter()
+        self._outcomes: Counter[tuple[str, str | None, str | None]] = Counter()
 
     def put_back(self, letters: Sequence[Letter]) -> None:
         """Put some back, in order.
@@ -78,6 +78,8 @@ class Requeuer:
 
     def _move(self, letter: Letter) -> str:
         """Get one and put it where it belongs; not committed yet. What keeps it from its queue is the outcome."""
+        if letter["dest_queue"] is None:
+            return NO_HEADER
         destination = self._opened((letter["dest_queue"], letter["dest_qmgr"]))
         if isinstance(destination, str):
             return destination

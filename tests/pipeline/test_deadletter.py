@@ -118,6 +118,7 @@ def test_letters_go_back_whole_and_in_order_and_what_cannot_stays(
 
     assert sorted((row.outcome, row.dest_queue, row.messages) for row in outcomes) == [
         ("MQRC_UNKNOWN_OBJECT_NAME (2085)", "NOWHERE", 1),
+        ("no dead-letter header", None, 1),
         ("put back", "FULL", 6),
         ("put back", "GATE", 3),
     ]
@@ -218,6 +219,22 @@ def test_the_command_shows_and_puts_back(
     shown = command("deadletter", *at, "--requeue", "--reason", "2085", status=1)
     assert "MQRC_UNKNOWN_OBJECT_NAME (2085)" in shown.stdout
     assert len(browse_all(dead)) == 8
+
+
+def test_what_has_no_header_stays_and_is_told(group: TestGroup, dead: Queue, command: Command) -> None:
+    drain(group.connect(), DLQ)
+    letter(dead, "GATE", MQRC.Q_FULL, b"gate")
+    for number in range(2):
+        dead.put(b"not a letter %d" % number)
+    at = ("deadletter", "QM1", "--group", group.group.name, "--url", str(group.settings.redis_url), "--requeue")
+
+    shown = command(*at, status=1)
+
+    lines = [" ".join(line.split()) for line in shown.stdout.splitlines()]
+    assert {"no dead-letter header 2", "put back GATE QM1 1"} <= set(lines)
+    assert browse_all(dead) == [b"not a letter 0", b"not a letter 1"]
+    # Only what is chosen counts.
+    command(*at, "--reason", "q_full")
 
 
 def test_dead_letters_that_were_archived_are_told_without_redis(
