@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 import redis
 
-from sharedq.journal import SEQUENCE_MAX, JournalTrimmedError, errors_named, position_order
-from sharedq.keys import StructureKeys
+from sharedq.deployment import Deployment
+from sharedq.journal import SEQUENCE_MAX, JournalTrimmedError, errors_named, position_order, structure_numbers
+from sharedq.keys import StructureKeys, structure_keys
 
 #: Entries looked at in one call where they are counted.
 _COUNTED = 5_000
@@ -50,6 +51,24 @@ def read_reach(client: redis.Redis, structure: StructureKeys) -> Reach | None:
     added = int(info.get("entries-added", info["length"]))
     first = info["first-entry"][0].decode() if info["length"] else ""
     return Reach(first, info["last-generated-id"].decode(), added, added - int(info["length"]))
+
+
+def trimmed_journals(deployment: Deployment, group: str) -> dict[str, str]:
+    """The structures whose journals have lost their beginning: when the oldest entry there is, "" where there is none.
+
+    A time is of ISO 8601, to the second, UTC.
+
+    Raises:
+        JournalError: Redis cannot be reached or refuses, or it knows no such group.
+    """
+    found: dict[str, str] = {}
+    for name in structure_numbers(deployment, group):
+        keys = structure_keys(group, name)
+        with deployment.client(keys.journal) as client:
+            reach = read_reach(client, keys)
+        if reach and reach.trimmed:
+            found[name] = reach.first and (_iso(reach.first) or reach.first)
+    return found
 
 
 def oldest(reach: Reach) -> Place:
@@ -156,8 +175,13 @@ def _trimmed(structure: StructureKeys, asked: str, reach: Reach | None) -> Journ
 
 
 def _time(position: str) -> str:
+    text = _iso(position)
+    return f" ({text})" if text else ""
+
+
+def _iso(position: str) -> str:
     ms = position_order(position, is_end=False)[0]
     try:
-        return f" ({datetime.fromtimestamp(ms / 1000, UTC):%Y-%m-%dT%H:%M:%S}Z)"
+        return f"{datetime.fromtimestamp(ms / 1000, UTC):%Y-%m-%dT%H:%M:%S}Z"
     except (ValueError, OverflowError, OSError):
         return ""

@@ -18,6 +18,8 @@ from pipeline.jobs.recovery_timeline import recoveries
 from pipeline.runs import timeline_of
 from pipeline.session import LOCAL_MASTER
 from sharedq.api import group_for
+from sharedq.deployment import Deployment
+from sharedq.journal_reach import trimmed_journals
 from sharedq.recovery_records import recovery_records
 
 if TYPE_CHECKING:
@@ -90,8 +92,20 @@ class JournalJob:
             # Spark is there now, so the modules that import it can be.
             from pipeline.journal_source import JournalPart
 
+            if first == "-" and not stored:
+                _tell_trimmed(at)
             part = JournalPart(at.group, "" if stored else at.url, first, last, stored)
             yield at, part.read(at.session), output
+
+
+def _tell_trimmed(at: Running) -> None:
+    """Say in a line which structures' journals have lost their beginning, and from when on there are events."""
+    trimmed = trimmed_journals(Deployment(at.url), at.group)
+    if trimmed:
+        told = (
+            f"{name} has {f'events from {first} on' if first else 'none any more'}" for name, first in trimmed.items()
+        )
+        at.tell(f"journals were trimmed, their beginning is not in this: {', '.join(told)}")
 
 
 def journal(

@@ -41,11 +41,13 @@ class Running:
     Attributes:
         settings: with the group and the URL that were asked for.
         step: tells the user what is being done.
+        tell: tells the user what is to be known of the result; it stays on the terminal.
     """
 
     session: SparkSession
     settings: Settings
     step: Callable[[str], None]
+    tell: Callable[[str], None]
 
     @property
     def group(self) -> str:
@@ -103,7 +105,7 @@ def running(
         PipelineError, ConfigError, DeploymentError, EmbeddedRedisError: it cannot run.
     """
     with ExitStack() as stack:
-        step = stack.enter_context(_progress(job))
+        step, tell = stack.enter_context(_progress(job))
         check_master(master)
         settings = stack.enter_context(group_at(group, url, server_dir=server_dir, needs_redis=needs_redis))
         if check:
@@ -120,7 +122,7 @@ def running(
             )
         )
         stack.enter_context(_spark_errors_named())
-        yield Running(session, settings, step)
+        yield Running(session, settings, step, tell)
 
 
 @contextmanager
@@ -156,14 +158,18 @@ def _has_little(settings: Settings) -> bool:
 
 
 @contextmanager
-def _progress(job: str) -> Iterator[Callable[[str], None]]:
-    """Say on standard error what is being done: a moving line on a terminal, plain lines elsewhere."""
+def _progress(job: str) -> Iterator[tuple[Callable[[str], None], Callable[[str], None]]]:
+    """Say on standard error what is being done, a moving line on a terminal, plain lines elsewhere; and what stays."""
     console = Console(stderr=True)
+
+    def tell(text: str) -> None:
+        console.print(f"{job}: {text}", highlight=False, markup=False, soft_wrap=True)
+
     if not console.is_terminal:
-        yield lambda text: console.print(f"{job}: {text}", highlight=False, markup=False, soft_wrap=True)
+        yield tell, tell
         return
     with console.status(job) as status:
-        yield lambda text: status.update(f"{job}: {text}")
+        yield lambda text: status.update(f"{job}: {text}"), tell
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from pipeline.jobs.stays import stays
 from pipeline.jobs.trace import trace
 from pipeline.journal_source import JournalPart
 from pipeline.schemas import JOURNAL
+from sharedq.keys import structure_keys
 from tests.pipeline.support import GROUP, HandWrittenJournal, detail
 
 pytestmark = pytest.mark.spark
@@ -253,6 +254,43 @@ def test_a_stored_journal_is_the_journal(
     cut = spark.read.parquet(str(tmp_path / "cut"))
     assert {row.event for row in cut.select("event").collect()} == {"put", "commit", "transfer"}
     assert not (tmp_path / "data" / "redis").exists()
+
+
+@pytest.mark.parametrize("arguments", ["flow", "journal --output NEW", f"trace --correl-id {CORREL}", "recovery"])
+def test_a_journal_that_has_lost_its_beginning_is_told(
+    redis_url: str,
+    journey: HandWrittenJournal,
+    command: Command,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    journey.define("GONE", "IDLE")
+    journey.put("APPL1", "Q", PUTTER, ["1"], ms=T0)
+    journey.put("GONE", "Q", PUTTER, ["1"], ms=T0)
+    journey.client.xtrim(structure_keys(GROUP, "@JFK").journal, maxlen=4, approximate=False)
+    journey.client.xtrim(structure_keys(GROUP, "GONE").journal, maxlen=0, approximate=False)
+    job = arguments.split(maxsplit=1)[0]
+
+    shown = command(*arguments.split(), "--group", GROUP, "--url", redis_url)
+
+    (line,) = (line for line in shown.stderr.splitlines() if "were trimmed" in line)
+    assert line == (
+        f"{job}: journals were trimmed, their beginning is not in this: "
+        "@JFK has events from 2027-01-15T08:00:00Z on, GONE has none any more"
+    )
+
+
+def test_what_has_its_beginning_or_is_read_from_a_time_is_not_told_of(
+    redis_url: str, journey: HandWrittenJournal, command: Command, tmp_path: Path
+) -> None:
+    at = ("--group", GROUP, "--url", redis_url)
+    shown = command("journal", *at, "--output", str(tmp_path / "stored"))
+    assert "were trimmed" not in shown.stderr
+    journey.client.xtrim(structure_keys(GROUP, "@JFK").journal, maxlen=1, approximate=False)
+    for arguments in (("--from", str(T0 + 61_015)), ("--input", str(tmp_path / "stored"))):
+        assert "were trimmed" not in command("trace", "--correl-id", CORREL, *at, *arguments).stderr
 
 
 @pytest.mark.parametrize(
