@@ -20,8 +20,10 @@ from typer.testing import Result
 
 from pipeline.cli import app
 from sharedq.api import Queue
+from sharedq.mqi.constants import MQRC, OpenOption
 from sharedq.mqi.structures import MQMD
 from tests.pipeline.streams import Checkpoint, Drivers
+from tests.pipeline.test_deadletter import letter
 from tests.support.groups import BOTH, browse_all
 from tests.support.members import TestGroup
 
@@ -40,6 +42,8 @@ def orders(group: TestGroup) -> Queue:
     group.define_shared("ORDERS")
     group.define_private("QM1", "DEAD.QUEUE")
     group.repository("QM1").alter_qmgr("QM1", {"dead_letter_queue": "DEAD.QUEUE"})
+    dead = group.connect().open("DEAD.QUEUE", BOTH | OpenOption.SET_ALL_CONTEXT)
+    letter(dead, "ORDERS", MQRC.Q_FULL, b"an order", put_appl_name=b"webshop")
     orders = group.connect().open("ORDERS", BOTH)
     for number in range(10):
         orders.put(b"order %d" % number, MQMD(priority=number % 5, correl_id=b"ABCDEFGHIJKLMNOPQRSTUVWX"))
@@ -92,10 +96,17 @@ def test_commands_run_one_after_the_other(
     url = group.settings.redis_url
     assert url is not None
 
+    shown: dict[str, list[str]] = {}
     for arguments in COMMANDS:
-        command(*shlex.split(arguments), "--group", group.group.name, "--url", url)
+        result = command(*shlex.split(arguments), "--group", group.group.name, "--url", url)
+        shown[arguments] = [" ".join(line.split()) for line in result.stdout.splitlines()]
 
     assert len(COMMANDS) >= 3
+    assert [
+        line for line in shown["deadletter QM1"] if line.startswith("2053 Q_FULL ORDERS QM1 webshop IGQ agent 1 8 ")
+    ]
+    (requeued,) = (name for name in shown if "--requeue" in name)
+    assert "put back ORDERS QM1 1" in shown[requeued]
 
 
 def test_every_job_is_told() -> None:
