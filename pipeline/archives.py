@@ -155,5 +155,7 @@ class Archive:
 
     def read_whole_runs(self, spark: SparkSession) -> DataFrame:
         """The messages of its `runs`: what a run that is being added has is not all of it, nor in order."""
+        # First: files are listed when a table is made, and a run that ends in between would be there in part.
+        runs = self.runs()
         table = self.read(spark)
-        return table.where(table["run"].isin(self.runs()))
+        return table.where(table["run"].isin(runs))

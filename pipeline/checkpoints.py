@@ -5,42 +5,68 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pipeline.errors import PipelineError
 
+#: What became of a batch that was begun and is not noted as processed; "" nobody says.
+BegunBatch = Literal["done", "undone", ""]
 #: What the offset of a source of ours has; see ``pipeline.queue_stream``.
 _OURS = {"batch", "claims", "term"}
 
 
-def processed_claims(checkpoint: Path, stream: str) -> set[str]:
-    """The claims of the last batch that Spark has noted as processed: those of the ones before have ended.
+def processed_claims(checkpoint: Path, stream: str, *, term: int = 0, begun: BegunBatch = "") -> set[str]:
+    """The claims of the last batch that was processed: those of the ones before have ended.
+
+    Spark notes a batch when its sink has it, so it cannot be told what became of one that was begun and is not noted.
 
     Args:
         stream: whose they are. A query may read several, and an offset written by an older version names none.
+        term: the query must have begun in this one, or later; see ``pipeline.claims``.
+        begun: that such a batch is ``done``, or ``undone``.
 
     Raises:
-        PipelineError: it is no checkpoint, or that of queries that have not read *stream*.
+        PipelineError: it is no checkpoint, or that of queries that have not read *stream*, or of an earlier one of
+            that name, or it cannot be read; or there is such a batch, and nothing is said of it.
     """
     offsets, commits = (_numbered(checkpoint / name) for name in ("offsets", "commits"))
     if not offsets:
         raise PipelineError(f"checkpoint {checkpoint}: is none of a streaming query, it has no offsets")
-    known = {offset.get("stream", stream) for offset in _offsets_of(offsets[max(offsets)])}
+    last = max(offsets)
+    latest = list(_offsets_of(offsets[last]))
+    known = {str(offset.get("stream", stream)) for offset in latest}
     if stream not in known:
         others = f"it is of {', '.join(sorted(known))}" if known else "its query reads no queue"
         raise PipelineError(f"checkpoint {checkpoint}: is not of stream {stream}: {others}")
-    if not commits or max(commits) not in offsets:
+    if any(offset["term"] < term for offset in latest):
+        raise PipelineError(
+            f"checkpoint {checkpoint}: is of a query of that name that was released; where that was cut off,"
+            " --force repeats it"
+        )
+    noted = max(commits, default=-1)
+    if noted >= 0 and noted not in offsets:
+        raise PipelineError(f"checkpoint {checkpoint}: batch {noted} is noted as processed, but its offsets are gone")
+    if last > noted and begun == "":
+        raise PipelineError(
+            f"checkpoint {checkpoint}: batch {last} was begun and is not noted as processed. Start the query once more,"
+            " or look whether its sink has that batch, and say --begun done or undone"
+        )
+    done = last if begun == "done" else noted
+    if done < 0:
         return set()
-    done = _offsets_of(offsets[max(commits)])
-    return {offset["claims"] for offset in done if offset.get("stream", stream) == stream and offset["claims"]}
+    return {
+        each["claims"] for each in _offsets_of(offsets[done]) if each.get("stream", stream) == stream and each["claims"]
+    }
 
 
 def _numbered(directory: Path) -> dict[int, Path]:
     """A log of Spark's: a file a batch, named by its number."""
     try:
-        return {int(path.name): path for path in directory.iterdir() if path.name.isdecimal()}
-    except OSError:
+        return {int(path.name): path for path in directory.iterdir() if path.name.isascii() and path.name.isdecimal()}
+    except FileNotFoundError:
         return {}
+    except OSError as error:
+        raise PipelineError(f"{directory}: cannot be read: {error.strerror or error}") from None
 
 
 def _offsets_of(path: Path) -> Iterator[dict[str, Any]]:
@@ -52,8 +78,10 @@ def _offsets_of(path: Path) -> Iterator[dict[str, Any]]:
     for line in lines[2:]:
         try:
             offset = json.loads(line)
-        except json.JSONDecodeError:
+        except (ValueError, RecursionError):
             # Of a source that has none yet, or of another kind.
             continue
         if isinstance(offset, dict) and offset.keys() >= _OURS:
+            if not (isinstance(offset["claims"], str) and isinstance(offset["term"], int)):
+                raise PipelineError(f"{path}: cannot be read: {line}")
             yield offset

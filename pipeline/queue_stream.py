@@ -38,7 +38,7 @@ MESSAGES_PER_TRIGGER, ROWS_PER_PARTITION = 100_000, 10_000
 _NAME_MAX = 40
 
 #: ``batch``: how many batches there were. ``claims``: of the last one. ``term``: in which the query began. ``stream``:
-#: its name, for whoever reads its checkpoint.
+#: its name, and ``queue``: what it reads, for whoever reads its checkpoint.
 Offset = dict[str, Any]
 
 
@@ -86,7 +86,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return Ahead(self._claims)
 
     def initialOffset(self) -> Offset:  # noqa: N802 - Spark's name
-        return {"batch": 0, "claims": "", "term": self._claims.term(), "stream": self._name}
+        return {"batch": 0, "claims": "", "term": self._claims.term(), "stream": self._name, "queue": self._queue}
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
         return ReadMaxRows(self._limit)
@@ -140,6 +140,9 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [UnitsPartition([(unit.place, unit.id) for unit in units]) for units in parts]
 
     def _hold(self, offset: Offset) -> None:
+        for name, own in (("stream", self._name), ("queue", self._queue)):
+            if offset.get(name, own) != own:
+                raise PipelineError(f"stream {self._name}: the checkpoint is of {name} {offset[name]}, not of {own}")
         # Else Spark would never come to `stop`.
         end_in_good_order(self.stop)
         self._claims.hold()

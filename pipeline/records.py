@@ -1,6 +1,7 @@
 """Reads a run directory: what the input rows demand, and what the programs on both sides saw, as JSON lines.
 
-A line that a killed program did not finish is skipped; it can only be the last one of its file.
+A line that a killed program did not finish is skipped; it can only be the last one of its file. What must arrive was
+written by nobody who was killed: there every line counts.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from pyspark.sql.types import StructType
 
+from pipeline.errors import PipelineError
 from pipeline.jobs.lost_structures import Loss
-from pipeline.runs import check_run, read_rows, read_timeline
+from pipeline.runs import check_run, losses_of, read_timeline
 from pipeline.schemas import EXPECTED, JOURNAL, RECEIVED, SENT
 from sharedq.journal import position_order
 
@@ -35,11 +37,13 @@ def read_run(spark: SparkSession, directory: Path) -> RunRecords:
     """The records in *directory*; a kind of which there is no file is an empty table.
 
     Raises:
-        PipelineError: it is no directory, or has no expected.jsonl.
+        PipelineError: it is no directory, has no expected.jsonl, or lines of that cannot be read.
     """
     check_run(directory)
+    expected = _read(spark, directory, "expected.jsonl", EXPECTED)
+    check_lines(spark, directory / "expected.jsonl", expected)
     return RunRecords(
-        expected=_read(spark, directory, "expected.jsonl", EXPECTED),
+        expected=expected,
         sent=_read(spark, directory, "sent-*.jsonl", SENT),
         received=_read(spark, directory, "received-*.jsonl", RECEIVED),
         timeline=read_timeline(directory / "timeline.jsonl"),
@@ -49,10 +53,25 @@ def read_run(spark: SparkSession, directory: Path) -> RunRecords:
 
 def _losses(spark: SparkSession, directory: Path) -> Iterator[Loss]:
     """Each structure that the run has lost, with its journal until then."""
-    for told in read_rows(directory / "losses.jsonl"):
+    for told in losses_of(directory):
         structure, backup = str(told["structure"]), position_order(str(told["backup"]), is_end=False)
-        events = spark.read.schema(JOURNAL).json(str(directory / f"lost-{structure}.jsonl"))
+        path = directory / f"lost-{structure}.jsonl"
+        events = spark.read.schema(JOURNAL).json(str(path))
+        check_lines(spark, path, events.where(F.col("event").isNotNull() & F.col("stream_id").isNotNull()))
         yield Loss(structure, backup, events)
+
+
+def check_lines(spark: SparkSession, path: Path, table: DataFrame) -> None:
+    """Whether every line of a file is a row of *table*, and there is one: what is not read is not missed either.
+
+    Raises:
+        PipelineError: they are not.
+    """
+    lines, rows = spark.read.text(str(path)).where(F.trim("value") != "").count(), table.count()
+    if rows < lines:
+        raise PipelineError(f"{path}: {lines - rows} of {lines} lines cannot be read")
+    if not lines:
+        raise PipelineError(f"{path}: is empty")
 
 
 def _read(spark: SparkSession, directory: Path, pattern: str, schema: StructType) -> DataFrame:

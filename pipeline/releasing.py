@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 
 from config.settings import Settings
-from pipeline.checkpoints import processed_claims
+from pipeline.checkpoints import BegunBatch, processed_claims
 from pipeline.claims import CLAIM_PREFIX, back_out, commit, tag_of, terms_of, xids_of
 from pipeline.errors import PipelineError
 from sharedq.api import QueueManagerConnection, connect, group_for
@@ -62,13 +62,21 @@ class Released:
     committed: int
 
 
-def release_stream(settings: Settings, stream: str, *, force: bool = False, checkpoint: Path | None = None) -> Released:
+def release_stream(
+    settings: Settings,
+    stream: str,
+    *,
+    force: bool = False,
+    checkpoint: Path | None = None,
+    begun: BegunBatch = "",
+) -> Released:
     """End a query for good: put back on their queues what it has claimed.
 
     First its term ends, so that it can claim nothing more should it come back. Killed in between, it can be repeated.
 
     Args:
         checkpoint: the query's. What Spark has noted there as processed is taken off the queues instead.
+        begun: as of `processed_claims`.
 
     Raises:
         PipelineError: there is no such query, or a driver of it runs and not *force*; or it is not its checkpoint.
@@ -83,20 +91,21 @@ def release_stream(settings: Settings, stream: str, *, force: bool = False, chec
         raise PipelineError(
             f"stream {stream}: a driver of it is running, or has died and is not recovered yet: stop it, or --force"
         )
-    # Whether it can be read is told before anything is done; what counts is what it says when nothing can be added.
-    _processed(checkpoint, stream)
+    term = 0 if latest is None else latest + 1
+    # Whether it can be used is told before anything is done; what counts is what it says when nothing can be added.
+    at_least = 0 if force else term
+    _processed(checkpoint, stream, at_least, begun)
     with _connect(settings, group.name) as connection:
-        term = 0 if latest is None else latest + 1
         connection.commit_prepared_together((), Batch(terms_of(stream), term))
     # Only now: nothing is added to them any more.
-    done = _processed(checkpoint, stream)
+    done = _processed(checkpoint, stream, at_least, begun)
     ended = [_end_at(settings, group, qmgr, stream, done) for qmgr in sorted(_managers(group, stream))]
     return Released(sum(each.given_back for each in ended), sum(each.committed for each in ended))
 
 
-def _processed(checkpoint: Path | None, stream: str) -> set[bytes]:
+def _processed(checkpoint: Path | None, stream: str, term: int, begun: BegunBatch) -> set[bytes]:
     """External ids of the claims that a checkpoint notes as processed."""
-    claims = processed_claims(checkpoint, stream) if checkpoint else ()
+    claims = processed_claims(checkpoint, stream, term=term, begun=begun) if checkpoint else ()
     return {xid for each in claims for xid in xids_of(stream, each)}
 
 

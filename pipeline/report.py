@@ -48,7 +48,7 @@ def headline(verdict: Verdict) -> str:
             "expired": "expired",
             "cleared": "were cleared",
             "uncommitted": "are uncommitted",
-            "promised": "were lost with a structure, or came again from its backup, as that promises",
+            "promised_gone": "were lost with a structure, as its backup promises",
         }
         waiting = ", ".join(f"{counts[name]:,} {what}" for name, what in rest.items() if counts[name])
         waiting = waiting or "the rest is accounted for"

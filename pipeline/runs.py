@@ -8,18 +8,43 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.errors import PipelineError
+from sharedq.journal import position_order
 
 
 def check_run(directory: Path) -> None:
     """Whether *directory* holds a run.
 
     Raises:
-        PipelineError: it is no directory, or has no expected.jsonl.
+        PipelineError: it is no directory, has no expected.jsonl, or what it lost is not told.
     """
     if not directory.is_dir():
         raise PipelineError(f"run directory {directory}: no such directory")
     if not (directory / "expected.jsonl").is_file():
         raise PipelineError(f"run directory {directory}: has no expected.jsonl, the list of what must arrive")
+    losses_of(directory)
+
+
+def losses_of(directory: Path) -> list[Mapping[str, Any]]:
+    """The structures that a run has lost: ``structure`` and ``backup`` of each; none without the file.
+
+    Raises:
+        PipelineError: a line cannot be read, or a structure's journal is missing.
+    """
+    path = directory / "losses.jsonl"
+    if not path.is_file():
+        return []
+    losses: list[Mapping[str, Any]] = []
+    for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+        try:
+            loss = json.loads(line)
+            position_order(str(loss["backup"]), is_end=False)
+            journal = directory / f"lost-{loss['structure']}.jsonl"
+        except (ValueError, KeyError, TypeError) as error:
+            raise PipelineError(f"{path}: line {number} cannot be used: {error!r}") from None
+        if not journal.is_file():
+            raise PipelineError(f"{path}: line {number}: there is no {journal.name}")
+        losses.append(loss)
+    return losses
 
 
 def has_own_server(directory: Path) -> bool:

@@ -367,7 +367,7 @@ RECOVERY_MESSAGES = _table(
 
 #: What an audit has to say of message copies: the verdict's counts, each with all its names.
 FINDINGS = _table(
-    ("finding", _STRING, "lost, duplicated, out_of_sequence, unexpected, unknown, promised, recovered or on_queue"),
+    ("finding", _STRING, "lost, duplicated, ..., recovered, on_queue: as the verdict's counts are named"),
     ("copy", _STRING, "the message: structure/message_id; of a run's copies, path and CorrelId"),
     ("why", _STRING, "how that is known"),
 )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
 
 from pipeline.cli import options
 from pipeline.cli.running import errors_named, group_at
+from pipeline.errors import PipelineError
 from pipeline.releasing import StreamClaims, claims_in, release_stream
 from pipeline.tables import print_rows
 
@@ -34,6 +35,10 @@ def release(
         Path | None,
         typer.Option(metavar="DIR", help="Its checkpointLocation: what that notes as processed does not come again."),
     ] = None,
+    begun: Annotated[
+        Literal["done", "undone"] | None,
+        typer.Option(help="Of a batch that the checkpoint notes as begun, and not as processed: what its sink has."),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Also one that runs, or has claimed nothing.")] = False,
     group: options.Group = None,
     url: options.Url = None,
@@ -41,11 +46,15 @@ def release(
     """Give back what a streaming query has claimed, to the places on its queue: the query will not come back.
 
     What Spark has noted as processed in the query's checkpoint is taken off the queue instead; without --checkpoint it
-    comes again, to whoever reads the queue next. Should the query come back all the same, it fails at its next step and
+    comes again, to whoever reads the queue next. A query that was stopped within a batch leaves open what its sink has
+    of that: start it once more, or say --begun. With --force a query that runs may still write its batch, which comes
+    again. Should the query come back all the same, it fails at its next step and
     claims nothing: a query of that name then needs a new checkpoint.
     """
     with errors_named("release"), group_at(group, url) as settings:
-        released = release_stream(settings, stream, force=force, checkpoint=checkpoint)
+        if begun and not checkpoint:
+            raise PipelineError("--begun needs --checkpoint")
+        released = release_stream(settings, stream, force=force, checkpoint=checkpoint, begun=begun or "")
         told = f"stream {stream}: {released.given_back:,} messages are back on their queue"
         if checkpoint:
             told += f"; {released.committed:,} had been processed, and are off it"

@@ -36,7 +36,9 @@ REASONS = {
     "out_of_sequence": "late_because",
     "unexpected": "odd_because",
     "unknown": "unknown_because",
-    "promised": "promised_because",
+    "promised_gone": "gone_because",
+    "promised_again": "again_because",
+    "uncommitted": "open_because",
 }
 #: Findings whose copies are named.
 _NAMED = (*REASONS, "recovered", "on_queue")
@@ -167,7 +169,6 @@ def summarize(copies: DataFrame) -> DataFrame:
         "on_queue": F.col("is_on_queue"),
         "expired": F.col("is_expired"),
         "cleared": F.col("is_cleared"),
-        "uncommitted": F.col("is_uncommitted"),
     }
     return (
         copies.groupBy("path")

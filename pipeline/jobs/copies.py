@@ -22,7 +22,7 @@ _COPY = ["correl", "path"]
 def with_journal_findings(
     lives: DataFrame, first_numbers: Mapping[str, int], missing: DataFrame | None = None
 ) -> DataFrame:
-    """Add what the journal alone tells: ``is_on_queue``, ``is_missing`` and ``is_odd_because``.
+    """Add what the journal alone tells: ``is_on_queue``, ``is_missing``, ``open_because`` and ``is_odd_because``.
 
     Args:
         first_numbers: structure -> the first message whose put its journal has.
@@ -41,7 +41,8 @@ def with_journal_findings(
         is_young = is_young | ((F.col("structure") == structure) & (F.col("message_number") > number))
     return (
         lives.withColumn("is_missing", is_left & F.col("was_missing"))
-        .withColumn("is_on_queue", is_left & ~F.col("was_missing"))
+        .withColumn("is_on_queue", is_left & ~F.col("was_missing") & (F.col("open_gets") == 0))
+        .withColumn("open_because", _open_because(is_left & ~F.col("was_missing")))
         .withColumn(
             "is_odd_because",
             F.when(was_got & ~was_put & is_young, "got but never put")
@@ -49,6 +50,14 @@ def with_journal_findings(
             .when(F.col("delivered_at") < F.col("available_at"), "got before its put was committed"),
         )
         .drop("was_missing")
+    )
+
+
+def _open_because(is_left: Column) -> Column:
+    """Which unit of work that has not ended, open or in doubt, has put the message, or has got it."""
+    by = F.concat(F.lit(" by unit of work "), F.col("open_unit"), F.lit(", which has not ended"))
+    return F.when(F.col("is_put_open"), F.concat(F.lit("put"), by)).when(
+        is_left & (F.col("open_gets") > 0), F.concat(F.lit("got"), by)
     )
 
 
@@ -71,12 +80,12 @@ def copies_of_journal(lives: DataFrame, out_of_sequence: DataFrame) -> DataFrame
             F.col("is_odd_because").alias("odd_because"),
             "late_because",
             F.lit(None).cast("string").alias("unknown_because"),
-            F.lit(None).cast("string").alias("promised_because"),
+            *(F.lit(None).cast("string").alias(name) for name in ("gone_because", "again_because")),
             "is_recovered",
             "is_on_queue",
             (F.col("expiries") > F.col("clears")).alias("is_expired"),
             (F.col("clears") > 0).alias("is_cleared"),
-            F.col("is_put_open").alias("is_uncommitted"),
+            "open_because",
             "backouts",
             milliseconds("available_at").alias("available_ms"),
             milliseconds("delivered_at").alias("delivered_ms"),
@@ -107,7 +116,7 @@ def copies_of_run(lives: DataFrame, out_of_sequence: DataFrame, records: RunReco
         .join(received_copies(records.received, expected), _COPY, "full")
         .join(late_copies(ordered), _COPY, "left")
         .fillna(0, ["stored", "deliveries", "left", "missing", "expired", "cleared", "open_puts", "backouts"])
-        .fillna(0, ["came_back"])
+        .fillna(0, ["first_gets", "doubled"])
         .fillna(0, ["sent_ok", "sent_unknown", "received_ok", "received_unknown"])
         .fillna(False, ["is_expected", "is_recovered"])
     )
@@ -140,7 +149,9 @@ def journal_copies(lives: DataFrame, out_of_sequence: DataFrame) -> DataFrame:
             F.sum(F.col("expiries") - F.col("clears")).alias("expired"),
             F.sum("clears").alias("cleared"),
             F.count_if("is_put_open").alias("open_puts"),
-            F.sum("came_back").alias("came_back"),
+            F.min("open_because").alias("open_because"),
+            F.sum("first_gets").alias("first_gets"),
+            F.sum("doubled").alias("doubled"),
             F.max("promised_because").alias("promised_because"),
             F.sum("backouts").alias("backouts"),
             F.max("is_recovered").alias("is_recovered"),
@@ -194,8 +205,8 @@ def judge(joined: DataFrame) -> DataFrame:
     """The findings of each copy of a run. A delivery has two witnesses, journal and consumer: one is enough."""
     is_expected = F.col("is_expected")
     is_promised = F.coalesce(F.col("promised_because").isin(LOST, UNDECIDED), F.lit(False))
-    # What came back was got once in either life, and counts once.
-    received_ok = F.greatest(F.col("received_ok") - F.col("came_back"), F.lit(0))
+    # What came back is to be got in its second life, whatever became of it in the first.
+    received_ok = F.greatest(F.col("received_ok") - F.col("first_gets"), F.lit(0))
     seen = joined.withColumn("received_ok", received_ok).withColumn("times", F.greatest("deliveries", "received_ok"))
     return seen.withColumn("promised_because", _promised_because()).select(
         F.concat_ws(" ", "path", "correl").alias("copy"),
@@ -204,18 +215,19 @@ def judge(joined: DataFrame) -> DataFrame:
         (is_expected & ((F.col("sent_ok") > 0) | (F.col("stored") > 0))).alias("is_sent"),
         (is_expected & (F.col("times") > 0)).alias("is_delivered"),
         F.when(is_expected & (F.col("times") == 0) & ~is_promised, _lost_because()).alias("lost_because"),
-        F.when(is_expected & (F.col("times") > 1), F.concat(F.lit("delivered "), "times", F.lit(" times"))).alias(
-            "double_because"
-        ),
+        F.when(is_expected & (F.col("times") > 1), F.concat(F.lit("delivered "), "times", F.lit(" times")))
+        .when(is_expected & (F.col("doubled") > 0), "delivered several times before its structure was lost")
+        .alias("double_because"),
         _odd_because().alias("odd_because"),
         F.coalesce("late_in_journal", "late_in_records").alias("late_because"),
         _unknown_because().alias("unknown_because"),
-        "promised_because",
+        F.when(is_promised, F.col("promised_because")).alias("gone_because"),
+        F.when(F.col("promised_because") == AGAIN, AGAIN).alias("again_because"),
         "is_recovered",
         (F.col("left") > 0).alias("is_on_queue"),
         (F.col("expired") > 0).alias("is_expired"),
         (F.col("cleared") > 0).alias("is_cleared"),
-        ((F.col("open_puts") > 0) & F.col("promised_because").isNull()).alias("is_uncommitted"),
+        F.when(F.col("promised_because").isNull(), F.col("open_because")).alias("open_because"),
         "backouts",
         "available_ms",
         "delivered_ms",
@@ -229,6 +241,7 @@ def _lost_because() -> Column:
         .when(F.col("expired") > 0, "expired")
         .when(F.col("cleared") > 0, "cleared by an operator")
         .when(F.col("open_puts") > 0, "put, its unit of work never ended")
+        .when(F.col("open_because").isNotNull(), "got, that unit of work never ended")
         .when(F.col("sent_ok") > 0, "its put was acknowledged, and the journal does not have it")
         .otherwise("never put")
     )

@@ -78,7 +78,7 @@ def summarize_messages(events: DataFrame) -> DataFrame:
     ``delivered_at``, ``get_qmgr``, ``get_owner``, ``get_unit``, ``get_queue``.
     Counts: ``gets`` (committed), ``backouts``, ``open_gets``, ``transfers``, ``expiries`` (expired, or cleared by an
     operator) and ``clears`` (these alone).
-    ``target_queue`` is where its last transfer brought it.
+    ``target_queue`` is where its last transfer brought it, ``open_unit`` a unit of work that has not ended.
     """
     event, done = F.col("event"), F.col("done_at").isNotNull()
     is_put, is_get, is_transfer = (event == name for name in ("put", "get", "transfer"))
@@ -117,6 +117,7 @@ def summarize_messages(events: DataFrame) -> DataFrame:
             (F.count_if(is_get & done) - F.count_if(event == "return")).alias("gets"),
             F.count_if(((is_get | is_end) & ~done & ~F.col("is_open")) | (event == "return")).alias("backouts"),
             F.count_if((is_get | is_end) & F.col("is_open")).alias("open_gets"),
+            F.max(F.when(F.col("is_open"), F.col("unit_of_work"))).alias("open_unit"),
             F.count_if(is_end & done).alias("expiries"),
             F.count_if((event == "clear") & done).alias("clears"),
             F.count_if(is_transfer).alias("transfers"),

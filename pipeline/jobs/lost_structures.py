@@ -12,12 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
-from pipeline.jobs.lives import message_lives
+from pipeline.jobs.lives import message_lives, with_place
 
 #: Why a copy is not as it would be without the loss.
 LOST = "lost with its structure: put behind the backup"
@@ -56,40 +55,49 @@ def with_first_lives(journal: DataFrame, losses: Sequence[Loss]) -> DataFrame:
     for loss in losses:
         former = loss.events.withColumn("structure", F.lit(former_name(loss.structure)))
         journal = journal.unionByName(former).unionByName(restored_puts(loss))
-    return journal
+    # Made now: how it was made would be part of the plan of whatever is made of it, many times over.
+    return journal.localCheckpoint() if losses else journal
 
 
 def restored_puts(loss: Loss) -> DataFrame:
     """The puts of what stood on the queues of *loss* when its backup ended: done, since that is what it holds."""
     held = message_lives(loss.events).where(_was("available_at", loss) & ~_was("delivered_at", loss))
+    # Those of a unit of work that was backed out are on the queue again: they cannot be told from here, and are rare.
+    ended = with_place(loss.events).where(F.col("event").isin("expire", "clear") & _was("at", loss))
+    held = held.join(ended.select("message_number"), "message_number", "left_anti")
     puts = loss.events.where(F.col("event") == "put").withColumn("unit_of_work", F.lit(None).cast("string"))
     return puts.join(held.select("message_number"), "message_number", "left_semi").select(loss.events.columns)
 
 
 def with_promises(lives: DataFrame, losses: Sequence[Loss]) -> DataFrame:
-    """Lives as they count for their copies, ``promised_because``, and ``came_back``: 1 of what was got in both lives.
+    """Lives as they count for their copies, with ``promised_because``, ``first_gets`` and ``doubled``.
 
-    A first life that went on in the second counts there, but for what is wrong with it alone. One that did not is over.
+    A first life that went on in the second counts there: it has ``first_gets``, and no ``gets``. ``doubled`` is 1 where
+    there were several of them. A first life that did not go on is over.
     """
-    plain = lives.withColumns({"promised_because": F.lit(None).cast("string"), "came_back": F.lit(0)})
+    plain = lives.withColumns(
+        {"promised_because": F.lit(None).cast("string"), "first_gets": F.lit(0), "doubled": F.lit(0)}
+    )
     if not losses:
         return plain
     former = F.col("structure").isin([former_name(loss.structure) for loss in losses])
-    went_on = reduce(DataFrame.unionByName, map(_went_on, losses))
     is_over = F.col("went_on").isNull()
     was_got, is_left = F.col("gets") > 0, F.col("is_committed") & (F.col("gets") == 0) & (F.col("expiries") == 0)
     first = (
         plain.where(former)
-        .join(went_on, _MESSAGE, "left")
+        .join(_went_on(plain, losses), [*_MESSAGE, "put_at"], "left")
         .withColumns(
             {
                 "promised_because": F.when(is_over & is_left, LOST)
                 .when(is_over & F.col("is_put_open"), UNDECIDED)
                 .when(~is_over & was_got, AGAIN),
-                "came_back": F.when(~is_over & was_got, 1).otherwise(0),
-                "gets": F.when(is_over, F.col("gets")).otherwise(F.greatest(F.col("gets") - 1, F.lit(0))),
+                "first_gets": F.when(is_over, 0).otherwise(F.col("gets")).cast("int"),
+                "doubled": F.when(~is_over & (F.col("gets") > 1), 1).otherwise(0),
+                "gets": F.when(is_over, F.col("gets")).otherwise(0),
                 "is_committed": is_over & F.col("is_committed"),
                 "is_on_queue": F.lit(False),
+                # Units of work went with the structure.
+                "open_because": F.when(F.col("is_put_open"), F.col("open_because")),
             }
         )
         .drop("went_on")
@@ -106,9 +114,11 @@ def queues_of(losses: Sequence[Loss]) -> Collection[str]:
     return found
 
 
-def _went_on(loss: Loss) -> DataFrame:
-    name = F.lit(former_name(loss.structure)).alias("structure")
-    return restored_puts(loss).select(name, "message_number", F.lit(True).alias("went_on"))
+def _went_on(lives: DataFrame, losses: Sequence[Loss]) -> DataFrame:
+    """First lives that went on: a second one begins with the same put (see `restored_puts`)."""
+    second = lives.where(F.col("structure").isin([loss.structure for loss in losses]) & F.col("put_at").isNotNull())
+    name = F.concat("structure", F.lit(former_name(""))).alias("structure")
+    return second.select(name, "message_number", "put_at", F.lit(True).alias("went_on"))
 
 
 def _was(moment: str, loss: Loss) -> Column:

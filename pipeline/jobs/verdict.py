@@ -25,8 +25,9 @@ MEANINGS = {
     "on_queue": "still on a queue at the end",
     "expired": "discarded: their expiry time had passed",
     "cleared": "discarded: an operator cleared their queue",
-    "uncommitted": "put by a unit of work that has not ended",
-    "promised": "lost with a structure, or got again from its backup, as that promises",
+    "uncommitted": "put, or got, by a unit of work that has not ended: open, or in doubt",
+    "promised_gone": "lost with a structure, as its backup promises",
+    "promised_again": "got again after a structure was lost, as its backup promises",
 }
 
 

@@ -13,6 +13,7 @@ from pipeline.jobs.audit import EXAMPLES, REASONS, audit
 from pipeline.jobs.verdict import FAULTS, Verdict
 from pipeline.journal_source import JournalPart
 from pipeline.records import read_run
+from pipeline.runs import check_run
 from pipeline.schemas import FINDINGS
 from tests.pipeline.support import GROUP, HandWrittenJournal
 from tests.pipeline.synthetic import SyntheticRun
@@ -229,3 +230,46 @@ def test_a_journal_without_events_proves_nothing(
 
     with pytest.raises(PipelineError, match="has no events to judge"):
         judge(spark, redis_url)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "expected.jsonl: is empty"),
+        ("garbage\n", r"expected.jsonl: 1 of 1 lines cannot be read"),
+        ('{"correl":"0a","path":"igq"}\n{"correl":\n{"correl":"0b","path":"igq"}\n', "1 of 3 lines cannot be read"),
+    ],
+)
+def test_what_must_arrive_is_read_whole_or_not_judged(spark: SparkSession, tmp_path: Path, text: str, why: str) -> None:
+    """What is not read is not missed either."""
+    (tmp_path / "expected.jsonl").write_text(text, encoding="utf-8")
+    with pytest.raises(PipelineError, match=why):
+        read_run(spark, tmp_path)
+
+
+@pytest.mark.parametrize("text", ["{}", '{"structure":"APPL1"}', '{"structure":"APPL1","backup":"1-0"}', "[]", '{"str'])
+def test_losses_that_are_not_told_whole_are_refused_before_spark_starts(tmp_path: Path, text: str) -> None:
+    (tmp_path / "expected.jsonl").write_text("{}\n", encoding="utf-8")
+    (tmp_path / "losses.jsonl").write_text(text, encoding="utf-8")
+    with pytest.raises(PipelineError, match=r"losses.jsonl: line 1"):
+        check_run(tmp_path)
+
+
+def test_what_an_open_unit_of_work_has_put_or_got_is_named_with_it(
+    spark: SparkSession, redis_url: str, journal: HandWrittenJournal
+) -> None:
+    owner = "EWR.1.1.1"
+    journal.define("APPL1")
+    journal.put("APPL1", "Q", owner, ["1", "2"])
+    journal.get("APPL1", "Q", owner, ["1"], unit=f"{owner}/7")
+    journal.put("APPL1", "Q", owner, ["3"], unit=f"{owner}/8")
+    journal.store("APPL1", "1", "2", "3")
+
+    verdict = judge(spark, redis_url)
+
+    assert faults(verdict) == NO_FAULT
+    assert (verdict.counts["uncommitted"], verdict.counts["on_queue"]) == (2, 1)
+    assert {finding.copy: finding.why for finding in verdict.findings["uncommitted"]} == {
+        "APPL1/1": f"got by unit of work {owner}/7, which has not ended",
+        "APPL1/3": f"put by unit of work {owner}/8, which has not ended",
+    }

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.datasource import ReadMaxRows
 from typer.testing import CliRunner
 
-from pipeline.checkpoints import processed_claims
+from pipeline.checkpoints import BegunBatch, processed_claims
 from pipeline.cli import app
 from pipeline.errors import PipelineError
 from pipeline.queue_source import QueueSource
@@ -37,14 +37,59 @@ def test_the_claims_of_the_last_batch_that_is_noted_count(checkpoint: Checkpoint
     checkpoint.end(8)
     checkpoint.begin(9, offset("b:1"), offset("other:3", "orders"))
     checkpoint.end(9)
-    checkpoint.begin(10, offset("c:1"), offset("", "orders"))
     assert processed_claims(checkpoint.path, "billing") == {"b:1"}
     assert processed_claims(checkpoint.path, "orders") == {"other:3"}
 
 
+def test_of_a_batch_that_was_begun_and_is_not_noted_somebody_must_tell(checkpoint: Checkpoint) -> None:
+    """Spark notes a batch when its sink has it: it may have it already."""
+    checkpoint.begin(8, offset("a:2"))
+    checkpoint.end(8)
+    checkpoint.begin(9, offset("b:1"))
+    with pytest.raises(PipelineError, match="batch 9 was begun and is not noted as processed"):
+        processed_claims(checkpoint.path, "billing")
+    assert processed_claims(checkpoint.path, "billing", begun="undone") == {"a:2"}
+    assert processed_claims(checkpoint.path, "billing", begun="done") == {"b:1"}
+
+
+def test_a_checkpoint_that_is_damaged_is_not_taken_for_one_of_nothing(checkpoint: Checkpoint) -> None:
+    checkpoint.begin(8, offset("a:2"))
+    checkpoint.end(9)
+    with pytest.raises(PipelineError, match="batch 9 is noted as processed, but its offsets are gone"):
+        processed_claims(checkpoint.path, "billing")
+    (checkpoint.path / "commits" / "9").unlink()
+    (checkpoint.path / "commits").rmdir()
+    (checkpoint.path / "commits").write_text("")
+    with pytest.raises(PipelineError, match="commits: cannot be read"):
+        processed_claims(checkpoint.path, "billing")
+    (checkpoint.path / "commits").unlink()
+    checkpoint.begin(8, offset("a:2") | {"claims": 7})
+    with pytest.raises(PipelineError, match="8: cannot be read"):
+        processed_claims(checkpoint.path, "billing")
+
+
+def test_the_checkpoint_of_an_earlier_query_of_that_name_is_refused(checkpoint: Checkpoint) -> None:
+    checkpoint.begin(0, offset("a:2"))
+    checkpoint.end(0)
+    with pytest.raises(PipelineError, match="is of a query of that name that was released"):
+        processed_claims(checkpoint.path, "billing", term=1)
+
+
+@pytest.mark.parametrize(("name", "value"), [("queue", "BILLS"), ("stream", "orders")])
+def test_a_query_with_the_checkpoint_of_another_takes_nothing(
+    group: TestGroup, drivers: Drivers, name: str, value: str
+) -> None:
+    open_orders(group)
+    reader = drivers.start()
+    start = reader.initialOffset() | {name: value}
+    with pytest.raises(PipelineError, match=f"stream billing: the checkpoint is of {name} {value}, not of "):
+        reader.latestOffset(start, ReadMaxRows(5))
+    assert in_doubt(group) == 0
+
+
 def test_before_its_first_batch_is_over_nothing_is_processed(checkpoint: Checkpoint) -> None:
     checkpoint.begin(0, offset("a:2"))
-    assert processed_claims(checkpoint.path, "billing") == set()
+    assert processed_claims(checkpoint.path, "billing", begun="undone") == set()
 
 
 def test_an_offset_of_an_older_version_is_taken_for_the_querys(checkpoint: Checkpoint) -> None:
@@ -103,13 +148,19 @@ def test_what_is_noted_as_processed_is_off_the_queue_and_the_rest_is_back(
         state = '{"state":"FAILED"}'
         group.group.call("admin/member_state", [keys.members, keys.fence], ["QM1", member.incarnation, state])
 
-    released = release_stream(group.settings, "billing", checkpoint=checkpoint.path)
+    if not is_noted:
+        with pytest.raises(PipelineError, match="batch 0 was begun"):
+            release_stream(group.settings, "billing", checkpoint=checkpoint.path)
+        assert in_doubt(group) == 10
+    begun: BegunBatch = "" if is_noted else "undone"
+    released = release_stream(group.settings, "billing", checkpoint=checkpoint.path, begun=begun)
 
     assert released == (Released(5, 5) if is_noted else Released(10, 0))
     assert (in_doubt(group), claims_in(group.settings)) == (0, [])
     assert sorted(browse_all(orders)) == sorted(EVERYTHING[5:] if is_noted else EVERYTHING)
     # Cut off and repeated it changes nothing.
-    assert release_stream(group.settings, "billing", checkpoint=checkpoint.path) == Released(0, 0)
+    again = release_stream(group.settings, "billing", checkpoint=checkpoint.path, begun=begun, force=True)
+    assert again == Released(0, 0)
 
 
 @pytest.mark.spark
@@ -133,9 +184,13 @@ def test_a_query_that_is_stopped_and_released_has_taken_each_message_once(
         arguments = ["release", "billing", "--checkpoint", str(checkpoint)]
         at, env = ["--group", told["group"], "--url", told["url"]], {"IGQ_DATA_DIR": str(tmp_path)}
         while (result := CliRunner().invoke(app, [*arguments, *at], env=env)).exit_code:
+            assert time.monotonic() < until
+            if "batch 2 was begun" in result.output:
+                is_there = (copied / "_spark_metadata" / "2").exists()
+                arguments += ["--begun", "done" if is_there else "undone"]
+                continue
             # Spark ends the process that holds the query's name in its own time.
             assert "a driver of it is running" in result.output
-            assert time.monotonic() < until
             time.sleep(0.2)
 
     taken = [row["data"] for row in spark.read.parquet(str(copied)).collect()]

@@ -86,7 +86,7 @@ def test_an_offset_has_nothing_of_it(orders: Queue, drivers: Drivers) -> None:
     assert orders.name == "ORDERS"
     reader = drivers.start()
     _, end = begin(reader)
-    assert sorted(end) == sorted(reader.latestOffset(end, FIVE)) == ["batch", "claims", "stream", "term"]
+    assert sorted(end) == sorted(reader.latestOffset(end, FIVE)) == ["batch", "claims", "queue", "stream", "term"]
 
 
 @pytest.mark.parametrize("limit", [13, 100])

@@ -107,17 +107,20 @@ def test_what_a_backup_promises_is_no_fault(run: Run, spark: SparkSession, redis
     verdict = run.judge(spark, redis_url, range(1, 8))
 
     assert {name: verdict.counts[name] for name in FAULTS} == dict.fromkeys(FAULTS, 0)
-    assert found(verdict, "promised") == named({got_behind: AGAIN, put_behind: LOST, in_doubt: UNDECIDED})
+    assert found(verdict, "promised_gone") == named({put_behind: LOST, in_doubt: UNDECIDED})
+    assert found(verdict, "promised_again") == named({got_behind: AGAIN})
     assert (verdict.counts["expected"], verdict.counts["delivered"], verdict.counts["on_queue"]) == (7, 5, 0)
     assert verdict.journal.trimmed_structures == ()
 
 
 def test_what_a_backup_does_not_promise_is_a_fault(run: Run, spark: SparkSession, redis_url: str) -> None:
-    gone, twice, again, put_again, behind_again, never_ended, gone_again = range(1, 8)
-    for number in (gone, twice, again, put_again, gone_again):
+    gone, twice, again, put_again, behind_again, never_ended, gone_again, twice_and_gone, expired = range(1, 10)
+    for number in (gone, twice, again, put_again, gone_again, twice_and_gone, expired):
         run.put(number, BEFORE_MS)
     run.get(again, BEFORE_MS + 1)
-    run.get(gone_again, BEHIND_MS)
+    run.journal.expire(STRUCTURE, QUEUE, OWNER, [f"{expired}x"], ms=BEFORE_MS + 1)
+    for number in (gone_again, twice_and_gone, twice_and_gone):
+        run.get(number, BEHIND_MS)
     run.put(behind_again, BEHIND_MS)
     run.get(behind_again, BEHIND_MS + 1)
     run.put(never_ended, BEHIND_MS + 2, unit=f"{OWNER}/7")
@@ -130,10 +133,13 @@ def test_what_a_backup_does_not_promise_is_a_fault(run: Run, spark: SparkSession
     run.journal.get(STRUCTURE, QUEUE, OWNER, ["20x"], ms=SECOND_MS + 1)
     run.get(put_again, SECOND_MS + 2)
 
-    verdict = run.judge(spark, redis_url, range(1, 8))
+    verdict = run.judge(spark, redis_url, range(1, 10))
 
     assert found(verdict, "lost") == named(
         {
+            expired: "expired",
+            # In its second life it is gone, and that it was got twice in the first makes up for nothing.
+            twice_and_gone: "put and committed, never got, on no queue any more",
             gone: "put and committed, never got, on no queue any more",
             never_ended: "put, its unit of work never ended",
             # The backup has it: that it was got in the first life does not count.
@@ -142,5 +148,6 @@ def test_what_a_backup_does_not_promise_is_a_fault(run: Run, spark: SparkSession
     )
     assert found(verdict, "duplicated") == named(
         dict.fromkeys((twice, again, put_again, behind_again), "delivered 2 times")
+        | {twice_and_gone: "delivered several times before its structure was lost"}
     )
     assert not verdict.is_passed

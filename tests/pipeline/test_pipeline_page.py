@@ -89,9 +89,11 @@ def test_commands_run_one_after_the_other(
     group: TestGroup, drivers: Drivers, command: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    # A query that was stopped in its first batch, to be released.
+    # A query that was stopped behind its first batch, to be released.
     billing = drivers.start()
-    Checkpoint(tmp_path / "billing-checkpoint").begin(0, billing.latestOffset(billing.initialOffset(), ReadMaxRows(2)))
+    checkpoint = Checkpoint(tmp_path / "billing-checkpoint")
+    checkpoint.begin(0, billing.latestOffset(billing.initialOffset(), ReadMaxRows(2)))
+    checkpoint.end(0)
     billing.stop()
     url = group.settings.redis_url
     assert url is not None
