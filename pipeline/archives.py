@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import secrets
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 MANIFEST = "_igq_archive.json"
 #: Holds the name of the run that adds to an archive, and is locked by it for as long as it does.
 _WRITER = "_igq_writer"
+#: How the names of directories begin that runs are written to. Spark passes over them.
+_UNFINISHED = "_igq_unfinished-"
 #: A reader has the lock for as long as it takes to list the runs.
 _LOCK_S, _LOCK_AGAIN_S = 2.0, 0.05
 
@@ -64,6 +67,9 @@ class Archive:
             PipelineError: it is something else, or another group's, or cannot be made.
         """
         path = directory / MANIFEST
+        outer = next((each for each in directory.absolute().parents if (each / MANIFEST).exists()), None)
+        if outer:
+            raise PipelineError(f"{directory}: is within the archive {outer}; name another directory")
         try:
             if not path.exists():
                 if directory.exists() and any(directory.iterdir()):
@@ -116,6 +122,25 @@ class Archive:
             reraise=True,
         )
         again(fcntl.flock, file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    @contextmanager
+    def adding(self) -> Iterator[Path]:
+        """A directory to write runs to, for the time of a ``with`` within `writing`; then they are at their place.
+
+        Each queue of a run comes there whole or not at all. What a run that was killed has left is removed.
+        """
+        for left in self.directory.glob(f"{_UNFINISHED}*"):
+            shutil.rmtree(left, ignore_errors=True)
+        # Of its own: Java can outlive for a moment the driver that was killed, and write to its.
+        unfinished = self.directory / f"{_UNFINISHED}{secrets.token_hex(4)}"
+        try:
+            yield unfinished
+            for queue in sorted(unfinished.glob("run=*/queue=*")):
+                place = self.directory / queue.relative_to(unfinished)
+                place.parent.mkdir(exist_ok=True)
+                queue.rename(place)
+        finally:
+            shutil.rmtree(unfinished, ignore_errors=True)
 
     def runs(self) -> list[str]:
         """The runs that are whole, or will never be: all but one that is being added at this moment."""

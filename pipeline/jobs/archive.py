@@ -1,8 +1,8 @@
 """The archive job: queues as Parquet, message by message; ``pipeline.jobs.replay`` puts them back.
 
 Each run adds what is not in the archive yet, known by its structure and message id, and by its MsgId, put
-time and length, where a structure was lost and numbers its messages anew. What a killed run has left there counts, so
-the next run goes on behind it.
+time and length, where a structure was lost and numbers its messages anew. A run has each queue whole or not at all,
+also where it was killed; the next run adds what it has not.
 """
 
 from __future__ import annotations
@@ -67,14 +67,14 @@ def copy_archive(
 
 
 def _add(messages: DataFrame, archive: Archive) -> None:
-    (
-        as_table(messages, ARCHIVE)
-        # A replay in parts finds each part's messages by that without reading all.
-        .sortWithinPartitions(*_PARTITIONED_BY, "position")
-        .write.mode("append")
-        .partitionBy(*_PARTITIONED_BY)
-        .parquet(str(archive.directory))
-    )
+    with archive.adding() as directory:
+        (
+            as_table(messages, ARCHIVE)
+            # A replay in parts finds each part's messages by that without reading all.
+            .sortWithinPartitions(*_PARTITIONED_BY, "position")
+            .write.partitionBy(*_PARTITIONED_BY)
+            .parquet(str(directory))
+        )
 
 
 def not_archived(messages: DataFrame, archive: DataFrame) -> DataFrame:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from typer.testing import Result
 
@@ -136,7 +136,7 @@ def test_what_was_put_in_a_time_is_archived_and_removed(
 def test_the_next_run_goes_on_behind_one_that_was_killed(
     spark: SparkSession, group: TestGroup, orders: Queue, tmp_path: Path
 ) -> None:
-    """Killed within its commit, Spark has moved some files of a run to their place and not the others."""
+    """An older version could be killed when Spark had moved some files of a run to their place and not the others."""
     stored = Archive.open_or_make(tmp_path / "a", group.group.name)
     killed = new_run()
     # Several files.
@@ -156,6 +156,55 @@ def test_the_next_run_goes_on_behind_one_that_was_killed(
     assert 0 < left < len(browse_all(orders)) == found.count()
     assert found.select("message_id").distinct().count() == found.count()
     assert len(parts(found)) == 2
+
+
+def test_a_queue_comes_into_an_archive_whole_or_not_at_all(
+    spark: SparkSession, group: TestGroup, orders: Queue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that its messages are in one run, in which a replay has them in their order."""
+    stored = Archive.open_or_make(tmp_path / "a", group.group.name)
+
+    def die(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    # Everything is written; as by a kill nothing is cleared away.
+    monkeypatch.setattr(Path, "rename", die)
+    monkeypatch.setattr("shutil.rmtree", lambda *_, **__: None)
+    with pytest.raises(KeyboardInterrupt):
+        archive_queue(spark, group.settings, "ORDERS", "", stored, new_run())
+    monkeypatch.undo()
+    assert list(stored.directory.rglob("*.parquet"))
+    assert (stored.queues(), stored.read(spark).count()) == ([], 0)
+
+    archive_queue(spark, group.settings, "ORDERS", "", stored, new_run())
+
+    assert len(parts(stored.read(spark))) == 1
+    assert archive_of(spark, stored.directory) == browse_all(orders)
+    assert [path.name for path in stored.directory.glob("_igq_unfinished*")] == []
+
+
+def test_an_archive_within_an_archive_is_refused(group: TestGroup, tmp_path: Path) -> None:
+    Archive.open_or_make(tmp_path / "a", group.group.name)
+    with pytest.raises(PipelineError, match="sub/more: is within the archive"):
+        Archive.open_or_make(tmp_path / "a" / "sub" / "more", group.group.name)
+    assert not (tmp_path / "a" / "sub").exists()
+
+
+def test_a_run_that_ends_while_the_archive_is_read_is_read_whole_or_not(
+    spark: SparkSession, group: TestGroup, orders: Queue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored = Archive.open_or_make(tmp_path / "a", group.group.name)
+    read, run = Archive.read, new_run()
+
+    def read_then_end(archive: Archive, spark: SparkSession) -> DataFrame:
+        monkeypatch.setattr(Archive, "read", read)
+        table = read(archive, spark)
+        archive_queue(spark, group.settings, "ORDERS", "", archive, run)
+        return table
+
+    monkeypatch.setattr(Archive, "read", read_then_end)
+    assert stored.read_whole_runs(spark).count() in (0, len(browse_all(orders)))
+    assert stored.runs() == [run]
 
 
 def test_a_message_with_the_id_of_an_archived_one_is_another_one(
