@@ -20,7 +20,7 @@ from sharedq.link import Argument
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
 from sharedq.objects.directory import Directory
-from sharedq.objects.failures import failure_of, structure_state, tell
+from sharedq.objects.failures import structure_state
 from sharedq.objects.local_queues import LocalQueues
 from sharedq.objects.lost import has_lost_all
 from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE, queue_of
@@ -52,7 +52,8 @@ def recover(group: Group, structure: str) -> Recovered:
     """RECOVER CFSTRUCT TYPE(NORMAL).
 
     Raises:
-        BackupError: it is not lost or not recoverable, there is no good backup, units of work of it are in doubt.
+        BackupError: it is not lost or not recoverable, there is no good backup, units of work of it are in doubt, a
+            member is being removed from the group.
         MQIError: 2349 there is no such structure; 2192 Redis is full; 2009 Redis cannot be reached. It may be repeated.
     """
     check_recoverable(group, structure)
@@ -68,7 +69,7 @@ def purge(group: Group, structure: str) -> Recovered:
 
     Raises:
         BackupError: it is not recoverable; it is lost, and no backup has the definitions of its queues; units of work
-            of it are in doubt.
+            of it are in doubt; a member is being removed from the group.
         MQIError: 2349 there is no such structure; 2042 or 2055 it is not lost, and queues of it are in use.
     """
     check_recoverable(group, structure)
@@ -137,7 +138,7 @@ class _Recovery:
             tokens = [token.decode() for token in self._group.command(owners, "HKEYS", owners)]
             script_keys += [base + token for token in tokens for base in (keys.unit_of_work, keys.holdings)]
         sequence = int(self._backup.ending["sequence"]) + SEQUENCE_STEP
-        tell(self._group, self._structure, has_failed=True, known=failure_of(self._group, self._structure))
+        self._note()
         self._call("structure/restore_begin", script_keys, [self._id, sequence, len(names)])
         restored, dropped = self._restore() if with_messages else (0, 0)
         destinations: Mapping[str, str] = self._backup.ending.get("destinations", {})
@@ -157,6 +158,16 @@ class _Recovery:
             repository.make_transmit_parts(member.name)
         begun = str(self._backup.about["begun"]) if with_messages else ""
         return Recovered(begun, restored, len(self._definitions), dropped, self._missing)
+
+    def _note(self) -> None:
+        """The group is told, and removes no member until the structure can be used again."""
+        keys = self._group.keys
+        status, *detail = self._group.call("admin/restore_begin", [keys.members, keys.failures], [self._structure])
+        if status:
+            qmgr = detail[0].decode()
+            raise in_use(
+                self._structure, f"queue manager {qmgr} is being removed, repeat igq group remove {qmgr} first"
+            )
 
     def _restore(self) -> tuple[int, int]:
         restored = dropped = size = 0
@@ -198,6 +209,8 @@ class _Recovery:
         reply = self._group.call(script, keys, arguments)
         if reply[0] == MQRC.CF_STRUC_IN_USE:
             if script == "structure/restore_begin":
+                # Another one has recovered it since it was looked at.
+                structure_state(self._group, self._structure)
                 _refuse_because_it_is_there(self._structure)
             raise in_use(self._structure, "another RECOVER of it runs")
 

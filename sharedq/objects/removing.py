@@ -2,9 +2,11 @@
 
 Only of one that is down, of which nothing is unresolved, and whose queues are empty and unused. In this order:
 
-1. The group notes that it is being removed (``admin/remove_begin``): nobody starts under its name, nobody sends to it.
+1. The group notes that it is being removed (``admin/remove_begin``): nobody starts under its name, nobody sends to it,
+   and no structure is recovered, which would bring back what was on its way to it (``admin/restore_begin``).
 2. Each of its queues, and its parts of SYSTEM.QSG.TRANSMIT.QUEUE, is shut, by a script that refuses where anything is
-   on it (``structure/shut_queue``). A refusal opens all of them again, and the member is as it was.
+   on it, or the structure has lost it (``structure/shut_queue``). A refusal opens all of them again, and the member is
+   as it was.
 3. All are shut: that is the decision, and from here on there is no way back. What is defined and remembered of it goes
    (``admin/remove_member``), then its structure and its parts (``structure/remove_keys``), then its own entry.
 
@@ -25,12 +27,14 @@ from sharedq.keys import private_structure
 from sharedq.link import Argument
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
+from sharedq.objects.failures import structure_state
 from sharedq.objects.finding import Finder
+from sharedq.objects.lost import has_lost_all
 from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.parts import Place, own_part, part_in
 from sharedq.objects.structures import holder_field
 
-_UNKNOWN, _RUNNING, _LEFT = 1, 2, 3
+_UNKNOWN, _RUNNING, _LEFT, _FAILED = 1, 2, 3, 5
 _SHUTTING, _OPENING, _DROPPING, _GONE = "SHUTTING", "OPENING", "DROPPING", "GONE"
 #: Fields, or keys, that one script call drops.
 _CHUNK = 250
@@ -49,7 +53,8 @@ def remove_member(group: Group, qmgr: str) -> None:
     a new member.
 
     Raises:
-        RemovalRefusedError: there is none, it is up, or not recovered, or something of it is unresolved or in use.
+        RemovalRefusedError: there is none, it is up, or not recovered, or something of it is unresolved or in use; a
+            structure has failed.
         MQIError: 2009 Redis cannot be reached, or another attempt took over; 2345 a structure's server cannot be.
             Repeating it goes on.
     """
@@ -73,8 +78,13 @@ def remove_member(group: Group, qmgr: str) -> None:
 
 
 def _begin(group: Group, qmgr: str) -> tuple[int, str]:
+    for name in group.structure_names():
+        if not name.startswith(private_structure("")):
+            # A loss that nobody has met yet is told.
+            structure_state(group, name)
     keys = group.keys
-    status, *detail = group.call("admin/remove_begin", [keys.group, keys.members, keys.leases], [qmgr])
+    script_keys = [keys.group, keys.members, keys.leases, keys.structures, keys.failures]
+    status, *detail = group.call("admin/remove_begin", script_keys, [qmgr])
     if status == _UNKNOWN:
         known = ", ".join(each.name for each in group.members()) or "it has none"
         raise RemovalRefusedError(f"there is no queue manager {qmgr} in group {group.name}: {known}")
@@ -85,9 +95,17 @@ def _begin(group: Group, qmgr: str) -> tuple[int, str]:
         raise RemovalRefusedError(
             f"{left} has still to be recovered: start {qmgr}, or another queue manager of the group"
         )
+    if status == _FAILED:
+        raise RemovalRefusedError(_lost(detail[0].decode(), qmgr))
     if status:
         raise RemovalRefusedError(f"{detail[0].decode()} is being recovered: repeat it when igq status says RESOLVED")
     return int(detail[0]), detail[1].decode()
+
+
+def _lost(structure: str, qmgr: str) -> str:
+    """What a structure that has failed has to do with it, and what to do about it."""
+    how = f"RECOVER CFSTRUCT({structure}), or DEFINE its queues with REPLACE where no backup can be"
+    return f"structure {structure} has failed, and what it had for {qmgr} may come back: {how}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +136,10 @@ class _Removal:
             try:
                 self._set_queue(place, "shut")
             except MQIError as error:
+                if error.reason == MQRC.CF_STRUC_FAILED and not self._may_come_back(place):
+                    continue
+                if error.reason in (MQRC.CF_STRUC_FAILED, MQRC.CF_STRUC_IN_USE):
+                    raise RemovalRefusedError(_lost(place.structure, self.qmgr)) from error
                 if error.reason not in (MQRC.OBJECT_IN_USE, MQRC.Q_NOT_EMPTY):
                     raise
                 raise RemovalRefusedError(self._obstacle(place, error.reason)) from error
@@ -126,6 +148,11 @@ class _Removal:
         if held:
             why = "expired, and to be reported by a queue manager that runs"
             raise RemovalRefusedError(f"{held} messages of {self.qmgr} are on no queue: {why}")
+
+    def _may_come_back(self, place: Place) -> bool:
+        """Whether a structure without keys has lost them, and a backup of it can be."""
+        finder = self._finder()
+        return place.structure != self.structure and has_lost_all(finder.directory, finder.queues, place.structure)
 
     def open_again(self) -> None:
         """Open what is shut; then the member is as it was."""
@@ -172,7 +199,7 @@ class _Removal:
         keys = self.group.structure(place.structure)
         queue = keys.queue(place.queue)
         self.group.require_reachable(place.structure)
-        script_keys = [keys.versions, queue.queue, queue.available, queue.handles]
+        script_keys = [keys.versions, queue.queue, queue.available, queue.handles, keys.sequence]
         self._call("structure/shut_queue", script_keys, [holder_field(self.qmgr), self.attempt, mode])
 
     def _remove_keys(self, structure: str, keys: list[str], fields: Iterable[str] = ()) -> None:
@@ -217,7 +244,8 @@ class _Removal:
         if uncommitted:
             return f"{what} has uncommitted messages ({uncommitted}): they must be committed or backed out first"
         how = f"start {self.qmgr}, it takes them" if is_part else f"start {self.qmgr}, and get or CLEAR them"
-        return f"{what} has messages ({depth}): {how}"
+        # A part that was just recovered has no definition yet.
+        return f"{what} has messages{f' ({depth})' if stored else ''}: {how}"
 
     def _remains(self) -> Iterator[tuple[str, str]]:
         """What the administration structure has of it beside its own entry: kind and field."""

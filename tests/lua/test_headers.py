@@ -61,6 +61,7 @@ UNFENCED = {
     "admin/remove_begin": "an operator's; it looks itself whether the manager is alive",
     "admin/remove_object": "a definition, by compare and set",
     "admin/remove_authority": "an authority record: an operator's, not an owner's",
+    "admin/restore_begin": "an operator's; that a structure has failed, which whoever sees it again corrects",
     "admin/remove_structure": "a definition: an operator's, not an owner's",
     "admin/renew": "only leases that are there, of no replaced incarnation: a claim takes them away",
     "admin/set_authority": "an authority record: an operator's, not an owner's",
@@ -77,6 +78,8 @@ UNFENCED = {
 UNBOUNDED = {
     ("admin/define_object", "HKEYS"): "the managers of a group",
     ("admin/leave", "ZRANGE"): "the managers and programs of a group, once in a manager's life",
+    ("admin/remove_begin", "HKEYS"): "the structures of a group that ever failed, for an operator's command",
+    ("admin/restore_begin", "HKEYS"): "the managers of a group, for an operator's command",
     ("admin/remove_begin", "ZRANGE"): "the managers and programs of a group, for an operator's command",
     ("structure/backup_changes", "HVALS"): "browsing handles with locks, in a call for a backup",
     ("structure/backup_page", "HVALS"): "browsing handles with locks, in a call for a backup",
