@@ -65,9 +65,9 @@ def audit(
     that with what the input rows demand and with what the putting and getting programs saw. With --follow, goes
     through the journal once, keeps in DIR what is still open, and writes a verdict on all of it again and again.
 
-    Writes verdict.json, report.html and, as Parquet, findings (each message that one is about), and prints a short
-    table. Exit status: 0 nothing is lost, duplicated, out
-    of sequence or unexpected; 1 something is; 2 the audit could not be made.
+    Writes verdict.json, report.html and, without --follow, findings as Parquet (each message that one is about), and
+    prints a short table. Order is judged within groups, and on private queues. Exit status: 0 nothing is lost,
+    duplicated, out of sequence or unexpected; 1 something is; 2 the audit could not be made.
     """
     with errors_named("audit"):
         if not follow and once:

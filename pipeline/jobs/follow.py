@@ -250,7 +250,7 @@ def _fold(folded: DataFrame, batch: DataFrame, totals: Totals) -> None:
 
 
 def _consumers_after(marks: DataFrame, got: DataFrame, old_ms: int, at_once: list[str]) -> DataFrame:
-    """Who got from private queues, and when; those who are long gone are one."""
+    """Who got from private queues, and when; those who are long gone are forgotten."""
     known = marks.where("kind = 'consumer'").select(
         *("structure", "queue", F.col("name").alias("get_owner")),
         *(F.col("first").alias("first_get"), F.col("last").alias("last_get")),
@@ -258,8 +258,7 @@ def _consumers_after(marks: DataFrame, got: DataFrame, old_ms: int, at_once: lis
     span = (F.min("first_get").alias("first_get"), F.max("last_get").alias("last_get"))
     both = consumers(on_private_queues(got)).unionByName(known).where(~_place().isin(at_once))
     whole = both.groupBy("structure", "queue", "get_owner").agg(*span)
-    name = F.when(F.col("last_get.ms") < old_ms, F.lit("")).otherwise(F.col("get_owner"))
-    return whole.groupBy("structure", "queue", name.alias("get_owner")).agg(*span)
+    return whole.where(F.col("last_get.ms") >= old_ms)
 
 
 def _settled(table: DataFrame) -> DataFrame:

@@ -121,6 +121,27 @@ def test_of_lives_that_are_over_only_marks_and_sums_are_kept(
     assert sorted(path.name for path in (tmp_path / "state").iterdir()) == ["1", "2"]
 
 
+@pytest.mark.parametrize("queues", [2, 6])
+def test_queues_that_nobody_gets_from_any_more_leave_no_mark(
+    spark: SparkSession, redis_url: str, journal: HandWrittenJournal, tmp_path: Path, queues: int
+) -> None:
+    """However many replies went through queues of their own, the state is that of what is going on."""
+    journal.define("@EWR")
+    for number, name in enumerate([*(f"REPLY.{each}" for each in range(queues)), "BUSY"], 1):
+        ms = 1_700_000_000_000 + 10 * number + (3 * HOUR_MS if name == "BUSY" else 0)
+        journal.put("@EWR", name, "EWR.1.1.1", [f"{number}"], ms=ms)
+        journal.get("@EWR", name, "EWR.1.2.1", [f"{number}"], ms=ms + 1)
+    rows = JournalPart(GROUP, redis_url).read(spark).collect()
+    store = StateStore(tmp_path, GROUP)
+    rows.sort(key=lambda row: position_order(row.stream_id, is_end=False))
+    for batch, events in enumerate((rows[:-2], rows[-2:])):
+        store.store(batch, advance(store.load(spark, batch - 1), spark.createDataFrame(events, JOURNAL), HOUR_MS))
+        spark.catalog.clearCache()
+
+    marks = store.load(spark, 1).marks.where("kind = 'consumer'").collect()
+    assert [row.queue for row in marks] == ["BUSY"]
+
+
 @pytest.mark.timeout(900)
 def test_killed_after_any_batch_it_goes_on_and_counts_nothing_twice(
     spark: SparkSession, redis_url: str, journal: HandWrittenJournal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
