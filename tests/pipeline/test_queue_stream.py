@@ -177,6 +177,7 @@ def test_one_driver_at_a_time_has_the_name(
     # Another query is none of its business.
     rest(reader)
     another = Drivers(group).start(stream="shipping")
+    start = another.initialOffset()
     end = another.latestOffset(start, LIMIT)
     assert bodies(another, start, end) == EVERYTHING[10:]
     another.stop()
