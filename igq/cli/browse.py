@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -41,31 +42,34 @@ def browse(
         sharedq.connect(qmgr, appl_name="igq browse") as connection,
         connection.open(queue, OpenOption.BROWSE | OpenOption.FAIL_IF_QUIESCING) as source,
     ):
-        found = _browsed(source, max_messages)
+        found = _browsed(source)
+        shown = islice(found, max_messages)
         if is_short:
             from igq.message_table import print_messages
 
-            count = print_messages(found)
+            count = print_messages(shown)
         else:
-            count = _print_whole(found)
-    typer.echo(f"{count} message{'' if count == 1 else 's'} on {queue}", err=True)
+            count = _print_whole(shown)
+        has_more = next(found, None) is not None
+    messages = f"{count} message{'' if count == 1 else 's'}"
+    typer.echo(f"{messages} shown, there are more on {queue}" if has_more else f"{messages} on {queue}", err=True)
     return 0
 
 
-def _browsed(source: Queue, max_messages: int | None) -> Iterator[Message]:
-    """The messages of a queue, in order, at most so many."""
+def _browsed(source: Queue) -> Iterator[Message]:
+    """The messages of a queue, in order."""
     from sharedq.mqi.constants import MQRC, GetOption
     from sharedq.mqi.errors import MQIError
 
-    step, count = GetOption.BROWSE_FIRST, 0
-    while max_messages is None or count < max_messages:
+    step = GetOption.BROWSE_FIRST
+    while True:
         try:
             yield source.get(step | GetOption.FAIL_IF_QUIESCING, match_options=0)
         except MQIError as error:
             if error.reason == MQRC.NO_MSG_AVAILABLE:
                 return
             raise
-        step, count = GetOption.BROWSE_NEXT, count + 1
+        step = GetOption.BROWSE_NEXT
 
 
 def _print_whole(found: Iterable[Message]) -> int:
