@@ -11,7 +11,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -111,6 +111,9 @@ def spark_session(
             # becomes of that. Java ends with the session.
             signal.signal(signal.SIGINT, on_interrupt)
         yield session
+    except Exception as error:
+        _keep_text(error)
+        raise
     finally:
         with warnings.catch_warnings():
             # That Java says nothing any more, where the job was interrupted in the middle of a call to it.
@@ -210,6 +213,22 @@ def _end_java() -> bool:
         process.kill()
         process.wait()
         return False
+
+
+def _keep_text(error: BaseException | None) -> None:
+    """Errors of Java ask it for their text whenever that is wanted: have it from now on where Java has ended."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors.exceptions.captured import CapturedException
+
+    while error:
+        if isinstance(error, CapturedException | Py4JJavaError):
+            # Where Java has died meanwhile, nobody knows it.
+            with suppress(Exception):
+                kind, text = type(error), str(error)
+                # Of a kind that is caught and shown as before; Python looks for __str__ there only.
+                said = {"__module__": kind.__module__, "__str__": lambda _, text=text: text}
+                error.__class__ = type(kind.__name__, (kind,), said)
+        error = error.__cause__ or error.__context__
 
 
 def why_in_a_line(error: Exception) -> str:

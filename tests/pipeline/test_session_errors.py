@@ -1,6 +1,10 @@
-"""What a session that cannot be had says, in one line."""
+"""What a session that cannot be had says, in one line; and an error that leaves one that ends."""
 
 from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -52,3 +56,34 @@ FILE = """An error occurred while calling o78.collectToPython.
 )
 def test_of_a_file_that_cannot_be_read_its_name_and_the_cause_are_told(said: str, told: str) -> None:
     assert why_a_job_ends(Exception(said)) == told
+
+
+PROGRAM = """
+import sys
+from pathlib import Path
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import functions as F
+
+from pipeline.session import spark_session
+
+try:
+    with spark_session(Path(sys.argv[1]), master="local[1]", is_small=True) as spark:
+        failing = spark.readStream.format("rate").load().select(F.raise_error(F.lit("boom")))
+        failing.writeStream.format("noop").option("checkpointLocation", sys.argv[1] + "/at").start().awaitTermination()
+except StreamingQueryException:
+    raise
+except Exception as error:
+    print(type(error))
+"""
+
+
+@pytest.mark.spark
+def test_an_error_that_leaves_a_session_says_what_it_says_within_and_is_caught_as_it_is(tmp_path: Path) -> None:
+    """Java is asked for its text, and has ended."""
+    program = [sys.executable, "-c", PROGRAM, str(tmp_path)]
+    done = subprocess.run(program, capture_output=True, text=True, timeout=120, check=False)
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "pyspark.errors.exceptions.captured.StreamingQueryException: [STREAM_FAILED] Query" in done.stderr
+    assert "boom" in done.stderr
