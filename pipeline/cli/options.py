@@ -50,9 +50,13 @@ def positions(start: str | None, end: str | None) -> tuple[str, str]:
     """The time range of a job as places in a journal. Raises PipelineError: it is none, or ends before it starts."""
     try:
         first, last = parse_position(start or "-"), parse_position(end or "+")
-        check_order(first, last)
-    except (ValueError, JournalError) as error:
+    except ValueError as error:
         raise PipelineError(f"--from, --to: {error}") from None
+    try:
+        check_order(first, last)
+    except JournalError:
+        # As they were given: places are milliseconds.
+        raise PipelineError(f"--from, --to: the end ({end}) is before the start ({start})") from None
     return first, last
 
 

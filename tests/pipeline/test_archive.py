@@ -291,7 +291,10 @@ def test_a_run_is_read_when_it_is_whole_and_one_at_a_time_adds(hours: Archive) -
         (("--input", "hours", "--remove"), "--input goes without --structure, --remove and --qmgr"),
         (("--input", "hours", "--structure", "APPL1"), "--input goes without"),
         (("--input", "hours", "--queue", "NONE"), "hours: has no messages of NONE"),
-        (("--input", "hours", "--from", "2026-02-01", "--to", "2026-01-31"), "--from, --to: the end ("),
+        (
+            ("--input", "hours", "--from", "2026-02-01", "--to", "2026-01-31"),
+            "--from, --to: the end (2026-01-31) is before the start (2026-02-01)",
+        ),
         (("--input", "hours", "--output", "FULL"), "output directory FULL: exists; name a new one"),
         (("--input", "hours", "--output", "NEW/done"), "output directory NEW/done: is within the archive"),
     ],

@@ -270,7 +270,10 @@ def test_dead_letters_that_were_archived_are_told_without_redis(
         (("--input", "NEW"), "NEW: no such directory"),
         (("--input", "."), "is no archive, it has no _igq_archive.json"),
         (("--input", "a"), "is an archive of group ABCD, not of"),
-        (("QM1", "--from", "2026-02-01", "--to", "2026-01-31"), "--from, --to: the end ("),
+        (
+            ("QM1", "--from", "2026-02-01", "--to", "2026-01-31"),
+            "--from, --to: the end (2026-01-31) is before the start (2026-02-01)",
+        ),
         (("QM7",), "QM7: MQRC_Q_MGR_NAME_ERROR (2058)"),
         (("QM2",), "QM2 has no dead-letter queue: ALTER QMGR DEADQ, or name one with --queue"),
         (("QM1", "--queue", "NONE"), "NONE: MQRC_UNKNOWN_OBJECT_NAME (2085)"),

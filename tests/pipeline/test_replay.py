@@ -261,7 +261,10 @@ def test_a_part_that_is_put_is_known_by_its_job(spark: SparkSession, group: Test
         (("OTHER",), "is an archive of group ABCD, not of"),
         (("a", "--of-group", "ABCD"), "is an archive of group"),
         (("a", "--from", "2026-01-31"), "--from, --to: need --again NAME"),
-        (("a", "--again", "x", "--from", "2026-02-01", "--to", "2026-01-31"), "--from, --to: the end ("),
+        (
+            ("a", "--again", "x", "--from", "2026-02-01", "--to", "2026-01-31"),
+            "--from, --to: the end (2026-01-31) is before the start (2026-02-01)",
+        ),
         (("a", "--again", "x\ny"), "allowed: printable characters"),
         (("a", "--output", "FULL"), "exists; name a new one"),
         (("a", "--output", "a/done"), "output directory a/done: is within the archive"),
