@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 #: Of the time in which messages were put.
 ALWAYS: Moments = (None, None)
+#: Ranges have numbers of so many hexadecimal digits, which are exact in Lua.
+_DIGITS = 13
+_RANGES = 16**_DIGITS
 
 
 def job_of(
@@ -57,22 +60,28 @@ def claim_name(settings: Settings, qmgr: str, archive: Archive, again: str, put:
     series, range_ = f"replay/{name}", _number(put)
     latest = latest_batch(group, series)
     if latest is None:
-        with connect(qmgr or group.name, settings=settings, appl_name="igq pipeline") as connection:
-            # One alone is the first, and says what for.
-            if connection.commit_prepared_together((), Batch(f"{series}/begun")):
-                connection.commit_prepared_together((), Batch(series, range_))
+        # A series keeps its largest number. One range at most is both the largest and the smallest that was asked for,
+        # and who was killed between these steps repeats them.
+        asked = Batch(f"{series}/largest", range_), Batch(f"{series}/smallest", _RANGES - range_)
+        if latest_batch(group, asked[0].series) in (None, range_):
+            with connect(qmgr or group.name, settings=settings, appl_name="igq pipeline") as connection:
+                for each in asked:
+                    connection.commit_prepared_together((), each)
+                if all(latest_batch(group, each.series) == each.number for each in asked):
+                    connection.commit_prepared_together((), Batch(series, range_))
         latest = latest_batch(group, series)
-    if latest is None:
-        raise PipelineError(
-            f"--again {again}: somebody has just taken that name, or was killed as he did; name another"
-        )
     if latest != range_:
-        raise PipelineError(f"--again {again}: that name stands for other --from and --to; name another")
+        raise PipelineError(
+            f"--again {again}: that name was taken with other --from and --to, or with none, and stands for that time"
+            " for ever; say it with those again, or another name"
+        )
 
 
 def _number(put: Moments) -> int:
-    """What tells a range from others, as the number of a batch: less than 2^53, which is exact in Lua."""
-    return 0 if put == ALWAYS else int(hashlib.sha1(_text(put).encode(), usedforsecurity=False).hexdigest()[:13], 16)
+    """What tells a range from others, as the number of a batch: from 0, less than `_RANGES`."""
+    if put == ALWAYS:
+        return 0
+    return int(hashlib.sha1(_text(put).encode(), usedforsecurity=False).hexdigest()[:_DIGITS], 16)
 
 
 def _text(put: Moments) -> str:

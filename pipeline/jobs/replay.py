@@ -6,14 +6,17 @@ too much for one: whole or not at all, and once, however often the command is re
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from config.settings import Settings
 from pipeline.archives import Archive
+from pipeline.errors import PipelineError
 from pipeline.jobs.moments import Moments
 from pipeline.queue_source import QueueSource
 from pipeline.replays import ALWAYS, is_done, job_of
@@ -23,6 +26,8 @@ from pipeline.schemas import DONE, QUEUE, REPLAYED, as_table
 #: parts of what was put in parts, and put messages twice or never.
 PART_MESSAGES = 1_000_000
 PUT, THERE = "replayed", "there already"
+#: What Spark says of the sink whose units of work somebody has backed out.
+_BACKED_OUT = re.compile(r"XAError: (XA_HEURRB|XAER_NOTA) |the job was ended while it was at work")
 
 
 @dataclass(frozen=True)
@@ -69,12 +74,24 @@ class Replay:
     put: Moments = ALWAYS
 
     def put_part(self, messages: DataFrame, part: Part) -> str:
-        """Put a part of *messages*, unless that was done: `PUT`, or `THERE`."""
+        """Put a part of *messages*, unless that was done: `PUT`, or `THERE`.
+
+        Raises:
+            PipelineError: it was backed out, as another replay does with what it finds prepared.
+        """
         job = self._job(part, self.put, part.number)
         # Under the first of these names versions without parts have put all that the run has, whatever its time.
         if any(is_done(self.settings, name) for name in {self._job(part, ALWAYS, None), job}):
             return THERE
-        put_messages(messages.where(part.condition()), self.settings, self.target_of(part), self.qmgr, job)
+        try:
+            put_messages(messages.where(part.condition()), self.settings, self.target_of(part), self.qmgr, job)
+        except PySparkException as error:
+            if _BACKED_OUT.search(str(error)):
+                raise PipelineError(
+                    f"another replay of {self.archive.directory} on {self.target_of(part)} was under way, or a release,"
+                    " and has backed out what this one had prepared; nothing was put twice; run it again"
+                ) from error
+            raise
         return PUT
 
     def target_of(self, part: Part) -> str:

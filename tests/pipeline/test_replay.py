@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from contextlib import suppress
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from typer.testing import Result
 
 from pipeline.archives import MANIFEST, Archive
+from pipeline.errors import PipelineError
 from pipeline.jobs import replay as replaying
 from pipeline.jobs.archive import archive_queue, new_run
+from pipeline.jobs.moments import Moments
 from pipeline.jobs.replay import Part, Replay, parts, put_messages
-from pipeline.replays import claim_name, is_done, job_of
+from pipeline.replays import ALWAYS, claim_name, is_done, job_of
 from pipeline.schemas import REPLAYED
-from sharedq.api import Queue
-from sharedq.in_doubt import Batch
+from sharedq.api import Queue, QueueManagerConnection
 from sharedq.mqi.constants import OpenOption, PutOption
 from sharedq.mqi.structures import MQMD
+from sharedq.mqi.xa import XAError
 from tests.pipeline.test_queue_sink import in_doubt, prepared, writer
 from tests.support.groups import BOTH, browse_all
 from tests.support.members import TestGroup
@@ -155,6 +160,32 @@ def test_killed_between_parts_it_goes_on_behind_those_that_are_put(
     assert in_doubt(group) == 0
 
 
+def test_two_of_the_same_at_once_put_all_once_and_the_one_that_was_backed_out_says_so(
+    group: TestGroup, stored: Archive, copy: Queue, replay: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def overtaken(_: DataFrame, __: Any, target: str, ___: str, job: str) -> None:
+        """As in the sink's process: one has prepared all when the other one begins."""
+        first = writer(group, queue=target, jobId=job)
+        units = [prepared(first, "0.1", b"first")]
+        writer(group, queue=target, jobId=job)
+        try:
+            first.commit([*units])
+        except (XAError, PipelineError) as error:
+            said = f"{type(error).__module__}.{type(error).__name__}: {error}"
+            raise PySparkException(f"[PYTHON_EXCEPTION] Traceback\n{said}") from None
+
+    with monkeypatch.context() as patch:
+        patch.setattr(replaying, "put_messages", overtaken)
+        said = replay(status=2).stderr.splitlines()[-1]
+    assert said == (
+        f"igq pipeline replay: another replay of {stored.directory} on COPY was under way, or a release, and has backed"
+        " out what this one had prepared; nothing was put twice; run it again"
+    )
+    assert (browse_all(copy), in_doubt(group)) == ([], 0)
+    replay()
+    assert browse_all(copy) == in_order(group)
+
+
 def test_what_an_older_version_has_put_whole_is_not_put_in_parts(
     spark: SparkSession,
     group: TestGroup,
@@ -189,7 +220,7 @@ def test_what_was_put_in_a_time_is_put_once_under_a_name_which_is_then_no_other_
         assert sorted(browse_all(copy)) == [b"3", b"4", b"5"]
     for other in (between(3, 6), between(0, 2), ()):
         shown = replay(*other, "--again", "morning", status=2)
-        assert "--again morning: that name stands for other --from and --to" in shown.stderr
+        assert "--again morning: that name was taken with other --from and --to, or with none" in shown.stderr
         assert "starting Spark" not in shown.stderr
     replay(*between(10, 11), "--again", "noon", "--output", str(output))
     assert sorted(browse_all(copy)) == sorted([b"3", b"4", b"5", b"10", b"11"])
@@ -212,7 +243,7 @@ def test_a_name_under_which_all_was_put_puts_nothing_twice(
 ) -> None:
     """Also where that was an older version, which left names to themselves."""
     replay("--again", "new")
-    assert "that name stands for other" in replay(*between(3, 5), "--again", "new", status=2).stderr
+    assert "that name was taken with other" in replay(*between(3, 5), "--again", "new", status=2).stderr
     table = stored.read(spark)
     (part,) = parts(table)
     put_messages(table, group.settings, "COPY", "", job_of(stored, part.run, "ORDERS", "COPY", "old"))
@@ -224,16 +255,72 @@ def test_a_name_under_which_all_was_put_puts_nothing_twice(
 
 
 def test_a_name_is_given_to_one_range_by_whoever_comes_first(group: TestGroup, stored: Archive) -> None:
-    """Between its two steps somebody can be killed: then it is nobody's."""
     for _ in range(2):
         claim_name(group.settings, "", stored, "a", (1, None))
-    with pytest.raises(Exception, match="--again a: that name stands for other"):
-        claim_name(group.settings, "", stored, "a", (None, 1))
-    name = hashlib.sha1(f"{stored.id}\nb".encode()).hexdigest()
-    with group.connect() as connection:
-        assert connection.commit_prepared_together((), Batch(f"replay/{name}/begun"))
-    with pytest.raises(Exception, match="--again b: somebody has just taken that name"):
-        claim_name(group.settings, "", stored, "b", (1, None))
+    for other in ((None, 1), (2, None), ALWAYS):
+        with pytest.raises(PipelineError, match="--again a: that name was taken with other"):
+            claim_name(group.settings, "", stored, "a", other)
+    claim_name(group.settings, "", stored, "a", (1, None))
+
+
+RANGES = [(number, None) for number in range(1, 5)]
+
+
+@pytest.mark.parametrize("steps", range(1, 4))
+@pytest.mark.parametrize("first", RANGES)
+def test_who_was_killed_as_he_took_a_name_has_it_when_he_comes_again(
+    group: TestGroup, stored: Archive, monkeypatch: pytest.MonkeyPatch, steps: int, first: Moments
+) -> None:
+    """Also when others have asked for it meanwhile."""
+    commit, calls = QueueManagerConnection.commit_prepared_together, 0
+
+    def dying(*arguments: Any) -> bool:
+        nonlocal calls
+        calls += 1
+        if calls > steps:
+            raise KeyboardInterrupt
+        return commit(*arguments)
+
+    with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
+        patch.setattr(QueueManagerConnection, "commit_prepared_together", dying)
+        claim_name(group.settings, "", stored, "a", first)
+    for other in (each for each in RANGES if each != first):
+        with pytest.raises(PipelineError, match="was taken with other"):
+            claim_name(group.settings, "", stored, "a", other)
+
+    claim_name(group.settings, "", stored, "a", first)
+
+
+def test_of_all_who_ask_for_a_name_at_once_one_has_it_at_most(
+    group: TestGroup, stored: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever is overtaken where: each step of one is behind any of the other's."""
+    commit, taken = QueueManagerConnection.commit_prepared_together, list[Moments]()
+
+    def claim(name: str, put: Moments) -> None:
+        with suppress(PipelineError):
+            claim_name(group.settings, "", stored, name, put)
+            taken.append(put)
+
+    for one, other in permutations(RANGES[:3], 2):
+        for step in range(1, 4):
+            name, calls = f"{one} {other} {step}", 0
+            taken.clear()
+
+            def overtaken(*arguments: Any, name: str = name, step: int = step, other: Moments = other) -> bool:
+                nonlocal calls
+                calls += 1
+                if calls == step:
+                    claim(name, other)
+                return commit(*arguments)
+
+            with monkeypatch.context() as patch:
+                patch.setattr(QueueManagerConnection, "commit_prepared_together", overtaken)
+                claim(name, one)
+            assert len(taken) <= 1
+            for each in RANGES:
+                claim(name, each)
+            assert len(set(taken)) <= 1
 
 
 def test_a_part_that_is_put_is_known_by_its_job(spark: SparkSession, group: TestGroup, stored: Archive) -> None:
