@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,8 +24,18 @@ from sharedq.read_plan import find_places
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from pipeline.jobs.deadletter import Chosen
+
 #: Exit status where not all that was chosen could be put back.
 SOME_LEFT = 1
+#: What the columns are called that can be asked about.
+_OPTIONS = {
+    "reason": "--reason",
+    "dest_queue": "--destination",
+    "source": "--source",
+    "correl_id": "--correl-id",
+    "dead_at": "--from, --to",
+}
 
 
 def deadletter(
@@ -64,16 +75,8 @@ def deadletter(
         code = None if reason is None else reason_code(reason)
         identifier = b"" if correl_id is None else bytes.fromhex(options.identifier("correl-id", correl_id))
         dead = options.moments(start, end)
-        if stored and (qmgr or requeue):
-            raise PipelineError("--input goes without QM and --requeue: `igq pipeline replay` puts an archive back")
-        if not (stored or qmgr):
-            raise PipelineError("say QM, a manager whose dead-letter queue is read, or --input")
-        archive = _archive(stored, queue, group, output) if stored else None
-
-        def check(settings: Settings) -> None:
-            if qmgr:
-                find_places(group_for(settings), queue or _dead_letter_queue(settings, qmgr), qmgr)
-
+        place = _place(qmgr, queue, stored, requeue=requeue)
+        place.check_archive(group, output)
         with (
             options.new_directory(output) as directory,
             running(
@@ -82,32 +85,109 @@ def deadletter(
                 url=url,
                 master=master,
                 spark_log=spark_log,
-                is_long=archive is not None,
-                needs_redis=archive is None,
-                check=check,
+                is_long=place.archive is not None,
+                needs_redis=place.archive is None,
+                check=place.check,
             ) as at,
         ):
-            from pipeline.jobs.deadletter import COLUMNS, Chosen, dead_letters
-            from pipeline.queue_source import queue_table
+            from pipeline.jobs.deadletter import Chosen
 
-            if archive:
-                place = f"{queue or 'all queues'} of {stored}"
-                table = archive.read_whole_runs(at.session)
-                table = table.where(table["queue"] == queue) if queue else table
-            else:
-                assert qmgr
-                queue = queue or _dead_letter_queue(at.settings, qmgr)
-                place = f"{queue} at {qmgr}"
-                table = queue_table(at.session, at.settings, queue, qmgr, columns=COLUMNS)
-            letters = dead_letters(table).where(Chosen(code, destination, source, identifier, dead).condition())
+            letters = place.read(at)
+            choice = Chosen(code, destination, source, identifier, dead)
+            chosen = letters.where(choice.condition())
+            if choice.conditions() and chosen.isEmpty():
+                _tell_what_fits_none(at, letters, choice)
             is_done = True
             if requeue:
-                assert queue
-                assert qmgr
-                is_done = _put_back(at, letters, queue, qmgr, rows, directory)
+                is_done = _put_back(at, chosen, place.queue_at(at.settings), place.qmgr, rows, directory)
             else:
-                _show(at, letters, place, rows, directory)
+                _show(at, chosen, place.name(at.settings), rows, directory)
+            letters.unpersist()
     raise typer.Exit(0 if is_done else SOME_LEFT)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where dead letters are: on a queue at a manager, or in an archive.
+
+    Attributes:
+        qmgr: empty for an archive.
+        queue: of a manager, another one than its dead-letter queue; of an archive, the only one.
+    """
+
+    qmgr: str
+    queue: str
+    archive: Archive | None
+
+    def check_archive(self, group: str | None, output: Path | None) -> None:
+        """Raises PipelineError: the archive is another group's, has nothing of the queue, or *output* is in it."""
+        if self.archive:
+            if group:
+                self.archive.check_group(group)
+            self.archive.chosen([self.queue] if self.queue else ())
+            self.archive.check_apart(output)
+
+    def check(self, settings: Settings) -> None:
+        """Raises MQIError, PipelineError: there is no such queue or manager."""
+        if not self.archive:
+            find_places(group_for(settings), self.queue_at(settings), self.qmgr)
+
+    def queue_at(self, settings: Settings) -> str:
+        """The queue at the manager."""
+        return self.queue or _dead_letter_queue(settings, self.qmgr)
+
+    def name(self, settings: Settings) -> str:
+        """What is said of it."""
+        if self.archive:
+            return f"{self.queue or 'all queues'} of {self.archive.directory}"
+        return f"{self.queue_at(settings)} at {self.qmgr}"
+
+    def read(self, at: Running) -> DataFrame:
+        """Its dead letters, kept: for all that is told of them they are read once.
+
+        Of all queues of an archive only what has a dead-letter header: the rest is ordinary messages.
+        """
+        from pipeline.jobs.deadletter import COLUMNS, dead_letters, may_be_letters, with_header
+        from pipeline.queue_source import queue_table
+
+        at.step(f"reading {self.name(at.settings)}")
+        if not self.archive:
+            queue = self.queue_at(at.settings)
+            return dead_letters(queue_table(at.session, at.settings, queue, self.qmgr, columns=COLUMNS)).persist()
+        messages = self.archive.read_whole_runs(at.session)
+        if self.queue:
+            return dead_letters(messages.where(messages["queue"] == self.queue)).persist()
+        letters = with_header(dead_letters(may_be_letters(messages))).persist()
+        others = messages.count() - letters.count()
+        if others:
+            at.tell(f"messages without a dead-letter header, passed over: {others:,}")
+        return letters
+
+
+def _place(qmgr: str | None, queue: str | None, stored: Path | None, *, requeue: bool) -> _Place:
+    """Where the dead letters are. Raises PipelineError: nowhere, at two places, or there is no such archive."""
+    if stored and (qmgr or requeue):
+        raise PipelineError("--input goes without QM and --requeue: `igq pipeline replay` puts an archive back")
+    if not (stored or qmgr):
+        raise PipelineError("say QM, a manager whose dead-letter queue is read, or --input")
+    return _Place(qmgr or "", queue or "", Archive.open(stored.absolute()) if stored else None)
+
+
+def _tell_what_fits_none(at: Running, letters: DataFrame, choice: Chosen) -> None:
+    """Where nothing was chosen: what of the choice fits no message, and what there is. It may be misspelt."""
+    from pipeline.jobs.deadletter import fitting
+
+    count = letters.count()
+    if not count:
+        return
+    found = {_OPTIONS[column]: fit for column, fit in fitting(letters, choice).items()}
+    for option, (messages, values) in found.items():
+        if not messages:
+            at.tell(
+                f"{option} fits none of {count:,} messages" + (f"; they have {', '.join(values)}" if values else "")
+            )
+    if all(messages for messages, _ in found.values()):
+        at.tell(f"{', '.join(found)}: each fits some of {count:,} messages, and no message fits all of them")
 
 
 def _show(at: Running, letters: DataFrame, place: str, rows: int, directory: options.NewDirectory | None) -> None:
@@ -120,7 +200,6 @@ def _show(at: Running, letters: DataFrame, place: str, rows: int, directory: opt
         at.step(f"writing {directory.path}")
         write_tables(tables, directory.unfinished)
         directory.finish()
-    at.step(f"reading {place}")
     print_table(place, tables["summary"], rows, Console())
 
 
@@ -142,16 +221,6 @@ def _put_back(
         directory.finish()
     outcomes.unpersist()
     return is_done
-
-
-def _archive(path: Path, queue: str | None, group: str | None, output: Path | None) -> Archive:
-    """The archive to read. Raises PipelineError: there is none, it is another group's, or has nothing of *queue*."""
-    found = Archive.open(path.absolute())
-    if group:
-        found.check_group(group)
-    found.chosen([queue] if queue else ())
-    found.check_apart(output)
-    return found
 
 
 def reason_code(text: str) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from functools import reduce
 from typing import Any
 
 import pyarrow as pa
@@ -28,6 +29,8 @@ COLUMNS = (
 )
 _HEADER_LENGTH = wire.DLH.length(1)
 _FORMAT = "MQDEAD"
+#: Values of a column that are told where none fits, at most.
+_VALUES = 10
 
 
 @dataclass(frozen=True)
@@ -44,18 +47,24 @@ class Chosen:
     correl_id: bytes = b""
     dead: Moments = (None, None)
 
-    def condition(self) -> Column:
-        """As a filter of a table of dead letters."""
-        conditions = [is_between("dead_at", self.dead)]
+    def conditions(self) -> dict[str, Column]:
+        """What is asked of which column of a table of dead letters."""
+        asked: dict[str, Column] = {}
         if self.reason is not None:
-            conditions.append(F.col("reason") == self.reason)
+            asked["reason"] = F.col("reason") == self.reason
         if self.dest_queue:
-            conditions.append(F.col("dest_queue") == self.dest_queue)
+            asked["dest_queue"] = F.col("dest_queue") == self.dest_queue
         if self.source:
-            conditions.append(F.col("source") == self.source)
+            asked["source"] = F.col("source") == self.source
         if self.correl_id:
-            conditions.append(F.col("correl_id") == F.lit(self.correl_id))
-        return _all_of(conditions)
+            asked["correl_id"] = F.col("correl_id") == F.lit(self.correl_id)
+        if self.dead != (None, None):
+            asked["dead_at"] = is_between("dead_at", self.dead)
+        return asked
+
+    def condition(self) -> Column:
+        """All of that, as a filter."""
+        return reduce(Column.__and__, self.conditions().values(), F.lit(True))
 
 
 def dead_letters(queue: DataFrame) -> DataFrame:
@@ -69,6 +78,25 @@ def dead_letters(queue: DataFrame) -> DataFrame:
     # Python is given no more of the data than what it looks at.
     beginnings = queue.select(*COLUMNS).withColumn("data", F.substring("data", 1, _HEADER_LENGTH))
     return beginnings.mapInArrow(read, DEAD_LETTERS)
+
+
+def may_be_letters(messages: DataFrame) -> DataFrame:
+    """Those of the messages of any queues that can have a dead-letter header."""
+    return messages.where(F.col("format") == _FORMAT)
+
+
+def with_header(letters: DataFrame) -> DataFrame:
+    """Those of the dead letters that have a header."""
+    return letters.where(F.col("reason").isNotNull())
+
+
+def fitting(letters: DataFrame, chosen: Chosen) -> dict[str, tuple[int, list[str]]]:
+    """Of each column that is asked about: how many messages fit that alone, and some of the values that there are."""
+    asked = chosen.conditions()
+    counts = [F.count_if(condition).alias(f"{name} fit") for name, condition in asked.items()]
+    values = [_values(name).alias(name) for name in asked]
+    (row,) = letters.agg(*counts, *values).collect()
+    return {name: (row[f"{name} fit"], row[name]) for name in asked}
 
 
 def summary(letters: DataFrame) -> DataFrame:
@@ -156,8 +184,16 @@ def _time(header: MQDLH) -> datetime | None:
         return None
 
 
-def _all_of(conditions: list[Column]) -> Column:
-    found, *rest = conditions
-    for condition in rest:
-        found = found & condition
-    return found
+def _values(name: str) -> Column:
+    """Some values of a column, as text; of times the first and the last; of identifiers, which say nothing, none."""
+    match name:
+        case "correl_id":
+            return F.array().cast("array<string>")
+        case "dead_at":
+            ends = F.array_distinct(F.array(F.min(name), F.max(name)))
+            return F.transform(F.array_compact(ends), lambda time: F.date_format(time, "yyyy-MM-dd'T'HH:mm:ss'Z'"))
+        case "reason":
+            found = F.coalesce(F.nullif(F.col("why"), F.lit("")), F.col("reason").cast("string"))
+        case _:
+            found = F.col(name)
+    return F.slice(F.array_sort(F.collect_set(found)), 1, _VALUES)

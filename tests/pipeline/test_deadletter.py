@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from typer.testing import Result
 
 from igq.agent.core import Transmitted, dead_letter
@@ -20,6 +20,7 @@ from pipeline.jobs.deadletter import COLUMNS, Chosen, dead_letters, reason_name,
 from pipeline.jobs.requeue import Requeuer
 from pipeline.queue_source import queue_table
 from sharedq.api import Queue
+from sharedq.context import default_appl_name
 from sharedq.mqi import wire
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
 from sharedq.mqi.structures import MQMD
@@ -256,9 +257,72 @@ def test_dead_letters_that_were_archived_are_told_without_redis(
     chosen = ("--reason", "q_full", "--destination", "GATE", "--output", str(tmp_path / "of gate"))
     command("deadletter", "--input", str(archive.directory), *chosen)
     assert [row.messages for row in spark.read.parquet(str(tmp_path / "of gate" / "summary")).collect()] == [3]
-    command("deadletter", "--input", str(archive.directory), "--output", str(tmp_path / "all"))
-    assert spark.read.parquet(str(tmp_path / "all" / "messages")).count() == 12
+    shown = command("deadletter", "--input", str(archive.directory), "--output", str(tmp_path / "all"))
+    # Of all queues only what is a dead letter: one of the dead-letter queue is none, either.
+    assert "deadletter: messages without a dead-letter header, passed over: 2\n" in shown.stderr
+    found = spark.read.parquet(str(tmp_path / "all" / "messages"))
+    assert found.drop("position").exceptAll(before.where("reason IS NOT NULL")).isEmpty()
+    assert found.count() == 10
     assert not (tmp_path / "data" / "redis").exists()
+
+
+@pytest.mark.parametrize("requeue", [(), ("--requeue",)])
+@pytest.mark.parametrize(
+    ("choice", "told"),
+    [
+        (("--reason", "Q_FULL"), []),
+        (("--destination", "GAET"), ["--destination fits none of 11 messages; they have FULL, GATE, NOWHERE"]),
+        (
+            ("--reason", "2030", "--source", "payrol", "--destination", "GATE"),
+            [
+                "--reason fits none of 11 messages; they have Q_FULL, UNKNOWN_OBJECT_NAME",
+                "--source fits none of 11 messages; they have PROGRAMS",
+            ],
+        ),
+        (("--correl-id", "0A"), ["--correl-id fits none of 11 messages"]),
+        (
+            ("--from", "2026-11-23"),
+            ["--from, --to fits none of 11 messages; they have 2026-11-22T03:15:30Z"],
+        ),
+        (
+            ("--reason", "2085", "--destination", "GATE"),
+            ["--reason, --destination: each fits some of 11 messages, and no message fits all of them"],
+        ),
+    ],
+)
+def test_a_choice_that_fits_nothing_is_told_with_what_there_is(
+    group: TestGroup, dead: Queue, command: Command, requeue: tuple[str], choice: tuple[str], told: list[str]
+) -> None:
+    at = ("QM1", "--group", group.group.name, "--url", str(group.settings.redis_url))
+    shown = command("deadletter", *at, *choice, *requeue)
+
+    programs = ", ".join(sorted(["payroll", default_appl_name().decode()]))
+    lines = [line for line in shown.stderr.splitlines() if "fits" in line]
+    assert lines == [f"deadletter: {line.replace('PROGRAMS', programs)}" for line in told]
+    assert dead.name == DLQ
+
+
+def test_a_queue_is_read_once_for_all_that_is_told_of_it(
+    spark: SparkSession,
+    group: TestGroup,
+    dead: Queue,
+    command: Command,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """So that the tables tell of the same messages, whatever is put meanwhile."""
+
+    def write_then_put(tables: Mapping[str, DataFrame], directory: Path) -> None:
+        for name, table in tables.items():
+            table.write.parquet(str(directory / name))
+            letter(dead, "LATE", MQRC.Q_FULL, b"late")
+
+    monkeypatch.setattr("pipeline.tables.write_tables", write_then_put)
+    at = ("QM1", "--group", group.group.name, "--url", str(group.settings.redis_url))
+    shown = command("deadletter", *at, "--output", str(tmp_path / "letters"))
+
+    assert "LATE" not in shown.stdout
+    assert spark.read.parquet(str(tmp_path / "letters" / "messages")).count() == 11
 
 
 @pytest.mark.parametrize(
