@@ -30,8 +30,11 @@ from pipeline.source_options import SourceOptions
 from sharedq.api import QueueManagerConnection, connect, group_for
 from sharedq.group import Group
 from sharedq.in_doubt import TOGETHER_MAX, Batch, latest_batch
+from sharedq.log import LibraryLogger
 from sharedq.mqi.constants import MQRC, OpenOption, PutOption
 from sharedq.mqi.errors import ConnectionBroken, MQIError, error_for
+
+log = LibraryLogger(__name__)
 
 #: Options besides group and url.
 OPTIONS = ("queue", "qmgr", "jobId")
@@ -180,6 +183,8 @@ class QueueWriter(DataSourceArrowWriter):
         self._job = Batch(f"job/{job}") if job else self._run
         group = group_for(self._sink.settings)
         self._is_done = bool(job) and latest_batch(group, self._job.series) is not None
+        if self._is_done:
+            log.warning("job_done_before", jobId=job, queue=self._sink.queue, put="nothing")
         if job and not self._is_done:
             # Left by an earlier run that was killed. Where that still runs, it cannot commit any more.
             self._sink.back_out(f"igq.spark/{job}/")

@@ -370,6 +370,16 @@ def test_a_named_job_that_was_aborted_can_be_run_again(group: TestGroup, orders:
     assert browse_all(orders) == [b"1"]
 
 
+def test_a_named_job_that_was_done_before_says_so(
+    group: TestGroup, orders: Queue, caplog: pytest.LogCaptureFixture
+) -> None:
+    first = writer(group, jobId="nightly")
+    first.commit([prepared(first, "0.1", b"1")])
+    assert caplog.messages == []
+    writer(group, jobId="nightly")
+    assert caplog.messages == [f"job_done_before jobId=nightly queue={orders.name} put=nothing"]
+
+
 # -- streaming ---------------------------------------------------------------------------------------------------------
 
 
