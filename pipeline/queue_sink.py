@@ -27,12 +27,14 @@ from pipeline.errors import PipelineError
 from pipeline.messages import check_columns, has_context, messages
 from pipeline.settling import settle
 from pipeline.source_options import SourceOptions
+from pipeline.write_jobs import SINK_PREFIX, next_run, run_batch, runs_of
 from sharedq.api import QueueManagerConnection, connect, group_for
 from sharedq.group import Group
 from sharedq.in_doubt import TOGETHER_MAX, Batch, latest_batch
 from sharedq.log import LibraryLogger
 from sharedq.mqi.constants import MQRC, OpenOption, PutOption
 from sharedq.mqi.errors import ConnectionBroken, MQIError, error_for
+from sharedq.mqi.xa import XAError, XAReturn
 
 log = LibraryLogger(__name__)
 
@@ -42,8 +44,6 @@ OPTIONS = ("queue", "qmgr", "jobId")
 UNIT_MESSAGES = 100_000
 #: Messages encoded at a time.
 _PUT_MESSAGES = 1_000
-#: For how long it is remembered that a run is over: longer than any of its tasks can outlive it.
-_RUN_KEPT_S = 7 * 24 * 3600
 #: How often the driver asks anew where an answer was lost.
 _ATTEMPTS = 3
 _JOB_ID_MAX = 40
@@ -132,15 +132,27 @@ class Sink:
                 raise
         return Prepared(tuple(xids), batch)
 
-    def commit(self, batch: Batch, xids: Sequence[bytes]) -> None:
-        """Commit *xids*, by one decision; where *batch* was decided before, nothing.
+    def commit(self, batch: Batch, xids: Sequence[bytes]) -> bool:
+        """Commit *xids*, by one decision; where *batch* was decided before (False), nothing.
+
+        That may have been by an attempt of this call whose answer was lost.
 
         Raises:
             XAError: one of them is gone, so nothing is committed.
             MQIError: 2123 committed, but for what a structure that has failed has lost; 2009 unknown.
         """
         self._check_number(len(xids))
-        self._ask(lambda connection: connection.commit_prepared_together(xids, batch))
+        return self._ask(lambda connection: connection.commit_prepared_together(xids, batch))
+
+    def is_committed(self, xid: bytes) -> bool:
+        """Whether that was committed, behind the decision about its batch; else it is backed out now."""
+        try:
+            self._ask(lambda connection: connection.backout_prepared(xid))
+        except XAError as error:
+            if error.code != XAReturn.XA_HEURCOM:
+                raise
+            return True
+        return False
 
     def _check_number(self, units: int) -> None:
         if units > TOGETHER_MAX:
@@ -153,14 +165,17 @@ class Sink:
         """Back out whatever is in doubt under external ids that begin with *name*."""
         self._ask(lambda connection: back_out(connection, connection.recover(), name))
 
-    def _ask(self, ask: Callable[[QueueManagerConnection], object]) -> None:
+    def _ask(self, ask: Callable[[QueueManagerConnection], _T]) -> _T:
         """Ask, and where the answer was lost ask anew: neither a decision nor its repetition does harm."""
         again = Retrying(
             retry=retry_if_exception_type(ConnectionBroken), stop=stop_after_attempt(_ATTEMPTS), reraise=True
         )
-        for attempt in again:
-            with attempt, self.connect() as connection:
-                ask(connection)
+
+        def once() -> _T:
+            with self.connect() as connection:
+                return ask(connection)
+
+        return again(once)
 
     @property
     def _open_options(self) -> int:
@@ -176,9 +191,9 @@ class QueueWriter(DataSourceArrowWriter):
             raise PipelineError(f"jobId={job}: allowed: up to {_JOB_ID_MAX} ASCII characters, no /")
         self._sink = Sink.of(schema, options, overwrite=overwrite)
         run = uuid.uuid4().hex
-        self._name = f"igq.spark/{job}/{run}"
+        self._name = f"{SINK_PREFIX}{job}/{run}"
         #: That this run is over: nothing is prepared for it from then on.
-        self._run = Batch(f"run/{run}", kept_s=_RUN_KEPT_S)
+        self._run = run_batch(runs_of(job, run), 0)
         #: What is decided once, whatever run does it.
         self._job = Batch(f"job/{job}") if job else self._run
         group = group_for(self._sink.settings)
@@ -186,22 +201,44 @@ class QueueWriter(DataSourceArrowWriter):
         if self._is_done:
             log.warning("job_done_before", jobId=job, queue=self._sink.queue, put="nothing")
         if job and not self._is_done:
-            # Left by an earlier run that was killed. Where that still runs, it cannot commit any more.
-            self._sink.back_out(f"igq.spark/{job}/")
+            # An earlier run was killed perhaps. Where it, or a task of it, still runs, it can put or commit no more.
+            ended = next_run(group, self._run.series)
+            self._sink.commit(ended, ())
+            self._run = run_batch(ended.series, ended.number + 1)
+            self._sink.back_out(f"{SINK_PREFIX}{job}/")
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Prepared:
         if self._is_done:
             return Prepared((), self._run)
-        return self._sink.prepare(iterator, self._run, f"{self._name}/{_attempt()}")
+        try:
+            return self._sink.prepare(iterator, self._run, f"{self._name}/{_attempt()}")
+        except XAError as error:
+            if error.code != XAReturn.XAER_PROTO:
+                raise
+            raise self._released() from error
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         if not self._is_done:
-            self._sink.commit(self._job, _xids(messages))
+            xids = _xids(messages)
+            try:
+                is_first = self._sink.commit(self._job, xids)
+                # Of a job with a name another run may have done it.
+                is_own = is_first or self._job != self._run or not xids or self._sink.is_committed(xids[0])
+            except XAError as error:
+                raise self._released() from error
+            if not is_own:
+                raise self._released()
         self._end()
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         del messages
         self._end()
+
+    def _released(self) -> PipelineError:
+        return PipelineError(
+            f"{self._name.removeprefix(SINK_PREFIX).strip('/')}: the job was ended while it was at work (igq pipeline"
+            f" release, or another run of it), so nothing of it is on {self._sink.queue}; run it again"
+        )
 
     def _end(self) -> None:
         self._sink.commit(self._run, ())
@@ -249,7 +286,7 @@ def _attempt() -> str:
 
 
 def _name_of(batch: Batch) -> str:
-    return f"igq.spark/{batch.series.partition('/')[2]}/{batch.number}/"
+    return f"{SINK_PREFIX}{batch.series.partition('/')[2]}/{batch.number}/"
 
 
 def _xids(found: Sequence[WriterCommitMessage | None]) -> list[bytes]:

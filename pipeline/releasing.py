@@ -95,11 +95,12 @@ def release_stream(
     # Whether it can be used is told before anything is done; what counts is what it says when nothing can be added.
     at_least = 0 if force else term
     _processed(checkpoint, stream, at_least, begun)
-    with _connect(settings, group.name) as connection:
+    with connect_to(settings, group.name) as connection:
         connection.commit_prepared_together((), Batch(terms_of(stream), term))
     # Only now: nothing is added to them any more.
     done = _processed(checkpoint, stream, at_least, begun)
-    ended = [_end_at(settings, group, qmgr, stream, done) for qmgr in sorted(_managers(group, stream))]
+    prefix = f"{CLAIM_PREFIX}{stream}/"
+    ended = [end_at(settings, group, qmgr, prefix, done) for qmgr in sorted(_managers(group, stream))]
     return Released(sum(each.given_back for each in ended), sum(each.committed for each in ended))
 
 
@@ -113,21 +114,27 @@ def _managers(group: Group, stream: str) -> set[str]:
     return {unit.qmgr for name, unit in _claims_of(group) if name == stream}
 
 
-def _end_at(settings: Settings, group: Group, qmgr: str, stream: str, done: Set[bytes]) -> Released:
+def end_at(settings: Settings, group: Group, qmgr: str, prefix: str, done: Set[bytes] = frozenset()) -> Released:
+    """End what is in doubt at *qmgr* under external ids that begin with *prefix*: *done* is committed.
+
+    Raises:
+        MQIError: 2059 no manager of the group is running; 2009 unknown, may be repeated.
+    """
     units = prepared_units(group, qmgr)
     try:
-        connection = _connect(settings, qmgr)
+        connection = connect_to(settings, qmgr)
     except MQIError as error:
         if error.reason != MQRC.Q_MGR_NOT_AVAILABLE:
             raise
         # Any member may end what a manager that is down has in doubt.
-        connection = _connect(settings, group.name)
+        connection = connect_to(settings, group.name)
     with connection:
         committed = commit(connection, (unit for unit in units if unit.xid in done))
-        return Released(back_out(connection, units, f"{CLAIM_PREFIX}{stream}/"), committed)
+        return Released(back_out(connection, units, prefix), committed)
 
 
-def _connect(settings: Settings, name: str) -> QueueManagerConnection:
+def connect_to(settings: Settings, name: str) -> QueueManagerConnection:
+    """A connection to a manager, or by the group's name to any. Raises MQIError: 2059 it is not running, ..."""
     return connect(name, settings=settings, appl_name="igq pipeline")
 
 

@@ -1,4 +1,4 @@
-"""`igq pipeline claims` and `release`: what streaming queries have taken off their queues. Neither needs Spark."""
+"""`igq pipeline claims` and `release`: what queries and jobs have of their queues in doubt. Neither needs Spark."""
 
 from __future__ import annotations
 
@@ -13,24 +13,35 @@ from pipeline.cli.running import errors_named, group_at
 from pipeline.errors import PipelineError
 from pipeline.releasing import StreamClaims, claims_in, release_stream
 from pipeline.tables import print_rows
+from pipeline.write_jobs import WriteJob, jobs_in, release_job
 
 
 def claims(group: options.Group = None, url: options.Url = None) -> None:
-    """List what streaming queries have claimed of their queues and not finished, by query and manager.
+    """List what streaming queries have claimed of their queues and not finished, and what jobs have put there so.
 
     A query that is stopped or killed can leave its last batch claimed until it goes on with its checkpoint. Where it
-    never will, `igq pipeline release` gives that back.
+    never will, `igq pipeline release` gives that back. A job that writes, or a query, has put messages that nobody
+    sees before it commits them all; of one that was killed, `igq pipeline release --job` backs them out.
     """
     with errors_named("claims"), group_at(group, url) as settings:
-        found = claims_in(settings)
-        if found:
-            print_rows("", _COLUMNS, [_row(each) for each in found], Console())
-        else:
+        claimed, put = claims_in(settings), jobs_in(settings)
+        if claimed:
+            print_rows("", _COLUMNS, [_row(each) for each in claimed], Console())
+        if put:
+            print_rows(
+                "put, and not committed" if claimed else "", _JOB_COLUMNS, [_job_row(each) for each in put], Console()
+            )
+        if not (claimed or put):
             Console().print("(none)")
 
 
 def release(
-    stream: Annotated[str, typer.Argument(metavar="STREAM", help="The query's name: its option stream.")],
+    stream: Annotated[
+        str | None, typer.Argument(metavar="STREAM", help="The query's name: its option stream. None with --job.")
+    ] = None,
+    job: Annotated[
+        str | None, typer.Option(metavar="JOB", help="A job that writes, as `igq pipeline claims` names it.")
+    ] = None,
     checkpoint: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Its checkpointLocation: what that notes as processed does not come again."),
@@ -50,15 +61,28 @@ def release(
     of that: start it once more, or say --begun. With --force a query that runs may still write its batch, which comes
     again. Should the query come back all the same, it fails at its next step and
     claims nothing: a query of that name then needs a new checkpoint.
+
+    With --job, back out instead what a job that writes has put and not committed. Should its driver be alive, the job
+    fails with one error, and nothing of it is on the queue; a streaming query puts its batch anew when it is restarted.
     """
     with errors_named("release"), group_at(group, url) as settings:
+        if (stream is None) == (job is None) or (job and (checkpoint or begun or force)):
+            raise PipelineError("say STREAM, a query, or --job and nothing else")
+        if job is not None:
+            _say(f"job {job}: {release_job(settings, job):,} messages are backed out")
+            return
+        assert stream is not None
         if begun and not checkpoint:
             raise PipelineError("--begun needs --checkpoint")
         released = release_stream(settings, stream, force=force, checkpoint=checkpoint, begun=begun or "")
         told = f"stream {stream}: {released.given_back:,} messages are back on their queue"
         if checkpoint:
             told += f"; {released.committed:,} had been processed, and are off it"
-        Console().print(told, highlight=False, markup=False, soft_wrap=True)
+        _say(told)
+
+
+def _say(text: str) -> None:
+    Console().print(text, highlight=False, markup=False, soft_wrap=True)
 
 
 #: Columns of the list, and whether they hold numbers.
@@ -72,4 +96,16 @@ def _row(each: StreamClaims) -> list[str]:
     return [
         *(each.stream, each.qmgr, " ".join(each.queues), f"{each.messages:,}", f"{each.units:,}"),
         *(f"{each.since:%Y-%m-%d %H:%M:%S}", "running" if each.is_running else "none"),
+    ]
+
+
+_JOB_COLUMNS = {
+    name: name in ("messages", "units") for name in ("job", "manager", "queue", "messages", "units", "prepared")
+}
+
+
+def _job_row(each: WriteJob) -> list[str]:
+    return [
+        *(each.name, each.qmgr, " ".join(each.queues), f"{each.messages:,}", f"{each.units:,}"),
+        f"{each.since:%Y-%m-%d %H:%M:%S}",
     ]

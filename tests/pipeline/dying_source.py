@@ -1,7 +1,8 @@
 """`format("igq.dying")`: the queue source, but whoever comes to a step that a test has named dies there, once.
 
 Options besides those of `format("igq")`: ``die``, steps separated by commas; ``scratch``, a directory in which it is
-noted who died; ``victim``, a process group that is killed, 0: the process at that step alone.
+noted who died; ``victim``, a process group that is killed, 0: the process at that step alone; ``outlive``, seconds: the
+process at that step outlives the others so long, and then goes on, "": it dies with them.
 """
 
 from __future__ import annotations
@@ -9,20 +10,27 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSourceStreamReader, DataSourceStreamWriter, InputPartition, WriterCommitMessage
+from pyspark.sql.datasource import (
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+    InputPartition,
+    WriterCommitMessage,
+)
 from pyspark.sql.streaming.datasource import ReadLimit
 from pyspark.sql.types import StructType
 
 from pipeline import queue_sink, queue_stream
 from pipeline.claims import NOTHING, Claimed, ClaimedUnit, Claims, Ending
 from pipeline.claims_ahead import Ahead
-from pipeline.queue_sink import Prepared, QueueStreamWriter
+from pipeline.queue_sink import Prepared, QueueStreamWriter, QueueWriter
 from pipeline.queue_source import QueueSource
 from pipeline.queue_stream import Offset, QueueStreamReader
 from pipeline.source_options import SourceOptions
@@ -45,6 +53,8 @@ BACKGROUND_STEPS = (
     "claimed ahead",
 )
 EXECUTOR_STEPS = ("reading", "read", "writing", "prepared")
+#: Of a batch write.
+JOB_STEPS = ("putting", "put", "committing job", "ending job", "ended job")
 
 
 @dataclass(frozen=True)
@@ -54,12 +64,15 @@ class Death:
     steps: tuple[str, ...] = ()
     scratch: str = ""
     victim: int = 0
+    outlive: float | None = None
 
     @classmethod
     def told(cls, options: dict[str, str]) -> Death:
         """Take the options about it out of *options*."""
-        steps, scratch, victim = (options.pop(name, "") for name in ("die", "scratch", "victim"))
-        return cls(tuple(filter(None, steps.split(","))), scratch, int(victim or 0))
+        steps, scratch, victim, outlive = (options.pop(name, "") for name in ("die", "scratch", "victim", "outlive"))
+        return cls(
+            tuple(filter(None, steps.split(","))), scratch, int(victim or 0), float(outlive) if outlive else None
+        )
 
     def at(self, step: str) -> None:
         """Die here, if this is the step and nobody has died there yet."""
@@ -69,9 +82,18 @@ class Death:
             (Path(self.scratch) / step).touch(exist_ok=False)
         except FileExistsError:
             return
+        if self.outlive is not None:
+            # Of another process group than the driver; that of Spark's workers is told when their parent is gone.
+            os.setpgid(0, 0)
+            for number in (signal.SIGHUP, signal.SIGTERM):
+                signal.signal(number, signal.SIG_IGN)
         if self.victim:
             os.killpg(self.victim, signal.SIGKILL)
-        os.kill(os.getpid(), signal.SIGKILL)
+        if self.outlive is None:
+            os.kill(os.getpid(), signal.SIGKILL)
+        else:
+            time.sleep(self.outlive)
+            (Path(self.scratch) / f"{step}, outlived").write_text(str(os.getpid()))
 
 
 #: The batch that was claimed last is being processed.
@@ -210,6 +232,29 @@ class DyingWriter(QueueStreamWriter):
         self._death.at("committed")
 
 
+class DyingJobWriter(QueueWriter):
+    """A batch write: dies in an executor, or where all is committed."""
+
+    def __init__(self, schema: StructType, options: SourceOptions, death: Death, *, overwrite: bool) -> None:
+        super().__init__(schema, options, overwrite=overwrite)
+        self._death = death
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Prepared:
+        self._death.at("putting")
+        found = super().write(iterator)
+        self._death.at("put")
+        return found
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        self._death.at("committing job")
+        super().commit(messages)
+        self._death.at("ended job")
+
+    def _end(self) -> None:
+        self._death.at("ending job")
+        super()._end()
+
+
 class DyingSource(QueueSource):
     """The queue source with all of these."""
 
@@ -221,6 +266,11 @@ class DyingSource(QueueSource):
         options = dict(self.options)
         death = Death.told(options)
         return DyingReader(schema, SourceOptions(options, queue_stream.OPTIONS), death)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        options = dict(self.options)
+        death = Death.told(options)
+        return DyingJobWriter(schema, SourceOptions(options, queue_sink.OPTIONS), death, overwrite=overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802 - Spark's name
         options = dict(self.options)

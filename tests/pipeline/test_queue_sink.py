@@ -21,11 +21,12 @@ from pipeline.messages import check_columns, messages
 from pipeline.queue_sink import Prepared, QueueWriter, Sink
 from pipeline.queue_source import QueueSource
 from pipeline.source_options import SourceOptions
-from sharedq.api import Queue
+from pipeline.write_jobs import jobs_in, release_job
+from sharedq.api import Queue, QueueManagerConnection
 from sharedq.context import default_appl_name, fill_in_context
 from sharedq.in_doubt import Batch, prepared_units
 from sharedq.mqi.constants import MQRC, GetOption
-from sharedq.mqi.errors import MQIError
+from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import NULL_ID
 from sharedq.mqi.structures import MQMD
 from sharedq.mqi.xa import XAError, XAReturn
@@ -276,7 +277,7 @@ def test_one_unit_of_work_that_is_gone_keeps_the_job_from_its_commit(group: Test
     done = [prepared(job, "0.1", b"1"), prepared(job, "1.2", b"2")]
     assert group.connect().backout_prepared(done[1].xids[0])
 
-    with pytest.raises(XAError):
+    with pytest.raises(PipelineError, match="the job was ended while it was at work"):
         job.commit(list(done))
     job.abort(list(done))
 
@@ -344,9 +345,11 @@ def test_a_task_that_fails_backs_out_what_it_had_prepared(
     assert browse_all(orders) == []
 
 
-def test_a_named_job_that_was_killed_is_done_once_by_its_next_run(group: TestGroup, orders: Queue) -> None:
-    killed = writer(group, jobId="nightly")
-    left = prepared(killed, "0.1", b"1")
+def test_a_named_job_that_never_came_to_its_commit_is_done_once_by_its_next_run(
+    group: TestGroup, orders: Queue
+) -> None:
+    left_alone = writer(group, jobId="nightly")
+    left = prepared(left_alone, "0.1", b"1")
     assert in_doubt(group) == 1
 
     again = writer(group, jobId="nightly")
@@ -354,12 +357,84 @@ def test_a_named_job_that_was_killed_is_done_once_by_its_next_run(group: TestGro
     again.commit([prepared(again, "0.2", b"1")])
     # Neither the one thought dead nor a third run changes anything.
     with pytest.raises(XAError):
-        Sink.commit(killed._sink, Batch("another"), left.xids)
+        Sink.commit(left_alone._sink, Batch("another"), left.xids)
     third = writer(group, jobId="nightly")
     third.commit([third.write(iter(rows(b"1")))])
 
     assert browse_all(orders) == [b"1"]
     assert in_doubt(group) == 0
+
+
+@pytest.mark.parametrize("is_done", [False, True])
+def test_a_task_that_outlives_the_driver_of_a_named_job_puts_nothing_beside_its_next_run(
+    group: TestGroup, orders: Queue, is_done: bool
+) -> None:
+    earlier = writer(group, jobId="nightly")
+    again = writer(group, jobId="nightly")
+    if is_done:
+        again.commit([prepared(again, "0.2", b"1")])
+    with pytest.raises(XAError) as caught:
+        prepared(earlier, "0.1", b"1")
+    assert caught.value.code == XAReturn.XAER_PROTO
+    if not is_done:
+        again.commit([prepared(again, "0.2", b"1")])
+    assert (browse_all(orders), in_doubt(group)) == ([b"1"], 0)
+
+
+@pytest.mark.parametrize("name", ["", "nightly"])
+def test_a_job_that_was_released_fails_and_leaves_nothing(
+    group: TestGroup, orders: Queue, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(queue_sink, "_attempt", lambda: "1.2")
+    job, other = writer(group, jobId=name), writer(group, jobId="other")
+    done = prepared(job, "0.1", b"1", b"2")
+    kept = prepared(other, "0.1", b"3")
+    found = {each.name: each for each in jobs_in(group.settings)}
+    released = name or job._run.series.removeprefix("run/")
+    assert sorted(found) == sorted(["other", released])
+    assert (found[released].queues, found[released].units, found[released].messages) == (("ORDERS",), 1, 2)
+
+    assert release_job(group.settings, released) == 2
+    with pytest.raises(PipelineError, match="the job was ended while it was at work"):
+        job.write(iter(rows(b"late")))
+    with pytest.raises(PipelineError, match="the job was ended while it was at work"):
+        job.commit([done])
+    job.abort([done])
+    assert (browse_all(orders), in_doubt(group)) == ([], 1)
+    with pytest.raises(PipelineError, match="nothing that it has put is in doubt"):
+        release_job(group.settings, released)
+    # It can be run again, and the other one goes on.
+    again = writer(group, jobId=name)
+    again.commit([prepared(again, "0.1", b"1", b"2")])
+    other.commit([kept])
+    assert (sorted(browse_all(orders)), in_doubt(group)) == ([b"1", b"2", b"3"], 0)
+
+
+def test_a_job_whose_commit_had_no_answer_is_not_taken_for_released(
+    group: TestGroup, orders: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = writer(group)
+    done = prepared(job, "0.1", b"1")
+    commit = QueueManagerConnection.commit_prepared_together
+
+    def without_answer(connection: QueueManagerConnection, *what: Any) -> bool:
+        monkeypatch.undo()
+        commit(connection, *what)
+        raise error_for(MQRC.CONNECTION_BROKEN, "MQCMIT", "QM1")
+
+    monkeypatch.setattr(QueueManagerConnection, "commit_prepared_together", without_answer)
+    job.commit([done])
+    assert (browse_all(orders), in_doubt(group)) == ([b"1"], 0)
+
+
+def test_the_batch_of_a_query_that_was_released_is_put_anew(group: TestGroup, orders: Queue) -> None:
+    sink, batch = writer(group)._sink, Batch("query/0b1c", 7)
+    first = sink.prepare(rows(b"1"), batch, f"{queue_sink._name_of(batch)}0.1")
+    assert release_job(group.settings, "0b1c") == 1
+    with pytest.raises(XAError):
+        sink.commit(batch, first.xids)
+    sink.commit(batch, sink.prepare(rows(b"1"), batch, f"{queue_sink._name_of(batch)}0.2").xids)
+    assert (browse_all(orders), in_doubt(group)) == ([b"1"], 0)
 
 
 def test_a_named_job_that_was_aborted_can_be_run_again(group: TestGroup, orders: Queue) -> None:

@@ -1,0 +1,149 @@
+"""A job that writes to a queue and is killed: all of it is there or nothing, what is left can be found and ended."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from pipeline.cli import app
+from pipeline.write_jobs import jobs_in
+from sharedq.api import Queue
+from tests.pipeline.dying_source import JOB_STEPS
+from tests.pipeline.streams import Watch, in_doubt, is_dead
+from tests.pipeline.test_stream_kills import end_of
+from tests.support.groups import BOTH, browse_all, drain
+from tests.support.members import TestGroup
+from tests.support.scenes import stored, until
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(2_400)]
+
+ROWS = 1_000
+EVERYTHING = sorted(b"%d" % number for number in range(ROWS))
+#: Long enough for another driver to be at work by then.
+OUTLIVE_S = 15.0
+
+
+@pytest.fixture
+def orders(group: TestGroup) -> Queue:
+    """An empty queue."""
+    group.define_structure()
+    group.define_shared("ORDERS")
+    return group.connect().open("ORDERS", BOTH)
+
+
+@pytest.fixture
+def run(group: TestGroup, tmp_path: Path) -> Callable[..., Result]:
+    def invoke(*arguments: str) -> Result:
+        at = ("--group", group.group.name, "--url", str(group.settings.redis_url))
+        return CliRunner().invoke(app, [*arguments, *at], env={"IGQ_DATA_DIR": str(tmp_path), "COLUMNS": None})
+
+    return invoke
+
+
+def test_what_a_killed_job_left_is_listed_and_backed_out_and_the_next_one_puts_it_once(
+    group: TestGroup, orders: Queue, run: Callable[..., Result], tmp_path: Path
+) -> None:
+    kill(group, tmp_path, "committing job")
+    assert (browse_all(orders), in_doubt(group)) == ([], ROWS)
+
+    head, line = (text.split() for text in run("claims").output.splitlines())
+    assert head == ["job", "manager", "queue", "messages", "units", "prepared"]
+    name, *more = line
+    assert more[:4] == ["QM1", "ORDERS", f"{ROWS:,}", "4"]
+    assert run("release", "--job", name).output == f"job {name}: {ROWS:,} messages are backed out\n"
+    assert run("claims").output == "(none)\n"
+    assert (in_doubt(group), stored(group)) == (0, 0)
+
+    again = run("release", "--job", name)
+    assert (again.exit_code, again.output.count("\n")) == (2, 1)
+    assert f"job {name}: nothing that it has put is in doubt" in again.output
+    write(group, tmp_path)
+    assert sorted(browse_all(orders)) == EVERYTHING
+
+
+def test_a_driver_that_lives_on_behind_its_release_fails_with_one_error(
+    group: TestGroup, orders: Queue, run: Callable[..., Result], tmp_path: Path
+) -> None:
+    """Nobody dies: who is about to commit only waits."""
+    driver = start(group, tmp_path, die="committing job", outlive=OUTLIVE_S, victim=0)
+    until(lambda: (tmp_path / "committing job").exists() or driver.poll() is not None, "it has put all", 300)
+    (job,) = jobs_in(group.settings)
+    assert run("release", "--job", job.name).exit_code == 0
+    assert end_of(driver) == 1
+
+    said = (tmp_path / "stderr").read_text()
+    assert f"{job.name}: the job was ended while it was at work" in said
+    assert (tmp_path / "committing job, outlived").exists()
+    assert (browse_all(orders), in_doubt(group), stored(group)) == ([], 0, 0)
+
+
+@pytest.mark.parametrize("outlive", [None, OUTLIVE_S], ids=["all die", "its worker lives on"])
+def test_a_named_job_killed_at_every_step_is_done_once(
+    group: TestGroup, orders: Queue, tmp_path: Path, outlive: float | None
+) -> None:
+    """Also where the process at that step outlives the driver, and goes on beside the next one."""
+    for step in JOB_STEPS:
+        directory = tmp_path / step
+        directory.mkdir()
+        kill(group, directory, step, outlive=outlive, job=step)
+        with Watch(group):
+            assert end_of(start(group, directory, job=step)) == 0, step
+            if outlive is not None:
+                wait_for_survivor(directory, step)
+            until(lambda: not others(group), "what they left is resolved", 60)
+        assert (in_doubt(group), stored(group)) == (0, ROWS), step
+        assert sorted(drain(orders)) == EVERYTHING, step
+
+
+def wait_for_survivor(directory: Path, step: str) -> None:
+    """Until it has gone on behind the step, and ended."""
+    told = directory / f"{step}, outlived"
+    until(lambda: told.exists() and told.read_text(), "it goes on", 60)
+    until(lambda: is_dead(int(told.read_text())), "it ends", 60)
+
+
+def others(group: TestGroup) -> list[int]:
+    """Processes that are, or were, connected besides this one."""
+    told: Any = group.group.client().hvals(group.group.keys.processes)
+    return [pid for pid in (json.loads(text)["pid"] for text in told) if pid != os.getpid()]
+
+
+def kill(group: TestGroup, directory: Path, step: str, *, outlive: float | None = None, job: str = "") -> None:
+    with Watch(group):
+        assert end_of(start(group, directory, die=step, outlive=outlive, job=job)) == -signal.SIGKILL
+    assert (directory / step).exists()
+
+
+def write(group: TestGroup, directory: Path, *, job: str = "") -> None:
+    with Watch(group):
+        assert end_of(start(group, directory, job=job)) == 0
+
+
+def start(
+    group: TestGroup,
+    directory: Path,
+    *,
+    die: str = "",
+    outlive: float | None = None,
+    job: str = "",
+    victim: int | None = None,
+) -> subprocess.Popen[bytes]:
+    told = {"url": str(group.settings.redis_url), "group": group.group.name, "data_dir": str(directory)}
+    more = {"rows": ROWS, "job": job, "die": die, "outlive": "" if outlive is None else str(outlive), "victim": victim}
+    root = Path(__file__).parents[2]
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.pipeline.write_program", json.dumps(told | more)],
+        env=os.environ | {"PYTHONPATH": str(root), "IGQ_LEASE_MS": "600000"},
+        cwd=root,
+        start_new_session=True,
+        stderr=(directory / "stderr").open("ab"),
+    )
