@@ -181,16 +181,16 @@ def test_a_task_that_is_tried_again_puts_nothing_back_twice(spark: SparkSession,
     assert browse_all(group.connect().open("GATE", BOTH)) == [b"gate %d" % number for number in range(3)]
 
 
-def test_killed_within_a_unit_of_work_it_leaves_the_rest(
+def test_what_was_backed_out_within_a_unit_of_work_is_put_back_by_the_next_run(
     spark: SparkSession, group: TestGroup, dead: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is committed is put back, what is not is on the dead-letter queue: nothing is on both, or on neither."""
     monkeypatch.setattr(requeueing, "UNIT_MESSAGES", 2)
     rows = [row.asDict() for row in letters(spark, group).where("dest_queue = 'FULL'").collect()]
-    dying = Requeuer(group.settings, DLQ, "QM1")
-    dying.put_back(rows[:2])
-    dying._move(rows[2])
-    dying._connection.backout()
+    first = Requeuer(group.settings, DLQ, "QM1")
+    first.put_back(rows[:2])
+    first._move(rows[2])
+    first._connection.backout()
 
     with Requeuer(group.settings, DLQ, "QM1") as requeuer:
         requeuer.put_back(rows)

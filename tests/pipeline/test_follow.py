@@ -143,7 +143,7 @@ def test_queues_that_nobody_gets_from_any_more_leave_no_mark(
 
 
 @pytest.mark.timeout(900)
-def test_killed_after_any_batch_it_goes_on_and_counts_nothing_twice(
+def test_ended_by_an_error_around_a_batch_it_goes_on_and_counts_nothing_twice(
     spark: SparkSession, redis_url: str, journal: HandWrittenJournal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     SyntheticRun(journal, groups=5, doubled=frozenset({3})).write(tmp_path / "run")
@@ -154,7 +154,7 @@ def test_killed_after_any_batch_it_goes_on_and_counts_nothing_twice(
         if batch == 1:
             store(self, batch, state)
         if batch > 0:
-            raise RuntimeError("killed")
+            raise RuntimeError("no more")
         store(self, batch, state)
 
     def audit_of() -> FollowingAudit:
@@ -163,7 +163,7 @@ def test_killed_after_any_batch_it_goes_on_and_counts_nothing_twice(
     monkeypatch.setattr(StateStore, "store", die)
     for _ in range(2):
         # First with the state of the batch stored and Spark not told, then in the next batch before it is stored.
-        with pytest.raises(StreamingQueryException, match="killed"):
+        with pytest.raises(StreamingQueryException, match="no more"):
             audit_of().catch_up(lambda _: None)
     monkeypatch.setattr(StateStore, "store", store)
     audit_of().catch_up(lambda _: None)
