@@ -5,11 +5,13 @@
 
 Options: ``group`` and ``url`` (default: the settings), ``structures`` (comma-separated, default all),
 ``start`` and, of a table, ``end`` (both included; a stream id, milliseconds since 1970 or an ISO 8601 time),
-``entriesPerPartition``, and ``failOnDataLoss`` (false: go on from the oldest event where *start* was trimmed away).
+``entriesPerPartition``, ``failOnDataLoss`` (false: go on from the oldest event where *start* was trimmed away), and, of
+a table that is read from its beginning, ``trimmed`` (JSON: how many entries each structure's journal may have lost).
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,14 +26,16 @@ from pyspark.sql.types import StructType
 
 from pipeline import journal_stream
 from pipeline.errors import PipelineError, why_a_job_ends
-from pipeline.journal_ranges import COMMON_OPTIONS, JournalAccess, place_of
+from pipeline.journal_ranges import COMMON_OPTIONS, JournalAccess, place_of, trimmed_entries
 from pipeline.journal_stream import JournalStreamReader
 from pipeline.schemas import JOURNAL
 from pipeline.source_options import SourceOptions, check_chosen
-from sharedq.journal import check_order, clip, position_order, read_extent
-from sharedq.journal_reach import check_start, read_reach
+from sharedq.deployment import Deployment
+from sharedq.journal import JournalTrimmedError, check_order, clip, position_order, read_extent
+from sharedq.journal_reach import Reach, check_start, read_reach
+from sharedq.keys import StructureKeys
 
-OPTIONS = (*COMMON_OPTIONS, "end")
+OPTIONS = (*COMMON_OPTIONS, "end", "trimmed")
 
 
 class JournalSource(DataSource):
@@ -63,6 +67,7 @@ class JournalReader(DataSourceReader):
     def __init__(self, schema: StructType, options: SourceOptions) -> None:
         self.journals = JournalAccess(schema, options)
         self._end = place_of(options, "end", "+")
+        self._trimmed: dict[str, int] = json.loads(options.text("trimmed", "{}"))
         check_order(self.journals.start, self._end)
 
     def partitions(self) -> Sequence[InputPartition]:
@@ -72,13 +77,23 @@ class JournalReader(DataSourceReader):
         for name, number in journals.structures(deployment).items():
             keys = journals.keys(name)
             with deployment.client(keys.journal) as client:
-                if journals.start != "-" and not journals.may_miss:
-                    check_start(keys, read_reach(client, keys), journals.start)
+                if not journals.may_miss:
+                    self._check_start(keys, read_reach(client, keys))
                 extent = read_extent(client, keys)
             clipped = extent and clip(extent, journals.start, self._end)
             if extent and clipped:
                 found += journals.partitions(deployment, name, number, *clipped, extent.entries)
         return found
+
+    def _check_start(self, keys: StructureKeys, reach: Reach | None) -> None:
+        """Raises JournalTrimmedError: what is to be read from *start* on is not all there any more."""
+        if self.journals.start != "-":
+            check_start(keys, reach, self.journals.start)
+        elif reach and reach.trimmed > self._trimmed.get(keys.name, reach.trimmed):
+            raise JournalTrimmedError(
+                f"the journal of {keys.name} was trimmed before it could be read from its beginning; read it again, or"
+                " begin later"
+            )
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return self.journals.read(partition)
@@ -99,11 +114,12 @@ class JournalPart:
         if self.stored:
             return stored_journal(spark, self.stored, start or self.start, end or self.end)
         spark.dataSource.register(JournalSource)
-        return (
-            spark.read.format("igq.journal")
-            .options(group=self.group, url=self.url, start=start or self.start, end=end or self.end)
-            .load()
-        )
+        start = start or self.start
+        reader = spark.read.format("igq.journal").options(group=self.group, url=self.url, start=start)
+        if start == "-":
+            # Spark plans later, and somebody may have been told how much there is.
+            reader = reader.option("trimmed", json.dumps(trimmed_entries(Deployment(self.url), self.group)))
+        return reader.option("end", end or self.end).load()
 
 
 def stored_journal(spark: SparkSession, directory: Path, start: str, end: str) -> DataFrame:

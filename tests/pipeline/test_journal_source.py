@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from pipeline.journal_source import JournalSource
+from pipeline.journal_source import JournalPart, JournalSource
 from pipeline.schemas import JOURNAL
+from sharedq.keys import structure_keys
 from tests.pipeline.support import GROUP, HandWrittenJournal, detail
 
 pytestmark = pytest.mark.spark
@@ -145,3 +146,28 @@ def test_a_journal_without_entries_is_an_empty_table(
     journal.define("APPL1")
 
     assert read(spark, redis_url).collect() == []
+
+
+def test_what_is_trimmed_before_a_journal_is_read_from_its_beginning_is_told(
+    spark: SparkSession, redis_url: str, journal: HandWrittenJournal
+) -> None:
+    """A job has told by then which journals have lost their beginning."""
+    journal.define("APPL1", "APPL2", "IDLE")
+    for name in ("APPL1", "APPL2"):
+        for number in range(1, 6):
+            journal.put(name, "Q", OWNER, [str(number)], ms=1_000)
+    trim(journal, "APPL1", 4)
+    part = JournalPart(GROUP, redis_url)
+    assert part.read(spark).count() == 9
+
+    table, later = part.read(spark), part.read(spark, start="1000-3")
+    trim(journal, "APPL2", 3)
+
+    with pytest.raises(Exception, match="the journal of APPL2 was trimmed before it could be read from its beginning"):
+        table.collect()
+    assert later.count() == 4
+    assert part.read(spark).count() == 7
+
+
+def trim(journal: HandWrittenJournal, structure: str, left: int) -> None:
+    journal.client.xtrim(structure_keys(GROUP, structure).journal, maxlen=left, approximate=False)
