@@ -16,6 +16,7 @@ from urllib.parse import unquote
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from pipeline.errors import PipelineError
+from pipeline.tables import check_files
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -47,17 +48,19 @@ class Archive:
         """The archive in *directory*.
 
         Raises:
-            PipelineError: there is none.
+            PipelineError: there is none, or a file of it is empty.
         """
         path = directory / MANIFEST
         try:
             found = json.loads(path.read_text(encoding="utf-8"))
-            return cls(directory, found["archive"], found["group"])
+            archive = cls(directory, found["archive"], found["group"])
         except FileNotFoundError:
             why = f"is no archive, it has no {MANIFEST}" if directory.exists() else "no such directory"
             raise PipelineError(f"{directory}: {why}") from None
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise PipelineError(f"{path}: cannot be used: {error}") from None
+        check_files(archive._files())
+        return archive
 
     @classmethod
     def open_or_make(cls, directory: Path, group: str) -> Archive:
@@ -159,9 +162,12 @@ class Archive:
 
     def queues(self) -> list[str]:
         """The queues of which it has messages, by the names of its directories."""
-        found = {path.parts[-3] for path in self.directory.glob("run=*/queue=*/day=*/*.parquet")}
+        found = {path.parts[-3] for path in self._files()}
         # Spark writes characters so that mean something in a path.
         return sorted(unquote(name.removeprefix("queue=")) for name in found)
+
+    def _files(self) -> Iterator[Path]:
+        return self.directory.glob("run=*/queue=*/day=*/*.parquet")
 
     def chosen(self, queues: Sequence[str]) -> list[str]:
         """Those of *queues*, or all that it has where none are named. Raises PipelineError: it has none of one."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+from pipeline.errors import PipelineError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -20,6 +22,16 @@ def write_tables(tables: Mapping[str, DataFrame], directory: Path) -> None:
     """Each table as Parquet in a directory of its name."""
     for name, table in tables.items():
         table.write.parquet(str(directory / name))
+
+
+def check_files(paths: Iterable[Path]) -> None:
+    """Raises PipelineError: one of these Parquet files is empty, as a crash of its machine leaves it.
+
+    Spark passes over such a file; of any other damage it says the file's name.
+    """
+    for path in paths:
+        if not path.stat().st_size:
+            raise PipelineError(f"{path}: is empty, what was in it is lost; remove it to go on without that")
 
 
 def print_table(name: str, table: DataFrame, rows: int, console: Console) -> None:

@@ -16,6 +16,7 @@ from typing import Annotated, Literal
 import typer
 
 from pipeline.errors import PipelineError
+from pipeline.tables import check_files
 from sharedq.journal import JournalError, check_order, parse_position
 
 #: Bytes of an identifier.
@@ -182,14 +183,16 @@ def stored_journal(path: Path | None) -> Path | None:
     """A journal that was stored, as Spark's other processes find it.
 
     Raises:
-        PipelineError: nothing is there that could be one.
+        PipelineError: nothing is there that could be one, or a file of it is empty.
     """
     if path is None:
         return None
     if not path.is_dir():
         raise PipelineError(f"input {path}: no such directory")
-    if not any(path.rglob("*.parquet")):
+    files = list(path.rglob("*.parquet"))
+    if not files:
         raise PipelineError(f"input {path}: holds no Parquet files")
+    check_files(files)
     return path.absolute()
 
 

@@ -224,6 +224,25 @@ def test_a_message_with_the_id_of_an_archived_one_is_another_one(
     assert len(browse_all(orders)) == count
 
 
+@pytest.mark.parametrize(
+    ("damaged", "why"),
+    [(b"", ": is empty, what was in it is lost; remove it"), (b"PAR1", " cannot be read: is not a Parquet file")],
+)
+def test_a_damaged_file_is_named(
+    group: TestGroup, orders: Queue, command: Command, tmp_path: Path, damaged: bytes, why: str
+) -> None:
+    command("archive", str(tmp_path / "a"), "--queue", orders.name, *at(group))
+    (file,) = (tmp_path / "a").rglob("*.parquet")
+    file.write_bytes(damaged)
+    (file.parent / f".{file.name}.crc").unlink()
+
+    for job in (("deadletter", "--input"), ("replay", "--target", "COPY"), ("archive", "--queue", "ORDERS")):
+        where = at(group) if job[0] != "deadletter" else ()
+        *_, line = command(*job, str(tmp_path / "a"), *where, status=2).stderr.splitlines()
+        assert f"{file}{why}" in line
+        assert browse_all(group.connect().open("COPY", BOTH)) == []
+
+
 # -- from another archive ----------------------------------------------------------------------------------------------
 
 

@@ -166,7 +166,8 @@ def test_wrong_arguments_are_one_line_and_status_2(
         (["--url", "127.0.0.1"], {}, "--url=127.0.0.1: allowed: redis://, "),
         (["--group", "toolong"], {}, "--group=toolong: allowed: 1 to 4 of "),
         ([], {"IGQ_REDSI_URL": "redis://127.0.0.1:1"}, "IGQ_REDSI_URL: unknown setting; did you mean IGQ_REDIS_URL?"),
-        (["--input", "HERE"], {"JAVA_HOME": "/nowhere"}, "JAVA_HOME=/nowhere: no Java that runs"),
+        (["--input", "HERE/torn"], {"JAVA_HOME": "/nowhere"}, "/torn/part.parquet: is empty, what was in it is lost"),
+        (["--input", "HERE/whole"], {"JAVA_HOME": "/nowhere"}, "JAVA_HOME=/nowhere: no Java that runs"),
         (["--input", "/nowhere"], {"JAVA_HOME": "/nowhere"}, "input /nowhere: no such directory"),
         (["--input", "HERE/empty"], {"JAVA_HOME": "/nowhere"}, "/empty: holds no Parquet files"),
         (["--master", "yarm"], {}, "--master yarm: allowed: local[N], "),
@@ -180,8 +181,10 @@ def test_wrong_arguments_are_one_line_and_status_2(
 def test_what_cannot_be_done_is_one_line_and_status_2(
     arguments: list[str], environment: dict[str, str], what: str, tmp_path: Path
 ) -> None:
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "part.parquet").touch()
+    for name in ("empty", "torn", "whole"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "torn" / "part.parquet").touch()
+    (tmp_path / "whole" / "part.parquet").write_bytes(b"PAR1")
     arguments = [each.replace("HERE", str(tmp_path)) for each in arguments]
     shown = CliRunner().invoke(app, ["audit", *arguments], env={"IGQ_DATA_DIR": str(tmp_path), **environment})
 
