@@ -1,8 +1,8 @@
 """`format("igq.dying")`: the queue source, but whoever comes to a step that a test has named dies there, once.
 
 Options besides those of `format("igq")`: ``die``, steps separated by commas; ``scratch``, a directory in which it is
-noted who died; ``victim``, a process group that is killed, 0: the process at that step alone; ``outlive``, seconds: the
-process at that step outlives the others so long, and then goes on, "": it dies with them.
+noted who died; ``victim``, a process group that is killed, 0: the process at that step alone; ``outlive``: the process
+at that step outlives the others and goes on once the next driver is at work, or so many seconds later; "": it dies.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ BACKGROUND_STEPS = (
 )
 EXECUTOR_STEPS = ("reading", "read", "writing", "prepared")
 #: Of a batch write.
-JOB_STEPS = ("putting", "put", "committing job", "ending job", "ended job")
+JOB_STEPS = ("putting", "put", "committing job", "ending job")
+_MEETING_STEPS = ("planning", "putting")
 
 
 @dataclass(frozen=True)
@@ -74,8 +75,19 @@ class Death:
             tuple(filter(None, steps.split(","))), scratch, int(victim or 0), float(outlive) if outlive else None
         )
 
+    def meet(self) -> None:
+        """This driver is at work: let who has outlived the one before go on beside it."""
+        if self.scratch:
+            self._at_work.touch()
+
+    @property
+    def _at_work(self) -> Path:
+        return Path(self.scratch) / "at work"
+
     def at(self, step: str) -> None:
         """Die here, if this is the step and nobody has died there yet."""
+        if step in _MEETING_STEPS:
+            self.meet()
         if step not in self.steps:
             return
         try:
@@ -83,17 +95,20 @@ class Death:
         except FileExistsError:
             return
         if self.outlive is not None:
-            # Of another process group than the driver; that of Spark's workers is told when their parent is gone.
+            # Neither the driver's process group nor that of Spark's workers, which is told when Java is gone.
             os.setpgid(0, 0)
-            for number in (signal.SIGHUP, signal.SIGTERM):
-                signal.signal(number, signal.SIG_IGN)
         if self.victim:
             os.killpg(self.victim, signal.SIGKILL)
         if self.outlive is None:
             os.kill(os.getpid(), signal.SIGKILL)
         else:
-            time.sleep(self.outlive)
+            began = time.time()
+            while time.time() < began + self.outlive and not self._is_met(began):
+                time.sleep(0.01)
             (Path(self.scratch) / f"{step}, outlived").write_text(str(os.getpid()))
+
+    def _is_met(self, since: float) -> bool:
+        return self._at_work.exists() and self._at_work.stat().st_mtime > since
 
 
 #: The batch that was claimed last is being processed.
@@ -248,7 +263,6 @@ class DyingJobWriter(QueueWriter):
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         self._death.at("committing job")
         super().commit(messages)
-        self._death.at("ended job")
 
     def _end(self) -> None:
         self._death.at("ending job")

@@ -1,8 +1,8 @@
 """A streaming query from ORDERS to COPY, as a program of its own that a test kills, or that kills itself.
 
 Arguments: a JSON object with ``url``, ``group``, ``data_dir``, ``checkpoint``, ``batch`` (messages), ``master``; what
-``tests.pipeline.dying_source`` calls ``die`` (empty: nobody dies) and ``victim`` (``all`` or ``self``); ``options`` of
-the source besides.
+``tests.pipeline.dying_source`` calls ``die`` (empty: nobody dies), ``outlive`` and ``victim`` (``all`` or ``self``);
+``options`` of the source besides.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ def main() -> None:
         victim = os.getpgid(0) if told["victim"] == "all" else 0
         at = {"url": told["url"], "group": told["group"], "qmgr": "QM1"}
         at |= {"die": told["die"], "scratch": told["data_dir"], "victim": str(victim)}
+        at |= {"outlive": told["outlive"]}
         orders = spark.readStream.format("igq.dying").options(
             **at, queue="ORDERS", stream="move", maxMessagesPerTrigger=told["batch"], rowsPerPartition="40"
         )

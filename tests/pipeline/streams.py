@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 import time
 from pathlib import Path
@@ -18,6 +19,7 @@ from sharedq.in_doubt import prepared_units
 from sharedq.mqi.structures import MQMD
 from tests.support.groups import BOTH, LMIG, MIG, put_member
 from tests.support.members import LEASE_MS, TestGroup
+from tests.support.scenes import until
 
 EVERYTHING = [b"%d" % number for number in range(9)] + [b"m0", b"m1", b"m2"]
 
@@ -105,6 +107,19 @@ def bodies(reader: QueueStreamReader, start: Offset, end: Offset) -> list[bytes]
 
 def in_doubt(group: TestGroup) -> int:
     return sum(unit.messages for unit in prepared_units(group.group))
+
+
+def others(group: TestGroup) -> list[int]:
+    """Processes besides this one that are connected, or were and are still to be recovered."""
+    told: Any = group.group.client().hvals(group.group.keys.processes)
+    return [pid for pid in (json.loads(text)["pid"] for text in told) if pid != os.getpid()]
+
+
+def wait_for_survivor(directory: Path, step: str) -> None:
+    """Until the process that has outlived the others at *step* has gone on and ended."""
+    told = directory / f"{step}, outlived"
+    until(lambda: told.exists() and told.read_text(), "it goes on", 120)
+    until(lambda: is_dead(int(told.read_text())), "it ends", 120)
 
 
 class Watch:

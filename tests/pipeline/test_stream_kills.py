@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -13,14 +14,17 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.jobs.verdict import FAULTS
 from sharedq.api import Queue
 from sharedq.mqi.structures import MQMD
 from tests.pipeline.dying_source import DRIVER_STEPS, EXECUTOR_STEPS
-from tests.pipeline.streams import EVERYTHING, Watch, in_doubt, open_orders
-from tests.support.groups import BOTH, browse_all
+from tests.pipeline.streams import EVERYTHING, Watch, in_doubt, open_orders, others, wait_for_survivor
+from tests.pipeline.test_driver_kills import check_groups
+from tests.support.groups import BOTH, LMIG, MIG, browse_all, put_member
 from tests.support.members import TestGroup
 from tests.support.scenes import until
 
+ROOT = Path(__file__).parents[2]
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(3_600)]
 
 #: How long a program may take, where many share the machine.
@@ -30,6 +34,15 @@ BATCH = 75
 #: The others are for ``test_driver_kills``, where a kill costs a tenth.
 SOME_BACKGROUND_STEPS = ("ending late", "claiming ahead")
 MORE = [b"order %d" % number for number in range(3_000)]
+#: At which the process that is there lives on when the driver and Java are killed, and may still do its part; for so
+#: long, seconds. Where it has the query's name its successor waits for it, else it goes on when that is at work.
+SURVIVED_STEPS = (
+    *((step, 3.0) for step in ("claiming", "claimed", "planned", "finishing", "finished", "giving back")),
+    *((step, 3.0) for step in SOME_BACKGROUND_STEPS),
+    *((step, 60.0) for step in ("committing", "committed", "reading", "writing", "prepared")),
+)
+WHOLE = {"wholeGroups": "true"}
+GROUPS = 400
 
 
 @pytest.fixture
@@ -70,6 +83,58 @@ def test_killed_at_every_step_a_query_loses_and_doubles_nothing(
     run_to_its_end(group, tmp_path)
 
     check_moved(group, orders)
+    counts = judged(group, tmp_path)
+    # Put on ORDERS and got, put on COPY.
+    everything = len(EVERYTHING) + len(MORE)
+    told = {name: counts[name] for name in ("sent", "delivered", "on_queue", "uncommitted", *FAULTS)}
+    ended = {"sent": 2 * everything, "delivered": everything, "on_queue": everything, "uncommitted": 0}
+    assert told == ended | dict.fromkeys(FAULTS, 0)
+    assert counts["backed_out"]
+
+
+def test_what_outlives_a_killed_driver_loses_and_doubles_nothing(
+    group: TestGroup, orders: Queue, tmp_path: Path
+) -> None:
+    """Driver and Java are killed; the process at the step goes on when the next run has begun, which dies likewise."""
+    for step, outlive in SURVIVED_STEPS:
+        with Watch(group):
+            query = start_program(group, tmp_path, die=step, victim="all", outlive=outlive)
+            assert end_of(query) == -signal.SIGKILL, step
+        assert (tmp_path / step).exists()
+    assert browse_all(orders)
+    with Watch(group):
+        assert end_of(start_program(group, tmp_path)) == 0
+        for step, _ in SURVIVED_STEPS:
+            wait_for_survivor(tmp_path, step)
+        until(lambda: not others(group), "what they left is resolved", END_S)
+
+    check_moved(group, orders)
+
+
+def test_whole_groups_stay_whole_wherever_a_query_is_killed(group: TestGroup, tmp_path: Path) -> None:
+    """Of each group all messages have been moved, or none, and in their order."""
+    orders, chance = open_orders(group), random.Random(3)
+    everything = browse_all(orders)
+    for name in range(GROUPS):
+        size = chance.randint(1, 9)
+        for number in range(1, size + 1):
+            everything.append(b"%d %d of %d" % (name, number, size))
+            put_member(orders, b"%d" % name, number, everything[-1], LMIG if number == size else MIG)
+    copy = group.connect().open("COPY", BOTH)
+
+    for step in (*DRIVER_STEPS, *SOME_BACKGROUND_STEPS, *EXECUTOR_STEPS):
+        with Watch(group):
+            query = start_program(group, tmp_path, die=step, victim="all", options=WHOLE)
+            assert end_of(query) == -signal.SIGKILL, step
+            until(lambda: not others(group), "what it left is resolved", END_S)
+        assert (tmp_path / step).exists()
+        check_groups([body.decode() for body in browse_all(copy)])
+    assert browse_all(orders)
+    with Watch(group):
+        assert end_of(start_program(group, tmp_path, options=WHOLE)) == 0
+
+    check_groups([body.decode() for body in browse_all(copy)])
+    assert (browse_all(orders), in_doubt(group), sorted(browse_all(copy))) == ([], 0, sorted(everything))
 
 
 def test_executors_killed_at_every_step_are_no_matter(group: TestGroup, orders: Queue, tmp_path: Path) -> None:
@@ -85,6 +150,23 @@ def test_executors_killed_at_every_step_are_no_matter(group: TestGroup, orders: 
 def run_to_its_end(group: TestGroup, directory: Path) -> None:
     with Watch(group):
         assert end_of(start_program(group, directory)) == 0
+
+
+def judged(group: TestGroup, directory: Path) -> dict[str, int]:
+    """What the audit counts; it has found no fault."""
+    at = ("--group", group.group.name, "--url", str(group.settings.redis_url), "--output", str(directory / "audit"))
+    audit = subprocess.run(
+        [sys.executable, "-m", "pipeline", "audit", *at],
+        env=os.environ | {"PYTHONPATH": str(ROOT), "IGQ_DATA_DIR": str(directory)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert audit.returncode == 0, audit.stderr + audit.stdout
+    verdict = json.loads((directory / "audit" / "verdict.json").read_text("utf-8"))
+    assert verdict["verdict"] == "passed"
+    counts: dict[str, int] = verdict["counts"]
+    return counts
 
 
 def check_moved(group: TestGroup, orders: Queue) -> None:
@@ -114,13 +196,25 @@ def test_no_process_is_started_for_each_file_of_a_checkpoint(
 
 
 def start_program(
-    group: TestGroup, directory: Path, *, die: str = "", victim: str = "self", master: str = "local[2]"
+    group: TestGroup,
+    directory: Path,
+    *,
+    die: str = "",
+    victim: str = "self",
+    outlive: float | None = None,
+    master: str = "local[2]",
+    options: dict[str, str] | None = None,
 ) -> subprocess.Popen[bytes]:
     program = Path(__file__).parent / "stream_program.py"
-    told = {"url": str(group.settings.redis_url), "group": group.group.name, "data_dir": str(directory)}
+    told: dict[str, object] = {
+        "url": str(group.settings.redis_url),
+        "group": group.group.name,
+        "data_dir": str(directory),
+    }
     told |= {"checkpoint": str(directory / "checkpoint"), "batch": str(BATCH)}
-    told |= {"die": die, "victim": victim, "master": master}
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2]), "IGQ_LEASE_MS": "600000"}
+    told |= {"die": die, "victim": victim, "master": master, "options": options or {}}
+    told |= {"outlive": "" if outlive is None else str(outlive)}
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "IGQ_LEASE_MS": "600000"}
     return subprocess.Popen(
         [sys.executable, str(program), json.dumps(told)],
         env=environment,

@@ -1,0 +1,127 @@
+"""`igq pipeline archive` and `deadletter` as a program of its own, in which whoever comes to a step dies there, once.
+
+Arguments: a JSON object with ``die``, ``scratch`` and ``outlive``, as in ``tests.pipeline.dying_source``; then those of
+the command. What is killed is the driver with Java, and the process at the step unless it is to outlive them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pipeline.archives import Archive
+from pipeline.jobs.requeue import Letter, Requeuer
+from pipeline.jobs.taking import Taker
+from sharedq.message import Message
+from tests.pipeline.dying_source import Death
+
+#: Of the driver; and of the worker that takes messages off their queue, or puts them back.
+ARCHIVE_STEPS = ("begun", "written", "one archived", "archived", "removed")
+TAKING_STEPS = ("first taken", "within a unit", "between units")
+REQUEUE_STEPS = ("begun", "told")
+MOVING_STEPS = ("first moved", "within a unit", "between units")
+#: How many it has taken, or moved, when who has outlived another one goes on beside it.
+_MEETING = 20
+_DEATH = "IGQ_TEST_DEATH"
+
+
+@cache
+def death() -> Death:
+    """Also in the workers: they have the environment of the driver."""
+    told = json.loads(os.environ[_DEATH])
+    return Death((told["die"],), told["scratch"], told["victim"], told["outlive"])
+
+
+class DyingTaker(Taker):
+    """Dies among the messages that it takes, a hundred in a unit of work."""
+
+    _taken = 0
+
+    def take(self, structure: str, message_id: str) -> Message | None:
+        if self._taken == 200:
+            death().at("between units")
+        found = super().take(structure, message_id)
+        self._taken += 1
+        if self._taken == _MEETING:
+            death().meet()
+        if self._taken == 1:
+            death().at("first taken")
+        if self._taken == 350:
+            death().at("within a unit")
+        return found
+
+
+class DyingRequeuer(Requeuer):
+    """Dies among the messages that it moves, fifty in a unit of work."""
+
+    _moved = 0
+
+    def _move(self, letter: Letter) -> str:
+        if self._moved == 200:
+            death().at("between units")
+        outcome = super()._move(letter)
+        self._moved += 1
+        if self._moved == _MEETING:
+            death().meet()
+        if self._moved == 1:
+            death().at("first moved")
+        if self._moved == 330:
+            death().at("within a unit")
+        return outcome
+
+
+def main() -> int:
+    """The command, with its steps."""
+    told = json.loads(sys.argv[1])
+    os.environ[_DEATH] = json.dumps(told | {"victim": os.getpgid(0)})
+    from pipeline import tables
+    from pipeline.__main__ import main as run
+    from pipeline.jobs import archive, deadletter
+    from tests.pipeline import dying_jobs
+
+    # By name, so that the workers import them, too.
+    for module, name, value in (
+        (archive, "Taker", dying_jobs.DyingTaker),
+        (archive, "archive_queue", _around(archive.archive_queue, "begun", "one archived")),
+        (archive, "archived", _around(archive.archived, "archived", "")),
+        (deadletter, "Requeuer", dying_jobs.DyingRequeuer),
+        (deadletter, "requeue", _around(deadletter.requeue, "begun", "")),
+        (tables, "print_table", _around(tables.print_table, "removed", "told")),
+        (Archive, "adding", _adding(Archive.adding)),
+    ):
+        setattr(module, name, value)
+    return run(sys.argv[2:])
+
+
+def _around(function: Callable[..., Any], before: str, behind: str) -> Callable[..., Any]:
+    """With a step before it, and one behind."""
+
+    def stepping(*args: Any, **kwargs: Any) -> Any:
+        death().at(before)
+        found = function(*args, **kwargs)
+        death().at(behind)
+        return found
+
+    return stepping
+
+
+def _adding(adding: Callable[[Archive], Any]) -> Callable[[Archive], Any]:
+    """With a step where all is written, and nothing is at its place."""
+
+    @contextmanager
+    def stepping(archive: Archive) -> Iterator[Path]:
+        with adding(archive) as directory:
+            yield directory
+            death().at("written")
+
+    return stepping
+
+
+if __name__ == "__main__":
+    sys.exit(main())
