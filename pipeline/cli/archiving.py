@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -13,13 +14,18 @@ from rich.console import Console
 from config.settings import Settings
 from pipeline.archives import Archive
 from pipeline.cli import options
-from pipeline.cli.running import errors_named, running
+from pipeline.cli.running import Running, errors_named, running
 from pipeline.errors import PipelineError
 from pipeline.session import LOCAL_MASTER
 from sharedq.api import group_for
 from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.repository import Repository
 from sharedq.read_plan import find_places
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from pipeline.jobs.moments import Moments
 
 
 def archive(
@@ -48,25 +54,21 @@ def archive(
     none is named; so archives are put together, or cut by time. Table: done, how many messages were archived and
     removed. Exit status: 0 done; 2 it could not be.
     """
-    with errors_named("archive"), ExitStack() as stack:
+    with errors_named("archive"):
         put, directory = options.moments(start, end), directory.absolute()
-        queues = list(dict.fromkeys(queue or ()))
         if source and (structure or remove or qmgr):
             raise PipelineError("--input goes without --structure, --remove and --qmgr")
-        if (queues and structure) or not (queues or structure or source):
+        if (queue and structure) or not (queue or structure or source):
             raise PipelineError("say --queue or --structure; with --input, all queues are meant where none is named")
-        copied = _source(source, directory, group) if source else None
-        if copied:
-            queues = copied.chosen(queues)
+        copied = _other_archive(source, directory, group) if source else None
+        origin = _Origin(list(dict.fromkeys(queue or ())), structure or "", qmgr, copied)
 
         def check(settings: Settings) -> None:
-            if not copied:
-                for name in queues or _queues_of(settings, structure or ""):
-                    find_places(group_for(settings), name, qmgr)
-            Archive.open_or_make(directory, copied.group if copied else settings.group).check_apart(output)
+            origin.check(settings)
+            Archive.open_or_make(directory, origin.group(settings)).check_apart(output)
 
-        new = stack.enter_context(options.new_directory(output))
-        at = stack.enter_context(
+        with (
+            options.new_directory(output) as new,
             running(
                 "archive",
                 group=group,
@@ -76,38 +78,48 @@ def archive(
                 is_long=copied is not None,
                 needs_redis=copied is None,
                 check=check,
-            )
-        )
-        from pyspark.sql import DataFrame
+            ) as at,
+        ):
+            from pipeline.jobs.archive import new_run
 
-        from pipeline.jobs.archive import archive_queue, archived, copy_archive, new_run, remove_archived
-        from pipeline.tables import print_table, write_tables
-
-        stored, run = Archive.open(directory), new_run()
-        stack.enter_context(stored.writing(run))
-        if copied:
-            at.step(f"copying from {source}")
-            copy_archive(at.session, copied, queues, stored, run, put)
-        else:
-            queues = queues or _queues_of(at.settings, structure or "")
-            for name in queues:
-                at.step(f"archiving {name}")
-                archive_queue(at.session, at.settings, name, qmgr, stored, run, put)
-        counts = [archived(stored.read(at.session), run)]
-        if remove:
-            at.step("taking what is archived off its queues")
-            counts += [remove_archived(at.session, at.settings, name, qmgr, stored, put) for name in queues]
-        # Kept, and all of it: each evaluation would take off, and who shows some rows evaluates no more than those.
-        done = reduce(DataFrame.unionByName, counts).orderBy("queue", "done").persist()
-        done.count()
-        if new:
-            write_tables({"done": done}, new.unfinished)
-            new.finish()
-        print_table("done", done, rows, Console())
-        done.unpersist()
+            queues, stored, run = origin.names(at.settings), Archive.open(directory), new_run()
+            with stored.writing(run):
+                _add(at, origin, queues, stored, run, put)
+                done = _done(at, queues if remove else [], qmgr, stored, run, put)
+                _show(done, rows, new)
 
 
-def _source(path: Path, directory: Path, group: str | None) -> Archive:
+@dataclass(frozen=True)
+class _Origin:
+    """Where messages come from: queues, or another archive.
+
+    Attributes:
+        queues: named ones; none: all of the structure, or of the archive.
+    """
+
+    queues: list[str]
+    structure: str
+    qmgr: str
+    archive: Archive | None
+
+    def names(self, settings: Settings) -> list[str]:
+        """All queues that are meant. Raises PipelineError, MQIError: there are none, or not one of them."""
+        if self.archive:
+            return self.archive.chosen(self.queues)
+        return self.queues or _queues_of(settings, self.structure)
+
+    def group(self, settings: Settings) -> str:
+        """Whose they are."""
+        return self.archive.group if self.archive else settings.group
+
+    def check(self, settings: Settings) -> None:
+        """Raises PipelineError, MQIError: one of the queues is not there."""
+        for name in self.names(settings):
+            if not self.archive:
+                find_places(group_for(settings), name, self.qmgr)
+
+
+def _other_archive(path: Path, directory: Path, group: str | None) -> Archive:
     """The archive to copy from. Raises PipelineError: there is none, it is another group's, or the one to copy to."""
     found = Archive.open(path.absolute())
     if found.directory.resolve() == directory.resolve():
@@ -115,6 +127,46 @@ def _source(path: Path, directory: Path, group: str | None) -> Archive:
     if group:
         found.check_group(group)
     return found
+
+
+def _add(at: Running, origin: _Origin, queues: Sequence[str], stored: Archive, run: str, put: Moments) -> None:
+    """Add to the archive what it has not."""
+    from pipeline.jobs.archive import archive_queue, copy_archive
+
+    if origin.archive:
+        at.step(f"copying from {origin.archive.directory}")
+        copy_archive(at.session, origin.archive, queues, stored, run, put)
+        return
+    for name in queues:
+        at.step(f"archiving {name}")
+        archive_queue(at.session, at.settings, name, origin.qmgr, stored, run, put)
+
+
+def _done(at: Running, removed: Sequence[str], qmgr: str, stored: Archive, run: str, put: Moments) -> DataFrame:
+    """How much was archived; and how much is taken off the queues *removed*, which this does."""
+    from pyspark.sql import DataFrame
+
+    from pipeline.jobs.archive import archived, remove_archived
+
+    counts = [archived(stored.read(at.session), run)]
+    if removed:
+        at.step("taking what is archived off its queues")
+        counts += [remove_archived(at.session, at.settings, name, qmgr, stored, put) for name in removed]
+    # Kept, and all of it: each evaluation would take off, and who shows some rows evaluates no more than those.
+    done = reduce(DataFrame.unionByName, counts).orderBy("queue", "done").persist()
+    done.count()
+    return done
+
+
+def _show(done: DataFrame, rows: int, directory: options.NewDirectory | None) -> None:
+    """Write the table where asked, and show it."""
+    from pipeline.tables import print_table, write_tables
+
+    if directory:
+        write_tables({"done": done}, directory.unfinished)
+        directory.finish()
+    print_table("done", done, rows, Console())
+    done.unpersist()
 
 
 def _queues_of(settings: Settings, structure: str) -> list[str]:

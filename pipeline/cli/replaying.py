@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -11,12 +12,17 @@ from rich.console import Console
 from config.settings import Settings
 from pipeline.archives import Archive
 from pipeline.cli import options
-from pipeline.cli.running import errors_named, running
+from pipeline.cli.running import Running, errors_named, running
 from pipeline.errors import PipelineError
 from pipeline.replays import ALWAYS, claim_name
 from pipeline.session import LOCAL_MASTER
 from sharedq.api import connect
 from sharedq.mqi.constants import OpenOption
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from pipeline.jobs.replay import Replay
 
 _OUTPUT = int(OpenOption.OUTPUT | OpenOption.SET_ALL_CONTEXT)
 
@@ -60,9 +66,7 @@ def replay(
 
         def check(settings: Settings) -> None:
             stored.check_group(of_group or settings.group)
-            with connect(qmgr or settings.group, settings=settings, appl_name="igq pipeline") as connection:
-                for name in [target] if target else queues:
-                    connection.open(name, _OUTPUT).close()
+            _check_queues(settings, qmgr, [target] if target else queues)
             if again:
                 claim_name(settings, qmgr, stored, again, put)
 
@@ -72,22 +76,41 @@ def replay(
                 "replay", group=group, url=url, master=master, spark_log=spark_log, is_long=True, check=check
             ) as at,
         ):
-            from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
+            from pipeline.jobs.replay import Replay, by_target
 
-            from pipeline.jobs.moments import is_between
-            from pipeline.jobs.replay import PART_MESSAGES, Replay, by_target, parts, replayed
-            from pipeline.tables import print_table, write_tables
+            parts = _put(at, Replay(at.settings, stored, target, qmgr, again, put), queues)
+            _show({"done": by_target(parts), "parts": parts}, rows, new)
 
-            at.step("reading the archive")
-            messages = stored.read_whole_runs(at.session).where(F.col("queue").isin(queues) & is_between("put_at", put))
-            job = Replay(at.settings, stored, target, qmgr, again, put)
-            done = []
-            for part in parts(messages, PART_MESSAGES):
-                at.step(f"putting {part.messages:,} messages of {part.queue} on {job.target_of(part)}")
-                done.append((part, job.target_of(part), job.put_part(messages, part)))
-            told = replayed(at.session, done)
-            tables = {"done": by_target(told), "parts": told}
-            if new:
-                write_tables(tables, new.unfinished)
-                new.finish()
-            print_table("done", tables["done"], rows, Console())
+
+def _check_queues(settings: Settings, qmgr: str, queues: Sequence[str]) -> None:
+    """Raises MQIError: one of them cannot be opened for output, or no manager runs."""
+    with connect(qmgr or settings.group, settings=settings, appl_name="igq pipeline") as connection:
+        for name in queues:
+            connection.open(name, _OUTPUT).close()
+
+
+def _put(at: Running, job: Replay, queues: Sequence[str]) -> DataFrame:
+    """Put what was not put yet, part by part; what became of each."""
+    from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
+
+    from pipeline.jobs.moments import is_between
+    from pipeline.jobs.replay import PART_MESSAGES, parts, replayed
+
+    at.step("reading the archive")
+    archived = job.archive.read_whole_runs(at.session)
+    messages = archived.where(F.col("queue").isin(list(queues)) & is_between("put_at", job.put))
+    done = []
+    for part in parts(messages, PART_MESSAGES):
+        at.step(f"putting {part.messages:,} messages of {part.queue} on {job.target_of(part)}")
+        done.append((part, job.target_of(part), job.put_part(messages, part)))
+    return replayed(at.session, done)
+
+
+def _show(tables: Mapping[str, DataFrame], rows: int, directory: options.NewDirectory | None) -> None:
+    """Write the tables where asked, and show what was done."""
+    from pipeline.tables import print_table, write_tables
+
+    if directory:
+        write_tables(tables, directory.unfinished)
+        directory.finish()
+    print_table("done", tables["done"], rows, Console())
