@@ -14,10 +14,12 @@ from pathlib import Path
 import pytest
 
 from sharedq.api import Queue
+from sharedq.mqi.constants import MQRC, OpenOption
 from sharedq.mqi.structures import MQMD
 from tests.pipeline.cluster_program import ROWS
 from tests.pipeline.clusters import Cluster
 from tests.pipeline.streams import EVERYTHING, Watch, in_doubt, open_orders
+from tests.pipeline.test_deadletter import letter
 from tests.support.groups import BOTH, browse_all
 from tests.support.members import TestGroup
 from tests.support.scenes import until
@@ -107,3 +109,37 @@ def test_the_job_of_the_page_runs_there(
     )
     assert done.returncode == 0, done.stderr
     assert list((tmp_path / "stored").glob("*.parquet"))
+
+
+def test_the_jobs_and_the_stream_of_the_journal_run_there(
+    cluster: Cluster, group: TestGroup, orders: Queue, shipped: dict[str, str], tmp_path: Path
+) -> None:
+    group.define_private("QM1", "DEAD.QUEUE")
+    group.repository("QM1").alter_qmgr("QM1", {"dead_letter_queue": "DEAD.QUEUE"})
+    dead = group.connect().open("DEAD.QUEUE", BOTH | OpenOption.SET_ALL_CONTEXT)
+    for number in range(30):
+        letter(dead, "INBOX", MQRC.Q_FULL, b"letter %d" % number)
+    everything = browse_all(orders)
+    told = {"url": str(group.settings.redis_url), "group": group.group.name}
+    told |= {"data_dir": str(tmp_path), "master": cluster.url}
+    program = ROOT / "tests" / "pipeline" / "cluster_jobs.py"
+
+    with Watch(group):
+        done = subprocess.run(
+            [sys.executable, str(program), json.dumps(told)], env=shipped, capture_output=True, text=True, check=False
+        )
+
+    assert done.returncode == 0, done.stderr
+    saw = json.loads(done.stdout.splitlines()[-1])
+    assert [saw[job] for job in ("deadletter", "archive", "replay", "audit", "flow")] == [0] * 5, done.stderr
+    assert browse_all(group.connect().open("INBOX", BOTH)) == [b"letter %d" % number for number in range(30)]
+    assert browse_all(group.connect().open("COPY", BOTH)) == everything
+    assert (browse_all(orders), browse_all(dead), in_doubt(group)) == ([], [], 0)
+    verdict = json.loads((tmp_path / "audit" / "verdict.json").read_text("utf-8"))
+    # Of the letters each put counts; of the orders those before the archive, and those of the replay.
+    assert (verdict["verdict"], verdict["counts"]["on_queue"]) == ("passed", 30 + len(everything))
+    assert verdict["counts"]["sent"] == 2 * (30 + len(everything))
+    assert list((tmp_path / "flow" / "queues").glob("*.parquet"))
+    assert saw["batches"] > 2
+    # Put, got, and put again; and what ends units of work.
+    assert saw["copied"] == saw["events"] >= 3 * (30 + len(everything))
