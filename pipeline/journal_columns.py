@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-from sharedq.journal import EVENTS, Entry, JournalError, expand, generated_msg_id_prefix
+from sharedq.journal import DEAD_LETTER, EVENTS, PERSISTENT, Entry, JournalError, expand, generated_msg_id_prefix
 from sharedq.objects.names import PART_SEPARATOR
 
 #: Rows handed to Spark at a time.
@@ -32,7 +32,7 @@ _DETAILS: Final = {
     "group_id": pa.string(),
     "msg_seq_number": pa.int64(),
     "length": pa.int64(),
-    "persistent": pa.string(),
+    "marks": pa.int64(),
     "priority": pa.int64(),
 }
 _PARSED: Final = csv.ConvertOptions(column_types=_DETAILS, null_values=[""], strings_can_be_null=True)
@@ -123,6 +123,7 @@ def _columns(entries: Sequence[Entry], structure: str, structure_number: int) ->
         "messages": of_entries(
             [int(each.get(b"n") or len(some)) for each, some in zip(fields, ids, strict=True)], pa.int64()
         ),
+        "chosen": of_entries([b"c" in each for each in fields], pa.bool_()),
     }
     is_put = np.repeat([bool(some) and event == b"put" for event, some in zip(events, ids, strict=True)], counts)
     details = _details([(each[b"d"], len(some)) for each, some in _puts(fields, ids)])
@@ -130,7 +131,9 @@ def _columns(entries: Sequence[Entry], structure: str, structure_number: int) ->
     put_entries = entry_of[is_put]
     generated = _generated([prefixes[name] for name in qmgrs], put_entries, numbers[is_put])
     details["msg_id"] = pc.coalesce(pc.utf8_lower(details["msg_id"]), generated)
-    return columns | {name: _spread(values, is_put) for name, values in details.items()}
+    columns |= {name: _spread(values, is_put) for name, values in details.items()}
+    columns["dead_letter"] = pc.fill_null(columns["dead_letter"], False)
+    return columns
 
 
 def _puts(
@@ -153,7 +156,10 @@ def _details(texts: Sequence[tuple[bytes, int]]) -> dict[str, pa.Array]:
         table = csv.read_csv(source, names, _LINES, _PARSED)
         found = {name: table[name].combine_chunks() for name in _DETAILS}
     found["correl_id"], found["group_id"] = (pc.utf8_lower(found[name]) for name in ("correl_id", "group_id"))
-    found["persistent"] = pc.equal(found["persistent"], "1")
+    marks = found.pop("marks")
+    found["persistent"], found["dead_letter"] = (
+        pc.not_equal(pc.bit_wise_and(marks, mark), 0) for mark in (PERSISTENT, DEAD_LETTER)
+    )
     return found
 
 

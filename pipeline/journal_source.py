@@ -136,6 +136,10 @@ def stored_journal(spark: SparkSession, directory: Path, start: str, end: str) -
         raise PipelineError(f"input {directory}: holds no Parquet files") from None
     except (PySparkException, Py4JError) as error:
         raise PipelineError(f"input {directory}: {why_a_job_ends(error)}") from error
+    if "chosen" not in table.columns:
+        # Stored before the journal told: then only of private queues was anything said of their order.
+        is_shared = ~F.startswith("structure", F.lit("@")) if "structure" in table.columns else F.lit(False)
+        table = table.withColumns({"dead_letter": F.lit(False), "chosen": is_shared})
     missing = set(JOURNAL.fieldNames()) - set(table.columns)
     if missing:
         raise PipelineError(f"input {directory}: is no journal, it has no column {min(missing)}")

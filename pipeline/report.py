@@ -11,7 +11,7 @@ from rich.table import Table
 
 from pipeline import plots
 from pipeline.jobs.series import Series
-from pipeline.jobs.verdict import FAULTS, MEANINGS, PeerWork, Verdict
+from pipeline.jobs.verdict import FAULTS, MEANINGS, Finding, PeerWork, Verdict
 from pipeline.page import picture, table, write_page
 
 _SPEED_HEADS = ("way", "messages", "a second", "half within", "90 % within", "99 % within", "slowest")
@@ -45,6 +45,7 @@ def headline(verdict: Verdict) -> str:
     if verdict.is_passed:
         rest = {
             "on_queue": "wait on a queue",
+            "dead_lettered": "are dead letters",
             "expired": "expired",
             "cleared": "were cleared",
             "uncommitted": "are uncommitted",
@@ -79,7 +80,7 @@ def print_summary(verdict: Verdict, console: Console, *, rows: int = 3) -> None:
         console.print(f"recovery of {recovery.qmgr}: {steps}", highlight=False, soft_wrap=True)
     for name in FAULTS:
         for finding in verdict.findings.get(name, [])[:rows]:
-            line = f"{name.replace('_', ' ')}: {finding.copy}: {finding.why}"
+            line = f"{name.replace('_', ' ')}: {finding.copy}: {finding.why}{_msg_id(finding)}"
             console.print(line, style="red", highlight=False, markup=False, soft_wrap=True)
     style = "bold green" if verdict.is_passed else "bold red"
     console.print(headline(verdict), style=style, highlight=False, soft_wrap=True)
@@ -122,7 +123,9 @@ def _counts_table(verdict: Verdict) -> str:
 def _findings(verdict: Verdict) -> str:
     parts = []
     for name, found in verdict.findings.items():
-        items = "".join(f"<li><code>{escape(each.copy)}</code> {escape(each.why)}</li>" for each in found)
+        items = "".join(
+            f"<li><code>{escape(each.copy)}</code> {escape(each.why + _msg_id(each))}</li>" for each in found
+        )
         total = verdict.counts[name]
         which = f"the first {len(found)} of {total:,}" if total > len(found) else f"{total:,}"
         is_open = " open" if name in FAULTS else ""
@@ -135,6 +138,11 @@ def _findings(verdict: Verdict) -> str:
                 f"<h3>{title}</h3>" + table(["", "messages"], [("", [why, f"{n:,}"]) for why, n in tally.items()])
             )
     return "\n".join(parts)
+
+
+def _msg_id(finding: Finding) -> str:
+    """How ``igq pipeline trace --msg-id`` finds it."""
+    return f" (MsgId {finding.msg_id})" if finding.msg_id else ""
 
 
 def _speed_section(verdict: Verdict, series: Series) -> str:

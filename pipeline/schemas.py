@@ -76,6 +76,8 @@ JOURNAL = _table(
     ("priority", _INT, "put: Priority, 0 to 9; more is placed as 9"),
     ("recovered", _BOOL, "done by a peer on behalf of a dead owner"),
     ("messages", _INT, "messages that the whole entry is about"),
+    ("dead_letter", _BOOL, "put: the message has a dead-letter header"),
+    ("chosen", _BOOL, "get: it asked for certain messages, so what it got need not have been the first"),
     nullable=(
         *("queue", "target_queue", "unit_of_work", "message_number", "message_id", "msg_id", "correl_id", "group_id"),
         *("msg_seq_number", "length", "persistent", "priority"),
@@ -114,9 +116,9 @@ AUDIT_MARKS = _table(
     ("name", _STRING, "GroupId, or the consumer's owner token; null for late"),
     ("number", _LONG, "group: the highest MsgSeqNumber got; late: the message number"),
     ("first", _PLACE, "consumer: place of its first get"),
-    ("last", _PLACE, "group, consumer: place of the last get"),
-    ("why_alone", _STRING, "late: why, where the queue's consumers came one after the other; null for not"),
-    ("why_shared", _STRING, "late: why, where they got at the same time; null for not"),
+    ("last", _PLACE, "group: place of the get of that member; consumer: of its last get"),
+    ("why_alone", _STRING, "late: why, where a private queue's consumers came one after the other; null for not"),
+    ("why_shared", _STRING, "late: why, where they got at the same time, as on shared queues; null for not"),
 )
 
 #: A message on a queue: where it is, its descriptor (MQMD), its data.
@@ -268,7 +270,7 @@ _MOVED_FROM = (
     ("structure", _STRING, "coupling-facility structure; @QM is the manager's own"),
     ("queue", _STRING, "queue that they left"),
     ("qmgr", _STRING, "manager whose programs or agent took them"),
-    ("hop", _STRING, "how they left: delivery (a get), agent's hop, expired or cleared"),
+    ("hop", _STRING, "how they left: delivery (a get), agent's hop, dead letter (a get of one), expired or cleared"),
     ("messages", _LONG, "how many"),
 )
 _STAYED = (
@@ -299,6 +301,7 @@ FLOW_DEPTH = _table(
     ("structure", _STRING, "coupling-facility structure; @QM is the manager's own"),
     ("queue", _STRING, "queue"),
     ("arrived", _LONG, "messages that came to it in the minute"),
+    ("dead_letters", _LONG, "of these, put with a dead-letter header"),
     ("left", _LONG, "messages that left it in the minute"),
     ("depth", _LONG, "messages on it at the end of the minute"),
 )
@@ -311,6 +314,7 @@ FLOW_AGENTS = _table(
     ("messages", _LONG, "messages of these batches"),
     ("mean_batch", _DOUBLE, "messages in one of them, on average; null where there is none"),
     ("largest_batch", _LONG, "messages in the largest of them; null where there is none"),
+    ("dead_letters", _LONG, "messages of these batches that it put on a dead-letter queue"),
     ("backed_out", _LONG, "batches that it could not deliver, and that are tried again"),
     ("ended_by_peers", _LONG, "batches that a peer ended, because the agent had died"),
     ("took_ms", _LONG, "milliseconds from the first get to the end of the batch that took longest"),
@@ -369,6 +373,9 @@ RECOVERY_MESSAGES = _table(
 FINDINGS = _table(
     ("finding", _STRING, "lost, duplicated, ..., recovered, on_queue: as the verdict's counts are named"),
     ("copy", _STRING, "the message: structure/message_id; of a run's copies, path and CorrelId"),
+    ("queue", _STRING, "queue that it was on last; of a run's copies, where it must arrive"),
+    ("msg_id", _STRING, "MsgId, hexadecimal; null where its put is not known"),
+    ("correl_id", _STRING, "CorrelId, hexadecimal; null for none"),
     ("why", _STRING, "how that is known"),
 )
 

@@ -30,6 +30,8 @@ SEQUENCE_MAX = 2**64 - 1
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _POSITION = re.compile(r"\d{1,18}(-\d{1,20})?")
+#: Marks of a put: persistent, and with a dead-letter header.
+PERSISTENT, DEAD_LETTER = 1, 2
 #: What entries tell of.
 EVENTS = frozenset({"put", "get", "commit", "backout", "transfer", "expire", "clear", "return", "undo"})
 
@@ -86,6 +88,10 @@ class JournalRow(NamedTuple):
     recovered: bool = False
     #: Messages that the whole entry is about.
     messages: int = 0
+    #: Put: the message has a dead-letter header.
+    dead_letter: bool = False
+    #: Get: it asked for certain messages, so what it got need not have been the first.
+    chosen: bool = False
 
 
 def structure_numbers(deployment: Deployment, group: str) -> dict[str, int]:
@@ -276,6 +282,7 @@ def _expand(entry: Entry, structure: str, structure_number: int) -> list[Journal
         unit_of_work=fields.get("u") or None,
         recovered=fields.get("r") == "1",
         messages=int(fields.get("n") or len(ids)),
+        chosen=fields.get("c") == "1",
     )
     if not ids:
         return [head]
@@ -293,8 +300,8 @@ def _message_row(head: JournalRow, position: int, message_id: str, detail: str |
     number = int(message_id.rstrip("x").partition(".")[0])
     row = (*head[:3], position, *head[4:10], number, message_id)
     if detail is None:
-        return JournalRow(*row, recovered=head.recovered, messages=head.messages)
-    msg_id, correl_id, group_id, sequence, length, persistence, priority = detail.split(",")
+        return JournalRow(*row, recovered=head.recovered, messages=head.messages, chosen=head.chosen)
+    msg_id, correl_id, group_id, sequence, length, marks, priority = detail.split(",")
     return JournalRow(
         *row,
         msg_id.lower() or f"{prefix}{number:012x}",
@@ -302,10 +309,11 @@ def _message_row(head: JournalRow, position: int, message_id: str, detail: str |
         group_id.lower() or None,
         int(sequence),
         int(length),
-        persistence == "1",
+        int(marks) & PERSISTENT != 0,
         int(priority),
         head.recovered,
         head.messages,
+        int(marks) & DEAD_LETTER != 0,
     )
 
 

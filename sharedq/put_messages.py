@@ -13,7 +13,8 @@ from sharedq.connection import Connection
 from sharedq.context import fill_in_context, new_identifier
 from sharedq.facts import QueueFacts
 from sharedq.handle import Handle
-from sharedq.mqi.constants import MQRC, MsgFlag, MsgType, Persistence, PutOption, Report
+from sharedq.journal import DEAD_LETTER
+from sharedq.mqi.constants import MQRC, Format, MsgFlag, MsgType, Persistence, PutOption, Report
 from sharedq.mqi.constants.descriptor import REPORT_ACCEPT_UNSUP_IF_XMIT_MASK, REPORT_REJECT_UNSUP_MASK
 from sharedq.mqi.errors import error_for
 from sharedq.mqi.limits import (
@@ -279,4 +280,5 @@ def journal_detail(md: MQMD, length: int) -> str:
     msg_id = "" if md.msg_id == NULL_ID else md.msg_id.hex()
     correl_id = "" if md.correl_id == NULL_ID else md.correl_id.hex()
     group_id = "" if md.group_id == NULL_ID else md.group_id.hex()
-    return f"{msg_id},{correl_id},{group_id},{md.msg_seq_number},{length},{int(md.persistence)},{md.priority}"
+    marks = int(md.persistence) | (DEAD_LETTER if md.format == Format.DEAD_LETTER_HEADER else 0)
+    return f"{msg_id},{correl_id},{group_id},{md.msg_seq_number},{length},{marks},{md.priority}"

@@ -39,7 +39,10 @@ REASONS = {
     "promised_gone": "gone_because",
     "promised_again": "again_because",
     "uncommitted": "open_because",
+    "dead_lettered": "dead_because",
 }
+#: What tells a copy.
+_NAMES = ("copy", "queue", "msg_id", "correl_id")
 #: Findings whose copies are named.
 _NAMED = (*REASONS, "recovered", "on_queue")
 
@@ -198,8 +201,8 @@ def findings(copies: DataFrame, counts: Mapping[str, int]) -> DataFrame:
     if not each:
         return copies.sparkSession.createDataFrame([], FINDINGS)
     return (
-        copies.select("copy", F.explode(F.array(*each)).alias("of"))
-        .select("of.finding", "copy", "of.why")
+        copies.select(*_NAMES, F.explode(F.array(*each)).alias("of"))
+        .select("of.finding", *_NAMES, "of.why")
         .where(F.col("why").isNotNull())
         .transform(as_table, FINDINGS)
     )
@@ -211,7 +214,7 @@ def examples(findings: DataFrame, counts: Mapping[str, int]) -> dict[str, list[F
     numbered = findings.withColumn("number", F.row_number().over(first)).where(F.col("number") <= EXAMPLES)
     found: dict[str, list[Finding]] = {name: [] for name in _NAMED if counts[name]}
     for row in sorted(numbered.collect() if found else (), key=lambda row: int(row["number"])):
-        found[row["finding"]].append(Finding(row["copy"], row["why"]))
+        found[row["finding"]].append(Finding(row["copy"], row["why"], row["msg_id"]))
     return found
 
 

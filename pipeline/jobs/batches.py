@@ -11,8 +11,9 @@ from pipeline.jobs.lives import TRANSMIT_QUEUE, message_events, unit_ends, with_
 def batches(journal: DataFrame) -> DataFrame:
     """One row a batch that an agent took from the transmission queue.
 
-    ``qmgr``, ``messages``, ``began_ms``, ``ended_ms``, ``outcome`` (delivered, or backed out: the agent could not
-    deliver, or died), ``is_recovered`` (a peer ended it). A batch that has not ended has no row.
+    ``qmgr``, ``messages``, ``dead_letters`` (of these, put on a dead-letter queue), ``began_ms``, ``ended_ms``,
+    ``outcome`` (delivered, or backed out: the agent could not deliver, or died), ``is_recovered`` (a peer ended it).
+    A batch that has not ended has no row.
     """
     return transfers(journal).unionByName(units_of_work(journal))
 
@@ -24,7 +25,7 @@ def transfers(journal: DataFrame) -> DataFrame:
         journal.where(F.col("event") == "transfer")
         .groupBy("structure", "stream_id", "qmgr")
         .agg(F.count("*").alias("messages"), ms.alias("began_ms"), ms.alias("ended_ms"))
-        .withColumns({"outcome": F.lit("delivered"), "is_recovered": F.lit(False)})
+        .withColumns({"outcome": F.lit("delivered"), "is_recovered": F.lit(False), "dead_letters": F.lit(0)})
         .drop("structure", "stream_id")
     )
 
@@ -50,5 +51,16 @@ def units_of_work(journal: DataFrame) -> DataFrame:
             F.when(F.max("done_at").isNotNull(), "delivered").otherwise("backed out").alias("outcome"),
             F.max("is_recovered").alias("is_recovered"),
         )
+        .join(dead_letters(journal), "unit_of_work", "left")
+        .withColumn("dead_letters", F.when(F.col("outcome") == "delivered", F.col("dead_letters")))
+        .fillna(0, ["dead_letters"])
         .drop("unit_of_work")
     )
+
+
+def dead_letters(journal: DataFrame) -> DataFrame:
+    """How many each unit of work has put; what of it was undone does not count."""
+    puts, undone = (journal.where(F.col("event") == event) for event in ("put", "undo"))
+    dead = puts.where(F.col("dead_letter") & F.col("unit_of_work").isNotNull())
+    stay = dead.join(undone.select("structure", "message_number"), ["structure", "message_number"], "left_anti")
+    return stay.groupBy("unit_of_work").agg(F.count("*").alias("dead_letters"))

@@ -22,7 +22,8 @@ _COPY = ["correl", "path"]
 def with_journal_findings(
     lives: DataFrame, first_numbers: Mapping[str, int], missing: DataFrame | None = None
 ) -> DataFrame:
-    """Add what the journal alone tells: ``is_on_queue``, ``is_missing``, ``open_because`` and ``is_odd_because``.
+    """Add what the journal alone tells: ``is_on_queue`` (but for dead letters), ``is_missing``, ``open_because``,
+    ``dead_because`` and ``is_odd_because``.
 
     Args:
         first_numbers: structure -> the first message whose put its journal has.
@@ -41,7 +42,11 @@ def with_journal_findings(
         is_young = is_young | ((F.col("structure") == structure) & (F.col("message_number") > number))
     return (
         lives.withColumn("is_missing", is_left & F.col("was_missing"))
-        .withColumn("is_on_queue", is_left & ~F.col("was_missing") & (F.col("open_gets") == 0))
+        .withColumn(
+            "is_on_queue",
+            is_left & ~F.col("was_missing") & (F.col("open_gets") == 0) & ~F.col("is_dead_letter"),
+        )
+        .withColumn("dead_because", _dead_because())
         .withColumn("open_because", _open_because(is_left & ~F.col("was_missing")))
         .withColumn(
             "is_odd_because",
@@ -61,6 +66,18 @@ def _open_because(is_left: Column) -> Column:
     )
 
 
+def _dead_because() -> Column:
+    """What became of a message that was put with a dead-letter header."""
+    ends = (
+        F.when(F.col("gets") > 0, "taken off ")
+        .when(F.col("clears") > 0, "cleared from ")
+        .when(F.col("expiries") > 0, "expired on ")
+        .otherwise("on ")
+    )
+    is_there = F.col("is_dead_letter") & F.col("is_committed") & ~F.col("is_missing")
+    return F.when(is_there, F.concat(F.lit("dead letter, "), ends, "queue"))
+
+
 def copies_of_journal(lives: DataFrame, out_of_sequence: DataFrame) -> DataFrame:
     """Copies where nothing is known but the journal: each message that it can judge is one."""
     late = out_of_sequence.groupBy("structure", "message_number").agg(F.min("why").alias("late_because"))
@@ -69,12 +86,13 @@ def copies_of_journal(lives: DataFrame, out_of_sequence: DataFrame) -> DataFrame
         lives.join(late, ["structure", "message_number"], "left")
         .where(F.col("put_at").isNotNull() | F.col("is_odd_because").isNotNull())
         .select(
-            *("structure", "message_number", "queue"),
+            *("structure", "message_number", "queue", "msg_id", "correl_id"),
             F.concat_ws("/", "structure", "message_id").alias("copy"),
             "path",
             F.lit(False).alias("is_expected"),
             F.col("is_committed").alias("is_sent"),
-            (F.col("is_committed") & (F.col("gets") > 0)).alias("is_delivered"),
+            (F.col("is_committed") & (F.col("gets") > 0) & ~F.col("is_dead_letter")).alias("is_delivered"),
+            "dead_because",
             F.when(F.col("is_missing"), "put and committed, never got, on no queue any more").alias("lost_because"),
             F.when(ends > 1, F.concat(F.lit("ended "), ends, F.lit(" times"))).alias("double_because"),
             F.col("is_odd_because").alias("odd_because"),
@@ -137,13 +155,16 @@ def expected_copies(expected: DataFrame) -> DataFrame:
 def journal_copies(lives: DataFrame, out_of_sequence: DataFrame) -> DataFrame:
     """What the journal has of each copy."""
     late = out_of_sequence.groupBy("structure", "message_number").agg(F.min("why").alias("late"))
-    name = F.coalesce("correl_id", F.concat_ws("/", "structure", "message_id"))
+    name, is_dead = F.coalesce("correl_id", F.concat_ws("/", "structure", "message_id")), F.col("is_dead_letter")
     return (
         lives.join(late, ["structure", "message_number"], "left")
         .groupBy(name.alias("correl"), "path")
         .agg(
-            F.count_if("is_committed").alias("stored"),
-            F.sum("gets").alias("deliveries"),
+            F.count_if(F.col("is_committed") & ~is_dead).alias("stored"),
+            F.sum(F.when(~is_dead, F.col("gets"))).alias("deliveries"),
+            F.max("dead_because").alias("dead_because"),
+            F.min("msg_id").alias("msg_id"),
+            F.min("correl_id").alias("correl_id"),
             F.count_if("is_on_queue").alias("left"),
             F.count_if("is_missing").alias("missing"),
             F.sum(F.col("expiries") - F.col("clears")).alias("expired"),
@@ -157,10 +178,10 @@ def journal_copies(lives: DataFrame, out_of_sequence: DataFrame) -> DataFrame:
             F.max("is_recovered").alias("is_recovered"),
             F.min("is_odd_because").alias("is_odd_because"),
             F.min("late").alias("late_in_journal"),
-            F.min("get_queue").alias("first_queue"),
-            F.max("get_queue").alias("last_queue"),
+            F.min(F.when(~is_dead, F.col("get_queue"))).alias("first_queue"),
+            F.max(F.when(~is_dead, F.col("get_queue"))).alias("last_queue"),
             F.min(milliseconds("available_at")).alias("available_ms"),
-            F.min(milliseconds("delivered_at")).alias("delivered_ms"),
+            F.min(F.when(~is_dead, milliseconds("delivered_at"))).alias("delivered_ms"),
         )
     )
 
@@ -210,7 +231,9 @@ def judge(joined: DataFrame) -> DataFrame:
     seen = joined.withColumn("received_ok", received_ok).withColumn("times", F.greatest("deliveries", "received_ok"))
     return seen.withColumn("promised_because", _promised_because()).select(
         F.concat_ws(" ", "path", "correl").alias("copy"),
-        "path",
+        *("path", "msg_id", "dead_because"),
+        F.coalesce("expected_queue", "last_queue").alias("queue"),
+        F.coalesce("correl_id", F.when(is_expected, F.col("correl"))).alias("correl_id"),
         "is_expected",
         (is_expected & ((F.col("sent_ok") > 0) | (F.col("stored") > 0))).alias("is_sent"),
         (is_expected & (F.col("times") > 0)).alias("is_delivered"),
@@ -238,6 +261,7 @@ def _lost_because() -> Column:
     return (
         F.when(F.col("missing") > 0, "put and committed, never got, on no queue any more")
         .when(F.col("left") > 0, "still on a queue at the end")
+        .when(F.col("dead_because").isNotNull(), F.col("dead_because"))
         .when(F.col("expired") > 0, "expired")
         .when(F.col("cleared") > 0, "cleared by an operator")
         .when(F.col("open_puts") > 0, "put, its unit of work never ended")

@@ -7,14 +7,15 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
+from pipeline.jobs.lives import TRANSMIT_QUEUE
 from pipeline.schemas import FLOW_AGENTS, FLOW_DEPTH, FLOW_MINUTES, FLOW_QUEUES, as_table
 
 _MINUTE_MS = 60_000
 #: Of the times that messages stayed; the middle one is the median.
 _PERCENTILES = (0.5, 0.9, 0.99)
 _ACCURACY = 10_000
-#: How a message left a queue -> what it was for its journey.
-_HOPS = {"get": "delivery", "transfer": "agent's hop", "expire": "expired", "clear": "cleared"}
+#: How a message left a queue, other than by a get -> what it was for its journey.
+_HOPS = {"transfer": "agent's hop", "expire": "expired", "clear": "cleared"}
 
 
 def flow_tables(moves: DataFrame, moved: DataFrame) -> dict[str, DataFrame]:
@@ -59,10 +60,12 @@ def depth(moves: DataFrame, width_ms: int = _MINUTE_MS) -> DataFrame:
     counted from the journal's first event, as though those had arrived before it.
     """
     arrived = moves.where("arrived_ms IS NOT NULL").select(
-        "structure", "queue", _minute("arrived_ms", width_ms).alias("minute"), F.lit(1).alias("change")
+        *("structure", "queue", _minute("arrived_ms", width_ms).alias("minute"), F.lit(1).alias("change")),
+        F.col("is_dead_letter").alias("comes_dead"),
     )
     left = moves.where("left_ms IS NOT NULL").select(
-        "structure", "queue", _minute("left_ms", width_ms).alias("minute"), F.lit(-1).alias("change")
+        *("structure", "queue", _minute("left_ms", width_ms).alias("minute"), F.lit(-1).alias("change")),
+        F.lit(False).alias("comes_dead"),
     )
     older = moves.where("arrived_ms IS NULL").groupBy("structure", "queue").agg(F.count("*").alias("older"))
     until = Window.partitionBy("structure", "queue").orderBy("minute").rowsBetween(Window.unboundedPreceding, 0)
@@ -70,7 +73,11 @@ def depth(moves: DataFrame, width_ms: int = _MINUTE_MS) -> DataFrame:
     return (
         arrived.unionByName(left)
         .groupBy("minute", "structure", "queue")
-        .agg(F.count_if(is_arrival).alias("arrived"), F.count_if(~is_arrival).alias("left"))
+        .agg(
+            F.count_if(is_arrival).alias("arrived"),
+            F.count_if("comes_dead").alias("dead_letters"),
+            F.count_if(~is_arrival).alias("left"),
+        )
         .withColumn("change", F.sum(F.col("arrived") - F.col("left")).over(until))
         .join(F.broadcast(older), ["structure", "queue"], "left")
         .withColumn("depth", F.col("change") + F.coalesce("older", F.lit(0)))
@@ -93,6 +100,7 @@ def agents(moved: DataFrame, width_ms: int = _MINUTE_MS) -> DataFrame:
             F.coalesce(F.sum(F.when(done, F.col("messages"))), F.lit(0)).alias("messages"),
             F.round(F.avg(F.when(done, F.col("messages"))), 1).alias("mean_batch"),
             F.max(F.when(done, F.col("messages"))).alias("largest_batch"),
+            F.sum("dead_letters").alias("dead_letters"),
             F.count_if(F.col("outcome") == "backed out").alias("backed_out"),
             F.count_if("is_recovered").alias("ended_by_peers"),
             F.max(F.col("ended_ms") - F.col("began_ms")).alias("took_ms"),
@@ -103,7 +111,14 @@ def agents(moved: DataFrame, width_ms: int = _MINUTE_MS) -> DataFrame:
 
 
 def _hop() -> Column:
-    return F.create_map(*(F.lit(text) for pair in _HOPS.items() for text in pair))[F.col("left_by")]
+    by_event = F.create_map(*(F.lit(text) for pair in _HOPS.items() for text in pair))[F.col("left_by")]
+    is_get = F.col("left_by") == "get"
+    return (
+        F.when(is_get & (F.col("queue") == TRANSMIT_QUEUE), "agent's hop")
+        .when(is_get & F.col("is_dead_letter"), "dead letter")
+        .when(is_get, "delivery")
+        .otherwise(by_event)
+    )
 
 
 def _minute(ms: str, width_ms: int) -> Column:

@@ -146,7 +146,8 @@ def marks_after(marks: DataFrame, found: Open, kept: DataFrame, old_ms: int, tot
         )
         .unionByName(marks.where("kind = 'group'").select("structure", "queue", "name", "number", "last"))
         .groupBy("structure", "queue", "name")
-        .agg(F.max("number").alias("number"), F.max("last").alias("last"))
+        # Its latest member, and when that was got.
+        .agg(F.max("number").alias("number"), F.max_by("last", "number").alias("last"))
         .where(F.col("last.ms") >= old_ms)
     )
     by_consumer = _consumers_after(marks, got, old_ms, totals.at_once).persist()
@@ -242,11 +243,12 @@ def _fold(folded: DataFrame, batch: DataFrame, totals: Totals) -> None:
     before = sum(totals.late.values())
     _add_tallies(totals, tallies(folded, batch))
     if sum(totals.late.values()) > before:
-        late = folded.where(_IS_LATE).select("copy", "place", "why_alone", "why_shared").orderBy("copy").limit(EXAMPLES)
+        columns = ("copy", "place", "why_alone", "why_shared", "msg_id")
+        late = folded.where(_IS_LATE).select(*columns).orderBy("copy").limit(EXAMPLES)
         totals.add_examples("late", map(list, late.collect()))
     counts = {name: sum(int(row[name] or 0) for row in rows) for name in MEANINGS}
     for finding, found in examples(findings(plain, counts), counts).items():
-        totals.add_examples(finding, ([each.copy, each.why] for each in found))
+        totals.add_examples(finding, ([each.copy, each.why, each.msg_id] for each in found))
 
 
 def _consumers_after(marks: DataFrame, got: DataFrame, old_ms: int, at_once: list[str]) -> DataFrame:
@@ -315,12 +317,17 @@ def _facts(totals: Totals, part: JournalPart) -> JournalFacts:
 
 def _findings(totals: Totals, copies: DataFrame, again: DataFrame, counts: dict[str, int]) -> dict[str, list[Finding]]:
     """Examples of every finding that there is: of what is over, then of what is open."""
-    found = {name: [Finding(str(copy), str(why)) for copy, why in totals.examples.get(name, [])] for name in REASONS}
-    found["out_of_sequence"] = [Finding(*each) for each in totals.late_examples()]
+    found = {name: [_finding(each) for each in totals.examples.get(name, [])] for name in REASONS}
+    found["out_of_sequence"] = [_finding(each) for each in totals.late_examples()]
     found["duplicated"] += [Finding(row["copy"], row["why"]) for row in again.orderBy("copy").limit(EXAMPLES).collect()]
     for name, more in examples(findings(copies, counts), counts).items():
         found[name] = [*found.get(name, []), *more]
     return {name: each[:EXAMPLES] for name, each in found.items() if each}
+
+
+def _finding(example: list[str | None]) -> Finding:
+    copy, why, *msg_id = example
+    return Finding(str(copy), str(why), *msg_id)
 
 
 def _peer_work(totals: Totals) -> list[PeerWork]:

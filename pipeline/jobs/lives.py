@@ -38,13 +38,15 @@ def message_events(events: DataFrame) -> DataFrame:
 def unit_ends(events: DataFrame) -> DataFrame:
     """How each unit of work ended in each structure, and whether a peer ended it.
 
-    A large one is applied in several chunks, one event each; its first one is the decision.
+    A large one is applied in several chunks, one event each; its first one is the decision, with its last one all of it
+    is there (``applied_at``).
     """
     return (
         events.where(F.col("event").isin("commit", "backout"))
         .groupBy("structure", "unit_of_work")
         .agg(
             F.min(F.when(F.col("event") == "commit", F.col("at"))).alias("committed_at"),
+            F.max(F.when(F.col("event") == "commit", F.col("at"))).alias("applied_at"),
             F.max("recovered").alias("ended_by_peer"),
         )
     )
@@ -64,6 +66,7 @@ def with_outcome(events: DataFrame, ends: DataFrame) -> DataFrame:
         .join(ends, ["structure", "unit_of_work"], "left")
         .join(F.broadcast(undone), ["structure", "message_number"], "left")
         .withColumn("done_at", F.when(is_outside, F.col("at")).when(stands, F.col("committed_at")))
+        .withColumn("applied_at", F.when(is_outside, F.col("at")).when(stands, F.col("applied_at")))
         .withColumn("is_open", ~is_outside & stands & F.col("ended_by_peer").isNull())
         .withColumn("is_recovered", F.col("recovered") | F.coalesce("ended_by_peer", F.lit(False)))
         .drop("is_undone")
@@ -73,20 +76,41 @@ def with_outcome(events: DataFrame, ends: DataFrame) -> DataFrame:
 def summarize_messages(events: DataFrame) -> DataFrame:
     """One row a message of a structure.
 
-    From its put: ``put_at``, ``available_at`` (null: never committed), ``put_qmgr``, ``put_owner``,
-    ``put_unit``, ``put_queue``, the identifiers, ``priority``. Of its first committed get: ``got_at``,
-    ``delivered_at``, ``get_qmgr``, ``get_owner``, ``get_unit``, ``get_queue``.
+    From its put: ``put_at``, ``available_at`` (null: never committed), ``applied_at`` (by then certainly available),
+    ``put_qmgr``, ``put_owner``, ``put_unit``, ``put_queue``, the identifiers, ``priority``. Of its first committed get:
+    ``got_at``, ``delivered_at``, ``get_qmgr``, ``get_owner``, ``get_unit``, ``get_queue``.
     Counts: ``gets`` (committed), ``backouts``, ``open_gets``, ``transfers``, ``expiries`` (expired, or cleared by an
     operator) and ``clears`` (these alone).
-    ``target_queue`` is where its last transfer brought it, ``open_unit`` a unit of work that has not ended.
+    ``target_queue`` is where its last transfer brought it, ``open_unit`` a unit of work that has not ended;
+    ``is_chosen``: a get asked for it, or passed over what is not whole; ``is_dead_letter``: it has that header.
     """
-    event, done = F.col("event"), F.col("done_at").isNotNull()
-    is_put, is_get, is_transfer = (event == name for name in ("put", "get", "transfer"))
-    # What expires is taken in a unit of work where that is reported.
-    is_end = event.isin("expire", "clear")
-    put = F.struct(
+    return (
+        events.groupBy("structure", "message_number")
+        .agg(
+            # A message's id never changes, and it is put once: the smallest is the only one.
+            F.min("message_id").alias("message_id"),
+            F.min(F.when(_is("put"), _the_put())).alias("put"),
+            _get_that_counts().alias("get"),
+            F.max(F.when(_is("transfer"), F.struct("at", "target_queue"))).alias("transfer"),
+            F.max(F.when(F.col("is_open"), F.col("unit_of_work"))).alias("open_unit"),
+            *(F.coalesce(F.max(mark), F.lit(False)).alias(f"is_{mark}") for mark in ("chosen", "dead_letter")),
+            F.max("is_recovered").alias("is_recovered"),
+            *_how_often(),
+        )
+        .select("*", "put.*", "get.*", F.col("transfer.target_queue").alias("target_queue"))
+        .drop("put", "get", "transfer")
+    )
+
+
+def _is(*events: str) -> Column:
+    return F.col("event").isin(*events)
+
+
+def _the_put() -> Column:
+    return F.struct(
         F.col("at").alias("put_at"),
         F.col("done_at").alias("available_at"),
+        "applied_at",
         F.col("qmgr").alias("put_qmgr"),
         F.col("owner").alias("put_owner"),
         F.col("unit_of_work").alias("put_unit"),
@@ -94,6 +118,10 @@ def summarize_messages(events: DataFrame) -> DataFrame:
         F.col("is_open").alias("is_put_open"),
         *("msg_id", "correl_id", "group_id", "msg_seq_number", "priority"),
     )
+
+
+def _get_that_counts() -> Column:
+    """Of the committed ones the first; where it was handed to a get that died before it had it, the last."""
     get = F.struct(
         F.col("at").alias("got_at"),
         F.col("done_at").alias("delivered_at"),
@@ -102,30 +130,21 @@ def summarize_messages(events: DataFrame) -> DataFrame:
         F.col("unit_of_work").alias("get_unit"),
         F.col("queue").alias("get_queue"),
     )
-    done_get = F.when(is_get & done, get)
-    transfer = F.struct("at", "target_queue")
-    # It was handed to a get that died before it had it: what counts is where it went at last.
-    is_returned = F.count_if(event == "return") > 0
-    return (
-        events.groupBy("structure", "message_number")
-        .agg(
-            # A message's id never changes, and it is put once: the smallest is the only one.
-            F.min("message_id").alias("message_id"),
-            F.min(F.when(is_put, put)).alias("put"),
-            F.when(is_returned, F.max(done_get)).otherwise(F.min(done_get)).alias("get"),
-            F.max(F.when(is_transfer, transfer)).alias("transfer"),
-            (F.count_if(is_get & done) - F.count_if(event == "return")).alias("gets"),
-            F.count_if(((is_get | is_end) & ~done & ~F.col("is_open")) | (event == "return")).alias("backouts"),
-            F.count_if((is_get | is_end) & F.col("is_open")).alias("open_gets"),
-            F.max(F.when(F.col("is_open"), F.col("unit_of_work"))).alias("open_unit"),
-            F.count_if(is_end & done).alias("expiries"),
-            F.count_if((event == "clear") & done).alias("clears"),
-            F.count_if(is_transfer).alias("transfers"),
-            F.max("is_recovered").alias("is_recovered"),
-        )
-        .select("*", "put.*", "get.*", F.col("transfer.target_queue").alias("target_queue"))
-        .drop("put", "get", "transfer")
-    )
+    done_get = F.when(_is("get") & F.col("done_at").isNotNull(), get)
+    return F.when(F.count_if(_is("return")) > 0, F.max(done_get)).otherwise(F.min(done_get))
+
+
+def _how_often() -> list[Column]:
+    """What happened to a message, counted. What expires is taken in a unit of work where that is reported."""
+    done, is_open, is_leaving = F.col("done_at").isNotNull(), F.col("is_open"), _is("get", "expire", "clear")
+    return [
+        (F.count_if(_is("get") & done) - F.count_if(_is("return"))).alias("gets"),
+        F.count_if((is_leaving & ~done & ~is_open) | _is("return")).alias("backouts"),
+        F.count_if(is_leaving & is_open).alias("open_gets"),
+        F.count_if(_is("expire", "clear") & done).alias("expiries"),
+        F.count_if(_is("clear") & done).alias("clears"),
+        F.count_if(_is("transfer")).alias("transfers"),
+    ]
 
 
 def join_hops(lives: DataFrame, *, has_hops: bool = True) -> DataFrame:
@@ -140,7 +159,7 @@ def join_hops(lives: DataFrame, *, has_hops: bool = True) -> DataFrame:
         return lives.withColumns(no_hop | {"hop_number": F.lit(None).cast("long")})
     is_hop_get = (F.col("get_queue") == TRANSMIT_QUEUE) & (F.col("gets") == 1) & F.col("get_unit").isNotNull()
     is_hop_put = F.col("put_unit").isNotNull() & (F.coalesce("put_queue", F.lit("")) != TRANSMIT_QUEUE)
-    begun = ("put_at", "available_at", "put_qmgr", "put_owner", "put_unit")
+    begun = ("put_at", "available_at", "applied_at", "put_qmgr", "put_owner", "put_unit")
     first = lives.where(is_hop_get).select(
         F.col("get_unit").alias("hop_unit"),
         F.col("msg_id").alias("hop_msg_id"),

@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from pipeline.jobs.lives import TRANSMIT_QUEUE
-from pipeline.jobs.order import in_lanes, late_in_group, on_private_queues, overtaking
+from pipeline.jobs.order import in_lanes, late_in_group, overtaking
 
 #: Structures are read one after the other: so much later one may have been read than another.
 SKEW_MS = 2_000
@@ -116,15 +116,9 @@ def late_both_ways(delivered: DataFrame, marks: DataFrame) -> DataFrame:
 
     Whether a queue has consumers at the same time is known for certain only when all has been seen.
     """
-    private, nobody = on_private_queues(delivered), F.lit("")
     in_groups = late_in_group(delivered).unionByName(behind_marks(delivered, marks))
-    alone, shared = (overtaking(in_lanes(private, by)) for by in (nobody, F.col("get_owner")))
-    no_why = F.lit(None).cast("string")
-    found = (
-        in_groups.select(*_MESSAGE, F.col("why").alias("why_alone"), F.col("why").alias("why_shared"))
-        .unionByName(alone.select(*_MESSAGE, F.col("why").alias("why_alone"), no_why.alias("why_shared")))
-        .unionByName(shared.select(*_MESSAGE, no_why.alias("why_alone"), F.col("why").alias("why_shared")))
-    )
+    both = (F.col("why").alias(name) for name in ("why_alone", "why_shared"))
+    found = in_groups.select(*_MESSAGE, *both).unionByName(overtaking(delivered).drop("queue"))
     known = marks.where("kind = 'late'").select(
         "structure", F.col("number").alias("message_number"), "why_alone", "why_shared"
     )
@@ -138,11 +132,12 @@ def late_both_ways(delivered: DataFrame, marks: DataFrame) -> DataFrame:
 def behind_marks(delivered: DataFrame, marks: DataFrame) -> DataFrame:
     """Members of a group that were got after a later member whose life is forgotten."""
     groups = marks.where("kind = 'group'").select(
-        "structure", "queue", F.col("name").alias("group_id"), F.col("number").alias("got_to")
+        "structure", "queue", F.col("name").alias("group_id"), F.col("number").alias("got_to"), "last"
     )
     return (
         delivered.join(groups, ["structure", "queue", "group_id"])
-        .where(F.col("got_to") > F.col("msg_seq_number"))
+        # One that was got before that member may be open still, for another reason.
+        .where((F.col("got_to") > F.col("msg_seq_number")) & (F.col("got_at") > F.col("last")))
         .select(*_MESSAGE, F.lit("got after a later member of its group").alias("why"))
     )
 
@@ -174,19 +169,21 @@ def _concerned_by_connection(ended: DataFrame, delivered: DataFrame) -> DataFram
 
 
 def _put_after(ended: DataFrame, delivered: DataFrame, place: Column, lane: list[str]) -> DataFrame:
-    """Messages of private queues whose put is behind *place* of an open one of the same lane."""
+    """Messages whose put is behind *place* of an open one of the same lane, which they may turn out to have passed."""
     waiting = (
-        on_private_queues(ended)
+        in_lanes(ended)
         .where(~F.col("is_ended") & F.col("put_at").isNotNull())
+        # On a shared queue nobody passes what was backed out.
+        .where(F.startswith("structure", F.lit("@")) | (F.col("backouts") == 0))
         .groupBy("structure", "queue", *lane)
         .agg(F.min(place).alias("earliest"))
     )
     # What is on its way through the transmission queue may come to any other.
     on_the_way = waiting.where(F.col("queue") == TRANSMIT_QUEUE).drop("queue")
-    private = on_private_queues(delivered)
+    laned = in_lanes(delivered)
     here, anywhere = (
-        private.join(waiting, ["structure", "queue", *lane]),
-        private.join(on_the_way, ["structure", *lane]),
+        laned.join(waiting, ["structure", "queue", *lane]),
+        laned.join(on_the_way, ["structure", *lane]),
     )
     found = (joined.where(F.col("earliest") < F.col("put_at")).select(*_MESSAGE) for joined in (here, anywhere))
     return reduce(DataFrame.unionByName, found)

@@ -1,7 +1,7 @@
 """Sequence: which deliveries broke the order that MQ promises.
 
 Every function takes deliveries (lives with a committed put and a committed get) and gives ``structure``,
-``message_number`` and ``why`` for those that are out of sequence.
+``message_number`` and why, for those that are out of sequence.
 """
 
 from __future__ import annotations
@@ -15,13 +15,21 @@ _BEFORE = (Window.unboundedPreceding, -1)
 
 
 def deliveries(lives: DataFrame) -> DataFrame:
-    """Lives that were put, committed and got."""
-    return lives.where(F.col("is_committed") & (F.col("gets") > 0))
+    """Lives that were put, committed and got; but for dead letters, which are worked through by choice."""
+    return lives.where(F.col("is_committed") & (F.col("gets") > 0) & ~F.col("is_dead_letter"))
 
 
 def out_of_sequence(delivered: DataFrame) -> DataFrame:
     """All violations; a message that breaks two rules has a row for each."""
-    return late_in_group(delivered).unionByName(overtaking(with_lane(delivered)))
+    at_once = queues_with_consumers_at_once(consumers(on_private_queues(delivered)))
+    why = F.when(F.col("is_at_once"), F.col("why_shared")).otherwise(F.col("why_alone"))
+    overtakers = (
+        overtaking(delivered)
+        .join(F.broadcast(at_once), ["structure", "queue"], "left")
+        .select("structure", "message_number", why.alias("why"))
+        .where("why IS NOT NULL")
+    )
+    return late_in_group(delivered).unionByName(overtakers)
 
 
 def late_in_group(delivered: DataFrame) -> DataFrame:
@@ -36,27 +44,22 @@ def late_in_group(delivered: DataFrame) -> DataFrame:
     )
 
 
-def with_lane(delivered: DataFrame) -> DataFrame:
-    """Private queues' deliveries with ``lane``: whose order is defined against each other.
+def on_private_queues(lives: DataFrame) -> DataFrame:
+    """Those on queues of a manager's own."""
+    return lives.where(_is_private())
 
-    A shared queue is drained by several consumers at once, so first-in, first-out between them means nothing.
-    On a private queue, consumers that were at work at the same time are compared each with itself; one
-    that came after another, as after a failure, is compared with it too.
+
+def in_lanes(lives: DataFrame) -> DataFrame:
+    """Those whose order is defined against each other, with ``lane``: of one source and priority on one queue.
+
+    Agents of several managers may bring messages to a shared queue: there only what was put on it itself counts. What
+    was got by choice neither passes others nor is passed by them.
     """
-    private = on_private_queues(delivered)
-    at_once = queues_with_consumers_at_once(consumers(private))
-    by_consumer = F.when(F.col("is_at_once"), F.col("get_owner")).otherwise("")
-    return in_lanes(private.join(F.broadcast(at_once), ["structure", "queue"], "left"), by_consumer).drop("is_at_once")
-
-
-def on_private_queues(delivered: DataFrame) -> DataFrame:
-    """Those got from queues of a manager's own."""
-    return delivered.where(F.col("structure").startswith("@"))
-
-
-def in_lanes(private: DataFrame, consumer: Column) -> DataFrame:
-    """Add ``lane``, where *consumer* tells apart whose deliveries are not compared with each other."""
-    return private.withColumn("lane", F.struct("structure", "queue", "path", "put_qmgr", "priority", consumer))
+    return (
+        lives.where(_is_private() | (F.col("path") == "shared"))
+        .where(~F.col("is_chosen"))
+        .withColumn("lane", F.struct("structure", "queue", "path", "put_qmgr", "priority"))
+    )
 
 
 def consumers(private: DataFrame) -> DataFrame:
@@ -76,19 +79,34 @@ def queues_with_consumers_at_once(found: DataFrame) -> DataFrame:
     )
 
 
-def overtaking(in_lanes: DataFrame) -> DataFrame:
-    """Messages got before one of their lane that had to come first.
+def overtaking(delivered: DataFrame) -> DataFrame:
+    """Messages got before one of their lane that had to come first: ``queue``, ``why_alone`` and ``why_shared``.
 
     That is one that was committed before they were put; and of the same connection, one that was put before.
     For the latter, puts inside units of work are compared with each other, and so are puts outside: a message
     put outside a unit of work rightly passes one that was put earlier and committed later.
+
+    ``why_alone`` counts where one consumer got from the queue, or several one after the other. Where they do so at the
+    same time, as on each shared queue, a message can rightly be passed while another one has it that backs it out
+    later: for ``why_shared``, what was ever backed out is passed by nobody.
     """
-    by_connection = _later_got("lane", "put_owner", F.col("put_unit").isNotNull())
-    why = F.when(
-        F.min("available_at").over(_later_got("lane")) < F.col("put_at"),
-        "got before a message committed before it was put",
-    ).when(F.min("put_at").over(by_connection) < F.col("put_at"), "got before a message put before it")
-    return in_lanes.select("structure", "message_number", why.alias("why")).where(F.col("why").isNotNull())
+    laned = in_lanes(delivered).withColumn("was_there", F.col("backouts") == 0)
+    by_lane, by_connection = (
+        _later_got("lane"),
+        _later_got("lane", "put_owner", F.col("put_unit").isNotNull()),
+    )
+
+    def why(is_passed: Column) -> Column:
+        committed, put = (F.when(is_passed, F.col(name)) for name in ("applied_at", "put_at"))
+        return F.when(
+            F.min(committed).over(by_lane) < F.col("put_at"), "got before a message committed before it was put"
+        ).when(F.min(put).over(by_connection) < F.col("put_at"), "got before a message put before it")
+
+    return laned.select(
+        *("structure", "message_number", "queue"),
+        why(_is_private() | F.col("was_there")).alias("why_alone"),
+        why(F.col("was_there")).alias("why_shared"),
+    ).where("why_alone IS NOT NULL OR why_shared IS NOT NULL")
 
 
 def late_in_records(received: DataFrame) -> DataFrame:
@@ -110,3 +128,7 @@ def _later_got(*partition: object) -> WindowSpec:
         .orderBy(F.col("got_at").desc())
         .rowsBetween(*_BEFORE)
     )
+
+
+def _is_private() -> Column:
+    return F.startswith("structure", F.lit("@"))

@@ -34,7 +34,7 @@ def stays(journal: DataFrame) -> DataFrame:
 
     ``arrived_ms`` and ``arrived_by`` (put or transfer) are null where that is older than the journal; ``left_ms`` and
     ``left_by`` (get, transfer, expire, clear) while the message is there. ``put_qmgr`` and ``get_qmgr`` are the
-    managers whose programs or agents did it.
+    managers whose programs or agents did it. ``is_dead_letter``: it was put there with a dead-letter header.
     """
     arrives = F.col("arrives")
     arrival = F.struct(F.col("ms"), F.col("event"), F.col("qmgr"), F.col("length"))
@@ -48,6 +48,7 @@ def stays(journal: DataFrame) -> DataFrame:
             F.min(F.when(arrives, arrival)).alias("arrival"),
             F.when(~is_back, leaving).alias("leaving"),
             F.max("is_recovered").alias("is_recovered"),
+            F.coalesce(F.max(F.when(arrives, F.col("dead_letter"))), F.lit(False)).alias("is_dead_letter"),
         )
         .select(
             *("structure", "message_number", "queue"),
@@ -58,6 +59,6 @@ def stays(journal: DataFrame) -> DataFrame:
             F.col("leaving.ms").alias("left_ms"),
             F.col("leaving.event").alias("left_by"),
             F.col("leaving.qmgr").alias("get_qmgr"),
-            "is_recovered",
+            *("is_recovered", "is_dead_letter"),
         )
     )

@@ -29,7 +29,7 @@ class Totals:
         spans: path -> first_put_ms, last_get_ms, max_ms.
         latencies: path -> slice (``FINE_SLICES_PER_DECADE``) -> messages.
         happened: what -> beginning of its minute, ms -> messages.
-        examples: finding -> copy and why, and of those out of sequence structure/queue, why alone, why shared.
+        examples: finding -> copy, why and MsgId; ``late`` -> copy, structure/queue, why alone, why shared and MsgId.
         peer_work: failed and recovering manager -> as ``verdict.PeerWork``.
         at_once: structure/queue whose consumers got at the same time.
     """
@@ -81,13 +81,13 @@ class Totals:
             found[path] = found.get(path, 0) + messages * (ways[place in self.at_once] == "1")
         return found
 
-    def late_examples(self) -> list[tuple[str, str]]:
-        """Copies out of sequence and why."""
+    def late_examples(self) -> list[list[str | None]]:
+        """Copies out of sequence, why, and their MsgIds."""
         found = []
-        for copy, place, alone, shared in self.examples.get("late", []):
+        for copy, place, alone, shared, *msg_id in self.examples.get("late", []):
             why = shared if place in self.at_once else alone
-            if copy and why:
-                found.append((copy, why))
+            if why:
+                found.append([copy, why, *msg_id])
         return found
 
     def write(self, path: Path) -> None:

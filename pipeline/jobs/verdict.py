@@ -14,7 +14,8 @@ FAULTS = ("lost", "duplicated", "out_of_sequence", "unexpected")
 MEANINGS = {
     "expected": "copies that the input rows say must arrive",
     "sent": "of these, put and committed (without a run: all committed puts)",
-    "delivered": "got and committed at least once",
+    "delivered": "got and committed at least once (dead letters apart)",
+    "dead_lettered": "put with a dead-letter header: on a dead-letter queue, or taken off one",
     "lost": "must have arrived and did not",
     "duplicated": "got and committed more than once",
     "out_of_sequence": "got before what had to come first, or after what had to come later",
@@ -37,6 +38,8 @@ class Finding:
 
     copy: str
     why: str
+    #: Hexadecimal, as ``igq pipeline trace --msg-id`` takes it; None where its put is not known.
+    msg_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,8 @@ class RandomHistory:
             else:
                 act()
             if step > self.steps // 3:
-                defects -= {name for name in defects if chance.random() < 0.2 and self.plant(name)}
+                # In one order: a seed is one history.
+                defects -= {name for name in sorted(defects) if chance.random() < 0.2 and self.plant(name)}
         for unit, messages in open_gets[1:]:
             self.end(unit, messages)
         self.waiting += [message for _, messages in open_gets[:1] for message in messages]
@@ -101,12 +102,13 @@ class RandomHistory:
         if message is None:
             return
         owner = f"{message.structure[1:] or 'EWR'}.1.{self.chance.randint(5, 6)}.1"
+        at, chosen = (message.structure, message.queue, owner, [message.id]), self.chance.random() < 0.2
         if self.chance.random() < 0.5:
-            self.journal.get(message.structure, message.queue, owner, [message.id], ms=self.now_ms)
+            self.journal.get(*at, is_chosen=chosen, ms=self.now_ms)
             self.gone.append(message)
             return
         unit = self.unit(owner)
-        self.journal.get(message.structure, message.queue, owner, [message.id], unit=unit, ms=self.now_ms)
+        self.journal.get(*at, unit=unit, is_chosen=chosen, ms=self.now_ms)
         self.now_ms += self.chance.choice((0, 20))
         self.end(unit, [message])
 
@@ -139,7 +141,7 @@ class RandomHistory:
             self.journal.get(message.structure, TRANSMIT, agent, [message.id], unit=unit, ms=self.now_ms)
             copy = self.new("APPL1", "Q2", "", message.group, message.seq)
             copy.msg_id = message.msg_id
-            self.journal_put([copy], unit, is_inside=True)
+            self.journal_put([copy], unit, is_inside=True, is_dead=self.chance.random() < 0.3)
             self.now_ms += 1
             self.journal.end(message.structure, "commit", unit, 1, ms=self.now_ms)
             self.journal.end("APPL1", "commit", unit, 1, ms=self.now_ms)
@@ -182,14 +184,16 @@ class RandomHistory:
             self.planted.add(defect)
         return defect in self.planted
 
-    def journal_put(self, messages: list[Message], unit: str, *, is_inside: bool) -> None:
+    def journal_put(self, messages: list[Message], unit: str, *, is_inside: bool, is_dead: bool = False) -> None:
         self.journal.put(
             messages[0].structure,
             messages[0].queue,
             unit.partition("/")[0],
             [message.id for message in messages],
             unit=unit if is_inside else "",
-            details=[detail(msg_id=each.msg_id, group=each.group, seq=each.seq) for each in messages],
+            details=[
+                detail(msg_id=each.msg_id, group=each.group, seq=each.seq, is_dead_letter=is_dead) for each in messages
+            ],
             ms=self.now_ms,
         )
 

@@ -49,9 +49,11 @@ class HandWrittenJournal:
         ids: Sequence[str],
         *,
         unit: str = "",
+        is_chosen: bool = False,
         ms: int | None = None,
     ) -> str:
-        return self._add(structure, ms, e="get", o=owner, q=queue, u=unit, i=" ".join(ids))
+        chosen = {"c": "1"} if is_chosen else {}
+        return self._add(structure, ms, e="get", o=owner, q=queue, u=unit, i=" ".join(ids), **chosen)
 
     def transfer(
         self,
@@ -112,6 +114,14 @@ class HandWrittenJournal:
         return stream_id.decode()
 
 
-def detail(correl: str = "", *, group: str = "", seq: int = 1, priority: int = 5, msg_id: str = "") -> str:
+def detail(
+    correl: str = "",
+    *,
+    group: str = "",
+    seq: int = 1,
+    priority: int = 5,
+    msg_id: str = "",
+    is_dead_letter: bool = False,
+) -> str:
     """The journal's line about a message put."""
-    return f"{msg_id},{correl},{group},{seq},10,1,{priority}"
+    return f"{msg_id},{correl},{group},{seq},10,{3 if is_dead_letter else 1},{priority}"

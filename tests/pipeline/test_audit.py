@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,12 +11,13 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from pipeline.errors import PipelineError
 from pipeline.jobs.audit import EXAMPLES, REASONS, audit
-from pipeline.jobs.verdict import FAULTS, Verdict
+from pipeline.jobs.verdict import FAULTS, Finding, Verdict
 from pipeline.journal_source import JournalPart
 from pipeline.records import read_run
+from pipeline.report import headline
 from pipeline.runs import check_run
 from pipeline.schemas import FINDINGS
-from tests.pipeline.support import GROUP, HandWrittenJournal
+from tests.pipeline.support import GROUP, HandWrittenJournal, detail
 from tests.pipeline.synthetic import SyntheticRun
 
 pytestmark = pytest.mark.spark
@@ -221,6 +223,117 @@ def test_a_message_the_agent_passed_on_call_by_call_is_one_delivery(
     assert faults(verdict) == NO_FAULT
     assert verdict.counts_by_path["igq"]["sent"] == verdict.counts_by_path["igq"]["delivered"] == 1
     assert list(verdict.counts_by_path) == ["igq"]
+
+
+def shared(journal: HandWrittenJournal, *gets: str, chosen: str = "", backed_out: str = "") -> None:
+    """Messages 1 to 3 of one source on a shared queue, got as *gets* says by two consumers at the same time."""
+    journal.define("APPL1")
+    for number in "123":
+        journal.put("APPL1", "Q", "EWR.1.1.1", [number])
+    for number in backed_out:
+        journal.get("APPL1", "Q", "JFK.1.5.1", [number], unit="JFK.1.5.1/1")
+    if backed_out:
+        journal.get("APPL1", "Q", "LGA.1.5.1", [gets[0]])
+        journal.end("APPL1", "backout", "JFK.1.5.1/1", len(backed_out))
+    for at, number in enumerate(gets[1:] if backed_out else gets):
+        journal.get("APPL1", "Q", f"{('JFK', 'LGA')[at % 2]}.1.5.1", [number], is_chosen=number in chosen)
+
+
+@pytest.mark.parametrize(
+    ("gets", "chosen", "backed_out", "late"),
+    [
+        ("123", "", "", []),
+        ("213", "", "", ["APPL1/2"]),
+        ("312", "", "", ["APPL1/3"]),
+        # Who asks for one by its identifier takes it out of its turn.
+        ("312", "3", "", []),
+        ("231", "1", "", []),
+        # It was away when the second one was got, and came back.
+        ("213", "", "1", []),
+    ],
+)
+def test_on_a_shared_queue_what_was_there_must_be_got_first(
+    spark: SparkSession,
+    redis_url: str,
+    journal: HandWrittenJournal,
+    gets: str,
+    chosen: str,
+    backed_out: str,
+    late: list[str],
+) -> None:
+    shared(journal, *gets, chosen=chosen, backed_out=backed_out)
+
+    verdict = judge(spark, redis_url)
+
+    assert faults(verdict) == NO_FAULT | {"out_of_sequence": len(late)}
+    assert [each.copy for each in verdict.findings.get("out_of_sequence", [])] == late
+
+
+def test_messages_of_a_commit_in_steps_are_there_with_its_last_one(
+    spark: SparkSession, redis_url: str, journal: HandWrittenJournal
+) -> None:
+    journal.define("APPL1")
+    unit, source, consumer = "EWR.1.1.1/1", "EWR.1.1.1", "JFK.1.5.1"
+    journal.put("APPL1", "Q", source, ["1", "2"], unit=unit)
+    journal.end("APPL1", "commit", unit, 1)
+    journal.put("APPL1", "Q", "EWR.1.2.1", ["3"])
+    journal.get("APPL1", "Q", consumer, ["1"])
+    journal.get("APPL1", "Q", consumer, ["3"])
+    journal.end("APPL1", "commit", unit, 1)
+    journal.get("APPL1", "Q", consumer, ["2"])
+
+    assert faults(judge(spark, redis_url)) == NO_FAULT
+
+
+@pytest.mark.parametrize("is_taken", [False, True])
+def test_a_dead_letter_is_neither_delivered_nor_waiting(
+    spark: SparkSession, redis_url: str, journal: HandWrittenJournal, *, is_taken: bool
+) -> None:
+    journal.define("@JFK")
+    agent, msg_id = "JFK.1.9.1", "ab" * 24
+    journal.put("@JFK", "SYSTEM.QSG.TRANSMIT.QUEUE", "EWR.1.1.1", ["1.1"], details=[detail(msg_id=msg_id)])
+    journal.get("@JFK", "SYSTEM.QSG.TRANSMIT.QUEUE", agent, ["1.1"], unit=f"{agent}/1")
+    letter = detail(msg_id=msg_id, is_dead_letter=True)
+    journal.put("@JFK", "DEAD", agent, ["2"], unit=f"{agent}/1", details=[letter])
+    journal.end("@JFK", "commit", f"{agent}/1", 2)
+    journal.put("@JFK", "DEAD", "JFK.1.2.1", ["3"], details=[detail(is_dead_letter=True)])
+    journal.store("@JFK", "2", "3")
+    if is_taken:
+        # In the order of whoever works through them.
+        journal.get("@JFK", "DEAD", "JFK.1.5.1", ["3"])
+        journal.get("@JFK", "DEAD", "JFK.1.5.1", ["2"])
+
+    verdict = judge(spark, redis_url)
+
+    assert faults(verdict) == NO_FAULT
+    counts = {name: verdict.counts[name] for name in ("sent", "delivered", "on_queue", "dead_lettered")}
+    assert counts == {"sent": 2, "delivered": 0, "on_queue": 0, "dead_lettered": 2}
+    why = f"dead letter, {'taken off' if is_taken else 'on'} DEAD"
+    assert [(each.copy, each.why) for each in verdict.findings["dead_lettered"]] == [("@JFK/2", why), ("@JFK/3", why)]
+    assert verdict.findings["dead_lettered"][0].msg_id == msg_id
+    assert headline(verdict) == "Passed: 0 of 2 messages arrived once and in order; 2 are dead letters."
+
+
+def test_a_copy_of_a_run_that_became_a_dead_letter_is_lost_and_where_it_is_told(
+    spark: SparkSession, redis_url: str, journal: HandWrittenJournal, tmp_path: Path
+) -> None:
+    journal.define("@JFK")
+    transmit, agent, correl, msg_id = "SYSTEM.QSG.TRANSMIT.QUEUE", "JFK.1.9.1", "cd" * 24, "ab" * 24
+    journal.put("@JFK", transmit, "EWR.1.1.1", ["1.1"], details=[detail(correl, msg_id=msg_id)])
+    journal.get("@JFK", transmit, agent, ["1.1"], unit=f"{agent}/1")
+    letter = detail(correl, msg_id=msg_id, is_dead_letter=True)
+    journal.put("@JFK", "DEAD", agent, ["2"], unit=f"{agent}/1", details=[letter])
+    journal.end("@JFK", "commit", f"{agent}/1", 2)
+    journal.store("@JFK", "2")
+    copy = {"path": "igq", "correl": correl, "group": "", "seq": 1, "group_size": 1}
+    row = copy | {"row": 1, "source": "EWR", "target": "JFK", "queue": "DEPARTURES"}
+    (tmp_path / "expected.jsonl").write_text(json.dumps(row) + "\n")
+
+    verdict = judge(spark, redis_url, tmp_path)
+
+    assert faults(verdict) == NO_FAULT | {"lost": 1}
+    assert verdict.counts["dead_lettered"] == 1
+    assert verdict.findings["lost"] == [Finding(f"igq {correl}", "dead letter, on DEAD", msg_id)]
 
 
 def test_a_journal_without_events_proves_nothing(

@@ -25,7 +25,7 @@ _QUEUE = st.sampled_from(["ORDERS", "SYSTEM.QSG.TRANSMIT.QUEUE", "SYSTEM.QSG.TRA
 
 @st.composite
 def details(draw: st.DrawFn) -> str:
-    numbers = (draw(st.integers(1, 999)), draw(st.integers(0, 2**27)), draw(st.integers(0, 1)), draw(st.integers(0, 9)))
+    numbers = (draw(st.integers(1, 999)), draw(st.integers(0, 2**27)), draw(st.integers(0, 3)), draw(st.integers(0, 9)))
     return ",".join([draw(_HEX_ID), draw(_HEX_ID), draw(_HEX_ID), *map(str, numbers)])
 
 
@@ -42,6 +42,8 @@ def entries(draw: st.DrawFn) -> Entry:
             fields["d"] = "\n".join(draw(details()) for _ in ids)
         if event == "transfer":
             fields["t"] = "TARGET"
+        if event == "get" and draw(st.booleans()):
+            fields["c"] = "1"
     stream_id = f"{draw(st.integers(1, 2**42))}-{draw(st.integers(0, 9))}"
     return Entry(stream_id, {name.encode(): value.encode() for name, value in fields.items()})
 

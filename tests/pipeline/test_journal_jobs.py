@@ -26,6 +26,7 @@ TRANSMIT = "SYSTEM.QSG.TRANSMIT.QUEUE"
 #: A whole minute.
 T0 = 1_800_000_000_000
 CORREL, FAMILY = "c0" * 24, "f0" * 24
+LETTER = detail(is_dead_letter=True)
 PUTTER, AGENT, GETTER = "EWR.1.1.1", "JFK.1.9.1", "JFK.1.5.1"
 
 Command = Callable[..., Result]
@@ -135,6 +136,25 @@ def test_flow_tells_hops_from_deliveries(spark: SparkSession, redis_url: str, jo
     ]
 
 
+def test_flow_tells_what_came_to_a_dead_letter_queue_and_what_was_taken_off(
+    spark: SparkSession, redis_url: str, journal: HandWrittenJournal
+) -> None:
+    journal.define("@JFK")
+    unit = f"{AGENT}/1"
+    journal.get("@JFK", TRANSMIT, AGENT, ["1.4x"], unit=unit, ms=T0)
+    journal.put("@JFK", "DEAD", AGENT, ["2"], unit=unit, details=[LETTER], ms=T0)
+    journal.end("@JFK", "commit", unit, 2, ms=T0 + 5)
+    journal.put("@JFK", "DEAD", PUTTER, ["3"], ms=T0 + 6)
+    journal.get("@JFK", "DEAD", GETTER, ["2"], ms=T0 + 25)
+
+    tables = flow(read(spark, redis_url))
+
+    found = [(row.queue, row.hop, row.messages, row.p50_ms) for row in tables["queues"].collect()]
+    assert found == [("DEAD", "dead letter", 1, 20), (TRANSMIT, "agent's hop", 1, None)]
+    (dead, _) = tables["depth"].orderBy("queue").collect()
+    assert (dead.queue, dead.arrived, dead.dead_letters, dead.left, dead.depth) == ("DEAD", 2, 1, 1, 1)
+
+
 def test_flow_tells_the_agents_batches_and_which_of_them_were_tried_again(
     spark: SparkSession, redis_url: str, journal: HandWrittenJournal
 ) -> None:
@@ -145,6 +165,7 @@ def test_flow_tells_the_agents_batches_and_which_of_them_were_tried_again(
         unit, begun = f"{AGENT}/{number}", T0 + 60_000 + 1_000 * number
         journal.get("@JFK", TRANSMIT, AGENT, ["5.4x", "6.4x"], unit=unit, ms=begun)
         journal.put("APPL1", "FAR", AGENT, [f"{number + 1}"], unit=unit, ms=begun + 1)
+        journal.put("@JFK", "DEAD", AGENT, [f"{number + 11}"], unit=unit, details=[LETTER], ms=begun + 2)
         journal.end("@JFK", event, unit, 2, recoverer=recoverer, ms=begun + 700)
     journal.get("@JFK", TRANSMIT, AGENT, ["7.4x"], unit=f"{AGENT}/9", ms=T0 + 70_000)
 
@@ -156,6 +177,7 @@ def test_flow_tells_the_agents_batches_and_which_of_them_were_tried_again(
         "messages": 4,
         "mean_batch": 2.0,
         "largest_batch": 3,
+        "dead_letters": 0,
         "backed_out": 0,
         "ended_by_peers": 0,
         "took_ms": 0,
@@ -166,6 +188,7 @@ def test_flow_tells_the_agents_batches_and_which_of_them_were_tried_again(
         "messages": 2,
         "mean_batch": 2.0,
         "largest_batch": 2,
+        "dead_letters": 1,
         "backed_out": 2,
         "ended_by_peers": 1,
         "took_ms": 700,
@@ -362,6 +385,18 @@ def test_an_input_whose_columns_have_other_types_is_named(
     assert shown.stderr.splitlines()[-1] == (
         f"igq pipeline flow: input {stored}: is no journal, its column length is string, not bigint"
     )
+
+
+def test_a_journal_that_was_stored_before_it_told_of_choices_is_read(spark: SparkSession, tmp_path: Path) -> None:
+    stored = tmp_path / "stored"
+    table = spark.createDataFrame([EVENT], JOURNAL).drop("chosen", "dead_letter")
+    names = F.explode(F.array(F.lit("APPL1"), F.lit("@QM1")))
+    table.withColumn("structure", names).write.parquet(str(stored))
+
+    found = JournalPart(GROUP, "", stored=stored).read(spark).select("structure", "chosen", "dead_letter")
+
+    # Of shared queues nothing can be said then, of private ones what was said before.
+    assert {tuple(row) for row in found.collect()} == {("APPL1", True, False), ("@QM1", False, False)}
 
 
 VALUES = {"string": "1-1", "timestamp": datetime(2026, 1, 31, tzinfo=UTC), "int": 1, "bigint": 1, "boolean": True}

@@ -100,8 +100,7 @@ def test_what_a_backup_promises_is_no_fault(run: Run, spark: SparkSession, redis
     run.put(in_doubt, BEHIND_MS + 2, outcomes=("unknown", "ok"), unit=f"{OWNER}/7")
     run.lose()
     run.put(in_second, SECOND_MS)
-    # Any order: consumers take turns.
-    for number in (in_second, got_behind, stood):
+    for number in (stood, got_behind, in_second):
         run.get(number, SECOND_MS + 1)
 
     verdict = run.judge(spark, redis_url, range(1, 8))

@@ -271,14 +271,16 @@ if #back > 0 then
         end
     end
 end
+local chosen = is_any and {} or { "c", "1" }
 if #gone > 0 then
     redis.call("HDEL", messages, unpack(gone))
-    journal(KEYS[10], ARGV[11], "e", "get", "o", owner, "q", queue.name, "i", table.concat(gone, " "))
+    journal(KEYS[10], ARGV[11], "e", "get", "o", owner, "q", queue.name, "i", table.concat(gone, " "), unpack(chosen))
 end
 if #kept > 0 then
     redis.call("HINCRBY", queue.q, "gu", #kept)
     record_operation(unit, unit_id, "G", queue.name, kept, kept_scores)
-    journal(KEYS[10], ARGV[11], "e", "get", "o", owner, "q", queue.name, "u", unit_id, "i", table.concat(kept, " "))
+    journal(KEYS[10], ARGV[11], "e", "get", "o", owner, "q", queue.name, "u", unit_id, "i", table.concat(kept, " "),
+        unpack(chosen))
 end
 if #expired > 0 then
     redis.call("HDEL", messages, unpack(expired))

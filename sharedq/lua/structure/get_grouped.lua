@@ -82,6 +82,10 @@ local want = {
 }
 local handle, asks_lock = ARGV[29] and owner .. "#" .. ARGV[29], ARGV[30] == "1"
 local marking = ARGV[31] or ""
+-- Whoever asks for any of this may rightly pass over what comes first.
+local is_chosen = want.id .. want.number .. want.msgid .. want.correl .. want.group .. want.seq .. want.offset ~= ""
+    or is_under_cursor or want.level > 0 or want.firsts or want.whole or ARGV[12] ~= "0"
+    or string.find(marking, "s", 1, true) ~= nil
 local STALE, LOOK_AGAIN, MARKED, EXPIRED_MAX, OPERATION_MAX = 1, 2, 4, 100, 100
 
 local waiting = redis.call("HGET", own, owner)
@@ -372,12 +376,14 @@ for from = 1, #kept, OPERATION_MAX do
     local to = math.min(from + OPERATION_MAX - 1, #kept)
     record_operation(unit, unit_id, noted_as, queue.name, { unpack(kept, from, to) }, { unpack(scores, from, to) })
 end
+local chosen = is_chosen and { "c", "1" } or {}
 if #gone > 0 then
-    journal(KEYS[10], ARGV[11], "e", "get", "o", owner, "q", queue.name, "i", table.concat(gone, " "))
+    journal(KEYS[10], ARGV[11], "e", "get", "o", owner, "q", queue.name, "i", table.concat(gone, " "), unpack(chosen))
 end
 if #kept > 0 then
     redis.call("HINCRBY", queue.q, "gu", #kept)
-    journal(KEYS[10], ARGV[11], "e", "get", "o", owner, "q", queue.name, "u", unit_id, "i", table.concat(kept, " "))
+    journal(KEYS[10], ARGV[11], "e", "get", "o", owner, "q", queue.name, "u", unit_id, "i", table.concat(kept, " "),
+        unpack(chosen))
 end
 reply[3][2] = redis.call("HGET", queue.q, "gm") or "0"
 share()
