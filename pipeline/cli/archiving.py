@@ -30,8 +30,12 @@ if TYPE_CHECKING:
 
 def archive(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="The archive. It is made, or added to.")],
-    queue: Annotated[list[str] | None, typer.Option(help="A queue; may be given several times.")] = None,
-    structure: Annotated[str | None, typer.Option(help="All shared queues of a coupling-facility structure.")] = None,
+    queue: Annotated[
+        list[str] | None, typer.Option(metavar="QUEUE", help="A queue; may be given several times.")
+    ] = None,
+    structure: Annotated[
+        str | None, typer.Option(metavar="NAME", help="All shared queues of this coupling-facility structure.")
+    ] = None,
     source: Annotated[
         Path | None,
         typer.Option("--input", metavar="ARCHIVE", help="Copy from another archive of the group, instead of Redis."),
@@ -49,10 +53,11 @@ def archive(
 ) -> None:
     """Copy queues into Parquet files, each message once, with its whole descriptor, its data and its place.
 
-    Run again, also after it was killed, it adds what is not in the archive yet. With --remove, messages are taken off
-    their queue once they are in the archive. With --input they come from another archive: all of its queues, where
-    none is named; so archives are put together, or cut by time. Table: done, how many messages were archived and
-    removed. Exit status: 0 done; 2 it could not be.
+    Say which: --queue or --structure. Run again, also after it was killed, it adds what is not in the archive yet. With
+    --remove, messages are taken off their queue once they are in the archive; without it all stay there. With --input
+    they come from another archive: all of its queues, where none is named; so archives are put together, or cut by
+    time. `igq pipeline replay` puts them back. Table: done, how many messages were archived and removed by this run.
+    Exit status: 0 done; 2 it could not be.
     """
     with errors_named("archive"):
         put, directory = options.moments(start, end), directory.absolute()

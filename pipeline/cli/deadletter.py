@@ -40,13 +40,17 @@ _OPTIONS = {
 
 def deadletter(
     qmgr: Annotated[
-        str | None, typer.Argument(metavar="QM", help="A running manager: its DEADQ is read. None with --input.")
+        str | None,
+        typer.Argument(
+            metavar="QM", help="A manager: its DEADQ is read. It must run for --requeue. None with --input."
+        ),
     ] = None,
     queue: Annotated[
-        str | None, typer.Option(help="Another queue than its DEADQ; of an archive, only this one.")
+        str | None,
+        typer.Option(metavar="QUEUE", help="Another queue than the DEADQ of QM; of an archive, only this one."),
     ] = None,
     requeue: Annotated[bool, typer.Option("--requeue", help="Put what is chosen where it was meant to go.")] = False,
-    reason: Annotated[str | None, typer.Option(help="Choose by reason: 2053, or Q_FULL.")] = None,
+    reason: Annotated[str | None, typer.Option(metavar="REASON", help="Choose by reason: 2053, or Q_FULL.")] = None,
     destination: Annotated[str, typer.Option(metavar="QUEUE", help="Choose by the queue it was meant for.")] = "",
     source: Annotated[str, typer.Option(metavar="NAME", help="Choose by the program that put it.")] = "",
     correl_id: Annotated[str | None, typer.Option(metavar="HEX", help="Choose by CorrelId.")] = None,
@@ -54,8 +58,15 @@ def deadletter(
         Path | None,
         typer.Option("--input", metavar="ARCHIVE", help="Dead letters that were archived, instead of a queue."),
     ] = None,
-    start: options.PutStart = None,
-    end: options.PutEnd = None,
+    start: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="TIME",
+            help="Choose by when it became a dead letter: 2013-01-31T12:00:00 (UTC), or ms, and later.",
+        ),
+    ] = None,
+    end: Annotated[str | None, typer.Option("--to", metavar="TIME", help="Choose by that time, until then.")] = None,
     group: options.Group = None,
     url: options.Url = None,
     master: options.Master = LOCAL_MASTER,
@@ -65,11 +76,13 @@ def deadletter(
 ) -> None:
     """Tell what is on a dead-letter queue and why, by reason, destination and source; or put messages back.
 
-    With --requeue each message that is chosen is got from the dead-letter queue and put, without its header, on the
-    queue that it was meant for, fifty in a unit of work. Those of one destination keep their order; what cannot be
-    put, or has no header, stays. With --input the letters are those of an archive, of all its queues or of one, and no
-    Redis is asked. Tables: summary and messages; with --requeue: requeue, what came of them. Exit status: 0 done; 1
-    some could not be put back; 2 it could not run.
+    With --requeue each message that is chosen (all, where nothing is said) is got from the dead-letter queue and put,
+    without its header, on the queue that it was meant for, fifty in a unit of work. Those of one destination keep their
+    order; what cannot be put, or has no header, stays. With --input the letters are those of an archive: all messages
+    of --queue, or what has a dead-letter header on any queue. No Redis is asked then.
+
+    Tables: summary, and with --output messages; with --requeue: requeue, what came of them. Exit status: 0 done; 1 some
+    could not be put back; 2 it could not run.
     """
     with errors_named("deadletter"):
         code = None if reason is None else reason_code(reason)

@@ -22,28 +22,42 @@ from sharedq.journal import JournalError, check_order, parse_position
 #: Bytes of an identifier.
 _ID_LENGTH = 24
 
-Group = Annotated[str | None, typer.Option(help="Queue-sharing group. Default: IGQ_GROUP, or QSG1.")]
-Url = Annotated[str | None, typer.Option(help="Where Redis is. Default: IGQ_REDIS_URL, or the embedded server.")]
-Master = Annotated[str, typer.Option(help="Spark master, for example spark://HOST:7077.")]
-SparkLog = Annotated[Literal["off", "error", "warn", "info"], typer.Option(help="Spark's own log.")]
+Group = Annotated[str | None, typer.Option(metavar="NAME", help="Queue-sharing group. Default: IGQ_GROUP, or QSG1.")]
+Url = Annotated[
+    str | None,
+    typer.Option(metavar="URL", help="Where Redis is. Default: IGQ_REDIS_URL, or the embedded server."),
+]
+Master = Annotated[
+    str, typer.Option(metavar="MASTER", help="Where Spark runs: this machine, or for example spark://HOST:7077.")
+]
+SparkLog = Annotated[
+    Literal["off", "error", "warn", "info"], typer.Option(help="What of Spark's own log is shown, on standard error.")
+]
 Start = Annotated[
-    str | None, typer.Option("--from", metavar="TIME", help="First event: 2013-01-31T12:00:00 (UTC), or ms.")
+    str | None,
+    typer.Option("--from", metavar="TIME", help="Only events then or later: 2013-01-31T12:00:00 (UTC), or ms."),
 ]
-End = Annotated[str | None, typer.Option("--to", metavar="TIME", help="Last event, included.")]
+End = Annotated[str | None, typer.Option("--to", metavar="TIME", help="Only events then or before.")]
 PutStart = Annotated[
-    str | None, typer.Option("--from", metavar="TIME", help="Only what was put there then or later, as PutTime tells.")
+    str | None,
+    typer.Option(
+        "--from", metavar="TIME", help="Only messages put then or later, by PutTime: 2013-01-31T12:00:00 (UTC), or ms."
+    ),
 ]
-PutEnd = Annotated[str | None, typer.Option("--to", metavar="TIME", help="Only what was put there until then.")]
+PutEnd = Annotated[str | None, typer.Option("--to", metavar="TIME", help="Only messages put then or before.")]
 Input = Annotated[
     Path | None,
     typer.Option("--input", metavar="DIR", help="A journal stored by `igq pipeline journal`, instead of Redis."),
 ]
 Output = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="Write the tables there as Parquet. It must not exist.")
+    Path | None, typer.Option(metavar="DIR", help="Write the whole tables there as Parquet. It must not exist.")
 ]
-Rows = Annotated[int, typer.Option(min=1, max=10_000, help="Rows of each table to show.")]
+Rows = Annotated[int, typer.Option(metavar="N", min=1, max=10_000, help="Rows of each table to show.")]
 Qmgr = Annotated[
-    str, typer.Option(metavar="QM", help="Manager whose names count. Default: shared queues; any to connect to.")
+    str,
+    typer.Option(
+        metavar="QM", help="Manager whose private queues and aliases are meant, too. Default: shared queues only."
+    ),
 ]
 
 

@@ -28,8 +28,10 @@ _OUTPUT = int(OpenOption.OUTPUT | OpenOption.SET_ALL_CONTEXT)
 
 
 def replay(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="An archive.")],
-    queue: Annotated[list[str] | None, typer.Option(help="Only this queue; may be given several times.")] = None,
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="An archive that `igq pipeline archive` has made.")],
+    queue: Annotated[
+        list[str] | None, typer.Option(metavar="QUEUE", help="Only this queue; may be given several times.")
+    ] = None,
     target: Annotated[str, typer.Option(metavar="QUEUE", help="Put all on this queue instead.")] = "",
     again: Annotated[str, typer.Option(metavar="NAME", help="Put also what was put before, once for each name.")] = "",
     start: options.PutStart = None,
@@ -51,8 +53,8 @@ def replay(
     more), and once: repeated, also after it was killed, the command puts what was not put yet.
 
     What a time range puts does not count for a replay without one, which would put it again. So --from and --to need
-    --again NAME, and each name stands for one range. Tables: done, and parts, what became of each part of each run.
-    Exit status: 0 done; 2 it could not be.
+    --again NAME, and each name stands for one range, or for all, from the first command on that says it. Tables: done,
+    and with --output parts, what became of each part of each run. Exit status: 0 done; 2 it could not be.
     """
     with errors_named("replay"):
         put = options.moments(start, end)
