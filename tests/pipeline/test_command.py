@@ -64,7 +64,7 @@ def test_the_verdict_file_holds_everything_and_says_first_how_it_ended(verdict: 
 
     assert written["verdict"] == "failed"
     assert written["counts"]["lost"] == 1
-    assert written["findings"]["lost"] == [{"copy": "igq 0a", "why": "never put"}]
+    assert written["findings"]["lost"] == [{"copy": "igq 0a", "why": "never put", "msg_id": None}]
     assert written["recoveries"][0]["phases"][1]["duration_ms"] == 5_000
     assert [path.name for path in tmp_path.iterdir()] == ["verdict.json"]
 

@@ -69,6 +69,8 @@ def test_every_event_becomes_rows_with_the_columns_of_the_schema(
         "priority": 5,
         "recovered": False,
         "messages": 2,
+        "dead_letter": False,
+        "chosen": False,
     }
     second = rows["APPL1", "put", 2]
     assert (second["message_id"], second["position"], second["correl_id"]) == ("2x", 1, None)
