@@ -14,7 +14,7 @@ from pipeline.settling import settle
 from pipeline.source_options import SourceOptions
 from sharedq.deployment import Deployment
 from sharedq.journal import Entry, JournalError, parse_position, read_entries, split, structure_numbers
-from sharedq.journal_reach import first_from, read_reach
+from sharedq.journal_reach import first_from
 from sharedq.keys import StructureKeys, structure_keys
 
 #: Options of the batch and of the stream.
@@ -112,18 +112,3 @@ def place_of(options: SourceOptions, name: str, default: str) -> str:
         return parse_position(options.text(name, default))
     except ValueError as error:
         raise JournalError(str(error)) from None
-
-
-def trimmed_entries(deployment: Deployment, group: str) -> dict[str, int]:
-    """How many entries of each structure's journal are trimmed away by now.
-
-    Raises:
-        JournalError: Redis cannot be reached or refuses, or it knows no such group.
-    """
-    found: dict[str, int] = {}
-    for name in structure_numbers(deployment, group):
-        keys = structure_keys(group, name)
-        with deployment.client(keys.journal) as client:
-            reach = read_reach(client, keys)
-        found[name] = reach.trimmed if reach else 0
-    return found

@@ -12,7 +12,7 @@ a table that is read from its beginning, ``trimmed`` (JSON: how many entries eac
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,13 +26,13 @@ from pyspark.sql.types import StructType
 
 from pipeline import journal_stream
 from pipeline.errors import PipelineError, why_a_job_ends
-from pipeline.journal_ranges import COMMON_OPTIONS, JournalAccess, place_of, trimmed_entries
+from pipeline.journal_ranges import COMMON_OPTIONS, JournalAccess, place_of
 from pipeline.journal_stream import JournalStreamReader
 from pipeline.schemas import JOURNAL
 from pipeline.source_options import SourceOptions, check_chosen
 from sharedq.deployment import Deployment
 from sharedq.journal import JournalTrimmedError, check_order, clip, position_order, read_extent
-from sharedq.journal_reach import Reach, check_start, read_reach
+from sharedq.journal_reach import Reach, check_start, read_reach, read_reaches
 from sharedq.keys import StructureKeys
 
 OPTIONS = (*COMMON_OPTIONS, "end", "trimmed")
@@ -101,13 +101,18 @@ class JournalReader(DataSourceReader):
 
 @dataclass(frozen=True, slots=True)
 class JournalPart:
-    """Which journal to read, from *start* to *end*, both included: a group's at a Redis URL, or one that was stored."""
+    """Which journal to read, from *start* to *end*, both included: a group's at a Redis URL, or one that was stored.
+
+    Attributes:
+        reaches: of the journals, as somebody was told of them; None: as they are when the table is made.
+    """
 
     group: str
     url: str
     start: str = "-"
     end: str = "+"
     stored: Path | None = None
+    reaches: Mapping[str, Reach] | None = None
 
     def read(self, spark: SparkSession, start: str | None = None, end: str | None = None) -> DataFrame:
         """The events as a table."""
@@ -117,8 +122,9 @@ class JournalPart:
         start = start or self.start
         reader = spark.read.format("igq.journal").options(group=self.group, url=self.url, start=start)
         if start == "-":
-            # Spark plans later, and somebody may have been told how much there is.
-            reader = reader.option("trimmed", json.dumps(trimmed_entries(Deployment(self.url), self.group)))
+            # Spark plans later: what is trimmed until then is no beginning that anybody knows of.
+            reaches = read_reaches(Deployment(self.url), self.group) if self.reaches is None else self.reaches
+            reader = reader.option("trimmed", json.dumps({name: reach.trimmed for name, reach in reaches.items()}))
         return reader.option("end", end or self.end).load()
 
 

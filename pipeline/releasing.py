@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from itertools import groupby
 from pathlib import Path
 
 from config.settings import Settings
 from pipeline.checkpoints import BegunBatch, processed_claims
 from pipeline.claims import CLAIM_PREFIX, back_out, commit, tag_of, terms_of, xids_of
 from pipeline.errors import PipelineError
+from pipeline.left_in_doubt import LeftInDoubt, summed_up
 from sharedq.api import QueueManagerConnection, connect, group_for
 from sharedq.connecting import is_tag_used
 from sharedq.group import Group
@@ -20,38 +19,18 @@ from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
 
 
-@dataclass(frozen=True, slots=True)
-class StreamClaims:
-    """What one query has claimed at one manager.
-
-    Attributes:
-        queues: where the messages came from.
-        units: units of work.
-        since: when the oldest was claimed, by Redis' clock.
-        is_running: a driver has the query's name, or died and is still to be recovered.
-    """
-
-    stream: str
-    qmgr: str
-    queues: tuple[str, ...]
-    units: int
-    messages: int
-    since: datetime
-    is_running: bool
-
-
-def claims_in(settings: Settings) -> list[StreamClaims]:
+def claims_in(settings: Settings) -> list[LeftInDoubt]:
     """What streaming queries of the group have claimed now, by query and manager.
 
     Raises:
         MQIError: 2009, Redis cannot be reached.
     """
-    group = group_for(settings)
-    claimed = sorted(_claims_of(group), key=lambda claim: (claim[0], claim[1].qmgr))
-    return [
-        _summary(group, stream, qmgr, [unit for _, unit in units])
-        for (stream, qmgr), units in groupby(claimed, key=lambda claim: (claim[0], claim[1].qmgr))
-    ]
+    return summed_up(_claims_of(group_for(settings)))
+
+
+def is_running(settings: Settings, stream: str) -> bool:
+    """Whether a driver has the query's name, or died and is still to be recovered."""
+    return is_tag_used(group_for(settings), tag_of(stream))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +63,10 @@ def release_stream(
     """
     group = group_for(settings)
     latest = latest_batch(group, terms_of(stream))
-    is_running = is_tag_used(group, tag_of(stream))
-    if latest is None and not (force or is_running or _managers(group, stream)):
+    is_at_work = is_running(settings, stream)
+    if latest is None and not (force or is_at_work or _managers(group, stream)):
         raise PipelineError(f"stream {stream}: there is no such query in {group.name}; igq pipeline claims lists them")
-    if is_running and not force:
+    if is_at_work and not force:
         raise PipelineError(
             f"stream {stream}: a driver of it is running, or has died and is not recovered yet: stop it, or --force"
         )
@@ -144,16 +123,3 @@ def _claims_of(group: Group) -> Iterator[tuple[str, PreparedUnit]]:
         text = unit.xid.decode("latin-1")
         if text.startswith(CLAIM_PREFIX) and unit.outcome is None:
             yield text.removeprefix(CLAIM_PREFIX).partition("/")[0], unit
-
-
-def _summary(group: Group, stream: str, qmgr: str, units: Sequence[PreparedUnit]) -> StreamClaims:
-    queues = {queue for unit in units for names, _ in unit.structures.values() for queue in names}
-    return StreamClaims(
-        stream=stream,
-        qmgr=qmgr,
-        queues=tuple(sorted(queues)),
-        units=len(units),
-        messages=sum(unit.messages for unit in units),
-        since=datetime.fromtimestamp(min(unit.prepared_ms for unit in units) / 1000, UTC),
-        is_running=is_tag_used(group, tag_of(stream)),
-    )

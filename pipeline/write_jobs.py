@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from itertools import groupby
 
 from config.settings import Settings
 from pipeline.errors import PipelineError
+from pipeline.left_in_doubt import LeftInDoubt, summed_up
 from pipeline.releasing import connect_to, end_at
 from sharedq.api import group_for
 from sharedq.group import Group
@@ -24,25 +23,6 @@ from sharedq.in_doubt import Batch, PreparedUnit, latest_batch, prepared_units
 SINK_PREFIX = "igq.spark/"
 #: For how long it is remembered that a run is over: longer than any of its tasks can outlive it.
 _RUN_KEPT_S = 7 * 24 * 3600
-
-
-@dataclass(frozen=True, slots=True)
-class WriteJob:
-    """What one job has prepared at one manager, and not committed.
-
-    Attributes:
-        name: its jobId; of one without, that of its run; of a streaming query its id.
-        queues: where the messages are to go.
-        units: units of work.
-        since: when the oldest was prepared, by Redis' clock.
-    """
-
-    name: str
-    qmgr: str
-    queues: tuple[str, ...]
-    units: int
-    messages: int
-    since: datetime
 
 
 def runs_of(job: str, run: str) -> str:
@@ -61,14 +41,13 @@ def next_run(group: Group, series: str) -> Batch:
     return run_batch(series, 0 if latest is None else latest + 1)
 
 
-def jobs_in(settings: Settings) -> list[WriteJob]:
+def jobs_in(settings: Settings) -> list[LeftInDoubt]:
     """What jobs have prepared and not committed now, those at work among them, by job and manager.
 
     Raises:
         MQIError: 2009, Redis cannot be reached.
     """
-    found = sorted(_units(group_for(settings)), key=_job_and_manager)
-    return [_summary(*key, [unit for _, unit in units]) for key, units in groupby(found, key=_job_and_manager)]
+    return summed_up((name.job, unit) for name, unit in _units(group_for(settings)))
 
 
 def release_job(settings: Settings, job: str) -> int:
@@ -118,20 +97,3 @@ def _units(group: Group) -> Iterator[tuple[_Name, PreparedUnit]]:
         text = unit.xid.decode("latin-1")
         if text.startswith(SINK_PREFIX) and unit.outcome is None:
             yield _Name.of(text), unit
-
-
-def _job_and_manager(found: tuple[_Name, PreparedUnit]) -> tuple[str, str]:
-    name, unit = found
-    return name.job, unit.qmgr
-
-
-def _summary(job: str, qmgr: str, units: list[PreparedUnit]) -> WriteJob:
-    queues = {queue for unit in units for names, _ in unit.structures.values() for queue in names}
-    return WriteJob(
-        name=job,
-        qmgr=qmgr,
-        queues=tuple(sorted(queues)),
-        units=len(units),
-        messages=sum(unit.messages for unit in units),
-        since=datetime.fromtimestamp(min(unit.prepared_ms for unit in units) / 1000, UTC),
-    )

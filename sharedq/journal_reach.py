@@ -53,22 +53,30 @@ def read_reach(client: redis.Redis, structure: StructureKeys) -> Reach | None:
     return Reach(first, info["last-generated-id"].decode(), added, added - int(info["length"]))
 
 
-def trimmed_journals(deployment: Deployment, group: str) -> dict[str, str]:
-    """The structures whose journals have lost their beginning: when the oldest entry there is, "" where there is none.
-
-    A time is of ISO 8601, to the second, UTC.
+def read_reaches(deployment: Deployment, group: str) -> dict[str, Reach]:
+    """How far the journals of all structures reach, but of those that never had an entry.
 
     Raises:
         JournalError: Redis cannot be reached or refuses, or it knows no such group.
     """
-    found: dict[str, str] = {}
+    found: dict[str, Reach] = {}
     for name in structure_numbers(deployment, group):
         keys = structure_keys(group, name)
         with deployment.client(keys.journal) as client:
             reach = read_reach(client, keys)
-        if reach and reach.trimmed:
-            found[name] = reach.first and (_iso(reach.first) or reach.first)
+        if reach:
+            found[name] = reach
     return found
+
+
+def trimmed_journals(reaches: Mapping[str, Reach]) -> dict[str, str]:
+    """The structures whose journals have lost their beginning: when the oldest entry there is, "" where there is none.
+
+    A time is of ISO 8601, to the second, UTC.
+    """
+    return {
+        name: reach.first and (_iso(reach.first) or reach.first) for name, reach in reaches.items() if reach.trimmed
+    }
 
 
 def oldest(reach: Reach) -> Place:

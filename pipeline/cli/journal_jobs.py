@@ -19,7 +19,7 @@ from pipeline.runs import timeline_of
 from pipeline.session import LOCAL_MASTER
 from sharedq.api import group_for
 from sharedq.deployment import Deployment
-from sharedq.journal_reach import trimmed_journals
+from sharedq.journal_reach import Reach, read_reaches, trimmed_journals
 from sharedq.recovery_records import recovery_records
 
 if TYPE_CHECKING:
@@ -92,15 +92,17 @@ class JournalJob:
             # Spark is there now, so the modules that import it can be.
             from pipeline.journal_source import JournalPart
 
+            reaches = None
             if first == "-" and not stored:
-                _tell_trimmed(at)
-            part = JournalPart(at.group, "" if stored else at.url, first, last, stored)
+                reaches = read_reaches(Deployment(at.url), at.group)
+                _tell_trimmed(at, reaches)
+            part = JournalPart(at.group, "" if stored else at.url, first, last, stored, reaches)
             yield at, part.read(at.session), output
 
 
-def _tell_trimmed(at: Running) -> None:
+def _tell_trimmed(at: Running, reaches: Mapping[str, Reach]) -> None:
     """Say in a line which structures' journals have lost their beginning, and from when on there are events."""
-    trimmed = trimmed_journals(Deployment(at.url), at.group)
+    trimmed = trimmed_journals(reaches)
     if trimmed:
         told = (
             f"{name} has {f'events from {first} on' if first else 'none any more'}" for name, first in trimmed.items()

@@ -11,9 +11,10 @@ from rich.console import Console
 from pipeline.cli import options
 from pipeline.cli.running import errors_named, group_at
 from pipeline.errors import PipelineError
-from pipeline.releasing import StreamClaims, claims_in, release_stream
+from pipeline.left_in_doubt import LeftInDoubt
+from pipeline.releasing import claims_in, is_running, release_stream
 from pipeline.tables import print_rows
-from pipeline.write_jobs import WriteJob, jobs_in, release_job
+from pipeline.write_jobs import jobs_in, release_job
 
 
 def claims(group: options.Group = None, url: options.Url = None) -> None:
@@ -26,11 +27,11 @@ def claims(group: options.Group = None, url: options.Url = None) -> None:
     with errors_named("claims"), group_at(group, url) as settings:
         claimed, put = claims_in(settings), jobs_in(settings)
         if claimed:
-            print_rows("", _COLUMNS, [_row(each) for each in claimed], Console())
+            rows = [[*_row(each), "running" if is_running(settings, each.name) else "none"] for each in claimed]
+            print_rows("", _columns("stream", *_COLUMNS, "claimed", "driver"), rows, Console())
         if put:
-            print_rows(
-                "put, and not committed" if claimed else "", _JOB_COLUMNS, [_job_row(each) for each in put], Console()
-            )
+            title = "put, and not committed" if claimed else ""
+            print_rows(title, _columns("job", *_COLUMNS, "prepared"), [_row(each) for each in put], Console())
         if not (claimed or put):
             Console().print("(none)")
 
@@ -81,30 +82,19 @@ def release(
         _say(told)
 
 
+_COLUMNS = ("manager", "queue", "messages", "units")
+
+
 def _say(text: str) -> None:
     Console().print(text, highlight=False, markup=False, soft_wrap=True)
 
 
-#: Columns of the list, and whether they hold numbers.
-_COLUMNS = {
-    name: name in ("messages", "units")
-    for name in ("stream", "manager", "queue", "messages", "units", "claimed", "driver")
-}
+def _columns(*names: str) -> dict[str, bool]:
+    """Columns of a list, and whether they hold numbers."""
+    return {name: name in ("messages", "units") for name in names}
 
 
-def _row(each: StreamClaims) -> list[str]:
-    return [
-        *(each.stream, each.qmgr, " ".join(each.queues), f"{each.messages:,}", f"{each.units:,}"),
-        *(f"{each.since:%Y-%m-%d %H:%M:%S}", "running" if each.is_running else "none"),
-    ]
-
-
-_JOB_COLUMNS = {
-    name: name in ("messages", "units") for name in ("job", "manager", "queue", "messages", "units", "prepared")
-}
-
-
-def _job_row(each: WriteJob) -> list[str]:
+def _row(each: LeftInDoubt) -> list[str]:
     return [
         *(each.name, each.qmgr, " ".join(each.queues), f"{each.messages:,}", f"{each.units:,}"),
         f"{each.since:%Y-%m-%d %H:%M:%S}",

@@ -9,6 +9,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from pipeline.journal_source import JournalPart, JournalSource
 from pipeline.schemas import JOURNAL
+from sharedq.deployment import Deployment
+from sharedq.journal_reach import read_reaches
 from sharedq.keys import structure_keys
 from tests.pipeline.support import GROUP, HandWrittenJournal, detail
 
@@ -169,6 +171,21 @@ def test_what_is_trimmed_before_a_journal_is_read_from_its_beginning_is_told(
         table.collect()
     assert later.count() == 4
     assert part.read(spark).count() == 7
+
+
+def test_what_is_trimmed_behind_what_was_told_is_an_error_also_before_the_table_is_made(
+    spark: SparkSession, redis_url: str, journal: HandWrittenJournal
+) -> None:
+    journal.define("APPL1")
+    for number in range(1, 6):
+        journal.put("APPL1", "Q", OWNER, [str(number)], ms=1_000)
+    told = read_reaches(Deployment(redis_url), GROUP)
+    assert JournalPart(GROUP, redis_url, reaches=told).read(spark).count() == 5
+
+    trim(journal, "APPL1", 4)
+
+    with pytest.raises(Exception, match="the journal of APPL1 was trimmed before it could be read from its beginning"):
+        JournalPart(GROUP, redis_url, reaches=told).read(spark).collect()
 
 
 def trim(journal: HandWrittenJournal, structure: str, left: int) -> None:

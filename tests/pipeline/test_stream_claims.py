@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 from pipeline.cli import app
 from pipeline.errors import PipelineError
 from pipeline.queue_stream import QueueStreamReader
-from pipeline.releasing import Released, claims_in, release_stream
+from pipeline.releasing import Released, claims_in, is_running, release_stream
 from sharedq.api import Queue
 from sharedq.mqi.constants import MQRC, GetOption
 from sharedq.mqi.errors import MQIError
@@ -157,17 +157,17 @@ def test_what_is_claimed_is_listed_and_released(group: TestGroup, drivers: Drive
     rest(reader)
 
     (found,) = claims_in(group.settings)
-    assert (found.stream, found.qmgr, found.queues, found.units, found.messages) == (
+    assert (found.name, found.qmgr, found.queues, found.units, found.messages) == (
         *("billing", "QM1"),
         *(("ORDERS",), 4, 10),
     )
-    assert found.is_running
+    assert is_running(group.settings, found.name)
     with pytest.raises(PipelineError, match="a driver of it is running"):
         release_stream(group.settings, "billing")
     assert in_doubt(group) == 10
 
     reader.stop()
-    assert not claims_in(group.settings)[0].is_running
+    assert not is_running(group.settings, found.name)
     assert release_stream(group.settings, "billing") == Released(5, 0)
     assert claims_in(group.settings) == []
     assert [body for body in browse_all(orders) if len(body) == 1] == EVERYTHING[:9]
