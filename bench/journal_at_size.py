@@ -90,7 +90,7 @@ def _columns(is_igq: Column, is_end: Column) -> dict[str, Column]:
         "owner": owner,
         "target_queue": F.when(is_transfer, "FLIGHTS"),
         "unit_of_work": F.when(in_unit, F.concat(owner, F.lit("/"), u)),
-        "recovered": F.lit(False),
+        **dict.fromkeys(("recovered", "dead_letter", "chosen"), F.lit(False)),
         "messages": F.lit(_UNIT),
         **{name: F.when(~is_end, column) for name, column in of_message.items()},
         **{name: F.when(is_put & ~is_end, column) for name, column in of_put.items()},

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from pyspark.sql.types import StructType
 from typer.testing import Result
 
+from bench import journal_at_size
 from pipeline import schemas
 from pipeline.archives import Archive
 from pipeline.jobs.archive import archive_queue
@@ -133,6 +134,14 @@ def without_comment(name: str, table: StructType) -> Iterator[str]:
     for field in table.fields:
         if not field.metadata.get("comment", "").strip():
             yield f"{name}.{field.name}"
+
+
+def test_the_journal_that_is_made_up_to_measure_the_audit_has_all_columns(spark: SparkSession) -> None:
+    made_up = journal_at_size.journal(spark, 540)
+    assert [(each.name, each.dataType) for each in made_up.schema] == [
+        (each.name, each.dataType) for each in schemas.JOURNAL
+    ]
+    assert made_up.count() == 540
 
 
 def test_a_table_becomes_as_its_schema_says_and_nothing_that_is_missing_becomes_null(spark: SparkSession) -> None:
