@@ -48,6 +48,7 @@ def headline(verdict: Verdict) -> str:
             "dead_lettered": "are dead letters",
             "expired": "expired",
             "cleared": "were cleared",
+            "in_doubt": "are in doubt",
             "uncommitted": "are uncommitted",
             "promised_gone": "were lost with a structure, as its backup promises",
         }

@@ -55,7 +55,7 @@ def as_table(table: DataFrame, schema: StructType) -> DataFrame:
 
 #: One event of one message; commit and backout: of one unit of work in one structure.
 JOURNAL = _table(
-    ("event", _STRING, "put, get, commit, backout, transfer, expire, clear, return or undo"),
+    ("event", _STRING, "put, get, prepare, commit, backout, transfer, expire, clear, return or undo"),
     ("time", _TIME, "when, by Redis' clock"),
     ("stream_id", _STRING, "entry of the stream, MS-SEQ"),
     ("position", _INT, "place within the entry, from 0"),
@@ -65,7 +65,7 @@ JOURNAL = _table(
     ("queue", _STRING, "queue; of a transfer, the source"),
     ("target_queue", _STRING, "of a transfer: where to"),
     ("unit_of_work", _STRING, "its unit of work; null outside one"),
-    ("message_number", _LONG, "unique in the structure, for ever; null for commit and backout"),
+    ("message_number", _LONG, "unique in the structure, for ever; null for prepare, commit and backout"),
     ("message_id", _STRING, "the number with the marks of its key, as in Redis"),
     ("msg_id", _STRING, "put: MsgId, hexadecimal"),
     ("correl_id", _STRING, "put: CorrelId, hexadecimal; null for none"),
@@ -75,7 +75,7 @@ JOURNAL = _table(
     ("persistent", _BOOL, "put: whether the message is persistent"),
     ("priority", _INT, "put: Priority, 0 to 9; more is placed as 9"),
     ("recovered", _BOOL, "done by a peer on behalf of a dead owner"),
-    ("messages", _INT, "messages that the whole entry is about"),
+    ("messages", _INT, "messages that the whole entry is about; 0 for prepare"),
     ("dead_letter", _BOOL, "put: the message has a dead-letter header"),
     ("chosen", _BOOL, "get: it asked for certain messages, so what it got need not have been the first"),
     nullable=(
@@ -87,7 +87,7 @@ JOURNAL = _table(
 #: What the journal job has stored.
 JOURNAL_STORED = _table(
     ("structure", _STRING, "coupling-facility structure; @QM is the manager's own"),
-    ("event", _STRING, "put, get, commit, backout, transfer, expire, clear, return or undo"),
+    ("event", _STRING, "put, get, prepare, commit, backout, transfer, expire, clear, return or undo"),
     ("events", _LONG, "how many"),
     ("first", _TIME, "when the first of them was, by Redis' clock"),
     ("last", _TIME, "when the last of them was"),
@@ -324,7 +324,7 @@ FLOW_AGENTS = _table(
 TRACE = _table(
     ("time", _TIME, "when, by Redis' clock"),
     ("event", _STRING, "put, get, transfer, expire, clear, return or undo"),
-    ("outcome", _STRING, "done (outside a unit of work), committed, backed out, or not ended"),
+    ("outcome", _STRING, "done (outside a unit of work), committed, backed out, in doubt (prepared), or not ended"),
     ("qmgr", _STRING, "manager that the caller was connected to"),
     ("structure", _STRING, "coupling-facility structure; @QM is the manager's own"),
     ("queue", _STRING, "queue; of a transfer, the source"),

@@ -183,8 +183,8 @@ def _set_apart_call(connection: Connection, structure: str, owner: str, unit_id:
     keys = connection.access(structure).keys
     return (
         "structure/set_apart",
-        [keys.owners, keys.unit_of_work + owner, keys.unit_of_work + unit_id],
-        [connection.token, unit_id],
+        [keys.owners, keys.unit_of_work + owner, keys.unit_of_work + unit_id, keys.journal],
+        [connection.token, unit_id, connection.group.journal_max],
     )
 
 

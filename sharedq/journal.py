@@ -33,7 +33,7 @@ _POSITION = re.compile(r"\d{1,18}(-\d{1,20})?")
 #: Marks of a put: persistent, and with a dead-letter header.
 PERSISTENT, DEAD_LETTER = 1, 2
 #: What entries tell of.
-EVENTS = frozenset({"put", "get", "commit", "backout", "transfer", "expire", "clear", "return", "undo"})
+EVENTS = frozenset({"put", "get", "prepare", "commit", "backout", "transfer", "expire", "clear", "return", "undo"})
 
 
 class JournalError(Exception):
@@ -61,7 +61,7 @@ class Extent(NamedTuple):
 
 
 class JournalRow(NamedTuple):
-    """One event of one message; for a commit or a back-out, of one unit of work (no message then)."""
+    """One event of one message; for a prepare, a commit or a back-out, of one unit of work (no message then)."""
 
     event: str
     #: Microseconds since 1970, UTC.

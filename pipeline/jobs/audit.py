@@ -38,6 +38,7 @@ REASONS = {
     "unknown": "unknown_because",
     "promised_gone": "gone_because",
     "promised_again": "again_because",
+    "in_doubt": "doubt_because",
     "uncommitted": "open_because",
     "dead_lettered": "dead_because",
 }

@@ -23,7 +23,7 @@ def with_journal_findings(
     lives: DataFrame, first_numbers: Mapping[str, int], missing: DataFrame | None = None
 ) -> DataFrame:
     """Add what the journal alone tells: ``is_on_queue`` (but for dead letters), ``is_missing``, ``open_because``,
-    ``dead_because`` and ``is_odd_because``.
+    ``doubt_because``, ``dead_because`` and ``is_odd_because``.
 
     Args:
         first_numbers: structure -> the first message whose put its journal has.
@@ -47,7 +47,7 @@ def with_journal_findings(
             is_left & ~F.col("was_missing") & (F.col("open_gets") == 0) & ~F.col("is_dead_letter"),
         )
         .withColumn("dead_because", _dead_because())
-        .withColumn("open_because", _open_because(is_left & ~F.col("was_missing")))
+        .withColumns(_unended_because(is_left & ~F.col("was_missing")))
         .withColumn(
             "is_odd_because",
             F.when(was_got & ~was_put & is_young, "got but never put")
@@ -58,12 +58,14 @@ def with_journal_findings(
     )
 
 
-def _open_because(is_left: Column) -> Column:
-    """Which unit of work that has not ended, open or in doubt, has put the message, or has got it."""
-    by = F.concat(F.lit(" by unit of work "), F.col("open_unit"), F.lit(", which has not ended"))
-    return F.when(F.col("is_put_open"), F.concat(F.lit("put"), by)).when(
-        is_left & (F.col("open_gets") > 0), F.concat(F.lit("got"), by)
-    )
+def _unended_because(is_left: Column) -> dict[str, Column]:
+    """Which unit of work that has not ended has put the message, or has got it: one that is open, or one in doubt."""
+    did = F.when(F.col("is_put_open"), "put").when(is_left & (F.col("open_gets") > 0), "got")
+    by = F.concat(did, F.lit(" by unit of work "), F.col("open_unit"))
+    return {
+        "open_because": F.when(~F.col("is_in_doubt"), F.concat(by, F.lit(", which has not ended"))),
+        "doubt_because": F.when(F.col("is_in_doubt"), F.concat(by, F.lit(", which is in doubt"))),
+    }
 
 
 def _dead_because() -> Column:
@@ -103,7 +105,7 @@ def copies_of_journal(lives: DataFrame, out_of_sequence: DataFrame) -> DataFrame
             "is_on_queue",
             (F.col("expiries") > F.col("clears")).alias("is_expired"),
             (F.col("clears") > 0).alias("is_cleared"),
-            "open_because",
+            *("open_because", "doubt_because"),
             "backouts",
             milliseconds("available_at").alias("available_ms"),
             milliseconds("delivered_at").alias("delivered_ms"),
@@ -170,7 +172,7 @@ def journal_copies(lives: DataFrame, out_of_sequence: DataFrame) -> DataFrame:
             F.sum(F.col("expiries") - F.col("clears")).alias("expired"),
             F.sum("clears").alias("cleared"),
             F.count_if("is_put_open").alias("open_puts"),
-            F.min("open_because").alias("open_because"),
+            *(F.min(because).alias(because) for because in ("open_because", "doubt_because")),
             F.sum("first_gets").alias("first_gets"),
             F.sum("doubled").alias("doubled"),
             F.max("promised_because").alias("promised_because"),
@@ -250,7 +252,10 @@ def judge(joined: DataFrame) -> DataFrame:
         (F.col("left") > 0).alias("is_on_queue"),
         (F.col("expired") > 0).alias("is_expired"),
         (F.col("cleared") > 0).alias("is_cleared"),
-        F.when(F.col("promised_because").isNull(), F.col("open_because")).alias("open_because"),
+        *(
+            F.when(F.col("promised_because").isNull(), F.col(because)).alias(because)
+            for because in ("open_because", "doubt_because")
+        ),
         "backouts",
         "available_ms",
         "delivered_ms",
@@ -265,7 +270,7 @@ def _lost_because() -> Column:
         .when(F.col("expired") > 0, "expired")
         .when(F.col("cleared") > 0, "cleared by an operator")
         .when(F.col("open_puts") > 0, "put, its unit of work never ended")
-        .when(F.col("open_because").isNotNull(), "got, that unit of work never ended")
+        .when(F.coalesce("open_because", "doubt_because").isNotNull(), "got, that unit of work never ended")
         .when(F.col("sent_ok") > 0, "its put was acknowledged, and the journal does not have it")
         .otherwise("never put")
     )

@@ -36,24 +36,26 @@ def message_events(events: DataFrame) -> DataFrame:
 
 
 def unit_ends(events: DataFrame) -> DataFrame:
-    """How each unit of work ended in each structure, and whether a peer ended it.
+    """How each unit of work ended in each structure, and whether a peer ended it; or that it was prepared.
 
     A large one is applied in several chunks, one event each; its first one is the decision, with its last one all of it
     is there (``applied_at``).
     """
     return (
-        events.where(F.col("event").isin("commit", "backout"))
+        events.where(F.col("event").isin("prepare", "commit", "backout"))
         .groupBy("structure", "unit_of_work")
         .agg(
+            F.max(F.col("event") == "prepare").alias("is_prepared"),
             F.min(F.when(F.col("event") == "commit", F.col("at"))).alias("committed_at"),
             F.max(F.when(F.col("event") == "commit", F.col("at"))).alias("applied_at"),
-            F.max("recovered").alias("ended_by_peer"),
+            # Null where it has not ended.
+            F.max(F.when(F.col("event") != "prepare", F.col("recovered"))).alias("ended_by_peer"),
         )
     )
 
 
 def with_outcome(events: DataFrame, ends: DataFrame) -> DataFrame:
-    """Add ``done_at``, when the event took effect (null: it did not), ``is_open`` and ``is_recovered``.
+    """Add ``done_at``, when the event took effect (null: it did not), ``is_open``, ``is_in_doubt`` and ``is_recovered``.
 
     A put that was undone, because the rest of its MQPUT was refused, is over without effect, however its unit of work
     ends; that it was undone is no event more.
@@ -68,8 +70,9 @@ def with_outcome(events: DataFrame, ends: DataFrame) -> DataFrame:
         .withColumn("done_at", F.when(is_outside, F.col("at")).when(stands, F.col("committed_at")))
         .withColumn("applied_at", F.when(is_outside, F.col("at")).when(stands, F.col("applied_at")))
         .withColumn("is_open", ~is_outside & stands & F.col("ended_by_peer").isNull())
+        .withColumn("is_in_doubt", F.col("is_open") & F.coalesce("is_prepared", F.lit(False)))
         .withColumn("is_recovered", F.col("recovered") | F.coalesce("ended_by_peer", F.lit(False)))
-        .drop("is_undone")
+        .drop("is_undone", "is_prepared")
     )
 
 
@@ -81,7 +84,7 @@ def summarize_messages(events: DataFrame) -> DataFrame:
     ``got_at``, ``delivered_at``, ``get_qmgr``, ``get_owner``, ``get_unit``, ``get_queue``.
     Counts: ``gets`` (committed), ``backouts``, ``open_gets``, ``transfers``, ``expiries`` (expired, or cleared by an
     operator) and ``clears`` (these alone).
-    ``target_queue`` is where its last transfer brought it, ``open_unit`` a unit of work that has not ended;
+    ``target_queue`` is where its last transfer brought it, ``open_unit`` a unit of work that has not ended, and ``is_in_doubt`` whether it is prepared;
     ``is_chosen``: a get asked for it, or passed over what is not whole; ``is_dead_letter``: it has that header.
     """
     return (
@@ -93,6 +96,7 @@ def summarize_messages(events: DataFrame) -> DataFrame:
             _get_that_counts().alias("get"),
             F.max(F.when(_is("transfer"), F.struct("at", "target_queue"))).alias("transfer"),
             F.max(F.when(F.col("is_open"), F.col("unit_of_work"))).alias("open_unit"),
+            F.max("is_in_doubt").alias("is_in_doubt"),
             *(F.coalesce(F.max(mark), F.lit(False)).alias(f"is_{mark}") for mark in ("chosen", "dead_letter")),
             F.max("is_recovered").alias("is_recovered"),
             *_how_often(),

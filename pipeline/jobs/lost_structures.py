@@ -97,7 +97,9 @@ def with_promises(lives: DataFrame, losses: Sequence[Loss]) -> DataFrame:
                 "is_committed": is_over & F.col("is_committed"),
                 "is_on_queue": F.lit(False),
                 # Units of work went with the structure.
-                "open_because": F.when(F.col("is_put_open"), F.col("open_because")),
+                **{
+                    because: F.when(F.col("is_put_open"), F.col(because)) for because in ("open_because", "doubt_because")
+                },
             }
         )
         .drop("went_on")

@@ -90,6 +90,8 @@ class RandomHistory:
                 self.journal_put([again], other, is_inside=True)
                 self.journal.undo(structure, queue, other, [again.id], ms=self.now_ms)
         self.now_ms += chance.choice((0, 5))
+        if chance.random() < 0.2:
+            self.journal.prepare(structure, unit, ms=self.now_ms)
         outcome = chance.choice(("commit", "commit", "commit", "backout", "left"))
         if outcome != "left":
             recoverer = "LGA.1.1.1" if chance.random() < 0.2 else ""
@@ -125,6 +127,8 @@ class RandomHistory:
         event = self.chance.choice(("commit", "commit", "backout"))
         recoverer = "LGA.1.1.1" if self.chance.random() < 0.3 else ""
         structure = messages[0].structure
+        if self.chance.random() < 0.2:
+            self.journal.prepare(structure, unit, ms=self.now_ms)
         self.journal.end(structure, event, unit, len(messages), recoverer=recoverer, ms=self.now_ms)
         (self.gone if event == "commit" else self.waiting).extend(messages)
 

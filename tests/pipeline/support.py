@@ -89,6 +89,10 @@ class HandWrittenJournal:
         """With a unit of work: taken to be reported, which that is to do."""
         return self._add(structure, ms, e=event, o=owner, q=queue, u=unit, i=" ".join(ids))
 
+    def prepare(self, structure: str, unit: str, *, ms: int | None = None) -> str:
+        """The unit of work is in doubt."""
+        return self._add(structure, ms, e="prepare", o=unit.partition("/")[0], u=unit)
+
     def end(
         self,
         structure: str,

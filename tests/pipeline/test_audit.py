@@ -386,3 +386,29 @@ def test_what_an_open_unit_of_work_has_put_or_got_is_named_with_it(
         "APPL1/1": f"got by unit of work {owner}/7, which has not ended",
         "APPL1/3": f"put by unit of work {owner}/8, which has not ended",
     }
+
+
+def test_what_is_in_doubt_is_told_apart_until_it_ends(
+    spark: SparkSession, redis_url: str, journal: HandWrittenJournal
+) -> None:
+    owner = "EWR.1.1.1"
+    journal.define("APPL1")
+    journal.put("APPL1", "Q", owner, ["1", "2", "3"])
+    for number in (1, 2, 3):
+        journal.get("APPL1", "Q", owner, [str(number)], unit=f"{owner}/{number}")
+        journal.prepare("APPL1", f"{owner}/{number}")
+    journal.put("APPL1", "Q", owner, ["4"], unit=f"{owner}/4")
+    journal.prepare("APPL1", f"{owner}/4")
+    journal.end("APPL1", "commit", f"{owner}/2", 1)
+    journal.end("APPL1", "backout", f"{owner}/3", 1, recoverer="JFK.1.1.1")
+    journal.store("APPL1", "1", "3", "4")
+
+    verdict = judge(spark, redis_url)
+
+    assert faults(verdict) == NO_FAULT
+    told = {name: verdict.counts[name] for name in ("in_doubt", "uncommitted", "delivered", "on_queue", "recovered")}
+    assert told == {"in_doubt": 2, "uncommitted": 0, "delivered": 1, "on_queue": 1, "recovered": 1}
+    assert {finding.copy: finding.why for finding in verdict.findings["in_doubt"]} == {
+        "APPL1/1": f"got by unit of work {owner}/1, which is in doubt",
+        "APPL1/4": f"put by unit of work {owner}/4, which is in doubt",
+    }

@@ -33,7 +33,9 @@ def details(draw: st.DrawFn) -> str:
 def entries(draw: st.DrawFn) -> Entry:
     event = draw(st.sampled_from(sorted(EVENTS)))
     fields = {"e": event, "o": draw(st.sampled_from(["QM1.1.2.3", "LONGERNAME.9.9", "@"])), "q": draw(_QUEUE)}
-    if event in ("commit", "backout"):
+    if event == "prepare":
+        fields |= {"u": "QM1.1.2.3/7"}
+    elif event in ("commit", "backout"):
         fields |= {"u": "QM1.1.2.3/7", "n": str(draw(st.integers(0, 500))), "r": draw(st.sampled_from(["", "1"]))}
     else:
         ids = draw(st.lists(_MESSAGE_ID, min_size=0 if event == "clear" else 1, max_size=4))

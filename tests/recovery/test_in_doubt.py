@@ -16,6 +16,7 @@ from recovery.resolve import Outcome
 from sharedq.api import QueueManagerConnection
 from sharedq.ending import send_outstanding
 from sharedq.in_doubt import end_prepared, prepared_units
+from sharedq.journal import read_entries
 from sharedq.mqi.constants import MQRC, GetOption, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
@@ -91,6 +92,13 @@ def assert_ended(scene: Scene, expected: Seen) -> None:
         assert client.hlen(scene.structure(structure).messages) == stored, structure
         assert not client.keys(f"{scene.structure(structure).unit_of_work}*".replace("{", "[{]")), structure
     assert prepared_units(scene.test.group) == []
+
+
+def journaled_as_prepared(scene: Scene) -> list[str]:
+    """The structures, each as often as its journal says that the unit of work was prepared."""
+    client, names = scene.test.group.client(), ("@QM1", "APPL1", "APPL2")
+    entries = ((name, entry) for name in names for entry in read_entries(client, scene.structure(name)))
+    return [name for name, entry in entries if entry.fields[b"e"] == b"prepare"]
 
 
 def again_and_again(scene: Scene) -> Iterator[int]:
@@ -307,10 +315,12 @@ def test_killed_after_any_script_of_prepare(orders: Scene, end: str) -> None:
         if prepared_units(orders.test.group):
             fates.append("in doubt")
             assert seen(orders) == IN_DOUBT, f"dead after call {number}"
+            assert journaled_as_prepared(orders) == ["@QM1", "APPL1", "APPL2"]
             assert ended(a_program(orders))
             assert_ended(orders, expected)
         else:
             fates.append("backed out")
+            assert not journaled_as_prepared(orders)
             assert_ended(orders, BACKED_OUT)
     assert fates == ["backed out"] + ["in doubt"] * (number - 2), "one script decides"
     assert number > SCRIPTS_OF_PREPARE

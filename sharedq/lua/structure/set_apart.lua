@@ -8,16 +8,19 @@ KEYS
   1  own       hash  registered owners (the fence)
   2  unit      list  the unit of work of its connection
   3  prepared  list  the same under its own id
+  4  journal   stream
 ARGV
-  1  caller   owner token of the caller
+  1  caller       owner token of the caller
   2  unit_id
+  3  journal_max
 REPLY       { 0, 1 set apart or 0 that was done before } | { reason }
 REASONS     2009 CONNECTION_BROKEN
 INVARIANTS  2 fencing, 3 one decision
 COST        O(1)
-USES        fence
+USES        fence, journal
 ]]
 if is_fenced(KEYS[1], ARGV[1]) then return { MQRC.CONNECTION_BROKEN } end
 if redis.call("LRANGE", KEYS[2], 0, 0)[1] ~= "A" .. ARGV[2] then return { 0, 0 } end
 redis.call("RENAME", KEYS[2], KEYS[3])
+journal(KEYS[4], ARGV[3], "e", "prepare", "o", ARGV[1], "u", ARGV[2])
 return { 0, 1 }
