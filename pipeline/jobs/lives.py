@@ -55,7 +55,7 @@ def unit_ends(events: DataFrame) -> DataFrame:
 
 
 def with_outcome(events: DataFrame, ends: DataFrame) -> DataFrame:
-    """Add ``done_at``, when the event took effect (null: it did not), ``is_open``, ``is_in_doubt`` and ``is_recovered``.
+    """Add ``done_at``, when the event took effect (null: it did not), ``is_open``, ``is_in_doubt``, ``is_recovered``.
 
     A put that was undone, because the rest of its MQPUT was refused, is over without effect, however its unit of work
     ends; that it was undone is no event more.
@@ -84,7 +84,8 @@ def summarize_messages(events: DataFrame) -> DataFrame:
     ``got_at``, ``delivered_at``, ``get_qmgr``, ``get_owner``, ``get_unit``, ``get_queue``.
     Counts: ``gets`` (committed), ``backouts``, ``open_gets``, ``transfers``, ``expiries`` (expired, or cleared by an
     operator) and ``clears`` (these alone).
-    ``target_queue`` is where its last transfer brought it, ``open_unit`` a unit of work that has not ended, and ``is_in_doubt`` whether it is prepared;
+    ``target_queue`` is where its last transfer brought it, ``open_unit`` a unit of work that has not ended;
+    ``is_in_doubt``: that is prepared;
     ``is_chosen``: a get asked for it, or passed over what is not whole; ``is_dead_letter``: it has that header.
     """
     return (

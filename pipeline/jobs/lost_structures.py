@@ -97,9 +97,7 @@ def with_promises(lives: DataFrame, losses: Sequence[Loss]) -> DataFrame:
                 "is_committed": is_over & F.col("is_committed"),
                 "is_on_queue": F.lit(False),
                 # Units of work went with the structure.
-                **{
-                    because: F.when(F.col("is_put_open"), F.col(because)) for because in ("open_because", "doubt_because")
-                },
+                **{name: F.when(F.col("is_put_open"), F.col(name)) for name in ("open_because", "doubt_because")},
             }
         )
         .drop("went_on")

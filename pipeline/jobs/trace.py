@@ -43,7 +43,7 @@ def told(journal: DataFrame) -> DataFrame:
 
 
 def outcome() -> Column:
-    """What became of an event: done at once, committed, backed out, or its unit of work is in doubt or has not ended."""
+    """What became of an event: done at once, committed, backed out, or its unit of work is in doubt, or not ended."""
     return (
         F.when(F.col("unit_of_work").isNull(), "done")
         .when(F.col("is_in_doubt"), "in doubt")

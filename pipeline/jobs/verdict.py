@@ -26,7 +26,7 @@ MEANINGS = {
     "on_queue": "still on a queue at the end",
     "expired": "discarded: their expiry time had passed",
     "cleared": "discarded: an operator cleared their queue",
-    "in_doubt": "put, or got, by a unit of work that is prepared: in doubt until its coordinator, or an operator, ends it",
+    "in_doubt": "put, or got, by a unit of work that is prepared: its coordinator, or an operator, ends it",
     "uncommitted": "put, or got, by a unit of work that has not ended and is not prepared",
     "promised_gone": "lost with a structure, as its backup promises",
     "promised_again": "got again after a structure was lost, as its backup promises",
