@@ -8,14 +8,14 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from pipeline.errors import PipelineError
 from pipeline.jobs.follow import State, nothing_yet
 from pipeline.jobs.totals import Totals
-from pipeline.schemas import AUDIT_MARKS, OPEN_EVENTS
+from pipeline.schemas import AUDIT_MARKS, FORGOTTEN_FINDINGS, OPEN_EVENTS
 
-_EVENTS, _MARKS, _TOTALS = "events", "marks", "totals.json"
+_EVENTS, _MARKS, _TOTALS, _FOUND = "events", "marks", "totals.json", "found"
 
 
 class StateStore:
@@ -58,9 +58,21 @@ class StateStore:
         )
         return State(events, marks, totals)
 
+    def found(self, spark: SparkSession, batch: int) -> DataFrame:
+        """What was found, up to *batch*, of lives that are forgotten (``schemas.FORGOTTEN_FINDINGS``)."""
+        batches = sorted(int(path.name) for path in (self._directory / _FOUND).glob("*"))
+        paths = [str(self._directory / _FOUND / str(number)) for number in batches if number <= batch]
+        if not paths:
+            return spark.createDataFrame([], FORGOTTEN_FINDINGS)
+        return spark.read.schema(FORGOTTEN_FINDINGS).parquet(*paths)
+
     def store(self, batch: int, state: State) -> None:
-        """Make the version of *batch*, and forget those that no repeated batch can ask for."""
-        at = self._directory / str(batch)
+        """Make the version of *batch*, and forget those that no repeated batch can ask for. What it found stays."""
+        at, found = self._directory / str(batch), self._directory / _FOUND / str(batch)
+        if state.found is None:
+            shutil.rmtree(found, ignore_errors=True)
+        else:
+            state.found.coalesce(1).write.mode("overwrite").parquet(str(found))
         state.events.write.mode("overwrite").parquet(str(at / _EVENTS))
         state.marks.write.mode("overwrite").parquet(str(at / _MARKS))
         # Last, and by a rename: it is what makes the version whole.

@@ -66,10 +66,11 @@ class FollowingAudit:
         finally:
             running.stop()
 
-    def judge(self) -> tuple[Verdict, Series]:
-        """The verdict on everything that was taken."""
-        state = self._store.load(self._spark, self._store.latest())
+    def judge(self, keep: Callable[[DataFrame], object] = lambda _: None) -> tuple[Verdict, Series]:
+        """The verdict on everything that was taken; *keep* is called with all findings, as by `pipeline.jobs.audit`."""
+        latest = self._store.latest()
+        state, found = self._store.load(self._spark, latest), self._store.found(self._spark, latest)
         try:
-            return verdict_of(self._spark, state, self._part)
+            return verdict_of(self._spark, state, found, self._part, keep)
         finally:
             self._spark.catalog.clearCache()

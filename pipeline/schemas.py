@@ -378,6 +378,16 @@ FINDINGS = _table(
     ("correl_id", _STRING, "CorrelId, hexadecimal; null for none"),
     ("why", _STRING, "how that is known"),
 )
+#: Findings about lives that a following audit has forgotten.
+FORGOTTEN_FINDINGS = StructType(
+    [
+        *FINDINGS.fields,
+        *_table(
+            ("place", _STRING, "structure/queue"),
+            ("way", _STRING, "it holds where the place's consumers get one after the other: alone; at once: shared"),
+        ).fields,
+    ]
+)
 
 #: What putting messages back came to.
 REQUEUED = _table(

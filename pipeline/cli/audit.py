@@ -65,9 +65,9 @@ def audit(
     that with what the input rows demand and with what the putting and getting programs saw. With --follow, goes
     through the journal once, keeps in DIR what is still open, and writes a verdict on all of it again and again.
 
-    Writes verdict.json, report.html and, without --follow, findings as Parquet (each message that one is about), and
-    prints a short table. Order is judged within groups, and on private queues. Exit status: 0 nothing is lost,
-    duplicated, out of sequence or unexpected; 1 something is; 2 the audit could not be made.
+    Writes verdict.json, report.html and findings as Parquet (each message that one is about), and prints a short
+    table. Order is judged within each group, and of each source and priority on a queue. Exit status: 0 nothing is
+    lost, duplicated, out of sequence or unexpected; 1 something is; 2 the audit could not be made.
     """
     with errors_named("audit"):
         if not follow and once:
@@ -131,11 +131,7 @@ def _audit(
         own = run or at.settings.data_dir / "audits" / f"{datetime.now(UTC):%Y%m%dT%H%M%S}"
         directory = options.made_directory(new.unfinished if new else own).absolute()
 
-        def keep(findings: DataFrame) -> None:
-            # A run may be judged again.
-            findings.coalesce(1).write.mode("overwrite").parquet(str(directory / "findings"))
-
-        verdict, series = judge(at.session, part, records, at.step, keep)
+        verdict, series = judge(at.session, part, records, at.step, lambda found: _keep(found, directory))
         at.step("writing the report")
         verdict.write(directory / "verdict.json")
         write_report(verdict, series, directory / "report.html")
@@ -152,8 +148,10 @@ def _follow(
 ) -> bool:
     """Verdict after verdict; with *every_s* None one only. Whether the last one is good."""
     first, _ = options.positions(start, None)
+    if output.is_dir() and any(output.iterdir()) and not (output / "checkpoint").is_dir():
+        raise PipelineError(f"output directory {output}: is not of an audit that follows; name a new one")
     directory = options.made_directory(output).absolute()
-    with running("audit", **where, check=check_group) as at:
+    with options.NewDirectory(directory).alone(), running("audit", **where, check=check_group) as at:
         from pipeline.following import FollowingAudit
         from pipeline.journal_source import JournalPart
         from pipeline.report import headline, print_summary, write_report
@@ -163,7 +161,7 @@ def _follow(
             at.step("following the journal")
             job.catch_up(at.step)
             at.step("judging")
-            verdict, series = job.judge()
+            verdict, series = job.judge(lambda found: _keep(found, directory))
             verdict.write(directory / "verdict.json")
             write_report(verdict, series, directory / "report.html")
             if every_s is None:
@@ -174,6 +172,11 @@ def _follow(
     print_summary(verdict, Console(), rows=rows)
     _tell_report(directory)
     return verdict.is_passed
+
+
+def _keep(findings: DataFrame, directory: Path) -> None:
+    # A run may be judged again, and what is followed is.
+    findings.coalesce(1).write.mode("overwrite").parquet(str(directory / "findings"))
 
 
 def _tell_report(directory: Path) -> None:

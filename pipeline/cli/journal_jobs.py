@@ -183,6 +183,10 @@ def trace(
     msg_id: Annotated[str | None, typer.Option(metavar="HEX", help="MsgId, 48 hexadecimal digits.")] = None,
     correl_id: Annotated[str | None, typer.Option(metavar="HEX", help="CorrelId; zeros behind it are added.")] = None,
     group_id: Annotated[str | None, typer.Option(metavar="HEX", help="GroupId; zeros behind it are added.")] = None,
+    message: Annotated[
+        str | None,
+        typer.Option(metavar="STRUCTURE/ID", help="One message, as the audit names it: also one whose put is unknown."),
+    ] = None,
     group: options.Group = None,
     url: options.Url = None,
     master: options.Master = LOCAL_MASTER,
@@ -193,24 +197,26 @@ def trace(
     rows: options.Rows = 200,
     spark_log: options.SparkLog = "off",
 ) -> None:
-    """Follow the messages of one MsgId, CorrelId or GroupId through every manager and queue.
+    """Follow the messages of one MsgId, CorrelId or GroupId, or a single one, through every manager and queue.
 
-    Shows each put, transfer and get in order of time, who did it, and whether it was committed, backed out, or has not
-    ended. Exit status: 0 shown; 2 it could not be.
+    Shows each put, transfer and get in order of time, who did it, and whether it was committed, backed out, is in
+    doubt, or has not ended. Exit status: 0 shown; 2 it could not be.
     """
     with errors_named("trace"):
-        given = {"msg_id": msg_id, "correl_id": correl_id, "group_id": group_id}
+        given = {"msg_id": msg_id, "correl_id": correl_id, "group_id": group_id, "message": message}
         asked = {name: value for name, value in given.items() if value}
         if len(asked) != 1:
-            raise PipelineError("say one of --msg-id, --correl-id and --group-id")
+            raise PipelineError("say one of --msg-id, --correl-id, --group-id and --message")
         ((column, text),) = asked.items()
-        identifier = options.identifier(column.replace("_", "-"), text)
+        named = column == "message"
+        place = options.message(text) if named else (column, options.identifier(column.replace("_", "-"), text))
         job = JournalJob("trace", group, url, master, stored, output, start, end, rows, spark_log)
 
         def tables(_: Running, journal: DataFrame, __: Path | None) -> Mapping[str, DataFrame]:
-            from pipeline.jobs.trace import trace as follow
+            from pipeline.jobs import trace
 
-            return {"trace": follow(journal, column, identifier)}
+            follow = trace.trace_message if named else trace.trace
+            return {"trace": follow(journal, *place)}
 
         job.run(tables, ("trace",))
 

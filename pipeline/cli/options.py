@@ -21,6 +21,8 @@ from sharedq.journal import JournalError, check_order, parse_position
 
 #: Bytes of an identifier.
 _ID_LENGTH = 24
+#: A message's number with the marks of its key: the manager that it is on its way to, and whether it may expire.
+_MESSAGE_ID = re.compile(r"\d+(\.\d+)?x?")
 
 Group = Annotated[str | None, typer.Option(metavar="NAME", help="Queue-sharing group. Default: IGQ_GROUP, or QSG1.")]
 Url = Annotated[
@@ -234,6 +236,14 @@ def check_writable(path: Path) -> None:
             pass
     except OSError as error:
         raise PipelineError(f"output directory {path}: {nearest}: {error.strerror or error}") from None
+
+
+def message(text: str) -> tuple[str, str]:
+    """A message as findings name it: its structure and its id there. Raises PipelineError: it is none."""
+    structure, _, message_id = text.rpartition("/")
+    if not structure or not _MESSAGE_ID.fullmatch(message_id):
+        raise PipelineError(f"--message {text}: allowed: STRUCTURE/ID, as the findings of an audit name it")
+    return structure, message_id
 
 
 def identifier(option: str, text: str) -> str:

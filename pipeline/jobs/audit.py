@@ -45,7 +45,7 @@ REASONS = {
 #: What tells a copy.
 _NAMES = ("copy", "queue", "msg_id", "correl_id")
 #: Findings whose copies are named.
-_NAMED = (*REASONS, "recovered", "on_queue")
+NAMED = (*REASONS, "recovered", "on_queue")
 
 
 def audit(
@@ -213,7 +213,7 @@ def examples(findings: DataFrame, counts: Mapping[str, int]) -> dict[str, list[F
     """The first copies of every finding that *counts* has any of."""
     first = Window.partitionBy("finding").orderBy("copy")
     numbered = findings.withColumn("number", F.row_number().over(first)).where(F.col("number") <= EXAMPLES)
-    found: dict[str, list[Finding]] = {name: [] for name in _NAMED if counts[name]}
+    found: dict[str, list[Finding]] = {name: [] for name in NAMED if counts[name]}
     for row in sorted(numbered.collect() if found else (), key=lambda row: int(row["number"])):
         found[row["finding"]].append(Finding(row["copy"], row["why"], row["msg_id"]))
     return found

@@ -1,12 +1,13 @@
 """The audit, incremental: it follows the journal batch by batch and keeps only what is open.
 
 The judging is that of the batch audit: its functions are given the events of the lives that are open, with those of the
-batch. Lives that are over are added to `Totals` and forgotten; of them only marks are kept (``schemas.AUDIT_MARKS``).
+batch. Lives that are over are added to `Totals` and forgotten; of them only marks are kept (``schemas.AUDIT_MARKS``),
+and what was found (``schemas.FORGOTTEN_FINDINGS``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 
@@ -15,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from pipeline.jobs import open_lives
 from pipeline.jobs.audit import (
-    REASONS,
+    NAMED,
     examples,
     findings,
     missing_messages,
@@ -28,24 +29,31 @@ from pipeline.jobs.copies import copies_of_journal, with_journal_findings
 from pipeline.jobs.lives import message_events, message_lives, unit_ends, with_outcome, with_place
 from pipeline.jobs.order import consumers, deliveries, on_private_queues, queues_with_consumers_at_once
 from pipeline.jobs.series import SLICES_PER_DECADE, Series, happenings
-from pipeline.jobs.totals import EXAMPLES, FINE_SLICES_PER_DECADE, Totals, add, percentile
-from pipeline.jobs.verdict import MEANINGS, Finding, JournalFacts, PathFigures, PeerWork, Verdict
+from pipeline.jobs.totals import FINE_SLICES_PER_DECADE, Totals, add, percentile
+from pipeline.jobs.verdict import MEANINGS, JournalFacts, PathFigures, PeerWork, Verdict
 from pipeline.journal_source import JournalPart
-from pipeline.schemas import AUDIT_MARKS, OPEN_EVENTS
+from pipeline.schemas import AUDIT_MARKS, FINDINGS, FORGOTTEN_FINDINGS, OPEN_EVENTS, as_table
 
 MINUTE_MS = 60_000
 _MESSAGE = ["structure", "message_number"]
 _IS_LATE = "why_alone IS NOT NULL OR why_shared IS NOT NULL"
+#: How a queue's consumers get: one after the other, or at once.
+_WAYS = ("alone", "shared")
 _SPANS = {"first_put_ms": "first_put_ms", "last_get_ms": "last_get_ms", "max": "max_ms"}
 
 
 @dataclass(frozen=True)
 class State:
-    """All that the audit knows: open events, marks of what is forgotten, and totals."""
+    """All that the audit knows: open events, marks of what is forgotten, and totals.
+
+    Attributes:
+        found: what there is to say of the lives that the latest batch has made forgotten; None for nothing.
+    """
 
     events: DataFrame
     marks: DataFrame
     totals: Totals
+    found: DataFrame | None = None
 
 
 @dataclass(frozen=True)
@@ -83,11 +91,11 @@ def advance(state: State, batch: DataFrame, remember_ms: int) -> State:
     found = judged(State(events.drop("at"), state.marks, totals), remember_ms)
     over = found.lives.where("is_over").select(*_MESSAGE)
     folded = found.copies.join(over, _MESSAGE, "left_semi")
-    _fold(folded, batch, totals)
+    forgotten = _fold(folded, batch, totals)
 
     kept = found.lives.where(~F.col("is_over"))
     marks = marks_after(state.marks, found, kept, totals.last_ms - remember_ms, totals)
-    return State(events_after(events, kept).select(*OPEN_EVENTS.fieldNames()), marks, totals)
+    return State(events_after(events, kept).select(*OPEN_EVENTS.fieldNames()), marks, totals, forgotten)
 
 
 #: What is added up of each structure.
@@ -163,8 +171,19 @@ def marks_after(marks: DataFrame, found: Open, kept: DataFrame, old_ms: int, tot
     return _marks("group", groups).unionByName(_marks("consumer", seen)).unionByName(_marks("late", late))
 
 
-def verdict_of(spark: SparkSession, state: State, part: JournalPart) -> tuple[Verdict, Series]:
-    """The verdict on everything up to now, and what the plots show."""
+def verdict_of(
+    spark: SparkSession,
+    state: State,
+    forgotten: DataFrame,
+    part: JournalPart,
+    keep: Callable[[DataFrame], object] = lambda _: None,
+) -> tuple[Verdict, Series]:
+    """The verdict on everything up to now, and what the plots show.
+
+    Args:
+        forgotten: what all batches up to now have found of lives that are forgotten.
+        keep: as for `audit.audit`.
+    """
     totals = state.totals.copy()
     facts = _facts(totals, part)
     found = judged(state, totals.last_ms, lambda lives: missing_messages(spark, lives, part, facts))
@@ -183,11 +202,13 @@ def verdict_of(spark: SparkSession, state: State, part: JournalPart) -> tuple[Ve
         path: {name: int(of.get(name) or 0) for name in MEANINGS} for path, of in sorted(totals.counts.items())
     }
     counts = {name: sum(of[name] for of in counts_by_path.values()) for name in MEANINGS}
+    named = findings_of_all(forgotten, copies, again, totals.at_once, counts).persist()
+    keep(named)
     verdict = Verdict(
         has_run=False,
         counts=counts,
         counts_by_path=counts_by_path,
-        findings=_findings(totals, copies, again, counts),
+        findings=examples(named, counts),
         lost_because={"put and committed, never got, on no queue any more": counts["lost"]} if counts["lost"] else {},
         unknown_settled={},
         figures={path: _figures(totals, path) for path in counts_by_path if totals.latencies.get(path)},
@@ -206,11 +227,11 @@ def ended_again(events: DataFrame) -> DataFrame:
     return (
         after.groupBy(*_MESSAGE, "message_id")
         # What came back from a getter that never had it may be got again.
-        .agg(F.sum(F.when(F.col("event") == "return", -1).otherwise(1)).alias("more"))
+        .agg(F.sum(F.when(F.col("event") == "return", -1).otherwise(1)).alias("more"), F.max("queue").alias("queue"))
         .where("more > 0")
         .select(
             F.concat_ws("/", "structure", "message_id").alias("copy"),
-            path.otherwise("shared").alias("path"),
+            *("queue", path.otherwise("shared").alias("path")),
             F.concat(F.lit("ended "), F.col("more") + 1, F.lit(" times")).alias("why"),
         )
     )
@@ -234,21 +255,38 @@ def tallies(copies: DataFrame, batch: DataFrame | None = None) -> DataFrame:
     return reduce(DataFrame.unionByName, kinds).groupBy("kind", "name", "at").agg(F.sum("n").alias("n"))
 
 
-def _fold(folded: DataFrame, batch: DataFrame, totals: Totals) -> None:
-    """Add copies whose lives are over to the totals."""
+def findings_of_all(
+    forgotten: DataFrame, copies: DataFrame, again: DataFrame, at_once: list[str], counts: Mapping[str, int]
+) -> DataFrame:
+    """What there is to say of each message: of lives that are forgotten, of open ones, and of what was got again."""
+    way = F.when(F.col("place").isin(at_once), "shared").otherwise("alone")
+    absent = {name: F.lit(None).cast("string") for name in ("msg_id", "correl_id")}
+    doubled = again.withColumns(absent | {"finding": F.lit("duplicated")})
+    return (
+        forgotten.where(F.col("way").isNull() | (F.col("way") == way))
+        .transform(as_table, FINDINGS)
+        .unionByName(findings(copies, counts))
+        .unionByName(doubled.transform(as_table, FINDINGS))
+    )
+
+
+def _fold(folded: DataFrame, batch: DataFrame, totals: Totals) -> DataFrame | None:
+    """Add copies whose lives are over to the totals. What there is to say of them, None for nothing."""
     plain = folded.withColumn("late_because", F.lit(None).cast("string"))
     rows = summarize(plain).collect()
     for row in rows:
         _add_counts(totals, row, but=("out_of_sequence",))
     before = sum(totals.late.values())
     _add_tallies(totals, tallies(folded, batch))
-    if sum(totals.late.values()) > before:
-        columns = ("copy", "place", "why_alone", "why_shared", "msg_id")
-        late = folded.where(_IS_LATE).select(*columns).orderBy("copy").limit(EXAMPLES)
-        totals.add_examples("late", map(list, late.collect()))
     counts = {name: sum(int(row[name] or 0) for row in rows) for name in MEANINGS}
-    for finding, found in examples(findings(plain, counts), counts).items():
-        totals.add_examples(finding, ([each.copy, each.why, each.msg_id] for each in found))
+    found = [findings(plain, counts).withColumns({name: F.lit(None).cast("string") for name in ("place", "way")})]
+    if sum(totals.late.values()) > before:
+        for way in _WAYS:
+            late = folded.withColumn("why", F.col(f"why_{way}")).where("why IS NOT NULL")
+            found.append(late.withColumns({"finding": F.lit("out_of_sequence"), "way": F.lit(way)}))
+    elif not any(counts[name] for name in NAMED):
+        return None
+    return reduce(DataFrame.unionByName, (as_table(each, FORGOTTEN_FINDINGS) for each in found))
 
 
 def _consumers_after(marks: DataFrame, got: DataFrame, old_ms: int, at_once: list[str]) -> DataFrame:
@@ -313,21 +351,6 @@ def _facts(totals: Totals, part: JournalPart) -> JournalFacts:
         structures=tuple(sorted(totals.structures)),
         trimmed_structures=trimmed_structures(part, totals.structures),
     )
-
-
-def _findings(totals: Totals, copies: DataFrame, again: DataFrame, counts: dict[str, int]) -> dict[str, list[Finding]]:
-    """Examples of every finding that there is: of what is over, then of what is open."""
-    found = {name: [_finding(each) for each in totals.examples.get(name, [])] for name in REASONS}
-    found["out_of_sequence"] = [_finding(each) for each in totals.late_examples()]
-    found["duplicated"] += [Finding(row["copy"], row["why"]) for row in again.orderBy("copy").limit(EXAMPLES).collect()]
-    for name, more in examples(findings(copies, counts), counts).items():
-        found[name] = [*found.get(name, []), *more]
-    return {name: each[:EXAMPLES] for name, each in found.items() if each}
-
-
-def _finding(example: list[str | None]) -> Finding:
-    copy, why, *msg_id = example
-    return Finding(str(copy), str(why), *msg_id)
 
 
 def _peer_work(totals: Totals) -> list[PeerWork]:

@@ -1,15 +1,13 @@
-"""What is known of lives that are forgotten: sums, and the first examples. Pure; it is stored as JSON."""
+"""What is known of lives that are forgotten: sums. Pure; it is stored as JSON."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-#: Examples named for each finding.
-EXAMPLES = 20
 #: Slices of latency for each factor of ten: a percentile is known to three hundredths of itself.
 FINE_SLICES_PER_DECADE = 80
 
@@ -29,7 +27,6 @@ class Totals:
         spans: path -> first_put_ms, last_get_ms, max_ms.
         latencies: path -> slice (``FINE_SLICES_PER_DECADE``) -> messages.
         happened: what -> beginning of its minute, ms -> messages.
-        examples: finding -> copy, why and MsgId; ``late`` -> copy, structure/queue, why alone, why shared and MsgId.
         peer_work: failed and recovering manager -> as ``verdict.PeerWork``.
         at_once: structure/queue whose consumers got at the same time.
     """
@@ -41,7 +38,6 @@ class Totals:
     spans: Sums = field(default_factory=dict)
     latencies: Sums = field(default_factory=dict)
     happened: Sums = field(default_factory=dict)
-    examples: dict[str, list[list[str | None]]] = field(default_factory=dict)
     peer_work: dict[str, Sums] = field(default_factory=dict)
     at_once: list[str] = field(default_factory=list)
 
@@ -69,10 +65,6 @@ class Totals:
         """One that can be added to."""
         return Totals(**json.loads(json.dumps(asdict(self))))
 
-    def add_examples(self, finding: str, more: Iterable[list[str | None]]) -> None:
-        """Keep the first ones."""
-        self.examples[finding] = [*self.examples.get(finding, []), *more][:EXAMPLES]
-
     def late_by_path(self) -> dict[str, int]:
         """Messages out of sequence, now that it is known which queues have consumers at once."""
         found: dict[str, int] = {}
@@ -81,23 +73,15 @@ class Totals:
             found[path] = found.get(path, 0) + messages * (ways[place in self.at_once] == "1")
         return found
 
-    def late_examples(self) -> list[list[str | None]]:
-        """Copies out of sequence, why, and their MsgIds."""
-        found = []
-        for copy, place, alone, shared, *msg_id in self.examples.get("late", []):
-            why = shared if place in self.at_once else alone
-            if why:
-                found.append([copy, why, *msg_id])
-        return found
-
     def write(self, path: Path) -> None:
         """Store them."""
         path.write_text(json.dumps(asdict(self)), encoding="utf-8")
 
     @classmethod
     def read(cls, path: Path) -> Totals:
-        """What was stored."""
-        return cls(**json.loads(path.read_text(encoding="utf-8")))
+        """What was stored; an older igq stored more."""
+        known = {each.name for each in fields(cls)}
+        return cls(**{name: of for name, of in json.loads(path.read_text(encoding="utf-8")).items() if name in known})
 
 
 def add(into: Sums, more: Mapping[Any, Any]) -> None:

@@ -1,4 +1,4 @@
-"""The trace job: everything that happened to the messages of one MsgId, CorrelId or GroupId, at every manager."""
+"""The trace job: everything that happened to the messages of an identifier, or to a single one, at every manager."""
 
 from __future__ import annotations
 
@@ -10,15 +10,36 @@ from pipeline.schemas import TRACE, as_table
 
 #: What identifies a message on its way; hexadecimal, as the journal has it.
 IDENTIFIERS = ("msg_id", "correl_id", "group_id")
+_MESSAGE = ["structure", "message_number"]
 
 
 def trace(journal: DataFrame, column: str, identifier: str) -> DataFrame:
-    """The events of those messages in order of time, each with what became of it (``outcome``)."""
+    """The events of the messages that were put with an identifier, in order of time, with their ``outcome``."""
     puts = journal.where(F.col("event") == "put")
-    found = travelled(puts, puts.where(F.col(column) == identifier))
+    return events_of(journal, travelled(puts, puts.where(F.col(column) == identifier)))
+
+
+def trace_message(journal: DataFrame, structure: str, message_id: str) -> DataFrame:
+    """The same of one message, as a finding of the audit names it, and of those by which it travelled on.
+
+    Its put need not be in the journal.
+    """
+    puts = journal.where(F.col("event") == "put")
+    itself = journal.where((F.col("structure") == structure) & (F.col("message_id") == message_id))
+    found = travelled(puts, itself.where(F.col("msg_id").isNotNull()))
+    without_put = (
+        itself.groupBy(*_MESSAGE)
+        .agg(*(F.max(name).alias(name) for name in (*IDENTIFIERS, "msg_seq_number")))
+        .where("msg_id IS NULL")
+    )
+    return events_of(journal, found.unionByName(without_put))
+
+
+def events_of(journal: DataFrame, found: DataFrame) -> DataFrame:
+    """What happened to the messages that were *found*, in order of time, each with what became of it (``outcome``)."""
     return (
         told(journal)
-        .join(F.broadcast(found), ["structure", "message_number"])
+        .join(F.broadcast(found), _MESSAGE)
         .orderBy("at.ms", "structure", "at.seq", "position")
         .withColumn("recovered", F.col("is_recovered"))
         .transform(as_table, TRACE)
@@ -29,7 +50,7 @@ def travelled(puts: DataFrame, chosen: DataFrame) -> DataFrame:
     """The messages of the puts that were chosen, and those by which they travelled on: they keep the MsgId."""
     same = chosen.select("msg_id").distinct()
     return puts.join(F.broadcast(same), "msg_id", "left_semi").select(
-        *("structure", "message_number"),
+        *_MESSAGE,
         *IDENTIFIERS,
         "msg_seq_number",
     )

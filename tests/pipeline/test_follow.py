@@ -9,19 +9,21 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import StreamingQueryException
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from typer.testing import Result
 
 from pipeline.audit_state import StateStore
+from pipeline.cli.options import NewDirectory
 from pipeline.errors import PipelineError
 from pipeline.following import FollowingAudit
-from pipeline.jobs.audit import audit
+from pipeline.jobs.audit import NAMED, audit
 from pipeline.jobs.follow import State, advance, verdict_of
 from pipeline.jobs.verdict import FAULTS, Verdict
 from pipeline.journal_source import JournalPart
-from pipeline.schemas import JOURNAL
+from pipeline.schemas import FINDINGS, JOURNAL
 from sharedq.journal import position_order
 from sharedq.keys import structure_keys
 from tests.pipeline.random_history import RandomHistory
@@ -59,7 +61,13 @@ def cut(rows: list[Row], chance: random.Random, batches: int) -> list[list[Row]]
 
 
 def follow(
-    spark: SparkSession, url: str, directory: Path, batches: int, seed: int, remember_ms: int = HOUR_MS
+    spark: SparkSession,
+    url: str,
+    directory: Path,
+    batches: int,
+    seed: int,
+    remember_ms: int = HOUR_MS,
+    keep: Callable[[DataFrame], object] = lambda _: None,
 ) -> tuple[Verdict, StateStore]:
     part = JournalPart(GROUP, url)
     store = StateStore(directory, GROUP)
@@ -68,12 +76,18 @@ def follow(
         state = advance(store.load(spark, number - 1), spark.createDataFrame(batch, JOURNAL), remember_ms)
         store.store(number, state)
         spark.catalog.clearCache()
-    return verdict_of(spark, store.load(spark, batches - 1), part)[0], store
+    state, found = store.load(spark, batches - 1), store.found(spark, batches - 1)
+    return verdict_of(spark, state, found, part, keep)[0], store
 
 
 def told(verdict: Verdict) -> dict[str, Any]:
-    """What must be the same: all but percentiles, which are of slices."""
+    """What must be the same: all but percentiles, which are of slices, and the path of what is duplicated.
+
+    Of a message that is forgotten when it is got again, only its id tells that.
+    """
     found = asdict(verdict)
+    for counts in found["counts_by_path"].values():
+        del counts["duplicated"]
     found["findings"] = {
         name: sorted((each["copy"], each["why"]) for each in found["findings"].get(name, ())) for name in FAULTS
     }
@@ -91,10 +105,18 @@ def test_its_verdict_is_that_of_the_batch_audit(
     history = RandomHistory(journal, seed)
     history.write()
 
-    batch, _ = audit(spark, JournalPart(GROUP, redis_url), None)
-    verdict, _ = follow(spark, redis_url, tmp_path, 3, seed)
+    tables: list[list[Row]] = []
+
+    def keep(findings: DataFrame) -> None:
+        assert findings.columns == FINDINGS.fieldNames()
+        tables.append(findings.select("finding", "copy", "queue", "why").orderBy("finding", "copy").collect())
+
+    batch, _ = audit(spark, JournalPart(GROUP, redis_url), None, keep=keep)
+    verdict, _ = follow(spark, redis_url, tmp_path, 3, seed, keep=keep)
 
     assert told(verdict) == told(batch)
+    assert tables[1] == tables[0]
+    assert len(tables[0]) == sum(batch.counts[name] for name in NAMED)
     found = {name for name in FAULTS if batch.counts[name]}
     assert found >= history.planted, "the history has what was planted"
     for path, figures in batch.figures.items():
@@ -199,6 +221,28 @@ def test_the_command_goes_on_where_it_ended_and_tells_what_was_trimmed_meanwhile
     shown = command(*at, status=2)
     (line,) = (line for line in shown.stderr.splitlines() if not line.startswith("audit: "))
     assert line.startswith("igq pipeline audit: the journal of APPL1 was trimmed behind ")
+
+
+def test_it_goes_on_in_a_directory_of_its_own_and_alone(
+    redis_url: str, journal: HandWrittenJournal, command: Callable[..., Result], tmp_path: Path
+) -> None:
+    journal.define("APPL1")
+    journal.put("APPL1", "Q", "EWR.1.1.1", ["1"])
+    journal.store("APPL1", "1")
+    at = ("audit", "--group", GROUP, "--url", redis_url)
+    other, own = tmp_path / "other", tmp_path / "own"
+    command(*at, "--output", str(other))
+    before = {path: path.read_bytes() for path in other.rglob("*") if path.is_file()}
+
+    shown = command(*at, "--follow", "--once", "--output", str(other), status=2)
+    assert f"output directory {other}: is not of an audit that follows; name a new one" in shown.stderr
+    assert {path: path.read_bytes() for path in other.rglob("*") if path.is_file()} == before
+    with NewDirectory(own).alone():
+        shown = command(*at, "--follow", "--once", "--output", str(own), status=2)
+    assert shown.stderr == f"igq pipeline audit: output directory {own}: another command is writing it\n"
+    for _ in range(2):
+        command(*at, "--follow", "--once", "--output", str(own))
+    assert pq.read_table(own / "findings").to_pylist() == pq.read_table(other / "findings").to_pylist()
 
 
 @pytest.mark.parametrize("more", [(), ("--output", "there", "--run", "here"), ("--output", "there", "--to", "5")])

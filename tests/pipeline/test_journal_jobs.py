@@ -14,7 +14,7 @@ from typer.testing import Result
 from pipeline.jobs.batches import batches
 from pipeline.jobs.flow import flow_tables
 from pipeline.jobs.stays import stays
-from pipeline.jobs.trace import trace
+from pipeline.jobs.trace import trace, trace_message
 from pipeline.journal_source import JournalPart
 from pipeline.schemas import JOURNAL
 from sharedq.keys import structure_keys
@@ -231,6 +231,25 @@ def test_trace_follows_a_group_and_what_an_agent_put_again(
     assert trace(read(spark, redis_url), "msg_id", "00" * 24).collect() == []
 
 
+def test_trace_follows_a_single_message_also_one_whose_put_is_unknown(
+    spark: SparkSession, redis_url: str, journal: HandWrittenJournal
+) -> None:
+    journal.define("APPL1")
+    journal.put("APPL1", "Q", PUTTER, ["1", "2.4x"], ms=T0)
+    journal.get("APPL1", "Q", GETTER, ["1"], unit=f"{GETTER}/1", ms=T0 + 1)
+    journal.prepare("APPL1", f"{GETTER}/1", ms=T0 + 1)
+    journal.get("APPL1", "Q", GETTER, ["2.4x", "9"], ms=T0 + 2)
+    table = read(spark, redis_url)
+
+    def told(message_id: str) -> list[tuple[str, str]]:
+        return [(row.event, row.outcome) for row in trace_message(table, "APPL1", message_id).collect()]
+
+    assert told("1") == [("put", "done"), ("get", "in doubt")]
+    assert told("2.4x") == [("put", "done"), ("get", "done")]
+    assert told("9") == [("get", "done")]
+    assert told("2") == []
+
+
 # -- commands ----------------------------------------------------------------------------------------------------------
 
 
@@ -327,7 +346,8 @@ def test_what_has_its_beginning_or_is_read_from_a_time_is_not_told_of(
         (("flow", "--output", "/"), "output directory /: exists; name a new one"),
         (("flow", "--url", "unix:///nowhere/at/all"), "Redis cannot be reached: "),
         (("journal", "--output", "/"), "output directory /: exists"),
-        (("trace",), "say one of --msg-id, --correl-id and --group-id"),
+        (("trace",), "say one of --msg-id, --correl-id, --group-id and --message"),
+        (("trace", "--message", "7"), "--message 7: allowed: STRUCTURE/ID, as the findings of an audit name it"),
         (("trace", "--msg-id", "00", "--group-id", "00"), "say one of"),
         (("trace", "--msg-id", "xyz"), "--msg-id xyz: allowed: pairs of hexadecimal digits, 24 at most"),
     ],
