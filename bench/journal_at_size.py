@@ -90,7 +90,7 @@ def _columns(is_igq: Column, is_end: Column) -> dict[str, Column]:
         "owner": owner,
         "target_queue": F.when(is_transfer, "FLIGHTS"),
         "unit_of_work": F.when(in_unit, F.concat(owner, F.lit("/"), u)),
-        **dict.fromkeys(("recovered", "dead_letter", "chosen"), F.lit(False)),
+        **dict.fromkeys(("recovered", "dead_letter", "chosen", "logical"), F.lit(False)),
         "messages": F.lit(_UNIT),
         **{name: F.when(~is_end, column) for name, column in of_message.items()},
         **{name: F.when(is_put & ~is_end, column) for name, column in of_put.items()},
@@ -158,7 +158,6 @@ def follow(spark: SparkSession, directory: Path, events: int, batches: int) -> d
     counts = Counter[str]()
     for of in state.totals.counts.values():
         counts.update(of)
-    counts["out_of_sequence"] = sum(state.totals.late_by_path().values())
     return counts
 
 
@@ -173,8 +172,8 @@ def main() -> int:
     given = arguments.parse_args()
     planted = {
         "duplicated": _planted(given.events, _TWICE, 1),
-        # Nine of its group were got after it; on a private queue it has overtaken them besides.
-        "out_of_sequence": sum(9 + (u % 4 >= 2) for u in range(3, given.events // _EVENTS, _EARLY)),
+        # It has passed the nine that its unit of work put before it.
+        "out_of_sequence": 9 * _planted(given.events, _EARLY, 3),
     }
     with tempfile.TemporaryDirectory(dir=given.directory) as name:
         directory = Path(name)

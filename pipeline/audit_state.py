@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pipeline.errors import PipelineError
 from pipeline.jobs.follow import State, nothing_yet
 from pipeline.jobs.totals import Totals
-from pipeline.schemas import AUDIT_MARKS, FORGOTTEN_FINDINGS, OPEN_EVENTS
+from pipeline.schemas import AUDIT_MARKS, FINDINGS, OPEN_EVENTS
 
 _EVENTS, _MARKS, _TOTALS, _FOUND = "events", "marks", "totals.json", "found"
 
@@ -59,12 +59,12 @@ class StateStore:
         return State(events, marks, totals)
 
     def found(self, spark: SparkSession, batch: int) -> DataFrame:
-        """What was found, up to *batch*, of lives that are forgotten (``schemas.FORGOTTEN_FINDINGS``)."""
+        """What was found, up to *batch*, of lives that are forgotten (``schemas.FINDINGS``)."""
         batches = sorted(int(path.name) for path in (self._directory / _FOUND).glob("*"))
         paths = [str(self._directory / _FOUND / str(number)) for number in batches if number <= batch]
         if not paths:
-            return spark.createDataFrame([], FORGOTTEN_FINDINGS)
-        return spark.read.schema(FORGOTTEN_FINDINGS).parquet(*paths)
+            return spark.createDataFrame([], FINDINGS)
+        return spark.read.schema(FINDINGS).parquet(*paths)
 
     def store(self, batch: int, state: State) -> None:
         """Make the version of *batch*, and forget those that no repeated batch can ask for. What it found stays."""

@@ -10,7 +10,7 @@ from pipeline.plots import GREY, WIDTH, png, spell_ms
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_RATE, _DEPTH, _STAY, _BACKED_OUT = "#228833", "#4477aa", "#aa3377", "#ee6677"
+_RATE, _DEPTH, _STAY, _LONGEST, _BACKED_OUT = "#228833", "#4477aa", "#aa3377", "#ccbb44", "#ee6677"
 _ROW_HEIGHT = 1.35
 
 
@@ -73,14 +73,21 @@ def _draw_queue(name: str, of: QueuePoints, points: FlowPoints, axes: list[Axes]
     _fill(rate, _rates(of.left, points), points, _RATE)
     _fill(lying, _carried(of.depth, points), points, _DEPTH)
     times = [(ms + points.width_ms / 2 - points.began_ms) / _unit(points)[0] for ms in _slices(points)]
-    for values, style in ((of.p50_ms, "-"), (of.p99_ms, ":")):
+    for values, style, colour in ((of.p50_ms, "-", _STAY), (of.p99_ms, ":", _LONGEST)):
         # No line through slices in which nothing left.
         line = [max(values[ms], 1) if ms in values else float("nan") for ms in _slices(points)]
-        stayed.plot(times, line, style, color=_STAY, linewidth=1.3, marker="." if len(values) < 10 else "")
-    if of.p50_ms:
+        stayed.plot(times, line, style, color=colour, linewidth=1.3, marker="." if len(values) < 10 else "")
+    if not of.p50_ms:
+        stayed.set_yticks([])
+        return
+    shortest, longest = (max(at, 1) for at in (min(of.p50_ms.values()), max(of.p99_ms.values())))
+    if longest >= 10 * shortest:
         stayed.set_yscale("log")
-        stayed.yaxis.set_major_formatter(lambda value, _: spell_ms(value))
         stayed.yaxis.set_minor_formatter(lambda *_: "")
+    else:
+        # Within one power of ten a logarithmic axis has no number.
+        stayed.set_ylim(0, longest * 1.15)
+    stayed.yaxis.set_major_formatter(lambda value, _: spell_ms(value))
 
 
 def _draw_agent(name: str, of: AgentPoints, points: FlowPoints, axes: list[Axes]) -> None:

@@ -24,7 +24,7 @@ _QUEUE_HEADS = (
     "99 %",
     "slowest",
 )
-_AGENT_HEADS = ("agent of", "messages", "batches", "mean batch", "batches backed out")
+_AGENT_HEADS = ("agent of", "messages", "batches", "mean batch", "dead letters", "batches backed out")
 
 
 def write_flow_report(points: FlowPoints | None, group: str, path: Path) -> None:
@@ -44,14 +44,12 @@ def write_flow_report(points: FlowPoints | None, group: str, path: Path) -> None
 def _headline(points: FlowPoints | None) -> str:
     if points is None:
         return "Nothing happened in this time."
-    delivered = sum(int(str(row["messages"])) for row in points.rows if row["hop"] == "delivery")
-    hops = sum(int(str(row["messages"])) for row in points.rows if row["hop"] == "agent's hop")
-    lying = sum(_last(of.depth) for of in points.queues.values())
+    delivered, hops = (points.left.get(hop, 0) for hop in ("delivery", "agent's hop"))
     deepest = max(points.queues, key=lambda name: max(points.queues[name].depth.values(), default=0))
     most = max(points.queues[deepest].depth.values(), default=0)
     hopped = f" Moved by agents on the way: {hops:,}." if hops else ""
     deep = f" Most on one queue: {most:,.0f}, on {deepest}." if most else ""
-    return f"Delivered: {delivered:,} messages.{hopped}{deep} On queues at the end: {lying:,.0f}."
+    return f"Delivered: {delivered:,} messages.{hopped}{deep} On queues at the end: {points.lying:,}."
 
 
 def _when(points: FlowPoints | None) -> str:
@@ -76,7 +74,7 @@ def _queues(points: FlowPoints | None) -> str:
 def _queue_cells(row: dict[str, Any]) -> list[str]:
     times = ["" if row[name] is None else spell_ms(row[name]) for name in ("p50_ms", "p90_ms", "p99_ms", "max_ms")]
     names = [str(row["queue"]), str(row["structure"]), str(row["qmgr"] or ""), str(row["hop"] or "")]
-    return [*names, f"{row['messages']:,}", f"{row['per_second']:,.0f}", *times]
+    return [*names, f"{row['messages']:,}", f"{row['per_second']:,.1f}", *times]
 
 
 def _agents(points: FlowPoints | None) -> str:
@@ -87,10 +85,7 @@ def _agents(points: FlowPoints | None) -> str:
 
 
 def _agent_cells(name: str, of: AgentPoints) -> list[str]:
-    messages, batches, backed_out = (sum(each.values()) for each in (of.messages, of.batches, of.backed_out))
+    points = (of.messages, of.batches, of.dead_letters, of.backed_out)
+    messages, batches, dead_letters, backed_out = (sum(each.values()) for each in points)
     mean = f"{messages / batches:,.1f}" if batches else ""
-    return [name, f"{messages:,.0f}", f"{batches:,.0f}", mean, f"{backed_out:,.0f}"]
-
-
-def _last(values: dict[int, float]) -> float:
-    return values[max(values)] if values else 0
+    return [name, f"{messages:,.0f}", f"{batches:,.0f}", mean, f"{dead_letters:,.0f}", f"{backed_out:,.0f}"]

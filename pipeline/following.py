@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 from pipeline.audit_state import StateStore
+from pipeline.errors import PipelineError, why_a_job_ends
 from pipeline.jobs.follow import advance, verdict_of
 from pipeline.jobs.series import Series
 from pipeline.jobs.verdict import Verdict
@@ -41,7 +43,8 @@ class FollowingAudit:
         """Take all events that are there at this moment.
 
         Raises:
-            PipelineError: the directory is about another group, or cannot be gone on with.
+            PipelineError: the directory is about another group, or cannot be gone on with; or a journal was trimmed
+                before it was read.
             StreamingQueryException: a batch failed; the next round repeats it.
         """
         self._store.load(self._spark, self._store.latest())
@@ -63,6 +66,13 @@ class FollowingAudit:
         running = query.trigger(availableNow=True).start()
         try:
             running.awaitTermination()
+        except StreamingQueryException as error:
+            what, _, advice = why_a_job_ends(error).partition("; ")
+            if "failOnDataLoss" not in advice:
+                raise
+            raise PipelineError(
+                f"{what}; of what is gone nothing can be said: begin anew, in a new directory"
+            ) from error
         finally:
             running.stop()
 

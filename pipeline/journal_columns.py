@@ -17,7 +17,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-from sharedq.journal import DEAD_LETTER, EVENTS, PERSISTENT, Entry, JournalError, expand, generated_msg_id_prefix
+from sharedq.journal import (
+    DEAD_LETTER,
+    EVENTS,
+    LOGICAL,
+    PERSISTENT,
+    Entry,
+    JournalError,
+    expand,
+    generated_msg_id_prefix,
+)
 from sharedq.objects.names import PART_SEPARATOR
 
 #: Rows handed to Spark at a time.
@@ -124,6 +133,7 @@ def _columns(entries: Sequence[Entry], structure: str, structure_number: int) ->
             [int(each.get(b"n") or len(some)) for each, some in zip(fields, ids, strict=True)], pa.int64()
         ),
         "chosen": of_entries([b"c" in each for each in fields], pa.bool_()),
+        "logical": of_entries([each.get(b"c") == LOGICAL for each in fields], pa.bool_()),
     }
     is_put = np.repeat([bool(some) and event == b"put" for event, some in zip(events, ids, strict=True)], counts)
     details = _details([(each[b"d"], len(some)) for each, some in _puts(fields, ids)])

@@ -146,6 +146,8 @@ def stored_journal(spark: SparkSession, directory: Path, start: str, end: str) -
         # Stored before the journal told: then only of private queues was anything said of their order.
         is_shared = ~F.startswith("structure", F.lit("@")) if "structure" in table.columns else F.lit(False)
         table = table.withColumns({"dead_letter": F.lit(False), "chosen": is_shared})
+    if "logical" not in table.columns:
+        table = table.withColumn("logical", F.lit(False))
     missing = set(JOURNAL.fieldNames()) - set(table.columns)
     if missing:
         raise PipelineError(f"input {directory}: is no journal, it has no column {min(missing)}")

@@ -65,7 +65,7 @@ class JournalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802 - Spark's name
         deployment = self._journals.deployment()
         reaches = self._reaches(deployment)
-        places = {name: self._place(start, name, reach) for name, reach in reaches.items()}
+        places = {name: self._place(deployment, start, name, reach) for name, reach in reaches.items()}
         ends = {name: Place(reach.last, reach.added) for name, reach in reaches.items() if reach}
         if self._ends is not None:
             ends = {name: end for name, end in self._ends.items() if name in reaches}
@@ -84,7 +84,8 @@ class JournalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for name, place in end.items():
             keys = self._journals.keys(name)
             with deployment.client(keys.journal) as client:
-                begin = self._place(start, name, read_reach(client, keys))
+                reach = read_reach(client, keys)
+            begin = self._place(deployment, start, name, reach)
             entries = place["entries"] - begin.entries
             if entries > 0:
                 number, first = numbers[name], behind(begin)
@@ -116,11 +117,13 @@ class JournalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 check_start(keys, reach, start)
             return place_before(client, keys, reach, start)
 
-    def _place(self, start: Offset, name: str, reach: Reach | None) -> Place:
+    def _place(self, deployment: Deployment, start: Offset, name: str, reach: Reach | None) -> Place:
         """Where a structure was read to, by an offset; or further on, where something was trimmed and may be missed."""
         known = start.get(name)
         place = Place(known["after"], known["entries"]) if known else BEGINNING
-        return check_whole(self._journals.keys(name), reach, place, may_miss=self._journals.may_miss)
+        keys = self._journals.keys(name)
+        with deployment.client(keys.journal) as client:
+            return check_whole(client, keys, reach, place, may_miss=self._journals.may_miss)
 
     def _cut(
         self, deployment: Deployment, places: Mapping[str, Place], ends: Mapping[str, Place], most: int

@@ -22,9 +22,9 @@ from pyspark.sql.types import StructType
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
 
 from config.settings import Settings
-from pipeline.claims import back_out
 from pipeline.errors import PipelineError
 from pipeline.messages import check_columns, has_context, messages
+from pipeline.releasing import end_everywhere
 from pipeline.settling import settle
 from pipeline.source_options import SourceOptions
 from pipeline.write_jobs import SINK_PREFIX, next_run, run_batch, runs_of
@@ -162,20 +162,17 @@ class Sink:
             )
 
     def back_out(self, name: str) -> None:
-        """Back out whatever is in doubt under external ids that begin with *name*."""
-        self._ask(lambda connection: back_out(connection, connection.recover(), name))
+        """Back out whatever is in doubt under external ids that begin with *name*, at whichever manager that is."""
+        _again()(end_everywhere, self.settings, name)
 
     def _ask(self, ask: Callable[[QueueManagerConnection], _T]) -> _T:
         """Ask, and where the answer was lost ask anew: neither a decision nor its repetition does harm."""
-        again = Retrying(
-            retry=retry_if_exception_type(ConnectionBroken), stop=stop_after_attempt(_ATTEMPTS), reraise=True
-        )
 
         def once() -> _T:
             with self.connect() as connection:
                 return ask(connection)
 
-        return again(once)
+        return _again()(once)
 
     @property
     def _open_options(self) -> int:
@@ -200,11 +197,12 @@ class QueueWriter(DataSourceArrowWriter):
         self._is_done = bool(job) and latest_batch(group, self._job.series) is not None
         if self._is_done:
             log.warning("job_done_before", jobId=job, queue=self._sink.queue, put="nothing")
-        if job and not self._is_done:
+        elif job:
             # An earlier run was killed perhaps. Where it, or a task of it, still runs, it can put or commit no more.
             ended = next_run(group, self._run.series)
             self._sink.commit(ended, ())
             self._run = run_batch(ended.series, ended.number + 1)
+        if job:
             self._sink.back_out(f"{SINK_PREFIX}{job}/")
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Prepared:
@@ -276,6 +274,10 @@ class QueueStreamWriter(DataSourceStreamArrowWriter):
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
         for batch in _batches(messages, batchId):
             self._sink.back_out(_name_of(batch))
+
+
+def _again() -> Retrying:
+    return Retrying(retry=retry_if_exception_type(ConnectionBroken), stop=stop_after_attempt(_ATTEMPTS), reraise=True)
 
 
 def _attempt() -> str:

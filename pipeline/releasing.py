@@ -112,6 +112,17 @@ def end_at(settings: Settings, group: Group, qmgr: str, prefix: str, done: Set[b
         return Released(back_out(connection, units, prefix), committed)
 
 
+def end_everywhere(settings: Settings, prefix: str) -> int:
+    """Back out what is in doubt at any manager under external ids that begin with *prefix*; how many messages.
+
+    Raises:
+        MQIError: as `end_at`.
+    """
+    group = group_for(settings)
+    places = {unit.qmgr for unit in prepared_units(group) if unit.xid.startswith(prefix.encode())}
+    return sum(end_at(settings, group, qmgr, prefix).given_back for qmgr in sorted(places))
+
+
 def connect_to(settings: Settings, name: str) -> QueueManagerConnection:
     """A connection to a manager, or by the group's name to any. Raises MQIError: 2059 it is not running, ..."""
     return connect(name, settings=settings, appl_name="igq pipeline")

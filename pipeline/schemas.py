@@ -78,6 +78,7 @@ JOURNAL = _table(
     ("messages", _INT, "messages that the whole entry is about; 0 for prepare"),
     ("dead_letter", _BOOL, "put: the message has a dead-letter header"),
     ("chosen", _BOOL, "get: it asked for certain messages, so what it got need not have been the first"),
+    ("logical", _BOOL, "get: it asked for the next message of its group, in logical order"),
     nullable=(
         *("queue", "target_queue", "unit_of_work", "message_number", "message_id", "msg_id", "correl_id", "group_id"),
         *("msg_seq_number", "length", "persistent", "priority"),
@@ -110,15 +111,13 @@ _PLACE = _table(
 
 #: What such an audit remembers of messages that it has forgotten, to judge the order of those that come.
 AUDIT_MARKS = _table(
-    ("kind", _STRING, "group: how far it was got; consumer: when it got; late: a message known to be out of sequence"),
+    ("kind", _STRING, "group: how far it was got in logical order; late: a message known to be out of sequence"),
     ("structure", _STRING, "coupling-facility structure"),
-    ("queue", _STRING, "queue that messages were got from; null for late"),
-    ("name", _STRING, "GroupId, or the consumer's owner token; null for late"),
+    ("queue", _STRING, "group: queue that it was got from"),
+    ("name", _STRING, "group: GroupId"),
     ("number", _LONG, "group: the highest MsgSeqNumber got; late: the message number"),
-    ("first", _PLACE, "consumer: place of its first get"),
-    ("last", _PLACE, "group: place of the get of that member; consumer: of its last get"),
-    ("why_alone", _STRING, "late: why, where a private queue's consumers came one after the other; null for not"),
-    ("why_shared", _STRING, "late: why, where they got at the same time, as on shared queues; null for not"),
+    ("last", _PLACE, "group: place of the get of that member"),
+    ("why", _STRING, "late: why"),
 )
 
 #: A message on a queue: where it is, its descriptor (MQMD), its data.
@@ -365,8 +364,8 @@ RECOVERY_MESSAGES = _table(
     ("ended", _TIME, "when the unit of work was ended"),
     ("unit_of_work", _STRING, "the unit of work"),
     ("message_id", _STRING, "key of the message in the structure"),
-    ("msg_id", _STRING, "put: MsgId, hexadecimal; null of a get"),
-    ("correl_id", _STRING, "put: CorrelId, hexadecimal; null for none, and of a get"),
+    ("msg_id", _STRING, "MsgId, hexadecimal; null where its put is not in the journal"),
+    ("correl_id", _STRING, "CorrelId, hexadecimal; null for none, and where its put is not in the journal"),
 )
 
 #: What an audit has to say of message copies: the verdict's counts, each with all its names.
@@ -377,16 +376,6 @@ FINDINGS = _table(
     ("msg_id", _STRING, "MsgId, hexadecimal; null where its put is not known"),
     ("correl_id", _STRING, "CorrelId, hexadecimal; null for none"),
     ("why", _STRING, "how that is known"),
-)
-#: Findings about lives that a following audit has forgotten.
-FORGOTTEN_FINDINGS = StructType(
-    [
-        *FINDINGS.fields,
-        *_table(
-            ("place", _STRING, "structure/queue"),
-            ("way", _STRING, "it holds where the place's consumers get one after the other: alone; at once: shared"),
-        ).fields,
-    ]
 )
 
 #: What putting messages back came to.

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from config.settings import Settings
 from pipeline.errors import PipelineError
 from pipeline.left_in_doubt import LeftInDoubt, summed_up
-from pipeline.releasing import connect_to, end_at
+from pipeline.releasing import connect_to, end_everywhere
 from sharedq.api import group_for
 from sharedq.group import Group
 from sharedq.in_doubt import Batch, PreparedUnit, latest_batch, prepared_units
@@ -69,8 +69,7 @@ def release_job(settings: Settings, job: str) -> int:
         for series in sorted({name.series for name in found if name.series}):
             connection.commit_prepared_together((), next_run(group, series))
     # Only now: nothing is added to them any more.
-    places = {(unit.qmgr, name.prefix) for name, unit in _units(group) if name.job == job}
-    return sum(end_at(settings, group, qmgr, prefix).given_back for qmgr, prefix in sorted(places))
+    return sum(end_everywhere(settings, prefix) for prefix in sorted({name.prefix for name in found}))
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,8 @@ _EPOCH = datetime.fromtimestamp(0, UTC)
 _POSITION = re.compile(r"\d{1,18}(-\d{1,20})?")
 #: Marks of a put: persistent, and with a dead-letter header.
 PERSISTENT, DEAD_LETTER = 1, 2
+#: Mark of a get that went on in its group in logical order.
+LOGICAL = b"2"
 #: What entries tell of.
 EVENTS = frozenset({"put", "get", "prepare", "commit", "backout", "transfer", "expire", "clear", "return", "undo"})
 
@@ -92,6 +94,7 @@ class JournalRow(NamedTuple):
     dead_letter: bool = False
     #: Get: it asked for certain messages, so what it got need not have been the first.
     chosen: bool = False
+    logical: bool = False
 
 
 def structure_numbers(deployment: Deployment, group: str) -> dict[str, int]:
@@ -282,7 +285,8 @@ def _expand(entry: Entry, structure: str, structure_number: int) -> list[Journal
         unit_of_work=fields.get("u") or None,
         recovered=fields.get("r") == "1",
         messages=int(fields.get("n") or len(ids)),
-        chosen=fields.get("c") == "1",
+        chosen="c" in fields,
+        logical=fields.get("c") == LOGICAL.decode(),
     )
     if not ids:
         return [head]
@@ -300,7 +304,8 @@ def _message_row(head: JournalRow, position: int, message_id: str, detail: str |
     number = int(message_id.rstrip("x").partition(".")[0])
     row = (*head[:3], position, *head[4:10], number, message_id)
     if detail is None:
-        return JournalRow(*row, recovered=head.recovered, messages=head.messages, chosen=head.chosen)
+        event = JournalRow(*row, recovered=head.recovered, messages=head.messages)
+        return event._replace(chosen=head.chosen, logical=head.logical)
     msg_id, correl_id, group_id, sequence, length, marks, priority = detail.split(",")
     return JournalRow(
         *row,

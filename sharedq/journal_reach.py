@@ -32,7 +32,10 @@ class Reach(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Everything up to the stream id ``after`` has been read; that were ``entries`` of them, trimmed ones included."""
+    """Everything up to the stream id ``after`` has been read; that were ``entries`` of them, trimmed ones included.
+
+    Where any of them is there still, the latest one is ``after``: that tells a journal from one begun anew.
+    """
 
     after: str
     entries: int
@@ -96,10 +99,14 @@ def place_before(client: redis.Redis, structure: StructureKeys, reach: Reach | N
     if position_order(start, is_end=False) > position_order(reach.last, is_end=False):
         return Place(reach.last, reach.added)
     later = sum(1 for _ in _ids(client, structure, start, reach.last))
-    return Place(_before(start), reach.added - later)
+    with errors_named():
+        before: list[tuple[bytes, Any]] = client.xrevrange(structure.journal, f"({start}", "-", 1)  # type: ignore[assignment]
+    return Place(before[0][0].decode() if before else _before(start), reach.added - later)
 
 
-def check_whole(structure: StructureKeys, reach: Reach | None, place: Place, *, may_miss: bool = False) -> Place:
+def check_whole(
+    client: redis.Redis, structure: StructureKeys, reach: Reach | None, place: Place, *, may_miss: bool = False
+) -> Place:
     """Whether nothing behind *place* was trimmed; the place from where to go on.
 
     Args:
@@ -108,7 +115,13 @@ def check_whole(structure: StructureKeys, reach: Reach | None, place: Place, *, 
     Raises:
         JournalTrimmedError: something was, or the journal was begun anew.
     """
-    if reach.trimmed <= place.entries <= reach.added if reach else place == BEGINNING:
+    if reach and reach.trimmed < place.entries <= reach.added and not _has(client, structure, place.after):
+        # It has been trimmed just now; or it never was in this journal.
+        reach = read_reach(client, structure)
+        is_whole = reach is not None and reach.trimmed == place.entries
+    else:
+        is_whole = reach.trimmed <= place.entries <= reach.added if reach else place == BEGINNING
+    if is_whole:
         return place
     if may_miss:
         return BEGINNING if reach is None else oldest(reach)
@@ -142,6 +155,10 @@ def behind(place: Place) -> str:
     """The first stream id that a place has not in it."""
     ms, sequence = position_order(place.after, is_end=False)
     return f"{ms + 1}-0" if sequence == SEQUENCE_MAX else f"{ms}-{sequence + 1}"
+
+
+def _has(client: redis.Redis, structure: StructureKeys, stream_id: str) -> bool:
+    return next(_ids(client, structure, stream_id, stream_id, 1), None) is not None
 
 
 def _ids(client: redis.Redis, structure: StructureKeys, start: str, end: str, most: int | None = None) -> Iterator[str]:

@@ -275,10 +275,17 @@ def _judge_unknown_reports(handle: Handle, unknown: int) -> MQRC:
     return MQRC.UNKNOWN_REPORT_OPTION
 
 
+def _digits(identifier: bytes) -> str:
+    """As it is stored: whole; without any byte but zeros there is none."""
+    if len(identifier) == len(NULL_ID):
+        return identifier.hex()
+    return identifier.hex().ljust(2 * len(NULL_ID), "0") if identifier.strip(b"\0") else ""
+
+
 def journal_detail(md: MQMD, length: int) -> str:
     """One line of the journal about a message put: the fields of ``docs/keyspace.md``, "The journal"."""
-    msg_id = "" if md.msg_id == NULL_ID else md.msg_id.hex()
-    correl_id = "" if md.correl_id == NULL_ID else md.correl_id.hex()
-    group_id = "" if md.group_id == NULL_ID else md.group_id.hex()
+    msg_id = "" if md.msg_id == NULL_ID else _digits(md.msg_id)
+    correl_id = "" if md.correl_id == NULL_ID else _digits(md.correl_id)
+    group_id = "" if md.group_id == NULL_ID else _digits(md.group_id)
     marks = int(md.persistence) | (DEAD_LETTER if md.format == Format.DEAD_LETTER_HEADER else 0)
     return f"{msg_id},{correl_id},{group_id},{md.msg_seq_number},{length},{marks},{md.priority}"

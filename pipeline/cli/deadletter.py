@@ -108,9 +108,10 @@ def deadletter(
             letters = place.read(at)
             choice = Chosen(code, destination, source, identifier, dead)
             chosen = letters.where(choice.condition())
-            if choice.conditions() and chosen.isEmpty():
-                _tell_what_fits_none(at, letters, choice)
             is_done = True
+            if choice.conditions() and chosen.isEmpty() and not letters.isEmpty():
+                _tell_what_fits_none(at, letters, choice)
+                is_done = not requeue
             if requeue:
                 is_done = _put_back(at, chosen, place.queue_at(at.settings), place.qmgr, rows, directory)
             else:
@@ -191,8 +192,6 @@ def _tell_what_fits_none(at: Running, letters: DataFrame, choice: Chosen) -> Non
     from pipeline.jobs.deadletter import fitting
 
     count = letters.count()
-    if not count:
-        return
     found = {_OPTIONS[column]: fit for column, fit in fitting(letters, choice).items()}
     for option, (messages, values) in found.items():
         if not messages:

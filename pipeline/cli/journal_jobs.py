@@ -210,13 +210,20 @@ def trace(
         ((column, text),) = asked.items()
         named = column == "message"
         place = options.message(text) if named else (column, options.identifier(column.replace("_", "-"), text))
+        if column == "msg_id" and len(text) < len(place[1]):
+            raise PipelineError(
+                f"--msg-id {text}: allowed: {len(place[1])} hexadecimal digits, as there is no part of one"
+            )
         job = JournalJob("trace", group, url, master, stored, output, start, end, rows, spark_log)
 
-        def tables(_: Running, journal: DataFrame, __: Path | None) -> Mapping[str, DataFrame]:
+        def tables(at: Running, journal: DataFrame, _: Path | None) -> Mapping[str, DataFrame]:
             from pipeline.jobs import trace
 
             follow = trace.trace_message if named else trace.trace
-            return {"trace": follow(journal, *place)}
+            found = follow(journal, *place).persist()
+            if found.isEmpty():
+                at.tell(f"no message that was put in this journal has --{column.replace('_', '-')} {text}")
+            return {"trace": found}
 
         job.run(tables, ("trace",))
 

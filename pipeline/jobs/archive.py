@@ -105,10 +105,11 @@ def remove_archived(
     def take(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         removed = 0
         with Taker(settings, queue, qmgr) as taker:
+            per_unit = min(UNIT_MESSAGES, taker.connection.connection.max_uncommitted)
             for batch in batches:
                 for number, row in enumerate(batch.to_pylist(), 1):
                     removed += taker.take(row["structure"], row["message_id"]) is not None
-                    if number % UNIT_MESSAGES == 0:
+                    if number % per_unit == 0:
                         taker.connection.commit()
                 taker.connection.commit()
         yield pa.RecordBatch.from_pylist([{"queue": queue, "done": "removed", "messages": removed}], schema=schema)

@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from pipeline.errors import PipelineError
-from pipeline.jobs.copies import copies_of_journal, copies_of_run, relevant_lives, with_journal_findings
+from pipeline.jobs.copies import ON_QUEUE, copies_of_journal, copies_of_run, relevant_lives, with_journal_findings
 from pipeline.jobs.lives import TRANSMIT_QUEUE, message_lives
 from pipeline.jobs.lost_structures import former_name, is_former, with_first_lives
 from pipeline.jobs.order import deliveries, out_of_sequence
@@ -195,7 +195,7 @@ def findings(copies: DataFrame, counts: Mapping[str, int]) -> DataFrame:
     """What there is to say of each message copy: a row a finding that *counts* has any of."""
     reasons: dict[str, Column] = {name: F.col(reason) for name, reason in REASONS.items()}
     reasons["recovered"] = F.when(F.col("is_recovered"), F.lit("resolved by a peer"))
-    reasons["on_queue"] = F.when(F.col("is_on_queue"), F.lit("on a queue at the end"))
+    reasons["on_queue"] = F.when(F.col("is_on_queue"), F.lit(ON_QUEUE))
     each = [
         F.struct(F.lit(name).alias("finding"), reason.alias("why")) for name, reason in reasons.items() if counts[name]
     ]

@@ -16,6 +16,10 @@ from pipeline.jobs.lost_structures import AGAIN, LOST, UNDECIDED, queues_of, wit
 from pipeline.jobs.order import late_in_records
 from pipeline.records import RunRecords
 
+#: Why a message is lost that no run asks for.
+GONE = "put and committed, never got, on no queue any more"
+#: Why a message is on a queue.
+ON_QUEUE = "on a queue at the end"
 _COPY = ["correl", "path"]
 
 
@@ -95,7 +99,7 @@ def copies_of_journal(lives: DataFrame, out_of_sequence: DataFrame) -> DataFrame
             F.col("is_committed").alias("is_sent"),
             (F.col("is_committed") & (F.col("gets") > 0) & ~F.col("is_dead_letter")).alias("is_delivered"),
             "dead_because",
-            F.when(F.col("is_missing"), "put and committed, never got, on no queue any more").alias("lost_because"),
+            F.when(F.col("is_missing"), GONE).alias("lost_because"),
             F.when(ends > 1, F.concat(F.lit("ended "), ends, F.lit(" times"))).alias("double_because"),
             F.col("is_odd_because").alias("odd_because"),
             "late_because",
@@ -264,7 +268,7 @@ def judge(joined: DataFrame) -> DataFrame:
 
 def _lost_because() -> Column:
     return (
-        F.when(F.col("missing") > 0, "put and committed, never got, on no queue any more")
+        F.when(F.col("missing") > 0, GONE)
         .when(F.col("left") > 0, "still on a queue at the end")
         .when(F.col("dead_because").isNotNull(), F.col("dead_because"))
         .when(F.col("expired") > 0, "expired")

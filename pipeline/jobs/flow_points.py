@@ -29,20 +29,28 @@ class QueuePoints:
 
 @dataclass(slots=True)
 class AgentPoints:
-    """One manager's agent over time: messages and batches delivered, and batches backed out."""
+    """One manager's agent over time: messages, dead letters among them, batches delivered, and those backed out."""
 
     messages: Points = field(default_factory=dict)
+    dead_letters: Points = field(default_factory=dict)
     batches: Points = field(default_factory=dict)
     backed_out: Points = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class FlowPoints:
-    """All that the report shows. ``rows`` is the table of queues, as dictionaries."""
+    """All that the report shows. ``rows`` is the table of queues, as dictionaries.
+
+    Attributes:
+        left: what it was to a message when it left a queue -> how many, of all queues.
+        lying: messages on all queues at the end.
+    """
 
     width_ms: int
     began_ms: int
     ended_ms: int
+    left: dict[str, int]
+    lying: int
     rows: list[dict[str, object]]
     queues: dict[str, QueuePoints]
     agents: dict[str, AgentPoints]
@@ -56,7 +64,9 @@ def read_flow_points(moves: DataFrame, moved: DataFrame) -> FlowPoints | None:
         moved: as `batches.batches` does.
     """
     span = moves.agg(
-        F.min(F.least("arrived_ms", "left_ms")).alias("first"), F.max(F.greatest("arrived_ms", "left_ms")).alias("last")
+        F.min(F.least("arrived_ms", "left_ms")).alias("first"),
+        F.max(F.greatest("arrived_ms", "left_ms")).alias("last"),
+        F.count_if(F.col("left_ms").isNull()).alias("lying"),
     ).collect()[0]
     if span["first"] is None:
         return None
@@ -66,11 +76,14 @@ def read_flow_points(moves: DataFrame, moved: DataFrame) -> FlowPoints | None:
         row["queue"]
         for row in moves.groupBy("queue").count().orderBy(F.desc("count"), "queue").limit(SHOWN_QUEUES).collect()
     ]
+    left = queues(moves).groupBy("hop").agg(F.sum("messages").alias("messages")).collect()
     shown = moves.where(F.col("queue").isin(busiest))
     return FlowPoints(
         width_ms,
         began_ms,
         span["last"],
+        {row["hop"]: row["messages"] for row in left},
+        span["lying"],
         [row.asDict() for row in queues(moves).limit(SHOWN_ROWS).collect()],
         queue_points(shown, width_ms, busiest),
         agent_points(moved, width_ms),
@@ -81,8 +94,13 @@ def queue_points(moves: DataFrame, width_ms: int, names: list[str]) -> dict[str,
     """Each queue's points; of one that several structures have under one name, together."""
     found = {name: QueuePoints() for name in names}
     ms = F.unix_millis("minute").alias("ms")
-    for row in depth(moves, width_ms).groupBy(ms, "queue").agg(F.sum("depth").alias("depth")).collect():
-        found[row["queue"]].depth[row["ms"]] = row["depth"]
+    in_each: dict[tuple[str, str], float] = {}
+    for row in depth(moves, width_ms).select(ms, "structure", "queue", "depth").orderBy("ms").collect():
+        # Where nothing changed in a structure, there is what was there.
+        depths = found[row["queue"]].depth
+        before = in_each.get((row["queue"], row["structure"]), 0)
+        in_each[row["queue"], row["structure"]] = row["depth"]
+        depths[row["ms"]] = (depths[max(depths)] if depths else 0) + row["depth"] - before
     left = minutes(moves, width_ms).groupBy(ms, "queue")
     stayed = (F.max("p50_ms").alias("p50_ms"), F.max("p99_ms").alias("p99_ms"))
     for row in left.agg(F.sum("messages").alias("messages"), *stayed).collect():
@@ -99,6 +117,7 @@ def agent_points(moved: DataFrame, width_ms: int) -> dict[str, AgentPoints]:
     for row in agents(moved, width_ms).withColumn("ms", F.unix_millis("minute")).collect():
         of = found.setdefault(row["qmgr"], AgentPoints())
         of.messages[row["ms"]], of.batches[row["ms"]] = row["messages"], row["batches"]
+        of.dead_letters[row["ms"]] = row["dead_letters"] or 0
         if row["backed_out"]:
             of.backed_out[row["ms"]] = row["backed_out"]
     return dict(sorted(found.items()))

@@ -2,12 +2,12 @@
 
 The judging is that of the batch audit: its functions are given the events of the lives that are open, with those of the
 batch. Lives that are over are added to `Totals` and forgotten; of them only marks are kept (``schemas.AUDIT_MARKS``),
-and what was found (``schemas.FORGOTTEN_FINDINGS``).
+and what was found (``schemas.FINDINGS``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
 
@@ -25,20 +25,18 @@ from pipeline.jobs.audit import (
     summarize,
     trimmed_structures,
 )
-from pipeline.jobs.copies import copies_of_journal, with_journal_findings
+from pipeline.jobs.copies import GONE, ON_QUEUE, copies_of_journal, with_journal_findings
 from pipeline.jobs.lives import message_events, message_lives, unit_ends, with_outcome, with_place
-from pipeline.jobs.order import consumers, deliveries, on_private_queues, queues_with_consumers_at_once
+from pipeline.jobs.order import deliveries
 from pipeline.jobs.series import SLICES_PER_DECADE, Series, happenings
 from pipeline.jobs.totals import FINE_SLICES_PER_DECADE, Totals, add, percentile
 from pipeline.jobs.verdict import MEANINGS, JournalFacts, PathFigures, PeerWork, Verdict
 from pipeline.journal_source import JournalPart
-from pipeline.schemas import AUDIT_MARKS, FINDINGS, FORGOTTEN_FINDINGS, OPEN_EVENTS, as_table
+from pipeline.schemas import AUDIT_MARKS, FINDINGS, OPEN_EVENTS, as_table
 
 MINUTE_MS = 60_000
 _MESSAGE = ["structure", "message_number"]
-_IS_LATE = "why_alone IS NOT NULL OR why_shared IS NOT NULL"
-#: How a queue's consumers get: one after the other, or at once.
-_WAYS = ("alone", "shared")
+_CORRECTED = ("duplicated", "delivered", "on_queue", "lost", "backed_out")
 _SPANS = {"first_put_ms": "first_put_ms", "last_get_ms": "last_get_ms", "max": "max_ms"}
 
 
@@ -94,7 +92,7 @@ def advance(state: State, batch: DataFrame, remember_ms: int) -> State:
     forgotten = _fold(folded, batch, totals)
 
     kept = found.lives.where(~F.col("is_over"))
-    marks = marks_after(state.marks, found, kept, totals.last_ms - remember_ms, totals)
+    marks = marks_after(state.marks, found, kept, totals.last_ms - remember_ms)
     return State(events_after(events, kept).select(*OPEN_EVENTS.fieldNames()), marks, totals, forgotten)
 
 
@@ -116,14 +114,8 @@ def judged(state: State, remember_ms: int, missing: Callable[[DataFrame], DataFr
     pending = open_lives.pending_messages(with_place(events), totals.last_ms - remember_ms)
     ended = _settled(open_lives.with_ends(lives, pending, totals.first_numbers))
     over = _settled(open_lives.with_over(ended, totals.last_ms, remember_ms, has_hops=totals.has_hops))
-    late = _settled(open_lives.late_both_ways(deliveries(over), state.marks))
-    copies = _settled(
-        copies_of_journal(over, late.select(*_MESSAGE, F.coalesce("why_alone", "why_shared").alias("why")))
-        .drop("late_because")
-        .join(late, _MESSAGE, "left")
-        .withColumn("place", F.concat_ws("/", "structure", "queue"))
-    )
-    return Open(state.events, over, copies, late)
+    late = _settled(open_lives.late(deliveries(over), state.marks))
+    return Open(state.events, over, _settled(copies_of_journal(over, late)), late)
 
 
 def events_after(events: DataFrame, kept: DataFrame) -> DataFrame:
@@ -139,14 +131,11 @@ def events_after(events: DataFrame, kept: DataFrame) -> DataFrame:
     return stay.unionByName(ends.select(*stay.columns))
 
 
-def marks_after(marks: DataFrame, found: Open, kept: DataFrame, old_ms: int, totals: Totals) -> DataFrame:
-    """The marks with those of the lives that are forgotten now, without those that are too old to matter.
-
-    Adds to *totals* the queues that have consumers at once.
-    """
-    got = deliveries(found.lives)
+def marks_after(marks: DataFrame, found: Open, kept: DataFrame, old_ms: int) -> DataFrame:
+    """The marks with those of the lives that are forgotten now, without those that are too old to matter."""
     groups = (
-        got.where(F.col("is_over") & F.col("group_id").isNotNull())
+        deliveries(found.lives)
+        .where(F.col("is_over") & F.col("group_id").isNotNull() & F.col("is_logical"))
         .select(
             *("structure", "queue", F.col("group_id").alias("name")),
             F.col("msg_seq_number").cast("long").alias("number"),
@@ -155,20 +144,14 @@ def marks_after(marks: DataFrame, found: Open, kept: DataFrame, old_ms: int, tot
         .unionByName(marks.where("kind = 'group'").select("structure", "queue", "name", "number", "last"))
         .groupBy("structure", "queue", "name")
         # Its latest member, and when that was got.
-        .agg(F.max("number").alias("number"), F.max_by("last", "number").alias("last"))
+        .agg(F.max(F.struct("number", "last")).alias("latest"))
+        .select("structure", "queue", "name", "latest.*")
         .where(F.col("last.ms") >= old_ms)
     )
-    by_consumer = _consumers_after(marks, got, old_ms, totals.at_once).persist()
-    at_once = queues_with_consumers_at_once(by_consumer).where("is_at_once")
-    totals.at_once += [f"{row['structure']}/{row['queue']}" for row in at_once.collect()]
-    seen = by_consumer.where(~_place().isin(totals.at_once)).select(
-        *("structure", "queue", F.col("get_owner").alias("name")),
-        *(F.col("first_get").alias("first"), F.col("last_get").alias("last")),
-    )
     late = found.late.join(kept.select(*_MESSAGE), _MESSAGE, "left_semi").select(
-        "structure", F.col("message_number").alias("number"), "why_alone", "why_shared"
+        "structure", F.col("message_number").alias("number"), "why"
     )
-    return _marks("group", groups).unionByName(_marks("consumer", seen)).unionByName(_marks("late", late))
+    return _marks("group", groups).unionByName(_marks("late", late))
 
 
 def verdict_of(
@@ -187,29 +170,28 @@ def verdict_of(
     totals = state.totals.copy()
     facts = _facts(totals, part)
     found = judged(state, totals.last_ms, lambda lives: missing_messages(spark, lives, part, facts))
-    at_once = _place().isin(totals.at_once)
-    copies = found.copies.withColumn("late_because", F.when(at_once, F.col("why_shared")).otherwise(F.col("why_alone")))
-    again = ended_again(state.events).persist()
-    for row in summarize(copies).collect():
-        _add_counts(totals, row, but=())
-    for row in again.groupBy("path").count().collect():
-        add(totals.counts.setdefault(row["path"], {}), {"duplicated": row["count"]})
-    # Which of these are late is known, and counted above.
-    _add_tallies(totals, tallies(copies).where("kind <> 'late'"))
-    for path, messages in totals.late_by_path().items():
-        add(totals.counts[path], {"out_of_sequence": messages})
+    again = after_their_end(state.events).persist()
+    back = came_back(again).persist()
+    gone = missing_messages(spark, back, part, facts)
+    for row in summarize(found.copies).collect():
+        _add_counts(totals, row)
+    judged_again = found_again(again, gone).persist()
+    for row in corrections(judged_again).collect():
+        add(totals.counts.setdefault(row["path"], {}), {name: row[name] for name in _CORRECTED})
+    _add_tallies(totals, tallies(found.copies))
     counts_by_path = {
         path: {name: int(of.get(name) or 0) for name in MEANINGS} for path, of in sorted(totals.counts.items())
     }
     counts = {name: sum(of[name] for of in counts_by_path.values()) for name in MEANINGS}
-    named = findings_of_all(forgotten, copies, again, totals.at_once, counts).persist()
+    said = judged_again.where("finding IS NOT NULL").transform(as_table, FINDINGS)
+    named = forgotten.unionByName(findings(found.copies, counts)).unionByName(said).persist()
     keep(named)
     verdict = Verdict(
         has_run=False,
         counts=counts,
         counts_by_path=counts_by_path,
         findings=examples(named, counts),
-        lost_because={"put and committed, never got, on no queue any more": counts["lost"]} if counts["lost"] else {},
+        lost_because={GONE: counts["lost"]} if counts["lost"] else {},
         unknown_settled={},
         figures={path: _figures(totals, path) for path in counts_by_path if totals.latencies.get(path)},
         recoveries=[],
@@ -219,21 +201,65 @@ def verdict_of(
     return verdict, _series(totals)
 
 
-def ended_again(events: DataFrame) -> DataFrame:
-    """Messages that were got once more after their life was over and forgotten, as copies with ``why``."""
+def after_their_end(events: DataFrame) -> DataFrame:
+    """What happened to messages after their lives were over and forgotten, a row a message.
+
+    ``more``: how many times they were got, less how many times they came back from a getter that had died.
+    """
     placed = with_place(events)
     after = with_outcome(message_events(placed.where("was_over")), unit_ends(placed)).where("done_at IS NOT NULL")
     path = F.when(F.col("message_id").contains("."), "igq").when(F.col("structure").startswith("@"), "private")
+    is_return = F.col("event") == "return"
     return (
         after.groupBy(*_MESSAGE, "message_id")
-        # What came back from a getter that never had it may be got again.
-        .agg(F.sum(F.when(F.col("event") == "return", -1).otherwise(1)).alias("more"), F.max("queue").alias("queue"))
-        .where("more > 0")
-        .select(
-            F.concat_ws("/", "structure", "message_id").alias("copy"),
-            *("queue", path.otherwise("shared").alias("path")),
-            F.concat(F.lit("ended "), F.col("more") + 1, F.lit(" times")).alias("why"),
+        .agg(
+            F.sum(F.when(is_return, -1).otherwise(1)).alias("more"),
+            F.count_if(is_return).alias("returns"),
+            F.max("queue").alias("queue"),
         )
+        .withColumn("path", path.otherwise("shared"))
+    )
+
+
+def came_back(again: DataFrame) -> DataFrame:
+    """Those that are on their queue again, as lives."""
+    lives = again.where("more < 0").select(*_MESSAGE, "message_id", F.lit(True).alias("is_committed"))
+    return lives.withColumns({"gets": F.lit(0), "expiries": F.lit(0)})
+
+
+def found_again(again: DataFrame, gone: DataFrame | None) -> DataFrame:
+    """What there is to say of them, as `findings`; null for nothing.
+
+    Args:
+        gone: those of `came_back` that are not on their queue; None for none.
+    """
+    is_gone = F.lit(False)
+    if gone is not None:
+        again = again.join(gone.select(*_MESSAGE, F.lit(True).alias("is_gone")), _MESSAGE, "left")
+        is_gone = F.coalesce("is_gone", F.lit(False))
+    is_doubled, is_back = F.col("more") > 0, F.col("more") < 0
+    finding = F.when(is_doubled, "duplicated").when(is_back & is_gone, "lost").when(is_back, "on_queue")
+    why = F.when(is_doubled, F.concat(F.lit("ended "), F.col("more") + 1, F.lit(" times")))
+    absent = {name: F.lit(None).cast("string") for name in ("msg_id", "correl_id")}
+    return again.withColumns(
+        absent
+        | {
+            "copy": F.concat_ws("/", "structure", "message_id"),
+            "finding": finding,
+            "why": why.when(is_gone, GONE).when(is_back, ON_QUEUE),
+        }
+    )
+
+
+def corrections(judged_again: DataFrame) -> DataFrame:
+    """By path, what that changes in the counts."""
+    finding = F.col("finding")
+    return judged_again.groupBy("path").agg(
+        F.count_if(finding == "duplicated").alias("duplicated"),
+        (-F.count_if(F.col("more") < 0)).alias("delivered"),
+        F.count_if(finding == "on_queue").alias("on_queue"),
+        F.count_if(finding == "lost").alias("lost"),
+        F.count_if(F.col("returns") > 0).alias("backed_out"),
     )
 
 
@@ -241,64 +267,26 @@ def tallies(copies: DataFrame, batch: DataFrame | None = None) -> DataFrame:
     """Messages (``n``) by ``kind``, ``name`` and ``at``.
 
     ``happened``: what, in which minute; what agents and peers did is told by the *batch*. ``took``: path, and slice of
-    latency. ``late``: as the keys of `Totals.late`.
+    latency.
     """
     journal = copies.sparkSession.createDataFrame([], OPEN_EVENTS) if batch is None else batch
     minute = (F.floor(F.col("ms") / MINUTE_MS) * MINUTE_MS).cast("long")
     latency = F.greatest(F.col("delivered_ms") - F.col("available_ms"), F.lit(1))
-    ways = F.concat(*(F.col(name).isNotNull().cast("int") for name in ("why_alone", "why_shared")))
     kinds = [
         _kind("happened", happenings(journal, copies), F.col("what"), minute, F.col("messages")),
         _kind("took", copies.where("is_delivered"), F.col("path"), F.floor(F.log10(latency) * FINE_SLICES_PER_DECADE)),
-        _kind("late", copies.where(_IS_LATE), F.concat_ws(" ", "path", "place", ways), F.lit(0)),
     ]
     return reduce(DataFrame.unionByName, kinds).groupBy("kind", "name", "at").agg(F.sum("n").alias("n"))
 
 
-def findings_of_all(
-    forgotten: DataFrame, copies: DataFrame, again: DataFrame, at_once: list[str], counts: Mapping[str, int]
-) -> DataFrame:
-    """What there is to say of each message: of lives that are forgotten, of open ones, and of what was got again."""
-    way = F.when(F.col("place").isin(at_once), "shared").otherwise("alone")
-    absent = {name: F.lit(None).cast("string") for name in ("msg_id", "correl_id")}
-    doubled = again.withColumns(absent | {"finding": F.lit("duplicated")})
-    return (
-        forgotten.where(F.col("way").isNull() | (F.col("way") == way))
-        .transform(as_table, FINDINGS)
-        .unionByName(findings(copies, counts))
-        .unionByName(doubled.transform(as_table, FINDINGS))
-    )
-
-
 def _fold(folded: DataFrame, batch: DataFrame, totals: Totals) -> DataFrame | None:
     """Add copies whose lives are over to the totals. What there is to say of them, None for nothing."""
-    plain = folded.withColumn("late_because", F.lit(None).cast("string"))
-    rows = summarize(plain).collect()
+    rows = summarize(folded).collect()
     for row in rows:
-        _add_counts(totals, row, but=("out_of_sequence",))
-    before = sum(totals.late.values())
+        _add_counts(totals, row)
     _add_tallies(totals, tallies(folded, batch))
     counts = {name: sum(int(row[name] or 0) for row in rows) for name in MEANINGS}
-    found = [findings(plain, counts).withColumns({name: F.lit(None).cast("string") for name in ("place", "way")})]
-    if sum(totals.late.values()) > before:
-        for way in _WAYS:
-            late = folded.withColumn("why", F.col(f"why_{way}")).where("why IS NOT NULL")
-            found.append(late.withColumns({"finding": F.lit("out_of_sequence"), "way": F.lit(way)}))
-    elif not any(counts[name] for name in NAMED):
-        return None
-    return reduce(DataFrame.unionByName, (as_table(each, FORGOTTEN_FINDINGS) for each in found))
-
-
-def _consumers_after(marks: DataFrame, got: DataFrame, old_ms: int, at_once: list[str]) -> DataFrame:
-    """Who got from private queues, and when; those who are long gone are forgotten."""
-    known = marks.where("kind = 'consumer'").select(
-        *("structure", "queue", F.col("name").alias("get_owner")),
-        *(F.col("first").alias("first_get"), F.col("last").alias("last_get")),
-    )
-    span = (F.min("first_get").alias("first_get"), F.max("last_get").alias("last_get"))
-    both = consumers(on_private_queues(got)).unionByName(known).where(~_place().isin(at_once))
-    whole = both.groupBy("structure", "queue", "get_owner").agg(*span)
-    return whole.where(F.col("last_get.ms") >= old_ms)
+    return findings(folded, counts) if any(counts[name] for name in NAMED) else None
 
 
 def _settled(table: DataFrame) -> DataFrame:
@@ -315,12 +303,8 @@ def _marks(kind: str, rows: DataFrame) -> DataFrame:
     return rows.withColumns(absent | {"kind": F.lit(kind)}).select(*AUDIT_MARKS.fieldNames())
 
 
-def _place() -> Column:
-    return F.concat_ws("/", "structure", "queue")
-
-
-def _add_counts(totals: Totals, row: Row, but: tuple[str, ...]) -> None:
-    counts = {name: int(row[name] or 0) for name in MEANINGS if name not in but}
+def _add_counts(totals: Totals, row: Row) -> None:
+    counts = {name: int(row[name] or 0) for name in MEANINGS}
     add(totals.counts.setdefault(row["path"], {}), counts)
     add(totals.spans.setdefault(row["path"], {}), {name: row[column] for column, name in _SPANS.items()})
 
@@ -329,10 +313,8 @@ def _add_tallies(totals: Totals, found: DataFrame) -> None:
     for row in found.collect():
         if row["kind"] == "happened":
             add(totals.happened, {row["name"]: {row["at"]: row["n"]}})
-        elif row["kind"] == "took":
-            add(totals.latencies, {row["name"]: {row["at"]: row["n"]}})
         else:
-            add(totals.late, {row["name"]: row["n"]})
+            add(totals.latencies, {row["name"]: {row["at"]: row["n"]}})
 
 
 def _kind(kind: str, rows: DataFrame, name: Column, at: Column, messages: Column | None = None) -> DataFrame:

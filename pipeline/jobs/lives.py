@@ -6,11 +6,17 @@ Within one structure places are in the order in which Redis did things.
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 #: Through this queue messages travel to another manager; a get from it is the agent's and no delivery.
 TRANSMIT_QUEUE = "SYSTEM.QSG.TRANSMIT.QUEUE"
+
+
+#: How a life began; where an agent passed it on, how its first half did.
+_BEGUN = ("put_at", "available_at", "applied_at", "put_qmgr", "put_owner", "put_unit")
+#: Columns of events that hold for the whole life once they hold for one.
+_MARKS = ("chosen", "logical", "dead_letter")
 
 
 def message_lives(journal: DataFrame, *, has_hops: bool = True) -> DataFrame:
@@ -39,7 +45,7 @@ def unit_ends(events: DataFrame) -> DataFrame:
     """How each unit of work ended in each structure, and whether a peer ended it; or that it was prepared.
 
     A large one is applied in several chunks, one event each; its first one is the decision, with its last one all of it
-    is there (``applied_at``).
+    is there (``applied_at``; ``backed_out_at``).
     """
     return (
         events.where(F.col("event").isin("prepare", "commit", "backout"))
@@ -48,6 +54,7 @@ def unit_ends(events: DataFrame) -> DataFrame:
             F.max(F.col("event") == "prepare").alias("is_prepared"),
             F.min(F.when(F.col("event") == "commit", F.col("at"))).alias("committed_at"),
             F.max(F.when(F.col("event") == "commit", F.col("at"))).alias("applied_at"),
+            F.max(F.when(F.col("event") == "backout", F.col("at"))).alias("backed_out_at"),
             # Null where it has not ended.
             F.max(F.when(F.col("event") != "prepare", F.col("recovered"))).alias("ended_by_peer"),
         )
@@ -86,7 +93,8 @@ def summarize_messages(events: DataFrame) -> DataFrame:
     operator) and ``clears`` (these alone).
     ``target_queue`` is where its last transfer brought it, ``open_unit`` a unit of work that has not ended;
     ``is_in_doubt``: that is prepared;
-    ``is_chosen``: a get asked for it, or passed over what is not whole; ``is_dead_letter``: it has that header.
+    ``is_chosen``: a get asked for it, or passed over what is not whole; ``is_logical``: as the next one of its group;
+    ``is_dead_letter``: it has that header; ``returned_at``: when it last came back from a get.
     """
     return (
         events.groupBy("structure", "message_number")
@@ -98,7 +106,8 @@ def summarize_messages(events: DataFrame) -> DataFrame:
             F.max(F.when(_is("transfer"), F.struct("at", "target_queue"))).alias("transfer"),
             F.max(F.when(F.col("is_open"), F.col("unit_of_work"))).alias("open_unit"),
             F.max("is_in_doubt").alias("is_in_doubt"),
-            *(F.coalesce(F.max(mark), F.lit(False)).alias(f"is_{mark}") for mark in ("chosen", "dead_letter")),
+            *(F.coalesce(F.max(mark), F.lit(False)).alias(f"is_{mark}") for mark in _MARKS),
+            F.max(F.when(_is_returned(), F.coalesce("backed_out_at", "at"))).alias("returned_at"),
             F.max("is_recovered").alias("is_recovered"),
             *_how_often(),
         )
@@ -139,13 +148,22 @@ def _get_that_counts() -> Column:
     return F.when(F.count_if(_is("return")) > 0, F.max(done_get)).otherwise(F.min(done_get))
 
 
+def _is_leaving() -> Column:
+    return _is("get", "expire", "clear")
+
+
+def _is_returned() -> Column:
+    """It was taken off its queue, and came back."""
+    return (_is_leaving() & F.col("done_at").isNull() & ~F.col("is_open")) | _is("return")
+
+
 def _how_often() -> list[Column]:
     """What happened to a message, counted. What expires is taken in a unit of work where that is reported."""
-    done, is_open, is_leaving = F.col("done_at").isNotNull(), F.col("is_open"), _is("get", "expire", "clear")
+    done, is_open = F.col("done_at").isNotNull(), F.col("is_open")
     return [
         (F.count_if(_is("get") & done) - F.count_if(_is("return"))).alias("gets"),
-        F.count_if((is_leaving & ~done & ~is_open) | _is("return")).alias("backouts"),
-        F.count_if(is_leaving & is_open).alias("open_gets"),
+        F.count_if(_is_returned()).alias("backouts"),
+        F.count_if(_is_leaving() & is_open).alias("open_gets"),
         F.count_if(_is("expire", "clear") & done).alias("expiries"),
         F.count_if(_is("clear") & done).alias("clears"),
         F.count_if(_is("transfer")).alias("transfers"),
@@ -162,30 +180,45 @@ def join_hops(lives: DataFrame, *, has_hops: bool = True) -> DataFrame:
     if not has_hops:
         no_hop = {"is_hopped": F.lit(False), "hop_structure": F.lit(None).cast("string")}
         return lives.withColumns(no_hop | {"hop_number": F.lit(None).cast("long")})
-    is_hop_get = (F.col("get_queue") == TRANSMIT_QUEUE) & (F.col("gets") == 1) & F.col("get_unit").isNotNull()
-    is_hop_put = F.col("put_unit").isNotNull() & (F.coalesce("put_queue", F.lit("")) != TRANSMIT_QUEUE)
-    begun = ("put_at", "available_at", "applied_at", "put_qmgr", "put_owner", "put_unit")
-    first = lives.where(is_hop_get).select(
-        F.col("get_unit").alias("hop_unit"),
-        F.col("msg_id").alias("hop_msg_id"),
-        F.col("structure").alias("hop_structure"),
-        F.col("message_number").alias("hop_number"),
-        F.col("is_recovered").alias("hop_recovered"),
-        *(F.col(name).alias(f"hop_{name}") for name in begun if name != "put_unit"),
-        F.col("put_unit").alias("hop_put_unit"),
+    hops = _hops(lives)
+    joined = lives.join(hops, ["structure", "message_number"], "left").withColumn(
+        "is_hopped", F.col("hop_number").isNotNull()
     )
-    is_next = is_hop_put & (F.col("put_unit") == F.col("hop_unit")) & (F.col("msg_id") == F.col("hop_msg_id"))
-    joined = lives.join(first, is_next, "left").withColumn("is_hopped", F.col("hop_unit").isNotNull())
-    passed_on = joined.where("is_hopped").select(
-        F.col("hop_structure").alias("structure"), F.col("hop_number").alias("message_number")
-    )
+    passed_on = hops.select(F.col("hop_structure").alias("structure"), F.col("hop_number").alias("message_number"))
     # For a second life that was never committed there is no hop: the agent's unit of work was backed out.
-    replaced = {name: F.when(F.col("is_hopped"), F.col(f"hop_{name}")).otherwise(F.col(name)) for name in begun}
+    replaced = {name: F.when(F.col("is_hopped"), F.col(f"hop_{name}")).otherwise(F.col(name)) for name in _BEGUN}
     return (
         joined.withColumns(replaced)
         .withColumn("is_recovered", F.col("is_recovered") | F.coalesce("hop_recovered", F.lit(False)))
         .join(passed_on, ["structure", "message_number"], "left_anti")
         .select(*lives.columns, "is_hopped", "hop_structure", "hop_number")
+    )
+
+
+def _hops(lives: DataFrame) -> DataFrame:
+    """Second lives, and of the first one, which they go on with, what they begin with (``hop_...``).
+
+    Of messages with the same identifiers in the same unit of work, the first that was got is the first that was put.
+    """
+    is_hop_get = (F.col("get_queue") == TRANSMIT_QUEUE) & (F.col("gets") == 1) & F.col("get_unit").isNotNull()
+    is_hop_put = F.col("put_unit").isNotNull() & (F.coalesce("put_queue", F.lit("")) != TRANSMIT_QUEUE)
+    first = lives.where(is_hop_get).select(
+        *(F.col(name).alias(f"hop_{name}") for name in ("msg_id", "correl_id", "structure", *_BEGUN)),
+        F.col("get_unit").alias("hop_unit"),
+        F.col("message_number").alias("hop_number"),
+        F.col("is_recovered").alias("hop_recovered"),
+        F.struct("got_at", "structure", "message_number").alias("hop_got"),
+    )
+    second = lives.where(is_hop_put).select(
+        *("structure", "message_number", "put_unit", "msg_id", "correl_id"),
+        F.struct("put_at", "structure", "message_number").alias("hop_put"),
+    )
+    same = (F.col("put_unit") == F.col("hop_unit")) & (F.col("msg_id") == F.col("hop_msg_id"))
+    alike = Window.partitionBy("hop_unit", "msg_id", "correl_id")
+    return (
+        second.join(first, same & F.col("correl_id").eqNullSafe(F.col("hop_correl_id")))
+        .where(F.dense_rank().over(alike.orderBy("hop_got")) == F.dense_rank().over(alike.orderBy("hop_put")))
+        .drop("put_unit", "msg_id", "correl_id", "hop_unit", "hop_msg_id", "hop_correl_id", "hop_got", "hop_put")
     )
 
 

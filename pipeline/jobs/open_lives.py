@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from pipeline.jobs.lives import TRANSMIT_QUEUE
-from pipeline.jobs.order import in_lanes, late_in_group, overtaking
+from pipeline.jobs.order import in_lanes, late_in_group, late_in_lane
 
 #: Structures are read one after the other: so much later one may have been read than another.
 SKEW_MS = 2_000
@@ -98,7 +98,8 @@ def with_over(ended: DataFrame, newest_ms: int, remember_ms: int, *, has_hops: b
     concerned = [
         _concerned_in_group(ended, delivered),
         _concerned_in_lane(ended, delivered),
-        _concerned_by_connection(ended, delivered),
+        _concerned_in_unit(ended, delivered),
+        _concerned_by_getter(ended, delivered),
         _perhaps_second_half(delivered, newest_ms),
     ]
     concerned += [_first_half(delivered), _in_open_unit(ended, delivered)] if has_hops else []
@@ -111,35 +112,15 @@ def with_over(ended: DataFrame, newest_ms: int, remember_ms: int, *, has_hops: b
     )
 
 
-def late_both_ways(delivered: DataFrame, marks: DataFrame) -> DataFrame:
-    """What is out of sequence, by message: ``why_alone`` and ``why_shared``, as in ``schemas.AUDIT_MARKS``.
-
-    Whether a queue has consumers at the same time is known for certain only when all has been seen.
-    """
-    in_groups = late_in_group(delivered).unionByName(behind_marks(delivered, marks))
-    both = (F.col("why").alias(name) for name in ("why_alone", "why_shared"))
-    found = in_groups.select(*_MESSAGE, *both).unionByName(overtaking(delivered).drop("queue"))
-    known = marks.where("kind = 'late'").select(
-        "structure", F.col("number").alias("message_number"), "why_alone", "why_shared"
+def late(delivered: DataFrame, marks: DataFrame) -> DataFrame:
+    """What is out of sequence, a row a message: as `order.out_of_sequence`, and what was known to be before."""
+    got = marks.where("kind = 'group'").select(
+        *("structure", "queue", F.col("name").alias("group_id"), F.col("number").cast("int").alias("msg_seq_number")),
+        F.col("last").alias("got_at"),
     )
-    return (
-        found.unionByName(known)
-        .groupBy(*_MESSAGE)
-        .agg(F.min("why_alone").alias("why_alone"), F.min("why_shared").alias("why_shared"))
-    )
-
-
-def behind_marks(delivered: DataFrame, marks: DataFrame) -> DataFrame:
-    """Members of a group that were got after a later member whose life is forgotten."""
-    groups = marks.where("kind = 'group'").select(
-        "structure", "queue", F.col("name").alias("group_id"), F.col("number").alias("got_to"), "last"
-    )
-    return (
-        delivered.join(groups, ["structure", "queue", "group_id"])
-        # One that was got before that member may be open still, for another reason.
-        .where((F.col("got_to") > F.col("msg_seq_number")) & (F.col("got_at") > F.col("last")))
-        .select(*_MESSAGE, F.lit("got after a later member of its group").alias("why"))
-    )
+    known = marks.where("kind = 'late'").select("structure", F.col("number").alias("message_number"), "why")
+    found = late_in_group(delivered, got).unionByName(late_in_lane(delivered)).unionByName(known)
+    return found.groupBy(*_MESSAGE).agg(F.min("why").alias("why"))
 
 
 def by_structure(values: Mapping[str, int]) -> Column:
@@ -157,36 +138,40 @@ def _concerned_in_group(ended: DataFrame, delivered: DataFrame) -> DataFrame:
 
 
 def _concerned_in_lane(ended: DataFrame, delivered: DataFrame) -> DataFrame:
-    """Those put after an open message of their queue was committed: when that is got, they have overtaken it."""
-    committed = F.when(F.col("is_committed"), F.col("available_at"))
-    return _put_after(ended, delivered, committed, ["put_qmgr", "priority"])
+    """Those put after an open message of their queue was committed: when that is got, they have passed it."""
+    return _put_after(ended, delivered, F.when(F.col("is_committed"), F.col("available_at")), "put_qmgr")
 
 
-def _concerned_by_connection(ended: DataFrame, delivered: DataFrame) -> DataFrame:
-    """Those put after an open message of the same connection on their queue."""
-    opened, done = (lives.withColumn("is_in_unit", F.col("put_unit").isNotNull()) for lives in (ended, delivered))
-    return _put_after(opened, done, F.col("put_at"), ["put_owner", "is_in_unit", "priority"])
+def _concerned_in_unit(ended: DataFrame, delivered: DataFrame) -> DataFrame:
+    """Those put after an open message on their queue, by the same unit of work."""
+    return _put_after(ended, delivered, F.col("put_at"), "put_unit")
 
 
-def _put_after(ended: DataFrame, delivered: DataFrame, place: Column, lane: list[str]) -> DataFrame:
+def _put_after(ended: DataFrame, delivered: DataFrame, place: Column, source: str) -> DataFrame:
     """Messages whose put is behind *place* of an open one of the same lane, which they may turn out to have passed."""
     waiting = (
         in_lanes(ended)
         .where(~F.col("is_ended") & F.col("put_at").isNotNull())
-        # On a shared queue nobody passes what was backed out.
-        .where(F.startswith("structure", F.lit("@")) | (F.col("backouts") == 0))
-        .groupBy("structure", "queue", *lane)
+        .groupBy("structure", "queue", source, "priority")
         .agg(F.min(place).alias("earliest"))
     )
     # What is on its way through the transmission queue may come to any other.
     on_the_way = waiting.where(F.col("queue") == TRANSMIT_QUEUE).drop("queue")
     laned = in_lanes(delivered)
     here, anywhere = (
-        laned.join(waiting, ["structure", "queue", *lane]),
-        laned.join(on_the_way, ["structure", *lane]),
+        laned.join(waiting, ["structure", "queue", source, "priority"]),
+        laned.join(on_the_way, ["structure", source, "priority"]),
     )
     found = (joined.where(F.col("earliest") < F.col("put_at")).select(*_MESSAGE) for joined in (here, anywhere))
     return reduce(DataFrame.unionByName, found)
+
+
+def _concerned_by_getter(ended: DataFrame, delivered: DataFrame) -> DataFrame:
+    """Those put before one of their lane that is being got: it may turn out to have been got before them."""
+    lane = ["structure", "queue", "put_qmgr", "priority"]
+    being_got = in_lanes(ended.where(F.col("get_pending").isNotNull())).groupBy(*lane)
+    joined = in_lanes(delivered).join(being_got.agg(F.max("put_at").alias("latest")), lane)
+    return joined.where(F.col("put_at") < F.col("latest")).select(*_MESSAGE)
 
 
 def _first_half(delivered: DataFrame) -> DataFrame:

@@ -21,92 +21,70 @@ def deliveries(lives: DataFrame) -> DataFrame:
 
 def out_of_sequence(delivered: DataFrame) -> DataFrame:
     """All violations; a message that breaks two rules has a row for each."""
-    at_once = queues_with_consumers_at_once(consumers(on_private_queues(delivered)))
-    why = F.when(F.col("is_at_once"), F.col("why_shared")).otherwise(F.col("why_alone"))
-    overtakers = (
-        overtaking(delivered)
-        .join(F.broadcast(at_once), ["structure", "queue"], "left")
-        .select("structure", "message_number", why.alias("why"))
-        .where("why IS NOT NULL")
+    return late_in_group(delivered).unionByName(late_in_lane(delivered))
+
+
+def late_in_group(delivered: DataFrame, forgotten: DataFrame | None = None) -> DataFrame:
+    """Members of a group that were got after a later member which somebody got in logical order.
+
+    Where members are got as they stand on the queue, `late_in_lane` has them. Of several later members the last one
+    counts: behind a group whose GroupId was used before, that can be one of the former.
+
+    Args:
+        forgotten: later members of which only that is known: ``structure``, ``queue``, ``group_id``,
+            ``msg_seq_number``, ``got_at``.
+    """
+    group = Window.partitionBy("structure", "queue", "group_id").orderBy("got_at").rowsBetween(*_BEFORE)
+    members = delivered.where(F.col("group_id").isNotNull()).select(
+        *("structure", "queue", "group_id", "message_number", "msg_seq_number", "got_at", "is_logical"),
+        *("applied_at", "returned_at"),
     )
-    return late_in_group(delivered).unionByName(overtakers)
-
-
-def late_in_group(delivered: DataFrame) -> DataFrame:
-    """Members of a group that were got from a queue after a later member."""
-    before = Window.partitionBy("structure", "queue", "group_id").orderBy("got_at").rowsBetween(*_BEFORE)
-    late = F.max("msg_seq_number").over(before) > F.col("msg_seq_number")
+    if forgotten is not None:
+        got = forgotten.withColumn("is_logical", F.lit(True))
+        members = members.unionByName(got, allowMissingColumns=True)
+    later = F.max(F.when(F.col("is_logical"), F.struct("msg_seq_number", "got_at"))).over(group)
     return (
-        delivered.where(F.col("group_id").isNotNull())
-        .withColumn("is_late", late)
-        .where("is_late")
+        members.withColumn("later", later)
+        .where((F.col("later.msg_seq_number") > F.col("msg_seq_number")) & _was_there(F.col("later.got_at")))
+        .where("message_number IS NOT NULL")
         .select("structure", "message_number", F.lit("got after a later member of its group").alias("why"))
     )
-
-
-def on_private_queues(lives: DataFrame) -> DataFrame:
-    """Those on queues of a manager's own."""
-    return lives.where(_is_private())
 
 
 def in_lanes(lives: DataFrame) -> DataFrame:
     """Those whose order is defined against each other, with ``lane``: of one source and priority on one queue.
 
-    Agents of several managers may bring messages to a shared queue: there only what was put on it itself counts. What
-    was got by choice neither passes others nor is passed by them.
+    Agents of several managers may bring messages to a shared queue: of those only the members of a group are compared.
+    What was got by choice neither passes others nor is passed by them.
     """
+    is_private = F.startswith("structure", F.lit("@"))
+    is_brought = ~is_private & (F.col("path") != "shared")
+    brought_group = F.when(is_brought, F.col("group_id")).alias("group_id")
     return (
-        lives.where(_is_private() | (F.col("path") == "shared"))
+        lives.where(~is_brought | F.col("group_id").isNotNull())
         .where(~F.col("is_chosen"))
-        .withColumn("lane", F.struct("structure", "queue", "path", "put_qmgr", "priority"))
+        .withColumn("lane", F.struct("structure", "queue", "path", "put_qmgr", "priority", brought_group))
     )
 
 
-def consumers(private: DataFrame) -> DataFrame:
-    """Who got from each queue, from its ``first_get`` to its ``last_get``."""
-    return private.groupBy("structure", "queue", "get_owner").agg(
-        F.min("got_at").alias("first_get"), F.max("got_at").alias("last_get")
-    )
+def late_in_lane(delivered: DataFrame) -> DataFrame:
+    """Messages that were there, and were passed by one of their lane that had to come later.
 
-
-def queues_with_consumers_at_once(found: DataFrame) -> DataFrame:
-    """Queues with ``is_at_once``: one consumer's first get lies before another's last one."""
-    by_first = Window.partitionBy("structure", "queue").orderBy("first_get").rowsBetween(*_BEFORE)
-    return (
-        found.withColumn("overlaps", F.max("last_get").over(by_first) > F.col("first_get"))
-        .groupBy("structure", "queue")
-        .agg(F.coalesce(F.max("overlaps"), F.lit(False)).alias("is_at_once"))
-    )
-
-
-def overtaking(delivered: DataFrame) -> DataFrame:
-    """Messages got before one of their lane that had to come first: ``queue``, ``why_alone`` and ``why_shared``.
-
-    That is one that was committed before they were put; and of the same connection, one that was put before.
-    For the latter, puts inside units of work are compared with each other, and so are puts outside: a message
-    put outside a unit of work rightly passes one that was put earlier and committed later.
-
-    ``why_alone`` counts where one consumer got from the queue, or several one after the other. Where they do so at the
-    same time, as on each shared queue, a message can rightly be passed while another one has it that backs it out
-    later: for ``why_shared``, what was ever backed out is passed by nobody.
+    That is one that was put after they were committed; or in the same unit of work, one that it put after them. Of all
+    that were got before them the one counts that was put last. Who was away then, in a unit of work that was backed out
+    later, was not passed.
     """
-    laned = in_lanes(delivered).withColumn("was_there", F.col("backouts") == 0)
-    by_lane, by_connection = (
-        _later_got("lane"),
-        _later_got("lane", "put_owner", F.col("put_unit").isNotNull()),
+    by_lane, by_unit = _got_before("lane"), _got_before("lane", "put_unit")
+
+    def is_passed(by: WindowSpec, since: str) -> Column:
+        last = F.max(F.struct("put_at", "got_at")).over(by)
+        return (last["put_at"] > F.col(since)) & _had_come_back(last["got_at"])
+
+    why = F.when(is_passed(by_lane, "applied_at"), "got after a message put when it was committed").when(
+        F.col("put_unit").isNotNull() & is_passed(by_unit, "put_at"),
+        "got after a message that its unit of work put after it",
     )
-
-    def why(is_passed: Column) -> Column:
-        committed, put = (F.when(is_passed, F.col(name)) for name in ("applied_at", "put_at"))
-        return F.when(
-            F.min(committed).over(by_lane) < F.col("put_at"), "got before a message committed before it was put"
-        ).when(F.min(put).over(by_connection) < F.col("put_at"), "got before a message put before it")
-
-    return laned.select(
-        *("structure", "message_number", "queue"),
-        why(_is_private() | F.col("was_there")).alias("why_alone"),
-        why(F.col("was_there")).alias("why_shared"),
-    ).where("why_alone IS NOT NULL OR why_shared IS NOT NULL")
+    return in_lanes(delivered).select("structure", "message_number", why.alias("why")).where("why IS NOT NULL")
 
 
 def late_in_records(received: DataFrame) -> DataFrame:
@@ -121,14 +99,14 @@ def late_in_records(received: DataFrame) -> DataFrame:
     )
 
 
-def _later_got(*partition: object) -> WindowSpec:
-    """Rows got after this one, counted from the end."""
-    return (
-        Window.partitionBy(*partition)  # type: ignore[arg-type]
-        .orderBy(F.col("got_at").desc())
-        .rowsBetween(*_BEFORE)
-    )
+def _got_before(*partition: str) -> WindowSpec:
+    return Window.partitionBy(*partition).orderBy("got_at").rowsBetween(*_BEFORE)
 
 
-def _is_private() -> Column:
-    return F.startswith("structure", F.lit("@"))
+def _had_come_back(moment: Column) -> Column:
+    return F.col("returned_at").isNull() | (F.col("returned_at") < moment)
+
+
+def _was_there(moment: Column) -> Column:
+    """Whether a message was on its queue at that place of its structure's journal, before it was got."""
+    return (F.col("applied_at") < moment) & _had_come_back(moment)

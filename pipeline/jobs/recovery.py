@@ -62,10 +62,19 @@ def messages(journal: DataFrame) -> DataFrame:
         .groupBy("structure", "unit_of_work")
         .agg(by_peer.alias("by"), F.timestamp_millis(F.max("at.ms")).alias("ended"))
     )
-    return (
+    touched = (
         with_outcome(message_events(events), unit_ends(events))
         .where("ended_by_peer")
         .join(recoverers, ["structure", "unit_of_work"])
+        .drop("msg_id", "correl_id")
+        .persist()
+    )
+    # Only a put tells them.
+    which = F.broadcast(touched.select("structure", "message_number").distinct())
+    puts = events.where(F.col("event") == "put").join(which, ["structure", "message_number"], "left_semi")
+    named = puts.select("structure", "message_number", "msg_id", "correl_id")
+    return (
+        touched.join(named, ["structure", "message_number"], "left")
         .withColumns(
             {
                 "failed": F.col("qmgr"),

@@ -21,25 +21,20 @@ class Totals:
 
     Attributes:
         structures: structure -> events, first_ms, last_ms, first_number, last_number, has_hops, has_recovery.
-        counts: path -> finding -> messages; all but out_of_sequence.
-        late: path, blank, structure/queue, blank, ``10``, ``01`` or ``11`` -> messages that are out of sequence where
-            the queue's consumers came one after the other, where they came at once, in any case.
+        counts: path -> finding -> messages.
         spans: path -> first_put_ms, last_get_ms, max_ms.
         latencies: path -> slice (``FINE_SLICES_PER_DECADE``) -> messages.
         happened: what -> beginning of its minute, ms -> messages.
         peer_work: failed and recovering manager -> as ``verdict.PeerWork``.
-        at_once: structure/queue whose consumers got at the same time.
     """
 
     group: str
     structures: dict[str, Sums] = field(default_factory=dict)
     counts: Sums = field(default_factory=dict)
-    late: dict[str, int] = field(default_factory=dict)
     spans: Sums = field(default_factory=dict)
     latencies: Sums = field(default_factory=dict)
     happened: Sums = field(default_factory=dict)
     peer_work: dict[str, Sums] = field(default_factory=dict)
-    at_once: list[str] = field(default_factory=list)
 
     @property
     def last_ms(self) -> int:
@@ -64,14 +59,6 @@ class Totals:
     def copy(self) -> Totals:
         """One that can be added to."""
         return Totals(**json.loads(json.dumps(asdict(self))))
-
-    def late_by_path(self) -> dict[str, int]:
-        """Messages out of sequence, now that it is known which queues have consumers at once."""
-        found: dict[str, int] = {}
-        for key, messages in self.late.items():
-            path, place, ways = key.split(" ")
-            found[path] = found.get(path, 0) + messages * (ways[place in self.at_once] == "1")
-        return found
 
     def write(self, path: Path) -> None:
         """Store them."""

@@ -22,7 +22,7 @@ MEANINGS = {
     "unexpected": "arrived though nothing asked for it, or not as it was put",
     "recovered": "touched by a unit of work that a peer resolved for a dead program",
     "unknown": "a program could not tell how its call ended; the journal settles it",
-    "backed_out": "returned to their queue at least once, then got again",
+    "backed_out": "came back to their queue from a get at least once",
     "on_queue": "still on a queue at the end",
     "expired": "discarded: their expiry time had passed",
     "cleared": "discarded: an operator cleared their queue",

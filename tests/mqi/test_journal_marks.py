@@ -76,3 +76,19 @@ def test_a_message_with_a_dead_letter_header_says_so(group: TestGroup, queue: Qu
         queue.put(b"letter", MQMD(persistence=persistence, format=Format.DEAD_LETTER_HEADER))
     found = [(row.persistent, row.dead_letter) for row in rows(group, "put")]
     assert found == [(False, False), (False, True), (True, False), (True, True)]
+
+
+@pytest.mark.parametrize("given", [b"L37", b"L37".ljust(24, b"\0")])
+def test_an_identifier_has_one_spelling(group: TestGroup, queue: Queue, given: bytes) -> None:
+    queue.put(b"one", MQMD(correl_id=given))
+    queue.put(b"two", MQMD(correl_id=b"\0\0"))
+    assert [row.correl_id for row in rows(group, "put")] == [b"L37".hex().ljust(48, "0"), None]
+
+
+def test_who_goes_on_in_logical_order_is_told_apart(group: TestGroup, queue: Queue) -> None:
+    for number in (1, 2, 3):
+        put_member(queue, b"g", number, b"%d" % number, LMIG if number == 3 else MIG)
+    queue.get(LOGICAL)
+    queue.get(LOGICAL)
+    queue.get(**matching(group_id=b"g".ljust(24, b"\0"), seq=3))
+    assert [(row.chosen, row.logical) for row in rows(group, "get")] == [(True, False), (True, True), (True, False)]

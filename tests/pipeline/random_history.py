@@ -104,13 +104,14 @@ class RandomHistory:
         if message is None:
             return
         owner = f"{message.structure[1:] or 'EWR'}.1.{self.chance.randint(5, 6)}.1"
-        at, chosen = (message.structure, message.queue, owner, [message.id]), self.chance.random() < 0.2
+        at, how = (message.structure, message.queue, owner, [message.id]), self.chance.random()
+        chosen, logical = how < 0.2, bool(message.group) and how > 0.6
         if self.chance.random() < 0.5:
-            self.journal.get(*at, is_chosen=chosen, ms=self.now_ms)
+            self.journal.get(*at, is_chosen=chosen, is_logical=logical, ms=self.now_ms)
             self.gone.append(message)
             return
         unit = self.unit(owner)
-        self.journal.get(*at, unit=unit, is_chosen=chosen, ms=self.now_ms)
+        self.journal.get(*at, unit=unit, is_chosen=chosen, is_logical=logical, ms=self.now_ms)
         self.now_ms += self.chance.choice((0, 20))
         self.end(unit, [message])
 

@@ -50,9 +50,10 @@ class HandWrittenJournal:
         *,
         unit: str = "",
         is_chosen: bool = False,
+        is_logical: bool = False,
         ms: int | None = None,
     ) -> str:
-        chosen = {"c": "1"} if is_chosen else {}
+        chosen = {"c": "2" if is_logical else "1"} if is_chosen or is_logical else {}
         return self._add(structure, ms, e="get", o=owner, q=queue, u=unit, i=" ".join(ids), **chosen)
 
     def transfer(

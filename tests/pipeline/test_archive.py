@@ -116,6 +116,19 @@ def test_removing_takes_off_what_is_archived_and_nothing_else(
     assert sorted(archive_of(spark, tmp_path / "a")) == sorted(everything)
 
 
+def test_removing_goes_by_the_largest_unit_of_work_that_is_allowed(
+    spark: SparkSession, group: TestGroup, orders: Queue, tmp_path: Path
+) -> None:
+    stored, count = Archive.open_or_make(tmp_path / "a", group.group.name), len(browse_all(orders))
+    archive_queue(spark, group.settings, "ORDERS", "", stored, new_run())
+    group.repository("QM1").alter_qmgr("QM1", {"max_uncommitted_msgs": 2})
+    assert count > 2
+
+    (row,) = archiving.remove_archived(spark, group.settings, "ORDERS", "QM1", stored).collect()
+
+    assert (row.done, row.messages, browse_all(orders)) == ("removed", count, [])
+
+
 def test_what_was_put_in_a_time_is_archived_and_removed(
     spark: SparkSession, group: TestGroup, command: Command, tmp_path: Path
 ) -> None:

@@ -291,10 +291,10 @@ def test_dead_letters_that_were_archived_are_told_without_redis(
     ],
 )
 def test_a_choice_that_fits_nothing_is_told_with_what_there_is(
-    group: TestGroup, dead: Queue, command: Command, requeue: tuple[str], choice: tuple[str], told: list[str]
+    group: TestGroup, dead: Queue, command: Command, requeue: tuple[str, ...], choice: tuple[str], told: list[str]
 ) -> None:
     at = ("QM1", "--group", group.group.name, "--url", str(group.settings.redis_url))
-    shown = command("deadletter", *at, *choice, *requeue)
+    shown = command("deadletter", *at, *choice, *requeue, status=int(bool(requeue and told)))
 
     programs = ", ".join(sorted(["payroll", default_appl_name().decode()]))
     lines = [line for line in shown.stderr.splitlines() if "fits" in line]

@@ -27,7 +27,7 @@ from pipeline.schemas import FINDINGS, JOURNAL
 from sharedq.journal import position_order
 from sharedq.keys import structure_keys
 from tests.pipeline.random_history import RandomHistory
-from tests.pipeline.support import GROUP, HandWrittenJournal
+from tests.pipeline.support import GROUP, HandWrittenJournal, detail
 from tests.pipeline.synthetic import SyntheticRun
 
 pytestmark = pytest.mark.spark
@@ -137,31 +137,65 @@ def test_of_lives_that_are_over_only_marks_and_sums_are_kept(
     state = store.load(spark, 2)
     assert (verdict.is_passed, verdict.counts["delivered"], verdict.counts["on_queue"]) == (True, 96, 1)
     assert [row.message_number for row in state.events.collect()] == [900]
-    # Of 12 groups on two paths, and of the two consumers of private queues.
-    kinds = {row["kind"]: row["count"] for row in state.marks.groupBy("kind").count().collect()}
-    assert kinds == {"group": 24, "consumer": 2}
+    # Nobody got in logical order.
+    assert state.marks.collect() == []
     assert sorted(path.name for path in (tmp_path / "state").iterdir()) == ["1", "2"]
 
 
-@pytest.mark.parametrize("queues", [2, 6])
-def test_queues_that_nobody_gets_from_any_more_leave_no_mark(
-    spark: SparkSession, redis_url: str, journal: HandWrittenJournal, tmp_path: Path, queues: int
+@pytest.mark.parametrize("groups", [2, 6])
+def test_groups_that_nobody_gets_any_more_leave_no_mark(
+    spark: SparkSession, redis_url: str, journal: HandWrittenJournal, tmp_path: Path, groups: int
 ) -> None:
-    """However many replies went through queues of their own, the state is that of what is going on."""
-    journal.define("@EWR")
-    for number, name in enumerate([*(f"REPLY.{each}" for each in range(queues)), "BUSY"], 1):
-        ms = 1_700_000_000_000 + 10 * number + (3 * HOUR_MS if name == "BUSY" else 0)
-        journal.put("@EWR", name, "EWR.1.1.1", [f"{number}"], ms=ms)
-        journal.get("@EWR", name, "EWR.1.2.1", [f"{number}"], ms=ms + 1)
+    """However many went through, the state is that of what is going on."""
+    journal.define("APPL1")
+    names = [*(f"{each:048x}" for each in range(groups)), "b" * 48]
+    for at, name in enumerate(names, 1):
+        ms, ids = (
+            1_700_000_000_000 + 10 * at + (3 * HOUR_MS if name == names[-1] else 0),
+            [f"{2 * at}", f"{2 * at + 1}"],
+        )
+        journal.put("APPL1", "Q", "EWR.1.1.1", ids, details=[detail(group=name, seq=seq) for seq in (1, 2)], ms=ms)
+        journal.get("APPL1", "Q", "JFK.1.5.1", ids[:1], is_chosen=True, ms=ms + 1)
+        journal.get("APPL1", "Q", "JFK.1.5.1", ids[1:], is_logical=True, ms=ms + 2)
     rows = JournalPart(GROUP, redis_url).read(spark).collect()
     store = StateStore(tmp_path, GROUP)
     rows.sort(key=lambda row: position_order(row.stream_id, is_end=False))
-    for batch, events in enumerate((rows[:-2], rows[-2:])):
+    for batch, events in enumerate((rows[:-4], rows[-4:])):
         store.store(batch, advance(store.load(spark, batch - 1), spark.createDataFrame(events, JOURNAL), HOUR_MS))
         spark.catalog.clearCache()
 
-    marks = store.load(spark, 1).marks.where("kind = 'consumer'").collect()
-    assert [row.queue for row in marks] == ["BUSY"]
+    assert store.load(spark, 0).marks.count() == groups
+    assert [(row.name, row.number) for row in store.load(spark, 1).marks.collect()] == [(names[-1], 2)]
+
+
+@pytest.mark.parametrize("then", ["waits", "is got", "is gone"])
+def test_what_came_back_from_a_getter_that_had_died_after_it_was_forgotten_is_not_delivered(
+    spark: SparkSession, redis_url: str, journal: HandWrittenJournal, tmp_path: Path, then: str
+) -> None:
+    journal.define("APPL1")
+    journal.put("APPL1", "Q", "EWR.1.1.1", ["1", "2", "3"])
+    journal.get("APPL1", "Q", "JFK.1.5.1", ["1", "2"])
+    part, store = JournalPart(GROUP, redis_url), StateStore(tmp_path, GROUP)
+    before = part.read(spark).collect()
+    journal.give_back("APPL1", "Q", "JFK.1.5.1", ["1"])
+    journal.store("APPL1", "3", *(["1"] if then == "waits" else []))
+    if then == "is got":
+        journal.get("APPL1", "Q", "LGA.1.5.1", ["1"])
+    after = part.read(spark).collect()[len(before) :]
+    for batch, events in enumerate((before, after)):
+        store.store(batch, advance(store.load(spark, batch - 1), spark.createDataFrame(events, JOURNAL), HOUR_MS))
+        spark.catalog.clearCache()
+    tables: list[list[Row]] = []
+
+    def keep(findings: DataFrame) -> None:
+        tables.append(findings.select("finding", "copy", "queue", "why").orderBy("finding", "copy").collect())
+
+    batch_verdict, _ = audit(spark, part, None, keep=keep)
+    verdict, _ = verdict_of(spark, store.load(spark, 1), store.found(spark, 1), part, keep)
+
+    assert verdict.counts == batch_verdict.counts
+    assert tables[1] == tables[0]
+    assert verdict.counts["lost"] == (then == "is gone")
 
 
 @pytest.mark.timeout(900)
@@ -221,6 +255,7 @@ def test_the_command_goes_on_where_it_ended_and_tells_what_was_trimmed_meanwhile
     shown = command(*at, status=2)
     (line,) = (line for line in shown.stderr.splitlines() if not line.startswith("audit: "))
     assert line.startswith("igq pipeline audit: the journal of APPL1 was trimmed behind ")
+    assert line.endswith("; of what is gone nothing can be said: begin anew, in a new directory")
 
 
 def test_it_goes_on_in_a_directory_of_its_own_and_alone(

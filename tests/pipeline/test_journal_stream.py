@@ -209,8 +209,9 @@ def test_what_was_trimmed_behind_the_checkpoint_is_told_exactly(redis_url: str, 
     assert [number for batch in batches for _, number in batch] == [8, 9, 10]
 
 
+@pytest.mark.parametrize("anew", [2, 10, 25], ids=["less than was read", "as much", "more"])
 def test_a_journal_that_was_trimmed_to_nothing_or_begun_anew_is_told(
-    redis_url: str, journal: HandWrittenJournal
+    redis_url: str, journal: HandWrittenJournal, anew: int
 ) -> None:
     journal.define("APPL1")
     write(journal, "APPL1", range(1, 11), ms=1_000)
@@ -223,10 +224,10 @@ def test_a_journal_that_was_trimmed_to_nothing_or_begun_anew_is_told(
         reader.latestOffset(start, ReadMaxRows(100))
     assert careless.latestOffset(start, ReadMaxRows(100)) == start
     journal.client.delete(structure_keys(GROUP, "APPL1").journal)
-    write(journal, "APPL1", range(1, 3))
+    there = write(journal, "APPL1", range(1, anew + 1))
     with pytest.raises(JournalTrimmedError):
         reader.latestOffset(end, ReadMaxRows(100))
-    assert follow(careless, end, ReadMaxRows(100))[0] == [[("APPL1", 1), ("APPL1", 2)]]
+    assert follow(careless, end, ReadMaxRows(100))[0] == [there]
 
 
 def test_what_is_trimmed_while_a_worker_reads_is_told(redis_url: str, journal: HandWrittenJournal) -> None:

@@ -366,6 +366,24 @@ def test_a_named_job_that_never_came_to_its_commit_is_done_once_by_its_next_run(
 
 
 @pytest.mark.parametrize("is_done", [False, True])
+def test_what_a_named_job_left_at_another_manager_is_backed_out_by_its_next_run(
+    group: TestGroup, orders: Queue, is_done: bool
+) -> None:
+    group.add_member("QM2")
+    elsewhere = writer(group, jobId="nightly", qmgr="QM2")
+    prepared(elsewhere, "0.1", b"1")
+    if is_done:
+        # As by a run of before, which did not look there.
+        elsewhere._sink.commit(elsewhere._job, ())
+    assert in_doubt(group) == 1
+
+    again = writer(group, jobId="nightly", qmgr="QM1")
+    assert in_doubt(group) == 0
+    again.commit([again.write(iter(rows(b"1"))) if is_done else prepared(again, "0.2", b"1")])
+    assert browse_all(orders) == ([] if is_done else [b"1"])
+
+
+@pytest.mark.parametrize("is_done", [False, True])
 def test_a_task_that_outlives_the_driver_of_a_named_job_puts_nothing_beside_its_next_run(
     group: TestGroup, orders: Queue, is_done: bool
 ) -> None:

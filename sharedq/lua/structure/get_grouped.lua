@@ -376,7 +376,7 @@ for from = 1, #kept, OPERATION_MAX do
     local to = math.min(from + OPERATION_MAX - 1, #kept)
     record_operation(unit, unit_id, noted_as, queue.name, { unpack(kept, from, to) }, { unpack(scores, from, to) })
 end
-local chosen = is_chosen and { "c", "1" } or {}
+local chosen = is_chosen and { "c", is_fixed and "2" or "1" } or {}
 if #gone > 0 then
     journal(KEYS[10], ARGV[11], "e", "get", "o", owner, "q", queue.name, "i", table.concat(gone, " "), unpack(chosen))
 end
