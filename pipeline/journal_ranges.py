@@ -25,12 +25,18 @@ ENTRIES_PER_PARTITION = 50_000
 
 @dataclass
 class JournalPartition(InputPartition):
-    """A range of stream ids of one structure, from an entry on. It holds the same entries however often it is read."""
+    """A range of stream ids of one structure, from an entry on. It holds the same entries however often it is read.
+
+    Attributes:
+        may_shrink: it begins with the oldest entry of a journal that is being trimmed: what is trimmed of it before it
+            is read is none of its own.
+    """
 
     structure: str
     number: int
     start: str
     end: str
+    may_shrink: bool = False
 
 
 class JournalAccess:
@@ -94,7 +100,12 @@ class JournalAccess:
         keys = self.keys(partition.structure)
         with self.deployment().client(keys.journal) as client:
             yield from read_entries(
-                client, keys, partition.start, partition.end, is_first_there=True, may_miss=self.may_miss
+                client,
+                keys,
+                partition.start,
+                partition.end,
+                is_first_there=not partition.may_shrink,
+                may_miss=self.may_miss,
             )
 
     def rows(self, entries: Iterable[Entry], partition: JournalPartition) -> Iterator[pa.RecordBatch]:

@@ -6,7 +6,8 @@
 Options: ``group`` and ``url`` (default: the settings), ``structures`` (comma-separated, default all),
 ``start`` and, of a table, ``end`` (both included; a stream id, milliseconds since 1970 or an ISO 8601 time),
 ``entriesPerPartition``, ``failOnDataLoss`` (false: go on from the oldest event where *start* was trimmed away), and, of
-a table that is read from its beginning, ``trimmed`` (JSON: how many entries each structure's journal may have lost).
+a table that is read from its beginning, ``trimmed`` (JSON: how many entries each structure's journal had lost when
+somebody was told: one that had lost some may go on to lose its oldest, one that had lost none may not).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from pyspark.sql.types import StructType
 
 from pipeline import journal_stream
 from pipeline.errors import PipelineError, why_a_job_ends
-from pipeline.journal_ranges import COMMON_OPTIONS, JournalAccess, place_of
+from pipeline.journal_ranges import COMMON_OPTIONS, JournalAccess, JournalPartition, place_of
 from pipeline.journal_stream import JournalStreamReader
 from pipeline.schemas import JOURNAL
 from pipeline.source_options import SourceOptions, check_chosen
@@ -73,7 +74,7 @@ class JournalReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         journals = self.journals
         deployment = journals.deployment()
-        found: list[InputPartition] = []
+        found: list[JournalPartition] = []
         for name, number in journals.structures(deployment).items():
             keys = journals.keys(name)
             with deployment.client(keys.journal) as client:
@@ -82,14 +83,18 @@ class JournalReader(DataSourceReader):
                 extent = read_extent(client, keys)
             clipped = extent and clip(extent, journals.start, self._end)
             if extent and clipped:
-                found += journals.partitions(deployment, name, number, *clipped, extent.entries)
-        return found
+                ranges = journals.partitions(deployment, name, number, *clipped, extent.entries)
+                for oldest in ranges[:1]:
+                    oldest.may_shrink = journals.start == "-" and self._trimmed.get(name, 0) > 0
+                found += ranges
+        # Those go first: there is least time.
+        return sorted(found, key=lambda each: not each.may_shrink)
 
     def _check_start(self, keys: StructureKeys, reach: Reach | None) -> None:
         """Raises JournalTrimmedError: what is to be read from *start* on is not all there any more."""
         if self.journals.start != "-":
             check_start(keys, reach, self.journals.start)
-        elif reach and reach.trimmed > self._trimmed.get(keys.name, reach.trimmed):
+        elif reach and reach.trimmed and self._trimmed.get(keys.name) == 0:
             raise JournalTrimmedError(
                 f"the journal of {keys.name} was trimmed before it could be read from its beginning; read it again, or"
                 " begin later"
@@ -122,7 +127,7 @@ class JournalPart:
         start = start or self.start
         reader = spark.read.format("igq.journal").options(group=self.group, url=self.url, start=start)
         if start == "-":
-            # Spark plans later: what is trimmed until then is no beginning that anybody knows of.
+            # Spark plans later: a journal that was whole and is trimmed by then has no beginning that anybody knows of.
             reaches = read_reaches(Deployment(self.url), self.group) if self.reaches is None else self.reaches
             reader = reader.option("trimmed", json.dumps({name: reach.trimmed for name, reach in reaches.items()}))
         return reader.option("end", end or self.end).load()

@@ -100,7 +100,7 @@ def place_before(client: redis.Redis, structure: StructureKeys, reach: Reach | N
         return Place(reach.last, reach.added)
     later = sum(1 for _ in _ids(client, structure, start, reach.last))
     with errors_named():
-        before: list[tuple[bytes, Any]] = client.xrevrange(structure.journal, f"({start}", "-", 1)  # type: ignore[assignment]
+        before: list[tuple[bytes, Any]] = client.xrevrange(structure.journal, _before(start), "-", 1)  # type: ignore[assignment]
     return Place(before[0][0].decode() if before else _before(start), reach.added - later)
 
 

@@ -107,7 +107,8 @@ def _tell_trimmed(at: Running, reaches: Mapping[str, Reach]) -> None:
         told = (
             f"{name} has {f'events from {first} on' if first else 'none any more'}" for name, first in trimmed.items()
         )
-        at.tell(f"journals were trimmed, their beginning is not in this: {', '.join(told)}")
+        what = ", ".join(told)
+        at.tell(f"journals were trimmed, their beginning is not in this: {what}, or what is left when they are read")
 
 
 def journal(

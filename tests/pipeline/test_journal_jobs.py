@@ -320,7 +320,7 @@ def test_a_journal_that_has_lost_its_beginning_is_told(
     (line,) = (line for line in shown.stderr.splitlines() if "were trimmed" in line)
     assert line == (
         f"{job}: journals were trimmed, their beginning is not in this: "
-        "@JFK has events from 2027-01-15T08:00:00Z on, GONE has none any more"
+        "@JFK has events from 2027-01-15T08:00:00Z on, GONE has none any more, or what is left when they are read"
     )
 
 

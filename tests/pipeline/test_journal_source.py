@@ -73,6 +73,7 @@ def test_every_event_becomes_rows_with_the_columns_of_the_schema(
         "messages": 2,
         "dead_letter": False,
         "chosen": False,
+        "logical": False,
     }
     second = rows["APPL1", "put", 2]
     assert (second["message_id"], second["position"], second["correl_id"]) == ("2x", 1, None)
@@ -171,6 +172,22 @@ def test_what_is_trimmed_before_a_journal_is_read_from_its_beginning_is_told(
         table.collect()
     assert later.count() == 4
     assert part.read(spark).count() == 7
+
+
+def test_a_journal_that_is_being_trimmed_is_read_from_what_there_is_of_its_beginning(
+    spark: SparkSession, redis_url: str, journal: HandWrittenJournal
+) -> None:
+    journal.define("APPL1", "APPL2")
+    for name in ("APPL1", "APPL2"):
+        for number in range(1, 31):
+            journal.put(name, "Q", OWNER, [str(number)], ms=1_000 + number)
+    trim(journal, "APPL2", 25)
+
+    table = JournalPart(GROUP, redis_url).read(spark)
+    trim(journal, "APPL2", 20)
+
+    found = {row["structure"]: row["count"] for row in table.groupBy("structure").count().collect()}
+    assert found == {"APPL1": 30, "APPL2": 20}
 
 
 def test_what_is_trimmed_behind_what_was_told_is_an_error_also_before_the_table_is_made(

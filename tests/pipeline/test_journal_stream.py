@@ -186,6 +186,20 @@ def test_it_starts_where_it_is_told(redis_url: str, journal: HandWrittenJournal,
 # -- trimmed -----------------------------------------------------------------------------------------------------------
 
 
+def test_a_journal_that_is_being_trimmed_is_begun_behind_what_goes_next(
+    redis_url: str, journal: HandWrittenJournal
+) -> None:
+    journal.define("APPL1")
+    write(journal, "APPL1", range(1, 111), ms=1_000)
+    trim(journal, "APPL1", 100)
+    reader = reader_of(redis_url)
+    at = reader.initialOffset()
+    trim(journal, "APPL1", 92)
+    batches, end = follow(reader, at, ReadMaxRows(40))
+    assert [number for batch in batches for _, number in batch] == list(range(21, 111))
+    assert end["APPL1"]["entries"] == 110
+
+
 def test_what_was_trimmed_behind_the_checkpoint_is_told_exactly(redis_url: str, journal: HandWrittenJournal) -> None:
     journal.define("APPL1")
     write(journal, "APPL1", range(1, 11), ms=1_000)
