@@ -76,9 +76,15 @@ def late_in_lane(delivered: DataFrame) -> DataFrame:
     """
     by_lane, by_unit = _got_before("lane"), _got_before("lane", "put_unit")
 
+    origin = F.coalesce("hop_structure", "structure")
+
     def is_passed(by: WindowSpec, since: str) -> Column:
-        last = F.max(F.struct("put_at", "got_at")).over(by)
-        return (last["put_at"] > F.col(since)) & _had_come_back(last["got_at"])
+        last = F.max(F.struct("put_at", "got_at", origin.alias("origin"))).over(by)
+        # Between two structures only the milliseconds tell.
+        is_later = (last["put_at"] > F.col(since)) & (
+            (last["origin"] == origin) | (last["put_at"]["ms"] > F.col(since)["ms"])
+        )
+        return is_later & _had_come_back(last["got_at"])
 
     why = F.when(is_passed(by_lane, "applied_at"), "got after a message put when it was committed").when(
         F.col("put_unit").isNotNull() & is_passed(by_unit, "put_at"),
