@@ -92,3 +92,18 @@ def test_who_goes_on_in_logical_order_is_told_apart(group: TestGroup, queue: Que
     queue.get(LOGICAL)
     queue.get(**matching(group_id=b"g".ljust(24, b"\0"), seq=3))
     assert [(row.chosen, row.logical) for row in rows(group, "get")] == [(True, False), (True, True), (True, False)]
+
+
+def test_what_skips_a_backout_was_got_before_it(group: TestGroup, queue: Queue) -> None:
+    connection = group.connect()
+    own = connection.open("Q", BOTH)
+    queue.put(b"one")
+    queue.put(b"two")
+    own.get(SYNCPOINT)
+    own.get(SYNCPOINT | GetOption.MARK_SKIP_BACKOUT)
+    connection.backout()
+    connection.commit()
+    queue.get()
+    first, kept, again, last = rows(group, "get")
+    assert (first.message_number, kept.message_number) == (last.message_number, again.message_number)
+    assert [row.chosen for row in (first, kept, again, last)] == [False, False, True, False]

@@ -125,6 +125,8 @@ redis.call("RPUSH", unit, "A" .. next_unit)
 for _, element in ipairs(marked) do
     local operation = read_operation(element)
     redis.call("RPUSH", unit, "G" .. string.sub(element, 2))
-    journal(KEYS[7], ARGV[7], "e", "get", "o", owner, "q", operation.queue, "u", next_unit, "i", operation.ids_text)
+    -- It has them since before the backout: nobody is passed by that.
+    journal(KEYS[7], ARGV[7], "e", "get", "o", owner, "q", operation.queue, "u", next_unit, "i", operation.ids_text,
+        "c", "1")
 end
 return { 0, 0, count }
