@@ -61,7 +61,7 @@ def release(
     comes again, to whoever reads the queue next. A query that was stopped within a batch leaves open what its sink has
     of that: start it once more, or say --begun. With --force a query that runs may still write its batch, which comes
     again. Should the query come back all the same, it fails at its next step and
-    claims nothing: a query of that name then needs a new checkpoint.
+    claims nothing: a query of that name then needs a new checkpoint, and a file sink a new directory.
 
     With --job, back out instead what a job that writes has put and not committed. Should its driver be alive, the job
     fails with one error, and nothing of it is on the queue; a streaming query puts its batch anew when it is restarted.
