@@ -117,6 +117,7 @@ AUDIT_MARKS = _table(
     ("name", _STRING, "group: GroupId"),
     ("number", _LONG, "group: the highest MsgSeqNumber got; late: the message number"),
     ("last", _PLACE, "group: place of the get of that member"),
+    ("put", _PLACE, "group: place of its put"),
     ("why", _STRING, "late: why"),
 )
 

@@ -139,12 +139,12 @@ def marks_after(marks: DataFrame, found: Open, kept: DataFrame, old_ms: int) -> 
         .select(
             *("structure", "queue", F.col("group_id").alias("name")),
             F.col("msg_seq_number").cast("long").alias("number"),
-            F.col("got_at").alias("last"),
+            *(F.col("got_at").alias("last"), F.col("put_at").alias("put")),
         )
-        .unionByName(marks.where("kind = 'group'").select("structure", "queue", "name", "number", "last"))
+        .unionByName(marks.where("kind = 'group'").select("structure", "queue", "name", "number", "last", "put"))
         .groupBy("structure", "queue", "name")
         # Its latest member, and when that was got.
-        .agg(F.max(F.struct("number", "last")).alias("latest"))
+        .agg(F.max(F.struct("number", "last", "put")).alias("latest"))
         .select("structure", "queue", "name", "latest.*")
         .where(F.col("last.ms") >= old_ms)
     )

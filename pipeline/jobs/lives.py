@@ -94,7 +94,8 @@ def summarize_messages(events: DataFrame) -> DataFrame:
     ``target_queue`` is where its last transfer brought it, ``open_unit`` a unit of work that has not ended;
     ``is_in_doubt``: that is prepared;
     ``is_chosen``: a get asked for it, or passed over what is not whole; ``is_logical``: as the next one of its group;
-    ``is_dead_letter``: it has that header; ``returned_at``: when it last came back from a get.
+    ``is_dead_letter``: it has that header; ``returned_at``: when it last came back from a get;
+    ``taken_at``: of the first one.
     """
     return (
         events.groupBy("structure", "message_number")
@@ -107,6 +108,7 @@ def summarize_messages(events: DataFrame) -> DataFrame:
             F.max(F.when(F.col("is_open"), F.col("unit_of_work"))).alias("open_unit"),
             F.max("is_in_doubt").alias("is_in_doubt"),
             *(F.coalesce(F.max(mark), F.lit(False)).alias(f"is_{mark}") for mark in _MARKS),
+            F.min(F.when(_is_leaving(), F.col("at"))).alias("taken_at"),
             F.max(F.when(_is_returned(), F.coalesce("backed_out_at", "at"))).alias("returned_at"),
             F.max("is_recovered").alias("is_recovered"),
             *_how_often(),

@@ -116,7 +116,7 @@ def late(delivered: DataFrame, marks: DataFrame) -> DataFrame:
     """What is out of sequence, a row a message: as `order.out_of_sequence`, and what was known to be before."""
     got = marks.where("kind = 'group'").select(
         *("structure", "queue", F.col("name").alias("group_id"), F.col("number").cast("int").alias("msg_seq_number")),
-        F.col("last").alias("got_at"),
+        *(F.col("last").alias("got_at"), F.col("put").alias("put_at")),
     )
     known = marks.where("kind = 'late'").select("structure", F.col("number").alias("message_number"), "why")
     found = late_in_group(delivered, got).unionByName(late_in_lane(delivered)).unionByName(known)

@@ -25,30 +25,38 @@ def out_of_sequence(delivered: DataFrame) -> DataFrame:
 
 
 def late_in_group(delivered: DataFrame, forgotten: DataFrame | None = None) -> DataFrame:
-    """Members of a group that were got after a later member which somebody got in logical order.
+    """Members of a group that were got after one that was put after them and somebody got in logical order.
 
     Where members are got as they stand on the queue, `late_in_lane` has them. Of several later members the last one
     counts: behind a group whose GroupId was used before, that can be one of the former.
 
     Args:
         forgotten: later members of which only that is known: ``structure``, ``queue``, ``group_id``,
-            ``msg_seq_number``, ``got_at``.
+            ``msg_seq_number``, ``got_at``, ``put_at``.
     """
-    group = Window.partitionBy("structure", "queue", "group_id").orderBy("got_at").rowsBetween(*_BEFORE)
-    members = delivered.where(F.col("group_id").isNotNull()).select(
-        *("structure", "queue", "group_id", "message_number", "msg_seq_number", "got_at", "is_logical"),
-        *("applied_at", "returned_at"),
-    )
+    members = judged_at(delivered.where(F.col("group_id").isNotNull()))
     if forgotten is not None:
-        got = forgotten.withColumn("is_logical", F.lit(True))
+        got = forgotten.withColumns({"at": F.col("got_at"), "is_logical": F.lit(True)})
         members = members.unionByName(got, allowMissingColumns=True)
-    later = F.max(F.when(F.col("is_logical"), F.struct("msg_seq_number", "got_at"))).over(group)
+    is_later = F.col("is_logical") & (F.col("at") == F.col("got_at"))
+    later = F.max(F.when(is_later, F.struct("msg_seq_number", "got_at", "put_at")))
     return (
-        members.withColumn("later", later)
-        .where((F.col("later.msg_seq_number") > F.col("msg_seq_number")) & _was_there(F.col("later.got_at")))
-        .where("message_number IS NOT NULL")
+        members.withColumn("later", later.over(_before("structure", "queue", "group_id")))
+        .where((F.col("later.msg_seq_number") > F.col("msg_seq_number")) & (F.col("later.put_at") > F.col("put_at")))
+        .where((F.col("applied_at") < F.col("later.got_at")) & _had_come_back(F.col("later.got_at")))
         .select("structure", "message_number", F.lit("got after a later member of its group").alias("why"))
     )
+
+
+def judged_at(delivered: DataFrame) -> DataFrame:
+    """Each message ``at`` its get; and one that came back from a get before, also at the first of those.
+
+    ``back_at``: since when it had been on its queue then; null for since it was committed.
+    """
+    got = F.struct(F.col("got_at").alias("at"), F.col("returned_at").alias("back_at"))
+    taken = F.struct(F.col("taken_at").alias("at"), F.when(F.lit(False), F.col("got_at")).alias("back_at"))
+    both = F.when(F.col("returned_at").isNull(), F.array(got)).otherwise(F.array(got, taken))
+    return delivered.withColumn("judged", F.explode(both)).select("*", "judged.*").drop("judged")
 
 
 def in_lanes(lives: DataFrame) -> DataFrame:
@@ -74,23 +82,23 @@ def late_in_lane(delivered: DataFrame) -> DataFrame:
     that were got before them the one counts that was put last. Who was away then, in a unit of work that was backed out
     later, was not passed.
     """
-    by_lane, by_unit = _got_before("lane"), _got_before("lane", "put_unit")
-
     origin = F.coalesce("hop_structure", "structure")
+    passer = F.when(F.col("at") == F.col("got_at"), F.struct("put_at", "got_at", origin.alias("origin")))
 
-    def is_passed(by: WindowSpec, since: str) -> Column:
-        last = F.max(F.struct("put_at", "got_at", origin.alias("origin"))).over(by)
+    def is_passed(since: str, *among: str) -> Column:
+        last = F.max(passer).over(_before(*among))
         # Between two structures only the milliseconds tell.
         is_later = (last["put_at"] > F.col(since)) & (
             (last["origin"] == origin) | (last["put_at"]["ms"] > F.col(since)["ms"])
         )
         return is_later & _had_come_back(last["got_at"])
 
-    why = F.when(is_passed(by_lane, "applied_at"), "got after a message put when it was committed").when(
-        F.col("put_unit").isNotNull() & is_passed(by_unit, "put_at"),
+    why = F.when(is_passed("applied_at", "lane"), "got after a message put when it was committed").when(
+        F.col("put_unit").isNotNull() & is_passed("put_at", "lane", "put_unit"),
         "got after a message that its unit of work put after it",
     )
-    return in_lanes(delivered).select("structure", "message_number", why.alias("why")).where("why IS NOT NULL")
+    laned = judged_at(in_lanes(delivered))
+    return laned.select("structure", "message_number", why.alias("why")).where("why IS NOT NULL").distinct()
 
 
 def late_in_records(received: DataFrame) -> DataFrame:
@@ -105,14 +113,9 @@ def late_in_records(received: DataFrame) -> DataFrame:
     )
 
 
-def _got_before(*partition: str) -> WindowSpec:
-    return Window.partitionBy(*partition).orderBy("got_at").rowsBetween(*_BEFORE)
+def _before(*partition: str) -> WindowSpec:
+    return Window.partitionBy(*partition).orderBy("at").rowsBetween(*_BEFORE)
 
 
 def _had_come_back(moment: Column) -> Column:
-    return F.col("returned_at").isNull() | (F.col("returned_at") < moment)
-
-
-def _was_there(moment: Column) -> Column:
-    """Whether a message was on its queue at that place of its structure's journal, before it was got."""
-    return (F.col("applied_at") < moment) & _had_come_back(moment)
+    return F.col("back_at").isNull() | (F.col("back_at") < moment)

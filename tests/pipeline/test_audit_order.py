@@ -45,6 +45,25 @@ CASES = {
         ["put 1/g1 2/g2", "get X 1/g1 choosing in u", "get X 2/g2 going on", "backout u 1", "get Y 1/g1 choosing"],
         [],
     ),
+    "a GroupId twice on the queue": (
+        [
+            "put 1/g1 2/g2 3/g1 4/g2",
+            *("get X 1/g1 choosing", "get X 2/g2 going on", "get X 3/g1 choosing", "get X 4/g2 going on"),
+        ],
+        [],
+    ),
+    "passed, and away behind that": (
+        ["put 1 2 3", "get X 2", "get Y 1 in u", "backout u 1", "get Y 1", "get Y 3"],
+        [1],
+    ),
+    "passed by two, and away": (
+        ["put 1 2 3", "get X 2", "get Y 1 in u", "get X 3", "backout u 1", "get Y 1"],
+        [1],
+    ),
+    "a member passed, and away behind that": (
+        ["put 1/g1 2/g2", "get X 2/g2 going on", "get Y 1/g1 choosing in u", "backout u 1", "get Y 1/g1 choosing"],
+        [1],
+    ),
     "a GroupId again": (
         ["put 1/g1 2/g2", "get X 1/g1", "get X 2/g2 going on", "put 3/g1 4/g2", "get X 3/g1", "get X 4/g2 going on"],
         [],
