@@ -36,7 +36,6 @@ from pipeline.schemas import AUDIT_MARKS, FINDINGS, OPEN_EVENTS, as_table
 
 MINUTE_MS = 60_000
 _MESSAGE = ["structure", "message_number"]
-_CORRECTED = ("duplicated", "delivered", "on_queue", "lost", "backed_out")
 _SPANS = {"first_put_ms": "first_put_ms", "last_get_ms": "last_get_ms", "max": "max_ms"}
 
 
@@ -177,7 +176,7 @@ def verdict_of(
         _add_counts(totals, row)
     judged_again = found_again(again, gone).persist()
     for row in corrections(judged_again).collect():
-        add(totals.counts.setdefault(row["path"], {}), {name: row[name] for name in _CORRECTED})
+        add(totals.counts.setdefault(row["path"], {}), {name: row[name] for name in MEANINGS if name in row})
     _add_tallies(totals, tallies(found.copies))
     counts_by_path = {
         path: {name: int(of.get(name) or 0) for name in MEANINGS} for path, of in sorted(totals.counts.items())
@@ -204,17 +203,25 @@ def verdict_of(
 def after_their_end(events: DataFrame) -> DataFrame:
     """What happened to messages after their lives were over and forgotten, a row a message.
 
-    ``more``: how many times they were got, less how many times they came back from a getter that had died.
+    ``gets``: how many times they were got, less how many times they came back from a getter that had died; ``ends``:
+    the same with what expired or was cleared; ``expiries`` and ``clears`` as of lives; ``doubt``: whether the unit of
+    work is prepared that has them and has not ended.
     """
     placed = with_place(events)
-    after = with_outcome(message_events(placed.where("was_over")), unit_ends(placed)).where("done_at IS NOT NULL")
+    after = with_outcome(message_events(placed.where("was_over")), unit_ends(placed))
     path = F.when(F.col("message_id").contains("."), "igq").when(F.col("structure").startswith("@"), "private")
-    is_return = F.col("event") == "return"
+    done, event = F.col("done_at").isNotNull(), F.col("event")
+    gets = F.count_if(done & (event == "get")) - F.count_if(event == "return")
+    expiries = F.count_if(done & event.isin("expire", "clear"))
     return (
         after.groupBy(*_MESSAGE, "message_id")
         .agg(
-            F.sum(F.when(is_return, -1).otherwise(1)).alias("more"),
-            F.count_if(is_return).alias("returns"),
+            gets.alias("gets"),
+            (gets + expiries).alias("ends"),
+            expiries.alias("expiries"),
+            F.count_if(done & (event == "clear")).alias("clears"),
+            F.count_if(event == "return").alias("returns"),
+            F.max(F.when(F.col("is_open"), F.col("is_in_doubt"))).alias("doubt"),
             F.max("queue").alias("queue"),
         )
         .withColumn("path", path.otherwise("shared"))
@@ -223,7 +230,7 @@ def after_their_end(events: DataFrame) -> DataFrame:
 
 def came_back(again: DataFrame) -> DataFrame:
     """Those that are on their queue again, as lives."""
-    lives = again.where("more < 0").select(*_MESSAGE, "message_id", F.lit(True).alias("is_committed"))
+    lives = again.where("ends < 0").select(*_MESSAGE, "message_id", F.lit(True).alias("is_committed"))
     return lives.withColumns({"gets": F.lit(0), "expiries": F.lit(0)})
 
 
@@ -237,28 +244,31 @@ def found_again(again: DataFrame, gone: DataFrame | None) -> DataFrame:
     if gone is not None:
         again = again.join(gone.select(*_MESSAGE, F.lit(True).alias("is_gone")), _MESSAGE, "left")
         is_gone = F.coalesce("is_gone", F.lit(False))
-    is_doubled, is_back = F.col("more") > 0, F.col("more") < 0
-    finding = F.when(is_doubled, "duplicated").when(is_back & is_gone, "lost").when(is_back, "on_queue")
-    why = F.when(is_doubled, F.concat(F.lit("ended "), F.col("more") + 1, F.lit(" times")))
+    is_back, doubt = F.col("ends") < 0, F.col("doubt")
+    kinds = [
+        (F.col("ends") > 0, "duplicated", F.concat(F.lit("ended "), F.col("ends") + 1, F.lit(" times"))),
+        (is_back & is_gone, "lost", F.lit(GONE)),
+        (is_back & doubt, "in_doubt", F.lit("got by a unit of work which is in doubt")),
+        (is_back & doubt.isNotNull(), "uncommitted", F.lit("got by a unit of work which has not ended")),
+        (is_back, "on_queue", F.lit(ON_QUEUE)),
+    ]
+    said = F.coalesce(
+        *(F.when(holds, F.struct(F.lit(finding).alias("finding"), why.alias("why"))) for holds, finding, why in kinds)
+    )
     absent = {name: F.lit(None).cast("string") for name in ("msg_id", "correl_id")}
-    return again.withColumns(
-        absent
-        | {
-            "copy": F.concat_ws("/", "structure", "message_id"),
-            "finding": finding,
-            "why": why.when(is_gone, GONE).when(is_back, ON_QUEUE),
-        }
+    return again.withColumns(absent | {"copy": F.concat_ws("/", "structure", "message_id"), "said": said}).select(
+        "*", "said.*"
     )
 
 
 def corrections(judged_again: DataFrame) -> DataFrame:
     """By path, what that changes in the counts."""
-    finding = F.col("finding")
+    findings_of = ("duplicated", "on_queue", "lost", "in_doubt", "uncommitted")
     return judged_again.groupBy("path").agg(
-        F.count_if(finding == "duplicated").alias("duplicated"),
-        (-F.count_if(F.col("more") < 0)).alias("delivered"),
-        F.count_if(finding == "on_queue").alias("on_queue"),
-        F.count_if(finding == "lost").alias("lost"),
+        *(F.count_if(F.col("finding") == name).alias(name) for name in findings_of),
+        (-F.count_if(F.col("gets") < 0)).alias("delivered"),
+        F.count_if(F.col("expiries") > F.col("clears")).alias("expired"),
+        F.count_if(F.col("clears") > 0).alias("cleared"),
         F.count_if(F.col("returns") > 0).alias("backed_out"),
     )
 

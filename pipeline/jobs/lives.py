@@ -219,7 +219,10 @@ def _hops(lives: DataFrame) -> DataFrame:
     alike = Window.partitionBy("hop_unit", "msg_id", "correl_id")
     return (
         second.join(first, same & F.col("correl_id").eqNullSafe(F.col("hop_correl_id")))
-        .where(F.dense_rank().over(alike.orderBy("hop_got")) == F.dense_rank().over(alike.orderBy("hop_put")))
+        .withColumn("got", F.dense_rank().over(alike.orderBy("hop_got")))
+        .withColumn("put", F.dense_rank().over(alike.orderBy("hop_put")))
+        .where("got = put")
+        .drop("got", "put")
         .drop("put_unit", "msg_id", "correl_id", "hop_unit", "hop_msg_id", "hop_correl_id", "hop_got", "hop_put")
     )
 
