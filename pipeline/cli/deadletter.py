@@ -113,7 +113,7 @@ def deadletter(
                 _tell_what_fits_none(at, letters, choice)
                 is_done = not requeue
             if requeue:
-                is_done = _put_back(at, chosen, place.queue_at(at.settings), place.qmgr, rows, directory)
+                is_done &= _put_back(at, chosen, place.queue_at(at.settings), place.qmgr, rows, directory)
             else:
                 _show(at, chosen, place.name(at.settings), rows, directory)
             letters.unpersist()

@@ -27,7 +27,7 @@ from pipeline.report import headline, print_summary, write_report
 from pipeline.tables import print_rows
 
 #: Jobs with an output, but for replay, which looks at its archive first.
-WRITING = ("journal", "flow", "trace --msg-id 00", "recovery", "deadletter QM1", "audit", "archive NEW --queue Q")
+WRITING = ("journal", "flow", "trace --correl-id 00", "recovery", "deadletter QM1", "audit", "archive NEW --queue Q")
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
