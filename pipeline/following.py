@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 from pipeline.audit_state import StateStore
-from pipeline.errors import PipelineError, why_a_job_ends
+from pipeline.errors import PipelineError
 from pipeline.jobs.follow import advance, verdict_of
 from pipeline.jobs.series import Series
 from pipeline.jobs.verdict import Verdict
@@ -17,6 +18,8 @@ from pipeline.journal_source import JournalPart, JournalSource
 
 #: Entries of a batch: what is in memory at a time, besides what is open.
 ENTRIES_PER_BATCH = 200_000
+#: What the source says of it, and then advises, which is no use here.
+_TRIMMED = re.compile(r"JournalTrimmedError: (.*?); .*failOnDataLoss")
 
 
 class FollowingAudit:
@@ -67,12 +70,11 @@ class FollowingAudit:
         try:
             running.awaitTermination()
         except StreamingQueryException as error:
-            what, _, advice = why_a_job_ends(error).partition("; ")
-            if "failOnDataLoss" not in advice:
+            trimmed = _TRIMMED.search(str(error))
+            if trimmed is None:
                 raise
-            raise PipelineError(
-                f"{what}; of what is gone nothing can be said: begin anew, in a new directory"
-            ) from error
+            gone = "of what is gone nothing can be said: begin anew, in a new directory"
+            raise PipelineError(f"{trimmed[1]}; {gone}") from error
         finally:
             running.stop()
 
