@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
-import redis
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
@@ -29,18 +28,14 @@ from sharedq.journal_reach import (
     check_start,
     check_whole,
     count_to,
-    oldest,
+    first_place,
     place_before,
     read_reach,
 )
-from sharedq.keys import StructureKeys
 
 OPTIONS = (*COMMON_OPTIONS, "maxEntriesPerTrigger")
 #: Entries of a batch, at most.
 ENTRIES_PER_TRIGGER = 200_000
-
-#: Entries left out at the beginning of a journal that is being trimmed, at most.
-_LEFT_OUT = 5_000
 
 #: Structure -> the place it was read to: ``after`` and ``entries``.
 Offset = dict[str, dict[str, Any]]
@@ -117,7 +112,7 @@ class JournalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         with deployment.client(keys.journal) as client:
             reach = read_reach(client, keys)
             if start == "-":
-                return BEGINNING if reach is None else _behind_the_oldest(client, keys, reach)
+                return BEGINNING if reach is None else first_place(client, keys, reach)
             if not self._journals.may_miss:
                 check_start(keys, reach, start)
             return place_before(client, keys, reach, start)
@@ -155,13 +150,6 @@ class JournalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         keys = self._journals.keys(name)
         with deployment.client(keys.journal) as client:
             return count_to(client, keys, place, most, until)
-
-
-def _behind_the_oldest(client: redis.Redis, structure: StructureKeys, reach: Reach) -> Place:
-    """The beginning; of a journal that is being trimmed a place that is still there when it is read."""
-    place = oldest(reach)
-    left = reach.added - reach.trimmed
-    return count_to(client, structure, place, min(_LEFT_OUT, left // 10)) if reach.trimmed else place
 
 
 def _ms(place: Place) -> int:

@@ -18,6 +18,8 @@ from sharedq.keys import StructureKeys, structure_keys
 
 #: Entries looked at in one call where they are counted.
 _COUNTED = 5_000
+#: Entries left out at the beginning of a journal that is being trimmed, at most.
+_LEFT_OUT = 5_000
 
 
 class Reach(NamedTuple):
@@ -87,6 +89,13 @@ def oldest(reach: Reach) -> Place:
     if not reach.trimmed:
         return BEGINNING
     return Place(_before(reach.first) if reach.first else reach.last, reach.trimmed)
+
+
+def first_place(client: redis.Redis, structure: StructureKeys, reach: Reach) -> Place:
+    """The beginning; of a journal that is being trimmed a place that is still there when it is read."""
+    place = oldest(reach)
+    left = reach.added - reach.trimmed
+    return count_to(client, structure, place, min(_LEFT_OUT, left // 10)) if reach.trimmed else place
 
 
 def place_before(client: redis.Redis, structure: StructureKeys, reach: Reach | None, start: str) -> Place:
