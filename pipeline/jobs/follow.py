@@ -169,7 +169,8 @@ def verdict_of(
     totals = state.totals.copy()
     facts = _facts(totals, part)
     found = judged(state, totals.last_ms, lambda lives: missing_messages(spark, lives, part, facts))
-    again = after_their_end(state.events).persist()
+    dead = forgotten.where("finding = 'dead_lettered'").select("copy").distinct()
+    again = after_their_end(state.events, dead).persist()
     back = came_back(again).persist()
     gone = missing_messages(spark, back, part, facts)
     for row in summarize(found.copies).collect():
@@ -183,7 +184,12 @@ def verdict_of(
     }
     counts = {name: sum(of[name] for of in counts_by_path.values()) for name in MEANINGS}
     said = judged_again.where("finding IS NOT NULL").transform(as_table, FINDINGS)
-    named = forgotten.unionByName(findings(found.copies, counts)).unionByName(said).persist()
+    # A dead letter that is on no queue any more is none.
+    no_letter = judged_again.where("is_dead AND finding = 'lost'").select(
+        "copy", F.lit("dead_lettered").alias("finding")
+    )
+    stays = forgotten.join(no_letter, ["copy", "finding"], "left_anti").transform(as_table, FINDINGS)
+    named = stays.unionByName(findings(found.copies, counts)).unionByName(said).persist()
     keep(named)
     verdict = Verdict(
         has_run=False,
@@ -200,12 +206,15 @@ def verdict_of(
     return verdict, _series(totals)
 
 
-def after_their_end(events: DataFrame) -> DataFrame:
+def after_their_end(events: DataFrame, dead: DataFrame) -> DataFrame:
     """What happened to messages after their lives were over and forgotten, a row a message.
 
     ``gets``: how many times they were got, less how many times they came back from a getter that had died; ``ends``:
     the same with what expired or was cleared; ``expiries`` and ``clears`` as of lives; ``doubt``: whether the unit of
     work is prepared that has them and has not ended.
+
+    Args:
+        dead: those (``copy``) that have a dead-letter header.
     """
     placed = with_place(events)
     after = with_outcome(message_events(placed.where("was_over")), unit_ends(placed))
@@ -224,7 +233,9 @@ def after_their_end(events: DataFrame) -> DataFrame:
             F.max(F.when(F.col("is_open"), F.col("is_in_doubt"))).alias("doubt"),
             F.max("queue").alias("queue"),
         )
-        .withColumn("path", path.otherwise("shared"))
+        .withColumns({"path": path.otherwise("shared"), "copy": F.concat_ws("/", "structure", "message_id")})
+        .join(dead.withColumn("is_dead", F.lit(True)), "copy", "left")
+        .fillna(False, ["is_dead"])
     )
 
 
@@ -250,15 +261,13 @@ def found_again(again: DataFrame, gone: DataFrame | None) -> DataFrame:
         (is_back & is_gone, "lost", F.lit(GONE)),
         (is_back & doubt, "in_doubt", F.lit("got by a unit of work which is in doubt")),
         (is_back & doubt.isNotNull(), "uncommitted", F.lit("got by a unit of work which has not ended")),
-        (is_back, "on_queue", F.lit(ON_QUEUE)),
+        (is_back & ~F.col("is_dead"), "on_queue", F.lit(ON_QUEUE)),
     ]
     said = F.coalesce(
         *(F.when(holds, F.struct(F.lit(finding).alias("finding"), why.alias("why"))) for holds, finding, why in kinds)
     )
     absent = {name: F.lit(None).cast("string") for name in ("msg_id", "correl_id")}
-    return again.withColumns(absent | {"copy": F.concat_ws("/", "structure", "message_id"), "said": said}).select(
-        "*", "said.*"
-    )
+    return again.withColumns(absent | {"said": said}).select("*", "said.*")
 
 
 def corrections(judged_again: DataFrame) -> DataFrame:
@@ -266,7 +275,8 @@ def corrections(judged_again: DataFrame) -> DataFrame:
     findings_of = ("duplicated", "on_queue", "lost", "in_doubt", "uncommitted")
     return judged_again.groupBy("path").agg(
         *(F.count_if(F.col("finding") == name).alias(name) for name in findings_of),
-        (-F.count_if(F.col("gets") < 0)).alias("delivered"),
+        (-F.count_if((F.col("gets") < 0) & ~F.col("is_dead"))).alias("delivered"),
+        (-F.count_if(F.col("is_dead") & (F.col("finding") == "lost"))).alias("dead_lettered"),
         F.count_if(F.col("expiries") > F.col("clears")).alias("expired"),
         F.count_if(F.col("clears") > 0).alias("cleared"),
         F.count_if(F.col("returns") > 0).alias("backed_out"),

@@ -169,11 +169,13 @@ def test_groups_that_nobody_gets_any_more_leave_no_mark(
 
 
 @pytest.mark.parametrize("then", ["waits", "is got", "is gone", "expires", "is being got", "is in doubt"])
+@pytest.mark.parametrize("is_dead", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_what_came_back_from_a_getter_that_had_died_after_it_was_forgotten_is_not_delivered(
-    spark: SparkSession, redis_url: str, journal: HandWrittenJournal, tmp_path: Path, then: str
+    spark: SparkSession, redis_url: str, journal: HandWrittenJournal, tmp_path: Path, then: str, *, is_dead: bool
 ) -> None:
     journal.define("APPL1")
-    journal.put("APPL1", "Q", "EWR.1.1.1", ["1", "2", "3"])
+    details = [detail(is_dead_letter=is_dead and number == 1) for number in (1, 2, 3)]
+    journal.put("APPL1", "Q", "EWR.1.1.1", ["1", "2", "3"], details=details)
     journal.get("APPL1", "Q", "JFK.1.5.1", ["1", "2"])
     part, store = JournalPart(GROUP, redis_url), StateStore(tmp_path, GROUP)
     before = part.read(spark).collect()
