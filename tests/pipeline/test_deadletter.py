@@ -235,7 +235,7 @@ def test_what_has_no_header_stays_and_is_told(group: TestGroup, dead: Queue, com
     assert {"no dead-letter header 2", "put back GATE QM1 1"} <= set(lines)
     assert browse_all(dead) == [b"not a letter 0", b"not a letter 1"]
     # Only what is chosen counts.
-    command(*at, "--reason", "q_full")
+    command(*at, "--reason", "q_full", status=1)
 
 
 def test_dead_letters_that_were_archived_are_told_without_redis(
