@@ -34,29 +34,34 @@ def late_in_group(delivered: DataFrame, forgotten: DataFrame | None = None) -> D
         forgotten: later members of which only that is known: ``structure``, ``queue``, ``group_id``,
             ``msg_seq_number``, ``got_at``, ``put_at``.
     """
-    members = judged_at(delivered.where(F.col("group_id").isNotNull()))
+    members = judged_at(
+        delivered.where(F.col("group_id").isNotNull()),
+        *("queue", "group_id", "msg_seq_number", "put_at", "applied_at"),
+        F.when(F.col("is_logical"), F.struct("msg_seq_number", "got_at", "put_at")).alias("later"),
+    ).withColumn("later", F.when(F.col("is_get"), F.col("later")))
     if forgotten is not None:
-        got = forgotten.withColumns({"at": F.col("got_at"), "is_logical": F.lit(True)})
+        later = F.struct("msg_seq_number", "got_at", "put_at").alias("later")
+        got = forgotten.select("structure", "queue", "group_id", F.col("got_at").alias("at"), later)
         members = members.unionByName(got, allowMissingColumns=True)
-    is_later = F.col("is_logical") & (F.col("at") == F.col("got_at"))
-    later = F.max(F.when(is_later, F.struct("msg_seq_number", "got_at", "put_at")))
     return (
-        members.withColumn("later", later.over(_before("structure", "queue", "group_id")))
+        members.withColumn("later", F.max("later").over(_before("structure", "queue", "group_id")))
         .where((F.col("later.msg_seq_number") > F.col("msg_seq_number")) & (F.col("later.put_at") > F.col("put_at")))
         .where((F.col("applied_at") < F.col("later.got_at")) & _had_come_back(F.col("later.got_at")))
         .select("structure", "message_number", F.lit("got after a later member of its group").alias("why"))
     )
 
 
-def judged_at(delivered: DataFrame) -> DataFrame:
-    """Each message ``at`` its get; and one that came back from a get before, also at the first of those.
+def judged_at(delivered: DataFrame, *columns: str | Column) -> DataFrame:
+    """Each message ``at`` its get (``is_get``); and one that came back from a get before, also at the first of those.
 
-    ``back_at``: since when it had been on its queue then; null for since it was committed.
+    ``back_at``: since when it had been on its queue then; null for since it was committed. Beside these the *columns*:
+    what is judged is sorted and held in memory, the messages of a queue at a time, so it must be narrow.
     """
-    got = F.struct(F.col("got_at").alias("at"), F.col("returned_at").alias("back_at"))
-    taken = F.struct(F.col("taken_at").alias("at"), F.when(F.lit(False), F.col("got_at")).alias("back_at"))
+    never = F.when(F.lit(False), F.col("got_at"))
+    got = F.struct(F.lit(True).alias("is_get"), F.col("got_at").alias("at"), F.col("returned_at").alias("back_at"))
+    taken = F.struct(F.lit(False).alias("is_get"), F.col("taken_at").alias("at"), never.alias("back_at"))
     both = F.when(F.col("returned_at").isNull(), F.array(got)).otherwise(F.array(got, taken))
-    return delivered.withColumn("judged", F.explode(both)).select("*", "judged.*").drop("judged")
+    return delivered.select("structure", "message_number", *columns, F.inline(both))
 
 
 def in_lanes(lives: DataFrame) -> DataFrame:
@@ -82,23 +87,25 @@ def late_in_lane(delivered: DataFrame) -> DataFrame:
     that were got before them the one counts that was put last. Who was away then, in a unit of work that was backed out
     later, was not passed.
     """
-    origin = F.coalesce("hop_structure", "structure")
-    passer = F.when(F.col("at") == F.col("got_at"), F.struct("put_at", "got_at", origin.alias("origin")))
+    # Between two structures only the milliseconds tell.
+    origin = F.xxhash64(F.coalesce("hop_structure", "structure"))
+    laned = judged_at(in_lanes(delivered), "lane", "put_unit", "put_at", "applied_at", origin.alias("origin"))
+    # What is no get is no passer: of several, those that are come last.
+    this = F.struct("is_get", "put_at", "at", "origin")
+    rows = laned.select("structure", "message_number", "lane", "put_unit", "applied_at", "back_at", this.alias("this"))
 
-    def is_passed(since: str, *among: str) -> Column:
-        last = F.max(passer).over(_before(*among))
-        # Between two structures only the milliseconds tell.
-        is_later = (last["put_at"] > F.col(since)) & (
-            (last["origin"] == origin) | (last["put_at"]["ms"] > F.col(since)["ms"])
+    def is_passed(since: Column, *among: str) -> Column:
+        last = F.max("this").over(Window.partitionBy(*among).orderBy("this.at").rowsBetween(*_BEFORE))
+        is_later = (last["put_at"] > since) & (
+            (last["origin"] == F.col("this.origin")) | (last["put_at"]["ms"] > since["ms"])
         )
-        return is_later & _had_come_back(last["got_at"])
+        return last["is_get"] & is_later & _had_come_back(last["at"])
 
-    why = F.when(is_passed("applied_at", "lane"), "got after a message put when it was committed").when(
-        F.col("put_unit").isNotNull() & is_passed("put_at", "lane", "put_unit"),
+    why = F.when(is_passed(F.col("applied_at"), "lane"), "got after a message put when it was committed").when(
+        F.col("put_unit").isNotNull() & is_passed(F.col("this.put_at"), "lane", "put_unit"),
         "got after a message that its unit of work put after it",
     )
-    laned = judged_at(in_lanes(delivered))
-    return laned.select("structure", "message_number", why.alias("why")).where("why IS NOT NULL").distinct()
+    return rows.select("structure", "message_number", why.alias("why")).where("why IS NOT NULL").distinct()
 
 
 def late_in_records(received: DataFrame) -> DataFrame:
