@@ -2,6 +2,7 @@
 
 A batch of the query is claimed before Spark writes it down, stays in doubt while it is processed, however often that
 is tried, and is committed once Spark has noted that it was. Claims that Spark never wrote down go back to the queue.
+What no task has read is not committed: Spark notes a batch as processed also where its sink passed over it.
 One driver at a time has the query's name: a connection tag, which the recovery of a dead one frees.
 
 A query that never comes back is released: all it has claimed goes back to the queue, and its *term* ends. A query
@@ -36,10 +37,11 @@ _NAME_PAUSE_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class ClaimedUnit:
-    """A unit of work that is claimed: where its messages are, its id, and how many they are."""
+    """A unit of work that is claimed: where its messages are, its id, its external one, and how many they are."""
 
     place: Place
     id: str
+    xid: bytes
     messages: int
 
 
@@ -180,7 +182,7 @@ class Claims:
 
     def _prepare(self, connection: QueueManagerConnection, xid: bytes, term: int) -> None:
         try:
-            connection.prepare(xid, Batch(terms_of(self.name), term))
+            connection.prepare(xid, Batch(terms_of(self.name), term), must_be_read=True)
         except XAError as error:
             connection.backout()
             if error.code != XAReturn.XAER_PROTO:
@@ -200,11 +202,20 @@ class Claims:
             " begin anew, with another checkpoint"
         )
 
+    def _unread(self) -> PipelineError:
+        return PipelineError(
+            f"stream {self.name}: Spark has noted a batch as processed that nothing has read, so its messages stay"
+            " claimed. A file sink passes over batches whose numbers its directory has from another checkpoint: release"
+            f" them (igq pipeline release {self.name} --checkpoint ... --begun undone) and begin anew, with another"
+            " checkpoint and another directory"
+        )
+
     def finish(self, claims: str) -> None:
         """Spark has processed them: they are gone from the queue for good. Told again it does nothing.
 
         Raises:
-            PipelineError: they went back to the queue, by an operator's hand: they come again.
+            PipelineError: they went back to the queue, by an operator's hand: they come again. Or nothing has read
+                them: they stay claimed.
             MQIError: 2009 unknown; may be repeated.
         """
         if claims:
@@ -221,6 +232,8 @@ class Claims:
             try:
                 units = connection.decide_prepared_together(self._xids(claims)) or []
             except XAError as error:
+                if error.code == XAReturn.XAER_PROTO:
+                    raise self._unread() from error
                 if error.code != XAReturn.XAER_NOTA:
                     raise PipelineError(
                         f"stream {self.name}: messages that were processed were put back on {self.queue}: {error}"
@@ -263,7 +276,7 @@ class Claims:
             # It began with a get; where reports of the delivery went comes behind that.
             structure, (queues, _) = next(iter(unit.structures.items()))
             place = Place(queues[0], structure, group.structure_number(structure))
-            found.append(ClaimedUnit(place, unit.id, unit.messages))
+            found.append(ClaimedUnit(place, unit.id, xid, unit.messages))
         return found
 
     def _connect(self) -> QueueManagerConnection:

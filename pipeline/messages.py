@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import astuple
 from typing import Any
@@ -23,6 +24,7 @@ from pipeline.schemas import QUEUE
 from sharedq.context import default_appl_name, fill_in_context
 from sharedq.mqi.limits import NULL_ID
 from sharedq.mqi.structures import MQMD
+from sharedq.record import put_date_and_time
 
 #: Columns of a table read from a queue that say where a message is or what its queue made of it: not put.
 NOT_PUT = (
@@ -77,6 +79,7 @@ def messages(batch: pa.RecordBatch) -> Iterator[Message]:
     if any(name in CONTEXT for name in names):
         # What no column says is what it would be without SET_ALL_CONTEXT.
         fill_in_context(common, 0, default_appl_name())
+        common.put_date, common.put_time = put_date_and_time(int(time.time() * 1000))
     for name, column in columns.items():
         # Most often rows differ in few fields.
         if column.count(column[0]) < len(column):

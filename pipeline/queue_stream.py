@@ -44,9 +44,14 @@ Offset = dict[str, Any]
 
 @dataclass
 class UnitsPartition(InputPartition):
-    """Claimed units of work, and where their messages are: it holds the same ones however often it is read."""
+    """Claimed units of work, and where their messages are: it holds the same ones however often it is read.
+
+    Attributes:
+        xid: external id of the first one, at which it is noted that they were read.
+    """
 
     units: list[tuple[Place, str]]
+    xid: bytes
 
 
 class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -137,7 +142,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return []
         self._hold(end)
         parts = _parts(self._claims.units(end["claims"]), self._rows)
-        return [UnitsPartition([(unit.place, unit.id) for unit in units]) for units in parts]
+        return [UnitsPartition([(unit.place, unit.id) for unit in units], units[0].xid) for units in parts]
 
     def _hold(self, offset: Offset) -> None:
         for name, own in (("stream", self._name), ("queue", self._queue)):
@@ -157,6 +162,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         has_data = "data" in self._schema.fieldNames()
         reader = Reader(Deployment(self._url), self._group, has_data=has_data)
         try:
+            reader.note_read(self._qmgr, partition.xid)
             found = (reader.read_unit(*unit) for unit in partition.units)
             yield from batches(chain.from_iterable(found), to_arrow_schema(self._schema, timezone="UTC"))
         finally:

@@ -55,10 +55,11 @@ def release_stream(
 
     Args:
         checkpoint: the query's. What Spark has noted there as processed is taken off the queues instead.
-        begun: as of `processed_claims`.
+        begun: as of `processed_claims`; and of a batch that is noted as processed and that nothing has read.
 
     Raises:
-        PipelineError: there is no such query, or a driver of it runs and not *force*; or it is not its checkpoint.
+        PipelineError: there is no such query, or a driver of it runs and not *force*; or it is not its checkpoint, or
+            more has to be said of its last batch.
         MQIError: 2059 no manager of the group is running; 2009 unknown, repeat it.
     """
     group = group_for(settings)
@@ -73,20 +74,31 @@ def release_stream(
     term = 0 if latest is None else latest + 1
     # Whether it can be used is told before anything is done; what counts is what it says when nothing can be added.
     at_least = 0 if force else term
-    _processed(checkpoint, stream, at_least, begun)
+    _processed(group, checkpoint, stream, at_least, begun)
     with connect_to(settings, group.name) as connection:
         connection.commit_prepared_together((), Batch(terms_of(stream), term))
     # Only now: nothing is added to them any more.
-    done = _processed(checkpoint, stream, at_least, begun)
+    done = _processed(group, checkpoint, stream, at_least, begun)
     prefix = f"{CLAIM_PREFIX}{stream}/"
     ended = [end_at(settings, group, qmgr, prefix, done) for qmgr in sorted(_managers(group, stream))]
     return Released(sum(each.given_back for each in ended), sum(each.committed for each in ended))
 
 
-def _processed(checkpoint: Path | None, stream: str, term: int, begun: BegunBatch) -> set[bytes]:
-    """External ids of the claims that a checkpoint notes as processed."""
-    claims = processed_claims(checkpoint, stream, term=term, begun=begun) if checkpoint else ()
-    return {xid for each in claims for xid in xids_of(stream, each)}
+def _processed(group: Group, checkpoint: Path | None, stream: str, term: int, begun: BegunBatch) -> set[bytes]:
+    """External ids of the claims that a checkpoint notes as processed, and that were read."""
+    if checkpoint is None:
+        return set()
+    claims = processed_claims(checkpoint, stream, term=term, begun=begun)
+    done = {xid for each in claims for xid in xids_of(stream, each)}
+    units = [unit for _, unit in _claims_of(group) if unit.xid in done]
+    if begun == "done" or not (units and all(unit.is_unread for unit in units)):
+        return done
+    if begun == "undone":
+        return set()
+    raise PipelineError(
+        f"checkpoint {checkpoint}: its last batch is noted as processed, but nothing has read it. A file sink passes"
+        " over batches whose numbers its directory has from another checkpoint: then say --begun undone, else done"
+    )
 
 
 def _managers(group: Group, stream: str) -> set[str]:

@@ -125,10 +125,14 @@ class QueueManagerConnection:
             self.connection.check()
             self.connection.backout(by_program=True)
 
-    def prepare(self, xid: bytes, batch: in_doubt.Batch | None = None) -> int:
+    def prepare(self, xid: bytes, batch: in_doubt.Batch | None = None, *, must_be_read: bool = False) -> int:
         """For an external coordinator: the unit of work is in doubt under the id *xid* until it is ended by that.
 
         From then on neither this program's death nor the manager's backs it out. The next unit of work begins.
+
+        Args:
+            must_be_read: `commit_prepared_together` refuses as long as nobody has read what it got: a program that
+                commits what others read, such as a streaming query, does not take off the queue what they passed over.
 
         Returns:
             How many messages are in doubt; 0 when there was nothing to prepare, and *xid* is unused then.
@@ -140,7 +144,7 @@ class QueueManagerConnection:
         """
         with self.connection.lock:
             self.connection.check()
-            return in_doubt.prepare(self.connection, xid, batch)
+            return in_doubt.prepare(self.connection, xid, batch, must_be_read=must_be_read)
 
     def commit_prepared(self, xid: bytes, *, qmgr: str = "") -> bool:
         """Commit what was prepared as *xid*, over this or any other connection of the manager.
@@ -174,7 +178,8 @@ class QueueManagerConnection:
             False where *batch*, or a later one of its series, was committed before; nothing has changed.
 
         Raises:
-            XAError: XAER_NOTA, XA_HEURRB one of them cannot be committed, so none is. XAER_INVAL too many.
+            XAError: XAER_NOTA, XA_HEURRB one of them cannot be committed, so none is. XAER_PROTO they had to be read,
+                and nobody has read any of them. XAER_INVAL too many.
             MQIError: 2123 committed, but for what was done in structures that have failed; 2009 unknown; ask again over
                 a new connection.
         """

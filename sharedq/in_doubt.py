@@ -18,6 +18,7 @@ from typing import Any, Literal
 from sharedq.connection import Connection, ScriptCall
 from sharedq.ending import end_unit_call, require_recorded, send_outstanding, settle
 from sharedq.group import Group
+from sharedq.keys import prepared_field
 from sharedq.log import LibraryLogger
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
@@ -37,7 +38,7 @@ TOGETHER_MAX = 1000
 _SCAN_COUNT = 500
 _USED, _TOO_LATE = 1, 2
 _ENDED, _UNKNOWN, _RUNNING = 1, 2, 3
-_CANNOT, _DONE = 1, 2
+_CANNOT, _DONE, _UNREAD = 1, 2, 3
 
 Outcome = Literal["C", "B"]
 #: How it has ended: as decided; or its commit was, and a structure (M), or every one (R), had lost what was done there.
@@ -72,6 +73,7 @@ class PreparedUnit:
         prepared_ms: when, by Redis' clock.
         structures: the queues that it touches in each, and whether members of groups are among its messages there.
         failures: how many times each of these had failed before, where it had.
+        is_unread: what it got has to be read by somebody before `commit_together`, and nobody has done so.
         outcome: once that is decided: C commit, B back out.
         decided_by: owner token of who decided, and ends it or has its recovery end it.
     """
@@ -85,6 +87,7 @@ class PreparedUnit:
     prepared_ms: int
     structures: dict[str, tuple[list[str], bool]]
     failures: dict[str, int]
+    is_unread: bool
     outcome: Outcome | None
     decided_by: str
 
@@ -109,11 +112,12 @@ class Batch:
     kept_s: int = 0
 
 
-def prepare(connection: Connection, xid: bytes, batch: Batch | None = None) -> int:
+def prepare(connection: Connection, xid: bytes, batch: Batch | None = None, *, must_be_read: bool = False) -> int:
     """Prepare the unit of work under the external id *xid*; the connection goes on with the next one.
 
     Args:
         batch: that it belongs to.
+        must_be_read: `commit_together` refuses where nothing of what is committed was read (``Reader.note_read``).
 
     What MQGMO_MARK_SKIP_BACKOUT got counts as got: a later back-out puts it back too.
 
@@ -136,7 +140,8 @@ def prepare(connection: Connection, xid: bytes, batch: Batch | None = None) -> i
     messages = unit.messages
     # Of when it entered them. Should one fail from here on, it is more than that.
     failures = {name: connection.access(name).failures for name in unit.parts}
-    info = {
+    info: dict[str, Any] = {"read": 0} if must_be_read else {}
+    info |= {
         "unit": unit.id,
         "appl": connection.appl_name,
         "tag": connection.tag[1:],
@@ -150,7 +155,7 @@ def prepare(connection: Connection, xid: bytes, batch: Batch | None = None) -> i
         (
             *connection.owner_arguments(),
             unit.id,
-            _field(connection.qmgr_name, xid),
+            prepared_field(connection.qmgr_name, xid),
             json.dumps(info, separators=(",", ":")),
             connection.tag,
             "" if batch is None else batch.number,
@@ -206,7 +211,7 @@ def end_prepared(connection: Connection, xid: bytes, outcome: Outcome, *, qmgr: 
     """
     _check(xid)
     keys, qmgr = connection.group.keys, qmgr or connection.qmgr_name
-    field = _field(qmgr, xid)
+    field = prepared_field(qmgr, xid)
     status, *detail = connection.call(
         "admin/decide_prepared",
         [keys.fence, keys.prepared, keys.completed, keys.members, keys.leases],
@@ -264,7 +269,7 @@ def decide_together(
 
     Raises:
         XAError: XAER_NOTA or XA_HEURRB, the one it names is not there or was backed out; nothing has changed.
-            XAER_INVAL more than ``TOGETHER_MAX``.
+            XAER_PROTO they had to be read, and nobody has read any of them. XAER_INVAL more than ``TOGETHER_MAX``.
         MQIError: 2009 unknown, may be repeated over another connection. What was decided the group completes.
     """
     is_first, decided, _ = _decide_together(connection, xids, batch)
@@ -290,7 +295,7 @@ def _decide_together(
             *connection.owner_arguments(),
             "" if batch is None else batch.number,
             0 if batch is None else batch.kept_s,
-            *(_field(connection.qmgr_name, xid) for xid in xids),
+            *(prepared_field(connection.qmgr_name, xid) for xid in xids),
         ),
     )
     if status == _CANNOT:
@@ -298,6 +303,8 @@ def _decide_together(
         if ended:
             raise XAError(XAReturn.XA_HEURRB, xid, f"it is {_SAID[ended]}")
         raise XAError(XAReturn.XAER_NOTA, xid, f"{connection.qmgr_name} has prepared nothing under that id")
+    if status == _UNREAD:
+        raise XAError(XAReturn.XAER_PROTO, _xid_of(rest[0]), "nobody has read what it got")
     found, lost = rest
     units = [_unit(field.decode(), text) for field, text in zip(found[::2], found[1::2], strict=True)]
     return status != _DONE, units, [_xid_of(field) for field in lost]
@@ -351,7 +358,7 @@ def complete(connection: Connection, unit: PreparedUnit, on_chunk: OnChunk = lam
     _, kept = connection.checked_call(
         "admin/complete",
         [keys.prepared, keys.completed, keys.tags],
-        (_field(unit.qmgr, unit.xid), unit.id, ended, ENDED_KEPT),
+        (prepared_field(unit.qmgr, unit.xid), unit.id, ended, ENDED_KEPT),
     )
     # Who was there first knows more: what it has applied may be lost by now.
     return kept.decode() or ended
@@ -446,13 +453,10 @@ def _unit(field: str, text: bytes) -> PreparedUnit:
         prepared_ms=int(info["prepared_ms"]),
         structures={name: (list(queues), bool(members)) for name, (queues, members) in info["structures"].items()},
         failures={name: int(count) for name, count in info.get("failures", {}).items()},
+        is_unread=info.get("read") == 0,
         outcome=info.get("outcome"),
         decided_by=info.get("by", ""),
     )
-
-
-def _field(qmgr: str, xid: bytes) -> str:
-    return f"{qmgr} {xid.hex()}"
 
 
 def _check(xid: bytes) -> None:

@@ -127,6 +127,11 @@ def _queue_keys(tag: str, name: str) -> QueueKeys:
     )
 
 
+def prepared_field(qmgr: str, xid: bytes) -> str:
+    """Which of the prepared units of work: what *qmgr* has prepared as *xid*."""
+    return f"{qmgr} {xid.hex()}"
+
+
 @lru_cache(maxsize=64)
 def admin_keys(group: str) -> AdminKeys:
     """Keys of the administration structure of *group*."""

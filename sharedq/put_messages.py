@@ -114,7 +114,8 @@ def prepare(
         raise error_for(MQRC.PUT_INHIBITED, "MQPUT", handle.object_name)
     length_max = facts.max_msg_length
     is_journaled = connection.journal_max != "0"
-    put_time_ms = 0 if options & _NO_CONTEXT else int(time.time() * 1000)
+    # A program that sets all context may leave the time blank.
+    put_time_ms = 0 if options & (_NO_CONTEXT | _SET_ALL) else int(time.time() * 1000)
     now = _told_time(put_time_ms)
     warning = MQRC.NONE
     arguments: list[PutArguments] = []

@@ -1,8 +1,8 @@
 """Reads what is on a queue without opening it: for readers of many messages at once, such as Spark.
 
-A reader holds no handle, no lease and no lock, and changes nothing. The queue is planned as ranges of positions, which
-anybody may read at any time and in parallel; each call of a script returns a slice of one range. What plans them is in
-``sharedq.read_plan``: a process that only reads need not import definitions and managers.
+A reader holds no handle, no lease and no lock, and changes no message. The queue is planned as ranges of positions,
+which anybody may read at any time and in parallel; each call of a script returns a slice of one range. What plans them
+is in ``sharedq.read_plan``: a process that only reads need not import definitions and managers.
 
 What a range returns is what is available when it is read: no uncommitted, locked or expired message, and none that was
 put after the ranges were planned. A message that is got meanwhile is missing; nothing is returned twice.
@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from sharedq.deployment import Deployment
-from sharedq.keys import structure_keys
+from sharedq.keys import admin_keys, prepared_field, structure_keys
 from sharedq.link import Argument, Link, Reply
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
@@ -133,6 +133,10 @@ class Reader:
         keys = structure_keys(self._group, place.structure)
         read = self._read_unit_whole if self._has_data else self._read_unit_heads
         return read(place, unit_id, keys.unit_of_work + unit_id, keys.messages)
+
+    def note_read(self, qmgr: str, xid: bytes) -> None:
+        """That what *qmgr* has prepared as *xid*, and has to be read before it is committed, is being read."""
+        self._link.call("admin/note_read", [admin_keys(self._group).prepared], [prepared_field(qmgr, xid)])
 
     def _read_unit_whole(self, place: Place, unit_id: str, unit: str, messages: str) -> Iterator[Slice]:
         """By plain commands: a script would copy each record in and out, which is four times the work."""

@@ -1,16 +1,18 @@
-"""Report messages: which of them a message asks for, and what they look like. Pure.
+"""Report messages: which of them a message asks for, and what they look like.
 
 Source: IBM MQ reference, "Report (MQLONG)" and "Feedback (MQLONG)" of MQMD.
 """
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Final
 
 from sharedq.mqi.constants import Feedback, Format, MsgType, Report
 from sharedq.mqi.limits import NULL_ID, PUT_APPL_NAME_LENGTH, UNLIMITED_EXPIRY
 from sharedq.mqi.structures import MQMD
+from sharedq.record import put_date_and_time
 
 #: Bytes of data that MQRO_EXCEPTION_WITH_DATA and its like carry.
 REPORT_DATA_LENGTH: Final = 100
@@ -58,6 +60,7 @@ def report_about(md: MQMD, body: bytes, feedback: int, qmgr: str, length: int | 
         # What a report about a segment has of it may be less than what that takes up.
         length = max(length, md.original_length)
     length_max = len(body) if wanted == full else REPORT_DATA_LENGTH if wanted == full & _WITH_DATA else 0
+    put_date, put_time = put_date_and_time(int(time.time() * 1000))
     report = MQMD(
         version=md.version,
         msg_type=int(MsgType.REPORT),
@@ -76,6 +79,8 @@ def report_about(md: MQMD, body: bytes, feedback: int, qmgr: str, length: int | 
         appl_identity_data=md.appl_identity_data,
         put_appl_type=_APPL_TYPE_QMGR,
         put_appl_name=qmgr.encode()[:PUT_APPL_NAME_LENGTH],
+        put_date=put_date,
+        put_time=put_time,
         group_id=md.group_id,
         msg_seq_number=md.msg_seq_number,
         offset=md.offset,

@@ -14,10 +14,12 @@ import pytest
 
 from recovery.resolve import recover
 from recovery.target import Target
+from sharedq.context import context_of
 from sharedq.message import Message
 from sharedq.mqi import wire
-from sharedq.mqi.constants import MQRC, GetOption, MatchOption, MsgFlag, OpenOption, Report
+from sharedq.mqi.constants import MQRC, GetOption, MatchOption, MsgFlag, OpenOption, PutOption, Report
 from sharedq.mqi.limits import PRIORITY_AS_Q_DEF
+from sharedq.mqi.structures import MQMD
 from sharedq.objects.authorities import Authorities
 from sharedq.objects.definitions import QueueAlias
 from sharedq.objects.system import SYSTEM_DEAD_LETTER_QUEUE
@@ -38,6 +40,20 @@ def stripped(message: Message) -> tuple[Any, ...]:
     md = message.md
     msg_id = b"" if md.msg_id.startswith(b"CSQ ") else md.msg_id
     return (message.body, message.has_group, msg_id, *[getattr(md, name) for name in FIELDS])
+
+
+@pytest.mark.parametrize("way", ["carried", "put"])
+def test_a_message_without_context_has_none_at_its_destination(group: TestGroup, agent: AgentOfQM2, way: str) -> None:
+    group.define_structure("APPL2")
+    group.define_shared("FAR", "APPL2")
+    group.connect("QM1").put1("FAR", b"x", qmgr_name="QM2", options=PutOption.NO_CONTEXT)
+    if way == "carried":
+        assert agent.carry() == [1]
+    else:
+        agent.deliverer.deliver(agent.queue.take())
+        agent.connection.commit()
+    (found,) = drain(group.connect("QM1"), "FAR")
+    assert context_of(found.md) == context_of(MQMD())
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -171,9 +171,11 @@ def test_there_may_be_none(connection: QueueManagerConnection, queue: Queue, way
 @pytest.mark.parametrize("way", WAYS)
 def test_the_program_says_all_or_who_it_is(connection: QueueManagerConnection, queue: Queue, way: str) -> None:
     for _ in range(2):
-        md = given(GIVEN)
-        WAYS[way](connection, queue, md, MQPMO(options=int(PutOption.SET_ALL_CONTEXT)))
-        assert context_of(queue.get().md) == context_of(md) == GIVEN
+        # A time that it leaves blank stays so.
+        for all_of_it in (GIVEN, GIVEN._replace(put_date=b"", put_time=b""), NONE):
+            md = given(all_of_it)
+            WAYS[way](connection, queue, md, MQPMO(options=int(PutOption.SET_ALL_CONTEXT)))
+            assert context_of(queue.get().md) == context_of(md) == all_of_it
         md = given(GIVEN)
         WAYS[way](connection, queue, md, MQPMO(options=int(PutOption.SET_IDENTITY_CONTEXT)))
         found = context_of(queue.get().md)

@@ -65,6 +65,8 @@ def archive_of(spark: SparkSession, directory: Path) -> list[bytes]:
 def test_a_queue_comes_back_as_it_was(
     spark: SparkSession, group: TestGroup, orders: Queue, command: Command, tmp_path: Path
 ) -> None:
+    # It has no put time.
+    orders.put(b"from nobody", options=PutOption.NO_CONTEXT)
     before, bodies = content(spark, group, "ORDERS"), browse_all(orders)
 
     command("archive", str(tmp_path / "a"), "--queue", "ORDERS", *at(group))

@@ -37,10 +37,11 @@ def orders(group: TestGroup) -> Queue:
 
 
 def begin(reader: QueueStreamReader, limit: ReadMaxRows = FIVE) -> tuple[Offset, Offset]:
-    """The ends of the first batch; what goes on in the background has come to its end."""
+    """The ends of the first batch, which was read; what goes on in the background has come to its end."""
     start = reader.initialOffset()
     end = reader.latestOffset(start, limit)
     rest(reader)
+    bodies(reader, start, end)
     return start, end
 
 
@@ -335,6 +336,7 @@ def test_what_fails_for_good_is_told(
 
     following = reader.latestOffset(end, FIVE)
     rest(reader)
+    bodies(reader, end, following)
     monkeypatch.setattr("pipeline.claims.get_messages", fail)
     orders.put(b"more")
     with pytest.raises(MQIError) as caught:
@@ -433,7 +435,9 @@ def test_released_while_messages_are_claimed_ahead_all_go_back(
     if step == "claiming ahead":
         fail_in_background(monkeypatch, release, at_call=2)
     reader = drivers.start()
-    start, end = begin(reader)
+    start = reader.initialOffset()
+    end = reader.latestOffset(start, FIVE)
+    rest(reader)
     if step == "ahead":
         release()
     assert (in_doubt(group), len(browse_all(orders))) == (0, 12)

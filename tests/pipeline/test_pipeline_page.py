@@ -22,7 +22,7 @@ from pipeline.cli import app
 from sharedq.api import Queue
 from sharedq.mqi.constants import MQRC, OpenOption
 from sharedq.mqi.structures import MQMD
-from tests.pipeline.streams import Checkpoint, Drivers
+from tests.pipeline.streams import Checkpoint, Drivers, bodies
 from tests.pipeline.test_deadletter import letter
 from tests.support.groups import BOTH, browse_all
 from tests.support.members import TestGroup
@@ -92,7 +92,10 @@ def test_commands_run_one_after_the_other(
     # A query that was stopped behind its first batch, to be released.
     billing = drivers.start()
     checkpoint = Checkpoint(tmp_path / "billing-checkpoint")
-    checkpoint.begin(0, billing.latestOffset(billing.initialOffset(), ReadMaxRows(2)))
+    start = billing.initialOffset()
+    end = billing.latestOffset(start, ReadMaxRows(2))
+    assert len(bodies(billing, start, end)) == 2
+    checkpoint.begin(0, end)
     checkpoint.end(0)
     billing.stop()
     url = group.settings.redis_url

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -109,8 +110,12 @@ def test_columns_override_the_descriptor_and_nulls_leave_it() -> None:
 @pytest.mark.parametrize("priority", [None, [3, 3, 3], [None, None, None], [3, None, 3], [1, 2, 3]])
 @pytest.mark.parametrize("correl_id", [None, [b"C", b"C", b"C"], [None, None, None], [b"C", b"D", None]])
 def test_what_rows_agree_in_is_in_each_of_them(
-    put_appl_name: list[str | None] | None, priority: list[int | None] | None, correl_id: list[bytes | None] | None
+    put_appl_name: list[str | None] | None,
+    priority: list[int | None] | None,
+    correl_id: list[bytes | None] | None,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(time, "time", lambda: 1_000_000_000.5)
     given: dict[str, Any] = {"put_appl_name": put_appl_name, "priority": priority, "correl_id": correl_id}
     columns = {name: values for name, values in given.items() if values is not None}
     kept: dict[str, Callable[[Any], object]] = {
@@ -126,6 +131,7 @@ def test_what_rows_agree_in_is_in_each_of_them(
         expected = MQMD(version=2)
         if put_appl_name is not None:
             fill_in_context(expected, 0, default_appl_name())
+            expected.put_date, expected.put_time = b"20010909", b"01464050"
         for name, values in columns.items():
             value = values[row]
             if value is not None:

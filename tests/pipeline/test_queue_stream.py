@@ -123,6 +123,7 @@ def test_claims_that_spark_never_wrote_down_go_back(group: TestGroup, orders: Qu
     first = drivers.start()
     start = first.initialOffset()
     end = first.latestOffset(start, LIMIT)
+    bodies(first, start, end)
     lost = first.latestOffset(end, LIMIT)
     assert lost["batch"] == 2
     rest(first)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 from sharedq.api import QueueManagerConnection
+from sharedq.deployment import Deployment
 from sharedq.in_doubt import TOGETHER_MAX, Batch, latest_batch, prepared_units
 from sharedq.mqi.constants import MQRC, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.xa import XAError, XAReturn
+from sharedq.reading import Reader
 from tests.recovery.scene import BOTH, DEAD, Died, Scene, die_after_call
 from tests.recovery.test_in_doubt import again_and_again, restart
 
@@ -18,14 +20,14 @@ EVERYTHING = {queue: [b"first", b"second", b"third"] for queue in QUEUES}
 NOTHING: dict[str, list[bytes]] = {queue: [] for queue in QUEUES}
 
 
-def prepare(scene: Scene, *xids: bytes) -> None:
+def prepare(scene: Scene, *xids: bytes, must_be_read: bool = False) -> None:
     """One unit of work for each id, over three structures, by a program that has gone."""
     with scene.test.connect("QM1") as worker:
         queues = [worker.open(queue, BOTH) for queue in QUEUES]
         for xid in xids:
             for queue in queues:
                 queue.put(xid, options=PutOption.SYNCPOINT)
-            assert worker.prepare(xid) == len(QUEUES)
+            assert worker.prepare(xid, must_be_read=must_be_read) == len(QUEUES)
 
 
 def seen(scene: Scene) -> dict[str, list[bytes]]:
@@ -34,6 +36,10 @@ def seen(scene: Scene) -> dict[str, list[bytes]]:
 
 def coordinator(scene: Scene) -> QueueManagerConnection:
     return scene.test.connect("QM1")
+
+
+def reader_of(scene: Scene) -> Reader:
+    return Reader(Deployment(str(scene.test.settings.redis_url)), scene.test.group.name)
 
 
 def test_all_are_committed_and_told_again_nothing_happens(scene: Scene) -> None:
@@ -74,6 +80,55 @@ def test_one_whose_backing_out_was_decided_counts_as_backed_out(scene: Scene) ->
 
     assert caught.value.code == XAReturn.XA_HEURRB
     assert seen(scene) == NOTHING
+
+
+@pytest.mark.parametrize("read", XIDS)
+def test_what_has_to_be_read_is_not_committed_before_somebody_has_read_some_of_it(scene: Scene, read: bytes) -> None:
+    prepare(scene, *XIDS, must_be_read=True)
+    prepare(scene, b"alone", must_be_read=True)
+    reader = reader_of(scene)
+    reader.note_read("QM1", b"alone")
+    reader.note_read("QM2", read)
+
+    with pytest.raises(XAError, match="nobody has read what it got") as caught:
+        coordinator(scene).commit_prepared_together(XIDS, Batch("query"))
+
+    assert (caught.value.code, caught.value.xid in XIDS) == (XAReturn.XAER_PROTO, True)
+    assert (seen(scene), latest_batch(scene.test.group, "query")) == (NOTHING, None)
+    assert {unit.xid: (unit.is_unread, unit.outcome) for unit in prepared_units(scene.test.group)} == {
+        b"alone": (False, None),
+        **dict.fromkeys(XIDS, (True, None)),
+    }
+
+    # Again, by one that reads the same after a crash.
+    for _ in range(2):
+        reader.note_read("QM1", read)
+    assert coordinator(scene).commit_prepared_together(XIDS, Batch("query"))
+    assert seen(scene) == EVERYTHING
+    reader.note_read("QM1", read)
+    assert [unit.xid for unit in prepared_units(scene.test.group)] == [b"alone"]
+    reader.close()
+    # Told again, whether anything was read is no question any more.
+    assert not coordinator(scene).commit_prepared_together(XIDS, Batch("query"))
+
+
+def test_what_nobody_has_read_may_be_ended_by_its_name(scene: Scene) -> None:
+    """An operator knows what he does."""
+    prepare(scene, *XIDS, must_be_read=True)
+    assert coordinator(scene).backout_prepared(XIDS[1])
+    assert coordinator(scene).commit_prepared(XIDS[0])
+    assert {queue: bodies[:1] for queue, bodies in seen(scene).items()} == {queue: [XIDS[0]] for queue in QUEUES}
+
+
+def test_what_was_decided_and_not_completed_is_not_asked_for_its_reader(scene: Scene) -> None:
+    prepare(scene, *XIDS, must_be_read=True)
+    reader = reader_of(scene)
+    reader.note_read("QM1", XIDS[2])
+    reader.close()
+    units = coordinator(scene).decide_prepared_together(XIDS)
+    assert units is not None
+    assert coordinator(scene).commit_prepared_together(XIDS)
+    assert seen(scene) == EVERYTHING
 
 
 def test_killed_after_any_script_all_or_none_is_committed(scene: Scene) -> None:

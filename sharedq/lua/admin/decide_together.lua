@@ -5,6 +5,8 @@ A coordinator whose work comes in numbered batches (a series) names the batch: a
 earlier one, decides nothing again. So a batch that is repeated after a crash is committed once, whoever repeats it; and
 what comes too late for its batch is not even prepared (admin/prepare).
 
+Of units of work that have to be read before they are committed (see admin/note_read) one at least must have been.
+
 As in admin/decide_prepared, who decides is noted, and its recovery has every structure apply that.
 
 KEYS
@@ -21,15 +23,16 @@ ARGV
   6  kept         seconds for which the number is remembered; 0 for ever
   7.. fields of prepared: manager, blank, external id
 REPLY       { 0, { field and JSON of each that has still to be completed }, lost } | { 1, field, "B", or "" where it is unknown }
-            that one cannot be committed, so nothing is decided | { 2, as with 0, lost } the batch was decided before | { reason }
+            that one cannot be committed, so nothing is decided | { 2, as with 0, lost } the batch was decided before
+            | { 3, field } of none of them anybody has read what it got, and that one has to be read | { reason }
             lost: the fields of those that were committed before, but for what structures had lost
 REASONS     2009 CONNECTION_BROKEN
-INVARIANTS  2 fencing, 3 one decision, 8 once
+INVARIANTS  1 nothing lost, 2 fencing, 3 one decision, 8 once
 COST        O(units of work), two or three microseconds each; the caller names 1000 at most
 USES        membership, ended
 ]]
 local prepared, series, batch, kept = KEYS[2], KEYS[4], tonumber(ARGV[5]), tonumber(ARGV[6])
-local CANNOT, DONE, TOGETHER = 1, 2, 500
+local CANNOT, DONE, UNREAD, TOGETHER = 1, 2, 3, 500
 if is_dead(KEYS[1], ARGV[2], ARGV[3], ARGV[4], ARGV[1]) then return { MQRC.CONNECTION_BROKEN } end
 local latest = batch and redis.call("GET", series)
 local is_done = latest and tonumber(latest) >= batch
@@ -37,6 +40,7 @@ local is_done = latest and tonumber(latest) >= batch
 local head = '{"outcome":"C","by":"' .. ARGV[1] .. '",'
 -- First a look at all of them, then a change of all of them.
 local found, lost, changed = {}, {}, {}
+local unread, is_read
 for position = 7, #ARGV do
     local field = ARGV[position]
     local text = redis.call("HGET", prepared, field)
@@ -49,6 +53,11 @@ for position = 7, #ARGV do
             unit.by = ARGV[1]
             text = cjson.encode(unit)
         else
+            if string.find(text, '"read":0', 1, true) then
+                unread = field
+            elseif string.find(text, '"read":1', 1, true) then
+                is_read = true
+            end
             text = head .. string.sub(text, 2)
         end
         changed[#changed + 1], changed[#changed + 2] = field, text
@@ -64,6 +73,7 @@ for position = 7, #ARGV do
         end
     end
 end
+if unread and not is_read then return { UNREAD, unread } end
 for first = 1, #changed, TOGETHER do
     redis.call("HSET", prepared, unpack(changed, first, math.min(first + TOGETHER - 1, #changed)))
 end

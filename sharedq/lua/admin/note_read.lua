@@ -1,0 +1,19 @@
+--[[
+admin/note_read.lua - somebody reads what a prepared unit of work got, which has to be read before it is committed.
+
+Only a unit of work whose end is not decided yet has anything noted. See admin/decide_together for what it is good for.
+
+KEYS
+  1  prepared   hash  manager, blank, external id -> JSON
+ARGV
+  1  field    of prepared: manager, blank, external id
+REPLY       { 0 }, also where it has ended, or nobody has to read it
+REASONS     none
+INVARIANTS  1 nothing lost
+COST        O(1)
+]]
+local text = redis.call("HGET", KEYS[1], ARGV[1])
+-- Within a string there is a backslash before the quote.
+local first, last = string.find(text or "", '"read":0', 1, true)
+if first then redis.call("HSET", KEYS[1], ARGV[1], string.sub(text, 1, first - 1) .. '"read":1' .. string.sub(text, last + 1)) end
+return { 0 }
