@@ -36,6 +36,7 @@ REASONS = {
     "out_of_sequence": "late_because",
     "unexpected": "odd_because",
     "unknown": "unknown_because",
+    "unrecorded": "unrecorded_because",
     "promised_gone": "gone_because",
     "promised_again": "again_because",
     "in_doubt": "doubt_because",

@@ -20,6 +20,8 @@ from pipeline.records import RunRecords
 GONE = "put and committed, never got, on no queue any more"
 #: Why a message is on a queue.
 ON_QUEUE = "on a queue at the end"
+#: That only the journal has a delivery.
+UNRECORDED = "got and committed by the journal, no program's record has it"
 _COPY = ["correl", "path"]
 
 
@@ -103,8 +105,10 @@ def copies_of_journal(lives: DataFrame, out_of_sequence: DataFrame) -> DataFrame
             F.when(ends > 1, F.concat(F.lit("ended "), ends, F.lit(" times"))).alias("double_because"),
             F.col("is_odd_because").alias("odd_because"),
             "late_because",
-            F.lit(None).cast("string").alias("unknown_because"),
-            *(F.lit(None).cast("string").alias(name) for name in ("gone_because", "again_because")),
+            *(
+                F.lit(None).cast("string").alias(f"{name}_because")
+                for name in ("unknown", "unrecorded", "gone", "again")
+            ),
             "is_recovered",
             "is_on_queue",
             (F.col("expiries") > F.col("clears")).alias("is_expired"),
@@ -232,9 +236,14 @@ def judge(joined: DataFrame) -> DataFrame:
     """The findings of each copy of a run. A delivery has two witnesses, journal and consumer: one is enough."""
     is_expected = F.col("is_expected")
     is_promised = F.coalesce(F.col("promised_because").isin(LOST, UNDECIDED), F.lit(False))
+    is_recorded = F.col("received_ok") + F.col("received_unknown") > 0
     # What came back is to be got in its second life, whatever became of it in the first.
     received_ok = F.greatest(F.col("received_ok") - F.col("first_gets"), F.lit(0))
-    seen = joined.withColumn("received_ok", received_ok).withColumn("times", F.greatest("deliveries", "received_ok"))
+    seen = (
+        joined.withColumn("is_recorded", is_recorded)
+        .withColumn("received_ok", received_ok)
+        .withColumn("times", F.greatest("deliveries", "received_ok"))
+    )
     return seen.withColumn("promised_because", _promised_because()).select(
         F.concat_ws(" ", "path", "correl").alias("copy"),
         *("path", "msg_id", "dead_because"),
@@ -250,6 +259,7 @@ def judge(joined: DataFrame) -> DataFrame:
         _odd_because().alias("odd_because"),
         F.coalesce("late_in_journal", "late_in_records").alias("late_because"),
         _unknown_because().alias("unknown_because"),
+        F.when(is_expected & (F.col("deliveries") > 0) & ~F.col("is_recorded"), UNRECORDED).alias("unrecorded_because"),
         F.when(is_promised, F.col("promised_because")).alias("gone_because"),
         F.when(F.col("promised_because") == AGAIN, AGAIN).alias("again_because"),
         "is_recovered",

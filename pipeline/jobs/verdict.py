@@ -21,6 +21,7 @@ MEANINGS = {
     "out_of_sequence": "got before what had to come first, or after what had to come later",
     "unexpected": "arrived though nothing asked for it, or not as it was put",
     "recovered": "touched by a unit of work that a peer resolved for a dead program",
+    "unrecorded": "got and committed, and no program has it: one that was killed before it wrote that down, or lost it",
     "unknown": "a program could not tell how its call ended; the journal settles it",
     "backed_out": "came back to their queue from a get at least once",
     "on_queue": "still on a queue at the end",

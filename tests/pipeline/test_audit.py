@@ -50,6 +50,26 @@ def test_a_clean_run_passes_and_every_copy_is_counted(
         assert 1 <= verdict.figures[path].p50_ms <= verdict.figures[path].max_ms
 
 
+@pytest.mark.parametrize("outcome", ["", "unknown"])
+def test_a_delivery_that_only_the_journal_has_is_told(
+    spark: SparkSession, redis_url: str, journal: HandWrittenJournal, tmp_path: Path, outcome: str
+) -> None:
+    """A program was killed behind its commit, or has lost what it was given."""
+    SyntheticRun(journal, groups=2).write(tmp_path)
+    path = min(tmp_path.glob("received-*.jsonl"))
+    first, *more = path.read_text().splitlines()
+    row = json.loads(first)
+    kept = [json.dumps(row | {"outcome": outcome})] if outcome else []
+    path.write_text("\n".join([*kept, *more]) + "\n")
+
+    verdict = judge(spark, redis_url, tmp_path)
+
+    assert verdict.is_passed
+    assert verdict.counts["delivered"] == verdict.counts["expected"] == 16
+    named = [finding.copy for finding in verdict.findings.get("unrecorded", [])]
+    assert named == ([] if outcome else [f"{row['path']} {row['correl']}"])
+
+
 def test_a_clean_journal_passes_without_records(
     spark: SparkSession, redis_url: str, journal: HandWrittenJournal, tmp_path: Path
 ) -> None:
