@@ -194,8 +194,9 @@ def _recovery_section(verdict: Verdict) -> str:
 
 def _peer_work(work: PeerWork) -> str:
     units = work.committed_units + work.backed_out_units
+    told = "1 unit" if units == 1 else f"{units:,} units"
     return (
-        f"<p>By the journal, <b>{escape(work.by)}</b> ended {units:,} {'unit' if units == 1 else 'units'} of work of programs of"
+        f"<p>By the journal, <b>{escape(work.by)}</b> ended {told} of work of programs of"
         f" <b>{escape(work.failed)}</b>: {work.committed_units:,} committed, {work.backed_out_units:,} backed out,"
         f" {work.messages:,} messages (those of the programs' own status queues, too),"
         f" within {plots.spell_ms(work.last_ms - work.first_ms)}.</p>"
