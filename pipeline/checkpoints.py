@@ -38,7 +38,7 @@ def processed_claims(checkpoint: Path, stream: str, *, term: int = 0, begun: Beg
     if stream not in known:
         others = f"it is of {', '.join(sorted(known))}" if known else "its query reads no queue"
         raise PipelineError(f"checkpoint {checkpoint}: is not of stream {stream}: {others}")
-    if any(offset["term"] < term for offset in latest):
+    if any(offset["term"] < term for offset in latest if offset.get("stream", stream) == stream):
         raise PipelineError(
             f"checkpoint {checkpoint}: is of a query of that name that was released; where that was cut off,"
             " --force repeats it"

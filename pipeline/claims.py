@@ -12,27 +12,23 @@ claims in the term in which it began, so one that does come back can claim nothi
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 
-from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
-
 from config.settings import Settings
+from pipeline.alone import hold_tag
 from pipeline.claim_units import get_groups, get_messages
 from pipeline.errors import PipelineError
 from sharedq.api import Queue, QueueManagerConnection, connect, group_for
 from sharedq.in_doubt import TOGETHER_MAX, Batch, PreparedUnit, latest_batch
-from sharedq.mqi.constants import ConnectOption, IntSelector, OpenOption
+from sharedq.mqi.constants import IntSelector, OpenOption
 from sharedq.mqi.errors import ConnTagInUse, MQIError
 from sharedq.mqi.xa import XAError, XAReturn
 from sharedq.reading import Place
 
 #: How external ids of claims begin: this, the name of the query and a slash.
 CLAIM_PREFIX = "igq.stream/"
-#: How long a driver waits for its predecessor's name: for the recovery of one that was killed, seconds.
-NAME_WAIT_S = 60.0
-_NAME_PAUSE_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,24 +101,18 @@ class Claims:
         """Take the query's name, unless this driver has it.
 
         Raises:
-            MQIError: 2271 another driver has it; 2059 the manager is not running; 2009.
+            PipelineError: another driver has it (2271).
+            MQIError: 2059 the manager is not running; 2009.
         """
         if self._held is not None and not self._held.connection.is_ended:
             return
-        again = Retrying(
-            retry=retry_if_exception_type(ConnTagInUse),
-            stop=stop_after_delay(NAME_WAIT_S),
-            wait=wait_fixed(_NAME_PAUSE_S),
-            reraise=True,
-        )
-        self._held = again(
-            connect,
-            self.qmgr,
-            conn_tag=tag_of(self.name),
-            options=ConnectOption.SERIALIZE_CONN_TAG_QSG,
-            appl_name="igq pipeline",
-            settings=self.settings,
-        )
+        try:
+            self._held = hold_tag(self.settings, self.qmgr, tag_of(self.name))
+        except ConnTagInUse as error:
+            raise PipelineError(
+                f"stream {self.name}: another driver of that name is at work, or was killed and the group has not"
+                f" recovered it: {error}"
+            ) from None
 
     def let_go(self) -> None:
         """Give the name back. What is claimed stays so."""
@@ -244,18 +234,30 @@ class Claims:
             return Ending(connection, units)
 
     def give_back(self, *, but: str = "") -> int:
-        """Put back on the queue whatever is claimed under the name, *but* these; how many messages that were."""
+        """Put back on the queue whatever is claimed under the name, *but* these; how many messages that were.
+
+        Raises:
+            PipelineError: something was read of it, though Spark has noted nothing: that is in another checkpoint, and
+                may have been processed. Nothing goes back.
+        """
         kept = set(self._xids(but))
-        return self._give_back(lambda unit: unit.xid not in kept)
+        return self._give_back(lambda unit: unit.xid not in kept, may_be_read=bool(but))
 
     def give_back_only(self, claims: str) -> int:
         """Put back on the queue these claims, which Spark was never told of; how many messages that were."""
         unwanted = set(self._xids(claims))
         return self._give_back(lambda unit: unit.xid in unwanted)
 
-    def _give_back(self, is_unwanted: Callable[[PreparedUnit], bool]) -> int:
+    def _give_back(self, is_unwanted: Callable[[PreparedUnit], bool], *, may_be_read: bool = True) -> int:
         with self._connect() as connection:
-            return back_out(connection, filter(is_unwanted, connection.recover()), _prefix(self.name))
+            units = [*filter(is_unwanted, connection.recover())]
+            if not may_be_read and any(not unit.is_unread for unit in _begin_with(_prefix(self.name), units)):
+                raise PipelineError(
+                    f"stream {self.name}: a query of that name has claimed messages of {self.queue} that were read, and"
+                    " this one has a new checkpoint: they would come twice. Start it with its own checkpoint, or say"
+                    f" what becomes of them: igq pipeline release {self.name} --checkpoint ITS"
+                )
+            return back_out(connection, units, _prefix(self.name))
 
     def units(self, claims: str) -> list[ClaimedUnit]:
         """The claimed units of work, in their order.
@@ -318,9 +320,13 @@ def terms_of(name: str) -> str:
 
 def back_out(connection: QueueManagerConnection, units: Iterable[PreparedUnit], prefix: str) -> int:
     """Back out those of *units* whose external ids begin with *prefix*; how many messages that were."""
-    ours = (unit for unit in units if unit.xid.startswith(prefix.encode()))
+    ours = _begin_with(prefix, units)
     ended_otherwise = (XAReturn.XA_HEURCOM, XAReturn.XA_HEURMIX, XAReturn.XAER_NOTA)
     return _end(ours, connection.backout_prepared, ended_otherwise)
+
+
+def _begin_with(prefix: str, units: Iterable[PreparedUnit]) -> Iterator[PreparedUnit]:
+    return (unit for unit in units if unit.outcome is None and unit.xid.startswith(prefix.encode()))
 
 
 def commit(connection: QueueManagerConnection, units: Iterable[PreparedUnit]) -> int:

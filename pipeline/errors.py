@@ -8,9 +8,20 @@ from urllib.parse import unquote, urlsplit
 #: What Spark says of a file that is damaged, or none of its format: its URI.
 _UNREADABLE = re.compile(r"\[FAILED_READ_FILE[^]]*\] .* reading file (\S+?)\.(\s|$)")
 
+#: Modules whose errors say by themselves what is wrong.
+_OURS = ("sharedq.", "config.", "pipeline.")
+
 
 class PipelineError(Exception):
     """A job cannot run. The message is one line and says what to do."""
+
+
+def in_a_line(error: Exception) -> str:
+    """What Spark raised: the error of ours that it had from a worker, or what it says itself."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    # The last line that names an error of ours is the cause; what is around it is the worker's traceback.
+    ours = [line.partition(": ")[2] for line in lines if line.startswith(_OURS)]
+    return ours[-1] if ours else f"Spark: {why_a_job_ends(error)}"
 
 
 def why_a_job_ends(error: Exception) -> str:

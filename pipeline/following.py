@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from pyspark.errors import StreamingQueryException
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 from pipeline.audit_state import StateStore
-from pipeline.errors import PipelineError
+from pipeline.errors import PipelineError, in_a_line
 from pipeline.jobs.follow import advance, verdict_of
 from pipeline.jobs.series import Series
 from pipeline.jobs.verdict import Verdict
@@ -19,7 +22,7 @@ from pipeline.journal_source import JournalPart, JournalSource
 #: Entries of a batch: what is in memory at a time, besides what is open.
 ENTRIES_PER_BATCH = 200_000
 #: What the source says of it, and then advises, which is no use here.
-_TRIMMED = re.compile(r"JournalTrimmedError: (.*?); .*failOnDataLoss")
+_TRIMMED = re.compile(r"(the journal of .*?); .*failOnDataLoss")
 
 
 class FollowingAudit:
@@ -60,15 +63,16 @@ class FollowingAudit:
             # Spark repeats a batch that was done when it died before it had written that down.
             if not self._store.has(number):
                 on_batch(f"batch {number}")
-                batch = batch.persist()
-                state = advance(self._store.load(batch.sparkSession, number - 1), batch, self._remember_ms)
-                self._store.store(number, state)
-                self._spark.catalog.clearCache()
+                try:
+                    self._take(batch.persist(), number)
+                except (PySparkException, Py4JError) as error:
+                    # Spark looks for a pattern in all that is raised here, and has not the stack for a long text.
+                    raise PipelineError(in_a_line(error)) from None
 
         query = journal.load().writeStream.foreachBatch(take).option("checkpointLocation", str(self._checkpoint))
         running = query.trigger(availableNow=True).start()
         try:
-            running.awaitTermination()
+            _wait_for(running)
         except StreamingQueryException as error:
             trimmed = _TRIMMED.search(str(error))
             if trimmed is None:
@@ -78,6 +82,11 @@ class FollowingAudit:
         finally:
             running.stop()
 
+    def _take(self, batch: DataFrame, number: int) -> None:
+        state = advance(self._store.load(batch.sparkSession, number - 1), batch, self._remember_ms)
+        self._store.store(number, state)
+        self._spark.catalog.clearCache()
+
     def judge(self, keep: Callable[[DataFrame], object] = lambda _: None) -> tuple[Verdict, Series]:
         """The verdict on everything that was taken; *keep* is called with all findings, as by `pipeline.jobs.audit`."""
         latest = self._store.latest()
@@ -86,3 +95,17 @@ class FollowingAudit:
             return verdict_of(self._spark, state, found, self._part, keep)
         finally:
             self._spark.catalog.clearCache()
+
+
+def _wait_for(running: StreamingQuery) -> None:
+    """Wait for a query's end; interrupted, stop it.
+
+    In a thread of its own: each has a connection to Java, and over one whose call was interrupted nothing can be said.
+    """
+    with ThreadPoolExecutor(1, thread_name_prefix="igq-audit") as thread:
+        ended = thread.submit(running.awaitTermination)
+        try:
+            ended.result()
+        except KeyboardInterrupt:
+            running.stop()
+            raise

@@ -6,7 +6,7 @@
 Options: ``group`` and ``url`` (default: the settings), ``structures`` (comma-separated, default all),
 ``start`` and, of a table, ``end`` (both included; a stream id, milliseconds since 1970 or an ISO 8601 time),
 ``entriesPerPartition``, ``failOnDataLoss`` (false: go on from the oldest event where *start* was trimmed away), and, of
-a table that is read from its beginning, ``trimmed`` (JSON: how many entries each structure's journal had lost when
+a table that is read from its beginning, ``_trimmed`` (JSON: how many entries each structure's journal had lost when
 somebody was told: one that had lost some may go on to lose its oldest, one that had lost none may not).
 """
 
@@ -36,7 +36,7 @@ from sharedq.journal import JournalTrimmedError, check_order, clip, position_ord
 from sharedq.journal_reach import Reach, check_start, read_reach, read_reaches
 from sharedq.keys import StructureKeys
 
-OPTIONS = (*COMMON_OPTIONS, "end", "trimmed")
+OPTIONS = (*COMMON_OPTIONS, "end", "_trimmed")
 
 
 class JournalSource(DataSource):
@@ -54,8 +54,13 @@ class JournalSource(DataSource):
         return JournalReader(schema, SourceOptions(self.options, OPTIONS))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
-        check_chosen(schema, JOURNAL)
-        return JournalStreamReader(schema, SourceOptions(self.options, journal_stream.OPTIONS))
+        from pipeline.refused import made_or_refused
+
+        def make() -> DataSourceStreamReader:
+            check_chosen(schema, JOURNAL)
+            return JournalStreamReader(schema, SourceOptions(self.options, journal_stream.OPTIONS))
+
+        return made_or_refused(make)
 
 
 class JournalReader(DataSourceReader):
@@ -68,7 +73,7 @@ class JournalReader(DataSourceReader):
     def __init__(self, schema: StructType, options: SourceOptions) -> None:
         self.journals = JournalAccess(schema, options)
         self._end = place_of(options, "end", "+")
-        self._trimmed: dict[str, int] = json.loads(options.text("trimmed", "{}"))
+        self._trimmed: dict[str, int] = json.loads(options.text("_trimmed", "{}"))
         check_order(self.journals.start, self._end)
 
     def partitions(self) -> Sequence[InputPartition]:
@@ -129,7 +134,7 @@ class JournalPart:
         if start == "-":
             # Spark plans later: a journal that was whole and is trimmed by then has no beginning that anybody knows of.
             reaches = read_reaches(Deployment(self.url), self.group) if self.reaches is None else self.reaches
-            reader = reader.option("trimmed", json.dumps({name: reach.trimmed for name, reach in reaches.items()}))
+            reader = reader.option("_trimmed", json.dumps({name: reach.trimmed for name, reach in reaches.items()}))
         return reader.option("end", end or self.end).load()
 
 

@@ -59,9 +59,13 @@ class QueueSource(DataSource):
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         from pipeline.queue_stream import OPTIONS, QueueStreamReader
+        from pipeline.refused import made_or_refused
 
-        check_chosen(schema, QUEUE)
-        return QueueStreamReader(schema, SourceOptions(dict(self.options), OPTIONS))
+        def make() -> DataSourceStreamReader:
+            check_chosen(schema, QUEUE)
+            return QueueStreamReader(schema, SourceOptions(dict(self.options), OPTIONS))
+
+        return made_or_refused(make)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         from pipeline.queue_reader import OPTIONS, PushingQueueReader, QueueReader

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from pipeline.errors import PipelineError
@@ -37,7 +37,7 @@ class SourceOptions:
     """The options of one read or write; names count in any case, as everywhere in Spark.
 
     Args:
-        allowed: names besides ``group`` and ``url``.
+        allowed: names besides ``group`` and ``url``; of those that begin with an underscore users are not told.
 
     Raises:
         PipelineError: an option that is not known.
@@ -49,7 +49,7 @@ class SourceOptions:
         known = {name.lower() for name in (*names, *_OF_SPARK)}
         unknown = sorted(set(self._given) - known)
         if unknown:
-            raise PipelineError(f"unknown option {unknown[0]}; allowed: {', '.join(names)}")
+            raise PipelineError(f"unknown option {unknown[0]}; allowed: {', '.join(_told(names))}")
 
     def text(self, name: str, default: str = "") -> str:
         """The option, or *default*."""
@@ -108,3 +108,7 @@ class SourceOptions:
             where = f"no embedded server runs in {settings.data_dir}"
             raise PipelineError(f"where is Redis? {where}: give the option url, or set IGQ_REDIS_URL")
         return settings.model_copy(update={"redis_url": url})
+
+
+def _told(names: Iterable[str]) -> Iterator[str]:
+    return (name for name in names if not name.startswith("_"))

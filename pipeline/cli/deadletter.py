@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,14 +12,16 @@ import typer
 from rich.console import Console
 
 from config.settings import Settings
+from pipeline.alone import hold_tag
 from pipeline.archives import Archive
 from pipeline.cli import options
 from pipeline.cli.running import Running, errors_named, running
 from pipeline.errors import PipelineError
+from pipeline.releasing import connect_to
 from pipeline.session import LOCAL_MASTER
 from sharedq.api import group_for
 from sharedq.mqi.constants import MQRC, Feedback
-from sharedq.mqi.errors import error_for
+from sharedq.mqi.errors import ConnTagInUse, error_for
 from sharedq.objects.repository import Repository
 from sharedq.read_plan import find_places
 
@@ -127,11 +131,13 @@ class _Place:
     Attributes:
         qmgr: empty for an archive.
         queue: of a manager, another one than its dead-letter queue; of an archive, the only one.
+        must_run: the manager has to be running.
     """
 
     qmgr: str
     queue: str
     archive: Archive | None
+    must_run: bool
 
     def check_archive(self, group: str | None, output: Path | None) -> None:
         """Raises PipelineError: the archive is another group's, has nothing of the queue, or *output* is in it."""
@@ -142,9 +148,11 @@ class _Place:
             self.archive.check_apart(output)
 
     def check(self, settings: Settings) -> None:
-        """Raises MQIError, PipelineError: there is no such queue or manager."""
+        """Raises MQIError, PipelineError: there is no such queue or manager, or it is not running and has to be."""
         if not self.archive:
             find_places(group_for(settings), self.queue_at(settings), self.qmgr)
+        if self.must_run:
+            connect_to(settings, self.qmgr).disconnect()
 
     def queue_at(self, settings: Settings) -> str:
         """The queue at the manager."""
@@ -184,7 +192,7 @@ def _place(qmgr: str | None, queue: str | None, stored: Path | None, *, requeue:
         raise PipelineError("--input goes without QM and --requeue: `igq pipeline replay` puts an archive back")
     if not (stored or qmgr):
         raise PipelineError("say QM, a manager whose dead-letter queue is read, or --input")
-    return _Place(qmgr or "", queue or "", Archive.open(stored.absolute()) if stored else None)
+    return _Place(qmgr or "", queue or "", Archive.open(stored.absolute()) if stored else None, must_run=requeue)
 
 
 def _tell_what_fits_none(at: Running, letters: DataFrame, choice: Chosen) -> None:
@@ -224,8 +232,10 @@ def _put_back(
     from pipeline.tables import print_table, write_tables
 
     at.step(f"putting messages of {queue} back")
-    # Kept: each evaluation would put back.
-    outcomes = requeue(letters, at.settings, queue, qmgr).persist()
+    with _alone(at.settings, queue, qmgr):
+        # Kept: each evaluation would put back.
+        outcomes = requeue(letters, at.settings, queue, qmgr).persist()
+        outcomes.count()
     print_table("requeue", outcomes.orderBy("outcome", "dest_queue"), rows, Console())
     is_done = outcomes.where(~outcomes["outcome"].isin(PUT_BACK, GONE)).isEmpty()
     if directory:
@@ -233,6 +243,25 @@ def _put_back(
         directory.finish()
     outcomes.unpersist()
     return is_done
+
+
+@contextmanager
+def _alone(settings: Settings, queue: str, qmgr: str) -> Iterator[None]:
+    """For this time no other command puts messages of that queue back: two at once would not keep their order.
+
+    Raises:
+        PipelineError: another one still does, or was killed and is not recovered.
+        MQIError: 2059 the manager does not run; 2009.
+    """
+    try:
+        held = hold_tag(settings, qmgr, f"igq.requeue/{qmgr}/{queue}".encode())
+    except ConnTagInUse as error:
+        raise PipelineError(
+            f"another command puts messages of {queue} at {qmgr} back, or was killed and the group has not recovered"
+            f" it: {error}"
+        ) from None
+    with held:
+        yield
 
 
 def reason_code(text: str) -> int:

@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -199,7 +199,7 @@ def stored_journal(path: Path | None) -> Path | None:
     """A journal that was stored, as Spark's other processes find it.
 
     Raises:
-        PipelineError: nothing is there that could be one, or a file of it is empty.
+        PipelineError: nothing is there that could be one, or a file of it is empty, or of another table.
     """
     if path is None:
         return None
@@ -209,7 +209,21 @@ def stored_journal(path: Path | None) -> Path | None:
     if not files:
         raise PipelineError(f"input {path}: holds no Parquet files")
     check_files(files)
+    # Another table of ours, most often: that is told before Spark starts, which compares every column.
+    missing = {"event", "stream_id"} - _columns_of(min(files))
+    if missing:
+        raise PipelineError(f"input {path}: is no journal, it has no column {min(missing)}")
     return path.absolute()
+
+
+def _columns_of(file: Path) -> Set[str]:
+    import pyarrow.parquet
+
+    try:
+        return set(pyarrow.parquet.read_schema(file).names)
+    except pyarrow.ArrowException:
+        # It is damaged, which Spark will say.
+        return {"event", "stream_id"}
 
 
 def made_directory(path: Path) -> Path:

@@ -14,7 +14,7 @@ from rich.console import Console
 from config import ConfigError, load_settings, prepare_data_dir
 from config.loading import with_place
 from config.settings import Settings
-from pipeline.errors import PipelineError, why_a_job_ends
+from pipeline.errors import PipelineError, in_a_line
 from pipeline.session import check_master, spark_session
 from sharedq.deployment import Deployment, DeploymentError
 from sharedq.embedded import EmbeddedRedis, EmbeddedRedisError
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 COULD_NOT_RUN = 2
 #: A server that holds no more than this, bytes, has only a few hundred thousand messages or events.
 _SMALL_BYTES = 64 << 20
-#: Modules whose errors say by themselves what is wrong.
-_OURS = ("sharedq.", "config.", "pipeline.")
 
 
 @dataclass(frozen=True)
@@ -181,7 +179,4 @@ def _spark_errors_named() -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JError) as error:
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        # The last line that names an error of ours is the cause; what is around it is the worker's traceback.
-        ours = [line.partition(": ")[2] for line in lines if line.startswith(_OURS)]
-        raise PipelineError(ours[-1] if ours else f"Spark: {why_a_job_ends(error)}") from error
+        raise PipelineError(in_a_line(error)) from error

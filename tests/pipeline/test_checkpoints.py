@@ -75,6 +75,14 @@ def test_the_checkpoint_of_an_earlier_query_of_that_name_is_refused(checkpoint: 
         processed_claims(checkpoint.path, "billing", term=1)
 
 
+def test_another_stream_of_the_query_may_have_begun_in_an_earlier_term(checkpoint: Checkpoint) -> None:
+    checkpoint.begin(0, offset("a:2") | {"term": 1}, offset("b:1", "orders"))
+    checkpoint.end(0)
+    assert processed_claims(checkpoint.path, "billing", term=1) == {"a:2"}
+    with pytest.raises(PipelineError, match="is of a query of that name that was released"):
+        processed_claims(checkpoint.path, "orders", term=1)
+
+
 @pytest.mark.parametrize(("name", "value"), [("queue", "BILLS"), ("stream", "orders")])
 def test_a_query_with_the_checkpoint_of_another_takes_nothing(
     group: TestGroup, drivers: Drivers, name: str, value: str

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from typer.testing import Result
 
 from igq.agent.core import Transmitted, dead_letter
+from pipeline import alone
 from pipeline.archives import Archive
 from pipeline.jobs import requeue as requeueing
 from pipeline.jobs.archive import archive_queue, new_run
@@ -222,6 +223,22 @@ def test_the_command_shows_and_puts_back(
     assert len(browse_all(dead)) == 8
 
 
+def test_one_command_at_a_time_puts_a_queue_back(
+    group: TestGroup, dead: Queue, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two would not keep the order of a destination."""
+    monkeypatch.setattr(alone, "WAIT_S", 0.1)
+    at = ("deadletter", "QM1", "--group", group.group.name, "--url", str(group.settings.redis_url), "--requeue")
+    tag = f"igq.requeue/QM1/{DLQ}".encode()
+    with alone.hold_tag(group.settings, "QM1", tag):
+        shown = command(*at, status=2)
+        assert len(browse_all(dead)) == 11
+    (line,) = (each for each in shown.stderr.splitlines() if each.startswith("igq pipeline deadletter: "))
+    assert f"another command puts messages of {DLQ} at QM1 back" in line
+    command(*at, status=1)
+    assert len(browse_all(dead)) == 2
+
+
 def test_what_has_no_header_stays_and_is_told(group: TestGroup, dead: Queue, command: Command) -> None:
     drain(group.connect(), DLQ)
     letter(dead, "GATE", MQRC.Q_FULL, b"gate")
@@ -340,6 +357,7 @@ def test_a_queue_is_read_once_for_all_that_is_told_of_it(
         ),
         (("QM7",), "QM7: MQRC_Q_MGR_NAME_ERROR (2058)"),
         (("QM2",), "QM2 has no dead-letter queue: ALTER QMGR DEADQ, or name one with --queue"),
+        (("QM3", "--requeue", "--queue", DLQ), "QM3: MQRC_Q_MGR_NOT_AVAILABLE (2059)"),
         (("QM1", "--queue", "NONE"), "NONE: MQRC_UNKNOWN_OBJECT_NAME (2085)"),
         (("QM1", "--reason", "because"), "--reason because: allowed: a number, or a name such as Q_FULL"),
         (("QM1", "--correl-id", "0"), "--correl-id 0: allowed: pairs of hexadecimal digits"),
@@ -356,6 +374,11 @@ def test_what_cannot_be_done_is_one_line(
 ) -> None:
     assert dead.name == DLQ
     group.add_member("QM2")
+    # It has no program that answers for it.
+    group.add_member("QM3")
+    group.define_private("QM3", DLQ)
+    keys = group.group.keys
+    group.group.client().zadd(keys.leases, {"QM3.1": 1}, xx=True)
     Archive.open_or_make(tmp_path / "a", "ABCD")
     monkeypatch.chdir(tmp_path)
     url = str(group.settings.redis_url)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
+import subprocess
+import sys
+import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
@@ -95,6 +100,29 @@ def told(verdict: Verdict) -> dict[str, Any]:
     for figures in found["figures"].values():
         del figures["p50_ms"], figures["p90_ms"], figures["p99_ms"]
     return found
+
+
+@pytest.mark.parametrize("delay_s", [0.0, 1.0])
+def test_interrupted_it_ends_with_a_line_and_goes_on_there(
+    spark: SparkSession, redis_url: str, journal: HandWrittenJournal, tmp_path: Path, delay_s: float
+) -> None:
+    SyntheticRun(journal, groups=12).write(tmp_path / "run")
+    at = ["--group", GROUP, "--url", redis_url, "--output", str(tmp_path / "audit")]
+    command = [sys.executable, "-m", "pipeline", "audit", "--follow", *at]
+    told = os.environ | {"IGQ_DATA_DIR": str(tmp_path / "data")}
+    # As on a terminal: the signal is for all of its processes.
+    with subprocess.Popen(command, env=told, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+        assert process.stderr is not None
+        lines = iter(process.stderr)
+        assert any("batch 0" in line for line in lines)
+        time.sleep(delay_s)
+        os.killpg(process.pid, signal.SIGINT)
+        rest = [line.strip() for line in lines]
+    assert (process.returncode, rest) == (130, ["igq pipeline audit: interrupted"])
+
+    job = FollowingAudit(spark, JournalPart(GROUP, redis_url), tmp_path / "audit", HOUR_MS)
+    job.catch_up(lambda _: None)
+    assert job.judge()[0].counts["delivered"] == 96
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))])

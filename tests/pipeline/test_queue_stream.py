@@ -5,17 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.datasource import ReadMaxRows
 
-from pipeline import claims
+from pipeline import alone, claims
 from pipeline.claim_units import get_messages
 from pipeline.errors import PipelineError
+from pipeline.journal_source import JournalSource
 from pipeline.queue_source import QueueSource
 from sharedq.api import Queue
 from sharedq.connecting import is_tag_used
-from sharedq.mqi.constants import MQRC, Report
-from sharedq.mqi.errors import MQIError
+from sharedq.mqi.constants import Report
 from sharedq.mqi.structures import MQMD
 from tests.pipeline.streams import EVERYTHING, Drivers, Watch, bodies, in_doubt, open_orders, rest, rows
 from tests.support.agents import drain
@@ -168,13 +169,12 @@ def test_one_driver_at_a_time_has_the_name(
     orders: Queue, drivers: Drivers, group: TestGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert orders.name == "ORDERS"
-    monkeypatch.setattr(claims, "NAME_WAIT_S", 0.1)
+    monkeypatch.setattr(alone, "WAIT_S", 0.1)
     reader, other = drivers.start(), Drivers(group).start()
     start = reader.initialOffset()
     reader.latestOffset(start, LIMIT)
-    with pytest.raises(MQIError) as caught:
+    with pytest.raises(PipelineError, match=r"stream billing: another driver of that name is at work.*\(2271\)"):
         other.latestOffset(start, LIMIT)
-    assert caught.value.reason == MQRC.CONN_TAG_IN_USE
     # Another query is none of its business.
     rest(reader)
     another = Drivers(group).start(stream="shipping")
@@ -238,6 +238,30 @@ def stream(spark: SparkSession, group: TestGroup, checkpoint: Path) -> None:
     sink = source.load().select("data", "correl_id", "priority").writeStream.format("igq")
     sink = sink.options(**at, queue="COPY").option("checkpointLocation", str(checkpoint))
     sink.trigger(availableNow=True).start().awaitTermination()
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("kind", "options", "what"),
+    [
+        ("igq", {"qmgr": "QM1", "queue": "ORDERS"}, "stream is missing"),
+        ("igq", {"qmgr": "QM1", "queue": "ORDERS", "stream": "a/b"}, "stream=a/b: allowed"),
+        ("igq.journal", {"end": "1"}, "unknown option end"),
+    ],
+)
+def test_what_is_wrong_is_the_last_thing_that_a_query_says(
+    spark: SparkSession, group: TestGroup, orders: Queue, tmp_path: Path, kind: str, options: dict[str, str], what: str
+) -> None:
+    assert orders.name == "ORDERS"
+    spark.dataSource.register(QueueSource)
+    spark.dataSource.register(JournalSource)
+    at = {"url": str(group.settings.redis_url), "group": group.group.name}
+    table = spark.readStream.format(kind).options(**at, **options).load()
+    sink = table.writeStream.format("noop").option("checkpointLocation", str(tmp_path)).trigger(availableNow=True)
+    with pytest.raises(StreamingQueryException) as caught:
+        sink.start().awaitTermination()
+    assert what in str(caught.value)
+    assert "UnboundLocalError" not in str(caught.value)
 
 
 @pytest.mark.spark

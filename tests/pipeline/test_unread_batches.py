@@ -50,6 +50,35 @@ def test_a_batch_that_nothing_has_read_stays_claimed(group: TestGroup, orders: Q
     assert EVERYTHING[0] not in browse_all(orders)
 
 
+@pytest.mark.parametrize("is_read", [True, False])
+def test_a_query_with_a_new_checkpoint_leaves_what_one_before_it_has_read(
+    group: TestGroup, orders: Queue, drivers: Drivers, tmp_path: Path, is_read: bool
+) -> None:
+    """It may have been processed: by this one it would come twice."""
+    first = drivers.start()
+    start = first.initialOffset()
+    end = first.latestOffset(start, FIVE)
+    if is_read:
+        bodies(first, start, end)
+    first.stop()
+    second = drivers.start()
+    if not is_read:
+        assert bodies(second, start, second.latestOffset(second.initialOffset(), FIVE))[:1] == EVERYTHING[:1]
+        return
+    with pytest.raises(PipelineError, match="this one has a new checkpoint: they would come twice"):
+        second.latestOffset(second.initialOffset(), FIVE)
+    second.stop()
+    assert (in_doubt(group), sorted(browse_all(orders))) == (5, sorted(EVERYTHING[5:]))
+
+    checkpoint = Checkpoint(tmp_path / "checkpoint")
+    checkpoint.begin(0, end)
+    checkpoint.end(0)
+    assert release_stream(group.settings, "billing", checkpoint=checkpoint.path) == Released(0, 5)
+    third = drivers.start()
+    start = third.initialOffset()
+    assert bodies(third, start, third.latestOffset(start, FIVE)) == EVERYTHING[5:10]
+
+
 @pytest.mark.parametrize("part", [0, 1])
 def test_a_sink_that_reads_some_of_a_batch_has_read_it(orders: Queue, drivers: Drivers, part: int) -> None:
     """As one that looks whether there is anything, or that takes the first rows."""
