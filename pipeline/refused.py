@@ -10,15 +10,12 @@ from typing import Any, NoReturn
 
 from pyspark.sql.datasource import DataSourceStreamReader
 
-from pipeline.errors import PipelineError
-from sharedq.mqi.errors import MQIError
-
 
 def made_or_refused(make: Callable[[], DataSourceStreamReader]) -> DataSourceStreamReader:
     """What *make* makes, or why it does not."""
     try:
         return make()
-    except (PipelineError, MQIError) as error:
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is raised soon
         return RefusedStream(error)
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
-from pyspark.sql.datasource import DataSource
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader
 from pyspark.sql.types import BinaryType, LongType, StringType, StructType
 
 from pipeline.errors import PipelineError
@@ -19,6 +19,15 @@ from sharedq.journal import JournalError
 
 AT = {"group": "QSG1", "url": "redis://127.0.0.1:1", "queue": "ORDERS", "stream": "s"}
 EVENT, MSG_ID = StructType().add("event", StringType()), StructType().add("msg_id", BinaryType())
+
+
+def asked(made: object) -> None:
+    """As Spark does: what is wrong with a stream is said when that is asked for something, whatever it is."""
+    if isinstance(made, DataSourceStreamReader):
+        for question in (made.latestOffset, made.partitions, made.read):
+            with pytest.raises(PipelineError):
+                cast("Any", question)()
+        made.initialOffset()
 
 
 @pytest.mark.parametrize("kind", ["reader", "streamReader"])
@@ -40,7 +49,7 @@ def test_a_schema_of_other_columns_is_refused(
 ) -> None:
     options = AT if source is QueueSource else {"group": AT["group"], "url": AT["url"]}
     with pytest.raises(PipelineError, match=what):
-        getattr(source(options), kind)(schema)
+        asked(getattr(source(options), kind)(schema))
 
 
 @pytest.mark.parametrize("qmgr", ["QSG1", "*QSG1", "*"])
@@ -53,7 +62,7 @@ def test_any_manager_of_the_group_is_no_manager(kind: str, arguments: tuple[Any,
     if kind == "writer":
         del options["stream"]
     with pytest.raises(PipelineError, match=r"^qmgr=\S+: allowed: the name of one queue manager$"):
-        getattr(QueueSource(options), kind)(*arguments)
+        asked(getattr(QueueSource(options), kind)(*arguments))
 
 
 @pytest.mark.parametrize(("start", "end"), [("2026-01-31T12:00:00", "2026-01-31T11:59:59"), ("1000-5", "1000-4")])
