@@ -69,6 +69,11 @@ class Heartbeat:
         if self.next_s != math.inf:
             self.next_s, self._has_asked = 0.0, False
 
+    def look_again(self) -> None:
+        """What a look has shown is done with, and may have hidden more: look now."""
+        if self.next_s != math.inf:
+            self.next_s = self._look_at_s = 0.0
+
     def stop(self) -> None:
         """Renew no more."""
         self.next_s = math.inf

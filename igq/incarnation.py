@@ -255,8 +255,9 @@ class Incarnation:
 
     def _watch(self, renewal: Renewal) -> None:
         targets = due(renewal.leases, renewal.now_ms, self._membership.token)
-        for target in targets:
-            self.worker.recover_soon(target)
+        if targets:
+            # What one look shows may hide more, so another one follows when this is done.
+            self.worker.recover_soon(targets, lambda: self._inbox.put(self._heartbeat.look_again))
         at_s = self._membership.renewed_at_s
         self._heartbeat.looked(at_s, renewal.now_ms, renewal.leases, is_recovering=bool(targets))
 

@@ -17,7 +17,7 @@ from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
 from sharedq.owner import RENEWALS_PER_LEASE, SAFETY_PART
 
-#: Leases of the group that a renewal returns where it looks at them.
+#: Leases that will run out next, of which a renewal returns so many where it looks at the group's leases.
 LOOK = 5
 _IS_REMOVED = 2
 
@@ -30,7 +30,8 @@ class Renewal:
         is_held: the lease is ours; false: a peer has taken it for dead.
         now_ms: Redis' time.
         member: what the group knows of this manager; may be empty where that was not asked.
-        leases: if looked at, some that have run out and may be this manager's to recover, and the next to run out.
+        leases: if looked at, those that have run out and may be this manager's to recover (hundreds at a time), and the
+            next to run out.
         lost: processes of ours that were not renewed.
         failures: how often the group was told that a structure has failed, or can be used again; None where that was
             not asked.

@@ -13,9 +13,10 @@ import structlog
 from tenacity import Retrying, retry_if_exception, wait_exponential_jitter
 
 from igq.agent.wake import wake_agent, wake_movers
+from igq.backlog import Backlog, Batch, Kind
 from igq.expiry import Sweep
 from igq.structure_watch import StructureWatch
-from recovery.resolve import STRUCTURE_TROUBLES, Outcome, Phase, RecoveryReport, recover
+from recovery.resolve import STRUCTURE_TROUBLES, Outcome, Phase, RecoveryReport, recover_all
 from recovery.target import Target
 from sharedq.connection import Connection
 from sharedq.group import Group
@@ -36,7 +37,9 @@ class Worker:
         self._group, self._process, self._say = group, process, say
         self._connection: Connection | None = None
         self._tasks: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
-        self._targets: set[str] = set()
+        self._backlog = Backlog()
+        #: What follows when something of it was recovered.
+        self._then: Task = lambda: None
         self._is_stopping = False
         #: Jobs of which a sweep is under way.
         self._sweeps: set[str] = set()
@@ -48,38 +51,55 @@ class Worker:
         """Run *task* behind those before it."""
         self._tasks.put(task)
 
-    def recover_soon(self, target: Target) -> None:
-        """Recover *target*, whose lease has run out, unless that is under way here."""
-        if target.token in self._targets:
-            return
-        self._targets.add(target.token)
+    def recover_soon(self, targets: Sequence[Target], then: Task) -> None:
+        """Recover *targets*, whose leases have run out, and do *then* when some of them are resolved."""
 
-        def task() -> None:
-            try:
-                self.recover(target)
-            except MQIError as error:
-                self._say("CSQE015I", target=target.token, error=str(error))
-            finally:
-                self._targets.discard(target.token)
+        def add() -> None:
+            for target in targets:
+                self._backlog.add(target)
+            self._then = then
+            self._recover_some()
 
-        self.submit(task)
+        self.submit(add)
 
     def recover_dead(self, token: str, pid: int) -> None:
         """Recover a program that is said to have died as process *pid*, if Redis knows it as that and has it still."""
 
-        def task() -> None:
-            try:
-                key = self._group.keys.processes
-                known = self._group.command(key, "HGET", key, token)
-                # Nothing is left of one that had ended its connections.
-                if known is not None and json.loads(known)["pid"] == pid:
-                    self._say("CSQ3201E", target=token, pid=pid)
-                    self.recover(Target.parse(token), is_forced=True)
-            except MQIError as error:
-                # Its lease runs out.
-                self._say("CSQE015I", target=token, error=str(error))
+        def add() -> None:
+            self._backlog.add_ended(token, pid)
+            self.submit(self._recover_some)
 
-        self.submit(task)
+        self.submit(add)
+
+    def _recover_some(self) -> None:
+        """The most urgent of what is to be recovered, in one go; the rest after what waits by then."""
+        if (batch := self._backlog.take()) is None:
+            return
+        self.submit(self._recover_some)
+        targets, is_forced = batch.targets, batch.kind is Kind.SEEN_TO_END
+        try:
+            if is_forced:
+                targets = self._still_there(batch)
+            reports = self._recover_all(targets, is_forced=is_forced) if targets else []
+        except MQIError as error:
+            # Leases and claims run out.
+            self._say("CSQE015I", target=_called([target.token for target in targets]), error=str(error))
+            return
+        for report in reports:
+            if report.error is not None:
+                self._say("CSQE015I", target=report.failed, error=str(report.error))
+        if any(report.is_resolved for report in reports):
+            self._then()
+
+    def _still_there(self, batch: Batch) -> list[Target]:
+        """Those that Redis knows as the processes that ended. Nothing is left of one that had ended its connections."""
+        key, found = self._group.keys.processes, list[Target]()
+        known = self._group.command(key, "HMGET", key, *(target.token for target in batch.targets))
+        for target, pid, text in zip(batch.targets, batch.pids, known, strict=True):
+            if text is not None and json.loads(text)["pid"] == pid:
+                self._say("CSQ3201E", target=target.token, pid=pid)
+                found.append(target)
+        return found
 
     def recover_ended(self, token: str) -> bool:
         """Recover a child of ours that has ended. True when done.
@@ -109,20 +129,27 @@ class Worker:
         """Recover *target* now, in the calling thread: the worker's.
 
         Raises:
-            MQIError: 2009; somebody will take the recovery over.
+            MQIError: why that cannot be done now; somebody will take the recovery over.
         """
+        (report,) = self._recover_all([target], is_forced=is_forced, state=state)
+        if report.error is not None:
+            raise report.error
+        return report
 
-        def on_phase(phase: Phase, report: RecoveryReport) -> None:
-            self._tell(target, phase, report)
-            if target.covers(self._process.token):
+    def _recover_all(
+        self, targets: Sequence[Target], *, is_forced: bool, state: str = "FAILED"
+    ) -> list[RecoveryReport]:
+        def on_phase(phase: Phase, reports: Sequence[RecoveryReport]) -> None:
+            self._tell(phase, reports)
+            if any(target.covers(self._process.token) for target in targets):
                 # Our own incarnation: the claim, which this call has just renewed, is now our lease.
                 self._process.renewed(time.monotonic())
 
-        report = recover(self._group, self.connection(), target, force=is_forced, state=state, on_phase=on_phase)
-        if report.is_resolved:
-            # The tag of its agent is free again: no need to wait for the next retry.
-            wake_agent(self._group, target.qmgr)
-        return report
+        reports = recover_all(self._group, self.connection(), targets, force=is_forced, state=state, on_phase=on_phase)
+        # The tags of their agents are free again: no need to wait for the next retry.
+        for qmgr in {Target.parse(report.failed).qmgr for report in reports if report.is_resolved}:
+            wake_agent(self._group, qmgr)
+        return reports
 
     def connection(self) -> Connection:
         """The worker's connection, made anew when it was lost."""
@@ -211,15 +238,29 @@ class Worker:
                 # One task that fails must not leave the manager without recovery.
                 structlog.get_logger().exception("task_failed")
 
-    def _tell(self, target: Target, phase: Phase, report: RecoveryReport) -> None:
-        counts = {"units_of_work": report.units_of_work, "messages": report.messages}
-        if phase is Phase.CLAIMED:
-            self._say("CSQE008I", target=target.token)
-            self._say("CSQE011I", target=target.token)
-        elif phase is Phase.FENCED:
-            self._say("CSQE013I", target=target.token)
-            self._say("CSQE012I", target=target.token)
-        elif phase is Phase.RESOLVED:
-            self._say("CSQE014I", target=target.token, **counts)
-            if report.in_doubt:
-                self._say("CSQR004I", target=target.token, in_doubt=report.in_doubt)
+    def _tell(self, phase: Phase, reports: Sequence[RecoveryReport]) -> None:
+        for name, some in _by_process(reports).items():
+            if phase is Phase.CLAIMED:
+                self._say("CSQE008I", target=name)
+                self._say("CSQE011I", target=name)
+            elif phase is Phase.FENCED:
+                self._say("CSQE013I", target=name)
+                self._say("CSQE012I", target=name)
+            elif phase is Phase.RESOLVED:
+                units, messages = sum(each.units_of_work for each in some), sum(each.messages for each in some)
+                self._say("CSQE014I", target=name, units_of_work=units, messages=messages)
+                if in_doubt := sum(each.in_doubt for each in some):
+                    self._say("CSQR004I", target=name, in_doubt=in_doubt)
+
+
+def _by_process(reports: Sequence[RecoveryReport]) -> dict[str, list[RecoveryReport]]:
+    """By what the log calls them: the lost connections of a process are told together."""
+    together: dict[str, list[RecoveryReport]] = {}
+    for report in reports:
+        target = Target.parse(report.failed)
+        together.setdefault(target.token if target.connection is None else target.process_token, []).append(report)
+    return {_called([each.failed for each in some]): some for some in together.values()}
+
+
+def _called(tokens: Sequence[str]) -> str:
+    return tokens[0] if len(tokens) == 1 else f"{tokens[0]} and {len(tokens) - 1} more"

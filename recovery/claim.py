@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from recovery.target import Target
 from sharedq.connection import Connection
 from sharedq.group import Group
+from sharedq.link import Argument
 
 #: Leases, or fields of the administration structure, that one script call removes.
 CHUNK_FIELDS = 250
-_WON, _NOT_YET = 0, 1
+#: Targets that one script call claims or reports.
+CHUNK_TARGETS = 100
+_WON, _NOT_YET, _NOTHING = 0, 1, 2
+
+T = TypeVar("T")
+#: Kind (tag, own, process, decision, fence, recovery) and field of an entry to forget.
+Remain = tuple[str, str]
 
 
 class ClaimLostError(Exception):
@@ -31,78 +38,105 @@ class Refusal:
     wait_ms: int | None
 
 
+@dataclass(slots=True)
 class Claim:
-    """A claim that *connection* holds on *target* for one lease length from each report.
+    """One that is held.
 
-    It belongs to the connection: its manager may claim again over another one, which ends this claim.
+    Attributes:
+        claimed_ms: when it was won.
+        record: the recovery as the group knows it (``recovery.report``), as of the last call.
     """
 
-    def __init__(self, group: Group, connection: Connection, target: Target, claimed_ms: int) -> None:
-        self.target = target
-        self.claimed_ms = claimed_ms
-        #: The recovery as the group knows it (``recovery.report``), as of the last call.
-        self.record: dict[str, Any] = {}
+    target: Target
+    claimed_ms: int
+    record: dict[str, Any] = field(default_factory=dict)
+
+
+class Claims:
+    """Claims that *connection* holds, each for one lease length from each report.
+
+    They belong to the connection: its manager may claim again over another one, which ends them.
+
+    Attributes:
+        held: by the target's token. What another recoverer has taken over is not among them any more.
+    """
+
+    def __init__(self, group: Group, connection: Connection) -> None:
+        self.held: dict[str, Claim] = {}
         self._group, self._connection = group, connection
 
-    @classmethod
-    def win(cls, group: Group, connection: Connection, target: Target, *, force: bool, state: str) -> Claim | Refusal:
-        """Claim *target*, which shuts it out of the administration structure in the same moment.
+    def win(self, targets: Sequence[Target], *, force: bool, state: str) -> dict[str, Refusal]:
+        """Claim *targets*, which shuts them out of the administration structure in the same moment.
 
         Args:
-            force: it ended in our sight; do not wait for its lease.
-            state: what the member becomes when the target is its present incarnation.
+            force: they ended in our sight; do not wait for their leases.
+            state: what the member becomes when a target is its present incarnation.
+
+        Returns:
+            What was refused, by the target's token.
 
         Raises:
             MQIError: 2009, the connection is broken, or its own process was shut out.
         """
-        keys = group.keys
-        reply = connection.call(
-            "admin/claim",
-            [keys.leases, keys.fence, keys.recoveries, keys.members],
-            [
-                target.token,
-                connection.qmgr_name,
-                group.settings.lease_ms,
-                target.qmgr,
-                target.incarnation,
-                int(force),
-                state if target.is_manager else "",
-                connection.token,
-            ],
-        )
-        if reply[0] == _WON:
-            return cls(group, connection, target, int(reply[1]))
-        return Refusal(int(reply[1]) if reply[0] == _NOT_YET else None)
+        keys, connection, refused = self._group.keys, self._connection, dict[str, Refusal]()
+        fixed: list[Argument] = [
+            connection.qmgr_name,
+            self._group.settings.lease_ms,
+            int(force),
+            state,
+            connection.token,
+        ]
+        for chunk in chunks(targets, CHUNK_TARGETS):
+            words = [word for each in chunk for word in (each.token, each.qmgr, each.incarnation)]
+            _, now_ms, answers = connection.checked_call(
+                "admin/claim", [keys.leases, keys.fence, keys.recoveries, keys.members], [*fixed, *words]
+            )
+            for target, (answer, *wait_ms) in zip(chunk, answers, strict=True):
+                if answer == _WON:
+                    self.held[target.token] = Claim(target, int(now_ms))
+                elif answer in (_NOT_YET, _NOTHING):
+                    refused[target.token] = Refusal(int(wait_ms[0]) if wait_ms else None)
+                else:
+                    raise connection.error(answer)
+        return refused
 
-    def report(self, state: str, *, units: int = 0, messages: int = 0, leases: Sequence[str] = ()) -> None:
-        """Report progress and keep the claim.
+    def report(
+        self,
+        state: str,
+        done: Mapping[str, tuple[int, int]] | None = None,
+        *,
+        leases: Sequence[str] = (),
+    ) -> None:
+        """Report progress and keep the claims.
 
         Args:
-            units, messages: resolved since the last report.
-            leases: of what is under the target; they end, so that programs which still run stop at once.
+            done: of these targets only: units of work and messages resolved since the last report. Default: all.
+            leases: of what is under the targets; they end, so that programs which still run stop at once.
 
         Raises:
-            ClaimLostError: somebody else took over.
+            ClaimLostError: none of these claims is held any more.
             MQIError: 2009.
         """
         keys = self._group.keys
-        for position in range(0, max(1, len(leases)), CHUNK_FIELDS):
-            chunk = leases[position : position + CHUNK_FIELDS]
-            self._call(
-                "admin/progress",
-                [keys.leases, keys.recoveries, keys.fence],
-                [self._group.settings.lease_ms, state, units, messages, *chunk],
-            )
-            units = messages = 0
+        done = dict.fromkeys(self.held, (0, 0)) if done is None else done
+        left = dict(done)
+        for tokens in chunks(list(done), CHUNK_TARGETS):
+            for ended in [*chunks(leases, CHUNK_FIELDS)] or [()]:
+                words: list[Argument] = [state, len(tokens)]
+                for token in tokens:
+                    words += [token, *left[token]]
+                    left[token] = (0, 0)
+                self._call("admin/progress", [keys.leases, keys.recoveries, keys.fence], tokens, [*words, *ended])
+        if not any(token in self.held for token in done):
+            raise ClaimLostError(f"{', '.join(done)} recovered by another one now")
 
-    def finish(self, remains: Sequence[tuple[str, str]]) -> None:
-        """Everything is resolved: free the target's tags, forget what the administration structure holds.
+    def finish(self, remains: Mapping[str, Sequence[Remain]]) -> list[str]:
+        """Everything of these targets is resolved: free their tags, forget what the administration structure holds.
 
-        Args:
-            remains: kind (tag, own, process, decision, fence, recovery) and field of each entry.
+        Returns:
+            The targets whose recovery has ended with this; somebody else took the others over.
 
         Raises:
-            ClaimLostError: somebody else took over.
             MQIError: 2009.
         """
         keys = self._group.keys
@@ -115,15 +149,44 @@ class Claim:
             keys.processes,
             keys.decisions,
         ]
-        last = max(0, len(remains) - 1) // CHUNK_FIELDS
-        for position in range(last + 1):
-            chunk = remains[position * CHUNK_FIELDS : (position + 1) * CHUNK_FIELDS]
-            claim_ms = "" if position == last else self._group.settings.lease_ms
-            fields = [part for entry in chunk for part in entry]
-            self._call("admin/finish_recovery", script_keys, [claim_ms, *fields])
+        for parts in _calls_to_finish(remains):
+            words: list[Argument] = []
+            for token, is_last, entries in parts:
+                words += [token, int(is_last), len(entries), *(part for entry in entries for part in entry)]
+            self._call("admin/finish_recovery", script_keys, [token for token, *_ in parts], words)
+        return [token for token in remains if token in self.held]
 
-    def _call(self, name: str, keys: Sequence[str], args: Sequence[str | int]) -> None:
-        reply = self._connection.call(name, keys, [self.target.token, self._connection.token, *args])
-        if reply[0]:
-            raise ClaimLostError(f"{self.target.token} is recovered by another one now")
-        self.record = json.loads(reply[1])
+    def drop(self, token: str) -> None:
+        """Leave a target to whoever claims it when this claim has run out."""
+        self.held.pop(token, None)
+
+    def _call(self, name: str, keys: Sequence[str], tokens: Sequence[str], args: Sequence[Argument]) -> None:
+        fixed: list[Argument] = [self._connection.token, self._group.settings.lease_ms]
+        _, answers = self._connection.call(name, keys, [*fixed, *args])
+        for token, answer in zip(tokens, answers, strict=True):
+            if answer is None:
+                self.drop(token)
+            elif (claim := self.held.get(token)) is not None:
+                claim.record = json.loads(answer)
+
+
+def chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """Some of *items* at a time, at most *size*."""
+    for position in range(0, len(items), size):
+        yield items[position : position + size]
+
+
+def _calls_to_finish(remains: Mapping[str, Sequence[Remain]]) -> Iterator[list[tuple[str, bool, Sequence[Remain]]]]:
+    """Parts of what there is to forget: token, whether it is the last part of that target, entries. A list a call."""
+    parts: list[tuple[str, bool, Sequence[Remain]]] = []
+    size = 0
+    for token, entries in remains.items():
+        pieces = [*chunks(entries, CHUNK_FIELDS)] or [()]
+        for chunk in pieces:
+            if parts and size + len(chunk) > CHUNK_FIELDS:
+                yield parts
+                parts, size = [], 0
+            parts.append((token, chunk is pieces[-1], chunk))
+            size += len(chunk) + 1
+    if parts:
+        yield parts

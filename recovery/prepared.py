@@ -1,28 +1,31 @@
-"""What a target leaves of units of work that were prepared for an external coordinator."""
+"""What targets leave of units of work that were prepared for an external coordinator."""
 
 from __future__ import annotations
 
-from recovery.target import Target
-from sharedq.connection import Connection
+from collections import Counter, defaultdict
+
+from recovery.target import Targets
 from sharedq.group import Group
-from sharedq.in_doubt import OnChunk, complete, prepared_units
+from sharedq.in_doubt import PreparedUnit, prepared_units
 
 
-def complete_decided(connection: Connection, group: Group, target: Target, on_chunk: OnChunk) -> int:
-    """Complete what somebody under *target* decided and did not live to complete; the rest stays in doubt.
+def prepared_under(group: Group, targets: Targets) -> tuple[Counter[str], dict[str, list[PreparedUnit]]]:
+    """What *targets* had prepared and stays in doubt, and what they decided and did not live to complete.
 
-    Behind the structures: what *target* had prepared itself is set apart in all of them by then.
+    To be asked after the structures: what a target had prepared itself is set apart in all of them by then.
 
     Returns:
-        How many units of work of *target*'s own stay in doubt.
+        Both by the target's token: how many stay in doubt, and the units of work to complete.
 
     Raises:
-        MQIError: 2009, the recoverer was shut out itself, or a structure cannot be used.
+        MQIError: 2009.
     """
-    in_doubt = 0
+    in_doubt, decided = Counter[str](), defaultdict[str, list[PreparedUnit]](list)
     for unit in prepared_units(group):
+        if (target := targets.covering(unit.owner if unit.outcome is None else unit.decided_by)) is None:
+            continue
         if unit.outcome is None:
-            in_doubt += target.covers(unit.owner)
-        elif target.covers(unit.decided_by):
-            complete(connection, unit, on_chunk)
-    return in_doubt
+            in_doubt[target.token] += 1
+        else:
+            decided[target.token].append(unit)
+    return in_doubt, decided

@@ -1,4 +1,4 @@
-"""Peer recovery of one target, from the claim to the end.
+"""Peer recovery of dead targets, from the claim to the end: many in one go, each by itself where one cannot go on.
 
 Presumed abort: a unit of work with a decision record, or whose commit has begun, is completed; every other is
 backed out, but for those that are prepared: they stay in doubt. A recoverer may die after any step; whoever claims the
@@ -7,23 +7,27 @@ target next does what is left.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 
-from recovery.claim import Claim, ClaimLostError, Refusal
-from recovery.prepared import complete_decided
-from recovery.remains import admin_remains, leases_under
+from recovery.claim import Claim, ClaimLostError, Claims
+from recovery.prepared import prepared_under
+from recovery.remains import admin_remains, leases_under, oldest_recoveries
 from recovery.report import Recovery, from_record
-from recovery.structure import resolve_dead, shut_out
-from recovery.target import Target
+from recovery.structure import dead_under, resolve_dead, shut_out
+from recovery.target import Target, Targets
 from sharedq.connection import Connection
 from sharedq.group import Group
 from sharedq.handle import StructureAccess
+from sharedq.in_doubt import complete
 from sharedq.log import LibraryLogger
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
+from sharedq.owner import RENEWALS_PER_LEASE
 
 log = LibraryLogger(__name__)
 
@@ -68,6 +72,7 @@ class RecoveryReport:
         units_of_work, messages: resolved by this call; the group's totals are in ``recovery``.
         in_doubt: units of work that the target had prepared, and that stay so.
         wait_ms: with ``NOT_YET``, until it is worth calling again.
+        error: why it could not be resolved now: one of `STRUCTURE_TROUBLES`, or 2195.
         recovery: the recovery as the group knows it, once there is one.
     """
 
@@ -79,6 +84,7 @@ class RecoveryReport:
     in_doubt: int = 0
     structures: int = 0
     wait_ms: int | None = None
+    error: MQIError | None = None
     recovery: Recovery | None = None
 
     @property
@@ -87,7 +93,7 @@ class RecoveryReport:
         return self.outcome is Outcome.RESOLVED
 
 
-OnPhase = Callable[[Phase, RecoveryReport], None]
+OnPhase = Callable[[Phase, Sequence[RecoveryReport]], None]
 
 
 def recover(
@@ -97,9 +103,38 @@ def recover(
     *,
     force: bool = False,
     state: str = "FAILED",
-    on_phase: OnPhase | None = None,
+    on_phase: Callable[[Phase, RecoveryReport], None] | None = None,
 ) -> RecoveryReport:
-    """Recover a dead incarnation, program or connection; call it for each target that `watch.due` names.
+    """Recover one target: see `recover_all`.
+
+    Raises:
+        MQIError: as `recover_all`, and what that leaves in the report.
+        ValueError: *target* names none.
+    """
+    target = Target.parse(target) if isinstance(target, str) else target
+
+    def tell(phase: Phase, reports: Sequence[RecoveryReport]) -> None:
+        if on_phase is not None:
+            on_phase(phase, reports[0])
+
+    (report,) = recover_all(group, connection, [target], force=force, state=state, on_phase=tell)
+    if report.error is not None:
+        raise report.error
+    return report
+
+
+def recover_all(
+    group: Group,
+    connection: Connection,
+    targets: Sequence[Target],
+    *,
+    force: bool = False,
+    state: str = "FAILED",
+    on_phase: OnPhase | None = None,
+) -> list[RecoveryReport]:
+    """Recover dead incarnations, programs or connections; call it for the targets that `watch.due` names.
+
+    What is looked for is looked for once, for all of them. One that cannot be resolved keeps no other from it.
 
     Every structure is recovered, the dead manager's own with its private queues too: on z/OS those wait for
     its restart, here any peer reaches them.
@@ -108,92 +143,152 @@ def recover(
 
     Args:
         connection: of a living manager's own process; it enters every structure.
-        target: as in the leases; a claim (``!`` before it) is taken over when it has run out.
-        force: it ended in our sight (or is our own incarnation); do not wait for its lease.
-        state: what the member becomes: FAILED, or STOPPED.
-        on_phase: called when a phase begins, and during RESOLVING for each chunk.
+        targets: as in the leases, no two the same; a claim (``!`` before it) is taken over when it has run out.
+        force: they ended in our sight (or are our own incarnation); do not wait for their leases.
+        state: what a member becomes: FAILED, or STOPPED.
+        on_phase: called with the reports of all that begin a phase, and during RESOLVING for each chunk.
 
     Returns:
-        Losing the claim to another recoverer is an outcome, not an error.
+        A report for each target. Losing a claim to another recoverer is an outcome, not an error.
 
     Raises:
-        MQIError: one of `STRUCTURE_TROUBLES`, a structure cannot be used now (2345, its server cannot be reached: what
-            the target left in the others is resolved); 2009, the connection broke or its process was shut out. The
-            claim ends with its lease, and this or another manager takes over.
-        ValueError: *target* names none.
+        MQIError: one of `STRUCTURE_TROUBLES`, a structure cannot be used now by any of them; 2009, the connection broke
+            or its process was shut out. The claims end with their leases, and this or another manager takes over.
     """
-    target = Target.parse(target) if isinstance(target, str) else target
-    report = RecoveryReport(target.token, connection.qmgr_name)
-    recoverer = _Recoverer(group, connection, target, report, on_phase or _ignore)
+    reports = {target.token: RecoveryReport(target.token, connection.qmgr_name) for target in targets}
+    recoverer = _Recoverer(group, connection, targets, reports, on_phase or _ignore)
     try:
         recoverer.run(force=force, state=state)
     except ClaimLostError as error:
-        report.outcome = Outcome.TAKEN_OVER
-        log.info("recovery_taken_over", failed=target.token, why=str(error))
-    return report
+        log.info("recovery_taken_over", failed=targets[0].token, targets=len(targets), why=str(error))
+    for report in reports.values():
+        if report.outcome is None and report.error is None:
+            report.outcome = Outcome.TAKEN_OVER
+    return [*reports.values()]
 
 
 @dataclass(slots=True)
 class _Recoverer:
     group: Group
     connection: Connection
-    target: Target
-    report: RecoveryReport
+    targets: Sequence[Target]
+    reports: dict[str, RecoveryReport]
     on_phase: OnPhase
-    claim: Claim = field(init=False)
+    claims: Claims = field(init=False)
     seen_units: set[str] = field(default_factory=set)
     unreachable: MQIError | None = None
+    #: When all claims were last reported, monotonic.
+    reported_s: float = 0.0
 
     def run(self, *, force: bool, state: str) -> None:
-        self.on_phase(Phase.DETECTED, self.report)
-        if self.target.covers(self.connection.token):
+        self.on_phase(Phase.DETECTED, [*self.reports.values()])
+        if any(target.covers(self.connection.token) for target in self.targets):
             # The claim shuts our own incarnation out of structures that it has not entered.
             self._accesses()
-        won = Claim.win(self.group, self.connection, self.target, force=force, state=state)
-        if isinstance(won, Refusal):
-            self.report.wait_ms = won.wait_ms
-            self.report.outcome = Outcome.NOTHING if won.wait_ms is None else Outcome.NOT_YET
+        self.claims = Claims(self.group, self.connection)
+        self.reported_s = time.monotonic()
+        for token, refusal in self.claims.win(self.targets, force=force, state=state).items():
+            self.reports[token].wait_ms = refusal.wait_ms
+            self.reports[token].outcome = Outcome.NOTHING if refusal.wait_ms is None else Outcome.NOT_YET
+        if not self.claims.held:
             return
-        self.claim = won
-        self.on_phase(Phase.CLAIMED, self.report)
-
-        # Only now: who entered a structure before the claim is in one of these, and nobody enters later. What was done
-        # in one is resolved without the others: the claim has shut the target out of the place of decisions.
-        accesses = self._accesses()
-        self.report.structures = len(accesses)
-        for access in accesses:
-            with self._delayed_by(access.keys.name):
-                shut_out(self.connection, access, self.target, won.claimed_ms)
-            self._progress(Phase.FENCED if access is accesses[-1] else Phase.CLAIMED)
-        self._progress(Phase.FENCED, leases=leases_under(self.connection, self.group, self.target))
-        self.on_phase(Phase.FENCED, self.report)
-
+        self._enter(Phase.CLAIMED)
+        accesses = self._shut_out()
         self._progress(Phase.RESOLVING)
-        self.on_phase(Phase.RESOLVING, self.report)
+        self._enter(Phase.RESOLVING)
         for access in accesses:
-            with self._delayed_by(access.keys.name):
-                resolve_dead(self.connection, access, self.target, self._decision_of, self._count)
+            self._resolve(access)
         if self.unreachable is not None:
-            with self._delayed_by(self.unreachable.object_name):
+            with self._delayed_by(self.unreachable.object_name, self._held()):
                 raise self.unreachable
-        with self._delayed_by("of a prepared unit of work"):
-            self.report.in_doubt = complete_decided(self.connection, self.group, self.target, self._count)
+        self._complete_decided()
+        self._finish()
 
+    def _shut_out(self) -> list[StructureAccess]:
+        # Only now: who entered a structure before the claim is in one of these, and nobody enters later. What was done
+        # in one is resolved without the others: the claim has shut the targets out of the place of decisions.
+        accesses = self._accesses()
+        for report in self.reports.values():
+            report.structures = len(accesses)
+        for access in accesses:
+            with self._delayed_by(access.keys.name, self._held()):
+                shut_out(self.connection, access, self._held())
+            self._progress(Phase.FENCED if access is accesses[-1] else Phase.CLAIMED)
+        self._progress(Phase.FENCED, leases=leases_under(self.connection, self.group, self._held_targets()))
+        self._enter(Phase.FENCED)
+        return accesses
+
+    def _resolve(self, access: StructureAccess) -> None:
+        with self._delayed_by(access.keys.name, self._held()):
+            dead = dead_under(self.connection, access, self._held_targets())
+        for claim in self._held():
+            if (owners := dead.get(claim.target.token)) is None:
+                continue
+            with self._one_by_one(claim, access.keys.name):
+                resolve_dead(
+                    self.connection, access, claim.target.qmgr, owners, self._decision_of, partial(self._count, claim)
+                )
+
+    def _complete_decided(self) -> None:
+        with self._delayed_by("of a prepared unit of work", self._held()):
+            in_doubt, decided = prepared_under(self.group, self._held_targets())
+        for claim in self._held():
+            token = claim.target.token
+            self.reports[token].in_doubt = in_doubt[token]
+            with self._one_by_one(claim, "of a prepared unit of work"):
+                for unit in decided.get(token, ()):
+                    complete(self.connection, unit, partial(self._count, claim))
+
+    def _finish(self) -> None:
+        if not (held := self._held()):
+            return
         # Decisions go last: while one is there, whoever comes after us completes its unit of work.
-        won.finish(admin_remains(self.connection, self.group, self.target))
-        self.report.recovery = from_record(won.record)
-        self.report.outcome = Outcome.RESOLVED
-        self.on_phase(Phase.RESOLVED, self.report)
+        found = admin_remains(self.connection, self.group, self._held_targets())
+        remains = {claim.target.token: found.get(claim.target.token, []) for claim in held}
+        remains[held[-1].target.token] += [
+            ("recovery", each) for each in oldest_recoveries(self.connection, self.group)
+        ]
+        for token in self.claims.finish(remains):
+            self.reports[token].recovery = from_record(self.claims.held[token].record)
+            self.reports[token].outcome = Outcome.RESOLVED
+        self._enter(Phase.RESOLVED)
+
+    def _held(self) -> list[Claim]:
+        return [*self.claims.held.values()]
+
+    def _held_targets(self) -> Targets:
+        return Targets(claim.target for claim in self._held())
 
     @contextmanager
-    def _delayed_by(self, structure: str) -> Iterator[None]:
-        """Let the group know when a structure keeps this recovery from going on: until then no tag comes free."""
+    def _one_by_one(self, claim: Claim, structure: str) -> Iterator[None]:
+        """What keeps one target from being resolved keeps no other from it, unless it has ended our connection."""
+        try:
+            with self._delayed_by(structure, [claim]):
+                yield
+        except ClaimLostError:
+            if not self.claims.held:
+                raise
+        except MQIError as error:
+            if self.connection.is_ended or error.reason == MQRC.CONNECTION_BROKEN:
+                raise
+            self.reports[claim.target.token].error = error
+            self.claims.drop(claim.target.token)
+
+    @contextmanager
+    def _delayed_by(self, structure: str, claims: Sequence[Claim]) -> Iterator[None]:
+        """Let the group know when a structure keeps recoveries from going on: until then no tag comes free."""
         try:
             yield
         except MQIError as error:
             if error.reason in STRUCTURE_TROUBLES:
-                self._progress(Phase.DELAYED)
-                log.warning("recovery_delayed", failed=self.target.token, structure=structure, why=str(error))
+                self._progress(Phase.DELAYED, {claim.target.token: (0, 0) for claim in claims})
+                log.warning(
+                    "recovery_delayed",
+                    failed=claims[0].target.token,
+                    targets=len(claims),
+                    structure=structure,
+                    why=str(error),
+                )
             raise
 
     def _accesses(self) -> list[StructureAccess]:
@@ -218,21 +313,36 @@ class _Recoverer:
         decision: bytes | None = self.connection.command(decisions, "HGET", decisions, unit_id)
         return decision
 
-    def _count(self, unit_id: str, messages: int | None) -> None:
+    def _count(self, claim: Claim, unit_id: str, messages: int | None) -> None:
+        token = claim.target.token
+        report = self.reports[token]
         if messages is None:
-            self._progress(Phase.RESOLVING)
+            self._progress(Phase.RESOLVING, {token: (0, 0)})
             return
         units = int(unit_id not in self.seen_units)
         self.seen_units.add(unit_id)
-        self.report.units_of_work += units
-        self.report.messages += messages
-        self._progress(Phase.RESOLVING, units=units, messages=messages)
-        self.on_phase(Phase.RESOLVING, self.report)
+        report.units_of_work += units
+        report.messages += messages
+        self._progress(Phase.RESOLVING, {token: (units, messages)})
+        self.on_phase(Phase.RESOLVING, [report])
+        if time.monotonic() - self.reported_s > self.group.settings.lease_ms / 1000 / RENEWALS_PER_LEASE:
+            # The others' claims must not run out meanwhile.
+            self._progress(Phase.RESOLVING)
 
-    def _progress(self, phase: Phase, *, units: int = 0, messages: int = 0, leases: Sequence[str] = ()) -> None:
-        self.claim.report(phase.value, units=units, messages=messages, leases=leases)
-        self.report.recovery = from_record(self.claim.record)
+    def _progress(
+        self, phase: Phase, done: dict[str, tuple[int, int]] | None = None, *, leases: Sequence[str] = ()
+    ) -> None:
+        if done is None:
+            self.reported_s = time.monotonic()
+        self.claims.report(phase.value, done, leases=leases)
+        for claim in self._held():
+            if done is None or claim.target.token in done:
+                self.reports[claim.target.token].recovery = from_record(claim.record)
+
+    def _enter(self, phase: Phase) -> None:
+        if reports := [self.reports[claim.target.token] for claim in self._held()]:
+            self.on_phase(phase, reports)
 
 
-def _ignore(_phase: Phase, _report: RecoveryReport) -> None:
+def _ignore(_phase: Phase, _reports: Sequence[RecoveryReport]) -> None:
     """Where nobody listens."""

@@ -6,11 +6,12 @@ Each step is one script that may be repeated, also by another recoverer, whereve
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
-from itertools import islice
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from recovery.claim import Claim, chunks
 from recovery.remains import fields_under, needless_fences
-from recovery.target import Target
+from recovery.target import Targets
 from sharedq.connection import Connection
 from sharedq.ending import end_unit_call
 from sharedq.handle import StructureAccess
@@ -35,50 +36,65 @@ _COMMITTING = b"C"
 _PREPARED = b"="
 
 
-def shut_out(connection: Connection, access: StructureAccess, target: Target, claimed_ms: int) -> None:
-    """Nobody under *target* changes this structure any more, or enters it.
+def shut_out(connection: Connection, access: StructureAccess, claims: Sequence[Claim]) -> None:
+    """Nobody under the targets of *claims* changes this structure any more, or enters it.
 
     Raises:
         MQIError: 2009, the recoverer was shut out itself.
     """
-    keys = access.keys
+    keys, targets = access.keys, Targets(claim.target for claim in claims)
     script_keys = [keys.owners, keys.fence, keys.dead, keys.queue("").queue, keys.queue("").waiters]
-    field, value = (target.qmgr, target.incarnation) if target.is_manager else (target.token, claimed_ms)
 
-    def call(tokens: Iterable[str]) -> None:
-        connection.checked_call("structure/fence", script_keys, [connection.token, field, value, *tokens])
+    def call(marks: Iterable[tuple[str, int]], tokens: Iterable[str]) -> None:
+        fields = [part for mark in marks for part in mark]
+        connection.checked_call("structure/fence", script_keys, [connection.token, len(fields) // 2, *fields, *tokens])
 
-    # The mark first: who enters before it is found by the scan, who comes later is refused.
-    call(())
-    registered = fields_under(connection, keys.owners, target)
-    tokens = [token for token, _ in registered if token != connection.token]
-    tokens += needless_fences(connection, keys.fence, target)
-    remaining = iter(tokens)
-    while chunk := list(islice(remaining, CHUNK_OWNERS)):
-        call(chunk)
+    # The marks first: who enters before them is found by the scan, who comes later is refused.
+    for chunk in chunks(claims, CHUNK_OWNERS):
+        marks = [_mark_of(claim) for claim in chunk]
+        call(marks, [claim.target.token for claim in chunk if claim.target.connection is not None])
+    if not targets.wide:
+        return
+    registered = fields_under(connection, keys.owners, Targets(targets.wide))
+    tokens = [token for _, token, _ in registered if token != connection.token]
+    tokens += [token for _, token in needless_fences(connection, keys.fence, targets)]
+    for each in chunks(tokens, CHUNK_OWNERS):
+        call([(target.qmgr, target.incarnation) for target in targets.managers], each)
+
+
+def _mark_of(claim: Claim) -> tuple[str, int]:
+    target = claim.target
+    return (target.qmgr, target.incarnation) if target.is_manager else (target.token, claim.claimed_ms)
+
+
+def dead_under(connection: Connection, access: StructureAccess, targets: Targets) -> dict[str, dict[str, bytes]]:
+    """The dead owners of a structure, also those that an earlier recoverer left: by target, with the state they had."""
+    found: defaultdict[str, dict[str, bytes]] = defaultdict(dict)
+    for target, token, state in fields_under(connection, access.keys.dead, targets):
+        found[target.token][token] = state
+    return found
 
 
 def resolve_dead(
     connection: Connection,
     access: StructureAccess,
-    target: Target,
+    qmgr: str,
+    dead: Mapping[str, bytes],
     decision_of: Callable[[str], bytes | None],
     on_chunk: OnChunk,
 ) -> None:
-    """End the unit of work of every dead owner under *target*, also of those that an earlier recoverer left.
-
-    One that is prepared is set apart instead: it is in doubt.
+    """End the units of work of a target's *dead* owners, at *qmgr*; set apart what is prepared, which is in doubt.
 
     Raises:
         MQIError: 2009, the recoverer was shut out itself; 2195, a unit of work cannot be ended.
     """
     temporary: list[str] = []
-    for token, state in dict(fields_under(connection, access.keys.dead, target)).items():
+    for token, state in dead.items():
         end_unit_of_work(connection, access, token, decision_of, on_chunk)
         temporary += _release(connection, access, token, state)
     # Behind all of them: one may have had open what another one made.
     for name in temporary:
-        _delete_temporary(connection, target.qmgr, name)
+        _delete_temporary(connection, qmgr, name)
 
 
 def end_unit_of_work(
@@ -115,6 +131,8 @@ def end_unit_of_work(
             # Cannot be; and if it could, going on for ever would keep the claim from whoever knows better.
             raise error_for(MQRC.UNEXPECTED_ERROR, "", connection.qmgr_name, f"unit of work {unit_id} cannot be ended")
         on_chunk(unit_id, int(messages))
+        if messages and not left:
+            return
 
 
 def _release(connection: Connection, access: StructureAccess, owner: str, state: bytes) -> list[str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 #: What stands before the token of a target in the group's leases when a recoverer has claimed it.
@@ -61,6 +63,11 @@ class Target:
         return f"{self.qmgr}.{self.incarnation}"
 
     @property
+    def process_token(self) -> str:
+        """``QM.incarnation.process``, where it has one."""
+        return self.incarnation_token if self.process is None else f"{self.incarnation_token}.{self.process}"
+
+    @property
     def token(self) -> str:
         """The target as owner tokens begin with it, without the mark of a claim."""
         numbers = [str(number) for number in (self.process, self.connection) if number is not None]
@@ -74,3 +81,32 @@ class Target:
     def covers(self, token: str) -> bool:
         """Whether *token* is the target's own, or one under it."""
         return token == self.token or token.startswith(f"{self.token}.")
+
+
+def common_beginning(texts: Sequence[str]) -> str:
+    """What all *texts* begin with, character by character."""
+    return os.path.commonprefix(texts)  # noqa: RUF071 - these are no paths
+
+
+class Targets:
+    """Several targets that are recovered together."""
+
+    def __init__(self, targets: Iterable[Target]) -> None:
+        self._by_token = {target.token: target for target in targets}
+        #: Connections: what they have stands under their own tokens, and need not be looked for.
+        self.connections = [token for token, target in self._by_token.items() if target.connection is not None]
+        #: Incarnations and processes.
+        self.wide = [target for target in self._by_token.values() if target.connection is None]
+        self.managers = [target for target in self.wide if target.is_manager]
+
+    def covering(self, token: str) -> Target | None:
+        """The target that *token* belongs to: the narrowest one."""
+        while token:
+            if (target := self._by_token.get(token)) is not None:
+                return target
+            token = token.rpartition(".")[0]
+        return None
+
+    def pattern(self, targets: Iterable[Target] | None = None) -> str:
+        """A pattern of Redis that the tokens of *targets* (default: all), and all that begin with them, fit."""
+        return common_beginning([each.token for each in targets or self._by_token.values()]) + "*"

@@ -34,6 +34,8 @@ log = LibraryLogger(__name__)
 RENEWALS_PER_LEASE = 3
 #: A process stops by itself this part of a lease before the lease ends.
 SAFETY_PART = 0.1
+#: Lost connections that one script call tells the group of.
+_ABANDON_CHUNK = 250
 
 
 class Interruptible(Protocol):
@@ -254,12 +256,13 @@ class Process:
     def _tell_abandoned(self) -> None:
         with self._lock:
             abandoned = list(self._abandoned)
-        for owner in abandoned:
-            keys = self.group.keys
-            self.group.call("admin/abandon", [keys.leases, keys.owners, keys.fence], [owner])
+        keys = self.group.keys
+        for position in range(0, len(abandoned), _ABANDON_CHUNK):
+            owners = abandoned[position : position + _ABANDON_CHUNK]
+            self.group.call("admin/abandon", [keys.leases, keys.owners, keys.fence], owners)
             with self._lock:
                 # The script may be repeated, so two threads may tell the same.
-                self._abandoned.discard(owner)
+                self._abandoned.difference_update(owners)
 
     def _lose(self, why: str) -> None:
         log.warning("lease_lost", process=self.token, why=why)

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from recovery.claim import CHUNK_FIELDS, Claim, ClaimLostError
+from recovery.claim import CHUNK_FIELDS, ClaimLostError, Claims
 from recovery.report import recoveries
 from recovery.resolve import Outcome, Phase, RecoveryReport
 from recovery.target import Target
@@ -180,10 +180,9 @@ def test_a_claim_belongs_to_one_connection(scene: Scene, second: str) -> None:
 
     with pytest.raises(ClaimLostError):
         lost.report("FENCED")
-    with pytest.raises(ClaimLostError):
-        lost.finish([])
-    kept.report("FENCED", units=1, messages=2)
-    kept.finish([])
+    assert lost.finish({DEAD: []}) == []
+    kept.report("FENCED", {DEAD: (1, 2)})
+    assert kept.finish({DEAD: []}) == [DEAD]
     with pytest.raises(ClaimLostError):
         kept.report("FENCED")
     (recovery,) = recoveries(scene.test.group)
@@ -203,7 +202,7 @@ def test_a_tag_that_has_a_living_holder_again_is_not_freed(scene: Scene) -> None
     scene.expire(DEAD)
     claim = won(scene, "QM2")
     holder = scene.test.connect("QM3", tag=TAG).connection.token
-    claim.finish([("tag", TAG[1:])])
+    claim.finish({DEAD: [("tag", TAG[1:])]})
     assert scene.test.group.client().hget(scene.test.group.keys.tags, TAG[1:]) == f"G{holder}".encode()
 
 
@@ -217,11 +216,11 @@ def test_more_than_one_call_can_hold_is_forgotten_in_several(scene: Scene) -> No
     assert scene.left_of() == []
 
 
-def won(scene: Scene, by: str) -> Claim:
+def won(scene: Scene, by: str) -> Claims:
     """A claim on QM1's incarnation, over a new connection."""
-    claim = Claim.win(scene.test.group, scene.recoverer(by), Target.parse(DEAD), force=False, state="FAILED")
-    assert isinstance(claim, Claim)
-    return claim
+    claims = Claims(scene.test.group, scene.recoverer(by))
+    assert claims.win([Target.parse(DEAD)], force=False, state="FAILED") == {}
+    return claims
 
 
 def test_dying_helpers_notice_a_survivor() -> None:

@@ -66,7 +66,7 @@ def unwait(zombie: Zombie) -> None:
 def fence_another(zombie: Zombie) -> None:
     keys, queue = zombie.scene.structure("APPL1"), zombie.scene.structure("APPL1").queue("")
     script_keys = [keys.owners, keys.fence, keys.dead, queue.queue, queue.waiters]
-    call(zombie.orders, "structure/fence", script_keys, "QM3", 9, zombie.living.connection.token)
+    call(zombie.orders, "structure/fence", script_keys, 1, "QM3", 9, zombie.living.connection.token)
 
 
 def end_for_another(zombie: Zombie, how: str) -> None:

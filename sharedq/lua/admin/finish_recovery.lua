@@ -1,7 +1,7 @@
 --[[
-admin/finish_recovery.lua - everything the dead one left is resolved: free its tags, forget it.
+admin/finish_recovery.lua - everything that some dead ones left is resolved: free their tags, forget them.
 
-Called as often as it takes, with some of what there is to forget each time; the last call ends the claim.
+Called as often as it takes, with some of what there is to forget each time; a target's last part ends the claim on it.
 
 KEYS
   1  leases      zset
@@ -12,42 +12,54 @@ KEYS
   6  processes   hash  process -> JSON
   7  decisions   hash  unit of work -> structures
 ARGV
-  1  target
-  2  caller    owner token of the recoverer
-  3  claim_ms  "" in the last call
-  4.. pairs: kind (tag, own, process, decision, fence, recovery), field
-REPLY       { 0, JSON of the recovery } | { 1 } somebody else took over
+  1  caller    owner token of the recoverer
+  2  claim_ms
+  3.. for each target: target, 1 where this is its last part, how many pairs, and the pairs: kind (tag, own, process,
+      decision, fence, recovery) and field
+REPLY       { 0, answers } one for each target: JSON of the recovery, or nil: somebody else took over
 REASONS     none
 INVARIANTS  2 fencing, 3 one decision, 6 sequence under failure
-COST        O(fields given, and users of the tags among them)
+COST        O(targets * log members + fields given, and users of the tags among them)
 USES        membership, recoverer, tags
 ]]
-local leases, recoveries, fence, tags, target = KEYS[1], KEYS[2], KEYS[3], KEYS[4], ARGV[1]
+local leases, recoveries, fence, tags, caller = KEYS[1], KEYS[2], KEYS[3], KEYS[4], ARGV[1]
 local keys = { own = KEYS[5], process = KEYS[6], decision = KEYS[7], fence = fence, recovery = recoveries }
-local LOST = 1
-local record = claimed_record(recoveries, fence, target, ARGV[2])
-if not record then return { LOST } end
-for position = 4, #ARGV, 2 do
-    local kind, field = ARGV[position], ARGV[position + 1]
-    if kind == "tag" then
-        -- The recovery of a connection may have freed it already, and somebody living may hold it now.
-        local users = redis.call("HGET", tags, field)
-        set_users(tags, field, users_without(users, function(user)
-            -- A prepared unit of work ("/") keeps it until it has ended.
-            return is_under(user, target) and not string.find(user, "/", 1, true)
-        end))
-    else
+local now, answers = now_ms(), {}
+
+local function forget(target, kind, field)
+    if kind ~= "tag" then
         redis.call("HDEL", keys[kind], field)
+        return
     end
+    -- The recovery of a connection may have freed it already, and somebody living may hold it now.
+    local users = redis.call("HGET", tags, field)
+    set_users(tags, field, users_without(users, function(user)
+        -- A prepared unit of work ("/") keeps it until it has ended.
+        return is_under(user, target) and not string.find(user, "/", 1, true)
+    end))
 end
-local now = now_ms()
-record.seconds = (now - record.detected_ms) / 1000
-if ARGV[3] == "" then
-    record.state, record.resolved_ms = "RESOLVED", now
-    redis.call("ZREM", leases, "!" .. target)
-else
-    redis.call("ZADD", leases, "XX", now + tonumber(ARGV[3]), "!" .. target)
+
+local function finish(target, is_last, first, last)
+    local record = claimed_record(recoveries, fence, target, caller)
+    if not record then return false end
+    for position = first, last, 2 do forget(target, ARGV[position], ARGV[position + 1]) end
+    record.seconds = (now - record.detected_ms) / 1000
+    if is_last then
+        record.state, record.resolved_ms = "RESOLVED", now
+        redis.call("ZREM", leases, "!" .. target)
+    else
+        redis.call("ZADD", leases, "XX", now + tonumber(ARGV[2]), "!" .. target)
+    end
+    local text = cjson.encode(record)
+    redis.call("HSET", recoveries, target, text)
+    return text
 end
-local text = cjson.encode(record)
-redis.call("HSET", recoveries, target, text)
-return { 0, text }
+
+local position = 3
+while position < #ARGV do
+    local first = position + 3
+    local last = first + 2 * tonumber(ARGV[position + 2]) - 1
+    answers[#answers + 1] = finish(ARGV[position], ARGV[position + 1] == "1", first, last)
+    position = last + 1
+end
+return { 0, answers }

@@ -13,17 +13,18 @@ ARGV
   1  token     incarnation or process
   2  lease_ms
   3  qmgr      its manager
-  4  look      how many leases to return at most (one more where all of these have run out); 0 none
+  4  look      how many leases to return at most of those that run out next; 0: do not look. Of those that have run out
+               all are returned that may be this manager's business, of at most PAGE
   5  ask       1 return the JSON of the manager; 0 only where it had to be read
   6.. tokens of processes to renew as well
 REPLY       { 1 renewed or 0 lost, now in ms, JSON of the manager, [lease, deadline, ...], [other tokens lost],
               how many changes of structures were told (admin/structure_state), where the JSON was asked for }
 REASONS     none
 INVARIANTS  2 fencing
-COST        O(tokens * log members), with a look as much for at most 256 leases that have run out
+COST        O(tokens * log members), with a look as much for at most 500 leases that have run out
 USES        membership
 ]]
-local leases, look, PAGE = KEYS[1], tonumber(ARGV[4]), 256
+local leases, look, PAGE = KEYS[1], tonumber(ARGV[4]), 500
 local now = now_ms()
 local first = look > 0 and redis.call("ZRANGE", leases, 0, look - 1, "WITHSCORES")
 local has_none_lapsed = first and (not first[2] or tonumber(first[2]) > now)
@@ -81,9 +82,7 @@ local function seen(limit)
     local leases_seen = {}
     for _, list in ipairs({ managers, programs }) do
         for _, lease in ipairs(list) do
-            if #leases_seen < 2 * limit then
-                leases_seen[#leases_seen + 1], leases_seen[#leases_seen + 2] = lease[1], lease[2]
-            end
+            leases_seen[#leases_seen + 1], leases_seen[#leases_seen + 2] = lease[1], lease[2]
         end
     end
     local more = math.max(1, limit - #leases_seen / 2)

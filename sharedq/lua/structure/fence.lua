@@ -1,9 +1,10 @@
 --[[
-structure/fence.lua - shut out dead owners: an incarnation, a process, or single connections.
+structure/fence.lua - shut out dead owners: incarnations, processes, or single connections.
 
 First call for an incarnation or process: nobody under it can register again. Then its registered connections are
-moved, as they are found, to `dead`, where they stay until their work is resolved. One that waits leaves the
-waiters in the same moment: a put that woke it would register it again, and the wake-up would be lost.
+moved, as they are found, to `dead`, where they stay until their work is resolved; a single connection is marked and moved
+in one call. One that waits leaves the waiters in the same moment: a put that woke it would register it again, and the
+wake-up would be lost.
 
 KEYS
   1  own           hash  registered owners (value: waiting state)
@@ -13,23 +14,27 @@ KEYS
   5  waiters_base  base  waiting gets
 ARGV
   1  caller       owner token of the recoverer
-  2  field        "" or what to write in fence: a manager's name, or the token of a process or a connection
-  3  value        incarnation number, or time
-  4.. owner tokens to shut out; with a manager's name also older entries of fence that it makes needless
+  2  marks        how many
+  3.. for each: what to write in fence, a manager's name or the token of a process or a connection; its value, incarnation
+      number or time
+      behind them owner tokens to shut out; with a manager's name also older entries of fence that it makes needless
 REPLY       { 0, owners shut out } | { reason }
 REASONS     2009 CONNECTION_BROKEN
 INVARIANTS  2 fencing, 6 sequence under failure
-COST        O(owners given * log waiters)
+COST        O(marks + owners given * log waiters)
 USES        fence
 ]]
 local own, fence, dead = KEYS[1], KEYS[2], KEYS[3]
 if is_fenced(own, ARGV[1]) then return { MQRC.CONNECTION_BROKEN } end
-local field, value = ARGV[2], ARGV[3]
-local is_incarnation = field ~= "" and not string.find(field, ".", 1, true)
-if field ~= "" then
+local FIRST, WORDS = 3, 2
+local owners_begin = FIRST + WORDS * tonumber(ARGV[2])
+local incarnations = {}
+for position = FIRST, owners_begin - 1, WORDS do
+    local field, value = ARGV[position], tonumber(ARGV[position + 1])
+    if not string.find(field, ".", 1, true) then incarnations[field] = value end
     -- A late recoverer of an older incarnation must not lower the mark.
     local written = tonumber(redis.call("HGET", fence, field) or 0)
-    if tonumber(value) > written then redis.call("HSET", fence, field, value) end
+    if value > written then redis.call("HSET", fence, field, ARGV[position + 1]) end
 end
 
 local function leave_waiters(state)
@@ -40,7 +45,7 @@ local function leave_waiters(state)
 end
 
 local count = 0
-for position = 4, #ARGV do
+for position = owners_begin, #ARGV do
     local token = ARGV[position]
     local state = redis.call("HGET", own, token)
     if state then
@@ -48,6 +53,7 @@ for position = 4, #ARGV do
         redis.call("HDEL", own, token)
         count = count + 1
     end
-    if is_incarnation then redis.call("HDEL", fence, token) end
+    local qmgr, incarnation = string.match(token, "^([^.]+)%.(%d+)")
+    if incarnations[qmgr] and tonumber(incarnation) <= incarnations[qmgr] then redis.call("HDEL", fence, token) end
 end
 return { 0, count }
