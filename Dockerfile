@@ -16,7 +16,7 @@ WORKDIR /opt/igq
 COPY requirements.lock ./
 RUN pip install --require-hashes -r requirements.lock
 
-COPY pyproject.toml README.md ./
+COPY pyproject.toml README.md LICENSE ./
 COPY config config
 COPY sharedq sharedq
 COPY recovery recovery
