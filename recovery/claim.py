@@ -127,8 +127,8 @@ class Claims:
                     words += [token, *left[token]]
                     left[token] = (0, 0)
                 self._call("admin/progress", [keys.leases, keys.recoveries, keys.fence], tokens, [*words, *ended])
-        if not any(token in self.held for token in done):
-            raise ClaimLostError(f"{', '.join(done)} recovered by another one now")
+        if not self.held:
+            raise ClaimLostError(f"another one recovers {', '.join(done)} now")
 
     def finish(self, remains: Mapping[str, Sequence[Remain]]) -> list[str]:
         """Everything of these targets is resolved: free their tags, forget what the administration structure holds.

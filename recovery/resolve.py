@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import partial
 
 from recovery.claim import Claim, ClaimLostError, Claims
 from recovery.prepared import prepared_under
@@ -221,23 +220,20 @@ class _Recoverer:
     def _resolve(self, access: StructureAccess) -> None:
         with self._delayed_by(access.keys.name, self._held()):
             dead = dead_under(self.connection, access, self._held_targets())
-        for claim in self._held():
-            if (owners := dead.get(claim.target.token)) is None:
-                continue
-            with self._one_by_one(claim, access.keys.name):
-                resolve_dead(
-                    self.connection, access, claim.target.qmgr, owners, self._decision_of, partial(self._count, claim)
-                )
+            resolve_dead(self.connection, access, dead, self)
 
     def _complete_decided(self) -> None:
-        with self._delayed_by("of a prepared unit of work", self._held()):
+        structure = "of a prepared unit of work"
+        with self._delayed_by(structure, self._held()):
             in_doubt, decided = prepared_under(self.group, self._held_targets())
         for claim in self._held():
             token = claim.target.token
             self.reports[token].in_doubt = in_doubt[token]
-            with self._one_by_one(claim, "of a prepared unit of work"):
+            try:
                 for unit in decided.get(token, ()):
-                    complete(self.connection, unit, partial(self._count, claim))
+                    complete(self.connection, unit, lambda *done, token=token: self.count([(token, *done)]))
+            except MQIError as error:
+                self.give_up(token, structure, error)
 
     def _finish(self) -> None:
         if not (held := self._held()):
@@ -259,20 +255,17 @@ class _Recoverer:
     def _held_targets(self) -> Targets:
         return Targets(claim.target for claim in self._held())
 
-    @contextmanager
-    def _one_by_one(self, claim: Claim, structure: str) -> Iterator[None]:
+    def is_held(self, target: str) -> bool:
+        """Whether nobody has taken it over, and nothing keeps it from being resolved."""
+        return target in self.claims.held
+
+    def give_up(self, target: str, structure: str, error: MQIError) -> None:
         """What keeps one target from being resolved keeps no other from it, unless it has ended our connection."""
-        try:
-            with self._delayed_by(structure, [claim]):
-                yield
-        except ClaimLostError:
-            if not self.claims.held:
-                raise
-        except MQIError as error:
-            if self.connection.is_ended or error.reason == MQRC.CONNECTION_BROKEN:
-                raise
-            self.reports[claim.target.token].error = error
-            self.claims.drop(claim.target.token)
+        if self.connection.is_ended or error.reason == MQRC.CONNECTION_BROKEN:
+            raise error
+        self._tell_delayed(structure, [self.claims.held[target]], error)
+        self.reports[target].error = error
+        self.claims.drop(target)
 
     @contextmanager
     def _delayed_by(self, structure: str, claims: Sequence[Claim]) -> Iterator[None]:
@@ -280,16 +273,14 @@ class _Recoverer:
         try:
             yield
         except MQIError as error:
-            if error.reason in STRUCTURE_TROUBLES:
-                self._progress(Phase.DELAYED, {claim.target.token: (0, 0) for claim in claims})
-                log.warning(
-                    "recovery_delayed",
-                    failed=claims[0].target.token,
-                    targets=len(claims),
-                    structure=structure,
-                    why=str(error),
-                )
+            self._tell_delayed(structure, claims, error)
             raise
+
+    def _tell_delayed(self, structure: str, claims: Sequence[Claim], error: MQIError) -> None:
+        if error.reason in STRUCTURE_TROUBLES:
+            self._progress(Phase.DELAYED, {claim.target.token: (0, 0) for claim in claims})
+            failed = claims[0].target.token
+            log.warning("recovery_delayed", failed=failed, targets=len(claims), structure=structure, why=str(error))
 
     def _accesses(self) -> list[StructureAccess]:
         """The structures, entered; not those whose server is out of reach: a call there would break the connection."""
@@ -308,23 +299,26 @@ class _Recoverer:
                     raise
         return accesses
 
-    def _decision_of(self, unit_id: str) -> bytes | None:
-        decisions = self.group.keys.decisions
-        decision: bytes | None = self.connection.command(decisions, "HGET", decisions, unit_id)
-        return decision
+    def decisions_of(self, unit_ids: Sequence[str]) -> Sequence[bytes | None]:
+        """What the group's decisions about units of work are, where there are any."""
+        key = self.group.keys.decisions
+        found: Sequence[bytes | None] = self.connection.command(key, "HMGET", key, *unit_ids) if unit_ids else ()
+        return found
 
-    def _count(self, claim: Claim, unit_id: str, messages: int | None) -> None:
-        token = claim.target.token
-        report = self.reports[token]
-        if messages is None:
-            self._progress(Phase.RESOLVING, {token: (0, 0)})
-            return
-        units = int(unit_id not in self.seen_units)
-        self.seen_units.add(unit_id)
-        report.units_of_work += units
-        report.messages += messages
-        self._progress(Phase.RESOLVING, {token: (units, messages)})
-        self.on_phase(Phase.RESOLVING, [report])
+    def count(self, done: Sequence[tuple[str, str, int | None]]) -> None:
+        """Targets and units of work, and how many messages of each were resolved; None where it was set apart."""
+        totals: dict[str, tuple[int, int]] = {}
+        for token, unit_id, messages in done:
+            units = int(messages is not None and unit_id not in self.seen_units)
+            if units:
+                self.seen_units.add(unit_id)
+            before = totals.get(token, (0, 0))
+            totals[token] = (before[0] + units, before[1] + (messages or 0))
+        for token, (units, messages) in totals.items():
+            self.reports[token].units_of_work += units
+            self.reports[token].messages += messages
+        self._progress(Phase.RESOLVING, totals)
+        self.on_phase(Phase.RESOLVING, [self.reports[token] for token in totals])
         if time.monotonic() - self.reported_s > self.group.settings.lease_ms / 1000 / RENEWALS_PER_LEASE:
             # The others' claims must not run out meanwhile.
             self._progress(Phase.RESOLVING)

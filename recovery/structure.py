@@ -6,17 +6,19 @@ Each step is one script that may be repeated, also by another recoverer, whereve
 from __future__ import annotations
 
 import json
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
 from recovery.claim import Claim, chunks
 from recovery.remains import fields_under, needless_fences
-from recovery.target import Targets
-from sharedq.connection import Connection
+from recovery.target import Target, Targets
+from sharedq.connection import Connection, ScriptCall
 from sharedq.ending import end_unit_call
 from sharedq.handle import StructureAccess
-from sharedq.in_doubt import OnChunk, set_apart
+from sharedq.in_doubt import set_apart_call
 from sharedq.keys import StructureKeys, private_structure
+from sharedq.link import Argument, Reply
 from sharedq.log import LibraryLogger
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
@@ -29,7 +31,7 @@ log = LibraryLogger(__name__)
 CHUNK_OWNERS = 100
 #: Handles that one script call gives back.
 CHUNK_HANDLES = 100
-_MORE_HANDLES = 2
+_NOT_RESOLVED, _MORE_HANDLES = 1, 2
 _WOKEN = (b"K", b"H")
 _COMMITTING = b"C"
 #: How a decision begins that a unit of work is in doubt.
@@ -67,119 +69,244 @@ def _mark_of(claim: Claim) -> tuple[str, int]:
     return (target.qmgr, target.incarnation) if target.is_manager else (target.token, claim.claimed_ms)
 
 
-def dead_under(connection: Connection, access: StructureAccess, targets: Targets) -> dict[str, dict[str, bytes]]:
-    """The dead owners of a structure, also those that an earlier recoverer left: by target, with the state they had."""
-    found: defaultdict[str, dict[str, bytes]] = defaultdict(dict)
-    for target, token, state in fields_under(connection, access.keys.dead, targets):
-        found[target.token][token] = state
-    return found
+@dataclass(frozen=True, slots=True)
+class DeadOwner:
+    """A connection that was shut out of a structure with what it had there.
+
+    Attributes:
+        target: the token of whoever died with it.
+        state: what it waited for (`docs/keyspace.md`, ``own``).
+    """
+
+    target: str
+    token: str
+    state: bytes
+
+
+class Recoverer(Protocol):
+    """What the resolution of a structure asks of the recovery that it is a part of, and tells it."""
+
+    def is_held(self, target: str) -> bool:
+        """Whether *target* is still this recovery's to resolve."""
+
+    def decisions_of(self, unit_ids: Sequence[str]) -> Sequence[bytes | None]:
+        """What the group's decisions about units of work are, where there are any."""
+
+    def count(self, done: Sequence[tuple[str, str, int | None]]) -> None:
+        """Targets and units of work, and how many messages of each were resolved; None where it was set apart."""
+
+    def give_up(self, target: str, structure: str, error: MQIError) -> None:
+        """Leave *target* to a later recovery. Raises *error* again where nothing else can go on either."""
+
+
+def dead_under(connection: Connection, access: StructureAccess, targets: Targets) -> list[DeadOwner]:
+    """The dead owners of a structure, also those that an earlier recoverer left."""
+    found = {
+        token: DeadOwner(target.token, token, state)
+        for target, token, state in fields_under(connection, access.keys.dead, targets)
+    }
+    return [*found.values()]
 
 
 def resolve_dead(
-    connection: Connection,
-    access: StructureAccess,
-    qmgr: str,
-    dead: Mapping[str, bytes],
-    decision_of: Callable[[str], bytes | None],
-    on_chunk: OnChunk,
+    connection: Connection, access: StructureAccess, dead: Sequence[DeadOwner], recoverer: Recoverer
 ) -> None:
-    """End the units of work of a target's *dead* owners, at *qmgr*; set apart what is prepared, which is in doubt.
+    """End the units of work of *dead* owners, and give back what they held. What is prepared is set apart: in doubt.
 
     Raises:
-        MQIError: 2009, the recoverer was shut out itself; 2195, a unit of work cannot be ended.
+        MQIError: 2009, the recoverer was shut out itself.
     """
-    temporary: list[str] = []
-    for token, state in dead.items():
-        end_unit_of_work(connection, access, token, decision_of, on_chunk)
-        temporary += _release(connection, access, token, state)
+    temporary: list[tuple[DeadOwner, str]] = []
+    for page in chunks(dead, CHUNK_OWNERS):
+        _end_units_of_work(connection, access, page, recoverer)
+        temporary += _release(connection, access, page, recoverer)
     # Behind all of them: one may have had open what another one made.
-    for name in temporary:
-        _delete_temporary(connection, qmgr, name)
+    for owner, name in temporary:
+        _delete_temporary(connection, Target.parse(owner.token).qmgr, name)
 
 
-def end_unit_of_work(
+@dataclass(slots=True)
+class _Unit:
+    """A dead owner's unit of work, or the beginning of it, as it was read."""
+
+    owner: DeadOwner
+    elements: list[bytes]
+    decision: bytes | None = None
+
+    @property
+    def is_committing(self) -> bool:
+        return self.elements[0].startswith(_COMMITTING)
+
+    @property
+    def id(self) -> str:
+        return self.elements[0][1:].decode()
+
+    @property
+    def size(self) -> int:
+        """Messages that the next call ends, at most."""
+        return min(CHUNK_MESSAGES, sum(int(each.partition(b"\n")[0][1:]) for each in self.elements[1:]))
+
+
+def _end_units_of_work(
+    connection: Connection, access: StructureAccess, owners: Sequence[DeadOwner], recoverer: Recoverer
+) -> None:
+    """Complete what was decided, set apart what is prepared, undo the rest: a chunk of messages in one go."""
+    left, stuck = list(owners), dict[str, list[bytes]]()
+    while left := [owner for owner in left if recoverer.is_held(owner.target)]:
+        # Looked at anew for each chunk: a recoverer slow to learn that it lost its claim may have done one.
+        units = _read_units(connection, access, left)
+        for unit in units:
+            if stuck.get(unit.owner.token) == unit.elements:
+                # Cannot be; and if it could, going on for ever would keep the claim from whoever knows better.
+                why = f"unit of work {unit.id} cannot be ended"
+                error = error_for(MQRC.UNEXPECTED_ERROR, "", connection.qmgr_name, why)
+                recoverer.give_up(unit.owner.target, access.keys.name, error)
+        asked = [unit for unit in units if not unit.is_committing]
+        for unit, decision in zip(asked, recoverer.decisions_of([unit.id for unit in asked]), strict=True):
+            unit.decision = decision
+        left, stuck = [], {}
+        for some in _as_many_as_a_chunk(units):
+            for unit in _end_some(connection, access, some, recoverer):
+                left.append(unit.owner)
+                stuck[unit.owner.token] = unit.elements
+
+
+def _read_units(connection: Connection, access: StructureAccess, owners: Sequence[DeadOwner]) -> list[_Unit]:
+    keys = [(access.keys.unit_of_work + owner.token).encode() for owner in owners]
+    found = connection.commands(
+        access.keys.unit_of_work, [(b"LRANGE", key, b"0", b"%d" % CHUNK_MESSAGES) for key in keys]
+    )
+    return [_Unit(owner, elements) for owner, elements in zip(owners, found, strict=True) if elements]
+
+
+def _as_many_as_a_chunk(units: Sequence[_Unit]) -> Iterator[list[_Unit]]:
+    some: list[_Unit] = []
+    size = 0
+    for unit in units:
+        if some and size + unit.size > CHUNK_MESSAGES:
+            yield some
+            some, size = [], 0
+        some.append(unit)
+        size += unit.size
+    if some:
+        yield some
+
+
+def _end_some(
     connection: Connection,
     access: StructureAccess,
-    owner: str,
-    decision_of: Callable[[str], bytes | None],
-    on_chunk: OnChunk,
-) -> None:
-    """Complete a dead owner's unit of work when its commit was decided, set it apart when it is prepared, else undo it.
-
-    Args:
-        decision_of: what the group's decision about a unit of work is, if there is one.
-    """
-    unit_key = access.keys.unit_of_work + owner
-    while True:
-        # Looked at anew for each chunk: a recoverer slow to learn that it lost its claim may have done one.
-        elements = connection.command(unit_key, "LRANGE", unit_key, 0, CHUNK_MESSAGES)
-        if not elements:
-            return
-        state, unit_id = elements[0][:1], elements[0][1:].decode()
-        decision = decision_of(unit_id) if state != _COMMITTING else None
-        if decision is not None and decision.startswith(_PREPARED):
-            set_apart(connection, access.keys.name, owner, unit_id)
-            on_chunk(unit_id, None)
+    units: Sequence[_Unit],
+    recoverer: Recoverer,
+) -> list[_Unit]:
+    """A call for each, in one write. Returns those that are to be looked at again."""
+    units = [unit for unit in units if recoverer.is_held(unit.owner.target)]
+    calls = [_end_call(connection, access, unit) for unit in units]
+    done: list[tuple[str, str, int | None]] = []
+    again: list[_Unit] = []
+    for unit, (reason, *counts) in zip(units, _answers(connection, calls), strict=True):
+        if reason:
+            recoverer.give_up(unit.owner.target, access.keys.name, connection.error(reason))
             continue
-        how = "commit" if state == _COMMITTING or decision is not None else "backout"
-        queues = list(dict.fromkeys(element.split(b"\n", 2)[1].decode() for element in elements[1:]))
-        name, keys, args = end_unit_call(
-            access, how, connection.token, owner, unit_id, queues, -1, connection.group.journal_max
-        )
-        _, left, messages = connection.checked_call(name, keys, args)
-        if not (left or messages) and connection.command(unit_key, "LRANGE", unit_key, 0, CHUNK_MESSAGES) == elements:
-            # Cannot be; and if it could, going on for ever would keep the claim from whoever knows better.
-            raise error_for(MQRC.UNEXPECTED_ERROR, "", connection.qmgr_name, f"unit of work {unit_id} cannot be ended")
-        on_chunk(unit_id, int(messages))
-        if messages and not left:
-            return
+        # A reply about one that was set apart has no messages.
+        left, messages = (1, None) if len(counts) < 2 else (int(counts[0]), int(counts[1]))
+        done.append((unit.owner.target, unit.id, messages))
+        if left or not messages:
+            again.append(unit)
+    if done:
+        recoverer.count(done)
+    return again
 
 
-def _release(connection: Connection, access: StructureAccess, owner: str, state: bytes) -> list[str]:
-    """Give back a dead owner's handles with their locks and marks, and a wake-up that it never used.
+def _answers(connection: Connection, calls: Sequence[ScriptCall]) -> list[Reply]:
+    """What calls of one structure answer in one write; what Redis refuses is answered by its reason."""
+    try:
+        return connection.call_many(calls) if calls else []
+    except MQIError as error:
+        if connection.is_ended or len(calls) > 1:
+            raise
+        return [[int(error.reason)]]
+
+
+def _end_call(connection: Connection, access: StructureAccess, unit: _Unit) -> ScriptCall:
+    owner, decision = unit.owner.token, unit.decision
+    if decision is not None and decision.startswith(_PREPARED):
+        return set_apart_call(connection, access.keys.name, owner, unit.id)
+    how = "commit" if unit.is_committing or decision is not None else "backout"
+    queues = list(dict.fromkeys(element.split(b"\n", 2)[1].decode() for element in unit.elements[1:]))
+    return end_unit_call(access, how, connection.token, owner, unit.id, queues, -1, connection.group.journal_max)
+
+
+def _release(
+    connection: Connection, access: StructureAccess, owners: Sequence[DeadOwner], recoverer: Recoverer
+) -> list[tuple[DeadOwner, str]]:
+    """Give back dead owners' handles with their locks and marks, and wake-ups that they never used.
 
     Returns:
-        The temporary dynamic queues that it made.
+        The temporary dynamic queues that they made.
     """
     keys = access.keys
-    temporary: list[str] = []
-    reply = [_MORE_HANDLES]
-    while reply[0] == _MORE_HANDLES:
-        holdings = connection.command(keys.holdings, "SRANDMEMBER", keys.holdings + owner, CHUNK_HANDLES)
-        names = dict.fromkeys(holding.rpartition(b"\n")[0].decode() for holding in holdings)
-        temporary += [
-            holding.rpartition(b"\n")[0].decode()
-            for holding in (holdings if keys.name.startswith(private_structure("")) else ())
-            if _is_creator(connection, keys, owner, *holding.decode().rsplit("\n", 1))
-        ]
-        if state[:1] in _WOKEN:
-            names[state[1:].partition(b"\n")[0].decode()] = None
-        script_keys = [
-            keys.owners,
-            keys.dead,
-            keys.unit_of_work + owner,
-            keys.holdings + owner,
-            keys.wake + owner,
-            keys.wake,
-            keys.messages,
-            keys.expiry,
-            keys.journal,
-        ]
-        for queue in map(keys.queue, names):
-            script_keys += [queue.queue, queue.available, queue.index, queue.waiters, queue.handles]
-            script_keys += [queue.groups, queue.members, queue.locks, queue.marks, queue.marks_of]
-        arguments = [connection.token, owner, len(names), connection.journal_max, *names, *holdings]
-        reply = connection.call("structure/release", script_keys, arguments)
-    if reply[0]:
-        raise connection.error(reply[0])
+    temporary: list[tuple[DeadOwner, str]] = []
+    left = list(owners)
+    while left := [owner for owner in left if recoverer.is_held(owner.target)]:
+        members = [(b"SRANDMEMBER", (keys.holdings + owner.token).encode(), b"%d" % CHUNK_HANDLES) for owner in left]
+        found = dict(zip(left, connection.commands(keys.holdings, members), strict=True))
+        if keys.name.startswith(private_structure("")):
+            temporary += _made(connection, keys, found)
+        replies = _answers(connection, [_release_call(connection, keys, *each) for each in found.items()])
+        left = []
+        for owner, (reason,) in zip(found, replies, strict=True):
+            if reason == _MORE_HANDLES:
+                left.append(owner)
+            elif reason:
+                why = f"what {owner.token} had cannot be given back"
+                known = MQRC.UNEXPECTED_ERROR if reason == _NOT_RESOLVED else reason
+                recoverer.give_up(owner.target, keys.name, connection.error(known, detail=why))
     return temporary
 
 
-def _is_creator(connection: Connection, keys: StructureKeys, owner: str, name: str, handle: str) -> bool:
-    """Whether the handle's open made the queue, a temporary one."""
-    handles = keys.queue(name).handles
-    text = connection.command(handles, "HGET", handles, f"{owner}#{handle}")
-    return text is not None and bool(json.loads(text.partition(b" ")[2]).get("temporary"))
+def _release_call(
+    connection: Connection, keys: StructureKeys, owner: DeadOwner, holdings: Sequence[bytes]
+) -> ScriptCall:
+    names = dict.fromkeys(holding.rpartition(b"\n")[0].decode() for holding in holdings)
+    if owner.state[:1] in _WOKEN:
+        names[owner.state[1:].partition(b"\n")[0].decode()] = None
+    script_keys = [
+        keys.owners,
+        keys.dead,
+        keys.unit_of_work + owner.token,
+        keys.holdings + owner.token,
+        keys.wake + owner.token,
+        keys.wake,
+        keys.messages,
+        keys.expiry,
+        keys.journal,
+    ]
+    for queue in map(keys.queue, names):
+        script_keys += [queue.queue, queue.available, queue.index, queue.waiters, queue.handles]
+        script_keys += [queue.groups, queue.members, queue.locks, queue.marks, queue.marks_of]
+    arguments: list[Argument] = [connection.token, owner.token, len(names), connection.journal_max, *names, *holdings]
+    return "structure/release", script_keys, arguments
+
+
+def _made(
+    connection: Connection, keys: StructureKeys, found: Mapping[DeadOwner, Sequence[bytes]]
+) -> list[tuple[DeadOwner, str]]:
+    """Which of these handles come of the open that made its queue, a temporary one."""
+    handles = [
+        (owner, *holding.decode().rpartition("\n")[::2]) for owner, holdings in found.items() for holding in holdings
+    ]
+    if not handles:
+        return []
+    asked = [
+        (b"HGET", keys.queue(name).handles.encode(), f"{owner.token}#{handle}".encode())
+        for owner, name, handle in handles
+    ]
+    texts = connection.commands(keys.holdings, asked)
+    return [
+        (owner, name)
+        for (owner, name, _), text in zip(handles, texts, strict=True)
+        if text is not None and json.loads(text.partition(b" ")[2]).get("temporary")
+    ]
 
 
 def _delete_temporary(connection: Connection, qmgr: str, name: str) -> None:

@@ -218,6 +218,15 @@ class Connection:
             self._break_off_with_link()
             raise
 
+    def commands(self, key: str, commands: Sequence[Sequence[bytes]]) -> list[Reply]:
+        """Plain read commands of one structure, in order, in one write."""
+        self.check()
+        try:
+            return self._link.commands(key, commands)
+        except BaseException:
+            self._break_off_with_link()
+            raise
+
     def redis_ms(self, access: StructureAccess) -> int:
         """What Redis' clock says where a structure is, ms since 1970: expiry is judged by it, whatever clocks say here.
 

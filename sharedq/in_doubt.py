@@ -166,7 +166,7 @@ def prepare(connection: Connection, xid: bytes, batch: Batch | None = None, *, m
     def apply(structures: Sequence[str]) -> None:
         for structure in structures:
             try:
-                set_apart(connection, structure, connection.token, unit_id)
+                connection.checked_call(*set_apart_call(connection, structure, connection.token, unit_id))
             except MQIError as error:
                 connection.leave_to_group("prepared", structure, error)
 
@@ -178,13 +178,8 @@ def prepare(connection: Connection, xid: bytes, batch: Batch | None = None, *, m
     return messages
 
 
-def set_apart(connection: Connection, structure: str, owner: str, unit_id: str) -> None:
-    """See to it that *owner*'s prepared unit of work stands under its own id in *structure*."""
-    name, keys, args = _set_apart_call(connection, structure, owner, unit_id)
-    connection.checked_call(name, keys, args)
-
-
-def _set_apart_call(connection: Connection, structure: str, owner: str, unit_id: str) -> ScriptCall:
+def set_apart_call(connection: Connection, structure: str, owner: str, unit_id: str) -> ScriptCall:
+    """What sees to it that *owner*'s prepared unit of work stands under its own id in *structure*."""
     keys = connection.access(structure).keys
     return (
         "structure/set_apart",
@@ -406,7 +401,7 @@ def _apply(connection: Connection, unit: PreparedUnit, structure: str, on_chunk:
         is_prepared=True,
     )
     # It may never have been set apart here: who prepared it died before.
-    calls = [_set_apart_call(connection, structure, unit.owner, unit.id), end]
+    calls = [set_apart_call(connection, structure, unit.owner, unit.id), end]
     left, is_there = 1, False
     while left:
         *_, (reason, *rest) = connection.call_many(calls)

@@ -128,8 +128,19 @@ def test_what_is_new_is_asked_for_at_once() -> None:
     assert beat.begin(105.0) == (True, True)
 
 
+def test_it_looks_at_once_where_what_was_seen_is_recovered() -> None:
+    beat = Heartbeat(LEASE_S)
+    beat.begin(100.0)
+    beat.looked(100.0, 1_000, [("M2.1", 4_000)], is_recovering=True)
+    beat.renewed(100.0)
+    beat.look_again()
+    assert beat.next_s < 100.0
+    assert beat.begin(100.1)[0]
+
+
 def test_one_that_is_being_given_up_is_never_renewed_again() -> None:
     beat = Heartbeat(LEASE_S)
     beat.stop()
     beat.hurry()
+    beat.look_again()
     assert beat.next_s == float("inf")

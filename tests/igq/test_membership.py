@@ -198,6 +198,13 @@ def test_programs_of_a_living_peer_do_not_hide_a_dead_one(group: TestGroup) -> N
     assert watched(membership)[0] == "QM3.1"
 
 
+def test_hundreds_that_have_run_out_are_shown_by_one_look(group: TestGroup) -> None:
+    membership = Membership.join(group.group, "QM2", INFO, refuse_to_wait)
+    lost = [f"QM2.1.7.{number}" for number in range(400)]
+    group.group.client().zadd(group.group.keys.leases, dict.fromkeys(lost, 1))
+    assert sorted(watched(membership)) == sorted(lost)
+
+
 def test_a_dead_peer_behind_any_number_of_leases_is_found_by_some_look(group: TestGroup) -> None:
     membership = Membership.join(group.group, "QM2", INFO, refuse_to_wait)
     group.add_member("QM3")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,9 +13,12 @@ import pytest
 
 from igq.expiry import Sweep
 from igq.worker import Worker
+from recovery.resolve import RecoveryReport
+from recovery.target import Target
 from sharedq.connection import Connection
+from sharedq.group import Group
 from sharedq.kept_process import KeptProcess
-from sharedq.mqi.constants import MQRC, Feedback, PutOption, Report
+from sharedq.mqi.constants import MQRC, Feedback, GetOption, PutOption, Report
 from sharedq.mqi.errors import error_for
 from sharedq.mqi.structures import MQMD
 from tests.support.agents import drain
@@ -202,3 +205,68 @@ def test_a_structure_that_delays_the_recovery_of_its_agent_delays_nothing_else(
     until(lambda: len(outcome) == 2, "it goes on", PATIENCE_S)
     assert (outcome, len(tries), said) == ([False, "the next task"], 1, ["CSQE015I"])
     worker.end()
+
+
+def test_all_that_a_look_shows_is_recovered_in_one_go_and_then_it_looks_again(group: TestGroup) -> None:
+    group.define_shared("Q")
+    said: list[str] = []
+    worker, program = worker_of_qm1(group, said), group.process("QM1")
+    with group.connect().open("Q", BOTH) as queue:
+        queue.put_many([(MQMD(), b"%d" % number) for number in range(20)])
+    lost = [group.connect("QM1", program) for _ in range(20)]
+    for connection in lost:
+        connection.open("Q", BOTH).get(GetOption.SYNCPOINT)
+        program.abandon(connection.connection.token)
+    program._tell_abandoned()
+    looked_again = threading.Event()
+
+    worker.recover_soon([Target.parse(each.connection.token) for each in lost], looked_again.set)
+
+    assert looked_again.wait(PATIENCE_S)
+    assert said == ["CSQE008I", "CSQE011I", "CSQE013I", "CSQE012I", "CSQE014I"]
+    assert len(drain(group.connect(), "Q")) == 20
+    end(worker)
+
+
+def test_programs_that_were_seen_to_end_are_recovered_in_one_go(
+    group: TestGroup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker, together = worker_of_qm1(group, []), list[list[str]]()
+
+    def record(_group: Group, _connection: Connection, targets: Sequence[Target], **_: object) -> list[RecoveryReport]:
+        together.append([target.token for target in targets])
+        return []
+
+    monkeypatch.setattr("igq.worker.recover_all", record)
+    tokens = [group.process("QM1").token for _ in range(5)]
+    told = threading.Event()
+    worker.submit(partial(until, told.is_set, "all are told of", PATIENCE_S))
+    for token in tokens:
+        worker.recover_dead(token, os.getpid())
+    # Of these Redis knows nothing, or another process.
+    worker.recover_dead("QM1.1.77", os.getpid())
+    worker.recover_dead(group.process("QM1").token, os.getpid() + 1)
+    told.set()
+    until(lambda: bool(together), "they are recovered", PATIENCE_S)
+    worker.end()
+    worker._thread.join(PATIENCE_S)
+    assert together == [tokens]
+
+
+def test_a_recovery_that_cannot_be_done_is_said_and_looks_not_again(
+    group: TestGroup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its claims, or the leases, run out, and a look finds it then."""
+    said: list[str] = []
+    worker, over = worker_of_qm1(group, said), threading.Event()
+
+    def in_vain(*_: object, **_options: object) -> list[RecoveryReport]:
+        raise error_for(MQRC.CF_STRUC_IN_USE, "", "APPL1")
+
+    monkeypatch.setattr("igq.worker.recover_all", in_vain)
+    worker.recover_soon([Target.parse("QM1.1.7"), Target.parse("QM1.1.8")], lambda: said.append("looked"))
+    worker.submit(over.set)
+    assert over.wait(PATIENCE_S)
+    worker.end()
+    worker._thread.join(PATIENCE_S)
+    assert said == ["CSQE015I"]

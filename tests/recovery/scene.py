@@ -31,31 +31,34 @@ class Died(Exception):
 
 def die_after(connection: Connection, name: str) -> None:
     """Have *connection*'s process die when Redis has run the script *name*, before it learns of that."""
-    _interpose(connection, lambda calls: any(call[0] == name for call in calls), _die)
+    _interpose(connection, lambda call: call[0] == name, _die)
 
 
 def die_after_call(connection: Connection, number: int) -> None:
-    """As `die_after`, at the *number*-th write of the connection from now on."""
+    """As `die_after`, at the *number*-th script of the connection from now on."""
     after_call(connection, number, _die)
 
 
 def after_call(connection: Connection, number: int, act: Callable[[], None]) -> None:
-    """Do something when Redis has answered the *number*-th write of the connection from now on."""
+    """Do something when Redis has run the *number*-th script of the connection from now on, and none after it."""
     numbers = count(1)
-    _interpose(connection, lambda _calls: next(numbers) == number, act)
+    _interpose(connection, lambda _call: next(numbers) == number, act)
 
 
 def _die() -> None:
     raise Died
 
 
-def _interpose(connection: Connection, is_due: Callable[[Sequence[Any]], bool], act: Callable[[], None]) -> None:
+def _interpose(connection: Connection, is_due: Callable[[Any], bool], act: Callable[[], None]) -> None:
     call_many = connection.call_many
 
     def call_then_act(calls: Sequence[Any]) -> list[Any]:
-        replies = call_many(calls)
-        if is_due(calls):
-            act()
+        replies = []
+        # One by one: of what is sent in one write the first may have arrived, and the rest not.
+        for call in calls:
+            replies += call_many([call])
+            if is_due(call):
+                act()
         return replies
 
     connection.call_many = call_then_act  # type: ignore[method-assign]  # the one door to the scripts

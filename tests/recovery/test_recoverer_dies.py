@@ -7,6 +7,8 @@ from itertools import count
 
 from recovery.resolve import Outcome, RecoveryReport
 from sharedq.connection import Connection
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import MQIError
 from tests.recovery.scene import DEAD, RESOLVED, Died, Scene, after_call, die_after_call
 
 #: A whole recovery of the scene takes more scripts than this; a loop that ended before has missed some.
@@ -50,8 +52,13 @@ def test_overtaken_at_any_script_by_a_peer_nothing_is_done_twice(scene: Scene) -
 
         first = scene.recoverer("QM2")
         after_call(first, number, overtake)
-        report = scene.recover_over(first)
-        assert report.outcome in (Outcome.RESOLVED, Outcome.TAKEN_OVER, Outcome.NOTHING), f"at call {number}"
+        try:
+            report = scene.recover_over(first)
+            assert report.outcome in (Outcome.RESOLVED, Outcome.TAKEN_OVER, Outcome.NOTHING), f"at call {number}"
+        except MQIError as error:
+            # Of those that it was just resolving none is dead any more.
+            if error.reason != MQRC.CONNECTION_BROKEN or not overtakings:
+                raise
         assert scene.outcome() == RESOLVED, f"overtaken at call {number}"
         if not overtakings:
             break
