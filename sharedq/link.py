@@ -42,6 +42,13 @@ _WORDS: tuple[tuple[type[redis.ResponseError], str], ...] = (
     (redis.exceptions.MasterDownError, "MASTERDOWN"),
     (redis.exceptions.ClusterDownError, "CLUSTERDOWN"),
 )
+#: How Redis (7.2 and later, then 7.0) says that it has stopped a script in its middle: the user has lost a right, or a
+#: slot of the Cluster was leaving.
+_STOPPED = (
+    "ACL failure in script",
+    "The user executing the script can't",
+    "Script attempted to access a non local key",
+)
 #: What Redis answers when the server is no longer (or not yet) the right one to ask.
 _WRONG_SERVER = ("READONLY", "LOADING", "MASTERDOWN", "CLUSTERDOWN", "UNBLOCKED", "NOREPLICAS")
 #: What Redis answers where it has done nothing of a call, for a reason that passes: it does not know the script,
@@ -383,6 +390,9 @@ class Link:
         text = str(error)
         # redis-py takes the first word off the errors that it has a class for.
         word = next((known for kind, known in _WORDS if isinstance(error, kind)), text.partition(" ")[0])
+        if any(words in text for words in _STOPPED):
+            # Scripts ask for their rights before they write, or structure/attach did so: they were taken away since.
+            self._break(error, "a script was stopped in its middle, what it had done stays")
         # The second is what it says of a long command before it asks who we are.
         if word == "NOAUTH" or "unauthenticated" in text:
             raise error_for(MQRC.NOT_AUTHORIZED, "", "", _NO_PASSWORD) from error

@@ -7,6 +7,10 @@ are written ``MQRC.NAME`` in the source and become IBM's numbers here, so no tab
 
 A full Redis refuses the scripts whose header says ``MEMORY refused when Redis is full``, each as a whole. All others
 run then too: leases must be renewed, messages got and units of work ended, or it could never be emptied.
+
+Redis undoes nothing of a script that it stops in the middle. So a script asks first whether its user may run every
+command that it has, and is refused as a whole otherwise. Scripts that run for every message say ``RIGHTS asked by
+structure/attach``: that script asks for them, once for a connection and structure.
 """
 
 from __future__ import annotations
@@ -22,18 +26,33 @@ from sharedq.mqi.constants import MQRC
 _HEADER = re.compile(r"\A\s*--\[\[(.*?)\]\]", re.DOTALL)
 _USES = re.compile(r"^USES\s+(.+)$", re.MULTILINE)
 _IS_REFUSED_WHEN_FULL = re.compile(r"^MEMORY\s+refused", re.MULTILINE)
+_RIGHTS_ASKED_ELSEWHERE = re.compile(r"^RIGHTS\s+asked by structure/attach$", re.MULTILINE)
+_COMMAND = re.compile(r'\bredis\.call\(\s*"([A-Z]+)"')
+_COMMENT = re.compile(r"--.*")
+#: Whether the user may run the commands; a script that is stopped here has done nothing.
+_RIGHTS = """for _, command in ipairs({{ {commands} }}) do
+    if not redis.acl_check_cmd(command, KEYS[1], KEYS[1]) then
+        return redis.error_reply("NOPERM this user may not run " .. command .. ", which igq needs")
+    end
+end"""
+_ATTACH = "structure/attach"
 _REASON = re.compile(r"\bMQRC\.([A-Z0-9_]+)\b")
 _BLANKS = re.compile(r"\n\s*\n+")
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A Lua script as Redis gets it."""
+    """A Lua script as Redis gets it.
+
+    Attributes:
+        asked: the commands that it asks for before it does anything; those of others, too, in ``structure/attach``.
+    """
 
     name: str
     header: str
     source: str
     sha: str
+    asked: tuple[str, ...]
 
 
 @cache
@@ -43,13 +62,44 @@ def load_script(name: str) -> Script:
     Raises:
         KeyError: there is no such script, no such prelude piece, or it names an unknown reason code.
     """
+    header, texts = _parts(name)
+    flags = "" if _IS_REFUSED_WHEN_FULL.search(header) else " flags=allow-oom"
+    asked = _asked(name)
+    rights = [_RIGHTS.format(commands=", ".join(f'"{command}"' for command in asked))] if asked else []
+    source = "\n".join([f"#!lua{flags}", *rights, *texts, ""])
+    return Script(name, header, source, hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest(), asked)
+
+
+@cache
+def commands_of(name: str) -> tuple[str, ...]:
+    """The Redis commands in the script *name* and in the prelude pieces that it uses, sorted."""
+    return tuple(sorted(set(_COMMAND.findall(_COMMENT.sub("", source_of(name))))))
+
+
+def source_of(name: str) -> str:
+    """The code of the script *name* and of the prelude pieces that it uses, without what the loader adds."""
+    return "\n".join(_parts(name)[1])
+
+
+def is_asked_for_by_attach(name: str) -> bool:
+    """Whether ``structure/attach`` asks for the commands of the script *name*."""
+    return _RIGHTS_ASKED_ELSEWHERE.search(_parts(name)[0]) is not None
+
+
+def _asked(name: str) -> tuple[str, ...]:
+    if is_asked_for_by_attach(name):
+        return ()
+    others = filter(is_asked_for_by_attach, script_names()) if name == _ATTACH else ()
+    return tuple(sorted({*commands_of(name), *(command for other in others for command in commands_of(other))}))
+
+
+@cache
+def _parts(name: str) -> tuple[str, list[str]]:
+    """The header of a script, and what it consists of: its own code and the pieces that it uses."""
     header, body = split_header(name, _read(f"{name}.lua"))
     pieces = [_prelude(piece) for piece in _in_order(uses(header))]
     before, marker, behind = _condensed(name, body).partition("\n-- PRELUDE\n")
-    texts = [before, *pieces, behind] if marker else [*pieces, before]
-    flags = "" if _IS_REFUSED_WHEN_FULL.search(header) else " flags=allow-oom"
-    source = "\n".join([f"#!lua{flags}", *texts, ""])
-    return Script(name, header, source, hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest())
+    return header, [before, *pieces, behind] if marker else [*pieces, before]
 
 
 @cache

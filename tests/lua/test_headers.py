@@ -11,18 +11,13 @@ import pytest
 
 from sharedq.mqi.constants import MQRC
 from sharedq.scripts import load_script, script_names, split_header, uses
+from tests.lua.commands import READS, WRITES
 
 ROOT = Path(__file__).parents[2]
 LUA = ROOT / "sharedq" / "lua"
 SECTIONS = ("KEYS", "ARGV", "REPLY", "REASONS", "INVARIANTS", "COST")
-ALL_SECTIONS = (*SECTIONS, "MEMORY", "USES", "SOURCE")
+ALL_SECTIONS = (*SECTIONS, "MEMORY", "RIGHTS", "USES", "SOURCE")
 
-WRITES = {"SET", "DEL", "UNLINK", "RENAME", "INCR", "INCRBY", "HSET", "HSETNX", "HDEL", "HINCRBY"}
-WRITES |= {"ZADD", "ZREM", "ZREMRANGEBYRANK", "ZPOPMIN", "SADD", "SREM", "XADD", "EXPIRE"}
-WRITES |= {"RPUSH", "LPUSH", "LPOP", "LINSERT", "LREM", "LSET", "LTRIM"}
-READS = {"EXISTS", "GET", "HGET", "HMGET", "HEXISTS", "HLEN", "HSTRLEN", "HKEYS", "HVALS", "LLEN", "LRANGE", "SMEMBERS"}
-READS |= {"ZCARD", "ZCOUNT", "ZRANGE", "ZRANGEBYLEX", "ZRANGEBYSCORE", "ZREVRANGEBYLEX", "ZSCORE", "ZMSCORE"}
-READS |= {"XRANGE", "TIME"}
 #: How a script makes sure, itself or by a piece of the prelude, that its caller may still change anything.
 FENCES = (
     r"\bis_fenced\(",

@@ -23,12 +23,12 @@ local CHANGED = 1
 local known = redis.call("HGET", qmgr, ARGV[1]) or ""
 if known ~= ARGV[2] then return { CHANGED, known } end
 local version = known ~= "" and cjson.decode(known).igq_version
+local member = ARGV[4] == "1" and redis.call("HGET", KEYS[3], ARGV[1])
+member = member and cjson.decode(member)
 if ARGV[4] == "1" or not version then version = redis.call("HINCRBY", group, "definition", 1) end
 local text = '{"igq_version":' .. string.format("%d", version) .. ',"attributes":' .. ARGV[3] .. "}"
 redis.call("HSET", qmgr, ARGV[1], text)
-local member = ARGV[4] == "1" and redis.call("HGET", KEYS[3], ARGV[1])
 if member then
-    member = cjson.decode(member)
     member.igq_version = version
     redis.call("HSET", KEYS[3], ARGV[1], cjson.encode(member))
 end

@@ -36,6 +36,8 @@ local member = redis.call("HGET", members, ARGV[2])
 if ARGV[7] ~= "1" and member and cjson.decode(member).state == "QUIESCING" then
     return { MQRC.Q_MGR_QUIESCING, "" }
 end
+local qmgr = redis.call("HGET", KEYS[6], ARGV[2])
+local attributes = qmgr and cjson.decode(qmgr).attributes
 -- Of the users of a tag, one that keeps the caller from using it.
 local function in_the_way(users, scope, is_shared)
     for letter, token in string.gmatch(users, "(%a)(%S+)") do
@@ -65,7 +67,5 @@ if tag ~= "" then
     set_users(tags, name, users .. (users == "" and "" or " ") .. letter .. owner)
 end
 redis.call("HSET", own, owner, ARGV[5])
-local qmgr = redis.call("HGET", KEYS[6], ARGV[2])
-if not qmgr then return { 0, "" } end
-local attributes = cjson.decode(qmgr).attributes
+if not attributes then return { 0, "" } end
 return { 0, "", attributes.max_uncommitted_msgs, attributes.max_handles, attributes.ccsid }

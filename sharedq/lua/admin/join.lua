@@ -34,10 +34,10 @@ if known then
     local deadline = redis.call("ZSCORE", leases, qmgr .. "." .. string.format("%d", incarnation))
     if deadline and tonumber(deadline) > now then return { NAME_TAKEN, tonumber(deadline) - now, incarnation } end
 end
+local info = cjson.decode(ARGV[3])
 local counter, own = "incarnation " .. qmgr, tonumber(ARGV[4])
 if own > tonumber(redis.call("HGET", group, counter) or 0) then redis.call("HSET", group, counter, own) end
 local incarnation = redis.call("HINCRBY", group, counter, 1)
-local info = cjson.decode(ARGV[3])
 info.state, info.incarnation, info.started_ms = "STARTING", incarnation, now
 redis.call("HSET", members, qmgr, cjson.encode(info))
 redis.call("ZADD", leases, now + lease_ms, qmgr .. "." .. incarnation)

@@ -13,9 +13,9 @@ INVARIANTS  none
 COST        O(1)
 ]]
 local group, directory = KEYS[1], KEYS[2]
-local version = redis.call("HINCRBY", group, "definition", 1)
 local known = redis.call("HGET", directory, ARGV[1])
 local entry = known and cjson.decode(known)
+local version = redis.call("HINCRBY", group, "definition", 1)
 if not entry or string.format("%d", entry.version) ~= ARGV[2] then return { 0, version } end
 redis.call("HDEL", directory, ARGV[1])
 if entry.structure then redis.call("HINCRBY", group, "queues " .. entry.structure, -1) end

@@ -26,6 +26,7 @@ REPLY       { 0, length of the body, id, record, score } | { 1, version, definit
 REASONS     2009 CONNECTION_BROKEN | 2052 Q_DELETED | 2033 NO_MSG_AVAILABLE | 2034 NO_MSG_UNDER_CURSOR
             | 2219 CALL_IN_PROGRESS
 INVARIANTS  1 one state, 2 fencing
+RIGHTS      asked by structure/attach
 COST        O(log depth)
 USES        place, select, waiting, journal
 ]]

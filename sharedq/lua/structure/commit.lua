@@ -25,6 +25,7 @@ ARGV
 REPLY       { 0, operations left, messages applied } | { reason }
 REASONS     2009 CONNECTION_BROKEN | 2003 BACKED_OUT (an operation is missing: nothing was applied)
 INVARIANTS  1 one state, 2 fencing, 3 one decision, 4 bounded, 8 once
+RIGHTS      asked by structure/attach
 COST        O(budget * log depth)
 USES        place, unit_of_work, journal
 ]]

@@ -38,6 +38,7 @@ REASONS     2009 CONNECTION_BROKEN | 2003 BACKED_OUT (an operation is missing, o
             applied)
 INVARIANTS  1 one state, 2 fencing, 3 one decision, 5 position, 8 once
 MEMORY      refused when Redis is full
+RIGHTS      asked by structure/attach
 COST        O(messages * log depth)
 USES        place
 ]]

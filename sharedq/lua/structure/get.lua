@@ -43,6 +43,7 @@ REPLY       { 0 | 2079 | 2080, length of the first body, ids, [records] } | { 1,
 REASONS     2009 CONNECTION_BROKEN | 2052 Q_DELETED | 2033 NO_MSG_AVAILABLE | 2034 NO_MSG_UNDER_CURSOR
             | 2219 CALL_IN_PROGRESS | 2003 BACKED_OUT ("=" and "+" only: nothing was applied) | 2079 TRUNCATED_MSG_ACCEPTED | 2080 TRUNCATED_MSG_FAILED
 INVARIANTS  1 one state, 2 fencing, 3 one decision, 5 position, 8 once
+RIGHTS      asked by structure/attach
 COST        O(count * log depth), and bytes_max of bodies, or one message; messages of the unit of work that it ends
 USES        place, select, waiting, unit_of_work, journal
 ]]

@@ -64,6 +64,7 @@ REASONS     2009 CONNECTION_BROKEN | 2052 Q_DELETED | 2033 NO_MSG_AVAILABLE | 20
             | 2219 CALL_IN_PROGRESS | 2003 BACKED_OUT ("=" only) | 2079 TRUNCATED_MSG_ACCEPTED | 2080 TRUNCATED_MSG_FAILED
             | 2024 SYNCPOINT_LIMIT_REACHED | 2200 MSG_MARKED_BROWSE_CO_OP | 2245 INCONSISTENT_UOW | 2247 MATCH_OPTIONS_ERROR | 2255 UOW_NOT_AVAILABLE
 INVARIANTS  1 one state, 2 fencing, 5 position, 8 once
+RIGHTS      asked by structure/attach
 COST        O(count * log depth); segments of the logical message that is put together, or is locked
 USES        place, sources, waiting, unit_of_work, journal, locks, marks
 ]]

@@ -35,6 +35,7 @@ REPLY       { 0, number of the first message } | { 1, version, definition } stal
 REASONS     2009 CONNECTION_BROKEN | 2052 Q_DELETED | 2041 OBJECT_CHANGED | 2053 Q_FULL
 INVARIANTS  1 one state, 2 fencing, 5 position
 MEMORY      refused when Redis is full
+RIGHTS      asked by structure/attach
 COST        O(messages * log depth)
 USES        fence, place, unit_of_work, journal
 ]]

@@ -28,6 +28,7 @@ REPLY       { score to go on behind, or "" at the end, ms since 1970, ids, score
             ids, scores and lengths have blanks between them; lengths are "" where records are whole
 REASONS     none
 INVARIANTS  4 bounded
+RIGHTS      asked by structure/attach
 COST        O(count + log depth), and the bytes
 USES        record
 ]]

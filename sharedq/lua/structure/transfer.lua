@@ -43,6 +43,7 @@ REASONS     2009 CONNECTION_BROKEN | 2085 UNKNOWN_OBJECT_NAME | 2033 NO_MSG_AVAI
             | in the list: 2053 Q_FULL | 2030 MSG_TOO_BIG_FOR_Q | 2048 PERSISTENT_NOT_ALLOWED
             | 2104 UNKNOWN_REPORT_OPTION (a report is asked for: deliver it call by call)
 INVARIANTS  1 one state, 2 fencing, 4 bounded, 5 position, 8 once
+RIGHTS      asked by structure/attach
 COST        O(count * log depth)
 USES        place, waiting, journal
 ]]

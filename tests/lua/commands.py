@@ -1,0 +1,10 @@
+"""The Redis commands that scripts may use."""
+
+from __future__ import annotations
+
+WRITES = {"SET", "DEL", "UNLINK", "RENAME", "INCR", "INCRBY", "HSET", "HSETNX", "HDEL", "HINCRBY"}
+WRITES |= {"ZADD", "ZREM", "ZREMRANGEBYRANK", "ZPOPMIN", "SADD", "SREM", "XADD", "EXPIRE"}
+WRITES |= {"RPUSH", "LPUSH", "LPOP", "LINSERT", "LREM", "LSET", "LTRIM"}
+READS = {"EXISTS", "GET", "HGET", "HMGET", "HEXISTS", "HLEN", "HSTRLEN", "HKEYS", "HVALS", "LLEN", "LRANGE", "SMEMBERS"}
+READS |= {"ZCARD", "ZCOUNT", "ZRANGE", "ZRANGEBYLEX", "ZRANGEBYSCORE", "ZREVRANGEBYLEX", "ZSCORE", "ZMSCORE"}
+READS |= {"XRANGE", "TIME"}

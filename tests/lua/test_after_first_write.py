@@ -1,0 +1,38 @@
+"""The table of what each script does after its first write is that of the sources; each entry has a reason."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from sharedq.scripts import commands_of, script_names
+from tests.lua.after_first_write import BEGIN, END, PAGE, after_first_write, events, table
+from tests.lua.commands import READS, WRITES
+
+#: What docs/scripts.md says why it cannot fail.
+REASONED = READS | WRITES | {"unpack"}
+#: Where it decodes JSON after a write: it was written by that script itself.
+DECODES_LATE = {"admin/claim": "the next of several targets; the records of the members and of recoveries"}
+
+
+def test_the_page_has_the_table_of_the_sources() -> None:
+    assert PAGE.read_text("utf-8").partition(BEGIN)[2].partition(END)[0].strip() == table().strip()
+
+
+@pytest.mark.parametrize("name", script_names())
+def test_nothing_without_a_reason_comes_after_the_first_write(name: str) -> None:
+    allowed = REASONED | ({"cjson.decode"} if name in DECODES_LATE else set())
+    assert set(after_first_write(name)[1]) <= allowed
+
+
+@pytest.mark.parametrize("name", script_names())
+def test_each_command_of_a_script_that_can_run_is_seen(name: str) -> None:
+    """Only functions that a script has but does not call may be left out."""
+    seen = {event for event in events(name) if event.isupper()}
+    assert seen <= set(commands_of(name))
+    assert bool(seen) == bool(commands_of(name))
+
+
+def test_every_script_is_in_the_table() -> None:
+    assert re.findall(r"^\| `(\w+/\w+)`", PAGE.read_text("utf-8"), re.MULTILINE) == list(script_names())
