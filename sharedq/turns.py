@@ -1,4 +1,4 @@
-"""Turns: one call at a time on a connection, and none that is cut short goes unnoticed."""
+"""Turns: one call at a time on a connection, and none that breaks the connection goes unnoticed."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ import threading
 from collections.abc import Callable
 from types import TracebackType
 
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import MQIError
+
 
 class Turns:
     """Calls of several threads take turns; a thread may call again inside its turn.
 
     A call that ends with KeyboardInterrupt or its like may have been cut short anywhere between what Redis did
-    and what the connection noted of it, so *on_cut* is told: nobody can go on from there.
+    and what the connection noted of it, so *on_cut* is told: nobody can go on from there. The same holds for a call
+    that ends with 2009, whichever link to Redis was lost: its program gives the connection up.
     """
 
     __slots__ = ("_lock", "_on_cut")
@@ -27,7 +31,13 @@ class Turns:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         try:
-            if kind is not None and not issubclass(kind, Exception):
+            if error is not None and _breaks(error):
                 self._on_cut()
         finally:
             self._lock.release()
+
+
+def _breaks(error: BaseException) -> bool:
+    if isinstance(error, MQIError):
+        return error.reason == MQRC.CONNECTION_BROKEN
+    return not isinstance(error, Exception)

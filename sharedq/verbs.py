@@ -7,6 +7,7 @@ are changed in place as IBM's are.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Sized
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields, replace
 from typing import TypeVar
 
@@ -49,8 +50,7 @@ def mqconnx(group: Group, name: str, cno: MQCNO, appl_name: str = "") -> tuple[C
         tag = cno.conn_tag if cno.version >= _VERSION_WITH_TAG else NULL_CONN_TAG
         return connect_to(group, name, tag=tag, options=cno.options, appl_name=appl_name)
 
-    connection, comp_code, reason = _outcome(call)
-    return connection, comp_code, reason
+    return _outcome(nullcontext(), call)
 
 
 def mqconn(group: Group, name: str) -> tuple[Connection | None, MQCC, MQRC]:
@@ -60,8 +60,7 @@ def mqconn(group: Group, name: str) -> tuple[Connection | None, MQCC, MQRC]:
 
 def mqdisc(connection: Connection) -> Outcome:
     """MQDISC; commits what is outstanding."""
-    with connection.lock:
-        return _with_warning(*_outcome(connection.disconnect))
+    return _with_warning(*_outcome(connection.lock, connection.disconnect))
 
 
 def mqopen(connection: Connection, od: MQOD, options: int) -> tuple[Handle | QMgrHandle | None, MQCC, MQRC]:
@@ -74,8 +73,7 @@ def mqopen(connection: Connection, od: MQOD, options: int) -> tuple[Handle | QMg
             return opening.open_qmgr(connection, od, options)
         return opening.open_queue(connection, od, options)
 
-    with connection.lock:
-        return _outcome(call)
+    return _outcome(connection.lock, call)
 
 
 def mqclose(connection: Connection, handle: Handle | QMgrHandle, options: int = 0) -> Outcome:
@@ -84,11 +82,11 @@ def mqclose(connection: Connection, handle: Handle | QMgrHandle, options: int = 
     def call() -> MQRC:
         if isinstance(handle, Handle):
             return opening.close_handle(connection, handle, options)
+        connection.check()
         opening.close_qmgr(handle, options)
         return MQRC.NONE
 
-    with connection.lock:
-        warning, comp_code, reason = _outcome(call)
+    warning, comp_code, reason = _outcome(connection.lock, call)
     return _with_warning(warning, comp_code, reason)
 
 
@@ -100,8 +98,7 @@ def mqput(connection: Connection, handle: Handle | QMgrHandle, md: MQMD, pmo: MQ
         MD.check_version(md)
         return putting.put(connection, _queue(handle, MQRC.NOT_OPEN_FOR_OUTPUT), md, pmo, body)
 
-    with connection.lock:
-        warning, comp_code, reason = _outcome(call)
+    warning, comp_code, reason = _outcome(connection.lock, call)
     return _with_warning(warning, comp_code, reason)
 
 
@@ -119,8 +116,7 @@ def mqput1(connection: Connection, od: MQOD, md: MQMD, pmo: MQPMO, body: bytes) 
         MD.check_version(md)
         return opening.open_queue(connection, opened, open_options, may_create=False)
 
-    with connection.lock:
-        handle, comp_code, reason = _outcome(call)
+    handle, comp_code, reason = _outcome(connection.lock, call)
     if handle is None:
         return comp_code, reason
     outcome = mqput(connection, handle, md, given, body)
@@ -155,13 +151,11 @@ def mqget(
         return getting.get(connection, queue, md, gmo, max_length=buffer_length)
 
     if int(gmo.options) & _UNLOCK:
-        with connection.lock:
-            warning, comp_code, reason = _outcome(unlock)
+        warning, comp_code, reason = _outcome(connection.lock, unlock)
         return b"", 0, *_with_warning(warning, comp_code, reason)
     if buffer_length < 0:
         return b"", 0, MQCC.FAILED, MQRC.BUFFER_LENGTH_ERROR
-    with connection.lock:
-        message, comp_code, reason = _outcome(get)
+    message, comp_code, reason = _outcome(connection.lock, get)
     if message is None:
         return b"", 0, comp_code, reason
     for name in _MD_FIELDS:
@@ -215,8 +209,7 @@ def mqinq(
             return inquiry.inquire_qmgr(connection, selectors), MQRC.NONE
         return inquiry.inquire(connection, handle, selectors)
 
-    with connection.lock:
-        found, comp_code, reason = _outcome(call)
+    found, comp_code, reason = _outcome(connection.lock, call)
     values, warning = found or ({}, None)
     return values, *_with_warning(warning, comp_code, reason)
 
@@ -237,6 +230,7 @@ def mqstat(connection: Connection, sts: MQSTS) -> Outcome:
     def call() -> None:
         if sts.version not in _STS_VERSIONS:
             raise error_for(MQRC.STS_ERROR, "MQSTAT", connection.qmgr_name, f"version {sts.version}")
+        connection.check()
         flush_pending(connection)
         status = connection.take_put_status()
         failure = status.first_failure
@@ -249,14 +243,15 @@ def mqstat(connection: Connection, sts: MQSTS) -> Outcome:
 
 
 def _locked(connection: Connection, call: Callable[[], None]) -> Outcome:
-    with connection.lock:
-        _, comp_code, reason = _outcome(call)
+    _, comp_code, reason = _outcome(connection.lock, call)
     return comp_code, reason
 
 
-def _outcome(call: Callable[[], T]) -> tuple[T | None, MQCC, MQRC]:
+def _outcome(turn: AbstractContextManager[None], call: Callable[[], T]) -> tuple[T | None, MQCC, MQRC]:
+    """What the call says. It ends its *turn* by raising: that is how a connection learns that it is lost."""
     try:
-        return call(), MQCC.OK, MQRC.NONE
+        with turn:
+            return call(), MQCC.OK, MQRC.NONE
     except MQIError as error:
         return None, error.comp_code, error.reason
     except DeploymentError:
