@@ -9,6 +9,13 @@ from tests.support.backups import persistent
 from tests.support.members import TestGroup
 
 
+@pytest.fixture(autouse=True)
+def _accounted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the end of each test nothing may be left in its group that nothing explains."""
+    is_accounted = request.node.get_closest_marker("unaccounted") is None
+    monkeypatch.setattr(TestGroup, "is_accounted", is_accounted)
+
+
 @pytest.fixture
 def used(group: TestGroup) -> TestGroup:
     """Q in APPL1, which is backed up with one message on it; OTHER in another structure."""

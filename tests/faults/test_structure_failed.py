@@ -51,6 +51,7 @@ def test_it_cannot_be_opened_until_it_is_recovered(used: TestGroup) -> None:
         assert drain(queue) == [b"kept"]
 
 
+@pytest.mark.unaccounted("a queue is lost by hand")
 @pytest.mark.parametrize("what", ["QLOCAL", "QUEUE", "QSTATUS"])
 def test_a_display_of_many_says_which_it_leaves_out(used: TestGroup, what: str) -> None:
     used.define_shared("Q2")

@@ -152,6 +152,7 @@ def states(group: TestGroup, tokens: list[str]) -> list[bytes]:
     return [(state or b"")[:1] for state in found]
 
 
+@pytest.mark.unaccounted("those who wait are written by hand")
 def test_all_browses_are_woken_however_many(group: TestGroup) -> None:
     """A script wakes 256; whoever comes back wakes the next, and waiting again takes no one's turn."""
     group.define_shared("Q")
@@ -170,6 +171,7 @@ def test_all_browses_are_woken_however_many(group: TestGroup) -> None:
     assert group.group.client().hmget(group.group.structure("APPL1").queue("Q").queue, "nw", "wk") == [b"0", None]
 
 
+@pytest.mark.unaccounted("those who wait are written by hand")
 def test_a_put_while_browses_are_being_woken_wakes_all_of_them(group: TestGroup) -> None:
     """Also those that were woken before it, and wait again."""
     group.define_shared("Q")
@@ -190,6 +192,7 @@ def test_a_put_while_browses_are_being_woken_wakes_all_of_them(group: TestGroup)
     assert states(group, tokens[:3]) == [b"K", b"K", b"W"]
 
 
+@pytest.mark.unaccounted("those who wait are written by hand")
 def test_the_wake_up_of_a_dead_one_reaches_whoever_it_fits(group: TestGroup) -> None:
     """Nobody knows what it was for, so everyone looks: those that are woken wake the rest."""
     group.define_shared("Q")

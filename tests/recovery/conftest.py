@@ -10,6 +10,13 @@ from tests.support.groups import LMIG, MIG, put_member
 from tests.support.members import TestGroup
 
 
+@pytest.fixture(autouse=True)
+def _accounted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the end of each test nothing may be left in its group that nothing explains."""
+    is_accounted = request.node.get_closest_marker("unaccounted") is None
+    monkeypatch.setattr(TestGroup, "is_accounted", is_accounted)
+
+
 @pytest.fixture
 def scene(group: TestGroup) -> Scene:
     """Three managers, two structures, queues; nothing has failed yet."""

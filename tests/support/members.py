@@ -21,6 +21,7 @@ from sharedq.objects.managers import CFStruct
 from sharedq.objects.repository import Repository
 from sharedq.objects.system import define_system_objects
 from sharedq.owner import Process
+from tests.support.accounts import assert_accounted
 
 #: The longest that a group's settings allow; programs renew theirs every 200 seconds, so hardly within a test.
 LEASE_MS = 600_000
@@ -38,6 +39,8 @@ class TestGroup:
     """A group in a test: members, queues, connections."""
 
     __test__ = False
+    #: Whether each is accounted for at its end (`tests.support.accounts`).
+    is_accounted = False
 
     def __init__(self, url: str, data_dir: Path, **settings: Any) -> None:
         self.settings = Settings(
@@ -100,7 +103,14 @@ class TestGroup:
         self.group.client().blpop([key], timeout=duration_ms / 1000)
 
     def close(self) -> None:
-        """End everything that a test left open."""
+        """End everything that a test left open. Raises AssertionError: something is left that nothing explains."""
+        try:
+            if self.is_accounted:
+                assert_accounted(self.group)
+        finally:
+            self._end()
+
+    def _end(self) -> None:
         for connection in self._connections:
             connection.interrupt()
         for process in self._processes:

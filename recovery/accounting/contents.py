@@ -1,0 +1,188 @@
+"""Reads what a structure's keys hold: by pages, or, where that is not much, all in one moment.
+
+Texts are read as Latin-1, which loses no byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sharedq.group import Group
+from sharedq.keyspace import read_at_once
+
+#: Entries that Redis looks at for one step of a scan, and elements of a list that are read at once.
+PAGE = 500
+#: Messages likewise: each step passes over their records.
+MESSAGES_PAGE = 50
+
+#: The types of keys, by what follows the hash tag; ``:``: a name follows.
+TYPES = {
+    **dict.fromkeys(("own", "dead", "fence", "ver", "dest", "trash", "q:", "g:", "h:", "l:", "k:"), "hash"),
+    **dict.fromkeys(("x", "trash:", "a:", "r:", "i:", "w:", "marks:"), "zset"),
+    **dict.fromkeys(("u:",), "list"),
+    **dict.fromkeys(("wake:",), "heads"),
+    **dict.fromkeys(("o:",), "set"),
+    **dict.fromkeys(("m",), "fields"),
+    **dict.fromkeys(("seq", "journal"), "nothing"),
+}
+ADMIN_TYPES = {
+    **dict.fromkeys(
+        (
+            *("group", "members", "procs", "own", "fence", "tags", "decisions", "prepared", "recoveries", "agents"),
+            *("structures", "failures", "qmgr", "aut", "dir"),
+        ),
+        "hash",
+    ),
+    "leases": "zset",
+    **dict.fromkeys(("completed", "series:"), "nothing"),
+}
+
+
+@dataclass(slots=True)
+class Contents:
+    """What the keys of one structure held.
+
+    Attributes:
+        tag: the hash tag.
+        values: by kind (the text between the tag and the name, with its colon) and name, what the key holds: a dict of
+            a hash or a sorted set, a list, a set.
+        unknown: keys of kinds that there are none of.
+    """
+
+    name: str
+    tag: str
+    values: dict[tuple[str, str], Any] = field(default_factory=dict)
+    unknown: list[str] = field(default_factory=list)
+
+    def key(self, kind: str, name: str = "") -> str:
+        """The whole key."""
+        return f"{self.tag}:{'k:' if kind == 'marks:' else kind}{name}"
+
+    def hash(self, kind: str, name: str = "") -> dict[str, str]:
+        """A hash; empty where there is none."""
+        found: dict[str, str] = self.values.get((kind, name), {})
+        return found
+
+    def zset(self, kind: str, name: str = "") -> dict[str, float]:
+        """Members and scores of a sorted set."""
+        found: dict[str, float] = self.values.get((kind, name), {})
+        return found
+
+    def names(self, *kinds: str) -> list[str]:
+        """The names that keys of these kinds have."""
+        return sorted({name for kind, name in self.values if kind in kinds})
+
+    @property
+    def size(self) -> int:
+        """How many entries there are in all."""
+        return sum(len(value) for value in self.values.values())
+
+
+def split_key(tag: str, key: str) -> tuple[str, str]:
+    """Kind and name of a key."""
+    kind, colon, name = key[len(tag) + 1 :].partition(":")
+    if kind == "k" and "\n" in name:
+        return "marks:", name
+    return kind + colon, name
+
+
+def read_by_pages(group: Group, name: str, tag: str, keys: Iterable[str], types: dict[str, str]) -> Contents:
+    """What these keys hold. What refers to an owner or a queue is read before those: it would be taken for lost."""
+    contents = Contents(name, tag)
+    last = ("own", "dead", "q:")
+    split = {key: split_key(tag, key) for key in keys}
+    for key in sorted(split, key=lambda key: (split[key][0] in last, key)):
+        kind = split[key][0]
+        if kind not in types:
+            contents.unknown.append(key)
+            continue
+        value = _read(group, key, types[kind])
+        if value:
+            contents.values[split[key]] = value
+    return contents
+
+
+def read_in_one_moment(group: Group, looked: Contents, owners: Iterable[str]) -> Contents | None:
+    """What the keys of a structure hold at one moment; None where an owner came meanwhile whose keys were not read.
+
+    Args:
+        looked: what was read by pages: it tells which keys there are.
+        owners: tokens whose keys may come up, though there are none.
+    """
+    wanted = dict.fromkeys([("own", ""), ("dead", ""), ("m", ""), ("x", ""), ("trash", ""), *looked.values])
+    for queue in looked.names("q:"):
+        wanted |= dict.fromkeys((kind, queue) for kind in ("a:", "r:", "i:", "g:", "w:", "h:", "l:", "k:"))
+    tokens = {*owners, *looked.hash("own"), *looked.hash("dead")}
+    wanted |= dict.fromkeys((kind, token) for token in tokens for kind in ("u:", "o:", "wake:"))
+    contents = Contents(looked.name, looked.tag)
+    commands = [_READ_WHOLE[TYPES[kind]](looked.key(kind, name)) for kind, name in wanted]
+    for (kind, name), reply in zip(wanted, read_at_once(group, f"{looked.tag}:", commands), strict=True):
+        value = _whole(TYPES[kind], reply)
+        if value:
+            contents.values[kind, name] = value
+    return contents if tokens >= {*contents.hash("own"), *contents.hash("dead")} else None
+
+
+_READ_WHOLE: dict[str, Any] = {
+    "hash": lambda key: ("HGETALL", key),
+    "zset": lambda key: ("ZRANGE", key, 0, -1, "WITHSCORES"),
+    "list": lambda key: ("LRANGE", key, 0, -1),
+    "heads": lambda key: ("LRANGE", key, 0, 0),
+    "set": lambda key: ("SMEMBERS", key),
+    "fields": lambda key: ("HKEYS", key),
+    "nothing": lambda key: ("EXISTS", key),
+}
+
+
+def _whole(kind: str, reply: Any) -> Any:
+    if kind == "nothing":
+        return [""] if reply else []
+    if kind == "hash":
+        return {_text(name): _text(value) for name, value in _pairs(reply)}
+    if kind == "zset":
+        return {_text(name): float(score) for name, score in _pairs(reply)}
+    if kind == "heads":
+        return [_text(each.partition(b"\n")[0]) for each in reply]
+    return [_text(each) for each in reply]
+
+
+def _read(group: Group, key: str, kind: str) -> Any:
+    if kind == "nothing":
+        return [""]
+    if kind in ("list", "heads"):
+        return list(_elements(group, key)) if kind == "list" else _whole(kind, group.command(key, "LRANGE", key, 0, 0))
+    if kind == "fields":
+        page = ("structure/fields_page", [key])
+        return [_text(each) for each in _steps(lambda cursor: group.call(*page, [cursor, MESSAGES_PAGE]))]
+    command = {"hash": "HSCAN", "zset": "ZSCAN", "set": "SSCAN"}[kind]
+    flat = list(_steps(lambda cursor: group.command(key, command, key, cursor, "COUNT", PAGE)))
+    return _whole(kind, flat)
+
+
+def _steps(step: Callable[[bytes], Any]) -> Iterator[bytes]:
+    cursor = b"0"
+    while True:
+        cursor, found = step(cursor)
+        yield from found
+        if cursor == b"0":
+            return
+
+
+def _elements(group: Group, key: str) -> Iterator[str]:
+    start = 0
+    while True:
+        found = group.command(key, "LRANGE", key, start, start + PAGE - 1)
+        yield from map(_text, found)
+        if len(found) < PAGE:
+            return
+        start += PAGE
+
+
+def _pairs(flat: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+    return zip(flat[::2], flat[1::2], strict=True)
+
+
+def _text(value: bytes) -> str:
+    return value.decode("latin-1")

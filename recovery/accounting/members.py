@@ -1,0 +1,147 @@
+"""Accounts for the administration structure, and says to others who exists. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+from recovery.accounting.contents import Contents
+from recovery.accounting.finding import Finding, Kind
+from recovery.target import CLAIM_MARK, Target
+from sharedq.keys import ADMIN_STRUCTURE, private_structure
+
+_OWN = private_structure("")
+
+
+class Members:
+    """The administration structure as it was read at about one time.
+
+    Args:
+        now_ms: Redis' time when it was read.
+    """
+
+    def __init__(self, contents: Contents, now_ms: int) -> None:
+        self.contents = contents
+        self._now_ms = now_ms
+        self._leases = contents.zset("leases")
+        self._owners = contents.hash("own")
+
+    @cached_property
+    def names(self) -> set[str]:
+        """The queue managers that are members."""
+        return {name for name in self.contents.hash("members") if not name.startswith("!")}
+
+    @cached_property
+    def leaving(self) -> set[str]:
+        """Members that are being removed: what they had is on its way out."""
+        found = {name: json.loads(text) for name, text in self.contents.hash("members").items() if name in self.names}
+        return {name for name, info in found.items() if "removing" in info}
+
+    @cached_property
+    def structures(self) -> set[str]:
+        """Every structure that may hold messages."""
+        return set(self.contents.hash("structures"))
+
+    @cached_property
+    def failed(self) -> set[str]:
+        """Structures that have lost their keys."""
+        return {name for name, text in self.contents.hash("failures").items() if text.startswith("FAILED")}
+
+    @cached_property
+    def queues(self) -> set[tuple[str, str]]:
+        """Structure and name of every local queue of the directory that a structure defines."""
+        return {(structure, name) for _, structure, name in self._local_queues()}
+
+    @cached_property
+    def prepared(self) -> dict[str, set[str]]:
+        """Ids of units of work that are in doubt, or being ended, and the structures that each touches."""
+        units = (json.loads(text) for text in self.contents.hash("prepared").values())
+        return {unit["unit"]: set(unit["structures"]) for unit in units}
+
+    def exists(self, token: str) -> bool:
+        """Whether a connection is registered, or its recovery is still to end."""
+        return token in self._owners or self.is_recovered(token)
+
+    def is_recovered(self, token: str) -> bool:
+        """Whether the recovery of a connection, or of what it is under, is under way or to come."""
+        target = Target.parse(token)
+        process = f"{target.incarnation_token}.{target.process}"
+        return any(
+            CLAIM_MARK + each in self._leases or self._leases.get(each, self._now_ms + 1) <= self._now_ms
+            for each in (target.token, process, target.incarnation_token)
+        )
+
+    def findings(self) -> Iterator[Finding]:
+        """What nothing explains."""
+        for key in self.contents.unknown:
+            yield Finding(Kind.UNKNOWN, ADMIN_STRUCTURE, key)
+        yield from self._programs()
+        yield from self._units()
+        yield from fences(self.contents)
+        for kind, what in (("agents", Kind.AGENT), ("qmgr", Kind.MEMBER)):
+            yield from (self._found(what, kind, name) for name in self.contents.hash(kind) if name not in self.names)
+        for name in self.structures:
+            if name.startswith(_OWN) and name.removeprefix(_OWN) not in self.names:
+                yield self._found(Kind.MEMBER, "structures", name)
+        for field in self.contents.hash("dir"):
+            scope, _, rest = field.partition(" ")
+            if scope == "P" and rest.partition(" ")[0] not in self.names:
+                yield self._found(Kind.MEMBER, "dir", field)
+
+    def _programs(self) -> Iterator[Finding]:
+        for process in self.contents.hash("procs"):
+            if process not in self._leases and not self.is_recovered(process + ".0"):
+                yield self._found(Kind.PROCESS, "procs", process)
+        for owner in self._owners:
+            process = owner.rpartition(".")[0]
+            if process not in self._leases and not self.is_recovered(owner):
+                yield self._found(Kind.OWNER, "own", owner)
+        for tag, users in self.contents.hash("tags").items():
+            for user in users.split():
+                if user[1:] not in self.prepared and not ("/" not in user and self.exists(user[1:])):
+                    yield self._found(Kind.TAG, "tags", tag, user)
+        for lease in self._leases:
+            target = Target.parse(lease)
+            if target.is_manager and target.qmgr not in self.names:
+                yield self._found(Kind.LEASE, "leases", lease)
+            is_program = target.process is not None and target.connection is None
+            if is_program and not target.is_claim and lease not in self.contents.hash("procs"):
+                yield self._found(Kind.LEASE, "leases", lease)
+        for failed, text in self.contents.hash("recoveries").items():
+            if json.loads(text)["state"] != "RESOLVED" and not self._is_claimed(failed):
+                yield self._found(Kind.RECOVERY, "recoveries", failed)
+
+    def _is_claimed(self, target: str) -> bool:
+        return CLAIM_MARK + target in self._leases or target in self._leases
+
+    def _units(self) -> Iterator[Finding]:
+        for unit_id, decision in self.contents.hash("decisions").items():
+            if unit_id not in self.prepared and not self.exists(unit_id.partition("/")[0]):
+                yield self._found(Kind.DECISION, "decisions", unit_id, decision)
+
+    def lost_queues(self) -> Iterator[tuple[str, str, str]]:
+        """Field of the directory, structure and name of every local queue that its structure must define."""
+        for field, structure, name in self._local_queues():
+            if structure not in self.failed and structure.removeprefix(_OWN) not in self.leaving:
+                yield field, structure, name
+
+    def _local_queues(self) -> Iterator[tuple[str, str, str]]:
+        for field, text in self.contents.hash("dir").items():
+            entry: dict[str, Any] = json.loads(text.encode("latin-1"))
+            if entry.get("structure") and entry.get("definition") is None and not field.startswith("G "):
+                yield field, entry["structure"], field.rpartition(" ")[2]
+
+    def _found(self, kind: Kind, key: str, name: str, detail: str = "") -> Finding:
+        return Finding(kind, ADMIN_STRUCTURE, self.contents.key(key), name, detail)
+
+
+def fences(contents: Contents) -> Iterator[Finding]:
+    """Fences of programs and connections whose incarnation is shut out as a whole: they keep nobody out."""
+    fence = contents.hash("fence")
+    for token in fence:
+        if "." in token:
+            target = Target.parse(token)
+            if int(fence.get(target.qmgr, 0)) >= target.incarnation:
+                yield Finding(Kind.FENCE, contents.name, contents.key("fence"), token)

@@ -1,0 +1,157 @@
+"""The account of a group's keys finds each orphan that is planted by hand, and in a healthy group nothing."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import redis
+
+from recovery.accounting.account import account
+from recovery.accounting.finding import Kind
+from sharedq.mqi.constants import GetOption, OpenOption, PutOption
+from sharedq.mqi.structures import MQMD
+from tests.recovery.scene import Scene
+from tests.support.members import TestGroup
+
+BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE
+GONE = "QM1.1.77.1"
+Plant = Callable[[redis.Redis, TestGroup], object]
+
+
+def found(group: TestGroup) -> list[tuple[Kind, str]]:
+    """Kind and field of each finding."""
+    return [(finding.kind, finding.name) for finding in account(group.group)]
+
+
+def key(group: TestGroup, kind: str) -> str:
+    """A key of APPL1."""
+    return f"{group.group.structure('APPL1').tag}:{kind}"
+
+
+def admin(group: TestGroup, kind: str) -> str:
+    """A key of the administration structure."""
+    return f"{group.group.keys.tag}:{kind}"
+
+
+@pytest.fixture
+def used(group: TestGroup) -> TestGroup:
+    """Q with a message that is available; a reader and a writer are connected."""
+    group.define_shared("Q")
+    group.connect().put1("Q", b"kept", MQMD(persistence=1))
+    return group
+
+
+def prepared(client: redis.Redis, group: TestGroup) -> None:
+    client.rpush(key(group, f"u:{GONE}/1"), f"A{GONE}/1")
+
+
+def temporary(client: redis.Redis, group: TestGroup) -> None:
+    text: Any = client.hget(key(group, "q:Q"), "def")
+    changed = json.loads(text) | {"definition_type": "TEMPDYN"}
+    client.hset(key(group, "q:Q"), "def", json.dumps(changed))
+
+
+#: What is planted, and what must be found: kind and field.
+PLANTED: dict[str, tuple[Plant, Kind, str]] = {
+    "handle": (lambda r, g: r.hset(key(g, "h:Q"), f"{GONE}#1", "Q {}"), Kind.HANDLE, f"{GONE}#1"),
+    "holding": (lambda r, g: r.sadd(key(g, f"o:{GONE}"), "Q\n1"), Kind.HOLDING, "Q 1"),
+    "lock": (lambda r, g: r.hset(key(g, "l:Q"), f"{GONE}#1", ""), Kind.LOCK, f"{GONE}#1"),
+    "mark": (lambda r, g: r.hset(key(g, "k:Q"), "77", f"{GONE}#1\n"), Kind.MARK, "77"),
+    "marks": (lambda r, g: r.zadd(key(g, f"k:Q\n{GONE}#1\na"), {"77": 1}), Kind.MARK, ""),
+    "waiter": (lambda r, g: r.zadd(key(g, "w:Q"), {f"A{GONE}": 0}), Kind.WAITER, f"A{GONE}"),
+    "owner": (lambda r, g: r.hset(key(g, "own"), GONE, ""), Kind.OWNER, GONE),
+    "dead": (lambda r, g: r.hset(key(g, "dead"), GONE, ""), Kind.DEAD, GONE),
+    "unit": (lambda r, g: r.rpush(key(g, f"u:{GONE}"), f"A{GONE}/1"), Kind.UNIT, ""),
+    "prepared unit": (prepared, Kind.UNIT, ""),
+    "wake list": (lambda r, g: r.rpush(key(g, f"wake:{GONE}"), "1"), Kind.WAKE, ""),
+    "record": (lambda r, g: r.hset(key(g, "m"), "77", "x"), Kind.MESSAGE, "77"),
+    "missing record": (lambda r, g: r.zadd(key(g, "a:Q"), {"77": 1}), Kind.MISSING, "77"),
+    "index entry": (lambda r, g: r.zadd(key(g, "i:Q"), {b"C" + 31 * b"7": 0}), Kind.INDEX, "C" + 31 * "7"),
+    "group counts": (lambda r, g: r.hset(key(g, "g:Q"), 24 * "g", "1 1"), Kind.GROUP, ""),
+    "expiry": (lambda r, g: r.zadd(key(g, "x"), {"Q 77x": 1}), Kind.EXPIRY, "Q 77x"),
+    "queue": (lambda r, g: r.hset(key(g, "q:GONE"), "ip", "0"), Kind.QUEUE, ""),
+    "set aside": (lambda r, g: r.zadd(key(g, "trash:9"), {"1": 1}), Kind.TRASH, ""),
+    "temporary": (temporary, Kind.TEMPORARY, ""),
+    "fence": (
+        lambda r, g: r.hset(key(g, "fence"), mapping={"QM9": 3, "QM9.2.1": 5}),
+        Kind.FENCE,
+        "QM9.2.1",
+    ),
+    "version": (lambda r, g: r.hset(key(g, "ver"), "IGQ QM9", 1), Kind.VERSION, "IGQ QM9"),
+    "destination": (lambda r, g: r.hset(key(g, "dest"), "#3", "Q"), Kind.DESTINATION, "#3"),
+    "unknown": (lambda r, g: r.set(key(g, "what"), 1), Kind.UNKNOWN, ""),
+    "tag": (lambda r, g: r.hset(admin(g, "tags"), "AB", f"G{GONE}"), Kind.TAG, "AB"),
+    "tag of a unit": (lambda r, g: r.hset(admin(g, "tags"), "AB", f"G{GONE}/1"), Kind.TAG, "AB"),
+    "decision": (lambda r, g: r.hset(admin(g, "decisions"), f"{GONE}/1", "APPL1"), Kind.DECISION, f"{GONE}/1"),
+    "process": (lambda r, g: r.hset(admin(g, "procs"), "QM1.1.77", "{}"), Kind.PROCESS, "QM1.1.77"),
+    "lease": (lambda r, g: r.zadd(admin(g, "leases"), {"QM1.1.77": 9e15}), Kind.LEASE, "QM1.1.77"),
+    "connection": (lambda r, g: r.hset(admin(g, "own"), GONE, "{}"), Kind.OWNER, GONE),
+    "recovery": (
+        lambda r, g: r.hset(admin(g, "recoveries"), GONE, '{"state":"CLAIMED"}'),
+        Kind.RECOVERY,
+        GONE,
+    ),
+    "agent": (lambda r, g: r.hset(admin(g, "agents"), "QM9", "{}"), Kind.AGENT, "QM9"),
+    "structure": (lambda r, g: r.hset(f"{{{g.group.name}:GONE}}:own", "x", ""), Kind.QUEUE, ""),
+    **{
+        f"counter {field}": (
+            lambda r, g, field=field: r.hincrby(key(g, "q:Q"), field, 1),  # type: ignore[misc]
+            Kind.COUNTER,
+            field,
+        )
+        for field in ("ip", "op", "co", "xo", "nw", "lk", "gm", "mk", "pu", "gu")
+    },
+}
+
+
+@pytest.mark.unaccounted("what is planted")
+@pytest.mark.parametrize("what", PLANTED)
+def test_what_nothing_explains_is_found(used: TestGroup, what: str) -> None:
+    plant, kind, name = PLANTED[what]
+    assert account(used.group) == []
+    plant(used.group.client(), used)
+    assert (kind, name) in found(used)
+
+
+def test_everything_a_dead_manager_leaves_is_explained_until_it_is_recovered(scene: Scene) -> None:
+    scene.leave_everything()
+    assert account(scene.test.group) == []
+    scene.recover()
+    assert account(scene.test.group) == []
+
+
+def test_a_busy_group_gives_no_finding(group: TestGroup) -> None:
+    names = ("BUSY1", "BUSY2")
+    for name in names:
+        group.define_shared(name)
+    is_over = threading.Event()
+    troubles: list[Exception] = []
+
+    def work(name: str) -> None:
+        try:
+            while not is_over.is_set():
+                with group.connect() as connection, connection.open(name, BOTH) as queue:
+                    for n in range(20):
+                        queue.put(b"1", MQMD(correl_id=b"%d" % n), options=PutOption.SYNCPOINT)
+                        connection.commit()
+                        queue.put(b"2", options=PutOption.SYNCPOINT)
+                        queue.get(GetOption.SYNCPOINT)
+                        connection.backout()
+                        queue.get(GetOption.WAIT, wait_ms=100)
+        except Exception as error:  # noqa: BLE001 - told by the test
+            troubles.append(error)
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in names]
+    for thread in threads:
+        thread.start()
+    try:
+        assert [account(group.group) for _ in range(20)] == [[]] * 20
+    finally:
+        is_over.set()
+        for thread in threads:
+            thread.join()
+    assert troubles == []

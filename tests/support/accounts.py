@@ -1,0 +1,25 @@
+"""The account of a group's keys at the end of a test: whatever failed, nothing is left that nothing explains."""
+
+from __future__ import annotations
+
+from recovery.accounting.account import account
+from recovery.accounting.finding import Finding
+from sharedq.group import Group
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import MQIError
+
+#: Findings that are shown of one test.
+_SHOWN_MAX = 20
+
+__all__ = ["Finding", "account", "assert_accounted"]
+
+
+def assert_accounted(group: Group) -> None:
+    """Fail with what nothing explains. A group whose Redis the test has taken away has nothing to account for."""
+    try:
+        findings = account(group)
+    except MQIError as error:
+        if error.reason != MQRC.CONNECTION_BROKEN:
+            raise
+        return
+    assert not findings, "\n".join([f"{len(findings)} found", *map(str, findings[:_SHOWN_MAX])])
