@@ -1,11 +1,14 @@
 """Seeing at once that a program of this machine has died: its lease need not run out first.
 
-Programs say who they are (`sharedq.presence`), the kernel adds the pid, and a pidfd tells the end of that process.
+Programs say who they are (`sharedq.presence`), the kernel adds the pid and the user, and a pidfd tells the end of that
+process. Only programs of the manager's own user, or of root, are heard: whoever else uses it is told of by his lease.
 """
 
 from __future__ import annotations
 
 import os
+import re
+import resource
 import selectors
 import socket
 import struct
@@ -23,6 +26,9 @@ _LONGEST = 256
 _TOKENS_MAX = 64
 #: Messages heard before deaths are told, at most: far more than a socket's queue holds.
 _HEARD_MAX = 1_000
+#: Processes that are watched, at most, and at most this part of what this process may have open. The leases of others
+#: tell.
+_WATCHED_MAX, _WATCHED_PART = 1_000, 4
 
 
 @dataclass(slots=True)
@@ -47,6 +53,10 @@ class DeathWatch:
 
     def __init__(self, incarnation: str, on_death: Callable[[str, int], None]) -> None:
         self._on_death = on_death
+        self._users = {os.geteuid(), 0}
+        self._is_token = re.compile(re.escape(incarnation) + r"\.[0-9]{1,20}").fullmatch
+        limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        self._most = _WATCHED_MAX if limit == resource.RLIM_INFINITY else min(_WATCHED_MAX, limit // _WATCHED_PART)
         self._watched: dict[int, _Watched] = {}
         self._ends, self._end = socket.socketpair()
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -98,32 +108,42 @@ class DeathWatch:
             text, ancillary, _, _ = self._socket.recvmsg(_LONGEST, socket.CMSG_SPACE(_CREDENTIALS.size))
         except BlockingIOError:
             return False
-        pid = next((_CREDENTIALS.unpack(data)[0] for *_, data in ancillary if len(data) == _CREDENTIALS.size), 0)
+        pid, user = next(
+            (_CREDENTIALS.unpack(data)[:2] for *_, data in ancillary if len(data) == _CREDENTIALS.size), (0, -1)
+        )
         token = text[1:].decode(errors="replace")
-        if pid <= 0:
-            # Of another pid namespace, where we cannot see it.
-            return True
-        watched = self._watched.get(pid)
-        if text[:1] != BEGINS:
-            if watched is not None:
-                watched.tokens.pop(token, None)
-                if not watched.tokens:
-                    self._forget(selector, watched)
-            return True
-        if watched is None:
-            try:
-                watched = _Watched(pid, os.pidfd_open(pid))
-            except ProcessLookupError:
-                watched = _Watched(pid, None)
-            except OSError:
-                return True
-            self._watched[pid] = watched
-            if watched.pidfd is not None:
-                selector.register(watched.pidfd, selectors.EVENT_READ, watched)
-        watched.tokens[token] = None
-        if len(watched.tokens) > _TOKENS_MAX:
-            del watched.tokens[next(iter(watched.tokens))]
+        # No pid: of another pid namespace, where we cannot see it.
+        if pid > 0 and user in self._users and self._is_token(token):
+            self._heard(selector, pid, is_there=text[:1] == BEGINS, token=token)
         return True
+
+    def _heard(self, selector: selectors.BaseSelector, pid: int, *, is_there: bool, token: str) -> None:
+        watched = self._watched.get(pid)
+        if is_there:
+            watched = watched or self._watch(selector, pid)
+            if watched is not None:
+                watched.tokens[token] = None
+                if len(watched.tokens) > _TOKENS_MAX:
+                    del watched.tokens[next(iter(watched.tokens))]
+        elif watched is not None:
+            watched.tokens.pop(token, None)
+            if not watched.tokens:
+                self._forget(selector, watched)
+
+    def _watch(self, selector: selectors.BaseSelector, pid: int) -> _Watched | None:
+        """From now on; None where that cannot be, or enough are watched."""
+        if len(self._watched) >= self._most:
+            return None
+        try:
+            watched = _Watched(pid, os.pidfd_open(pid))
+        except ProcessLookupError:
+            watched = _Watched(pid, None)
+        except OSError:
+            return None
+        self._watched[pid] = watched
+        if watched.pidfd is not None:
+            selector.register(watched.pidfd, selectors.EVENT_READ, watched)
+        return watched
 
     def _has_died(self, selector: selectors.BaseSelector, watched: _Watched) -> None:
         self._forget(selector, watched)

@@ -9,7 +9,7 @@ from sharedq.handle import Handle
 from sharedq.mqi.constants import MQRC, CharSelector, IntSelector, OpenOption
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.objects.attributes import Attribute, by_selector
-from sharedq.objects.definitions import QUEUE_KINDS, QueueLocal, QueueRemote
+from sharedq.objects.definitions import QUEUE_KINDS, QueueAlias, QueueLocal, QueueRemote
 from sharedq.objects.managers import QueueManagerAttributes
 from sharedq.objects.repository import Repository
 from sharedq.objects.words import QUEUE_TYPE
@@ -31,7 +31,6 @@ SETTABLE: Mapping[int, MQRC] = {
 #: What counts for CURDEPTH beside the available set: uncommitted puts, locked messages, members of groups.
 _NOT_IN_AVAILABLE = ("pu", "lk", "gm")
 _ANY_QUEUE = QueueLocal(name="ANY")
-_QT_LOCAL, _QT_REMOTE = QUEUE_TYPE["QLOCAL"], QUEUE_TYPE["QREMOTE"]
 #: MQIAV_NOT_APPLICABLE
 _NO_NUMBER = -1
 #: What MQINQ returns for the attributes of queues where one has no such attribute.
@@ -46,22 +45,21 @@ _NOT_APPLICABLE: Mapping[int, int | bytes] = {
 
 
 def inquire(connection: Connection, handle: Handle, selectors: Sequence[int]) -> tuple[dict[int, int | bytes], MQRC]:
-    """MQINQ of an open queue, or of the remote definition that it was opened by: the value for each selector.
+    """MQINQ of an open queue, or of the alias or remote definition that it was opened by: the value for each selector.
 
     Returns:
         The values; and ``NONE``, or 2068: some selectors are for queues of other types, and their values are
         MQIAV_NOT_APPLICABLE, or asterisks.
 
     Raises:
-        MQIError: 2038 not open for inquire, 2067 a selector that no queue has; 2041 its remote definition leads
-            elsewhere now, or is gone; 2052 the queue is gone.
+        MQIError: 2038 not open for inquire, 2067 a selector that no queue has; 2041 its alias or remote definition
+            leads elsewhere now, or is gone; 2052 the queue is gone.
     """
     if not handle.options & int(OpenOption.INQUIRE):
         raise error_for(MQRC.NOT_OPEN_FOR_INQUIRE, "MQINQ", handle.object_name)
     connection.check_usable(handle)
-    known = (
-        _local_values(connection, handle, selectors) if not handle.destination else _remote_values(connection, handle)
-    )
+    named = _definition_in_force(connection, handle, "MQINQ")
+    known = _local_values(connection, handle, selectors) if named is None else _stated(named)
     values, reason = dict[int, int | bytes](), MQRC.NONE
     for selector in map(int, selectors):
         if selector in known:
@@ -83,34 +81,38 @@ def _local_values(connection: Connection, handle: Handle, selectors: Sequence[in
         connection.check_there(handle)
         raise error_for(MQRC.Q_DELETED, "MQINQ", handle.object_name)
     available = connection.command(key, "ZCARD", handle.queue.available)
-    known = _stated(QueueLocal.from_json(text), _QT_LOCAL)
+    known = _stated(QueueLocal.from_json(text))
     known[int(IntSelector.CURRENT_Q_DEPTH)] = int(available) + sum(int(count or 0) for count in elsewhere)
     known[int(IntSelector.OPEN_INPUT_COUNT)] = int(inputs or 0)
     known[int(IntSelector.OPEN_OUTPUT_COUNT)] = int(outputs or 0)
     return known
 
 
-def _remote_values(connection: Connection, handle: Handle) -> dict[int, int | bytes]:
-    """Of the remote definition in force. What puts know of it stays as it is: they find out for themselves."""
+def _definition_in_force(connection: Connection, handle: Handle, verb: str) -> QueueAlias | QueueRemote | None:
+    """The alias or remote definition that the handle was opened by, as it is now; None: it was the queue's own name.
+
+    What puts know of it stays as it is: they find out for themselves.
+    """
+    if handle.route is None or handle.route.definition is None:
+        return None
     try:
         route = resolve(connection, handle.object_name, handle.object_q_mgr_name, handle.opened_at)
     except MQIError as error:
         if error.reason == MQRC.CONNECTION_BROKEN:
             raise
-        raise error_for(MQRC.OBJECT_CHANGED, "MQINQ", handle.object_name, str(error)) from error
-    definition = route.remote_definition
-    if definition is None or handle.route is None or not route.leads_where(handle.route):
-        raise error_for(MQRC.OBJECT_CHANGED, "MQINQ", handle.object_name, "its name leads elsewhere now")
-    return _stated(definition, _QT_REMOTE)
+        raise error_for(MQRC.OBJECT_CHANGED, verb, handle.object_name, str(error)) from error
+    if not route.leads_where(handle.route):
+        raise error_for(MQRC.OBJECT_CHANGED, verb, handle.object_name, "its name leads elsewhere now")
+    return route.definition
 
 
-def _stated(definition: QueueLocal | QueueRemote, queue_type: int) -> dict[int, int | bytes]:
+def _stated(definition: QueueLocal | QueueAlias | QueueRemote) -> dict[int, int | bytes]:
     """What a definition says, by selector."""
     values = {
         selector: _inquired(attribute, getattr(definition, attribute.field))
         for selector, attribute in by_selector(type(definition)).items()
     }
-    values[int(IntSelector.Q_TYPE)] = queue_type
+    values[int(IntSelector.Q_TYPE)] = QUEUE_TYPE[definition.kind]
     return values
 
 
@@ -132,24 +134,27 @@ def inquire_qmgr(connection: Connection, selectors: Sequence[int]) -> dict[int, 
 
 
 def set_attributes(connection: Connection, handle: Handle, values: Mapping[int, int | bytes]) -> None:
-    """MQSET of an open local queue.
+    """MQSET of an open local queue, or of the alias or remote definition that it was opened by.
 
     Raises:
-        MQIError: 2040 not open for set, 2067 a selector that cannot be set, the reason of ``SETTABLE`` for a bad value.
+        MQIError: 2040 not open for set, 2067 a selector that cannot be set, the reason of ``SETTABLE`` for a bad value;
+            2041 its alias or remote definition leads elsewhere now, or is gone.
     """
     if not handle.options & int(OpenOption.SET):
         raise error_for(MQRC.NOT_OPEN_FOR_SET, "MQSET", handle.object_name)
-    attributes = by_selector(QueueLocal)
+    connection.check()
+    named = _definition_in_force(connection, handle, "MQSET")
+    kind, name = (QueueLocal, handle.name) if named is None else (type(named), named.name)
+    attributes = by_selector(kind)
     changes: dict[str, str | int] = {}
     for selector, value in values.items():
         attribute = attributes.get(int(selector))
         if attribute is None or int(selector) not in SETTABLE:
             raise error_for(MQRC.SELECTOR_ERROR, "MQSET", handle.object_name, f"selector {selector}")
         changes[attribute.field] = _checked(attribute, value, SETTABLE[int(selector)], handle.object_name)
-    connection.check()
     connection.check_there(handle)
     repository = Repository(connection.group, connection.qmgr_name, caller=connection.token)
-    repository.alter("QLOCAL", handle.name, changes)
+    repository.alter(kind.kind, name, changes)
     refresh_definition(connection, handle)
 
 

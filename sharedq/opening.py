@@ -82,7 +82,7 @@ def open_queue(
         if not may_create:
             raise error_for(MQRC.Q_TYPE_ERROR, "MQOPEN", name, "it is a QMODEL")
         route = _create_dynamic(connection, od, route, opened_at)
-    if route.destination and (options & _NOT_FOR_REMOTE or (options & _INQUIRE and route.remote_definition is None)):
+    if route.destination and (options & _NOT_FOR_REMOTE or (options & _INQUIRE and route.definition is None)):
         raise error_for(MQRC.OPTION_NOT_VALID_FOR_TYPE, "MQOPEN", name)
     try:
         handle = _open_route(connection, name, qmgr_name, opened_at, route, checks, options)

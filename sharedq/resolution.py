@@ -63,9 +63,12 @@ class Route:
         return any(isinstance(definition, QueueAlias) and definition.get == "DISABLED" for definition in self.path)
 
     @property
-    def remote_definition(self) -> QueueRemote | None:
-        """The first remote definition on the way that is one of a queue: what MQINQ tells of."""
-        named = (each for each in self.path if isinstance(each, QueueRemote) and each.remote_queue)
+    def definition(self) -> QueueAlias | QueueRemote | None:
+        """The alias or remote definition that was named: MQINQ and MQSET are about it. None: about the queue itself.
+
+        A remote definition of a manager is no queue's.
+        """
+        named = (each for each in self.path if isinstance(each, QueueAlias) or each.remote_queue)
         return next(named, None)
 
     def leads_where(self, other: Route) -> bool:

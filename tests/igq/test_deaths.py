@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
+import selectors
 import signal
 import socket
 import threading
@@ -27,18 +28,21 @@ from tests.support.scenes import on_queue, until
 pytestmark = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="only Linux tells the end of another's process")
 
 ADDRESS = address_of(os.getpid(), "QM7.1")
+LAST = "QM7.1.999"
 
 
 class Forked:
     """A process that says something to the watch, then waits to be killed, or told to end."""
 
-    def __init__(self, *messages: tuple[bytes, str]) -> None:
+    def __init__(self, *messages: tuple[bytes, str], user: int | None = None) -> None:
         self._heard, said = os.pipe()
         ends, self._end = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
             try:
                 os.close(self._end)
+                if user is not None:
+                    os.setuid(user)
                 for what, token in messages:
                     tell_presence(ADDRESS, what, token)
                 os.write(said, b"said")
@@ -71,24 +75,34 @@ class Forked:
                 os.close(each)
 
 
+Deaths = queue.SimpleQueue[tuple[str, int]]
+
+
 @pytest.fixture
-def deaths() -> Iterator[queue.SimpleQueue[tuple[str, int]]]:
-    """What a watch tells."""
-    told: queue.SimpleQueue[tuple[str, int]] = queue.SimpleQueue()
+def watched() -> Iterator[tuple[DeathWatch, Deaths]]:
+    told: Deaths = queue.SimpleQueue()
     watch = DeathWatch("QM7.1", lambda *who: told.put(who))
-    yield told
+    yield watch, told
     watch.close()
 
 
-Deaths = queue.SimpleQueue[tuple[str, int]]
+@pytest.fixture
+def watch(watched: tuple[DeathWatch, Deaths]) -> DeathWatch:
+    return watched[0]
+
+
+@pytest.fixture
+def deaths(watched: tuple[DeathWatch, Deaths]) -> Deaths:
+    """What a watch tells."""
+    return watched[1]
 
 
 def told_behind(deaths: Deaths) -> list[tuple[str, int]]:
     """All that was told before the death of one more process."""
-    last = Forked((BEGINS, "last"))
+    last = Forked((BEGINS, LAST))
     last.kill()
     told = [deaths.get(timeout=60)]
-    while told[-1] != ("last", last.pid):
+    while told[-1] != (LAST, last.pid):
         told.append(deaths.get(timeout=60))
     return told[:-1]
 
@@ -162,6 +176,58 @@ def test_what_makes_no_sense_is_passed_over(deaths: Deaths) -> None:
         for text in (b"", b"?", b"-", b"-nobody", b"\xff" * 10_000):
             sender.sendto(text, ADDRESS)
     assert told_behind(deaths) == []
+
+
+@pytest.mark.parametrize(
+    "token", ["", "x.1", "QM7.1", "QM7.1.", "QM7.10.4", "QM7.1.4.2", "QM7.1.4\n", "QM7.1." + "9" * 99]
+)
+def test_what_is_no_program_of_this_manager_is_not_watched(watch: DeathWatch, deaths: Deaths, token: str) -> None:
+    process = Forked((BEGINS, token))
+    assert told_behind(deaths) == []
+    assert process.pid not in watch._watched
+    process.kill()
+    assert told_behind(deaths) == []
+
+
+def test_another_user_is_not_heard(watch: DeathWatch, deaths: Deaths, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Anybody on the machine can send to the address: he must not use up what the manager may have open."""
+    heard, hear, own = threading.Event(), watch._hear, watch._users
+
+    def hear_and_tell(selector: selectors.BaseSelector) -> bool:
+        is_heard = hear(selector)
+        if is_heard:
+            heard.set()
+        return is_heard
+
+    monkeypatch.setattr(watch, "_hear", hear_and_tell)
+    watch._users = {os.geteuid() + 1}
+    process = Forked((BEGINS, "QM7.1.4"))
+    assert heard.wait(60)
+    watch._users = own
+    assert told_behind(deaths) == []
+    assert process.pid not in watch._watched
+    process.kill()
+    assert told_behind(deaths) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
+def test_root_is_heard_and_nobody_is_not(deaths: Deaths) -> None:
+    nobody, root = Forked((BEGINS, "QM7.1.4"), user=65534), Forked((BEGINS, "QM7.1.5"))
+    nobody.kill()
+    root.kill()
+    assert told_behind(deaths) == [("QM7.1.5", root.pid)]
+
+
+def test_no_more_processes_are_watched_than_may_be(watch: DeathWatch, deaths: Deaths) -> None:
+    watch._most = 2
+    processes = [Forked((BEGINS, f"QM7.1.{number}")) for number in range(4)]
+    processes.pop(0).kill()
+    assert deaths.get(timeout=60)[0] == "QM7.1.0"
+    # There is room again, but who came too late was not kept: his lease tells.
+    assert told_behind(deaths) == []
+    for process in processes:
+        process.kill()
+    assert told_behind(deaths) == [("QM7.1.1", processes[0].pid)]
 
 
 def test_nothing_is_left_of_a_watch() -> None:

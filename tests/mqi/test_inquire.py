@@ -28,6 +28,31 @@ OF_REMOTE: dict[int, int | bytes] = {
     IntSelector.DEF_PERSISTENCE: 1,
     IntSelector.INHIBIT_PUT: 0,
 }
+#: Of one that leads to the queue Q of this manager, where that differs.
+OF_NEAR: dict[int, int | bytes] = {
+    CharSelector.REMOTE_Q_NAME: b"Q".ljust(48),
+    CharSelector.REMOTE_Q_MGR_NAME: b"QM1".ljust(48),
+}
+#: Of an alias, and what each is for the one called NICK.
+OF_ALIAS: dict[int, int | bytes] = {
+    CharSelector.Q_NAME: b"NICK".ljust(48),
+    CharSelector.Q_DESC: b"another name".ljust(64),
+    IntSelector.Q_TYPE: 3,
+    IntSelector.DEF_PRIORITY: 2,
+    IntSelector.DEF_PERSISTENCE: 0,
+    IntSelector.INHIBIT_GET: 0,
+    IntSelector.INHIBIT_PUT: 1,
+}
+NOT_OF_ALIAS: dict[int, int | bytes] = {
+    IntSelector.CURRENT_Q_DEPTH: -1,
+    IntSelector.OPEN_INPUT_COUNT: -1,
+    IntSelector.OPEN_OUTPUT_COUNT: -1,
+    IntSelector.MAX_Q_DEPTH: -1,
+    IntSelector.MAX_MSG_LENGTH: -1,
+    IntSelector.TRIGGER_CONTROL: -1,
+    CharSelector.CF_STRUC_NAME: b"*" * 12,
+    CharSelector.REMOTE_Q_NAME: b"*" * 48,
+}
 NOT_OF_REMOTE: dict[int, int | bytes] = {
     IntSelector.CURRENT_Q_DEPTH: -1,
     IntSelector.OPEN_INPUT_COUNT: -1,
@@ -47,8 +72,12 @@ def connection(group: TestGroup) -> QueueManagerConnection:
     group.define_private("QM2", "IN")
     attributes = {"description": "far away", "def_priority": 4, "def_persistence": "YES"}
     group.define("QM1", QueueRemote(name="FAR", remote_queue="IN", remote_qmgr="QM2", **attributes))  # type: ignore[arg-type]
+    group.define("QM1", QueueRemote(name="NEAR", remote_queue="Q", remote_qmgr="QM1", **attributes))  # type: ignore[arg-type]
     group.define("QM1", QueueRemote(name="OF.QM2", remote_qmgr="QM2"))
-    group.define("QM1", QueueAlias(name="NICK", target="FAR"))
+    for name, target in (("NICK", "Q"), ("FAR.NICK", "FAR")):
+        group.define(
+            "QM1", QueueAlias(name=name, target=target, description="another name", def_priority=2, put="DISABLED")
+        )
     return group.connect()
 
 
@@ -77,12 +106,14 @@ def test_what_no_queue_has_is_refused_whatever_else_is_asked(connection: QueueMa
             assert inquired(queue, *others, unknown) == ({}, UNKNOWN)
 
 
-@pytest.mark.parametrize("name", ["FAR", "NICK"])
+@pytest.mark.parametrize("name", ["FAR", "NEAR"])
 @pytest.mark.parametrize("options", [INQUIRE, INQUIRE | OpenOption.OUTPUT])
 def test_a_remote_definition_tells_of_itself(connection: QueueManagerConnection, name: str, options: int) -> None:
+    """Also one that leads to a queue of this manager."""
     queue = connection.open(name, options)
-    assert inquired(queue, *OF_REMOTE) == (OF_REMOTE, OK)
-    both = OF_REMOTE | NOT_OF_REMOTE
+    of_remote = OF_REMOTE | {CharSelector.Q_NAME: name.encode().ljust(48)} | (OF_NEAR if name == "NEAR" else {})
+    assert inquired(queue, *of_remote) == (of_remote, OK)
+    both = of_remote | NOT_OF_REMOTE
     assert inquired(queue, *both) == (both, NOT_FOR_TYPE)
     for selector, value in NOT_OF_REMOTE.items():
         assert inquired(queue, selector) == ({selector: value}, NOT_FOR_TYPE)
@@ -152,3 +183,79 @@ def test_mqopen_tells_where_messages_would_go(connection: QueueManagerConnection
     od = MQOD(object_name=b"FAR")
     assert verbs.mqopen(connection.connection, od, INQUIRE)[1:] == OK
     assert (od.resolved_q_name, od.resolved_q_mgr_name) == (b"IN", b"QM2")
+
+
+@pytest.mark.parametrize(("name", "target"), [("NICK", "Q"), ("FAR.NICK", "FAR")])
+@pytest.mark.parametrize("options", [INQUIRE, INQUIRE | OpenOption.OUTPUT])
+def test_an_alias_tells_of_itself(connection: QueueManagerConnection, name: str, target: str, options: int) -> None:
+    """IBM MQ: the attributes of the alias queue, not those of the base queue."""
+    queue = connection.open(name, options)
+    own = {CharSelector.Q_NAME: name.encode().ljust(48), CharSelector.BASE_OBJECT_NAME: target.encode().ljust(48)}
+    of_alias = OF_ALIAS | own
+    assert inquired(queue, *of_alias) == (of_alias, OK)
+    both = of_alias | NOT_OF_ALIAS
+    assert inquired(queue, *both) == (both, NOT_FOR_TYPE)
+    for selector, value in NOT_OF_ALIAS.items():
+        assert inquired(queue, selector) == ({selector: value}, NOT_FOR_TYPE)
+
+
+def test_mqset_through_an_alias_changes_the_alias(group: TestGroup, connection: QueueManagerConnection) -> None:
+    by_alias = connection.open("NICK", OpenOption.SET | INQUIRE | OpenOption.OUTPUT | OpenOption.INPUT_SHARED)
+    by_name = connection.open("Q", INQUIRE | OpenOption.OUTPUT | OpenOption.INPUT_SHARED)
+    inhibited = (IntSelector.INHIBIT_GET, IntSelector.INHIBIT_PUT)
+
+    by_alias.set({IntSelector.INHIBIT_GET: 1, IntSelector.INHIBIT_PUT: 0})
+
+    assert list(by_alias.inquire(*inhibited).values()) == [1, 0]
+    assert list(by_name.inquire(*inhibited).values()) == [0, 0]
+    by_alias.put(b"1")
+    with pytest.raises(MQIError) as refused:
+        by_alias.get()
+    assert refused.value.reason == MQRC.GET_INHIBITED
+    assert by_name.get().body == b"1"
+    # And the other way round: the queue's own attributes are not told by the alias, but hold for both.
+    group.repository("QM1").alter("QLOCAL", "Q", {"put": "DISABLED"})
+    assert list(by_alias.inquire(*inhibited).values()) == [1, 0]
+    with pytest.raises(MQIError) as refused:
+        by_alias.put(b"2")
+    assert refused.value.reason == MQRC.PUT_INHIBITED
+
+
+def test_what_an_alias_has_not_cannot_be_set_through_it(connection: QueueManagerConnection) -> None:
+    queue = connection.open("NICK", OpenOption.SET)
+    for selector in (IntSelector.TRIGGER_CONTROL, IntSelector.TRIGGER_DEPTH, IntSelector.DEF_PRIORITY):
+        with pytest.raises(MQIError) as refused:
+            queue.set({IntSelector.INHIBIT_GET: 1, selector: 1})
+        assert refused.value.reason == MQRC.SELECTOR_ERROR
+    with pytest.raises(MQIError) as refused:
+        queue.set({IntSelector.INHIBIT_GET: 7})
+    assert refused.value.reason == MQRC.INHIBIT_VALUE_ERROR
+
+
+def test_mqset_through_a_definition_that_leads_here_changes_that(connection: QueueManagerConnection) -> None:
+    queue = connection.open("NEAR", OpenOption.SET | INQUIRE | OpenOption.OUTPUT)
+    queue.set({IntSelector.INHIBIT_PUT: 1})
+    assert queue.inquire(IntSelector.INHIBIT_PUT) == {IntSelector.INHIBIT_PUT: 1}
+    assert connection.open("Q", INQUIRE).inquire(IntSelector.INHIBIT_PUT) == {IntSelector.INHIBIT_PUT: 0}
+    with pytest.raises(MQIError) as refused:
+        queue.put(b"x")
+    assert refused.value.reason == MQRC.PUT_INHIBITED
+    with pytest.raises(MQIError) as refused:
+        queue.set({IntSelector.INHIBIT_GET: 1})
+    assert refused.value.reason == MQRC.SELECTOR_ERROR
+
+
+@pytest.mark.parametrize("change", ["retarget", "delete"])
+def test_an_alias_that_leads_elsewhere_or_is_gone_is_neither_told_nor_set(
+    group: TestGroup, connection: QueueManagerConnection, change: str
+) -> None:
+    group.define_shared("OTHER")
+    queue = connection.open("NICK", INQUIRE | OpenOption.SET)
+    if change == "retarget":
+        group.repository("QM1").alter("QALIAS", "NICK", {"target": "OTHER"})
+    else:
+        group.repository("QM1").delete("QALIAS", "NICK")
+    for call in (lambda: queue.inquire(IntSelector.INHIBIT_PUT), lambda: queue.set({IntSelector.INHIBIT_PUT: 1})):
+        with pytest.raises(MQIError) as refused:
+            call()
+        assert refused.value.reason == MQRC.OBJECT_CHANGED
