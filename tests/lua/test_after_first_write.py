@@ -17,7 +17,9 @@ DECODES_LATE = {"admin/claim": "the next of several targets; the records of the 
 
 
 def test_the_page_has_the_table_of_the_sources() -> None:
-    assert PAGE.read_text("utf-8").partition(BEGIN)[2].partition(END)[0].strip() == table().strip()
+    assert PAGE.read_text("utf-8").partition(BEGIN)[2].partition(END)[0].strip() == table().strip(), (
+        "python -m tests.lua.after_first_write writes the table anew"
+    )
 
 
 @pytest.mark.parametrize("name", script_names())
