@@ -21,7 +21,9 @@ URL_FORMS = {
 }
 
 #: What may stand behind a ``?``. Anything else would change how connections work, and is refused.
-URL_PARAMETERS = ("username", "password", "db")
+URL_PARAMETERS: tuple[str, ...] = ("username", "password", "db")
+#: Also with Sentinels: who we are to them, where that is not who we are to Redis.
+SENTINEL_PARAMETERS = ("sentinel_username", "sentinel_password")
 #: Also with TLS: what is trusted, who we are, and how strictly the server is looked at.
 TLS_PARAMETERS = (
     "ssl_ca_certs",
@@ -48,7 +50,7 @@ def check_redis_url(url: str) -> None:
     if re.search(r"\s", url):
         raise ValueError(f"a URL has no blanks; {form}")
     where, _, query = rest.partition("?")
-    _check_parameters(query, is_tls=scheme.startswith("rediss"))
+    _check_parameters(query, scheme)
     authority, _, path = where.partition("/")
     if scheme == "unix":
         if not path or path.endswith("/"):
@@ -73,11 +75,15 @@ def mask_password(text: str) -> str:
     # Greedy up to the last @ of a word: a password that holds an unescaped @ or / must not show its tail.
     masked = re.sub(r"(://[^\s:@/]*):\S*@", r"\1:***@", text)
     # redis-py also takes a password as a query parameter.
-    return re.sub(r"([?&]password=)[^\s&]*", r"\1***", masked)
+    return re.sub(r"([?&](?:\w+_)?password=)[^\s&]*", r"\1***", masked)
 
 
-def _check_parameters(query: str, *, is_tls: bool) -> None:
-    allowed = URL_PARAMETERS + (TLS_PARAMETERS if is_tls else ())
+def _check_parameters(query: str, scheme: str) -> None:
+    allowed = URL_PARAMETERS
+    if scheme.endswith("+sentinel"):
+        allowed += SENTINEL_PARAMETERS
+    if scheme.startswith("rediss"):
+        allowed += TLS_PARAMETERS
     for name, value in parse_qsl(query, keep_blank_values=True):
         if name not in allowed:
             raise ValueError(f"allowed behind the ?: {', '.join(allowed)}")

@@ -16,7 +16,7 @@ from redis.backoff import NoBackoff
 from redis.connection import AbstractConnection, Connection, SSLConnection, UnixDomainSocketConnection, parse_url
 from redis.crc import key_slot
 from redis.retry import Retry
-from redis.sentinel import MasterNotFoundError, Sentinel
+from redis.sentinel import MasterNotFoundError
 
 from sharedq.keepalive import keepalive_options
 
@@ -24,6 +24,11 @@ from sharedq.keepalive import keepalive_options
 CONNECT_TIMEOUT_S = 5.0
 #: Of those who know of no leases, seconds.
 SILENCE_S = 10.0
+
+_SENTINEL_REMEDY = (
+    "a Sentinel without password, or with the credentials of the URL, needs nothing more; others are given by"
+    " ?sentinel_username=USER&sentinel_password=PASSWORD"
+)
 
 
 class DeploymentError(Exception):
@@ -48,6 +53,8 @@ class _Url:
     service: str = ""
     is_tls: bool = False
     options: dict[str, Any] = field(default_factory=dict)
+    #: For the Sentinels alone; empty: they have no password, or that of the URL.
+    sentinel_credentials: dict[str, Any] = field(default_factory=dict)
 
 
 class Deployment:
@@ -147,17 +154,58 @@ class Deployment:
     def _find_master(self) -> Endpoint:
         with self._lock:
             if self._sentinel_master is None:
-                sentinel = Sentinel(
-                    [(e.host, e.port) for e in self._url.endpoints], socket_timeout=1.0, **self._tls_options()
-                )
-                try:
-                    host, port = sentinel.discover_master(self._url.service)
-                except MasterNotFoundError:
-                    # The library's words show all of its objects.
-                    asked = ", ".join(f"{each.host}:{each.port}" for each in self._url.endpoints)
-                    raise MasterNotFoundError(f"no Sentinel of {asked} knows a primary {self._url.service}") from None
-                self._sentinel_master = Endpoint(host=str(host), port=int(port))
+                self._sentinel_master = self._ask_sentinels()
             return self._sentinel_master
+
+    def _ask_sentinels(self) -> Endpoint:
+        """The primary that the first Sentinel names who knows one.
+
+        Raises:
+            redis.AuthenticationError: none of those that answer takes our credentials.
+            MasterNotFoundError: none knows a primary, or none answers.
+        """
+        refusals: list[str] = []
+        has_answered = False
+        for each in self._url.endpoints:
+            try:
+                return self._ask_sentinel(each)
+            except (redis.AuthenticationError, redis.exceptions.NoPermissionError) as error:
+                refusals.append(f"Sentinel {each.host}:{each.port}: {_why_refused(error)}")
+            except MasterNotFoundError:
+                has_answered = True
+            except (redis.RedisError, OSError):
+                continue
+        # The library's words show all of its objects.
+        asked = ", ".join(f"{each.host}:{each.port}" for each in self._url.endpoints)
+        why = "; ".join([f"no Sentinel of {asked} knows a primary {self._url.service}", *refusals])
+        if refusals and not has_answered:
+            raise redis.AuthenticationError(f"{'; '.join(refusals)}; {_SENTINEL_REMEDY}")
+        raise MasterNotFoundError(why)
+
+    def _ask_sentinel(self, endpoint: Endpoint) -> Endpoint:
+        told = self._url.sentinel_credentials
+        try:
+            return self._named_by(endpoint, told)
+        except (redis.AuthenticationError, redis.exceptions.NoPermissionError):
+            own = {name: value for name, value in self._url.options.items() if name in ("username", "password")}
+            if told or not own:
+                raise
+            return self._named_by(endpoint, own)
+
+    def _named_by(self, endpoint: Endpoint, credentials: dict[str, Any]) -> Endpoint:
+        """The primary that one Sentinel names."""
+        options = {"socket_timeout": 1.0, "protocol": 2, "driver_info": None, **self._tls_options(), **credentials}
+        with redis.Redis(endpoint.host, endpoint.port, retry=Retry(NoBackoff(), 0), **options) as client:
+            try:
+                state: Any = client.sentinel_master(self._url.service)
+            except redis.ResponseError as error:
+                if isinstance(error, redis.exceptions.NoPermissionError):
+                    raise
+                # "No such master with that name".
+                raise MasterNotFoundError(str(error)) from error
+        if not state["is_master"] or state["is_sdown"] or state["is_odown"]:
+            raise MasterNotFoundError(f"{self._url.service} is down")
+        return Endpoint(host=str(state["ip"]), port=int(state["port"]))
 
     def _tls_options(self) -> dict[str, Any]:
         """What Sentinels and the nodes of a Cluster are asked with, besides credentials."""
@@ -178,6 +226,16 @@ class Deployment:
                     cause = error.__cause__
                     raise cause if isinstance(cause, redis.RedisError) else redis.ConnectionError(str(error)) from error
             return self._cluster
+
+
+def _why_refused(error: redis.RedisError) -> str:
+    """What a Sentinel says; redis-py takes the first word off."""
+    text = str(error)
+    if isinstance(error, redis.exceptions.NoPermissionError):
+        return f"NOPERM {text}"
+    if "invalid username-password" in text or "WRONGPASS" in text:
+        return "WRONGPASS, it does not take these credentials"
+    return "NOAUTH, it asks for a password"
 
 
 def _parse(url: str) -> _Url:
@@ -211,6 +269,9 @@ def _parse_several(url: str, scheme: str) -> _Url:
     authority, _, service = where.partition("/")
     credentials, _, hosts = authority.rpartition("@")
     options: dict[str, Any] = _parameters(query, is_tls=scheme.startswith("rediss"))
+    for_sentinels = {
+        name: options.pop(f"sentinel_{name}") for name in ("username", "password") if f"sentinel_{name}" in options
+    }
     if credentials:
         user, _, password = credentials.partition(":")
         options |= {k: unquote(v) for k, v in (("username", user), ("password", password)) if v}
@@ -220,7 +281,14 @@ def _parse_several(url: str, scheme: str) -> _Url:
         raise DeploymentError(f"bad Redis URL: {scheme}:// needs at least one host")
     if kind == "sentinel" and not service:
         raise DeploymentError("bad Redis URL: redis+sentinel:// needs /SERVICE behind the hosts")
-    return _Url(kind, endpoints, service=service, is_tls=scheme.startswith("rediss"), options=options)
+    return _Url(
+        kind,
+        endpoints,
+        service=service,
+        is_tls=scheme.startswith("rediss"),
+        options=options,
+        sentinel_credentials=for_sentinels,
+    )
 
 
 def _parameters(query: str, *, is_tls: bool) -> dict[str, Any]:

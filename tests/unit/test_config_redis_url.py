@@ -21,6 +21,7 @@ from config.redis_url import mask_password
         "unix:///run/redis.sock?db=1",
         "redis+sentinel://a:26379,b:26379/mymaster",
         "redis+sentinel://:secret@a,b,c/mymaster",
+        "redis+sentinel://:secret@a,b/mymaster?sentinel_username=u&sentinel_password=p",
         "redis+cluster://a:7000,b:7001,c:7002",
         "rediss+cluster://a",
         "rediss+sentinel://a:26379/mymaster?ssl_ca_certs=/etc/ca.pem&ssl_check_hostname=no&db=2",
@@ -55,6 +56,7 @@ def test_urls_that_are_taken(tmp_path: Path, url: str) -> None:
         ("redis://h?decode_responses=True", "allowed behind the ?: username, password, db"),
         ("redis://h?ssl_ca_certs=/etc/ca.pem", "allowed behind the ?: username, password, db"),
         ("rediss://h?foo=bar", "ssl_ca_certs"),
+        ("redis://h?sentinel_username=x", "allowed behind the ?: username, password, db"),
         ("redis://h?db=two", "database is a number"),
         ("rediss://h?ssl_cert_reqs=maybe", "ssl_cert_reqs is one of none, optional, required"),
         ("redis+cluster://a,,b", "host's name or port is missing"),
@@ -78,6 +80,7 @@ def test_other_urls_are_refused_with_the_form_that_is_allowed(tmp_path: Path, ur
         "nonsense://u:S3CRET@h",
         "redis+sentinel://u:S3CRET@a,b",
         "redis://h:x?password=S3CRET",
+        "redis+sentinel://h:x/s?sentinel_password=S3CRET",
     ],
 )
 def test_an_error_shows_no_password(tmp_path: Path, url: str) -> None:
