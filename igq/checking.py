@@ -1,10 +1,11 @@
-"""``igq fsck``: an account of the group's keys, for an operator."""
+"""``igq fsck``: an account of the group's keys, for an operator, and the repair of what nothing explains."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -14,48 +15,83 @@ from igq.errors import CommandError
 from igq.tables import new_table, widen
 from recovery.accounting.account import account
 from recovery.accounting.finding import Finding
+from recovery.accounting.repair import repair
+from sharedq.connection import Connection
 from sharedq.deployment import DeploymentError
 from sharedq.group import Group
 from sharedq.mqi.errors import MQIError
+from sharedq.owner import Process
 
-#: Exit status where the group cannot be read.
+#: Exit status where the group cannot be read or repaired.
 CANNOT_LOOK = 2
-#: Longest part of a name that is shown: a message's index entry has bytes of programs in it.
+#: Longest part of a name that is shown: an index entry has bytes of programs in it.
 _NAME_MAX = 120
 
 
-def check(settings: Settings) -> list[Finding]:
-    """What nothing explains in the group.
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What was found, and what is left of it; where nothing was to be repaired, all."""
+
+    found: Sequence[Finding]
+    left: Sequence[Finding]
+
+
+def check(settings: Settings, *, is_repaired: bool = False) -> Checked:
+    """What nothing explains in the group; repaired where that is asked for.
 
     Raises:
-        CommandError: status 2, the group cannot be read.
+        CommandError: status 2, the group cannot be read, or nobody runs who could repair it.
     """
     group = Group(settings)
     try:
-        return account(group)
+        if is_repaired:
+            return _repaired(group)
+        found = account(group)
+        return Checked(found, found)
     except (DeploymentError, MQIError) as error:
-        raise CommandError(f"group {group.name} cannot be read: {error}", CANNOT_LOOK) from None
+        what = "repaired" if is_repaired else "read"
+        raise CommandError(f"group {group.name} cannot be {what}: {error}", CANNOT_LOOK) from None
     finally:
         group.leave()
 
 
-def to_json(findings: Sequence[Finding]) -> str:
+def _repaired(group: Group) -> Checked:
+    running = [member.name for member in group.members() if member.state == "RUNNING"]
+    if not running:
+        raise CommandError(f"no queue manager of group {group.name} runs: start one, then repair", CANNOT_LOOK)
+    process = Process.register(group, running[0])
+    try:
+        connection = Connection(group, process)
+        found, left = repair(group, connection)
+        connection.disconnect()
+        return Checked(found, left)
+    finally:
+        process.end()
+
+
+def to_json(checked: Checked) -> str:
     """For programs."""
-    return json.dumps({"findings": [asdict(finding) | {"kind": finding.kind.value} for finding in findings]}, indent=2)
+
+    def plain(findings: Sequence[Finding]) -> list[dict[str, Any]]:
+        return [asdict(finding) | {"kind": finding.kind.value} for finding in findings]
+
+    return json.dumps({"found": plain(checked.found), "left": plain(checked.left)}, indent=2)
 
 
-def print_findings(findings: Sequence[Finding], console: Console | None = None) -> None:
-    """For people: a row for each finding."""
+def print_checked(checked: Checked, console: Console | None = None) -> None:
+    """For people: a row for each finding, and whether it is repaired."""
     console = console or Console()
-    if not findings:
+    if not checked.found:
         console.print("Everything is accounted for.")
         return
     widen(console, 200)
-    table = new_table("", "WHAT", "WHERE", "NAME", "DETAIL")
-    for finding in findings:
-        table.add_row(finding.kind.value, *map(_shown, (finding.key, finding.name, finding.detail)))
+    table = new_table("", "WHAT", "WHERE", "NAME", "DETAIL", "REPAIRED")
+    left = set(checked.left)
+    for finding in sorted({*checked.found, *left}):
+        words = map(_shown, (finding.key, finding.name, finding.detail))
+        table.add_row(finding.kind.value, *words, "no" if finding in left else "yes")
     console.print(table)
-    console.print(f"{len(findings)} found" if len(findings) > 1 else "1 found")
+    console.print(f"{len(checked.found)} found, {len(left)} left", highlight=False)
 
 
 def _shown(text: str) -> Text:

@@ -161,7 +161,7 @@ class Structure:
             if entry[0] in _WITHOUT_ID:
                 is_explained = has_members
             else:
-                id_ = _id_in(entry)
+                id_ = id_in(entry)
                 is_explained = id_ is not None and id_ in available
             if not is_explained:
                 yield self._found(Kind.INDEX, "i:", name, entry)
@@ -248,7 +248,7 @@ def is_about_messages(name: str, members: Members) -> bool:
     return name in members.structures and name not in members.failed
 
 
-def _id_in(entry: str) -> str | None:
+def id_in(entry: str) -> str | None:
     """The message that an index entry is about."""
     start = _BEFORE_PLACE.get(entry[0])
     if start is None or len(entry) < start + _PLACE_BYTES:

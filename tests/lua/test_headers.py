@@ -79,6 +79,7 @@ UNBOUNDED = {
     ("admin/remove_begin", "ZRANGE"): "the managers and programs of a group, for an operator's command",
     ("structure/backup_changes", "HVALS"): "browsing handles with locks, in a call for a backup",
     ("structure/backup_page", "HVALS"): "browsing handles with locks, in a call for a backup",
+    ("structure/tidy", "HVALS"): "handles of a queue, for an operator's command",
     ("structure/commit_put", "LRANGE"): "operations of a unit of work no larger than a chunk, by its caller",
 }
 

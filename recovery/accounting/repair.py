@@ -1,0 +1,268 @@
+"""Repairs what an account found. Each step is one script, which looks again whether what it removes is nobody's.
+
+What was an owner's is made a dead owner's, and resolved as any other: locked messages go back to their places, units of
+work end as was decided about them. What cannot be repaired without losing something stays, and is found again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from recovery.accounting.account import account
+from recovery.accounting.contents import split_key
+from recovery.accounting.finding import Finding, Kind
+from recovery.accounting.structure import id_in
+from recovery.resolve import recover_all
+from recovery.structure import DeadOwner, resolve_dead
+from recovery.target import Target
+from sharedq.connection import Connection
+from sharedq.group import Group
+from sharedq.handle import StructureAccess
+from sharedq.keys import ADMIN_STRUCTURE, QueueKeys, private_structure
+from sharedq.link import Argument
+from sharedq.log import LibraryLogger
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import MQIError
+from sharedq.objects.repository import Repository
+
+log = LibraryLogger(__name__)
+
+#: Accounts, each followed by repairs: what one repair leaves may be another one's to do.
+ROUNDS = 4
+_OWNER = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,47}\.\d+\.\d+\.\d+")
+#: How long the selection is that stands before the owner in the entry of a waiting get, by its first letter
+#: (prelude/place.lua); others end with a blank.
+_SELECTION = {"A": 1, "B": 1, "C": 25, "D": 2, "E": 1, "G": 33, "M": 25, "V": 1, "X": 49}
+_FIGURES = re.compile(r"it says (-?\d+), there are (\d+)")
+
+
+def repair(group: Group, connection: Connection) -> tuple[list[Finding], list[Finding]]:
+    """Repair what nothing explains.
+
+    Args:
+        connection: of a program of a running manager; it enters every structure.
+
+    Returns:
+        What was found at first, and what is left of it.
+
+    Raises:
+        MQIError: 2009, a server cannot be reached, or the connection was lost; 2346, 2373: a structure cannot be used.
+    """
+    first = left = account(group)
+    for _ in range(ROUNDS):
+        if not left:
+            break
+        _Repair(group, connection, left).run()
+        before, left = left, account(group)
+        if left == before:
+            break
+    return first, left
+
+
+@dataclass(slots=True)
+class _Owner:
+    """What was found in a structure of one who is nobody."""
+
+    handles: dict[str, None] = field(default_factory=dict)
+    waiters: dict[str, None] = field(default_factory=dict)
+    is_gone: bool = False
+
+
+class _Repair:
+    """The repairs of one round."""
+
+    def __init__(self, group: Group, connection: Connection, findings: Sequence[Finding]) -> None:
+        self.group, self.connection = group, connection
+        self._by_structure: dict[str, list[Finding]] = defaultdict(list)
+        for finding in findings:
+            self._by_structure[finding.structure].append(finding)
+
+    def run(self) -> None:
+        for name in sorted(self._by_structure.keys() - {ADMIN_STRUCTURE}):
+            if name in self.group.structure_names():
+                self._repair_structure(self.connection.access(name), self._by_structure[name])
+        self._repair_admin(self._by_structure[ADMIN_STRUCTURE])
+
+    # -- a structure -------------------------------------------------------------------------------------------------
+
+    def _repair_structure(self, access: StructureAccess, findings: Sequence[Finding]) -> None:
+        dead: list[str] = []
+        for token, owner in _owners(access.keys.tag, findings).items():
+            if self._adopt(access, token, owner):
+                dead.append(token)
+        if dead:
+            owners = [DeadOwner(token, token, state) for token, state in self._states(access, dead)]
+            resolve_dead(self.connection, access, owners, self)
+        for finding in findings:
+            act = _TIDY.get(finding.kind)
+            if act is not None:
+                act(self, access, finding)
+        self._forget_fences(access, [finding.name for finding in findings if finding.kind is Kind.FENCE])
+
+    def _adopt(self, access: StructureAccess, token: str, owner: _Owner) -> bool:
+        keys, base = access.keys, access.keys.queue("")
+        script_keys = [keys.owners, keys.dead, keys.holdings + token, keys.wake + token]
+        script_keys += [base.queue, base.handles, base.locks, base.waiters]
+        arguments: list[Argument] = [self.connection.token, token, int(owner.is_gone), len(owner.handles)]
+        # The entry of a waiting get has bytes of any value.
+        arguments += [*owner.handles, *(waiter.encode("latin-1") for waiter in owner.waiters)]
+        status, *is_dead = self.connection.call("structure/adopt", script_keys, arguments)
+        if status == MQRC.CONNECTION_BROKEN:
+            raise self.connection.error(status)
+        return bool(is_dead and is_dead[0])
+
+    def _states(self, access: StructureAccess, tokens: Sequence[str]) -> Iterable[tuple[str, bytes]]:
+        states = self.connection.command(access.keys.dead, "HMGET", access.keys.dead, *tokens)
+        return [(token, state) for token, state in zip(tokens, states, strict=True) if state is not None]
+
+    def _forget_fences(self, access: StructureAccess, tokens: Sequence[str]) -> None:
+        keys = access.keys
+        script_keys = [keys.owners, keys.fence, keys.dead, keys.queue("").queue, keys.queue("").waiters]
+        for token in tokens:
+            qmgr = Target.parse(token).qmgr
+            known = self.connection.command(keys.fence, "HGET", keys.fence, qmgr)
+            if known is not None and int(known) >= Target.parse(token).incarnation:
+                self.connection.checked_call(
+                    "structure/fence", script_keys, [self.connection.token, 1, qmgr, int(known), token]
+                )
+
+    def _tidy(
+        self, access: StructureAccess, queue: QueueKeys, arguments: Sequence[str | bytes | int], *more: str
+    ) -> None:
+        keys = access.keys
+        script_keys = [keys.owners, queue.queue, queue.available, queue.members, queue.index, queue.groups]
+        script_keys += [queue.waiters, queue.handles, queue.locks, queue.marks, keys.messages, keys.expiry, keys.dead]
+        self.connection.checked_call("structure/tidy", [*script_keys, *more], [self.connection.token, *arguments])
+
+    def _tidy_entry(self, access: StructureAccess, finding: Finding) -> None:
+        kind, name = split_key(access.keys.tag, finding.key)
+        entry = finding.name.encode("latin-1")
+        if finding.kind is Kind.INDEX:
+            self._tidy(access, access.keys.queue(name), ["index", entry, (id_in(finding.name) or "").encode("latin-1")])
+        elif finding.kind is Kind.EXPIRY:
+            queue, _, id_ = finding.name.rpartition(" ")
+            self._tidy(access, access.keys.queue(queue), ["expiry", entry, id_])
+        elif finding.kind is Kind.GROUP:
+            self._tidy(access, access.keys.queue(name), ["group", "", ""])
+        elif kind == "marks:":
+            queue, holder, _ = name.split("\n")
+            self._tidy(access, access.keys.queue(queue), ["marks", holder, finding.name], finding.key)
+        else:
+            self._tidy(access, access.keys.queue(name), ["mark", "", finding.name])
+
+    def _recount(self, access: StructureAccess, finding: Finding) -> None:
+        figures = _FIGURES.fullmatch(finding.detail)
+        assert figures is not None
+        name, units, keys = split_key(access.keys.tag, finding.key)[1], list[str](), access.keys
+        owners = 0
+        if finding.name in ("pu", "gu"):
+            tokens = [
+                token.decode()
+                for key in (keys.owners, keys.dead)
+                for token in self.connection.command(key, "HKEYS", key)
+            ]
+            owners = len(tokens)
+            prepared = self.group.keys.prepared
+            found = self.connection.command(prepared, "HVALS", prepared)
+            ids = [match[1].decode() for text in found if (match := re.search(rb'"unit": ?"([^"]+)"', text))]
+            units = [keys.unit_of_work + each for each in (*tokens, *ids)]
+        self._tidy(access, keys.queue(name), ["counter", finding.name, name, *figures.groups(), owners], *units)
+
+    def _delete_temporary(self, access: StructureAccess, finding: Finding) -> None:
+        name, qmgr = split_key(access.keys.tag, finding.key)[1], access.keys.name.removeprefix(private_structure(""))
+        try:
+            Repository(self.group, qmgr, caller=self.connection.token).delete_dynamic(name, purge=True)
+        except MQIError as error:
+            if error.reason == MQRC.CONNECTION_BROKEN:
+                raise
+            log.warning("temporary_queue_not_deleted", queue=name, qmgr=qmgr, error=str(error))
+
+    # -- the administration structure -------------------------------------------------------------------------------
+
+    def _repair_admin(self, findings: Sequence[Finding]) -> None:
+        fences = [finding.name for finding in findings if finding.kind is Kind.FENCE]
+        nobodies = dict.fromkeys(token for finding in findings for token in _tokens_in(finding))
+        for findings_in in self._by_structure.values():
+            nobodies |= dict.fromkeys(each.name for each in findings_in if each.kind is Kind.DEAD)
+        words = [("lease", token, "") for token in nobodies] + [("fence", token, "") for token in fences]
+        # Behind the structures: what its user did there is resolved, and its next user may go on.
+        words += [("tag", each.detail[1:], each.name) for each in findings if each.kind is Kind.TAG]
+        keys, arguments = self.group.keys, list[Argument]()
+        for kind, token, tag in words:
+            if "/" not in token:
+                target = Target.parse(token)
+                process = f"{target.incarnation_token}.{target.process}"
+                arguments += [kind, token, target.qmgr, target.incarnation, process, tag]
+        if arguments:
+            script_keys = [keys.owners, keys.fence, keys.leases, keys.tags]
+            self.connection.checked_call("admin/lapse", script_keys, [*self.connection.owner_arguments(), *arguments])
+        if nobodies:
+            recover_all(self.group, self.connection, [Target.parse(token) for token in nobodies], force=True)
+
+    # -- what the resolution of a structure asks (recovery.structure.Recoverer) ---------------------------------------
+
+    def is_held(self, target: str) -> bool:
+        """Nobody takes it over: nobody else knows of it."""
+        return bool(target)
+
+    def decisions_of(self, unit_ids: Sequence[str]) -> Sequence[bytes | None]:
+        """What the group's decisions about units of work are, where there are any."""
+        key = self.group.keys.decisions
+        found: Sequence[bytes | None] = self.connection.command(key, "HMGET", key, *unit_ids) if unit_ids else ()
+        return found
+
+    def count(self, done: Sequence[tuple[str, str, int | None]]) -> None:
+        """Owners, their units of work, and messages of each."""
+        for token, unit_id, messages in done:
+            log.info("unit_of_nobody_resolved", owner=token, unit=unit_id, messages=messages)
+
+    def give_up(self, target: str, structure: str, error: MQIError) -> None:
+        """It is found again."""
+        if self.connection.is_ended or error.reason == MQRC.CONNECTION_BROKEN:
+            raise error
+        log.warning("not_repaired", owner=target, structure=structure, error=str(error))
+
+
+_TIDY: dict[Kind, Callable[[_Repair, StructureAccess, Finding], None]] = {
+    **dict.fromkeys((Kind.INDEX, Kind.EXPIRY, Kind.GROUP, Kind.MARK), _Repair._tidy_entry),
+    Kind.COUNTER: _Repair._recount,
+    Kind.TEMPORARY: _Repair._delete_temporary,
+}
+
+
+def _owners(tag: str, findings: Iterable[Finding]) -> dict[str, _Owner]:
+    """Those who are nobody, and what was found of each."""
+    found: dict[str, _Owner] = defaultdict(_Owner)
+    for finding in findings:
+        name = split_key(tag, finding.key)[1]
+        if finding.kind in (Kind.HANDLE, Kind.LOCK):
+            token, _, number = finding.name.partition("#")
+            found[token].handles[f"{name}\n{number}"] = None
+        elif finding.kind is Kind.HOLDING:
+            queue, _, number = finding.name.rpartition(" ")
+            found[name].handles[f"{queue}\n{number}"] = None
+        elif finding.kind is Kind.WAITER and name:
+            found[_waiting(finding.name)].waiters[f"{name}\n{finding.name}"] = None
+        elif finding.kind in (Kind.UNIT, Kind.WAKE):
+            found[name].is_gone |= False
+        elif finding.kind is Kind.OWNER:
+            found[finding.name].is_gone = True
+    return {token: owner for token, owner in found.items() if _OWNER.fullmatch(token)}
+
+
+def _waiting(entry: str) -> str:
+    """The owner in the entry of a waiting get."""
+    length = _SELECTION.get(entry[:1], entry.find(" ") + 1)
+    return entry[length:].removeprefix("!")
+
+
+def _tokens_in(finding: Finding) -> list[str]:
+    """Whose recovery ends what was found in the administration structure."""
+    if finding.kind in (Kind.OWNER, Kind.PROCESS):
+        return [finding.name]
+    if finding.kind is Kind.DECISION:
+        return [finding.name.partition("/")[0]]
+    return []

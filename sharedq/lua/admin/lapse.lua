@@ -1,0 +1,43 @@
+--[[
+admin/lapse.lua - igq fsck: what nobody owns here gets a lease that has run out, so that a recovery finds and ends it.
+
+KEYS
+  1  own      hash  registered connections
+  2  fence    hash  dead incarnations, processes and connections
+  3  leases   zset  incarnation, process or connection -> deadline; "!"+target -> deadline of a claim
+  4  tags     hash  tag -> who uses it
+ARGV
+  1  caller       owner token of the one who repairs
+  2  qmgr         of the caller
+  3  incarnation
+  4  process
+  5.. for each: kind (lease: the token of a process or a connection; fence: a field of fence; tag: who uses a tag, what it
+      did in the structures is resolved), token, its manager, its incarnation, its process, the tag
+REPLY       { 0, how many were given a lease or forgotten } | { reason }
+REASONS     2009 CONNECTION_BROKEN
+INVARIANTS  2 fencing, 6 sequence under failure
+COST        O(tokens * log members), and users of the tags
+USES        membership, tags
+]]
+local own, fence, leases = KEYS[1], KEYS[2], KEYS[3]
+if is_dead(fence, ARGV[2], ARGV[3], ARGV[4], ARGV[1]) then return { MQRC.CONNECTION_BROKEN } end
+local count, now = 0, now_ms()
+for position = 5, #ARGV, 6 do
+    local kind, token, qmgr, incarnation, process, tag = unpack(ARGV, position, position + 5)
+    local lives = redis.call("ZSCORE", leases, process) and (token == process or redis.call("HEXISTS", own, token) == 1)
+    local is_recovered = redis.call("ZSCORE", leases, token) or redis.call("ZSCORE", leases, "!" .. token)
+    if kind == "tag" then
+        if not lives and not is_recovered then
+            set_users(KEYS[4], tag, users_without(redis.call("HGET", KEYS[4], tag), function(user) return user == token end))
+            count = count + 1
+        end
+    elseif kind == "fence" then
+        if tonumber(redis.call("HGET", fence, qmgr) or 0) >= tonumber(incarnation) then
+            count = count + redis.call("HDEL", fence, token)
+        end
+    elseif not lives and not is_recovered then
+        redis.call("ZADD", leases, now, token)
+        count = count + 1
+    end
+end
+return { 0, count }
