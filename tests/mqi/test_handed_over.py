@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -13,7 +13,7 @@ import pytest
 from recovery.resolve import recover
 from recovery.structure import CHUNK_HANDLES
 from sharedq import MQIError, Queue
-from sharedq.connection import Connection
+from sharedq.connection import Connection, ScriptCall
 from sharedq.keys import QueueKeys
 from sharedq.mqi.constants import MQRC, Feedback, GetOption, MatchOption, MsgFlag, OpenOption, PutOption, Report
 from sharedq.mqi.structures import MQMD, MQOD
@@ -338,25 +338,26 @@ def test_nobody_can_delete_the_queue_before_it_is_back(group: TestGroup, monkeyp
     die_handed(group, getter, putter, [b"only"])
     putter.close()
     recoverer = group.connect().connection
-    command, call, answers = recoverer.command, recoverer.call, list[MQRC]()
+    commands, call_many, answers = recoverer.commands, recoverer.call_many, list[MQRC]()
 
-    def choose(key: str, *words: Any) -> Any:
-        if words[0] != "SRANDMEMBER":
-            return command(key, *words)
-        there = sorted(command(key, "SMEMBERS", words[1]), reverse=True)
+    def choose(key: str, several: Sequence[Sequence[bytes]]) -> list[Any]:
+        if several[0][0] != b"SRANDMEMBER":
+            return commands(key, several)
+        (there,) = commands(key, [(b"SMEMBERS", several[0][1])])
+        there = sorted(there, reverse=True)
         assert [holding for holding in there if holding.startswith(b"Q\n")] == there[: len(there) - len(others)]
-        return there[:CHUNK_HANDLES]
+        return [there[:CHUNK_HANDLES]]
 
-    def delete_behind(name: str, *rest: Any) -> Any:
-        reply = call(name, *rest)
-        if name == "structure/release":
+    def delete_behind(calls: Sequence[ScriptCall]) -> list[Any]:
+        replies = call_many(calls)
+        if calls[0][0] == "structure/release":
             with pytest.raises(MQIError) as caught:
                 group.repository("QM1").delete("QLOCAL", "Q")
             answers.append(caught.value.reason)
-        return reply
+        return replies
 
-    monkeypatch.setattr(recoverer, "command", choose)
-    monkeypatch.setattr(recoverer, "call", delete_behind)
+    monkeypatch.setattr(recoverer, "commands", choose)
+    monkeypatch.setattr(recoverer, "call_many", delete_behind)
     assert recover(group.group, recoverer, getter.connection.token).is_resolved
     assert answers == [MQRC.Q_NOT_EMPTY, MQRC.Q_NOT_EMPTY]
     assert on_queue(group, "Q") == [(b"only", 0)]
