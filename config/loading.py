@@ -18,6 +18,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from config.directories import make_private
 from config.redis_url import mask_password
 from config.settings import ConfigError, Settings
 
@@ -48,8 +49,11 @@ def load_settings(env: Mapping[str, str] | None = None) -> Settings:
     if env.get("IGQ_CONFIG"):
         from_file = _read_file(_absolute(Path(env["IGQ_CONFIG"]), Path.cwd()), base)
     values = base | from_file | _read_environment(env, base)
-    _check_can_write(values["data_dir"])
-    return Settings.model_validate(values)
+    settings = Settings.model_validate(values)
+    if settings.is_embedded:
+        # A program that reaches its Redis by a URL writes nothing there.
+        _check_can_write(settings.data_dir)
+    return settings
 
 
 def with_place(settings: Settings, group: str, redis_url: str, given_as: Mapping[str, str]) -> Settings:
@@ -79,7 +83,7 @@ def prepare_data_dir(settings: Settings, given_as: str = "IGQ_DATA_DIR") -> Path
     """
     path = settings.data_dir
     try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(path)
         # Permission bits do not tell everything: a read-only mount, a full disk, an ACL.
         with tempfile.TemporaryFile(dir=path) as probe:
             probe.write(b"x")
@@ -108,7 +112,11 @@ def _check_names(env: Mapping[str, str]) -> None:
 def _default_data_dir(env: Mapping[str, str]) -> Path:
     if env.get("XDG_DATA_HOME"):
         return _absolute(Path(env["XDG_DATA_HOME"], "igq"), Path.cwd())
-    home = Path(env["HOME"]) if env.get("HOME") else Path("~").expanduser()
+    try:
+        home = Path(env["HOME"]) if env.get("HOME") else Path("~").expanduser()
+    except RuntimeError:
+        # A user whom the system does not know, as in a container.
+        home = Path("/")
     return _absolute(home / ".local/share/igq", Path.cwd())
 
 

@@ -2,26 +2,65 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import threading
 from collections.abc import MutableMapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, Protocol, TextIO
 
 import structlog
 
 from igq.messages import MESSAGES, text_of
 
 
-def start_log(qmgr: str, data_dir: Path) -> structlog.typing.FilteringBoundLogger:
-    """Log to standard output and to ``QMGR.log`` in *data_dir*; returns the logger of that manager.
+class LogFile:
+    """Lines of a manager in a file, which only its user may read where the manager makes it.
+
+    Raises:
+        OSError: it cannot be opened.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._file = self._open()
+
+    def write(self, text: str) -> None:
+        """Write *text* behind what is there. Raises OSError."""
+        with self._lock:
+            self._file.write(text)
+
+    def flush(self) -> None:
+        """Nothing is held back. Raises OSError."""
+        with self._lock:
+            self._file.flush()
+
+    def reopen(self) -> None:
+        """Go on in the file that has the name now: whoever rotates logs has given this one another.
+
+        Raises:
+            OSError: it cannot be opened; the lines go on to the file of before.
+        """
+        new = self._open()
+        with self._lock:
+            old, self._file = self._file, new
+            old.close()
+
+    def _open(self) -> TextIO:
+        return open(self._path, "a", encoding="utf-8", opener=lambda path, flags: os.open(path, flags, 0o600))
+
+
+def start_log(qmgr: str, data_dir: Path) -> tuple[structlog.typing.FilteringBoundLogger, LogFile]:
+    """Log to standard output and to ``QMGR.log`` in *data_dir*; returns the logger of that manager, and its file.
 
     Fields of an event are what its text in `igq.messages` names. Events of libraries are written as they are.
 
     Raises:
         OSError: the file cannot be opened.
     """
-    file = (data_dir / f"{qmgr}.log").open("a", encoding="utf-8", buffering=1)
+    file = LogFile(data_dir / f"{qmgr}.log")
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
@@ -33,7 +72,7 @@ def start_log(qmgr: str, data_dir: Path) -> structlog.typing.FilteringBoundLogge
         cache_logger_on_first_use=False,
     )
     logger: structlog.typing.FilteringBoundLogger = structlog.get_logger().bind(qmgr=qmgr)
-    return logger
+    return logger, file
 
 
 def log_nothing() -> None:
@@ -44,10 +83,16 @@ def log_nothing() -> None:
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger("critical"))
 
 
+class _Stream(Protocol):
+    def write(self, text: str, /) -> object: ...
+
+    def flush(self) -> object: ...
+
+
 class _Tee:
     """Writes each line to several streams; a reader that has gone away must not end a queue manager."""
 
-    def __init__(self, *streams: TextIO) -> None:
+    def __init__(self, *streams: _Stream) -> None:
         self._streams = streams
 
     def msg(self, line: str) -> None:
@@ -64,7 +109,7 @@ class _Tee:
 def _render(_: Any, __: str, event: MutableMapping[str, Any]) -> str:
     fields = dict(event)
     name = str(fields.pop("event"))
-    at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
+    at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3] + "Z"
     if name in MESSAGES:
         return f"{at} {name} {text_of(name, fields)}"
     exception = fields.pop("exception", "")

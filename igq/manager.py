@@ -19,7 +19,7 @@ from config.settings import Settings
 from igq import __version__
 from igq.errors import CommandError, check_qmgr_name
 from igq.incarnation import Ending, Inbox, Incarnation
-from igq.log import start_log
+from igq.log import LogFile, start_log
 from igq.membership import Membership, host_name
 from sharedq.context import user_identifier
 from sharedq.durability import read_weakest
@@ -39,7 +39,8 @@ EXPIRY_SCAN_S = 60
 class QueueManager:
     """One queue manager in the foreground of this process.
 
-    Signals: the first SIGTERM or SIGINT quiesces, the second stops at once, a third ends the process.
+    Signals: the first SIGTERM or SIGINT quiesces, the second stops at once, a third ends the process. SIGHUP opens the
+    log anew.
     """
 
     def __init__(self, settings: Settings, name: str) -> None:
@@ -50,6 +51,7 @@ class QueueManager:
         self._incarnation: Incarnation | None = None
         self._signals = 0
         self._log: structlog.typing.FilteringBoundLogger
+        self._log_file: LogFile
 
     def run(self) -> None:
         """Join, work and stop. Returns when the manager has stopped.
@@ -61,11 +63,12 @@ class QueueManager:
         """
         prepare_data_dir(self._settings)
         try:
-            self._log = start_log(self.name, self._settings.data_dir)
+            self._log, self._log_file = start_log(self.name, self._settings.data_dir)
         except OSError as error:
             raise CommandError(f"{self.name}: the log cannot be written: {error}") from None
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
+        signal.signal(signal.SIGHUP, lambda *_: self._inbox.put(self._reopen_log))
         try:
             self._tell_deployment()
             membership = Membership.join(self._group, self.name, self._info(), self._wait_for_predecessor)
@@ -195,6 +198,12 @@ class QueueManager:
     def _stop_asked(self, is_immediate: bool) -> None:
         if self._incarnation is not None:
             self._incarnation.request_stop(is_immediate=is_immediate)
+
+    def _reopen_log(self) -> None:
+        try:
+            self._log_file.reopen()
+        except OSError as error:
+            self._log.warning("log_not_reopened", error=str(error))
 
     def _say(self, message_id: str, **fields: Any) -> None:
         self._log.info(message_id, **fields)

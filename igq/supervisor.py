@@ -29,8 +29,8 @@ _COLOURS = ("cyan", "magenta", "yellow", "green", "blue", "red")
 class Supervisor:
     """Starts managers as child processes and waits for their end. Restarts none.
 
-    The first Ctrl-C (or SIGTERM) has them quiesce, the second stops them at once, a third kills them. When
-    the supervisor itself is killed, the kernel ends its children.
+    The first Ctrl-C (or SIGTERM) has them quiesce, the second stops them at once, a third kills them. SIGHUP is passed
+    on: they open their logs anew. When the supervisor itself is killed, the kernel ends its children.
     """
 
     def __init__(self, settings: Settings, names: list[str]) -> None:
@@ -43,15 +43,19 @@ class Supervisor:
         self._children: dict[str, subprocess.Popen[str]] = {}
         self._events: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._signals = 0
+        self._hangups = 0
 
     def run(self) -> int:
         """Returns 0 when every manager has stopped in good order, else 1."""
         prepare_data_dir(self._settings)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
+        # Children inherit that, and ignore it until they know what to do about it.
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
         try:
             for name in self._names:
                 self._start(name)
+            signal.signal(signal.SIGHUP, self._on_hangup)
             return self._wait()
         finally:
             self._kill()
@@ -81,9 +85,12 @@ class Supervisor:
         self._events.put(name)
 
     def _wait(self) -> int:
-        left, told, until_s = set(self._names), 0, None
+        left, told, hangups, until_s = set(self._names), 0, 0, None
         exit_status = 0
         while left:
+            if self._hangups > hangups:
+                hangups = self._hangups
+                self._send(signal.SIGHUP)
             if self._signals > told:
                 told = self._signals
                 until_s = time.monotonic() + (QUIESCE_TIMEOUT_S if told == 1 else KILL_TIMEOUT_S)
@@ -108,10 +115,13 @@ class Supervisor:
         return exit_status
 
     def _tell(self, times: int) -> None:
+        # A manager counts its signals as the supervisor does.
+        self._send(signal.SIGTERM if times <= 2 else signal.SIGKILL)
+
+    def _send(self, number: signal.Signals) -> None:
         for child in self._children.values():
             if child.poll() is None:
-                # A manager counts its signals as the supervisor does.
-                child.send_signal(signal.SIGTERM if times <= 2 else signal.SIGKILL)
+                child.send_signal(number)
 
     def _kill(self) -> None:
         for child in self._children.values():
@@ -121,6 +131,10 @@ class Supervisor:
 
     def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
         self._signals += 1
+        self._events.put("")
+
+    def _on_hangup(self, _number: int, _frame: FrameType | None) -> None:
+        self._hangups += 1
         self._events.put("")
 
     def _say(self, text: str) -> None:

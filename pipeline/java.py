@@ -16,6 +16,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from config.directories import make_private
 from pipeline.errors import PipelineError
 
 #: Spark 4.3 runs on this release and later ones.
@@ -75,7 +76,7 @@ def make_java_home(java: Path, directory: Path) -> Path:
     try:
         if os.access(launcher, os.X_OK) and launcher.read_text(encoding="utf-8") == text:
             return home
-        launcher.parent.mkdir(parents=True, exist_ok=True)
+        make_private(launcher.parent)
         # Renamed into place: another job that starts now must not run half a launcher.
         with tempfile.NamedTemporaryFile("w", dir=launcher.parent, delete=False, encoding="utf-8") as new:
             new.write(text)

@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from config.directories import make_private
 from pipeline.class_archive import ClassArchive
 from pipeline.errors import PipelineError, why_a_job_ends
 from pipeline.java import find_java, make_java_home
@@ -81,7 +82,7 @@ def spark_session(
     java = find_java(os.environ)
     spark_home = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
     try:
-        own_dir.mkdir(parents=True, exist_ok=True)
+        make_private(own_dir)
         classes = ClassArchive(own_dir, java, spark_home, make=make_archive)
     except OSError as error:
         raise PipelineError(f"cannot use {own_dir}: {error.strerror or error}") from None

@@ -21,6 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from urllib.parse import quote
 
+from config.directories import make_private
 from sharedq import embedded_guard
 from sharedq.embedded_guard import ServerFiles, has_open, open_lock, ping, read_pid, try_lock
 from sharedq.embedded_server import (
@@ -67,7 +68,7 @@ class EmbeddedRedis:
         """
         files = ServerFiles(data_dir.absolute())
         try:
-            files.redis_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private(files.redis_dir)
             users_fd = open_lock(files.users_lock)
         except OSError as error:
             allowed = "allowed: a directory that can be written, or created"

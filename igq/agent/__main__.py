@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 
 from igq.child import die_with_parent
@@ -12,6 +13,8 @@ def main(arguments: list[str]) -> int:
     *own, parent_pid = arguments
     # First thing: the imports below take half a second, and a manager may be killed in it.
     die_with_parent(int(parent_pid))
+    # Its manager has the log.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     from igq.agent.process import run
 
     return run(*own)

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+from config.directories import make_private
 from config.settings import Settings
 from sharedq.backup.errors import BackupError, no_backup
 
@@ -48,7 +49,7 @@ class BackupWriter:
 
     def __init__(self, path: Path, about: Mapping[str, Any]) -> None:
         self._path, self._partial = path, path.with_name(path.name + ".partial")
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(path.parent)
         self._file = os.fdopen(os.open(self._partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb")
         self._digest = hashlib.sha256()
         self.bytes = 0

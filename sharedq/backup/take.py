@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from config.directories import make_private
 from sharedq.backup.errors import failed, in_use, not_recoverable
 from sharedq.backup.file import BackupWriter, backup_path
 from sharedq.backup.image import Image, read_operation
@@ -98,7 +99,7 @@ def check_recoverable(group: Group, structure: str) -> CFStruct:
 @contextmanager
 def exclusively(path: Path, structure: str) -> Iterator[None]:
     """Keep others on this machine from the backup *path*, for as long as this process lives."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(path.parent)
     lock = os.open(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
     try:
         try:

@@ -240,6 +240,27 @@ def test_the_log_is_kept_in_the_data_directory(shell: Shell) -> None:
     assert log == manager.lines
 
 
+def test_a_hangup_opens_the_logs_anew_and_ends_nobody(shell: Shell) -> None:
+    group = shell.start("group", "start", "-m", "QM1", "-m", "QM2")
+    group.wait_for("CSQM050I", 2)
+    until(lambda: all(each["agent"]["state"] == "RUNNING" for each in shell.status()["managers"]), "the agents run")
+    logs = [Path(shell.environment["IGQ_DATA_DIR"]) / f"{name}.log" for name in ("QM1", "QM2")]
+    rotated = [log.rename(log.with_suffix(".log.1")) for log in logs]
+
+    for each in shell.status()["managers"]:
+        os.kill(each["agent"]["pid"], signal.SIGHUP)
+    group.process.send_signal(signal.SIGHUP)
+
+    until(lambda: all(log.exists() for log in logs), "the logs are opened anew")
+    assert group.end(signal.SIGINT) == 0
+    assert not [line for line in group.lines if "CSQM067E" in line]
+    for log, old in zip(logs, rotated, strict=True):
+        assert "CSQ3104I" in log.read_text()
+        assert "CSQ3104I" not in old.read_text()
+        assert log.stat().st_mode & 0o777 == 0o600
+    assert logs[0].parent.stat().st_mode & 0o777 == 0o700
+
+
 @pytest.mark.slow
 def test_an_idle_manager_and_its_agent_cost_at_most_three_commands_a_second(tmp_path: Path, shell: Shell) -> None:
     server = Server()

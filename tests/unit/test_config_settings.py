@@ -207,6 +207,26 @@ def test_data_dir_below_a_file_is_refused(tmp_path: Path) -> None:
     assert text.startswith(f"IGQ_DATA_DIR={file / 'data'}: {file} is not a directory")
 
 
+def test_with_a_redis_of_its_own_no_data_directory_is_asked_for(tmp_path: Path) -> None:
+    """A program in a container whose file system cannot be written."""
+    file = tmp_path / "file"
+    file.touch()
+    settings = load_settings({"IGQ_DATA_DIR": str(file / "data"), "IGQ_REDIS_URL": "redis://there"})
+    assert settings.data_dir == file / "data"
+    with pytest.raises(ConfigError, match="IGQ_DATA_DIR="):
+        prepare_data_dir(settings)
+
+
+def test_a_user_whom_the_system_does_not_know_has_settings_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(_: Path) -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "expanduser", unknown)
+    settings = load_settings({"IGQ_REDIS_URL": "redis://there"})
+    assert settings.data_dir == Path("/.local/share/igq")
+    assert load_settings({"IGQ_DATA_DIR": str(tmp_path)}).data_dir == tmp_path
+
+
 def test_loading_makes_no_directory_and_preparing_makes_it_for_its_owner_alone(tmp_path: Path) -> None:
     settings = load_settings({"IGQ_DATA_DIR": str(tmp_path / "a/b")})
     assert not (tmp_path / "a").exists()
@@ -214,6 +234,7 @@ def test_loading_makes_no_directory_and_preparing_makes_it_for_its_owner_alone(t
     path = prepare_data_dir(settings)
 
     assert path.stat().st_mode & 0o777 == 0o700
+    assert path.parent.stat().st_mode & 0o777 == 0o700
     assert not list(path.iterdir())
 
 

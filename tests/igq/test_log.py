@@ -1,0 +1,66 @@
+"""The file of a manager's log: who may read it, what its times say, and how it is rotated."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import structlog
+
+from igq.log import start_log
+
+
+@pytest.fixture(autouse=True)
+def as_before() -> Iterator[None]:
+    yield
+    structlog.reset_defaults()
+
+
+def test_only_its_user_may_read_it(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        start_log("QM1", tmp_path)
+    finally:
+        os.umask(before)
+    assert (tmp_path / "QM1.log").stat().st_mode & 0o777 == 0o600
+
+
+def test_what_an_operator_has_set_stays(tmp_path: Path) -> None:
+    (tmp_path / "QM1.log").touch(mode=0o640)
+    (tmp_path / "QM1.log").chmod(0o640)
+    start_log("QM1", tmp_path)
+    assert (tmp_path / "QM1.log").stat().st_mode & 0o777 == 0o640
+
+
+def test_times_say_their_zone(tmp_path: Path) -> None:
+    log, _ = start_log("QM1", tmp_path)
+    log.info("CSQ3104I")
+    log.warning("something", why="else")
+    for line in (tmp_path / "QM1.log").read_text().splitlines():
+        assert re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}Z ", line)
+
+
+def test_it_goes_on_in_the_file_that_has_its_name(tmp_path: Path) -> None:
+    log, file = start_log("QM1", tmp_path)
+    path, old = tmp_path / "QM1.log", tmp_path / "QM1.log.1"
+    log.info("one")
+    path.rename(old)
+    log.info("two")
+    file.reopen()
+    log.info("three")
+    assert [line.split()[-1] for line in old.read_text().splitlines()] == ["one", "two"]
+    assert [line.split()[-1] for line in path.read_text().splitlines()] == ["three"]
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_where_it_cannot_be_opened_anew_it_goes_on_as_before(tmp_path: Path) -> None:
+    log, file = start_log("QM1", tmp_path)
+    (tmp_path / "QM1.log").rename(tmp_path / "old")
+    (tmp_path / "QM1.log").mkdir()
+    with pytest.raises(OSError, match="directory"):
+        file.reopen()
+    log.info("one")
+    assert (tmp_path / "old").read_text().endswith("one\n")
