@@ -140,7 +140,7 @@ def read_status(settings: Settings) -> GroupStatus:
         info = client.info("server")
         # Valkey also tells which version of Redis it stands for.
         version = f"valkey {info['valkey_version']}" if "valkey_version" in info else f"redis {info['redis_version']}"
-        in_doubt = Counter(unit.qmgr for unit in prepared_units(group))
+        in_doubt = Counter(unit.prepared_at for unit in prepared_units(group))
         durability = read_weakest(group.clients(), wait_replicas=settings.wait_replicas, may_be_silent=True)
         return GroupStatus(
             group=group.name,

@@ -3,6 +3,7 @@
 A batch of the query is claimed before Spark writes it down, stays in doubt while it is processed, however often that
 is tried, and is committed once Spark has noted that it was. Claims that Spark never wrote down go back to the queue.
 What no task has read is not committed: Spark notes a batch as processed also where its sink passed over it.
+They belong to the group (GROUP disposition): a query that goes on at another manager finds them.
 One driver at a time has the query's name: a connection tag, which the recovery of a dead one frees.
 
 A query that never comes back is released: all it has claimed goes back to the queue, and its *term* ends. A query
@@ -21,10 +22,12 @@ from pipeline.alone import hold_tag
 from pipeline.claim_units import get_groups, get_messages
 from pipeline.errors import PipelineError
 from sharedq.api import Queue, QueueManagerConnection, connect, group_for
-from sharedq.in_doubt import TOGETHER_MAX, Batch, PreparedUnit, latest_batch
-from sharedq.mqi.constants import IntSelector, OpenOption
+from sharedq.in_doubt import TOGETHER_MAX, Batch, PreparedUnit, latest_batch, prepared_units
+from sharedq.keys import private_structure
+from sharedq.mqi.constants import OpenOption
 from sharedq.mqi.errors import ConnTagInUse, MQIError
 from sharedq.mqi.xa import XAError, XAReturn
+from sharedq.read_plan import count_available, find_places
 from sharedq.reading import Place
 
 #: How external ids of claims begin: this, the name of the query and a slash.
@@ -122,8 +125,15 @@ class Claims:
 
     def depth(self) -> int:
         """Messages that can be claimed now, about."""
-        with self._connect() as connection, connection.open(self.queue, OpenOption.INQUIRE) as queue:
-            return int(queue.inquire(IntSelector.CURRENT_Q_DEPTH)[IntSelector.CURRENT_Q_DEPTH])
+        return count_available(group_for(self.settings), self._places())
+
+    def owner(self) -> str:
+        """Whose the queue is: the manager's, or where it is shared the group's."""
+        is_private = any(place.structure == private_structure(self.qmgr) for place in self._places())
+        return self.qmgr if is_private else self.settings.group
+
+    def _places(self) -> list[Place]:
+        return find_places(group_for(self.settings), self.queue, self.qmgr)
 
     def term(self) -> int:
         """In which a query that begins now claims: how often queries of its name were released."""
@@ -172,7 +182,7 @@ class Claims:
 
     def _prepare(self, connection: QueueManagerConnection, xid: bytes, term: int) -> None:
         try:
-            connection.prepare(xid, Batch(terms_of(self.name), term), must_be_read=True)
+            connection.prepare(xid, Batch(terms_of(self.name), term), must_be_read=True, for_group=True)
         except XAError as error:
             connection.backout()
             if error.code != XAReturn.XAER_PROTO:
@@ -220,7 +230,7 @@ class Claims:
         with ExitStack() as until_decided:
             connection = until_decided.enter_context(self._connect())
             try:
-                units = connection.decide_prepared_together(self._xids(claims)) or []
+                units = connection.decide_prepared_together(self._xids(claims), for_group=True) or []
             except XAError as error:
                 if error.code == XAReturn.XAER_PROTO:
                     raise self._unread() from error
@@ -250,7 +260,8 @@ class Claims:
 
     def _give_back(self, is_unwanted: Callable[[PreparedUnit], bool], *, may_be_read: bool = True) -> int:
         with self._connect() as connection:
-            units = [*filter(is_unwanted, connection.recover())]
+            group = connection.connection.group
+            units = [*filter(is_unwanted, prepared_units(group, group.name))]
             if not may_be_read and any(not unit.is_unread for unit in _begin_with(_prefix(self.name), units)):
                 raise PipelineError(
                     f"stream {self.name}: a query of that name has claimed messages of {self.queue} that were read, and"
@@ -266,8 +277,7 @@ class Claims:
             PipelineError: one of them has ended.
         """
         group = group_for(self.settings)
-        with self._connect() as connection:
-            in_doubt: dict[bytes, PreparedUnit] = {unit.xid: unit for unit in connection.recover()}
+        in_doubt: dict[bytes, PreparedUnit] = {unit.xid: unit for unit in prepared_units(group, group.name)}
         found = []
         for xid in self._xids(claims):
             unit = in_doubt.get(xid)

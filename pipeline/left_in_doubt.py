@@ -15,6 +15,7 @@ class LeftInDoubt:
     """What one query or job has prepared at one manager, and not ended.
 
     Attributes:
+        qmgr: the manager at which that was.
         name: a query's option ``stream``; a job's jobId, or where it has none what its run was named.
         queues: where the messages came from, or are to go.
         units: units of work.
@@ -33,7 +34,7 @@ def summed_up(found: Iterable[tuple[str, PreparedUnit]]) -> list[LeftInDoubt]:
     """Named units of work by name and manager."""
 
     def key(each: tuple[str, PreparedUnit]) -> tuple[str, str]:
-        return each[0], each[1].qmgr
+        return each[0], each[1].prepared_at
 
     ordered = sorted(found, key=key)
     return [_sum(*whose, [unit for _, unit in units]) for whose, units in groupby(ordered, key=key)]

@@ -38,7 +38,7 @@ MESSAGES_PER_TRIGGER, ROWS_PER_PARTITION = 100_000, 10_000
 _NAME_MAX = 40
 
 #: ``batch``: how many batches there were. ``claims``: of the last one. ``term``: in which the query began. ``stream``:
-#: its name, and ``queue``: what it reads, for whoever reads its checkpoint.
+#: its name; ``queue``: what it reads; ``owner``: whose that is, a manager's or the group's; ``group``.
 Offset = dict[str, Any]
 
 
@@ -66,7 +66,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._rows = options.number("rowsPerPartition", ROWS_PER_PARTITION)
         self._name, self._options = name, options
         self._queue = options.required("queue", "the name of the queue to read")
-        options.required("qmgr", "the manager that messages are claimed at, always the same one")
+        options.required("qmgr", "the manager that messages are claimed at")
         self._whole_groups = options.flag("wholeGroups", default=False)
         settings = options.settings()
         self._group, self._url = settings.group, str(settings.redis_url)
@@ -91,7 +91,13 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return Ahead(self._claims)
 
     def initialOffset(self) -> Offset:  # noqa: N802 - Spark's name
-        return {"batch": 0, "claims": "", "term": self._claims.term(), "stream": self._name, "queue": self._queue}
+        return {"batch": 0, "claims": "", "term": self._claims.term(), **self._identity}
+
+    @cached_property
+    def _identity(self) -> dict[str, str]:
+        """What a query and its checkpoint are of. It can go on at another manager where that has the same queue."""
+        owner = self._claims.owner()
+        return {"group": self._group, "stream": self._name, "queue": self._queue, "owner": owner}
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
         return ReadMaxRows(self._limit)
@@ -145,9 +151,10 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [UnitsPartition([(unit.place, unit.id) for unit in units], units[0].xid) for units in parts]
 
     def _hold(self, offset: Offset) -> None:
-        for name, own in (("stream", self._name), ("queue", self._queue)):
+        for name, own in self._identity.items():
             if offset.get(name, own) != own:
-                raise PipelineError(f"stream {self._name}: the checkpoint is of {name} {offset[name]}, not of {own}")
+                what = "a queue of" if name == "owner" else name
+                raise PipelineError(f"stream {self._name}: the checkpoint is of {what} {offset[name]}, not of {own}")
         # Else Spark would never come to `stop`.
         end_in_good_order(self.stop)
         self._claims.hold()
@@ -162,7 +169,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         has_data = "data" in self._schema.fieldNames()
         reader = Reader(Deployment(self._url), self._group, has_data=has_data)
         try:
-            reader.note_read(self._qmgr, partition.xid)
+            reader.note_read(self._group, partition.xid)
             found = (reader.read_unit(*unit) for unit in partition.units)
             yield from batches(chain.from_iterable(found), to_arrow_schema(self._schema, timezone="UTC"))
         finally:

@@ -125,7 +125,14 @@ class QueueManagerConnection:
             self.connection.check()
             self.connection.backout(by_program=True)
 
-    def prepare(self, xid: bytes, batch: in_doubt.Batch | None = None, *, must_be_read: bool = False) -> int:
+    def prepare(
+        self,
+        xid: bytes,
+        batch: in_doubt.Batch | None = None,
+        *,
+        must_be_read: bool = False,
+        for_group: bool = False,
+    ) -> int:
         """For an external coordinator: the unit of work is in doubt under the id *xid* until it is ended by that.
 
         From then on neither this program's death nor the manager's backs it out. The next unit of work begins.
@@ -133,6 +140,8 @@ class QueueManagerConnection:
         Args:
             must_be_read: `commit_prepared_together` refuses as long as nobody has read what it got: a program that
                 commits what others read, such as a streaming query, does not take off the queue what they passed over.
+            for_group: GROUP disposition: a connection to any member ends it. Else only this manager's do, or while
+                that is not running any member's.
 
         Returns:
             How many messages are in doubt; 0 when there was nothing to prepare, and *xid* is unused then.
@@ -144,13 +153,14 @@ class QueueManagerConnection:
         """
         with self.connection.lock:
             self.connection.check()
-            return in_doubt.prepare(self.connection, xid, batch, must_be_read=must_be_read)
+            return in_doubt.prepare(self.connection, xid, batch, must_be_read=must_be_read, for_group=for_group)
 
     def commit_prepared(self, xid: bytes, *, qmgr: str = "") -> bool:
         """Commit what was prepared as *xid*, over this or any other connection of the manager.
 
         Args:
-            qmgr: the manager at which it was prepared; default this one. Another one must not be running (2222).
+            qmgr: the manager at which it was prepared; default this one. Another one must not be running (2222). The
+                group's name where it has GROUP disposition.
 
         Returns:
             False where that had been done already; asked again it is harmless.
@@ -171,7 +181,9 @@ class QueueManagerConnection:
             self.connection.check()
             return in_doubt.end_prepared(self.connection, xid, outcome, qmgr=qmgr)
 
-    def commit_prepared_together(self, xids: Sequence[bytes], batch: in_doubt.Batch | None = None) -> bool:
+    def commit_prepared_together(
+        self, xids: Sequence[bytes], batch: in_doubt.Batch | None = None, *, for_group: bool = False
+    ) -> bool:
         """Commit all that was prepared as *xids*, or nothing of it; see ``sharedq.in_doubt.commit_together``.
 
         Returns:
@@ -185,10 +197,10 @@ class QueueManagerConnection:
         """
         with self.connection.lock:
             self.connection.check()
-            return in_doubt.commit_together(self.connection, xids, batch)
+            return in_doubt.commit_together(self.connection, xids, batch, for_group=for_group)
 
     def decide_prepared_together(
-        self, xids: Sequence[bytes], batch: in_doubt.Batch | None = None
+        self, xids: Sequence[bytes], batch: in_doubt.Batch | None = None, *, for_group: bool = False
     ) -> list[in_doubt.PreparedUnit] | None:
         """The first half of `commit_prepared_together`: from here on nothing but a commit can become of them.
 
@@ -198,7 +210,7 @@ class QueueManagerConnection:
         """
         with self.connection.lock:
             self.connection.check()
-            return in_doubt.decide_together(self.connection, xids, batch)
+            return in_doubt.decide_together(self.connection, xids, batch, for_group=for_group)
 
     def complete_prepared(self, unit: in_doubt.PreparedUnit) -> bool:
         """Carry out what is decided about *unit*; see ``sharedq.in_doubt.complete``.

@@ -1,5 +1,8 @@
 """Units of work that an external coordinator prepares, and ends later: over any connection of the same manager.
 
+Those with GROUP disposition belong to the queue-sharing group: any member ends them, also while the manager at which
+they were prepared runs. The two dispositions do not see each other's ids.
+
 The shape is that of XA. Between the two the unit of work is in doubt: nobody sees its puts or gets what it got, and no
 death, no recovery and no restart ends it. Its external id is the coordinator's own choice.
 
@@ -64,7 +67,7 @@ class PreparedUnit:
     """A unit of work in doubt, or being ended.
 
     Attributes:
-        qmgr: the manager at which it was prepared.
+        qmgr: whose it is: the manager at which it was prepared, or with GROUP disposition the group.
         xid: its external id, the coordinator's.
         nid: its short name, for operators.
         id: of the unit of work; its first part is the owner token of the connection that did it.
@@ -96,6 +99,11 @@ class PreparedUnit:
         """Owner token of the connection that did it."""
         return self.id.partition("/")[0]
 
+    @property
+    def prepared_at(self) -> str:
+        """The manager at which it was prepared."""
+        return self.nid.rpartition(".")[0]
+
 
 @dataclass(frozen=True, slots=True)
 class Batch:
@@ -112,11 +120,19 @@ class Batch:
     kept_s: int = 0
 
 
-def prepare(connection: Connection, xid: bytes, batch: Batch | None = None, *, must_be_read: bool = False) -> int:
+def prepare(
+    connection: Connection,
+    xid: bytes,
+    batch: Batch | None = None,
+    *,
+    must_be_read: bool = False,
+    for_group: bool = False,
+) -> int:
     """Prepare the unit of work under the external id *xid*; the connection goes on with the next one.
 
     Args:
         batch: that it belongs to.
+        for_group: with GROUP disposition.
         must_be_read: `commit_together` refuses where nothing of what is committed was read (``Reader.note_read``).
 
     What MQGMO_MARK_SKIP_BACKOUT got counts as got: a later back-out puts it back too.
@@ -125,8 +141,8 @@ def prepare(connection: Connection, xid: bytes, batch: Batch | None = None, *, m
         How many messages are in doubt now. 0: the unit of work was empty, so nothing is, and *xid* is unused.
 
     Raises:
-        XAError: XAER_DUPID, *xid* is in doubt at this manager or was lately; XAER_PROTO, *batch* or a later one of its
-            series is decided; the unit of work is as it was. XAER_INVAL.
+        XAError: XAER_DUPID, *xid* is in doubt at this manager (*for_group*: in the group) or was lately; XAER_PROTO,
+            *batch* or a later one of its series is decided; the unit of work is as it was. XAER_INVAL.
         MQIError: 2003 an asynchronous put of it had failed, or a structure, everything is backed out; 2009 unknown:
             `prepared_units` tells it, once the group has recovered this connection.
     """
@@ -155,7 +171,7 @@ def prepare(connection: Connection, xid: bytes, batch: Batch | None = None, *, m
         (
             *connection.owner_arguments(),
             unit.id,
-            prepared_field(connection.qmgr_name, xid),
+            prepared_field(_whose(connection, for_group), xid),
             json.dumps(info, separators=(",", ":")),
             connection.tag,
             "" if batch is None else batch.number,
@@ -192,7 +208,7 @@ def end_prepared(connection: Connection, xid: bytes, outcome: Outcome, *, qmgr: 
     """Commit (C) or back out (B) what was prepared as *xid*.
 
     Args:
-        qmgr: the manager at which it was prepared; default the connection's own. Another one must not be running.
+        qmgr: whose it is; default the connection's manager. Another manager must not be running.
 
     Returns:
         False where it had ended so already (as far as that is remembered: the latest ``ENDED_KEPT`` of the group).
@@ -227,13 +243,16 @@ def end_prepared(connection: Connection, xid: bytes, outcome: Outcome, *, qmgr: 
     return True
 
 
-def commit_together(connection: Connection, xids: Sequence[bytes], batch: Batch | None = None) -> bool:
+def commit_together(
+    connection: Connection, xids: Sequence[bytes], batch: Batch | None = None, *, for_group: bool = False
+) -> bool:
     """Commit what was prepared at the connection's manager as *xids*, by one decision: all of it or nothing.
 
     Asked for the same again, by whomever, it completes what is not completed yet and does nothing besides.
 
     Args:
         batch: that they are. From here on nothing more is prepared for it.
+        for_group: they have GROUP disposition; any member may have prepared them.
 
     Returns:
         False where *batch* or a later one of its series was decided before: what is prepared now should be backed out.
@@ -242,7 +261,7 @@ def commit_together(connection: Connection, xids: Sequence[bytes], batch: Batch 
         XAError, MQIError: as of `decide_together`; 2123 committed, but for what some of them did in structures that
             have failed since. Asked again, it says so again.
     """
-    is_first, decided, lost = _decide_together(connection, xids, batch)
+    is_first, decided, lost = _decide_together(connection, xids, batch, for_group)
     lost += [unit.xid for unit in decided if complete(connection, unit) in _LOST]
     if lost:
         detail = (
@@ -253,7 +272,7 @@ def commit_together(connection: Connection, xids: Sequence[bytes], batch: Batch 
 
 
 def decide_together(
-    connection: Connection, xids: Sequence[bytes], batch: Batch | None = None
+    connection: Connection, xids: Sequence[bytes], batch: Batch | None = None, *, for_group: bool = False
 ) -> list[PreparedUnit] | None:
     """Decide that what was prepared as *xids* is committed, and leave it to the caller to `complete` each unit of work.
 
@@ -267,12 +286,12 @@ def decide_together(
             XAER_PROTO they had to be read, and nobody has read any of them. XAER_INVAL more than ``TOGETHER_MAX``.
         MQIError: 2009 unknown, may be repeated over another connection. What was decided the group completes.
     """
-    is_first, decided, _ = _decide_together(connection, xids, batch)
+    is_first, decided, _ = _decide_together(connection, xids, batch, for_group)
     return decided if is_first else None
 
 
 def _decide_together(
-    connection: Connection, xids: Sequence[bytes], batch: Batch | None
+    connection: Connection, xids: Sequence[bytes], batch: Batch | None, for_group: bool
 ) -> tuple[bool, list[PreparedUnit], list[bytes]]:
     """As `decide_together`: whether *batch* was not decided before; which of *xids* have still to be completed.
 
@@ -282,7 +301,7 @@ def _decide_together(
         _check(xid)
     if len(xids) > TOGETHER_MAX:
         raise XAError(XAReturn.XAER_INVAL, xids[0], f"{len(xids)} units of work together; at most {TOGETHER_MAX}")
-    keys = connection.group.keys
+    keys, whose = connection.group.keys, _whose(connection, for_group)
     status, *rest = connection.call(
         "admin/decide_together",
         [keys.fence, keys.prepared, keys.completed, _series_key(connection, batch)],
@@ -290,19 +309,23 @@ def _decide_together(
             *connection.owner_arguments(),
             "" if batch is None else batch.number,
             0 if batch is None else batch.kept_s,
-            *(prepared_field(connection.qmgr_name, xid) for xid in xids),
+            *(prepared_field(whose, xid) for xid in xids),
         ),
     )
     if status == _CANNOT:
         xid, ended = _xid_of(rest[0]), rest[1].decode()
         if ended:
             raise XAError(XAReturn.XA_HEURRB, xid, f"it is {_SAID[ended]}")
-        raise XAError(XAReturn.XAER_NOTA, xid, f"{connection.qmgr_name} has prepared nothing under that id")
+        raise XAError(XAReturn.XAER_NOTA, xid, f"{whose} has prepared nothing under that id")
     if status == _UNREAD:
         raise XAError(XAReturn.XAER_PROTO, _xid_of(rest[0]), "nobody has read what it got")
     found, lost = rest
     units = [_unit(field.decode(), text) for field, text in zip(found[::2], found[1::2], strict=True)]
     return status != _DONE, units, [_xid_of(field) for field in lost]
+
+
+def _whose(connection: Connection, for_group: bool) -> str:
+    return connection.group.name if for_group else connection.qmgr_name
 
 
 def _xid_of(field: bytes) -> bytes:
@@ -415,7 +438,10 @@ def _apply(connection: Connection, unit: PreparedUnit, structure: str, on_chunk:
 
 
 def prepared_units(group: Group, qmgr: str = "") -> list[PreparedUnit]:
-    """The units of work in doubt at *qmgr* (default: in the group), those that are just being ended among them.
+    """The units of work in doubt, those that are just being ended among them.
+
+    Args:
+        qmgr: whose, as of ``PreparedUnit.qmgr``; default everybody's.
 
     Raises:
         MQIError: 2009, Redis cannot be reached.

@@ -128,7 +128,7 @@ def _queue_keys(tag: str, name: str) -> QueueKeys:
 
 
 def prepared_field(qmgr: str, xid: bytes) -> str:
-    """Which of the prepared units of work: what *qmgr* has prepared as *xid*."""
+    """Which of the prepared units of work: what *qmgr*, or the group of that name, has prepared as *xid*."""
     return f"{qmgr} {xid.hex()}"
 
 

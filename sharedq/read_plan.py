@@ -78,16 +78,24 @@ def plan_ranges(group: Group, places: Sequence[Place], wanted: Wanted, per_range
 
 def _cuts(group: Group, place: Place, per_range: int) -> list[int]:
     """Positions at which to cut, rising. Whatever they are the ranges hold everything; these make them even."""
-    queue = group.structure(place.structure).queue(place.queue)
-    # Members of groups stand in a set of their own; most queues have few or nothing else.
-    by_size = sorted((int(group.command(key, "ZCARD", key)), key) for key in (queue.available, queue.members))
-    (fewer, _), (more, key) = by_size
+    (fewer, _), (more, key) = sorted(_sets(group, place))
     parts = -(-(fewer + more) // per_range)
     scores = [
         group.command(key, "ZRANGE", key, rank, rank, "WITHSCORES")
         for rank in (more * part // parts for part in range(1, parts))
     ]
     return sorted({int(float(found[1])) for found in scores if found})
+
+
+def count_available(group: Group, places: Sequence[Place]) -> int:
+    """Messages that can be read now, about. Raises MQIError: 2009 Redis cannot be reached, 2035."""
+    return sum(count for place in places for count, _ in _sets(group, place))
+
+
+def _sets(group: Group, place: Place) -> list[tuple[int, str]]:
+    """Where the messages of a queue stand, and how many: members of groups have a set of their own."""
+    queue = group.structure(place.structure).queue(place.queue)
+    return [(int(group.command(key, "ZCARD", key)), key) for key in (queue.available, queue.members)]
 
 
 def _queue_key(group: Group, place: Place) -> str:

@@ -135,7 +135,7 @@ class Reader:
         return read(place, unit_id, keys.unit_of_work + unit_id, keys.messages)
 
     def note_read(self, qmgr: str, xid: bytes) -> None:
-        """That what *qmgr* has prepared as *xid*, and has to be read before it is committed, is being read."""
+        """That what *qmgr*, or the group, has prepared as *xid*, and has to be read before it is committed, is read."""
         self._link.call("admin/note_read", [admin_keys(self._group).prepared], [prepared_field(qmgr, xid)])
 
     def _read_unit_whole(self, place: Place, unit_id: str, unit: str, messages: str) -> Iterator[Slice]:

@@ -9,9 +9,8 @@ from igq.agent.serving import ServingHandle, serving_handles
 from igq.mqsc import messages
 from igq.mqsc.attribute_values import find_parameter, read_choice
 from igq.mqsc.display import Shown, read_request, shown, shown_attributes, two_columns
-from igq.mqsc.in_doubt import display_in_doubt, unit_record
+from igq.mqsc.in_doubt import display_in_doubt, unit_record, units_in_doubt
 from igq.mqsc.parser import Command
-from sharedq.in_doubt import prepared_units
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
 from sharedq.objects.attributes import by_keyword
@@ -30,7 +29,7 @@ _STATUS = ("CURDEPTH", "IPPROCS", "OPPROCS", "UNCOM", "MONQ", "QSGDISP", "QTIME"
 _HANDLE = ("APPLTAG", "BROWSE", "CONN", "INPUT", "INQUIRE", "OUTPUT", "PID", "QMNAME", "QSGDISP", "SET")
 _CONNECTION = (
     *("APPLTAG", "CONNTAG", "PID", "QMNAME"),
-    *("EXTURID", "QMURID", "UOWSTATE", "UOWSTDA", "UOWSTTI", "URTYPE"),
+    *("EXTURID", "QMURID", "UOWSTATE", "UOWSTDA", "UOWSTTI", "URTYPE", "URDISP"),
 )
 #: What the group calls a member in one of our states.
 _MEMBER_STATUS = {
@@ -147,7 +146,7 @@ def display_connection(command: Command, repository: Repository) -> list[str]:
     pattern = command.name or "*"
     group, qmgr = repository.group, repository.qmgr or ""
     connections = [(each.token, list(_connection_record(each))) for each in connections_of(group, qmgr)]
-    in_doubt = [(each.owner, list(unit_record(each))) for each in prepared_units(group, qmgr)]
+    in_doubt = [(each.owner, list(unit_record(each))) for each in units_in_doubt(repository, qmgr)]
     for token, record in [*connections, *in_doubt]:
         if matches(pattern, token) and request.where(record):
             lines += [
@@ -250,3 +249,4 @@ def _connection_record(connection: ConnectionInfo) -> Iterator[Shown]:
     yield shown("QMNAME", connection.qmgr)
     yield shown("UOWSTATE", "ACTIVE" if connection.has_unit_of_work else "NONE")
     yield shown("URTYPE", "QMGR")
+    yield shown("URDISP", "QMGR")

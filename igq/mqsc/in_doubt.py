@@ -26,12 +26,26 @@ def display_in_doubt(command: Command, repository: Repository) -> list[str]:
     """DISPLAY THREAD TYPE(INDOUBT), with QMNAME those of a manager that is not running."""
     qmgr = _qmgr_meant(command, repository)
     lines: list[str] = []
-    for unit in prepared_units(repository.group, qmgr):
+    for unit in units_in_doubt(repository, qmgr):
         if matches(command.name or "*", unit.appl_name):
             lines += two_columns([shown("THREAD", unit.appl_name), shown("NID", unit.nid), *unit_record(unit)])
     if not lines:
         return [messages.NO_THREADS_IN_DOUBT]
     return [messages.IN_DOUBT_THREADS.format(qmgr), *lines]
+
+
+def units_in_doubt(repository: Repository, qmgr: str) -> list[PreparedUnit]:
+    """What *qmgr* has in doubt; and what the group has, all of it where *qmgr* is the manager that is asked.
+
+    Raises:
+        MQIError: 2009, Redis cannot be reached.
+    """
+    group = repository.group
+
+    def is_meant(unit: PreparedUnit) -> bool:
+        return unit.qmgr == qmgr or (unit.qmgr == group.name and qmgr in (repository.qmgr, unit.prepared_at))
+
+    return [unit for unit in prepared_units(group) if is_meant(unit)]
 
 
 def unit_record(unit: PreparedUnit) -> Iterator[Shown]:
@@ -40,16 +54,19 @@ def unit_record(unit: PreparedUnit) -> Iterator[Shown]:
     yield shown("CONN", unit.owner)
     yield shown("APPLTAG", unit.appl_name)
     yield shown("EXTURID", unit.xid.hex().upper())
-    yield shown("QMNAME", unit.qmgr)
+    yield shown("QMNAME", unit.prepared_at)
     yield shown("QMURID", unit.nid)
     yield shown("UOWSTATE", "PREPARED" if unit.outcome is None else "UNRESOLVED")
     yield shown("UOWSTDA", f"{prepared:%Y-%m-%d}")
     yield shown("UOWSTTI", f"{prepared:%H.%M.%S}")
     yield shown("URTYPE", "XA")
+    yield shown("URDISP", "QMGR" if unit.qmgr == unit.prepared_at else "GROUP")
 
 
 def resolve_in_doubt(command: Command, repository: Repository) -> list[str]:
     """RESOLVE INDOUBT: commit or back out in the coordinator's place, at this manager or for one that is not running.
+
+    What has GROUP disposition is resolved at any manager.
 
     Returns:
         A line for each.
@@ -68,7 +85,7 @@ def resolve_in_doubt(command: Command, repository: Repository) -> list[str]:
     qmgr = _qmgr_meant(command, repository)
     units = [
         unit
-        for unit in prepared_units(repository.group, qmgr)
+        for unit in units_in_doubt(repository, qmgr)
         if matches(command.name, unit.appl_name) and ("*" in wanted or unit.nid in wanted)
     ]
     unknown = f"no such thread of {qmgr} is in doubt"

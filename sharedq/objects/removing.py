@@ -122,7 +122,9 @@ class _Removal:
 
     def shut(self) -> None:
         """Shut every queue. Raises RemovalRefusedError: something stands against it."""
-        in_doubt = len(prepared_units(self.group, self.qmgr))
+        in_doubt = sum(
+            unit.prepared_at == self.qmgr or self.structure in unit.structures for unit in prepared_units(self.group)
+        )
         if in_doubt:
             what = "1 unit of work is" if in_doubt == 1 else f"{in_doubt} units of work are"
             how = f"DISPLAY THREAD(*) TYPE(INDOUBT) QMNAME({self.qmgr})"

@@ -17,7 +17,7 @@ from typer.testing import CliRunner, Result
 from pipeline.cli import app
 from pipeline.session import spark_session
 from sharedq.embedded_server import find_server, server_environment
-from tests.pipeline.streams import Drivers
+from tests.pipeline.streams import Checkpoint, Drivers
 from tests.pipeline.support import HandWrittenJournal
 from tests.support.members import TestGroup
 
@@ -82,6 +82,12 @@ def drivers(group: TestGroup) -> Iterator[Drivers]:
     found = Drivers(group)
     yield found
     found.close()
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Checkpoint:
+    """One that a test writes."""
+    return Checkpoint(tmp_path / "checkpoint")
 
 
 @pytest.fixture

@@ -22,11 +22,6 @@ from tests.support.groups import browse_all
 from tests.support.members import TestGroup
 
 
-@pytest.fixture
-def checkpoint(tmp_path: Path) -> Checkpoint:
-    return Checkpoint(tmp_path / "checkpoint")
-
-
 def offset(claims: str, stream: str | None = "billing") -> Offset:
     found: Offset = {"batch": 1, "claims": claims, "term": 0}
     return found if stream is None else found | {"stream": stream}

@@ -12,6 +12,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -41,6 +43,13 @@ def options(request: pytest.FixtureRequest) -> dict[str, str]:
 
 
 @pytest.fixture
+def managers(group: TestGroup) -> Iterator[str]:
+    """Each driver goes on at another manager than the one before."""
+    group.add_member("QM2")
+    return cycle(("QM1", "QM2"))
+
+
+@pytest.fixture
 def bodies(group: TestGroup, options: dict[str, str]) -> list[str]:
     """Everything that is on the queue: single messages, or groups of one to nine."""
     queue, chance = open_orders(group), random.Random(7)
@@ -57,22 +66,30 @@ def bodies(group: TestGroup, options: dict[str, str]) -> list[str]:
 
 
 def test_killed_at_every_step_of_it_each_message_comes_once(
-    group: TestGroup, options: dict[str, str], bodies: list[str], tmp_path: Path
+    group: TestGroup, options: dict[str, str], managers: Iterator[str], bodies: list[str], tmp_path: Path
 ) -> None:
     for step in STEPS:
+        options["qmgr"] = next(managers)
         with Watch(group):
             assert start(group, options, tmp_path, die=step).wait(END_S) == -signal.SIGKILL, step
         assert (tmp_path / step).exists()
     assert stored(group) > 0
+    options["qmgr"] = next(managers)
     check_end(group, options, bodies, tmp_path)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_killed_at_any_moment_each_message_comes_once(
-    group: TestGroup, options: dict[str, str], bodies: list[str], tmp_path: Path, seed: int
+    group: TestGroup,
+    options: dict[str, str],
+    managers: Iterator[str],
+    bodies: list[str],
+    tmp_path: Path,
+    seed: int,
 ) -> None:
     chance = random.Random(seed)
     for _ in range(6):
+        options["qmgr"] = next(managers)
         with Watch(group):
             kill_soon(start(group, options, tmp_path), tmp_path, chance.random() * 0.1)
     check_end(group, options, bodies, tmp_path)

@@ -4,11 +4,11 @@ admin/complete.lua - every structure has applied what was decided about a prepar
 That it ended, and how, is kept for the coordinator, which may ask again; of the latest only.
 
 KEYS
-  1  prepared   hash  manager, blank, external id -> JSON
-  2  completed  zset  how it ended, blank, manager, blank, external id -> when
+  1  prepared   hash  manager or group, blank, external id -> JSON
+  2  completed  zset  how it ended, blank, manager or group, blank, external id -> when
   3  tags       hash  tag -> who uses it
 ARGV
-  1  field    of prepared: manager, blank, external id
+  1  field    of prepared: manager or group, blank, external id
   2  unit_id
   3  ended    C or B as decided; M or R a structure, or all, had lost what the decided commit was about
   4  kept     how many that have ended are remembered

@@ -6,8 +6,8 @@ the one that told it last is noted.
 
 KEYS
   1  fence      hash  dead incarnations, processes and connections
-  2  prepared   hash  manager, blank, external id -> JSON
-  3  completed  zset  how it ended, blank, manager, blank, external id -> when
+  2  prepared   hash  manager or group, blank, external id -> JSON
+  3  completed  zset  how it ended, blank, manager or group, blank, external id -> when
   4  members    hash  manager -> JSON
   5  leases     zset  incarnation, process or connection -> deadline
 ARGV
@@ -15,8 +15,8 @@ ARGV
   2  qmgr         of the caller
   3  incarnation
   4  process
-  5  unit_qmgr    manager at which it was prepared
-  6  field        of prepared: manager, blank, external id
+  5  unit_qmgr    whose it is: the manager at which it was prepared, or the group, which any member speaks for
+  6  field        of prepared: manager or group, blank, external id
   7  outcome      C commit, B back out
 REPLY       { 0, JSON of the unit of work } | { 1, how } it has ended (see prelude/ended), or was decided otherwise
             | { 2 } no such id | { 3 } another manager's, which is running | { reason }

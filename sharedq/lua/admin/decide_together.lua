@@ -1,5 +1,5 @@
 --[[
-admin/decide_together.lua - prepared units of work of one manager are committed by one decision: all of them or none.
+admin/decide_together.lua - prepared units of work of one manager, or of the group, are committed by one decision: all of them or none.
 
 A coordinator whose work comes in numbered batches (a series) names the batch: a number that was decided before, or an
 earlier one, decides nothing again. So a batch that is repeated after a crash is committed once, whoever repeats it; and
@@ -11,17 +11,17 @@ As in admin/decide_prepared, who decides is noted, and its recovery has every st
 
 KEYS
   1  fence      hash  dead incarnations, processes and connections
-  2  prepared   hash  manager, blank, external id -> JSON
-  3  completed  zset  how it ended, blank, manager, blank, external id -> when
+  2  prepared   hash  manager or group, blank, external id -> JSON
+  3  completed  zset  how it ended, blank, manager or group, blank, external id -> when
   4  series     string  number of the latest batch that was decided
 ARGV
   1  caller
-  2  qmgr         of the caller, at which they were prepared
+  2  qmgr         of the caller
   3  incarnation
   4  process
   5  batch        its number, from 0; "" the units of work belong to no series
   6  kept         seconds for which the number is remembered; 0 for ever
-  7.. fields of prepared: manager, blank, external id
+  7.. fields of prepared: manager or group, blank, external id
 REPLY       { 0, { field and JSON of each that has still to be completed }, lost } | { 1, field, "B", or "" where it is unknown }
             that one cannot be committed, so nothing is decided | { 2, as with 0, lost } the batch was decided before
             | { 3, field } of none of them anybody has read what it got, and that one has to be read | { reason }

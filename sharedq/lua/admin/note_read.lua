@@ -4,9 +4,9 @@ admin/note_read.lua - somebody reads what a prepared unit of work got, which has
 Only a unit of work whose end is not decided yet has anything noted. See admin/decide_together for what it is good for.
 
 KEYS
-  1  prepared   hash  manager, blank, external id -> JSON
+  1  prepared   hash  manager or group, blank, external id -> JSON
 ARGV
-  1  field    of prepared: manager, blank, external id
+  1  field    of prepared: manager or group, blank, external id
 REPLY       { 0 }, also where it has ended, or nobody has to read it
 REASONS     none
 INVARIANTS  1 nothing lost

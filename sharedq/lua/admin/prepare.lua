@@ -9,8 +9,8 @@ A connection tag stays in use until the unit of work has ended: its users are th
 KEYS
   1  fence      hash  dead incarnations, processes and connections
   2  decisions  hash  unit of work -> what was decided
-  3  prepared   hash  manager, blank, external id -> JSON
-  4  completed  zset  how it ended, blank, manager, blank, external id -> when
+  3  prepared   hash  manager or group, blank, external id -> JSON
+  4  completed  zset  how it ended, blank, manager or group, blank, external id -> when
   5  tags       hash  tag -> who uses it
   6  group      hash  counters
   7  series     string  number of the latest batch of its series that was decided (see admin/decide_together)
@@ -20,7 +20,7 @@ ARGV
   3  incarnation
   4  process
   5  unit_id
-  6  field      of prepared: manager, blank, external id
+  6  field      of prepared: manager or group, blank, external id
   7  info       JSON object: the unit of work
   8  tag        "" or what the owner asked for (a letter) and tag
   9  batch      number of the batch that it belongs to; "" it belongs to no series
