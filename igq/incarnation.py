@@ -32,8 +32,8 @@ _QUIESCE_LOOK_S = 0.25
 #: An agent that ended within this time was started too soon, seconds.
 _AGENT_SETTLED_S = 10.0
 _AGENT_DELAY_MAX_S = 5.0
-#: Why a start that fails is tried again: Redis went away, the lease was lost, a slot of the Cluster moves.
-_PASSING = (MQRC.CONNECTION_BROKEN, MQRC.Q_MGR_NOT_AVAILABLE, MQRC.CF_STRUC_IN_USE)
+#: Why a start that fails is tried again: Redis went away, or a node of the Cluster, the lease was lost, a slot moves.
+PASSING = (MQRC.CONNECTION_BROKEN, MQRC.CF_NOT_AVAILABLE, MQRC.Q_MGR_NOT_AVAILABLE, MQRC.CF_STRUC_IN_USE)
 
 T = TypeVar("T")
 
@@ -147,7 +147,7 @@ class Incarnation:
     def _could_not_open(self, error: Exception) -> None:
         if not isinstance(error, MQIError):
             raise error
-        if error.reason in _PASSING:
+        if error.reason in PASSING:
             self._lose(str(error))
         elif self._stop is None:
             # In good order: what it recovers meanwhile is not broken off.

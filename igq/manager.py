@@ -98,6 +98,7 @@ class QueueManager:
             ending, why = Ending.LEASE_LOST, str(error)
         finally:
             self._incarnation = None
+            membership.close()
             if scheduler.running:
                 scheduler.shutdown(wait=False)
         if ending is Ending.LEASE_LOST:

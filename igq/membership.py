@@ -53,6 +53,8 @@ class Membership:
         self.token = f"{qmgr}.{incarnation}"
         self._lease_s = group.settings.lease_ms / 1000
         self.renewed_at_s = sent_at_s
+        #: Its own, so that no renewal waits for a call of somebody else.
+        self._links = group.new_links()
 
     @classmethod
     def join(
@@ -116,7 +118,7 @@ class Membership:
         """
         keys = self.group.keys
         sent_at_s = time.monotonic()
-        held, now_ms, member, flat, tokens, told = self.group.call(
+        held, now_ms, member, flat, tokens, told = self._links.call(
             "admin/renew",
             [keys.leases, keys.members],
             [self.token, self.group.settings.lease_ms, self.qmgr, LOOK if look else 0, int(ask), *processes],
@@ -169,6 +171,10 @@ class Membership:
         key = self.group.keys.leases
         found = [name.decode().removeprefix("!") for name in self.group.command(key, "ZRANGE", key, 0, -1)]
         return [name for name in found if name.startswith(f"{self.token}.") and name not in own]
+
+    def close(self) -> None:
+        """This incarnation has ended, and renews no more."""
+        self._links.close()
 
     def leave(self, own: Sequence[str]) -> bool:
         """Give up the name in good order; false when something is left that must be recovered first.

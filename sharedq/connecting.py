@@ -32,7 +32,7 @@ def connect_to(
     try:
         return _connect_to(group, name, tag, options, appl_name)
     except MQIError as error:
-        if error.reason != MQRC.CONNECTION_BROKEN:
+        if error.reason not in (MQRC.CONNECTION_BROKEN, MQRC.CF_NOT_AVAILABLE):
             raise
         # What was begun is recovered if need be; the program has never had a connection that could break.
         raise error_for(MQRC.Q_MGR_NOT_AVAILABLE, "MQCONN", name, error.detail) from error

@@ -35,6 +35,10 @@ class DeploymentError(Exception):
     """Redis cannot be used as configured. The message is one line and names no password."""
 
 
+class SlotNotServedError(redis.ConnectionError):
+    """No node of the Cluster serves the slot of a key. It may serve all others."""
+
+
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """One server: a unix socket, or a host and a port."""
@@ -70,6 +74,8 @@ class Deployment:
         self._lock = threading.Lock()
         self._cluster: redis.RedisCluster | None = None
         self._sentinel_master: Endpoint | None = None
+        #: Grows when a slot of the Cluster was found elsewhere than before.
+        self.moves = 0
 
     @property
     def is_cluster(self) -> bool:
@@ -77,12 +83,21 @@ class Deployment:
         return self._url.kind == "cluster"
 
     def locate(self, key: str) -> Endpoint:
-        """The server that holds *key* now."""
+        """The server that holds *key* now.
+
+        Raises:
+            redis.RedisError: that cannot be found out; SlotNotServedError: nobody does.
+        """
         if self._url.kind == "single":
             return self._url.endpoints[0]
         if self._url.kind == "sentinel":
             return self._find_master()
-        node = self._find_cluster().nodes_manager.get_node_from_slot(key_slot(key.encode()))
+        slot = key_slot(key.encode())
+        try:
+            node = self._find_cluster().nodes_manager.get_node_from_slot(slot)
+        except redis.exceptions.SlotNotCoveredError as error:
+            # That is none of the library's own errors.
+            raise SlotNotServedError(f"no node of the Cluster serves slot {slot}") from error
         return Endpoint(host=str(node.host), port=int(node.port))
 
     def forget(self) -> None:
@@ -92,6 +107,12 @@ class Deployment:
             cluster, self._cluster = self._cluster, None
         if cluster is not None:
             cluster.close()
+
+    def note_move(self) -> None:
+        """A slot of the Cluster is elsewhere now."""
+        self.forget()
+        with self._lock:
+            self.moves += 1
 
     def open(self, endpoint: Endpoint, *, timeout_s: float | None = None) -> AbstractConnection:
         """A connected connection to *endpoint*, never shared and never retried.
@@ -219,7 +240,12 @@ class Deployment:
                 credentials = {k: v for k, v in self._url.options.items() if k in ("username", "password")}
                 try:
                     self._cluster = redis.RedisCluster(
-                        startup_nodes=nodes, socket_timeout=CONNECT_TIMEOUT_S, **self._tls_options(), **credentials
+                        startup_nodes=nodes,
+                        socket_timeout=CONNECT_TIMEOUT_S,
+                        # The Cluster itself says whether it serves some slots without the others.
+                        require_full_coverage=False,
+                        **self._tls_options(),
+                        **credentials,
                     )
                 except redis.exceptions.RedisClusterException as error:
                     # That is none of the library's own errors; what it was made from is.

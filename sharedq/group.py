@@ -6,18 +6,19 @@ import json
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import redis
 
 from config.settings import Settings
-from sharedq.deployment import Deployment, DeploymentError, Endpoint
+from sharedq.deployment import Deployment, DeploymentError
 from sharedq.embedded import EmbeddedRedis, EmbeddedRedisError
 from sharedq.forks import after_fork
 from sharedq.keepalive import silence_of
 from sharedq.keys import AdminKeys, StructureKeys, admin_keys, structure_keys
 from sharedq.link import Argument, Link, Reply
+from sharedq.links import Links, Place
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
 
@@ -42,30 +43,11 @@ class Member:
         return "removing" in self.details
 
 
-@dataclass(slots=True)
-class _OwnLink:
-    """A link of the group's own, over which its callers take turns.
-
-    Attributes:
-        silent_until_s: until then its server is not asked again whether it can be reached, monotonic.
-    """
-
-    lock: threading.RLock = field(default_factory=threading.RLock)
-    link: Link | None = None
-    silent_until_s: float = 0.0
-
-    def close(self) -> None:
-        with self.lock:
-            if self.link is not None:
-                self.link.close()
-                self.link = None
-
-
 class Group:
     """One queue-sharing group on one Redis deployment. Safe to use from several threads.
 
-    Keeps a link of its own to each server for administrative calls; connections bring theirs. In a Cluster a server
-    that does not answer must not keep a caller of another one waiting: leases are renewed over these links.
+    Keeps a link of its own to each server for administrative calls; connections bring theirs, and so does who renews a
+    lease.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -74,15 +56,16 @@ class Group:
         self.keys: AdminKeys = admin_keys(self.name)
         self._embedded: EmbeddedRedis | None = None
         self._deployment: Deployment | None = None
-        self._links: dict[Endpoint | None, _OwnLink] = {}
-        self._links_by_tag: dict[str, _OwnLink] = {}
+        self._links = self.new_links()
+        #: Until when a silent server is not asked again whether it can be reached, monotonic.
+        self._silent_until_s: dict[Place, float] = {}
         self._lock = threading.RLock()
         after_fork(self._begin_anew)
 
     def _begin_anew(self) -> None:
         # In a forked child: the sockets are the parent's, and whoever held a lock was not forked.
         self._lock = threading.RLock()
-        self._links, self._links_by_tag = {}, {}
+        self._links = self.new_links()
         self._deployment = self._embedded = None
 
     @property
@@ -124,21 +107,22 @@ class Group:
             wait_replicas_timeout_ms=self.settings.wait_replicas_timeout_ms,
         )
 
+    def new_links(self) -> Links:
+        """Links for who must not wait for other callers of the group: a lease is renewed over links of its own."""
+        # Administrative calls never block, so silence means that Redis hangs or is paused.
+        return Links(self.deployment, lambda: self.new_link(timeout_s=max(1.0, self.settings.lease_ms / 1000)))
+
     def call(self, name: str, keys: Sequence[str], args: Sequence[Argument]) -> Reply:
         """Run a script over the group's own link; a broken link is replaced at the next call.
 
         Raises:
             MQIError: 2009 when the outcome is unknown.
         """
-        own = self._own_link(keys[0])
-        with own.lock:
-            return self._opened(own).call(name, keys, args)
+        return self._links.call(name, keys, args)
 
     def command(self, key: str, *args: Argument) -> Reply:
         """Run a plain read command on the server that holds *key*."""
-        own = self._own_link(key)
-        with own.lock:
-            return self._opened(own).command(key, *args)
+        return self._links.command(key, *args)
 
     def can_reach(self, structure: str) -> bool:
         """Whether the server of a structure gives a sign of life, where each may have one of its own.
@@ -150,15 +134,14 @@ class Group:
             # Whoever calls finds out soon enough, and so does everybody else.
             return True
         key = self.structure(structure).sequence
-        own = self._own_link(key)
-        if time.monotonic() < own.silent_until_s:
+        if time.monotonic() < self._silent_until_s.get(self._links.place(key), 0.0):
             return False
         try:
             self.command(key, "EXISTS", key)
         except MQIError as error:
-            if error.reason != MQRC.CONNECTION_BROKEN:
+            if error.reason not in (MQRC.CONNECTION_BROKEN, MQRC.CF_NOT_AVAILABLE):
                 raise
-            own.silent_until_s = time.monotonic() + self.settings.lease_ms / 1000
+            self._silent_until_s[self._links.place(key)] = time.monotonic() + self.settings.lease_ms / 1000
             return False
         return True
 
@@ -178,32 +161,6 @@ class Group:
     def clients(self) -> list[redis.Redis]:
         """An ordinary client of each server that may hold keys of the group."""
         return self.deployment().clients()
-
-    def _own_link(self, key: str) -> _OwnLink:
-        tag = key[: key.find("}") + 1]
-        own = self._links_by_tag.get(tag)
-        if own is None:
-            deployment, endpoint = self.deployment(), None
-            if deployment.is_cluster:
-                try:
-                    endpoint = deployment.locate(key)
-                except (redis.RedisError, OSError):
-                    # The call itself will say what is wrong.
-                    return _OwnLink()
-            with self._lock:
-                own = self._links_by_tag[tag] = self._links.setdefault(endpoint, _OwnLink())
-        return own
-
-    def _opened(self, own: _OwnLink) -> Link:
-        """Its link, replaced if need be. To be called, and the link to be used, under its lock."""
-        # A server that has been away is found out before a call is risked on it, whose outcome would be unknown.
-        if own.link is not None and own.link.has_lost_server():
-            own.close()
-            self.deployment().forget()
-        if own.link is None:
-            # Administrative calls never block, so silence means that Redis hangs or is paused.
-            own.link = self.new_link(timeout_s=max(1.0, self.settings.lease_ms / 1000))
-        return own.link
 
     def members(self) -> list[Member]:
         """Every manager that ever joined, by name, running or not."""
@@ -233,10 +190,7 @@ class Group:
 
     def leave(self) -> None:
         """Close the group's links; the embedded server stops when its last user has left."""
-        with self._lock:
-            links, self._links, self._links_by_tag = list(self._links.values()), {}, {}
-        for own in links:
-            own.close()
+        self._links.close()
         with self._lock:
             if self._embedded is not None:
                 self._embedded.leave()

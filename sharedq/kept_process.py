@@ -38,3 +38,4 @@ class KeptProcess(Process):
     def end(self) -> None:
         """No connection is left; the manager gives the registration back."""
         self._end_now()
+        self._links.close()

@@ -19,7 +19,7 @@ from redis.connection import AbstractConnection
 from redis.exceptions import AskError, MovedError, NoScriptError, TryAgainError
 from tenacity import Retrying, retry_if_result, stop_after_delay, wait_random_exponential
 
-from sharedq.deployment import Deployment, Endpoint
+from sharedq.deployment import Deployment, Endpoint, SlotNotServedError
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.scripts import load_script, script_names
@@ -130,7 +130,8 @@ class Link:
 
         Raises:
             MQIError: 2009 when the outcome is unknown (the link is then broken); nothing was done: 2192 when Redis
-                is full, 2035 when it refuses us, 2346 when the structure is being moved to another node for long.
+                is full, 2035 when it refuses us, 2345 when no node of a Cluster serves the structure, 2346 when that is
+                being moved to another node for long.
         """
         return self.call_many(((name, keys, args),))[0]
 
@@ -272,6 +273,10 @@ class Link:
                 self._by_endpoint[endpoint] = connection
                 self._load_scripts(connection)
             return connection
+        except SlotNotServedError as error:
+            # Nothing was sent, and whatever else goes over this link is on other servers.
+            self._deployment.forget()
+            raise error_for(MQRC.CF_NOT_AVAILABLE, "", key[1 : key.find("}")], str(error)) from error
         except redis.AuthenticationError as error:
             raise error_for(MQRC.NOT_AUTHORIZED, "", "", f"Redis refused us: {error}") from error
         except (redis.RedisError, OSError) as error:
@@ -344,7 +349,7 @@ class Link:
             if isinstance(replies[0], NoScriptError):
                 self._load_scripts(self._connection(key))
             elif isinstance(replies[0], MovedError):
-                self._deployment.forget()
+                self._deployment.note_move()
                 self._by_key.clear()
             replies = self._send(key, packed, len(replies))
             return replies

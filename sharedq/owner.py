@@ -84,6 +84,8 @@ class Process:
         #: Told when the lease was renewed or lost.
         self._settled = threading.Condition()
         after_fork(self._lose_in_child)
+        #: Its own, so that no renewal waits for a call of somebody else.
+        self._links = group.new_links()
         self._thread = threading.Thread(target=self._keep, name=f"lease {self.token}", daemon=True)
 
     @classmethod
@@ -184,11 +186,13 @@ class Process:
             return
         try:
             self._tell_abandoned()
-            self.group.call("admin/end_process", [self.group.keys.leases, self.group.keys.processes], [self.token])
+            self._links.call("admin/end_process", [self.group.keys.leases, self.group.keys.processes], [self.token])
             tell_presence(self._manager_address, ENDS, self.token)
         except MQIError as error:
             # The lease runs out by itself, and peers find nothing to recover.
             log.debug("process_not_unregistered", process=self.token, error=str(error))
+        finally:
+            self._links.close()
 
     def stop_renewing(self) -> None:
         """Renew the lease no more, and tell nobody: as if this process had died. For faults in tests and drills."""
@@ -204,6 +208,12 @@ class Process:
             self._settled.notify_all()
 
     def _keep(self) -> None:
+        try:
+            self._renew_until_ended()
+        finally:
+            self._links.close()
+
+    def _renew_until_ended(self) -> None:
         period_s = self._lease_s / RENEWALS_PER_LEASE
         while True:
             # Nudged where somebody should not have to wait for the next renewal.
@@ -228,7 +238,7 @@ class Process:
         sent_at_s = time.monotonic()
         try:
             self._tell_abandoned()
-            held, _, member, _, _, failures = self.group.call(
+            held, _, member, _, _, failures = self._links.call(
                 "admin/renew",
                 [keys.leases, keys.members],
                 [self.token, self.group.settings.lease_ms, self.qmgr, 0, 1],
@@ -243,15 +253,16 @@ class Process:
         info = json.loads(member) if member else {}
         if info.get("state") == "QUIESCING" and not self.is_quiescing:
             self.is_quiescing = True
-            self._for_each(lambda connection: connection.notice_quiescing())
-        self.heard_of_failures(int(failures))
+            self._wake_each(lambda connection: connection.notice_quiescing())
+        if int(failures) != self._failures_told:
+            # Of structures that have failed, or can be used again.
+            self._failures_told = int(failures)
+            self._wake_each(lambda connection: connection.look_again())
         return True
 
-    def heard_of_failures(self, told: int) -> None:
-        """How often the group was told that a structure has failed or can be used again."""
-        if told != self._failures_told:
-            self._failures_told = told
-            self._for_each(lambda connection: connection.look_again())
+    def _wake_each(self, act: Callable[[Interruptible], None]) -> None:
+        """Wake those that wait, in a thread of its own: the server that they wait at may hang, and the lease is due."""
+        threading.Thread(target=self._for_each, args=(act,), name=f"wake {self.token}", daemon=True).start()
 
     def _tell_abandoned(self) -> None:
         with self._lock:
@@ -259,7 +270,7 @@ class Process:
         keys = self.group.keys
         for position in range(0, len(abandoned), _ABANDON_CHUNK):
             owners = abandoned[position : position + _ABANDON_CHUNK]
-            self.group.call("admin/abandon", [keys.leases, keys.owners, keys.fence], owners)
+            self._links.call("admin/abandon", [keys.leases, keys.owners, keys.fence], owners)
             with self._lock:
                 # The script may be repeated, so two threads may tell the same.
                 self._abandoned.difference_update(owners)

@@ -11,7 +11,7 @@ import pytest
 import redis
 
 from sharedq import owner
-from sharedq.group import Group
+from sharedq.links import Links
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.owner import RENEWALS_PER_LEASE, SAFETY_PART, Process
@@ -47,15 +47,15 @@ def renew(process: Process) -> None:
 
 def while_renewing(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> None:
     """Do something between the moment a renewal is sent and its reply."""
-    call = Group.call
+    call = Links.call
 
-    def call_then_act(self: Group, name: str, keys: object, args: object) -> object:
+    def call_then_act(self: Links, name: str, keys: object, args: object) -> object:
         reply = call(self, name, keys, args)  # type: ignore[arg-type]
         if name == "admin/renew":
             act()
         return reply
 
-    monkeypatch.setattr(Group, "call", call_then_act)
+    monkeypatch.setattr(Links, "call", call_then_act)
 
 
 def test_calls_are_refused_before_the_lease_can_have_ended(
@@ -121,7 +121,7 @@ def test_a_renewal_that_fails_prolongs_nothing(group: TestGroup, clock: Clock, m
     def fail(*_: object) -> object:
         raise error_for(MQRC.CONNECTION_BROKEN, "", "", "nobody answers")
 
-    monkeypatch.setattr(Group, "call", fail)
+    monkeypatch.setattr(Links, "call", fail)
     for _ in range(RENEWALS_PER_LEASE):
         clock.now_s += SAFE_S / RENEWALS_PER_LEASE
         renew(process)
@@ -201,7 +201,7 @@ def test_who_has_lost_its_lease_waits_for_no_redis_when_it_ends(
     process = group.process()
     connection = group.connect(process=process)
     process._lose("a test")
-    monkeypatch.setattr(Group, "call", lambda *_: pytest.fail("it asks Redis"))
+    monkeypatch.setattr(Links, "call", lambda *_: pytest.fail("it asks Redis"))
     with pytest.raises(MQIError) as caught:
         connection.commit()
     assert caught.value.reason == MQRC.CONNECTION_BROKEN

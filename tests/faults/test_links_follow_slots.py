@@ -1,0 +1,165 @@
+"""A Cluster whose slots move, or are served by nobody: links go to the node that has a structure, and to no other."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from redis.crc import key_slot
+
+from sharedq.api import QueueManagerConnection
+from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
+from sharedq.mqi.errors import MQIError
+from tests.faults.test_cluster import BOTH, homes, spread_group
+from tests.support.members import TestGroup, new_group_name
+from tests.support.topologies import Cluster, Node, until
+
+pytestmark = pytest.mark.faults
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    """Three primaries, each of which serves what it has whatever the others do."""
+    cluster = Cluster(is_partial=True)
+    yield cluster
+    for node in cluster.nodes:
+        node.go_on()
+    cluster.close()
+
+
+def group_with_one_home(cluster: Cluster, data_dir: Path) -> TestGroup:
+    """APPL1 is on the node of the administration structure, over one link therefore."""
+    name, found = "", dict[str, Node]()
+    while not found or found["APPL1"] is not found["admin"]:
+        name = new_group_name()
+        found = homes(cluster, name)
+    group = TestGroup(cluster.url, data_dir, group=name)
+    group.add_member("QM1")
+    group.define_structure("APPL1")
+    group.define_shared("SHARED")
+    return group
+
+
+def move_away(cluster: Cluster, group: TestGroup) -> Node:
+    """Move APPL1 off the node of the administration structure; who has it now."""
+    key = group.group.structure("APPL1").messages
+    target = next(node for node in cluster.primaries if node is not homes(cluster, group.group.name)["admin"])
+    cluster.move(key, target)
+    # Whoever asks there next is told where it went.
+    group.group.command(group.group.structure("APPL1").owners, "HLEN", group.group.structure("APPL1").owners)
+    return target
+
+
+def test_a_renewal_waits_for_no_call_to_a_node_that_hangs(cluster: Cluster, tmp_path: Path) -> None:
+    group = group_with_one_home(cluster, tmp_path)
+    process = group.process()
+    assert process._renew()
+    node, keys = move_away(cluster, group), group.group.structure("APPL1")
+    node.stop()
+    caller = threading.Thread(target=lambda: group.group.command(keys.owners, "HLEN", keys.owners))
+    caller.start()
+    until(lambda: any(shared.link.turn % 2 for shared in group.group._links._by_endpoint.values()), "it hangs")
+    assert process._renew()
+    assert group.group.member("QM1") is not None
+    assert caller.is_alive()
+    node.go_on()
+    caller.join()
+    group.close()
+
+
+def test_a_renewal_waits_for_no_wake_up_at_a_node_that_hangs(cluster: Cluster, tmp_path: Path) -> None:
+    """Who waits in a structure is woken when another one has failed, or the manager quiesces."""
+    group = spread_group(cluster, tmp_path)
+    process = group.process()
+    waiting = group.connect(process=process)
+    queue, got = waiting.open("SHARED", BOTH), list[bytes]()
+    waiter = threading.Thread(target=lambda: got.append(queue.get(GetOption.WAIT, wait_ms=60_000).body))
+    waiter.start()
+    until(lambda: waiting.connection._waiting_on, "it waits")
+    node = cluster.owner(group.group.structure("APPL1").messages)
+    node.stop()
+    process._failures_told -= 1
+    assert process._renew()
+    node.go_on()
+    group.connect().put1("SHARED", b"here")
+    waiter.join()
+    assert got == [b"here"]
+    group.close()
+
+
+def test_a_link_goes_where_the_slot_went_also_after_it_was_lost(cluster: Cluster, tmp_path: Path) -> None:
+    group = group_with_one_home(cluster, tmp_path)
+    node, keys = move_away(cluster, group), group.group.structure("APPL1")
+    group.group.command(keys.owners, "HLEN", keys.owners)
+    links = group.group._links
+    assert str(links.place(keys.owners)).count(str(node.port)) == 1
+    node.kill()
+    node.start()
+    until(cluster.is_up, "it is up")
+    group.group.command(keys.owners, "HLEN", keys.owners)
+    assert links.place(keys.owners) != links.place(group.group.keys.group)
+    group.close()
+
+
+def test_what_is_on_a_slot_that_nobody_serves_fails_alone(cluster: Cluster, tmp_path: Path) -> None:
+    """A program, the status and MQSC go on with everything else."""
+    group = spread_group(cluster, tmp_path)
+    with group.connect() as seed:
+        seed.put1("SHARED", b"kept")
+        seed.put1("PRIVATE", b"asked")
+    node, slot = homes(cluster, group.group.name)["APPL1"], key_slot(group.group.structure("APPL1").owners.encode())
+    for each in cluster.nodes:
+        each.ask("CLUSTER", "DELSLOTS", slot)
+
+    assert not group.group.can_reach("APPL1")
+    connection = group.connect()
+    private = connection.open("PRIVATE", BOTH)
+    assert private.get(GetOption.SYNCPOINT).body == b"asked"
+    for call in (lambda: connection.open("SHARED", OpenOption.OUTPUT), lambda: connection.put1("SHARED", b"x")):
+        with pytest.raises(MQIError) as caught:
+            call()
+        assert caught.value.reason == MQRC.CF_NOT_AVAILABLE
+    private.put(b"answer", options=PutOption.SYNCPOINT)
+    connection.commit()
+    assert private.get().body == b"answer"
+    assert connection.disconnect() == MQRC.NONE
+
+    environment = {"IGQ_DATA_DIR": str(tmp_path), "IGQ_GROUP": group.group.name, "IGQ_REDIS_URL": cluster.url}
+    status = run_igq(environment, "status")
+    assert (status.returncode, status.stderr) == (0, "")
+    displayed = run_igq(environment, "mqsc", "QM1", "-c", "DISPLAY QLOCAL(PRIVATE)", "-c", "DISPLAY QLOCAL(SHARED)")
+    assert displayed.returncode == 10
+    assert "QUEUE(PRIVATE)" in displayed.stdout
+    assert f"no node of the Cluster serves slot {slot}" in displayed.stdout
+
+    node.ask("CLUSTER", "ADDSLOTS", slot)
+    until(lambda: can_open(connection := group.connect()) and connection.disconnect() == 0, "it is served again")
+    assert group.connect().open("SHARED", BOTH).get().body == b"kept"
+    group.close()
+
+
+def can_open(connection: QueueManagerConnection) -> bool:
+    """Whether the structure of SHARED can be used."""
+    try:
+        connection.open("SHARED", OpenOption.OUTPUT)
+    except MQIError as error:
+        if error.reason != MQRC.CF_NOT_AVAILABLE:
+            raise
+        return False
+    return True
+
+
+def run_igq(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    """A command of the group."""
+    return subprocess.run(
+        [sys.executable, "-m", "igq", *arguments],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
