@@ -318,9 +318,12 @@ class _Recoverer:
             self.reports[token].units_of_work += units
             self.reports[token].messages += messages
         self._progress(Phase.RESOLVING, totals)
+        self.keep()
         self.on_phase(Phase.RESOLVING, [self.reports[token] for token in totals])
+
+    def keep(self) -> None:
+        """See to it that no claim runs out while the work of other targets is resolved."""
         if time.monotonic() - self.reported_s > self.group.settings.lease_ms / 1000 / RENEWALS_PER_LEASE:
-            # The others' claims must not run out meanwhile.
             self._progress(Phase.RESOLVING)
 
     def _progress(

@@ -95,6 +95,9 @@ class Recoverer(Protocol):
     def count(self, done: Sequence[tuple[str, str, int | None]]) -> None:
         """Targets and units of work, and how many messages of each were resolved; None where it was set apart."""
 
+    def keep(self) -> None:
+        """Keep what this recovery has claimed, when it is time to."""
+
     def give_up(self, target: str, structure: str, error: MQIError) -> None:
         """Leave *target* to a later recovery. Raises *error* again where nothing else can go on either."""
 
@@ -120,6 +123,7 @@ def resolve_dead(
     for page in chunks(dead, CHUNK_OWNERS):
         _end_units_of_work(connection, access, page, recoverer)
         temporary += _release(connection, access, page, recoverer)
+        recoverer.keep()
     # Behind all of them: one may have had open what another one made.
     for owner, name in temporary:
         _delete_temporary(connection, Target.parse(owner.token).qmgr, name)
@@ -154,13 +158,15 @@ def _end_units_of_work(
     left, stuck = list(owners), dict[str, list[bytes]]()
     while left := [owner for owner in left if recoverer.is_held(owner.target)]:
         # Looked at anew for each chunk: a recoverer slow to learn that it lost its claim may have done one.
-        units = _read_units(connection, access, left)
-        for unit in units:
-            if stuck.get(unit.owner.token) == unit.elements:
-                # Cannot be; and if it could, going on for ever would keep the claim from whoever knows better.
-                why = f"unit of work {unit.id} cannot be ended"
-                error = error_for(MQRC.UNEXPECTED_ERROR, "", connection.qmgr_name, why)
-                recoverer.give_up(unit.owner.target, access.keys.name, error)
+        units = []
+        for unit in _read_units(connection, access, left):
+            if stuck.get(unit.owner.token) != unit.elements:
+                units.append(unit)
+                continue
+            # Cannot be; and if it could, going on for ever would keep the claim from whoever knows better.
+            why = f"unit of work {unit.id} cannot be ended"
+            error = error_for(MQRC.UNEXPECTED_ERROR, "", connection.qmgr_name, why)
+            recoverer.give_up(unit.owner.target, access.keys.name, error)
         asked = [unit for unit in units if not unit.is_committing]
         for unit, decision in zip(asked, recoverer.decisions_of([unit.id for unit in asked]), strict=True):
             unit.decision = decision

@@ -219,6 +219,9 @@ class _Repair:
         for token, unit_id, messages in done:
             log.info("unit_of_nobody_resolved", owner=token, unit=unit_id, messages=messages)
 
+    def keep(self) -> None:
+        """Nothing is claimed."""
+
     def give_up(self, target: str, structure: str, error: MQIError) -> None:
         """It is found again."""
         if self.connection.is_ended or error.reason == MQRC.CONNECTION_BROKEN:

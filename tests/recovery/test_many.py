@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from itertools import count
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,7 +16,8 @@ from recovery.target import Target
 from sharedq.connection import Connection, ScriptCall
 from sharedq.link import Argument, Reply
 from sharedq.mqi.constants import MQRC, GetOption, PutOption
-from tests.recovery.scene import BOTH, Died, Scene, die_after_call
+from sharedq.mqi.structures import MQMD
+from tests.recovery.scene import BOTH, LARGE, Died, Scene, die_after_call
 
 GOT = [b"%d" % number for number in range(60)]
 
@@ -179,6 +181,52 @@ def test_one_that_cannot_be_resolved_keeps_no_other_from_it(filled: Scene, monke
     filled.expire(f"!{dead.tokens[1]}")
     assert recovered(filled, [targets[1]])[0].is_resolved
     assert filled.messages("APPL1", "ORDERS") == [(body, int(int(body) < 5)) for body in GOT]
+
+
+def test_a_unit_of_work_that_cannot_be_ended_is_given_up_and_keeps_no_other_waiting(
+    filled: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dead = Dead(filled, 3)
+    targets, recoverer = dead.lose(), filled.recoverer("QM1")
+    call_many = recoverer.call_many
+
+    def do_nothing(calls: Sequence[ScriptCall]) -> list[Reply]:
+        is_first = [name == "structure/backout" and args[1] == dead.tokens[0] for name, _, args in calls]
+        some = [call for call, is_it in zip(calls, is_first, strict=True) if not is_it]
+        replies = call_many(some) if some else []
+        return [[0, 0, 0] if is_it else replies.pop(0) for is_it in is_first]
+
+    monkeypatch.setattr(recoverer, "call_many", do_nothing)
+    reports = recover_all(filled.test.group, recoverer, targets)
+    assert [report.is_resolved for report in reports] == [False, True, True]
+    assert reports[0].error is not None
+    assert reports[0].error.reason == MQRC.UNEXPECTED_ERROR
+
+
+def test_no_claim_runs_out_while_the_work_of_others_is_resolved(filled: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each look at the clock is a lease later."""
+    clock = count(step=filled.test.settings.lease_ms)
+    monkeypatch.setattr("recovery.resolve.time", SimpleNamespace(monotonic=lambda: next(clock)))
+    large, idle = filled.test.connect("QM1"), filled.test.connect("QM1")
+    with large.open("BULK", BOTH) as bulk:
+        bulk.put_many([(MQMD(), b"never") for _ in range(LARGE)], options=PutOption.SYNCPOINT)
+    idle.open("ORDERS", BOTH)
+    processes = [each.connection.process.token for each in (large, idle)]
+    for token in processes:
+        filled.expire(token)
+    client, leases = filled.test.group.client(), filled.test.group.keys.leases
+    ends: list[float | None] = []
+
+    def note(phase: Phase, _reports: Sequence[RecoveryReport]) -> None:
+        if phase is Phase.RESOLVING:
+            ends.append(client.zscore(leases, f"!{processes[1]}"))
+            filled.expire_all(f"!{processes[1]}")
+
+    reports = recovered(filled, [Target.parse(token) for token in processes], on_phase=note)
+    assert all(report.is_resolved for report in reports)
+    # The phase begins, and then two chunks are reported, each behind a renewal of all claims.
+    assert len(ends) == 3
+    assert all(end is not None and end > 1 for end in ends)
 
 
 def test_what_is_taken_over_or_not_due_is_left_to_others_and_the_rest_is_recovered(filled: Scene) -> None:
