@@ -286,14 +286,31 @@ def carried_record(record: bytes, number: int, structure_number: int) -> bytes |
     behind, msg_id = _behind_identifiers(record), b""
     put_time = behind + 1 + record[behind]
     if not flags & RECORD_MSG_ID:
-        at = put_time + _PUT_TIME.size
-        origin = record[at + 1 : at + 1 + record[at]]
-        msg_id = _PRODUCT + origin.ljust(_ORIGIN_LENGTH)
-        msg_id += _GENERATED.pack(structure_number, number >> 32, number & 0xFFFF_FFFF)
+        msg_id = _generated_msg_id(record, number, structure_number)
     front = _FRONT.pack(
         flags & ~RECORD_DESTINATION | RECORD_MSG_ID, priority, 0, length - (put_time - behind) + len(msg_id)
     )
     return b"%b%b%b%b" % (front, record[_FRONT.size : behind], msg_id, record[put_time:])
+
+
+def with_generated_msg_id(record: bytes, number: int, structure_number: int) -> bytes:
+    """The record with the MsgId that igq generated for it as one that was given; its id must end in ``x``."""
+    flags, priority, backout_count, length = _FRONT.unpack_from(record)
+    if flags & RECORD_MSG_ID:
+        return record
+    at = _FRONT.size + _EXPIRY.size * bool(flags & RECORD_EXPIRY) + len(NULL_ID) * bool(flags & RECORD_CORREL_ID)
+    front = _FRONT.pack(flags | RECORD_MSG_ID, priority, backout_count, length + len(NULL_ID))
+    return b"%b%b%b%b" % (
+        front,
+        record[_FRONT.size : at],
+        _generated_msg_id(record, number, structure_number),
+        record[at:],
+    )
+
+
+def _generated_msg_id(record: bytes, number: int, structure_number: int) -> bytes:
+    prefix = _PRODUCT + record_origin(record).ljust(_ORIGIN_LENGTH)
+    return prefix + _GENERATED.pack(structure_number, number >> 32, number & 0xFFFF_FFFF)
 
 
 # -- reading -------------------------------------------------------------------------------------------------

@@ -3,7 +3,8 @@
 A frame is a letter, the length of what follows (4 bytes, big-endian), and that:
 ``H`` JSON that says of what it is a backup; ``M`` a message: queue and id, each behind a length byte, its place (8
 bytes), its record; of several with one id the last counts. ``G`` ids with blanks between them, which are gone.
-``E`` JSON with the definitions of the queues, and the end. Behind it stands the SHA-256 of all that is in front.
+``E`` JSON with the definitions of the structure and its queues, and the end. Behind it stands the SHA-256 of all that
+is in front.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NoReturn
 
 from sharedq.backup.errors import failed, in_use
@@ -17,18 +18,24 @@ from sharedq.backup.take import check_recoverable, exclusively, parts_in, queues
 from sharedq.group import Group
 from sharedq.in_doubt import prepared_units
 from sharedq.link import Argument
+from sharedq.message import message_number
 from sharedq.mqi.constants import MQRC
-from sharedq.mqi.errors import error_for
-from sharedq.objects.directory import Directory
+from sharedq.mqi.errors import MQIError, error_for
+from sharedq.objects.definitions import QueueLocal
+from sharedq.objects.directory import Directory, Entry
 from sharedq.objects.failures import structure_state
 from sharedq.objects.local_queues import LocalQueues
 from sharedq.objects.lost import has_lost_all
-from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE, queue_of
+from sharedq.objects.managers import CFStruct
+from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE, check_structure_name, queue_of
 from sharedq.objects.repository import Repository
+from sharedq.record import with_generated_msg_id
 
 _BATCH_MESSAGES, _BATCH_BYTES = 100, 1 << 20
 #: More message numbers than any structure gives between two backups.
 SEQUENCE_STEP = 1 << 30
+#: Above every counter of message numbers.
+_ANY_SEQUENCE = 1 << 53
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +58,72 @@ class Recovered:
 def recover(group: Group, structure: str) -> Recovered:
     """RECOVER CFSTRUCT TYPE(NORMAL).
 
+    The structure has lost its queues; or Redis has lost the definitions of the group as well, and it is not defined,
+    or has begun anew since the backup and is empty. The backup has the definitions.
+
     Raises:
         BackupError: it is not lost or not recoverable, there is no good backup, units of work of it are in doubt, a
             member is being removed from the group.
-        MQIError: 2349 there is no such structure; 2192 Redis is full; 2009 Redis cannot be reached. It may be repeated.
+        MQIError: 2349 there is no such structure, nor a backup of it; 2343, 2057 or 2100 the name of a queue of the
+            backup is taken; 2192 Redis is full; 2009 Redis cannot be reached. It may be repeated.
     """
-    check_recoverable(group, structure)
-    _refuse_while_in_doubt(group, structure)
     path = backup_path(group.settings, structure)
-    with _named(structure), exclusively(path, structure):
-        _refuse_unless_lost(group, structure)
-        return _Recovery(group, structure, Backup(path, group.name, structure)).run(with_messages=True)
+    with _named(structure):
+        _define_again(group, structure, path)
+        check_recoverable(group, structure)
+        _refuse_while_in_doubt(group, structure)
+        with exclusively(path, structure):
+            if is_lost(group, structure):
+                return _Recovery(group, structure, Backup(path, group.name, structure)).run(with_messages=True)
+            return _recover_begun_anew(group, structure, path)
+
+
+def _define_again(group: Group, structure: str, path: Path) -> None:
+    """Define a structure that only its backup knows."""
+    repository = Repository(group, None)
+    try:
+        check_structure_name(structure)
+    except ValueError:
+        return
+    if not path.exists() or structure in [known.name for known in repository.structures()]:
+        return
+    text = Backup(path, group.name, structure).ending.get("structure")
+    definition = CFStruct.from_json(text) if text else CFStruct(name=structure, recover="YES")
+    repository.define_structure(definition)
+
+
+def _recover_begun_anew(group: Group, structure: str, path: Path) -> Recovered:
+    """Recover a structure that is there and empty: the loss was that of all keys, and it has been used since."""
+    if holds_messages(group, structure):
+        raise in_use(structure, "it is not lost, it holds messages; TYPE(PURGE) empties it")
+    backup, names = Backup(path, group.name, structure), queues_of(group, structure)
+    sequence = group.structure(structure).sequence
+    # The counter is never set back: where it has passed that of the backup, nothing was lost since.
+    limit = int(backup.ending["sequence"]) if names else _ANY_SEQUENCE
+    if int(group.command(sequence, "GET", sequence) or 0) >= limit:
+        _refuse_because_it_is_there(structure)
+    _enter(group, structure, [name for name in backup.ending["queues"] if name not in names])
+    return _Recovery(group, structure, backup, limit=limit).run(with_messages=True)
+
+
+def holds_messages(group: Group, structure: str) -> bool:
+    """Whether there is any message in a structure, in whichever state."""
+    messages = group.structure(structure).messages
+    return bool(group.command(messages, "HLEN", messages))
+
+
+def _enter(group: Group, structure: str, names: Sequence[str]) -> None:
+    """Enter queues in the directory: from now on they are lost, until the recovery has come to its end."""
+    directory, entered = Directory(group), list[Entry]()
+    try:
+        for name in names:
+            written = directory.write(Entry(name, QueueLocal.kind, "SHARED", structure=structure), "new")
+            assert written is not None, "only an alter can meet another version"
+            entered.append(written)
+    except MQIError:
+        for entry in entered:
+            directory.remove(entry)
+        raise
 
 
 def purge(group: Group, structure: str) -> Recovered:
@@ -93,13 +155,6 @@ def _refuse_while_in_doubt(group: Group, structure: str) -> None:
         raise in_use(structure, f"{in_doubt[0]} is in doubt there, RESOLVE INDOUBT ends it")
 
 
-def _refuse_unless_lost(group: Group, structure: str) -> None:
-    if not queues_of(group, structure):
-        raise in_use(structure, "it is not lost, no queue is defined in it")
-    if not is_lost(group, structure):
-        _refuse_because_it_is_there(structure)
-
-
 def _refuse_because_it_is_there(structure: str) -> NoReturn:
     raise in_use(structure, "it is not lost, its queues are there; TYPE(PURGE) empties them")
 
@@ -117,14 +172,26 @@ def _empty(group: Group, structure: str) -> Recovered:
 
 
 class _Recovery:
-    def __init__(self, group: Group, structure: str, backup: Backup) -> None:
+    """One recovery.
+
+    Args:
+        limit: queues may be there, empty and closed, while the counter of message numbers is below it; 0: none may.
+    """
+
+    def __init__(self, group: Group, structure: str, backup: Backup, *, limit: int = 0) -> None:
+        self._limit = limit
         self._group, self._structure, self._backup = group, structure, backup
         self._keys = group.structure(structure)
         self._id = secrets.token_hex(8)
         names, self._parts = queues_of(group, structure), parts_in(group, structure)
         known: Mapping[str, Any] = backup.ending["queues"]
+        # Defined since the structure began anew.
+        others = LocalQueues(group, None, "").read(structure, [name for name in names if name not in known])
         self._definitions = {name: known[name] for name in names if name in known}
-        self._missing = tuple(name for name in names if name not in known)
+        self._definitions |= {name: stored.definition.to_json() for name, stored in others.items()}
+        self._missing = tuple(name for name in names if name not in self._definitions)
+        self._former_number: int | None = backup.ending.get("number")
+        self._number = group.structure_number(structure)
 
     def run(self, *, with_messages: bool) -> Recovered:
         keys = self._keys
@@ -139,7 +206,11 @@ class _Recovery:
             script_keys += [base + token for token in tokens for base in (keys.unit_of_work, keys.holdings)]
         sequence = int(self._backup.ending["sequence"]) + SEQUENCE_STEP
         self._note()
-        self._call("structure/restore_begin", script_keys, [self._id, sequence, len(names)])
+        self._call(
+            "structure/restore_begin",
+            script_keys,
+            [self._id, sequence, len(names), self._limit, len(names) - len(self._parts)],
+        )
         restored, dropped = self._restore() if with_messages else (0, 0)
         destinations: Mapping[str, str] = self._backup.ending.get("destinations", {})
         self._call(
@@ -183,9 +254,16 @@ class _Recovery:
             if other_queue or len(batch) == _BATCH_MESSAGES or size + len(message.record) > _BATCH_BYTES:
                 restored += self._put_back(batch)
                 batch, size = [], 0
-            batch.append(message)
+            batch.append(self._with_its_msg_id(message))
             size += len(message.record)
         return restored + self._put_back(batch), dropped
+
+    def _with_its_msg_id(self, message: Stored) -> Stored:
+        """The message with the MsgId that it had, also where the structure has another number in the new group."""
+        if self._former_number in (None, self._number):
+            return message
+        record = with_generated_msg_id(message.record, message_number(message.id), self._former_number)
+        return message._replace(record=record, id=message.id.rstrip(b"x") + b"x")
 
     def _put_back(self, batch: Sequence[Stored]) -> int:
         if not batch:
@@ -207,6 +285,8 @@ class _Recovery:
 
     def _call(self, script: str, keys: Sequence[str], arguments: Sequence[Argument]) -> None:
         reply = self._group.call(script, keys, arguments)
+        if reply[0] == MQRC.OBJECT_IN_USE:
+            raise in_use(self._structure, "a queue of it is open")
         if reply[0] == MQRC.CF_STRUC_IN_USE:
             if script == "structure/restore_begin":
                 # Another one has recovered it since it was looked at.

@@ -63,7 +63,7 @@ def backup(group: Group, structure: str) -> Taken:
         BackupError: it is not recoverable, or being backed up; the journal is off, or was trimmed meanwhile.
         MQIError: 2349 there is no such structure, 2009 Redis cannot be reached.
     """
-    check_recoverable(group, structure)
+    definition = check_recoverable(group, structure)
     if not group.settings.journal:
         raise not_recoverable(structure, "the group has no journal (setting journal)")
     path = backup_path(group.settings, structure)
@@ -73,7 +73,7 @@ def backup(group: Group, structure: str) -> Taken:
             about = {"group": group.name, "structure": structure, "begun": datetime.now(UTC).isoformat()}
             writer = BackupWriter(path, about)
             try:
-                return _Backup(group, structure, writer).make(path)
+                return _Backup(group, definition, writer).make(path)
             except BaseException:
                 writer.give_up()
                 raise
@@ -129,9 +129,10 @@ def _refuse_what_is_lost(group: Group, structure: str) -> None:
 
 
 class _Backup:
-    def __init__(self, group: Group, structure: str, writer: BackupWriter) -> None:
-        self._group, self._structure, self._writer = group, structure, writer
-        self._keys = group.structure(structure)
+    def __init__(self, group: Group, definition: CFStruct, writer: BackupWriter) -> None:
+        self._group, self._structure, self._writer = group, definition.name, writer
+        self._definition = definition
+        self._keys = group.structure(self._structure)
         self._image = Image(writer)
         self._last, self._has_caught_up = b"0-0", False
 
@@ -155,7 +156,14 @@ class _Backup:
         destinations = {name.decode(): text.decode() for name, text in zip(flat[::2], flat[1::2], strict=True)}
         position = self._last.decode()
         self._writer.end(
-            {"queues": definitions, "destinations": destinations, "sequence": sequence, "position": position}
+            {
+                "structure": self._definition.to_json(),
+                "number": group.structure_number(self._structure),
+                "queues": definitions,
+                "destinations": destinations,
+                "sequence": sequence,
+                "position": position,
+            }
         )
         return Taken(path, len(self._image), len(definitions), self._writer.bytes, position)
 

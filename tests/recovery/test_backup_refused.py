@@ -141,7 +141,7 @@ def test_a_structure_that_is_not_lost_is_not_recovered(filled: TestGroup) -> Non
     assert "TYPE(PURGE)" in refused(lambda: recover(filled.group, "APPL1"))
     filled.define_structure("EMPTY")
     filled.repository("QM1").alter_structure("EMPTY", {"recover": "YES"})
-    assert "no queue is defined" in refused(lambda: recover(filled.group, "EMPTY"))
+    assert "there is no" in refused(lambda: recover(filled.group, "EMPTY"))
     assert content(filled) == expected
 
 
