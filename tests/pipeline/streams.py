@@ -123,14 +123,17 @@ def wait_for_survivor(directory: Path, step: str) -> None:
 
 
 class Watch:
-    """What the manager does, which these tests have not: it lives on, and resolves what programs left that have died.
+    """What the managers do, which these tests have not: they live on, and each resolves what its dead programs left.
 
     Spark kills the worker in which the source of a query lives when that ends, and a killed driver's go with it.
     """
 
     def __init__(self, group: TestGroup) -> None:
         self._group, self._ended = group, threading.Event()
-        self._connection = group.connect().connection
+        self._connections = {
+            f"{member.name}.{member.incarnation}": group.connect(member.name).connection
+            for member in group.group.members()
+        }
         self._thread = threading.Thread(target=self._run)
 
     def __enter__(self) -> None:
@@ -142,15 +145,14 @@ class Watch:
 
     def _run(self) -> None:
         keys, client = self._group.group.keys, self._group.group.client()
-        member = self._group.group.member("QM1")
-        assert member is not None
         while not self._ended.wait(0.2):
-            client.zadd(keys.leases, {f"QM1.{member.incarnation}": time.time() * 1000 + LEASE_MS}, xx=True)
+            client.zadd(keys.leases, dict.fromkeys(self._connections, time.time() * 1000 + LEASE_MS), xx=True)
             programs: Any = client.hgetall(keys.processes)
             for token, text in programs.items():
                 if is_dead(json.loads(text)["pid"]):
                     client.zadd(keys.leases, {token: 1}, xx=True)
-                    recover(self._group.group, self._connection, token.decode())
+                    manager = token.decode().rpartition(".")[0]
+                    recover(self._group.group, self._connections[manager], token.decode())
 
 
 def is_dead(pid: int) -> bool:
