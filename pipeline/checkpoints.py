@@ -29,11 +29,47 @@ def processed_claims(checkpoint: Path, stream: str, *, term: int = 0, begun: Beg
         PipelineError: it is no checkpoint, or that of queries that have not read *stream*, or of an earlier one of
             that name, or it cannot be read; or there is such a batch, and nothing is said of it.
     """
+    offsets, noted = _batches(checkpoint, stream, term)
+    last = max(offsets)
+    if last > noted and begun == "":
+        raise PipelineError(
+            f"checkpoint {checkpoint}: batch {last} was begun and is not noted as processed. Start the query once more,"
+            " or look whether its sink has that batch, and say --begun done or undone"
+        )
+    done = last if begun == "done" else noted
+    return set(_claims_in(offsets[done], stream)) if done >= 0 else set()
+
+
+def begun_claims(checkpoint: Path, stream: str, *, term: int = 0) -> str:
+    """The claims of the batch that was begun and is not noted as processed.
+
+    Args:
+        stream, term: as of `processed_claims`.
+
+    Raises:
+        PipelineError: as `processed_claims`; or there is no such batch, or it has nothing of *stream*.
+    """
+    offsets, noted = _batches(checkpoint, stream, term)
+    last = max(offsets)
+    claims = set(_claims_in(offsets[last], stream)) if last > noted else set()
+    if noted >= 0:
+        # Of another stream of the query only.
+        claims -= set(_claims_in(offsets[noted], stream))
+    if not claims:
+        raise PipelineError(f"checkpoint {checkpoint}: no batch of stream {stream} was begun and is not processed")
+    return claims.pop()
+
+
+def _batches(checkpoint: Path, stream: str, term: int) -> tuple[dict[int, Path], int]:
+    """The log of offsets, and the number of the last batch that is noted as processed, -1 before the first.
+
+    Raises:
+        PipelineError: as of `processed_claims`.
+    """
     offsets, commits = (_numbered(checkpoint / name) for name in ("offsets", "commits"))
     if not offsets:
         raise PipelineError(f"checkpoint {checkpoint}: is none of a streaming query, it has no offsets")
-    last = max(offsets)
-    latest = list(_offsets_of(offsets[last]))
+    latest = list(_offsets_of(offsets[max(offsets)]))
     known = {str(offset.get("stream", stream)) for offset in latest}
     if stream not in known:
         others = f"it is of {', '.join(sorted(known))}" if known else "its query reads no queue"
@@ -46,17 +82,11 @@ def processed_claims(checkpoint: Path, stream: str, *, term: int = 0, begun: Beg
     noted = max(commits, default=-1)
     if noted >= 0 and noted not in offsets:
         raise PipelineError(f"checkpoint {checkpoint}: batch {noted} is noted as processed, but its offsets are gone")
-    if last > noted and begun == "":
-        raise PipelineError(
-            f"checkpoint {checkpoint}: batch {last} was begun and is not noted as processed. Start the query once more,"
-            " or look whether its sink has that batch, and say --begun done or undone"
-        )
-    done = last if begun == "done" else noted
-    if done < 0:
-        return set()
-    return {
-        each["claims"] for each in _offsets_of(offsets[done]) if each.get("stream", stream) == stream and each["claims"]
-    }
+    return offsets, noted
+
+
+def _claims_in(path: Path, stream: str) -> Iterator[str]:
+    return (each["claims"] for each in _offsets_of(path) if each.get("stream", stream) == stream and each["claims"])
 
 
 def _numbered(directory: Path) -> dict[int, Path]:

@@ -22,13 +22,19 @@ from pipeline.alone import hold_tag
 from pipeline.claim_units import get_groups, get_messages
 from pipeline.errors import PipelineError
 from sharedq.api import Queue, QueueManagerConnection, connect, group_for
+from sharedq.group import Group
 from sharedq.in_doubt import TOGETHER_MAX, Batch, PreparedUnit, latest_batch, prepared_units
 from sharedq.keys import private_structure
-from sharedq.mqi.constants import OpenOption
-from sharedq.mqi.errors import ConnTagInUse, MQIError
+from sharedq.log import LibraryLogger
+from sharedq.mqi.constants import MQRC, OpenOption
+from sharedq.mqi.errors import ConnTagInUse, MQIError, error_for
 from sharedq.mqi.xa import XAError, XAReturn
+from sharedq.objects.definitions import QueueLocal
+from sharedq.objects.local_queues import LocalQueues
 from sharedq.read_plan import count_available, find_places
 from sharedq.reading import Place
+
+log = LibraryLogger(__name__)
 
 #: How external ids of claims begin: this, the name of the query and a slash.
 CLAIM_PREFIX = "igq.stream/"
@@ -36,12 +42,16 @@ CLAIM_PREFIX = "igq.stream/"
 
 @dataclass(frozen=True, slots=True)
 class ClaimedUnit:
-    """A unit of work that is claimed: where its messages are, its id, its external one, and how many they are."""
+    """A unit of work that is claimed: where its messages are, its id, its external one, how many they are.
+
+    And how often it was read: only the first one of each partition has that.
+    """
 
     place: Place
     id: str
     xid: bytes
     messages: int
+    times_read: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,23 +272,25 @@ class Claims:
         with self._connect() as connection:
             group = connection.connection.group
             units = [*filter(is_unwanted, prepared_units(group, group.name))]
-            if not may_be_read and any(not unit.is_unread for unit in _begin_with(_prefix(self.name), units)):
+            if not may_be_read and any(not unit.is_unread for unit in _begin_with(prefix_of(self.name), units)):
                 raise PipelineError(
                     f"stream {self.name}: a query of that name has claimed messages of {self.queue} that were read, and"
                     " this one has a new checkpoint: they would come twice. Start it with its own checkpoint, or say"
                     f" what becomes of them: igq pipeline release {self.name} --checkpoint ITS"
                 )
-            return back_out(connection, units, _prefix(self.name))
+            return back_out(connection, units, prefix_of(self.name))
 
     def units(self, claims: str) -> list[ClaimedUnit]:
-        """The claimed units of work, in their order.
+        """The claimed units of work, in their order; none once their messages are on a backout queue.
 
         Raises:
             PipelineError: one of them has ended.
         """
         group = group_for(self.settings)
+        if latest_batch(group, self.backed_out(claims).series) is not None:
+            return []
         in_doubt: dict[bytes, PreparedUnit] = {unit.xid: unit for unit in prepared_units(group, group.name)}
-        found = []
+        found: list[ClaimedUnit] = []
         for xid in self._xids(claims):
             unit = in_doubt.get(xid)
             if unit is None or unit.outcome is not None:
@@ -288,8 +300,28 @@ class Claims:
             # It began with a get; where reports of the delivery went comes behind that.
             structure, (queues, _) = next(iter(unit.structures.items()))
             place = Place(queues[0], structure, group.structure_number(structure))
-            found.append(ClaimedUnit(place, unit.id, xid, unit.messages))
+            found.append(ClaimedUnit(place, unit.id, xid, unit.messages, unit.times_read or 0))
+        self._tell_of_tries(group, found)
         return found
+
+    def _tell_of_tries(self, group: Group, units: list[ClaimedUnit]) -> None:
+        """A batch that is tried again may fail for ever: from BOTHRESH on a line says how its messages are moved."""
+        times = max((unit.times_read for unit in units), default=0)
+        if not times or times < queue_at(group, units[0].place).backout_threshold:
+            return
+        log.warning(
+            "batch_tried_again",
+            stream=self.name,
+            queue=units[0].place.queue,
+            messages=sum(unit.messages for unit in units),
+            times_read=times,
+            to_move_it=f"igq pipeline backout {self.name} --checkpoint DIR",
+        )
+
+    def backed_out(self, claims: str) -> Batch:
+        """The decision that the messages of these claims are on a backout queue. It is remembered for 30 days."""
+        run, _ = _parts_of(claims)
+        return Batch(f"backout/{self.name}/{run}", kept_s=30 * 24 * 3600)
 
     def _connect(self) -> QueueManagerConnection:
         return connect(self.qmgr, settings=self.settings, appl_name="igq pipeline")
@@ -311,10 +343,11 @@ def xids_of(name: str, claims: str) -> list[bytes]:
 
 
 def _xid(name: str, run: str, unit: int) -> bytes:
-    return f"{_prefix(name)}{run}/{unit}".encode()
+    return f"{prefix_of(name)}{run}/{unit}".encode()
 
 
-def _prefix(name: str) -> str:
+def prefix_of(name: str) -> str:
+    """How the external ids of a query's units of work begin."""
     return f"{CLAIM_PREFIX}{name}/"
 
 
@@ -326,6 +359,14 @@ def tag_of(name: str) -> bytes:
 def terms_of(name: str) -> str:
     """The series of batches whose numbers are the terms of a query's name that have ended."""
     return f"stream/{name}"
+
+
+def queue_at(group: Group, place: Place) -> QueueLocal:
+    """The definition of the queue there. Raises MQIError: 2085 it is gone; 2009."""
+    stored = LocalQueues(group, None, "").read(place.structure, [place.queue]).get(place.queue)
+    if stored is None:
+        raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "", place.queue)
+    return stored.definition
 
 
 def back_out(connection: QueueManagerConnection, units: Iterable[PreparedUnit], prefix: str) -> int:

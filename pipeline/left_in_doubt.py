@@ -19,6 +19,7 @@ class LeftInDoubt:
         name: a query's option ``stream``; a job's jobId, or where it has none what its run was named.
         queues: where the messages came from, or are to go.
         units: units of work.
+        times_read: of a query's batch: how often, at most.
         since: when the oldest was prepared, by Redis' clock.
     """
 
@@ -27,6 +28,7 @@ class LeftInDoubt:
     queues: tuple[str, ...]
     units: int
     messages: int
+    times_read: int
     since: datetime
 
 
@@ -48,5 +50,6 @@ def _sum(name: str, qmgr: str, units: list[PreparedUnit]) -> LeftInDoubt:
         queues=tuple(sorted(queues)),
         units=len(units),
         messages=sum(unit.messages for unit in units),
+        times_read=max(unit.times_read or 0 for unit in units),
         since=datetime.fromtimestamp(min(unit.prepared_ms for unit in units) / 1000, UTC),
     )

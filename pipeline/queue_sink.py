@@ -68,7 +68,7 @@ class Sink:
     """A queue to put on, for all tasks and the driver of a job.
 
     Attributes:
-        qmgr: the manager that all of them connect to: only its programs can commit what is prepared there.
+        qmgr: the manager that all of them connect to.
     """
 
     settings: Settings
@@ -118,13 +118,13 @@ class Sink:
                     for some in _parts(unit, _PUT_MESSAGES):
                         queue.put_many(some, options=options)
                     xid = f"{name}/{len(xids)}".encode()
-                    connection.prepare(xid, batch)
+                    connection.prepare(xid, batch, for_group=True)
                     xids.append(xid)
             except Exception as error:
                 if not connection.connection.is_ended:
                     connection.backout()
                     for xid in xids:
-                        connection.backout_prepared(xid)
+                        connection.backout_prepared(xid, qmgr=self.settings.group)
                 failed = connection.connection.take_put_status().first_failure
                 if failed is not None and isinstance(error, MQIError) and error.reason == MQRC.BACKED_OUT:
                     # That it was backed out says nothing; what a put was refused for does.
@@ -142,12 +142,12 @@ class Sink:
             MQIError: 2123 committed, but for what a structure that has failed has lost; 2009 unknown.
         """
         self._check_number(len(xids))
-        return self._ask(lambda connection: connection.commit_prepared_together(xids, batch))
+        return self._ask(lambda connection: connection.commit_prepared_together(xids, batch, for_group=True))
 
     def is_committed(self, xid: bytes) -> bool:
         """Whether that was committed, behind the decision about its batch; else it is backed out now."""
         try:
-            self._ask(lambda connection: connection.backout_prepared(xid))
+            self._ask(lambda connection: connection.backout_prepared(xid, qmgr=self.settings.group))
         except XAError as error:
             if error.code != XAReturn.XA_HEURCOM:
                 raise

@@ -76,7 +76,7 @@ class PreparedUnit:
         prepared_ms: when, by Redis' clock.
         structures: the queues that it touches in each, and whether members of groups are among its messages there.
         failures: how many times each of these had failed before, where it had.
-        is_unread: what it got has to be read by somebody before `commit_together`, and nobody has done so.
+        times_read: how often what it got was read; None: nobody has to read it before `commit_together`.
         outcome: once that is decided: C commit, B back out.
         decided_by: owner token of who decided, and ends it or has its recovery end it.
     """
@@ -90,7 +90,7 @@ class PreparedUnit:
     prepared_ms: int
     structures: dict[str, tuple[list[str], bool]]
     failures: dict[str, int]
-    is_unread: bool
+    times_read: int | None
     outcome: Outcome | None
     decided_by: str
 
@@ -98,6 +98,11 @@ class PreparedUnit:
     def owner(self) -> str:
         """Owner token of the connection that did it."""
         return self.id.partition("/")[0]
+
+    @property
+    def is_unread(self) -> bool:
+        """What it got has to be read by somebody before `commit_together`, and nobody has done so."""
+        return self.times_read == 0
 
     @property
     def prepared_at(self) -> str:
@@ -474,7 +479,7 @@ def _unit(field: str, text: bytes) -> PreparedUnit:
         prepared_ms=int(info["prepared_ms"]),
         structures={name: (list(queues), bool(members)) for name, (queues, members) in info["structures"].items()},
         failures={name: int(count) for name, count in info.get("failures", {}).items()},
-        is_unread=info.get("read") == 0,
+        times_read=info.get("read"),
         outcome=info.get("outcome"),
         decided_by=info.get("by", ""),
     )

@@ -11,7 +11,7 @@ from pipeline.cli.audit import audit
 from pipeline.cli.deadletter import deadletter
 from pipeline.cli.journal_jobs import flow, journal, recovery, trace
 from pipeline.cli.replaying import replay
-from pipeline.cli.streams import claims, release
+from pipeline.cli.streams import backout, claims, release
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -37,6 +37,7 @@ _JOBS: dict[Callable[..., None], str] = {
     journal: "Store the journal, before Redis drops its oldest events.",
     claims: "List what streaming queries have claimed and not finished.",
     release: "Give back what a query has claimed that will not return.",
+    backout: "Move a batch that a query fails at to a backout queue.",
 }
 for job, line in _JOBS.items():
     app.command(short_help=line)(job)

@@ -27,8 +27,11 @@ def claims(group: options.Group = None, url: options.Url = None) -> None:
     with errors_named("claims"), group_at(group, url) as settings:
         claimed, put = claims_in(settings), jobs_in(settings)
         if claimed:
-            rows = [[*_row(each), "running" if is_running(settings, each.name) else "none"] for each in claimed]
-            print_rows("", _columns("stream", *_COLUMNS, "claimed", "driver"), rows, Console())
+            rows = [
+                [*_row(each), str(each.times_read), "running" if is_running(settings, each.name) else "none"]
+                for each in claimed
+            ]
+            print_rows("", _columns("stream", *_COLUMNS, "claimed", "read", "driver"), rows, Console())
         if put:
             title = "put, and not committed" if claimed else ""
             print_rows(title, _columns("job", *_COLUMNS, "prepared"), [_row(each) for each in put], Console())
@@ -82,6 +85,26 @@ def release(
         _say(told)
 
 
+def backout(
+    stream: Annotated[str, typer.Argument(metavar="STREAM", help="The query's name: its option stream.")],
+    checkpoint: Annotated[Path, typer.Option(metavar="DIR", help="Its checkpointLocation.")],
+    to: Annotated[str, typer.Option(metavar="QUEUE", help="Where they go; default BOQNAME of the query's queue.")] = "",
+    group: options.Group = None,
+    url: options.Url = None,
+) -> None:
+    """Move a batch that a query fails at each time to a backout queue, so that the query can go on without it.
+
+    It is the batch that the query has begun and not processed, whole. Look whether the sink has it: then its messages
+    would be in both. Each is on one of the two queues, wherever this command is killed; it can be repeated. Then start
+    the query with its checkpoint: the batch has no rows any more.
+    """
+    with errors_named("backout"), group_at(group, url) as settings:
+        from pipeline.backout_queue import back_out_batch
+
+        messages, queue = back_out_batch(settings, stream, checkpoint, to)
+        _say(f"stream {stream}: {messages:,} messages are on {queue}; start the query with its checkpoint")
+
+
 _COLUMNS = ("manager", "queue", "messages", "units")
 
 
@@ -91,7 +114,7 @@ def _say(text: str) -> None:
 
 def _columns(*names: str) -> dict[str, bool]:
     """Columns of a list, and whether they hold numbers."""
-    return {name: name in ("messages", "units") for name in names}
+    return {name: name in ("messages", "units", "read") for name in names}
 
 
 def _row(each: LeftInDoubt) -> list[str]:

@@ -182,7 +182,7 @@ def test_an_attempt_that_outlives_its_job_leaves_nothing(group: TestGroup, order
 def test_one_unit_of_work_that_is_gone_keeps_the_job_from_its_commit(group: TestGroup, orders: Queue) -> None:
     job = writer(group)
     done = [prepared(job, "0.1", b"1"), prepared(job, "1.2", b"2")]
-    assert group.connect().backout_prepared(done[1].xids[0])
+    assert group.connect().backout_prepared(done[1].xids[0], qmgr=group.group.name)
 
     with pytest.raises(PipelineError, match="the job was ended while it was at work"):
         job.commit(list(done))
@@ -342,9 +342,9 @@ def test_a_job_whose_commit_had_no_answer_is_not_taken_for_released(
     done = prepared(job, "0.1", b"1")
     commit = QueueManagerConnection.commit_prepared_together
 
-    def without_answer(connection: QueueManagerConnection, *what: Any) -> bool:
+    def without_answer(connection: QueueManagerConnection, *what: Any, **how: Any) -> bool:
         monkeypatch.undo()
-        commit(connection, *what)
+        commit(connection, *what, **how)
         raise error_for(MQRC.CONNECTION_BROKEN, "MQCMIT", "QM1")
 
     monkeypatch.setattr(QueueManagerConnection, "commit_prepared_together", without_answer)

@@ -275,7 +275,7 @@ def test_the_commands_list_and_release(group: TestGroup, drivers: Drivers, run: 
     rest(reader)
 
     head, line = (text.rstrip() for text in run("claims").output.splitlines())
-    assert head.split() == ["stream", "manager", "queue", "messages", "units", "claimed", "driver"]
+    assert head.split() == ["stream", "manager", "queue", "messages", "units", "claimed", "read", "driver"]
     assert line.removeprefix(name).split()[:4] == ["QM1", "ORDERS", "10", "4"]
     assert line.endswith("running")
     refused = run("release", name)
@@ -287,3 +287,6 @@ def test_the_commands_list_and_release(group: TestGroup, drivers: Drivers, run: 
     unknown = run("release", "nobody")
     assert (unknown.exit_code, unknown.output.count("\n")) == (2, 1)
     assert "there is no such query" in unknown.output
+    nothing = run("backout", name, "--checkpoint", "nowhere")
+    assert (nothing.exit_code, nothing.output.count("\n")) == (2, 1)
+    assert "is none of a streaming query" in nothing.output

@@ -53,11 +53,8 @@ for position = 7, #ARGV do
             unit.by = ARGV[1]
             text = cjson.encode(unit)
         else
-            if string.find(text, '"read":0', 1, true) then
-                unread = field
-            elseif string.find(text, '"read":1', 1, true) then
-                is_read = true
-            end
+            local times = string.match(text, '"read":(%d+)')
+            if times == "0" then unread = field elseif times then is_read = true end
             text = head .. string.sub(text, 2)
         end
         changed[#changed + 1], changed[#changed + 2] = field, text

@@ -1,7 +1,7 @@
 --[[
 admin/note_read.lua - somebody reads what a prepared unit of work got, which has to be read before it is committed.
 
-Only a unit of work whose end is not decided yet has anything noted. See admin/decide_together for what it is good for.
+How often is noted, of a unit of work that has to be read. See admin/decide_together for what it is good for.
 
 KEYS
   1  prepared   hash  manager or group, blank, external id -> JSON
@@ -14,6 +14,9 @@ COST        O(1)
 ]]
 local text = redis.call("HGET", KEYS[1], ARGV[1])
 -- Within a string there is a backslash before the quote.
-local first, last = string.find(text or "", '"read":0', 1, true)
-if first then redis.call("HSET", KEYS[1], ARGV[1], string.sub(text, 1, first - 1) .. '"read":1' .. string.sub(text, last + 1)) end
+local first, last, times = string.find(text or "", '"read":(%d+)')
+if first then
+    local read = string.format('"read":%d', tonumber(times) + 1)
+    redis.call("HSET", KEYS[1], ARGV[1], string.sub(text, 1, first - 1) .. read .. string.sub(text, last + 1))
+end
 return { 0 }
