@@ -1,0 +1,16 @@
+"""How the documentation is built as a site: `make docs`."""
+
+from __future__ import annotations
+
+project = "igq"
+author = "igq contributors"
+copyright = "igq contributors"
+
+extensions = ["myst_parser"]
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 3
+exclude_patterns = ["examples"]
+
+html_theme = "furo"
+html_title = "igq"
+html_show_sourcelink = False
