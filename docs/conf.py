@@ -4,7 +4,6 @@ from __future__ import annotations
 
 project = "igq"
 author = "igq contributors"
-copyright = "igq contributors"
 
 extensions = ["myst_parser"]
 myst_enable_extensions = ["colon_fence", "deflist"]
