@@ -32,7 +32,7 @@ def test_directory_that_cannot_be_written(tmp_path: Path) -> None:
 
     data_dir = file / "data"
     allowed = "allowed: a directory that can be written, or created"
-    assert error_of(data_dir) == f"IGQ_DATA_DIR={data_dir}: {data_dir}/redis: Not a directory; {allowed}"
+    assert error_of(data_dir) == f"IGQ_DATA_DIR={data_dir}: {data_dir}: Not a directory; {allowed}"
 
 
 def test_server_program_that_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
