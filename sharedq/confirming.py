@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
@@ -169,4 +170,6 @@ def _put(
         store_many(connection, way, messages, MQPMO(options=_PUT), in_unit, is_whole=True, kept=[])
     finally:
         if handle.other_way is not None and not connection.is_ended:
-            close_handle(connection, handle.other_way)
+            # Refused, it stays open until the connection ends: what became of the reports is not changed by that.
+            with suppress(MQIError):
+                close_handle(connection, handle.other_way)

@@ -13,9 +13,9 @@ from sharedq.context import default_appl_name
 from sharedq.forks import after_fork
 from sharedq.group import Group
 from sharedq.handle import Handle, StructureAccess
-from sharedq.keys import structure_keys
+from sharedq.keys import StructureKeys, structure_keys
 from sharedq.link import Argument, Link, Reply
-from sharedq.mqi.constants import MQCC, MQRC
+from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import DEFAULT_CCSID
 from sharedq.objects.failures import State, failure_count, structure_state
@@ -128,9 +128,25 @@ class Connection:
             # A recoverer fences the administration structure first and lists the structures afterwards: whoever
             # passes this check after entering a structure will be found there.
             admin = self.group.keys
-            reply = self.checked_call("admin/check_owner", [admin.fence, admin.failures], [*owner, structure])
+            try:
+                reply = self.checked_call("admin/check_owner", [admin.fence, admin.failures], [*owner, structure])
+            except MQIError:
+                self._take_back_attach(keys)
+                raise
             access = self._accesses[structure] = StructureAccess(keys, number, failure_count(reply[1]))
         return access
+
+    def _take_back_attach(self, keys: StructureKeys) -> None:
+        """Be not registered where that could not be checked: nothing would leave that structure any more."""
+        try:
+            if not self._is_ended:
+                self._detach(keys)
+        except MQIError:
+            self.break_off()
+
+    def _detach(self, keys: StructureKeys) -> None:
+        mine = [base + self.token for base in (keys.unit_of_work, keys.wake, keys.holdings)]
+        self.call("structure/detach", [keys.owners, *mine], [self.token])
 
     def has_entered(self, access: StructureAccess) -> bool:
         """Whether this is how the connection uses that structure now, which has not failed as far as it knows."""
@@ -450,8 +466,6 @@ class Connection:
             MQIError: 2003 the unit of work was backed out instead, or 2123 a part of it is lost with its structure,
                 and the connection has ended nevertheless; 2009 when the outcome of the implied commit is unknown.
         """
-        from sharedq.opening import close_handle, delete_temporary_queues
-
         if self._is_ended:
             self._drop()
             return MQRC.NONE
@@ -464,18 +478,29 @@ class Connection:
             if error.reason not in (MQRC.BACKED_OUT, MQRC.OUTCOME_MIXED):
                 raise
             failure = error
+        try:
+            reason = self._leave()
+        except MQIError as error:
+            if error.reason == MQRC.CONNECTION_BROKEN:
+                raise
+            # Redis refuses that now. Everything is committed; the group gives back what this connection still has.
+            self.break_off()
+            reason = MQRC.CONN_TAG_NOT_RELEASED if self.tag else MQRC.NONE
+        if failure is not None:
+            raise failure
+        return reason
+
+    def _leave(self) -> MQRC:
+        """Close what is open, leave every structure, and the group last."""
+        from sharedq.opening import close_handle, delete_temporary_queues
+
         for handle in list(self.handles.values()):
-            try:
+            if not handle.is_closed:
                 close_handle(self, handle)
-            except MQIError as error:
-                if error.comp_code == MQCC.FAILED and error.reason == MQRC.CONNECTION_BROKEN:
-                    raise
         delete_temporary_queues(self)
         for access in list(self._accesses.values()):
-            keys = access.keys
-            detach = [keys.owners, keys.unit_of_work + self.token, keys.wake + self.token]
             try:
-                self.call("structure/detach", detach, [self.token])
+                self._detach(access.keys)
             except MQIError:
                 # Where that has failed there is nothing to leave.
                 if self.has_entered(access):
@@ -486,8 +511,6 @@ class Connection:
         reply = self.call("admin/disconnect", [admin.owners, admin.tags], [self.token, self.tag])
         self._is_ended = True
         self._drop()
-        if failure is not None:
-            raise failure
         return MQRC(reply[0])
 
     @property

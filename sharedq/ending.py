@@ -17,7 +17,13 @@ from sharedq.unit_of_work import CHUNK_MESSAGES
 #: Where the reply of structure/commit_put has that to the get that rode along, if it got a message.
 _RIDER = 3
 #: What Redis may refuse a call with, or a script where a unit of work is not as it should be: nothing was done.
-_UNDONE = (MQRC.STORAGE_MEDIUM_FULL, MQRC.NOT_AUTHORIZED, MQRC.CF_STRUC_IN_USE, MQRC.BACKED_OUT)
+_UNDONE = (
+    MQRC.STORAGE_MEDIUM_FULL,
+    MQRC.NOT_AUTHORIZED,
+    MQRC.CF_STRUC_IN_USE,
+    MQRC.UNEXPECTED_ERROR,
+    MQRC.BACKED_OUT,
+)
 #: A backout that undoes everything.
 NOTHING_SKIPPED = ("", 0)
 

@@ -33,6 +33,8 @@ _REFUSALS = {
     "MISCONF": MQRC.STORAGE_MEDIUM_FULL,
     "NOPERM": MQRC.NOT_AUTHORIZED,
     "WRONGPASS": MQRC.NOT_AUTHORIZED,
+    # Another script runs, for too long.
+    "BUSY": MQRC.UNEXPECTED_ERROR,
 }
 _NO_PASSWORD = "Redis asks for a password, which is part of its URL: redis://:PASSWORD@HOST:PORT"
 _WORDS: tuple[tuple[type[redis.ResponseError], str], ...] = (
@@ -93,6 +95,11 @@ def _pack_call(name: str, keys: Sequence[str], args: Sequence[Argument]) -> byte
 
 def _pack_calls(calls: Sequence[tuple[str, Sequence[str], Sequence[Argument]]]) -> bytes:
     return _pack_call(*calls[0]) if len(calls) == 1 else b"".join([_pack_call(*call) for call in calls])
+
+
+def _word_of(error: redis.ResponseError) -> str:
+    """The first word of what Redis answered; redis-py takes it off the errors that it has a class for."""
+    return next((known for kind, known in _WORDS if isinstance(error, kind)), str(error).partition(" ")[0])
 
 
 def _is_undone(replies: Sequence[Reply]) -> bool:
@@ -206,10 +213,12 @@ class Link:
         """
         packed = _pack("BLPOP", wake_key, timeout_s) + _pack_calls(calls)
         woken, *replies = self._send(wake_key, packed, 1 + len(calls))
-        if not isinstance(woken, _UNDONE):
-            # A slot that moves away wakes who is blocked on it; the look at the queue follows it to its new node.
+        replies = self._mended(wake_key, calls, replies)
+        # A slot that moves away wakes who is blocked on it; the look at the queue follows it to its new node. Where the
+        # wait was refused and the scripts were not, what they found must reach the caller.
+        if not isinstance(woken, _UNDONE) and all(reply[0] == MQRC.NO_MSG_AVAILABLE for reply in replies):
             self._checked(woken)
-        return woken is not None, self._mended(wake_key, calls, replies)
+        return woken is not None, replies
 
     def command(self, key: str, *args: Argument) -> Reply:
         """Run one plain read command on the server that holds *key*."""
@@ -379,7 +388,7 @@ class Link:
         try:
             self._refuse(reply)
         except MQIError as refusal:
-            if self.is_broken or refusal.reason not in (*_REFUSALS.values(), MQRC.CF_STRUC_IN_USE):
+            if self.is_broken or not (_word_of(reply) in _REFUSALS or isinstance(reply, _UNDONE)):
                 raise
             return [int(refusal.reason)]
 
@@ -392,9 +401,7 @@ class Link:
             self._break(redis.ConnectionError(f"{acknowledged} of {self._wait[0]} replicas acknowledged"))
 
     def _refuse(self, error: redis.ResponseError) -> NoReturn:
-        text = str(error)
-        # redis-py takes the first word off the errors that it has a class for.
-        word = next((known for kind, known in _WORDS if isinstance(error, kind)), text.partition(" ")[0])
+        text, word = str(error), _word_of(error)
         if any(words in text for words in _STOPPED):
             # Scripts ask for their rights before they write, or structure/attach did so: they were taken away since.
             self._break(error, "a script was stopped in its middle, what it had done stays")

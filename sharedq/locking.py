@@ -6,7 +6,7 @@ locked: then its gets go where locks count, for to its own handle a locked messa
 
 from __future__ import annotations
 
-from sharedq.connection import Connection, ScriptCall
+from sharedq.connection import Connection
 from sharedq.handle import Handle
 from sharedq.logical import match_options_of
 from sharedq.mqi.constants import MQRC, GetOption
@@ -42,33 +42,17 @@ def unlock_after_nothing(connection: Connection, handle: Handle, options: int) -
 
 
 def _unlock(connection: Connection, handle: Handle) -> MQRC:
-    (reply,) = connection.call_many([unlock_call(connection, handle)])
+    """End the handle's lock, if it has one."""
+    keys, queue = handle.structure.keys, handle.queue
+    reply = connection.call(
+        "structure/unlock",
+        [
+            *(keys.owners, keys.messages, queue.queue, queue.available, queue.index, queue.waiters, keys.expiry),
+            *(keys.wake, queue.groups, queue.members, queue.locks, queue.marks, queue.marks_of, queue.handles),
+        ],
+        [connection.token, handle.name, handle.number],
+    )
     if reply[0] not in (MQRC.NONE, MQRC.NO_MSG_LOCKED):
         raise connection.error(reply[0], "MQGET", handle.object_name)
     handle.may_hold_lock = False
     return MQRC(reply[0])
-
-
-def unlock_call(connection: Connection, handle: Handle) -> ScriptCall:
-    """The script call that ends the handle's lock, if it has one."""
-    keys, queue = handle.structure.keys, handle.queue
-    return (
-        "structure/unlock",
-        (
-            keys.owners,
-            keys.messages,
-            queue.queue,
-            queue.available,
-            queue.index,
-            queue.waiters,
-            keys.expiry,
-            keys.wake,
-            queue.groups,
-            queue.members,
-            queue.locks,
-            queue.marks,
-            queue.marks_of,
-            queue.handles,
-        ),
-        (connection.token, handle.name, handle.number),
-    )

@@ -6,11 +6,10 @@ import json
 import os
 from collections.abc import Sequence
 
-from sharedq.connection import Connection, ScriptCall
+from sharedq.connection import Connection
 from sharedq.facts import QueueFacts
 from sharedq.handle import Handle, QMgrHandle, StructureAccess
 from sharedq.keys import private_structure
-from sharedq.locking import unlock_call
 from sharedq.logical import check_close
 from sharedq.mqi.constants import MQRC, CloseOption, ObjectType, OpenOption
 from sharedq.mqi.errors import MQIError, error_for
@@ -19,7 +18,7 @@ from sharedq.mqi.structures import MQOD
 from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE, check_object_name
 from sharedq.objects.repository import Repository
 from sharedq.put_later import flush_pending
-from sharedq.refresh import follow_path, refresh_definition, refresh_path, take_definition
+from sharedq.refresh import follow_path, refresh_definition, take_definition
 from sharedq.resolution import Route, conventional_route, read_versions, resolve, resolve_checked
 
 #: Letters of ``prelude/handles.lua``; "i" asks for the queue's own DEFSOPT.
@@ -41,12 +40,15 @@ _NOT_FOR_REMOTE = (
     | OpenOption.SET
 )
 _INQUIRE = int(OpenOption.INQUIRE)
+#: What structure/open answers where a definition on the way is another one now.
+_CHANGED = 1
 _DELETES = int(CloseOption.DELETE | CloseOption.DELETE_PURGE)
 #: Among what is checked: the definition of the queue that messages of this length do not take.
 TRANSMIT_QUEUE_CHECKED = f"DEF {SYSTEM_QSG_TRANSMIT_QUEUE}"
+#: How many times MQOPEN resolves a name whose way changes meanwhile.
+RESOLUTIONS_MAX = 100
 #: Answers to the deletion of a temporary queue that is gone: deleted, its name perhaps given to another one; or lost.
 _GONE = (MQRC.UNKNOWN_OBJECT_NAME, MQRC.OPTION_NOT_VALID_FOR_TYPE, MQRC.CF_STRUC_FAILED)
-_TAKES = OpenOption.INPUT_AS_Q_DEF | OpenOption.INPUT_SHARED | OpenOption.INPUT_EXCLUSIVE | OpenOption.BROWSE
 
 
 def open_queue(
@@ -77,24 +79,37 @@ def open_queue(
     if len(connection.handles) >= connection.max_handles:
         raise error_for(MQRC.HANDLE_NOT_AVAILABLE, "MQOPEN", name, f"MAXHANDS({connection.max_handles}) are open")
     opened_at = opened_at or connection.qmgr_name
-    route, checks = resolve_checked(connection, name, qmgr_name, opened_at)
-    if route.model is not None:
-        if not may_create:
-            raise error_for(MQRC.Q_TYPE_ERROR, "MQOPEN", name, "it is a QMODEL")
-        route = _create_dynamic(connection, od, route, opened_at)
-    if route.destination and (options & _NOT_FOR_REMOTE or (options & _INQUIRE and route.definition is None)):
-        raise error_for(MQRC.OPTION_NOT_VALID_FOR_TYPE, "MQOPEN", name)
-    try:
-        handle = _open_route(connection, name, qmgr_name, opened_at, route, checks, options)
-    except MQIError as error:
-        # Its structure may have failed since the name was resolved, and this connection have entered it afterwards.
-        if error.reason != MQRC.UNKNOWN_OBJECT_NAME or not Repository(connection.group, opened_at).lookup(route.queue):
-            raise
-        handle = _open_route(connection, name, qmgr_name, opened_at, route, checks, options)
-    od.resolved_q_name = (route.destination or route.queue).encode()
+    handle = _open_name(connection, od, name, qmgr_name, opened_at, options, may_create=may_create)
+    od.resolved_q_name = handle.destination or handle.name.encode()
     od.resolved_q_mgr_name = handle.resolved_q_mgr
-    connection.handles[handle.number] = handle
     return handle
+
+
+def _open_name(
+    connection: Connection, od: MQOD, name: str, qmgr_name: str, opened_at: str, options: int, *, may_create: bool
+) -> Handle:
+    """Resolve the name and open where it leads; resolve it again where that has changed in between."""
+    missing: MQIError | None = None
+    for _ in range(RESOLUTIONS_MAX):
+        route, checks = resolve_checked(connection, name, qmgr_name, opened_at)
+        if route.model is not None:
+            if not may_create:
+                raise error_for(MQRC.Q_TYPE_ERROR, "MQOPEN", name, "it is a QMODEL")
+            route = _create_dynamic(connection, od, route, opened_at)
+        if route.destination and (options & _NOT_FOR_REMOTE or (options & _INQUIRE and route.definition is None)):
+            raise error_for(MQRC.OPTION_NOT_VALID_FOR_TYPE, "MQOPEN", name)
+        try:
+            handle = _open_route(connection, name, qmgr_name, opened_at, route, checks, options)
+        except MQIError as error:
+            # The queue was deleted since the name was resolved. Or its structure has failed, and this connection has
+            # entered it afterwards.
+            if error.reason != MQRC.UNKNOWN_OBJECT_NAME or missing is not None:
+                raise
+            missing = error
+            continue
+        if handle is not None:
+            return handle
+    raise missing or error_for(MQRC.OBJECT_IN_USE, "MQOPEN", name, "the definitions on its way change all the time")
 
 
 def _check_names(name: str, qmgr_name: str) -> None:
@@ -137,7 +152,12 @@ def _open_route(
     route: Route,
     checks: tuple[str, ...],
     options: int,
-) -> Handle:
+) -> Handle | None:
+    """A handle of the queue that *route* leads to; None where *checks* do not hold any more, and nothing is open.
+
+    From the moment in which the structure has the handle, the connection knows it.
+    """
+    mark_ms = _mark_interval_ms(connection) if options & OpenOption.CO_OP else 0
     access = connection.access(route.structure)
     keys = access.keys
     queue = keys.queue(route.queue)
@@ -150,19 +170,22 @@ def _open_route(
     detail = json.dumps(shown)
     reply = connection.call(
         "structure/open",
-        [keys.owners, queue.queue, queue.handles, keys.holdings + connection.token],
-        [connection.token, route.queue, number, mode, detail],
+        [
+            *(keys.owners, queue.queue, queue.handles, keys.holdings + connection.token),
+            *((keys.versions,) if checks else ()),
+        ],
+        [connection.token, route.queue, number, mode, detail, *checks],
     )
+    if reply[0] == _CHANGED:
+        return None
     if reply[0]:
         raise connection.error(reply[0], "MQOPEN", name)
     handle = _handle(connection, access, route, name, qmgr_name, opened_at, options, reply)
     handle.number, handle.is_registered, handle.is_temporary = number, True, route.is_temporary
+    connection.handles[number] = handle
     if options & OpenOption.CO_OP:
-        handle.may_hold_marks, handle.mark_ms = True, _mark_interval_ms(connection)
+        handle.may_hold_marks, handle.mark_ms = True, mark_ms
     follow_path(handle, route, checks)
-    if route.path and options & _TAKES:
-        # Gets learn of an alias that is altered by the version of its target, and this one may be later than that.
-        refresh_path(connection, handle)
     take_definition(handle, reply)
     return handle
 
@@ -243,6 +266,8 @@ def for_length(connection: Connection, handle: Handle, length: int) -> Handle:
         checks = _checks_elsewhere(connection, handle, route)
         name, qmgr_name = handle.object_name, handle.object_q_mgr_name
         handle.other_way = _open_route(connection, name, qmgr_name, handle.opened_at, route, checks, handle.options)
+        if handle.other_way is None:
+            raise _leads_elsewhere(handle)
     return handle.other_way
 
 
@@ -259,8 +284,12 @@ def _checks_elsewhere(connection: Connection, handle: Handle, route: Route) -> t
     assert handle.route is not None
     now = resolve(connection, handle.object_name, handle.object_q_mgr_name, handle.opened_at)
     if not now.leads_where(handle.route):
-        raise error_for(MQRC.OBJECT_CHANGED, "MQPUT", handle.object_name, "its name leads elsewhere now")
+        raise _leads_elsewhere(handle)
     return tuple(part for pair in zip(checked, values, strict=True) for part in pair)
+
+
+def _leads_elsewhere(handle: Handle) -> MQIError:
+    return error_for(MQRC.OBJECT_CHANGED, "MQPUT", handle.object_name, "its name leads elsewhere now")
 
 
 def _mark_interval_ms(connection: Connection) -> int:
@@ -285,8 +314,8 @@ def close_handle(connection: Connection, handle: Handle, options: CloseOption | 
         logical order is not finished.
 
     Raises:
-        MQIError: 2019 the handle is closed already; 2045, 2046 refused options, and it stays open; 2055, 2042
-            MQCO_DELETE cannot be done, and it is closed.
+        MQIError: 2019 the handle is closed already; 2045, 2046 refused options, or Redis refuses the call (2035, 2192,
+            2195, 2346), and it stays open; 2055, 2042 MQCO_DELETE cannot be done, and it is closed.
     """
     options = int(options)
     may_delete = handle.is_temporary or (handle.facts.is_permanent_dynamic and not handle.destination)
@@ -297,33 +326,11 @@ def close_handle(connection: Connection, handle: Handle, options: CloseOption | 
     if handle.other_way is not None:
         close_handle(connection, handle.other_way)
         handle.other_way = None
+    _give_back(connection, handle)
     handle.is_closed = True
     connection.handles.pop(handle.number, None)
     if handle.structure.has_failed:
         return check_close(handle.order).reason
-    keys, queue = handle.structure.keys, handle.queue
-    close_call: ScriptCall = (
-        "structure/close",
-        [
-            keys.owners,
-            queue.queue,
-            queue.handles,
-            keys.holdings + connection.token,
-            *((queue.available, queue.marks, queue.marks_of) if handle.may_hold_marks else ()),
-        ],
-        [connection.token, handle.name, handle.number],
-    )
-    # In one write; what dies between the two has its lock and its handle given back by its recovery.
-    before = [unlock_call(connection, handle)] if handle.may_hold_lock else []
-    try:
-        reply = connection.call_many([*before, close_call])[-1]
-    except MQIError:
-        if connection.has_entered(handle.structure):
-            raise
-        # Its structure has failed: nothing of the handle was left.
-        return check_close(handle.order).reason
-    if reply[0]:
-        raise connection.error(reply[0], "MQCLOSE", handle.object_name)
     if handle.is_temporary:
         connection.temporary_queues.append(handle.name)
         delete_temporary_queues(connection)
@@ -333,6 +340,25 @@ def close_handle(connection: Connection, handle: Handle, options: CloseOption | 
             handle.name, purge=bool(options & CloseOption.DELETE_PURGE)
         )
     return check_close(handle.order).reason
+
+
+def _give_back(connection: Connection, handle: Handle) -> None:
+    """Let the structure forget the handle with its lock and its marks, unless the structure has failed."""
+    if handle.structure.has_failed:
+        return
+    keys, queue = handle.structure.keys, handle.queue
+    script_keys = [keys.owners, queue.queue, queue.handles, keys.holdings + connection.token]
+    if handle.may_hold_marks or handle.may_hold_lock:
+        script_keys += [queue.available, queue.marks, queue.marks_of]
+    if handle.may_hold_lock:
+        script_keys += [keys.messages, queue.index, queue.waiters, keys.expiry, keys.wake]
+        script_keys += [queue.groups, queue.members, queue.locks]
+    try:
+        connection.checked_call("structure/close", script_keys, [connection.token, handle.name, handle.number])
+    except MQIError:
+        # Where it has failed nothing of the handle is left.
+        if connection.has_entered(handle.structure):
+            raise
 
 
 def close_qmgr(handle: QMgrHandle, options: CloseOption | int = 0) -> None:

@@ -6,16 +6,22 @@ import threading
 from collections.abc import Callable
 from types import TracebackType
 
+from sharedq.deployment import DeploymentError
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
+from sharedq.mqi.xa import XAError
+
+#: What calls raise besides `MQIError`, before anything is done: errors of the coordinator's calls, and of wrong types.
+_REFUSALS = (XAError, DeploymentError, TypeError, AttributeError)
 
 
 class Turns:
     """Calls of several threads take turns; a thread may call again inside its turn.
 
-    A call that ends with KeyboardInterrupt or its like may have been cut short anywhere between what Redis did
-    and what the connection noted of it, so *on_cut* is told: nobody can go on from there. The same holds for a call
-    that ends with 2009, whichever link to Redis was lost: its program gives the connection up.
+    A call that ends with what no call raises (KeyboardInterrupt, whatever a signal handler raises) may have been cut
+    short anywhere between what Redis did and what the connection noted of it, so *on_cut* is told: nobody can go on
+    from there. The same holds for a call that ends with 2009, whichever link to Redis was lost: its program gives the
+    connection up.
     """
 
     __slots__ = ("_lock", "_on_cut")
@@ -40,4 +46,4 @@ class Turns:
 def _breaks(error: BaseException) -> bool:
     if isinstance(error, MQIError):
         return error.reason == MQRC.CONNECTION_BROKEN
-    return not isinstance(error, Exception)
+    return not isinstance(error, _REFUSALS)

@@ -18,7 +18,7 @@ from sharedq.refresh import refresh_definition, refresh_path, take_definition
 #: Longest time a connection blocks in Redis before it looks again, seconds.
 BLOCK_MAX_S = 180.0
 
-_STALE, _LOOK_AGAIN, _GROUPED, _MARKED = 1, 2, 3, 4
+_STALE, _LOOK_AGAIN, _GROUPED, _MARKED = _NOT_LOOKED = 1, 2, 3, 4
 #: Where a reply without a message tells when the next mark ends, ms from now.
 _MARK_ENDS = 2
 _FAIL_IF_QUIESCING = int(GetOption.FAIL_IF_QUIESCING)
@@ -46,10 +46,8 @@ def call_or_wait(
     search = _Search(connection, handle, options, make_call, waiter, wait_ms)
     try:
         return search.run(reply)
-    except MQIError as error:
-        if error.reason == MQRC.OBJECT_CHANGED:
-            # Found out where it was woken, or waits: it does not look any more.
-            stop_waiting(connection, handle)
+    except MQIError:
+        search.give_up()
         raise
     except BaseException:
         # Interrupted: it may be woken, or handed a message that it would never take. Its recovery passes that on.
@@ -63,6 +61,7 @@ class _Search:
 
     Attributes:
         is_waiting: the latest call was to register a waiter, should it find nothing.
+        may_be_waiter: the structure may have it among its waiters, or may have woken it.
         horizon: the place up to which it has looked in vain.
     """
 
@@ -73,6 +72,7 @@ class _Search:
     waiter: bytes
     wait_ms: int
     is_waiting: bool = False
+    may_be_waiter: bool = False
     horizon: int = 0
     asked: ScriptCall = ("", (), ())
 
@@ -82,9 +82,12 @@ class _Search:
             left_s = BLOCK_MAX_S if deadline_s is None else min(BLOCK_MAX_S, deadline_s - time.monotonic())
             if reply is None:
                 reply = self._call(left_s)
+            is_found_nothing = reply[0] == MQRC.NO_MSG_AVAILABLE and self.is_waiting
+            # A look at the queue ends the wait before it.
+            self.may_be_waiter &= is_found_nothing or reply[0] in _NOT_LOOKED
             if not reply[0] or reply[0] in (MQRC.TRUNCATED_MSG_ACCEPTED, MQRC.TRUNCATED_MSG_FAILED):
                 return reply
-            if reply[0] == MQRC.NO_MSG_AVAILABLE and self.is_waiting:
+            if is_found_nothing:
                 reply = self._block(reply, left_s)
             else:
                 self._learn(reply, left_s)
@@ -97,10 +100,9 @@ class _Search:
             # What is in force now may be another definition, and inhibit gets nevertheless.
             refresh_definition(connection, handle)
         if handle.facts.is_get_inhibited:
-            if self.is_waiting:
-                stop_waiting(connection, handle)
             raise error_for(MQRC.GET_INHIBITED, "MQGET", handle.object_name)
         self.is_waiting = self.wait_ms != 0 and left_s > 0
+        self.may_be_waiter |= self.is_waiting
         self.asked = self.make_call(self.waiter if self.is_waiting else b"", self.horizon)
         return connection.call(*self.asked)
 
@@ -126,14 +128,31 @@ class _Search:
             connection.waits_on(None)
 
     def _check_wait(self, left_s: float) -> None:
-        """Raise when the wait is canceled (2161), or its interval has ended (2033); it is no waiter then."""
+        """Raise when the wait is canceled (2161), or its interval has ended (2033)."""
         name = self.handle.object_name
         if self.connection.is_quiescing and self.options & _FAIL_IF_QUIESCING:
-            stop_waiting(self.connection, self.handle)
             raise error_for(MQRC.Q_MGR_QUIESCING, "MQGET", name)
         if left_s <= 0:
-            stop_waiting(self.connection, self.handle)
             raise error_for(MQRC.NO_MSG_AVAILABLE, "MQGET", name, f"waited {self.wait_ms} ms")
+
+    def give_up(self) -> None:
+        """It ends without a message: it must not be woken any more, or handed one that it would never take.
+
+        Raises:
+            MQIError: 2009, Redis refuses that now: the recovery of the connection does it.
+        """
+        connection, handle = self.connection, self.handle
+        if not self.may_be_waiter or connection.is_ended or handle.structure.has_failed:
+            return
+        try:
+            stop_waiting(connection, handle)
+        except MQIError as error:
+            if not connection.has_entered(handle.structure):
+                # It has failed, and with it the wait.
+                return
+            connection.break_off()
+            detail = f"the wait cannot be ended ({error}): the group ends it"
+            raise connection.error(MQRC.CONNECTION_BROKEN, "MQGET", handle.object_name, detail) from error
 
     def _learn(self, reply: Reply, left_s: float) -> None:
         """What the next call must know; raise where there is none."""

@@ -217,7 +217,6 @@ class Deliverer:
             except MQIError as error:
                 if error.reason == MQRC.CONNECTION_BROKEN:
                     raise
-                handle.is_closed = False
                 self._to_close.append(handle)
 
     def _dispose(self, at: str, message: Transmitted, reason: MQRC | Feedback) -> None:

@@ -198,7 +198,7 @@ def test_an_alter_in_the_middle_of_a_put_of_many_counts_from_there_on(
     assert {message.md.user_identifier.rstrip(b" \0") for message in found} == {b"me"}
 
 
-def test_a_connection_does_not_leave_with_work_that_it_does_not_know_of(
+def test_work_that_a_connection_does_not_know_of_is_left_to_its_recovery(
     group: TestGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A get was done, and then its reply could not be read."""
@@ -215,8 +215,9 @@ def test_a_connection_does_not_leave_with_work_that_it_does_not_know_of(
         queue.get(GetOption.SYNCPOINT)
     monkeypatch.undo()
     with pytest.raises(MQIError) as caught:
-        connection.disconnect()
+        connection.commit()
     assert caught.value.reason == MQRC.CONNECTION_BROKEN
+    connection.disconnect()
     recover_lost(group, connection.connection.token)
     assert on_queue(group, "Q") == [(b"1", 1)]
 

@@ -1,16 +1,17 @@
 --[[
-structure/detach.lua - a connection leaves a structure in good order: no work, no handles.
+structure/detach.lua - a connection leaves a structure in good order: no work, no wait, no handles.
 
-Work or a wait that the connection does not know of (a call was cut short) keeps it registered, for its recovery.
+What the connection does not know of (a call was cut short), or could not give back, keeps it registered, for its recovery.
 
 KEYS
   1  own       hash  registered owners
   2  unit      list  the caller's unit of work
   3  wake      list  the caller's wake key
+  4  holdings  set   its handles
 ARGV
   1  owner
 REPLY       { 0 } | { reason }
-REASONS     2009 CONNECTION_BROKEN (also: it left work or a wait behind, which is for its recovery)
+REASONS     2009 CONNECTION_BROKEN (also: it left something behind, which is for its recovery)
 INVARIANTS  2 fencing
 COST        O(1)
 ]]
@@ -20,7 +21,7 @@ local has_ended = waiting == ""
 if waiting and string.byte(waiting) == 72 then
     has_ended = not string.find(redis.call("LRANGE", KEYS[3], 0, 0)[1] or "", "\n", 1, true)
 end
-if not has_ended or redis.call("EXISTS", KEYS[2]) == 1 then
+if not has_ended or redis.call("EXISTS", KEYS[2], KEYS[4]) > 0 then
     return { MQRC.CONNECTION_BROKEN }
 end
 redis.call("HDEL", KEYS[1], ARGV[1])

@@ -1,26 +1,34 @@
 --[[
 structure/open.lua - MQOPEN of a local queue: register the handle, hand out the definition in force.
 
+What the name led through is compared in the same moment: a handle that is registered is one that the program has.
+
 KEYS
   1  own       hash  registered owners (the fence)
   2  queue     hash  definition, counters
   3  handles   hash  open handles
   4  holdings  set   what the caller holds
+  5  versions  hash  what the handle checks; only where it checks anything
 ARGV
   1  owner
   2  queue_name
   3  handle     number of the handle, unique for the owner
   4  mode       letters of prelude/handles; lower-case "i": input as the queue's definition says
   5  detail     what DISPLAY QSTATUS TYPE(HANDLE) shows (JSON)
-REPLY       { 0, version, definition } | { reason }
+  6.. what the handle checks: a field of versions, and the value it must have
+REPLY       { 0, version, definition } | { 1 } the name has to be resolved again | { reason }
 REASONS     2009 CONNECTION_BROKEN | 2085 UNKNOWN_OBJECT_NAME | 2042 OBJECT_IN_USE
 INVARIANTS  2 fencing
-COST        O(1)
+COST        O(1), and definitions on the way
 USES        fence
 ]]
 local own, queue, handles, holdings = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local owner, mode = ARGV[1], ARGV[4]
+local CHANGED, FIRST = 1, 6
 if is_fenced(own, owner) then return { MQRC.CONNECTION_BROKEN } end
+for position = FIRST, #ARGV, 2 do
+    if (redis.call("HGET", KEYS[5], ARGV[position]) or "") ~= ARGV[position + 1] then return { CHANGED } end
+end
 local state = redis.call("HMGET", queue, "ver", "def", "ip", "xo")
 if not state[1] then return { MQRC.UNKNOWN_OBJECT_NAME } end
 

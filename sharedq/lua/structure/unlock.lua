@@ -1,5 +1,5 @@
 --[[
-structure/unlock.lua - MQGET with MQGMO_UNLOCK, or the part of an MQCLOSE that gives up the handle's lock.
+structure/unlock.lua - MQGET with MQGMO_UNLOCK.
 
 KEYS
   1  own        hash  registered owners (the fence)

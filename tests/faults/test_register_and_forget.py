@@ -1,0 +1,319 @@
+"""What is registered in Redis in one step and forgotten in another: a fault before and after each script of the pair.
+
+Afterwards the program ends in good order where it still can, what it left is recovered, and nothing is there any more.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import pytest
+
+from recovery.resolve import recover
+from sharedq.api import QueueManagerConnection
+from sharedq.connection import Connection
+from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
+from sharedq.mqi.errors import MQIError
+from sharedq.mqi.xa import XAError
+from sharedq.objects.definitions import QueueAlias, QueueModel
+from sharedq.owner import Process
+from tests.support.accounts import assert_accounted
+from tests.support.injection import FAULTS, AlarmError, Injection
+from tests.support.members import TestGroup
+from tests.support.outcomes import reason_of
+from tests.support.scenes import keys_of, on_queue, until
+
+ALONE = OpenOption.INPUT_EXCLUSIVE | OpenOption.OUTPUT | OpenOption.BROWSE
+CO_OP = OpenOption.INPUT_SHARED | OpenOption.BROWSE | OpenOption.CO_OP
+TAG = "GTAG"
+Work = Callable[[QueueManagerConnection], object]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """What a program does, and the scripts that register something of it and forget that.
+
+    Attributes:
+        work: done over a connection that is new and has a tag.
+        put_meanwhile: another program puts a message before the call that meets the fault.
+        also: a call that Redis refuses before.
+    """
+
+    work: Work
+    scripts: tuple[str, ...]
+    put_meanwhile: bool = False
+    also: str = ""
+
+
+def close_alone(connection: QueueManagerConnection) -> None:
+    connection.open("Q", ALONE).close()
+
+
+def open_an_alias(connection: QueueManagerConnection) -> None:
+    connection.open("NICK", ALONE).close()
+
+
+def lock_and_close(connection: QueueManagerConnection) -> None:
+    queue = connection.open("Q", ALONE)
+    queue.get(GetOption.BROWSE_FIRST | GetOption.LOCK)
+    queue.close()
+
+
+def lock_and_unlock(connection: QueueManagerConnection) -> None:
+    queue = connection.open("Q", ALONE)
+    queue.get(GetOption.BROWSE_FIRST | GetOption.LOCK)
+    queue.unlock()
+
+
+def mark_and_close(connection: QueueManagerConnection) -> None:
+    queue = connection.open("Q", CO_OP)
+    queue.get(GetOption.BROWSE_FIRST | GetOption.UNMARKED_BROWSE_MSG | GetOption.MARK_BROWSE_CO_OP)
+    queue.close()
+
+
+def wait_in_vain(connection: QueueManagerConnection, options: int = 0) -> None:
+    queue = connection.open("EMPTY", OpenOption.INPUT_SHARED)
+    queue.get(GetOption.WAIT | options, wait_ms=30)
+
+
+def wait_under_syncpoint(connection: QueueManagerConnection) -> None:
+    wait_in_vain(connection, GetOption.SYNCPOINT)
+
+
+def commit(connection: QueueManagerConnection) -> None:
+    queue = connection.open("Q", ALONE)
+    queue.put(b"2", options=PutOption.SYNCPOINT)
+    queue.get(GetOption.SYNCPOINT)
+    connection.commit()
+
+
+def commit_two(connection: QueueManagerConnection) -> None:
+    connection.open("OTHER", ALONE).put(b"2", options=PutOption.SYNCPOINT)
+    connection.open("Q", ALONE).get(GetOption.SYNCPOINT)
+    connection.commit()
+
+
+def back_out(connection: QueueManagerConnection) -> None:
+    queue = connection.open("Q", ALONE)
+    queue.get(GetOption.SYNCPOINT)
+    connection.backout()
+
+
+def leave(connection: QueueManagerConnection) -> None:
+    queue = connection.open("Q", ALONE)
+    queue.get(GetOption.BROWSE_FIRST | GetOption.LOCK)
+    connection.disconnect()
+
+
+LEAVING = ("structure/close", "structure/detach", "admin/disconnect")
+PAIRS = {
+    "enter a structure": Pair(close_alone, ("structure/attach", "admin/check_owner")),
+    "open and close": Pair(close_alone, ("structure/open", "structure/close")),
+    "open and close an alias": Pair(open_an_alias, ("structure/open", "structure/close")),
+    "lock and close": Pair(lock_and_close, ("structure/get_grouped", "structure/close")),
+    "lock and unlock": Pair(lock_and_unlock, ("structure/unlock",)),
+    "mark and close": Pair(mark_and_close, ("structure/get_grouped", "structure/close")),
+    "wait": Pair(wait_in_vain, ("structure/get", "BLPOP")),
+    "wait, and give up": Pair(wait_in_vain, ("structure/unwait",), also="BLPOP"),
+    "wait, and be handed a message": Pair(wait_in_vain, ("BLPOP",), put_meanwhile=True),
+    "wait, and be woken": Pair(wait_under_syncpoint, ("BLPOP",), put_meanwhile=True),
+    "commit": Pair(commit, ("structure/put_in_unit", "structure/get", "structure/commit")),
+    "commit in two structures": Pair(commit_two, ("admin/decide", "structure/commit")),
+    "back out": Pair(back_out, ("structure/get", "structure/backout")),
+    "connect and leave": Pair(leave, ("admin/connect", *LEAVING)),
+}
+CASES = [(name, script) for name, pair in PAIRS.items() for script in pair.scripts]
+
+
+@pytest.fixture
+def ready(group: TestGroup) -> TestGroup:
+    """Q with a message on it, an alias of it, EMPTY, OTHER in another structure."""
+    group.define_shared("Q")
+    group.define_shared("EMPTY")
+    group.define_structure("APPL2")
+    group.define_shared("OTHER", "APPL2")
+    group.define("QM1", QueueAlias(name="NICK", target="Q"))
+    group.repository("QM1").define(QueueModel(name="TEMP", definition_type="TEMPDYN"))
+    group.repository("QM1").define(QueueModel(name="PERM", definition_type="PERMDYN"))
+    with group.connect() as connection:
+        connection.put1("Q", b"1")
+    return group
+
+
+@pytest.mark.parametrize("fault", [fault for fault in FAULTS if not fault.startswith("killed")])
+@pytest.mark.parametrize(("name", "script"), CASES)
+def test_nothing_is_left_of_a_program_that_lives(
+    ready: TestGroup, monkeypatch: pytest.MonkeyPatch, name: str, script: str, fault: str
+) -> None:
+    pair, process = PAIRS[name], ready.process()
+    injection = inject(ready, monkeypatch, pair, script, fault)
+    connection = None
+    with suppress(MQIError, AlarmError, XAError):
+        connection = QueueManagerConnection(Connection(ready.group, process, tag=TAG, is_internal=True))
+        pair.work(connection)
+    assert injection.has_met
+    injection.end()
+    if connection is not None:
+        disconnect(connection)
+    recover_what_was_lost(ready, process)
+    assert_nothing_is_left(ready, process.token)
+
+
+@pytest.mark.parametrize("fault", ["killed before", "killed after"])
+@pytest.mark.parametrize(("name", "script"), CASES)
+def test_nothing_is_left_of_a_program_that_is_killed(
+    ready: TestGroup, monkeypatch: pytest.MonkeyPatch, name: str, script: str, fault: str
+) -> None:
+    pair = PAIRS[name]
+    told, tells = os.pipe()
+    pid = os.fork()
+    if not pid:
+        try:
+            process = Process.register(ready.group, "QM1")
+            os.write(tells, process.token.encode())
+            inject(ready, monkeypatch, pair, script, fault)
+            pair.work(QueueManagerConnection(Connection(ready.group, process, tag=TAG, is_internal=True)))
+        finally:
+            os._exit(0)
+    os.close(tells)
+    _, status = os.waitpid(pid, 0)
+    assert os.WIFSIGNALED(status)
+    token = os.read(told, 100).decode()
+    os.close(told)
+    ready.group.client().zadd(ready.group.keys.leases, {token: 1})
+    assert recover(ready.group, ready.connect().connection, token).is_resolved
+    assert_nothing_is_left(ready, token)
+
+
+def inject(group: TestGroup, monkeypatch: pytest.MonkeyPatch, pair: Pair, script: str, fault: str) -> Injection:
+    """Arm the fault, and what the pair has to meet before."""
+    if pair.also:
+        Injection(pair.also, "2035").arm(monkeypatch)
+    injection = Injection(script, fault, then=putting(group, pair))
+    injection.arm(monkeypatch)
+    return injection
+
+
+def putting(group: TestGroup, pair: Pair) -> Callable[[], object]:
+    """Another program that puts a message, where it is to."""
+    if not pair.put_meanwhile:
+        return lambda: None
+    queue = group.connect().open("EMPTY", OpenOption.OUTPUT)
+    return lambda: queue.put(b"for whoever waits")
+
+
+def disconnect(connection: QueueManagerConnection) -> None:
+    """Whatever happened before, a program's MQDISC ends its connection."""
+    with suppress(MQIError):
+        connection.disconnect()
+    assert connection.connection.is_ended
+
+
+def recover_what_was_lost(group: TestGroup, process: Process) -> None:
+    """What the manager's watch does, once the group knows what was lost."""
+    until(lambda: not process._abandoned, "the lost connections are told")
+    leases: Any = group.group.client().zrange(group.group.keys.leases, 0, -1)
+    for lease in map(bytes.decode, leases):
+        if lease.startswith(process.token + "."):
+            assert recover(group.group, group.connect().connection, lease).is_resolved
+
+
+def assert_nothing_is_left(group: TestGroup, process: str) -> None:
+    """No key, field or member names a connection of the program; and queues can be used as before."""
+    client, token = group.group.client(), f"{process}.".encode()
+    for key in keys_of(group):
+        assert token not in key
+        kind: Any = client.type(key)
+        names: Any = []
+        # What is dead and how it was recovered is remembered.
+        if kind in (b"hash", b"zset") and not key.endswith((b":fence", b":recoveries")):
+            names = client.hkeys(key) if kind == b"hash" else client.zrange(key, 0, -1)
+        assert [name for name in names if token in name] == [], key
+    assert_accounted(group.group)
+    for name in ("Q", "EMPTY", "OTHER"):
+        with group.connect() as connection:
+            connection.open(name, ALONE)
+    group.connect(tag=TAG).disconnect()
+
+
+def test_a_name_that_leads_elsewhere_in_the_middle_of_mqopen_is_resolved_again(
+    ready: TestGroup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """MQOPEN has no 2041, and leaves no handle behind where its name led before."""
+    repository = ready.repository("QM1")
+    alter = partial(repository.alter, "QALIAS", "NICK", {"target": "EMPTY"})
+    Injection("structure/open", "none", then=alter).arm(monkeypatch)
+    connection = ready.connect()
+    queue = connection.open("NICK", ALONE)
+    assert queue.resolved_name == "EMPTY"
+    assert [repository.queue_status(name).handles for name in ("Q", "EMPTY")] == [0, 1]
+    connection.disconnect()
+    assert repository.queue_status("EMPTY").handles == 0
+
+
+def test_a_name_that_always_changes_is_given_up(ready: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sharedq.opening.RESOLUTIONS_MAX", 3)
+    targets = iter(("EMPTY", "Q", "EMPTY"))
+
+    def alter() -> None:
+        ready.repository("QM1").alter("QALIAS", "NICK", {"target": next(targets)})
+
+    Injection("structure/open", "none", then=alter, times=3).arm(monkeypatch)
+    assert reason_of(lambda: ready.connect().open("NICK", ALONE)) == MQRC.OBJECT_IN_USE
+    assert [ready.repository("QM1").queue_status(name).handles for name in ("Q", "EMPTY")] == [0, 0]
+
+
+def test_what_is_found_behind_a_wait_that_was_refused_is_returned(
+    ready: TestGroup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The wait and the look at the queue are one write: Redis was busy for the one, and not any more for the other."""
+    then = putting(ready, PAIRS["wait, and be woken"])
+    Injection("BLPOP", "2195 for the first of the write", then=then).arm(monkeypatch)
+    queue = ready.connect().open("EMPTY", OpenOption.INPUT_SHARED)
+    # Not handed over: it takes any length.
+    assert queue.get(GetOption.WAIT, wait_ms=30_000, max_length=100).body == b"for whoever waits"
+
+
+@pytest.mark.parametrize("reason", [2035, 2192, 2195, 2346])
+def test_a_refused_mqclose_leaves_the_queue_open(
+    ready: TestGroup, monkeypatch: pytest.MonkeyPatch, reason: int
+) -> None:
+    connection = ready.connect()
+    queue = connection.open("Q", ALONE)
+    assert queue.get(GetOption.BROWSE_FIRST | GetOption.LOCK).body == b"1"
+    injection = Injection("structure/close", str(reason))
+    injection.arm(monkeypatch)
+    assert reason_of(queue.close) == reason
+    injection.end()
+    assert queue.get(GetOption.MSG_UNDER_CURSOR).body == b"1"
+    queue.close()
+    assert reason_of(queue.close) == MQRC.HOBJ_ERROR
+
+
+@pytest.mark.parametrize("tag", ["", TAG])
+def test_an_mqdisc_that_cannot_close_leaves_the_rest_to_the_group(
+    ready: TestGroup, monkeypatch: pytest.MonkeyPatch, tag: str
+) -> None:
+    """What it has put is committed."""
+    process = ready.process()
+    connection = ready.connect(process=process, tag=tag)
+    connection.open("EMPTY", ALONE).put(b"2", options=PutOption.SYNCPOINT)
+    injection = Injection("structure/close", "2035")
+    injection.arm(monkeypatch)
+    assert connection.disconnect() == (MQRC.CONN_TAG_NOT_RELEASED if tag else MQRC.NONE)
+    injection.end()
+    recover_what_was_lost(ready, process)
+    assert_nothing_is_left(ready, process.token)
+    assert on_queue(ready, "EMPTY") == [(b"2", 0)]
+
+
+def test_a_value_of_the_wrong_type_does_not_end_the_connection(ready: TestGroup) -> None:
+    connection = ready.connect()
+    queue = connection.open("Q", ALONE)
+    assert reason_of(lambda: queue.put("text")) == MQRC.BUFFER_ERROR  # type: ignore[arg-type]
+    assert queue.get().body == b"1"
