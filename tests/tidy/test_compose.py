@@ -115,6 +115,8 @@ def test_image_copies_what_is_there_and_every_package(services: dict[str, dict[s
         "recovery",
         "igq",
         "pipeline",
+        "pyspark_igq.py",
+        "pyspark_igq_journal.py",
     } <= copied
     for name in copied:
         assert (ROOT / name).exists(), name

@@ -1,0 +1,76 @@
+"""spark-submit where the Python of driver and workers has PySpark and what igq needs, but not igq: docs/pipeline.md."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pyspark
+import pytest
+
+from tests.pipeline.streams import Watch, in_doubt, open_orders
+from tests.support.members import TestGroup
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "pipeline.md").read_text(encoding="utf-8")
+JOB = Path(__file__).with_name("submitted_job.py")
+END_S = 400
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
+
+
+@pytest.fixture
+def python(tmp_path: Path) -> Path:
+    """A Python that has everything that is installed here but igq."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "bare")], check=True)
+    packages = tmp_path / "packages"
+    packages.mkdir()
+    for path in Path(sysconfig.get_path("purelib")).iterdir():
+        if "igq" not in path.name and path.suffix != ".pth":
+            (packages / path.name).symlink_to(path)
+    (site,) = (tmp_path / "bare" / "lib").glob("python3*/site-packages")
+    (site / "packages.pth").write_text(str(packages))
+    found = tmp_path / "bare" / "bin" / "python"
+    without = subprocess.run([found, "-c", "import sharedq"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "No module named 'sharedq'" in without.stderr
+    return found
+
+
+def archive(directory: Path) -> Path:
+    """What the page says how to make."""
+    found = re.search(r"^python -m zipfile -c igq.zip (.*)$", PAGE, flags=re.MULTILINE)
+    assert found
+    path = directory / "igq.zip"
+    subprocess.run([sys.executable, "-m", "zipfile", "-c", str(path), *found[1].split()], cwd=ROOT, check=True)
+    return path
+
+
+def submit(group: TestGroup, python: Path, directory: Path, *options: str, **environment: str) -> str:
+    """The job's output."""
+    at = [str(group.settings.redis_url), group.group.name, str(directory)]
+    program = Path(pyspark.__file__).parent / "bin" / "spark-submit"
+    conf = ("--conf", "spark.ui.enabled=false", "--conf", "spark.sql.shuffle.partitions=2")
+    own = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "SPARK_HOME")}
+    with Watch(group):
+        done = subprocess.run(
+            [program, "--master", "local[2]", *conf, *options, str(JOB), *at],
+            env=own | {"PYSPARK_PYTHON": str(python)} | environment,
+            cwd=directory,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=END_S,
+        )
+    assert done.returncode == 0, done.stderr[-4000:]
+    return done.stdout
+
+
+def test_a_job_that_is_submitted_needs_no_installation(group: TestGroup, python: Path, tmp_path: Path) -> None:
+    open_orders(group)
+    code = archive(tmp_path)
+    told = submit(group, python, tmp_path, "--py-files", str(code), PYTHONPATH=str(code))
+    assert told.split() == ["TABLE", "12", "SQL", "12", "JOURNAL", "True", "STREAM", "12", "EVENTS", "True"]
+    assert in_doubt(group) == 0
