@@ -23,6 +23,7 @@ from igq.structure_watch import LOOK_S
 from igq.worker import Worker
 from recovery.target import Target
 from recovery.watch import due
+from sharedq.group import PASSING
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
 from sharedq.objects.repository import Repository
@@ -32,8 +33,8 @@ _QUIESCE_LOOK_S = 0.25
 #: An agent that ended within this time was started too soon, seconds.
 _AGENT_SETTLED_S = 10.0
 _AGENT_DELAY_MAX_S = 5.0
-#: Why a start that fails is tried again: Redis went away, or a node of the Cluster, the lease was lost, a slot moves.
-PASSING = (MQRC.CONNECTION_BROKEN, MQRC.CF_NOT_AVAILABLE, MQRC.Q_MGR_NOT_AVAILABLE, MQRC.CF_STRUC_IN_USE)
+#: Between two attempts to open, at most, seconds.
+_OPENING_DELAY_MAX_S = 5.0
 
 T = TypeVar("T")
 
@@ -91,6 +92,10 @@ class Incarnation:
         self._agent_started_s = 0.0
         self._agent_delay_s = 0.0
         self._restarts = 0
+        #: What begins to open it, and when that is due.
+        self._begin_opening: Callable[[], None] = lambda: None
+        self._opening_due_s = math.inf
+        self._opening_delay_s = 0.0
         self._stop: _Stop | None = None
         self._ending: Ending | None = None
         self.lost_why = ""
@@ -108,7 +113,8 @@ class Incarnation:
                 it takes many calls, each as slow as Redis is just now.
             open_for_business: takes what *prepare* returned, in this thread; the agent starts behind it.
         """
-        self.worker.submit(partial(self._prepare, prepare, open_for_business))
+        self._begin_opening = lambda: self.worker.submit(partial(self._prepare, prepare, open_for_business))
+        self._opening_due_s = 0.0
         try:
             while (ending := self._ending) is None:
                 self._wait_for_event()
@@ -147,8 +153,13 @@ class Incarnation:
     def _could_not_open(self, error: Exception) -> None:
         if not isinstance(error, MQIError):
             raise error
-        if error.reason in PASSING:
+        if error.reason == MQRC.Q_MGR_NOT_AVAILABLE:
             self._lose(str(error))
+        elif error.reason in PASSING:
+            # The lease is renewed all the while; should it be lost, a renewal tells.
+            wait_s = self._opening_delay_s = min(_OPENING_DELAY_MAX_S, 2 * self._opening_delay_s + 0.1)
+            self._opening_due_s = time.monotonic() + wait_s
+            self._say("IGQ0003E", error=error, wait_s=wait_s)
         elif self._stop is None:
             # In good order: what it recovers meanwhile is not broken off.
             self.failure = error
@@ -179,6 +190,9 @@ class Incarnation:
         now_s = time.monotonic()
         if now_s >= self._heartbeat.next_s:
             self._renew()
+        if now_s >= self._opening_due_s and self._stop is None:
+            self._opening_due_s = math.inf
+            self._begin_opening()
         if self._agent_due_s is not None and now_s >= self._agent_due_s:
             self._start_agent()
         if self._stop is not None:
@@ -186,6 +200,8 @@ class Incarnation:
 
     def _wait_for_event(self) -> None:
         wanted = [self._heartbeat.next_s]
+        if self._stop is None:
+            wanted.append(self._opening_due_s)
         if self._agent_due_s is not None:
             wanted.append(self._agent_due_s)
         if self._stop is not None and not self._stop.is_shutting_down:

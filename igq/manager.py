@@ -6,13 +6,14 @@ import os
 import queue
 import signal
 import time
+from collections.abc import Callable
 from functools import partial
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
 
 import structlog
 from apscheduler.schedulers.background import BackgroundScheduler
-from tenacity import RetryCallState, Retrying, retry_if_exception_type, wait_exponential_jitter
+from tenacity import RetryCallState, Retrying, retry_if_exception, wait_exponential_jitter
 
 from config.loading import prepare_data_dir
 from config.settings import Settings
@@ -25,7 +26,8 @@ from sharedq.context import user_identifier
 from sharedq.durability import read_weakest
 from sharedq.group import Group
 from sharedq.in_doubt import prepared_units
-from sharedq.mqi.errors import MQIError
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import MQIError, error_for
 from sharedq.objects.failures import structure_state
 from sharedq.objects.managers import QueueManagerAttributes
 from sharedq.objects.repository import Repository
@@ -34,6 +36,8 @@ from sharedq.objects.system import SYSTEM_DEAD_LETTER_QUEUE, define_system_objec
 #: How often expired messages are looked for where EXPRYINT does not say, and how often at least what was found expired
 #: is reported, seconds.
 EXPIRY_SCAN_S = 60
+
+T = TypeVar("T")
 
 
 class QueueManager:
@@ -70,8 +74,8 @@ class QueueManager:
             signal.signal(number, self._on_signal)
         signal.signal(signal.SIGHUP, lambda *_: self._inbox.put(self._reopen_log))
         try:
-            self._tell_deployment()
-            membership = Membership.join(self._group, self.name, self._info(), self._wait_for_predecessor)
+            self._retried(self._tell_deployment, self._group.may_pass)
+            membership = self._retried(self._join, self._group.may_pass)
             while self._serve(membership) is Ending.LEASE_LOST:
                 membership = self._rejoin(membership.incarnation)
         except _Interrupted:
@@ -130,6 +134,8 @@ class QueueManager:
         incarnation: Incarnation,
         attributes: QueueManagerAttributes,
     ) -> None:
+        # First of all: where this fails it is done again.
+        membership.tell(state="RUNNING", igq=attributes.igq)
         worker, interval_s = incarnation.worker, attributes.expiry_interval_s or EXPIRY_SCAN_S
         jobs = [(worker.discard_expired, interval_s)]
         if interval_s > EXPIRY_SCAN_S:
@@ -139,7 +145,6 @@ class QueueManager:
                 worker.submit, "interval", (partial(job, seconds * 1000),), seconds=seconds, max_instances=1
             )
         scheduler.start()
-        membership.tell(state="RUNNING", igq=attributes.igq)
         self._say("CSQY022I")
         self._say("CSQ9022I", incarnation=membership.incarnation, pid=os.getpid())
 
@@ -151,6 +156,8 @@ class QueueManager:
         self._say("CSQY000I", version=__version__, group=group.name, redis=settings.redis_url_masked)
         self._say("IGQ0004I", statement=durability.statement)
         if not durability.meets(strict=settings.durability == "strict"):
+            if durability.is_short_of_replicas:
+                raise error_for(MQRC.CF_NOT_AVAILABLE, "", self.name, f"durability is strict: {durability.statement}")
             raise CommandError(f"{self.name} does not start, durability is strict: {durability.statement}")
 
     def _info(self) -> dict[str, Any]:
@@ -158,6 +165,13 @@ class QueueManager:
 
     def _rejoin(self, lost: int) -> Membership:
         """Join as a new incarnation, behind the *lost* one, as soon as Redis answers."""
+        return self._retried(partial(self._join, lost), lambda error: isinstance(error, MQIError))
+
+    def _join(self, lost: int | None = None) -> Membership:
+        return Membership.join(self._group, self.name, self._info(), self._wait_for_predecessor, own_incarnation=lost)
+
+    def _retried(self, call: Callable[[], T], may_pass: Callable[[BaseException], bool]) -> T:
+        """What *call* returns, made anew as long as it fails for a reason that may pass; each time that is said."""
 
         def before_sleep(state: RetryCallState) -> None:
             assert state.outcome is not None
@@ -166,12 +180,11 @@ class QueueManager:
 
         retrying = Retrying(
             wait=wait_exponential_jitter(multiplier=0.1, max=5.0, jitter=0.1),
-            retry=retry_if_exception_type(MQIError),
+            retry=retry_if_exception(may_pass),
             sleep=self._wait,
             before_sleep=before_sleep,
         )
-        join = partial(Membership.join, own_incarnation=lost)
-        return retrying(join, self._group, self.name, self._info(), self._wait_for_predecessor)
+        return retrying(call)
 
     def _wait_for_predecessor(self, seconds: float) -> None:
         self._say("IGQ0002I", wait_s=seconds)

@@ -74,6 +74,8 @@ class Deployment:
         self._lock = threading.Lock()
         self._cluster: redis.RedisCluster | None = None
         self._sentinel_master: Endpoint | None = None
+        #: Whether a server, a Sentinel that knows the primary's name, or a node of the Cluster has ever answered.
+        self.has_answered = False
         #: Grows when a slot of the Cluster was found elsewhere than before.
         self.moves = 0
 
@@ -128,6 +130,7 @@ class Deployment:
             maker = SSLConnection if self._url.is_tls else Connection
             connection = maker(host=endpoint.host, port=endpoint.port, **options, **self._tcp_options())
         connection.connect()  # type: ignore[no-untyped-call]
+        self.has_answered = True
         return connection
 
     def client(self, key: str = "") -> redis.Redis:
@@ -224,6 +227,7 @@ class Deployment:
                     raise
                 # "No such master with that name".
                 raise MasterNotFoundError(str(error)) from error
+        self.has_answered = True
         if not state["is_master"] or state["is_sdown"] or state["is_odown"]:
             raise MasterNotFoundError(f"{self._url.service} is down")
         return Endpoint(host=str(state["ip"]), port=int(state["port"]))
@@ -251,6 +255,7 @@ class Deployment:
                     # That is none of the library's own errors; what it was made from is.
                     cause = error.__cause__
                     raise cause if isinstance(cause, redis.RedisError) else redis.ConnectionError(str(error)) from error
+                self.has_answered = True
             return self._cluster
 
 

@@ -22,6 +22,8 @@ class Durability:
     #: seconds. none: nothing of that, or a server that drops keys.
     level: Level
     statement: str
+    #: Replicas are missing that would make it as durable as it is meant to be.
+    is_short_of_replicas: bool = False
 
     def meets(self, *, strict: bool) -> bool:
         """Whether a manager may start here: everywhere, or, if strict, where acknowledged means kept."""
@@ -103,7 +105,9 @@ def _judge_replicated(facts: Facts) -> Durability:
             "replicated",
             f"replicated: a message is on {_replicas(wanted)} before it is acknowledged ({online} online)",
         )
-    return Durability("none", f"none: {_replicas(wanted)} must have a message, but {online} online")
+    return Durability(
+        "none", f"none: {_replicas(wanted)} must have a message, but {online} online", is_short_of_replicas=True
+    )
 
 
 def _judge_lossy(facts: Facts) -> Durability:

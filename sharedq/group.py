@@ -22,6 +22,8 @@ from sharedq.links import Links, Place
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
 
+#: Reasons that pass by themselves: Redis went away, a node of the Cluster did, a slot of it moves.
+PASSING = (MQRC.CONNECTION_BROKEN, MQRC.CF_NOT_AVAILABLE, MQRC.CF_STRUC_IN_USE)
 #: A field among the members that is none: what every renewal of a lease learns with the member (admin/renew).
 _NO_MEMBER = b"!structures"
 
@@ -144,6 +146,18 @@ class Group:
             self._silent_until_s[self._links.place(key)] = time.monotonic() + self.settings.lease_ms / 1000
             return False
         return True
+
+    def may_pass(self, error: BaseException) -> bool:
+        """Whether *error* says that a part of Redis is away for now: a node, a primary, a replica that is waited for.
+
+        Where nothing has ever answered, the URL may be wrong.
+        """
+        if isinstance(error, MQIError):
+            is_away = error.reason in PASSING
+        else:
+            is_away = isinstance(error, (redis.ConnectionError, redis.TimeoutError))
+            is_away = is_away and not isinstance(error, redis.AuthenticationError)
+        return is_away and self.deployment().has_answered
 
     def require_reachable(self, structure: str) -> None:
         """Raise unless `can_reach`.

@@ -114,12 +114,30 @@ def test_the_lease_is_renewed_while_a_slow_start_goes_on(empty: Group) -> None:
     def open_for_business(prepared: str) -> None:
         opened.append(prepared)
         assert membership.renew((), look=False).is_held
-        raise error_for(MQRC.CONNECTION_BROKEN, "", "QM1", "enough")
+        raise error_for(MQRC.Q_MGR_NOT_AVAILABLE, "", "QM1", "enough")
 
     incarnation = Incarnation(membership, queue.SimpleQueue(), lambda *_, **__: None)
     assert incarnation.run(prepare, open_for_business) is Ending.LEASE_LOST
     assert opened == ["prepared"]
     assert incarnation.lost_why.endswith("enough")
+
+
+def test_a_start_that_may_succeed_is_tried_again_by_the_same_incarnation(empty: Group) -> None:
+    membership = Membership.join(empty, "QM1", INFO, refuse_to_wait)
+    passing = [MQRC.CONNECTION_BROKEN, MQRC.CF_NOT_AVAILABLE, MQRC.CF_STRUC_IN_USE]
+    said: list[str] = []
+
+    def prepare() -> None:
+        if passing:
+            raise error_for(passing.pop(), "", "QM1", "a node is away")
+
+    def open_for_business(_prepared: None) -> None:
+        raise error_for(MQRC.Q_MGR_NOT_AVAILABLE, "", "QM1", "enough")
+
+    incarnation = Incarnation(membership, queue.SimpleQueue(), lambda message_id, **_: said.append(message_id))
+    assert incarnation.run(prepare, open_for_business) is Ending.LEASE_LOST
+    assert said.count("IGQ0003E") == 3
+    assert passing == []
 
 
 def test_a_start_that_cannot_succeed_ends_in_good_order(group: TestGroup) -> None:
