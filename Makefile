@@ -44,14 +44,25 @@ $(STAMP): requirements.lock pyproject.toml
 	    exit 1; \
 	fi
 	@echo "Installing into $(VENV), about a gigabyte with Spark; only the first time."
-	@# uv is several times as fast, but knows nothing of pip's configuration (mirrors, certificates): then pip does it.
+	@# uv is several times as fast. It is told pip's settings (mirrors, certificates), which it does not read; should it
+	@# fail all the same, pip does it, and what uv said is shown only when pip fails too.
 	@awk '/^uv==/ { on = 1 } on { print } on && !/\\$$/ { exit }' requirements.lock > $(VENV)/uv.lock; \
-	if $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(VENV)/uv.lock \
-	    && $(BIN)/uv pip sync --quiet --compile-bytecode --python $(BIN)/python --require-hashes requirements.lock; then :; \
-	else \
-	    echo "uv could not be used; going on with pip."; \
-	    $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock; \
-	fi
+	settings=$$($(BIN)/python -m pip config list 2>/dev/null); \
+	said() { for place in :env: install global; do \
+	    found=$$(printf '%s\n' "$$settings" | sed -n "s/^$$place\.$$1='\(.*\)'$$/\1/p"); \
+	    if [ -n "$$found" ]; then printf '%s' "$$found" | sed 's/\\n/ /g'; return; fi; done; }; \
+	set -- --system-certs --index-strategy unsafe-best-match; \
+	for each in $$(said index-url); do [ -n "$$UV_DEFAULT_INDEX" ] || set -- "$$@" --default-index "$$each"; done; \
+	for each in $$(said extra-index-url); do set -- "$$@" --index "$$each"; done; \
+	for each in $$(said find-links); do set -- "$$@" --find-links "$$each"; done; \
+	for each in $$(said trusted-host); do set -- "$$@" --allow-insecure-host "$$each"; done; \
+	case "$$(said no-index)" in 1|true|True|yes|on) set -- "$$@" --no-index;; esac; \
+	certificates=$${SSL_CERT_FILE:-$$(said cert)}; [ -z "$$certificates" ] || export SSL_CERT_FILE="$$certificates"; \
+	if { $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(VENV)/uv.lock \
+	    && $(BIN)/uv pip sync --quiet --compile-bytecode --python $(BIN)/python --require-hashes "$$@" \
+	        requirements.lock; } >$(VENV)/uv.log 2>&1; then :; \
+	elif $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock; then :; \
+	else cat $(VENV)/uv.log >&2; exit 1; fi
 	@# With what is installed now: no network, no index. A tool that synchronizes may take pip for a leftover.
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(BIN)/python -m ensurepip >/dev/null
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .

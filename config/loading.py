@@ -7,11 +7,12 @@ is in, and a wrong line in the file is found even where the environment covers i
 from __future__ import annotations
 
 import difflib
+import logging
 import os
 import re
 import tempfile
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from config.directories import make_private
-from config.redis_url import mask_password
+from config.redis_mask import mask_password
 from config.settings import ConfigError, Settings
 
 #: Environment variable -> field of Settings.
@@ -27,8 +28,11 @@ ENVIRONMENT = {f"IGQ_{name.upper()}": name for name in Settings.model_fields}
 #: Others that are ours: the file's name, and which server program is the embedded one (``sharedq.embedded_server``).
 OTHER_VARIABLES = ("IGQ_CONFIG", "IGQ_REDIS_SERVER")
 _PATHS = ("data_dir", "backup_dir")
+#: A program that has not set up logging has its warnings on standard error.
+_LOGGER = logging.getLogger(__name__)
+_MENTIONED: list[str] = []
 #: How much a name must have in common with one of ours to be taken for it, misspelt.
-_MISSPELT = 0.8
+_MISSPELT = 0.5
 #: What Kubernetes and Docker set in a container for a service whose name begins with igq.
 _OF_SERVICES = re.compile(r"_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_\w+)?)$")
 
@@ -53,6 +57,7 @@ def load_settings(env: Mapping[str, str] | None = None) -> Settings:
     if settings.is_embedded:
         # A program that reaches its Redis by a URL writes nothing there.
         _check_can_write(settings.data_dir)
+    _mention_redis_url(env, settings)
     return settings
 
 
@@ -95,18 +100,30 @@ def prepare_data_dir(settings: Settings, given_as: str = "IGQ_DATA_DIR") -> Path
 
 
 def _check_names(env: Mapping[str, str]) -> None:
-    """Refuse a variable that is nearly one of ours: it would be passed over, and a group be looked for elsewhere.
-
-    What is not near to any may be a program's own.
-    """
+    """Refuse a variable that begins as ours do and is none: the group would be looked for elsewhere, in silence."""
     known = (*ENVIRONMENT, *OTHER_VARIABLES)
     for name in sorted(env):
         if not name.startswith("IGQ_") or name in known or _OF_SERVICES.search(name):
             continue
-        bare = name.removeprefix("IGQ_")
-        near = difflib.get_close_matches(bare, [each.removeprefix("IGQ_") for each in known], n=1, cutoff=_MISSPELT)
-        if near:
-            raise ConfigError(f"{name}: unknown setting; did you mean IGQ_{near[0]}?")
+        near = _nearest(name, known)
+        hint = f"did you mean {near}?" if near else f"allowed: {', '.join(known)}"
+        raise ConfigError(f"{_shown(name)}: unknown setting; {hint}")
+
+
+def _nearest(name: str, known: Sequence[str]) -> str:
+    """One of ours with the same words among its own, or spelt alike; ``""`` for none."""
+    words = set(name.split("_"))
+    with_words = [each for each in known if len(words) > 1 and name != "IGQ_" and words <= set(each.split("_"))]
+    bare = {each.removeprefix("IGQ_"): each for each in known}
+    alike = difflib.get_close_matches(name.removeprefix("IGQ_"), bare, n=1, cutoff=_MISSPELT)
+    return with_words[0] if with_words else bare[alike[0]] if alike else ""
+
+
+def _mention_redis_url(env: Mapping[str, str], settings: Settings) -> None:
+    """Say, once in a process, that a variable which other products read is not read here."""
+    if settings.is_embedded and env.get("REDIS_URL") and not _MENTIONED:
+        _MENTIONED.append("REDIS_URL")
+        _LOGGER.warning("REDIS_URL is not read, the embedded server is used; for a Redis of your own set IGQ_REDIS_URL")
 
 
 def _default_data_dir(env: Mapping[str, str]) -> Path:
@@ -131,6 +148,11 @@ def _read_file(path: Path, base: dict[str, Any]) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         # tomllib ends its text with the place: (at line 3, column 9).
         raise ConfigError(f"IGQ_CONFIG={path}: is not TOML: {error}") from None
+    except RecursionError:
+        raise ConfigError(f"IGQ_CONFIG={path}: is nested too deeply; allowed: lines of NAME = VALUE") from None
+    for name, value in values.items():
+        if isinstance(value, dict):
+            raise ConfigError(f"{path}: [{_shown(name)}]: settings stand in no table; allowed: lines of NAME = VALUE")
     for name in _PATHS:
         # As a path that would be the directory of the file.
         if isinstance(values.get(name), str) and not values[name].strip():
@@ -170,12 +192,16 @@ def _one_line(error: ErrorDetails, place: Callable[[str], str]) -> str:
     if error["type"] == "extra_forbidden":
         near = difflib.get_close_matches(name, Settings.model_fields, n=1, cutoff=0.6)
         hint = f"did you mean {near[0]}?" if near else f"allowed: {', '.join(Settings.model_fields)}"
-        return f"{place(name)}: unknown setting; {hint}"
+        return f"{place(_shown(name))}: unknown setting; {hint}"
     value = _shown(str(error["input"]))
     if error["type"] == "value_error":
         # A validator of ours has said what is allowed.
         return f"{place(name)}={value}: {error['ctx']['error']}"
     description = Settings.model_fields[name].description or "a Redis URL"
+    if isinstance(error["input"], str) and error["type"] in ("int_type", "bool_type"):
+        return (
+            f"{place(name)}={_shown(error['input'])!r}: this is text, write it without quotes; allowed: {description}"
+        )
     return f"{place(name)}={value}: allowed: {description}"
 
 

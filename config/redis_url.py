@@ -1,4 +1,4 @@
-"""Redis URLs as text: which are well formed, and how to show one without its password.
+"""Redis URLs as text: which are well formed.
 
 Only the shape is judged here, so that a typing error is reported with the setting's name, before anything
 starts. Making connections of a URL is the business of `sharedq.deployment`.
@@ -52,6 +52,8 @@ def check_redis_url(url: str) -> None:
     where, _, query = rest.partition("?")
     _check_parameters(query, scheme)
     authority, _, path = where.partition("/")
+    if "+" not in scheme:
+        _check_marks(url, form)
     if scheme == "unix":
         if not path or path.endswith("/"):
             raise ValueError(f"the path of the socket is missing; {form}")
@@ -70,12 +72,14 @@ def check_redis_url(url: str) -> None:
         raise ValueError(f"the database is a number; {form}")
 
 
-def mask_password(text: str) -> str:
-    """The text with the password of every URL in it replaced by ``***``; anything else is left as it is."""
-    # Greedy up to the last @ of a word: a password that holds an unescaped @ or / must not show its tail.
-    masked = re.sub(r"(://[^\s:@/]*):\S*@", r"\1:***@", text)
-    # redis-py also takes a password as a query parameter.
-    return re.sub(r"([?&](?:\w+_)?password=)[^\s&]*", r"\1***", masked)
+def _check_marks(url: str, form: str) -> None:
+    """What redis-py cannot take apart; its own error would show what it took for a port."""
+    try:
+        _ = urlsplit(url).port
+    except ValueError:
+        raise ValueError(
+            f"a port is a number from 1 to 65535, and a mark in a user or password is written %XX; {form}"
+        ) from None
 
 
 def _check_parameters(query: str, scheme: str) -> None:

@@ -10,7 +10,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from config.redis_url import check_redis_url, mask_password
+from config.redis_mask import mask_password
+from config.redis_url import check_redis_url
 
 
 class ConfigError(Exception):

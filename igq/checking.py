@@ -7,10 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from rich.console import Console
-from rich.text import Text
-
 from config.settings import Settings
+from config.terminal import Terminal
 from igq.errors import CommandError
 from igq.tables import new_table, widen
 from recovery.accounting.account import account
@@ -78,9 +76,9 @@ def to_json(checked: Checked) -> str:
     return json.dumps({"found": plain(checked.found), "left": plain(checked.left)}, indent=2)
 
 
-def print_checked(checked: Checked, console: Console | None = None) -> None:
+def print_checked(checked: Checked, console: Terminal | None = None) -> None:
     """For people: a row for each finding, and whether it is repaired."""
-    console = console or Console()
+    console = console or Terminal()
     if not checked.found:
         console.print("Everything is accounted for.")
         return
@@ -88,11 +86,7 @@ def print_checked(checked: Checked, console: Console | None = None) -> None:
     table = new_table("", "WHAT", "WHERE", "NAME", "DETAIL", "REPAIRED")
     left = set(checked.left)
     for finding in sorted({*checked.found, *left}):
-        words = map(_shown, (finding.key, finding.name, finding.detail))
+        words = (text[:_NAME_MAX] for text in (finding.key, finding.name, finding.detail))
         table.add_row(finding.kind.value, *words, "no" if finding in left else "yes")
     console.print(table)
     console.print(f"{len(checked.found)} found, {len(left)} left", highlight=False)
-
-
-def _shown(text: str) -> Text:
-    return Text(ascii(text)[1:-1][:_NAME_MAX])

@@ -8,10 +8,12 @@ import threading
 from collections.abc import MutableMapping
 from datetime import UTC, datetime
 from pathlib import Path
+from types import TracebackType
 from typing import Any, Protocol, TextIO
 
 import structlog
 
+from config.shown_text import visible
 from igq.messages import MESSAGES, text_of
 
 
@@ -62,17 +64,24 @@ def start_log(qmgr: str, data_dir: Path) -> tuple[structlog.typing.FilteringBoun
     """
     file = LogFile(data_dir / f"{qmgr}.log")
     structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.format_exc_info,
-            _render,
-        ],
+        processors=_PROCESSORS,
         wrapper_class=structlog.make_filtering_bound_logger("info"),
         logger_factory=lambda *_: _Tee(sys.stdout, file),
         cache_logger_on_first_use=False,
     )
     logger: structlog.typing.FilteringBoundLogger = structlog.get_logger().bind(qmgr=qmgr)
     return logger, file
+
+
+def log_to_stderr() -> None:
+    """For a process whose manager has the log: the same lines, also for what ends it, on standard error."""
+    structlog.configure(processors=_PROCESSORS, logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    sys.excepthook = _log_what_ended_it
+    threading.excepthook = lambda ended: _log_what_ended_it(ended.exc_type, ended.exc_value, ended.exc_traceback)
+
+
+def _log_what_ended_it(kind: type[BaseException], error: BaseException | None, traceback: TracebackType | None) -> None:
+    structlog.get_logger().error("ended by an error", exc_info=(kind, error, traceback))
 
 
 def log_nothing() -> None:
@@ -111,9 +120,17 @@ def _render(_: Any, __: str, event: MutableMapping[str, Any]) -> str:
     name = str(fields.pop("event"))
     at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3] + "Z"
     if name in MESSAGES:
-        return f"{at} {name} {text_of(name, fields)}"
+        return visible(f"{at} {name} {text_of(name, fields)}")
     exception = fields.pop("exception", "")
     level, qmgr = fields.pop("level", ""), fields.pop("qmgr", "")
     details = " ".join(f"{key}={value}" for key, value in fields.items())
-    line = " ".join(part for part in (at, level, str(qmgr), name, details) if part)
-    return f"{line}\n{exception}" if exception else line
+    line = visible(" ".join(part for part in (at, level, str(qmgr), name, details) if part))
+    return f"{line}\n{_indented(exception)}" if exception else line
+
+
+def _indented(traceback: str) -> str:
+    """Its lines begin with blanks: none can be taken for a line of the log."""
+    return "\n".join(f"    {visible(line)}" for line in traceback.splitlines())
+
+
+_PROCESSORS = (structlog.processors.add_log_level, structlog.processors.format_exc_info, _render)

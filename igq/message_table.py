@@ -6,9 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.text import Text
-
+from config.terminal import Terminal
 from igq.cli.messages import printable
 from igq.tables import new_table, widen
 from sharedq.mqi.constants import Persistence
@@ -30,13 +28,13 @@ _FOLDS = ((48, 22), (24, 11), (16, 11), (12, 11))
 _GAP = 2
 
 
-def print_messages(found: Iterable[Message], console: Console | None = None) -> int:
+def print_messages(found: Iterable[Message], console: Terminal | None = None) -> int:
     """Print a table of messages, in pages of `PAGE`; returns how many there were.
 
     On a terminal identifiers are folded where there is no room, and bodies cut; elsewhere each row is one line.
     CorrelIds have a column from the page on in which the first is set.
     """
-    console = console or Console()
+    console = console or Terminal()
     widen(console, _WIDTH)
     rows = enumerate(found, start=1)
     count, columns = 0, list[str]()
@@ -52,7 +50,7 @@ def print_messages(found: Iterable[Message], console: Console | None = None) -> 
             column.max_width = most
         table.columns[-1].no_wrap, table.columns[-1].overflow = True, "ellipsis"
         for row in cells:
-            table.add_row(*(Text(row[name]) for name in columns))
+            table.add_row(*(row[name] for name in columns))
         console.print(table)
     return count
 

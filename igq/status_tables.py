@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
+from config.terminal import Terminal
 from igq.status import AgentStatus, GroupStatus, MoverStatus
 from igq.tables import new_table, widen
 
 
-def print_tables(status: GroupStatus, console: Console | None = None) -> None:
+def print_tables(status: GroupStatus, console: Terminal | None = None) -> None:
     """Show the status to a person; everything fits, folded if need be, into 80 columns."""
-    console = console or Console()
+    console = console or Terminal()
     # The longest names there are.
     widen(console, 120)
     where = f" on {status.redis.version}" if status.redis.version else ""
-    console.print(f"Group [bold]{status.group}[/bold]{where}", highlight=False)
-    console.print(f"Durability {status.redis.durability}", markup=False)
+    console.print(Text.assemble("Group ", (status.group, "bold"), where))
+    console.print(f"Durability {status.redis.durability}")
     if not status.managers:
         console.print("No queue manager has joined yet: start some with igq group start -m QM1 -m QM2")
         return
@@ -26,22 +27,22 @@ def print_tables(status: GroupStatus, console: Console | None = None) -> None:
     for manager in status.managers:
         if manager.is_leaving:
             text = f"{manager.name} is being removed from the group: igq group remove {manager.name} completes that"
-            console.print(text, style="yellow", highlight=False, markup=False)
+            console.print(text, style="yellow", highlight=False)
         if manager.in_doubt:
             what = "unit of work is" if manager.in_doubt == 1 else "units of work are"
             where = f"{manager.in_doubt} {what} in doubt at {manager.name}"
-            console.print(f"{where}: DISPLAY THREAD(*) TYPE(INDOUBT)", style="yellow", highlight=False, markup=False)
+            console.print(f"{where}: DISPLAY THREAD(*) TYPE(INDOUBT)", style="yellow", highlight=False)
         for text in _troubles(manager.agent):
-            console.print(f"Agent of {manager.name}: {text}", style="yellow", highlight=False, markup=False)
+            console.print(f"Agent of {manager.name}: {text}", style="yellow", highlight=False)
         for mover in manager.agent.movers:
             for text in _troubles(mover):
                 where = f"Mover of {mover.queue} at {manager.name}"
-                console.print(f"{where}: {text}", style="yellow", highlight=False, markup=False)
+                console.print(f"{where}: {text}", style="yellow", highlight=False)
     for structure in status.structures:
         if structure.state != "ACTIVE":
             since = f" since {structure.failed_at:%Y-%m-%d %H:%M:%S} UTC" if structure.failed_at else ""
             what = f"Structure {structure.name}: {structure.state}{since}"
-            console.print(f"{what}, DISPLAY CFSTATUS({structure.name})", style="red", highlight=False, markup=False)
+            console.print(f"{what}, DISPLAY CFSTATUS({structure.name})", style="red", highlight=False)
     if status.recoveries:
         console.print(_recoveries_table(status))
         console.print()

@@ -12,11 +12,12 @@ import threading
 import time
 from types import FrameType
 
-from rich.console import Console
 from rich.text import Text
 
 from config.loading import prepare_data_dir
 from config.settings import Settings
+from config.shown_text import visible
+from config.terminal import Terminal
 from igq.errors import CommandError, check_qmgr_name
 
 #: Seconds for managers to end once they were told to stop at once; then they are killed.
@@ -39,7 +40,7 @@ class Supervisor:
         if len(set(names)) != len(names):
             raise CommandError("a queue manager is named twice")
         self._settings, self._names = settings, names
-        self._console = Console(highlight=False, soft_wrap=True)
+        self._console = Terminal(highlight=False, soft_wrap=True)
         self._children: dict[str, subprocess.Popen[str]] = {}
         self._events: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._signals = 0
@@ -80,7 +81,7 @@ class Supervisor:
         width = max(map(len, self._names))
         assert child.stdout is not None
         for line in child.stdout:
-            self._print(Text.assemble((f"{name:<{width}} | ", colour), line.rstrip("\n")))
+            self._print(Text.assemble((f"{name:<{width}} | ", colour), visible(line.rstrip("\n"))))
         child.wait()
         self._events.put(name)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
+
+from config.terminal import Terminal
 
 
 def new_table(title: str, *columns: str) -> Table:
@@ -26,7 +27,7 @@ def new_table(title: str, *columns: str) -> Table:
     return table
 
 
-def widen(console: Console, width: int) -> None:
+def widen(console: Terminal, width: int) -> None:
     """Where a program reads it, make room for *width* columns: a row is one line then."""
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = max(console.width, width)

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 
+from config.terminal import Terminal
 from pipeline import plots
 from pipeline.jobs.series import Series
 from pipeline.jobs.verdict import FAULTS, MEANINGS, Finding, PeerWork, Verdict
@@ -59,7 +59,7 @@ def headline(verdict: Verdict) -> str:
     return f"Failed: of {total:,} message copies, {', '.join(faults)}."
 
 
-def print_summary(verdict: Verdict, console: Console, *, rows: int = 3) -> None:
+def print_summary(verdict: Verdict, console: Terminal, *, rows: int = 3) -> None:
     """The short table for a terminal, with the first *rows* findings of each kind."""
     table = Table(title=None, box=None, pad_edge=False, header_style="bold")
     table.add_column("")
@@ -82,7 +82,7 @@ def print_summary(verdict: Verdict, console: Console, *, rows: int = 3) -> None:
     for name in FAULTS:
         for finding in verdict.findings.get(name, [])[:rows]:
             line = f"{name.replace('_', ' ')}: {finding.copy}: {finding.why}{_msg_id(finding)}"
-            console.print(line, style="red", highlight=False, markup=False, soft_wrap=True)
+            console.print(line, style="red", highlight=False, soft_wrap=True)
     style = "bold green" if verdict.is_passed else "bold red"
     console.print(headline(verdict), style=style, highlight=False, soft_wrap=True)
 

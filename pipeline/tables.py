@@ -8,10 +8,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from config.shown_text import visible
+from config.terminal import Terminal
 from pipeline.errors import PipelineError
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def check_files(paths: Iterable[Path]) -> None:
             raise PipelineError(f"{path}: is empty, what was in it is lost; remove it to go on without that")
 
 
-def print_table(name: str, table: DataFrame, rows: int, console: Console) -> None:
+def print_table(name: str, table: DataFrame, rows: int, console: Terminal) -> None:
     """The first *rows* of a table, and whether there are more."""
     found = table.limit(rows + 1).collect()
     fields = table.schema.fields
@@ -46,7 +47,7 @@ def print_table(name: str, table: DataFrame, rows: int, console: Console) -> Non
         console.print(f"... and more; --rows shows more than {rows}")
 
 
-def print_rows(name: str, columns: Mapping[str, bool], rows: Sequence[Sequence[str]], console: Console) -> None:
+def print_rows(name: str, columns: Mapping[str, bool], rows: Sequence[Sequence[str]], console: Terminal) -> None:
     """Show *rows* of text as a table; one that is too wide for the terminal as records, a value a line. Nothing is cut.
 
     Args:
@@ -57,7 +58,7 @@ def print_rows(name: str, columns: Mapping[str, bool], rows: Sequence[Sequence[s
     for column, is_number in columns.items():
         shown.add_column(column, justify="right" if is_number else "left", overflow="fold")
     for row in rows:
-        shown.add_row(*(Text(cell) for cell in row))
+        shown.add_row(*row)
     width = console.measure(shown, options=console.options.update(width=_ANY_WIDTH)).maximum
     if not console.is_terminal and "COLUMNS" not in os.environ:
         # Read by a program: one line a row.
@@ -70,7 +71,7 @@ def print_rows(name: str, columns: Mapping[str, bool], rows: Sequence[Sequence[s
         console.print("(none)")
 
 
-def _print_records(name: str, columns: Sequence[str], rows: Sequence[Sequence[str]], console: Console) -> None:
+def _print_records(name: str, columns: Sequence[str], rows: Sequence[Sequence[str]], console: Terminal) -> None:
     if name:
         console.print(Text(name, style="italic"))
     longest = max(map(len, columns))
@@ -78,7 +79,7 @@ def _print_records(name: str, columns: Sequence[str], rows: Sequence[Sequence[st
         console.print()
         for column, cell in zip(columns, row, strict=True):
             if cell:
-                console.print(Text.assemble((f"{column:<{longest}}", "bold"), f"  {cell}"), soft_wrap=True)
+                console.print(Text.assemble((f"{column:<{longest}}", "bold"), f"  {visible(cell)}"), soft_wrap=True)
 
 
 #: Wider than any row.

@@ -20,7 +20,7 @@ from sharedq.group import Group
 from sharedq.handle import Handle
 from sharedq.inquiry import inquire, set_attributes
 from sharedq.message import Message
-from sharedq.mqi.arguments import refuse_types
+from sharedq.mqi.arguments import refuse_pair, refuse_types
 from sharedq.mqi.constants import (
     MQRC,
     CharSelector,
@@ -306,9 +306,10 @@ class Queue:
         try:
             with self.connection.lock:
                 self.warning = putting.put_many(self.connection, self._open_handle(), batch, _pmo(options, context))
-        except (TypeError, AttributeError):
-            for md, body in batch:
-                refuse_types("MQPUT", self.name, md, body)
+        except (TypeError, AttributeError, ValueError):
+            for each in batch:
+                refuse_pair(each)
+                refuse_types("MQPUT", self.name, *each)
             raise
         return [md for md, _ in batch]
 

@@ -32,6 +32,8 @@ def connect_to(
     try:
         return _connect_to(group, name, tag, options, appl_name)
     except MQIError as error:
+        if error.reason == MQRC.Q_MGR_NOT_AVAILABLE and not error.detail:
+            raise error_for(error.reason, "MQCONN", name, f"it is not running: igq qmgr start {name}") from error
         if error.reason not in (MQRC.CONNECTION_BROKEN, MQRC.CF_NOT_AVAILABLE):
             raise
         # What was begun is recovered if need be; the program has never had a connection that could break.

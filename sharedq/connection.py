@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn
 
-from sharedq.context import default_appl_name
+from sharedq.context import appl_name_of, default_appl_name
 from sharedq.forks import after_fork
 from sharedq.group import Group
 from sharedq.handle import Handle, StructureAccess
@@ -58,8 +58,8 @@ class Connection:
         self.group, self.process, self.tag = group, process, tag
         self.qmgr_name = process.qmgr
         self.origin = process.qmgr.encode()
-        self.appl_name = appl_name or default_appl_name().decode()
-        self.appl_name_bytes = self.appl_name.encode()[:28]
+        self.appl_name = appl_name_of(appl_name) or default_appl_name().decode()
+        self.appl_name_bytes = self.appl_name.encode()
         self.lock = Turns(self.break_off)
         after_fork(self._end_in_child)
         self.token = f"{process.token}.{process.add(self)}"

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from sharedq.mqi.constants import PutOption
-from sharedq.mqi.limits import NULL_ACCOUNTING_TOKEN
+from sharedq.mqi.limits import NULL_ACCOUNTING_TOKEN, PUT_APPL_NAME_LENGTH
 from sharedq.mqi.structures import MQMD
 
 #: MQAT_UNIX: what kind of program put a message.
@@ -97,4 +97,9 @@ def user_identifier() -> bytes:
 @lru_cache(maxsize=1)
 def default_appl_name() -> bytes:
     """The running program's name, at most 28 bytes."""
-    return Path(sys.argv[0] or "python").name.encode()[:28]
+    return appl_name_of(Path(sys.argv[0] or "python").name).encode()
+
+
+def appl_name_of(name: str) -> str:
+    """A program's name as it stands in a descriptor: at most 28 bytes, in whole characters; ``?`` for no UTF-8."""
+    return name.encode("utf-8", "replace")[:PUT_APPL_NAME_LENGTH].decode("utf-8", "ignore")

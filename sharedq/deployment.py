@@ -18,6 +18,8 @@ from redis.crc import key_slot
 from redis.retry import Retry
 from redis.sentinel import MasterNotFoundError
 
+from config.redis_mask import mask_password
+from config.redis_url import check_redis_url
 from sharedq.keepalive import keepalive_options
 
 #: Seconds to wait for a connection. Calls have no time limit of their own: a lease bounds them.
@@ -56,9 +58,9 @@ class _Url:
     endpoints: tuple[Endpoint, ...]
     service: str = ""
     is_tls: bool = False
-    options: dict[str, Any] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict, repr=False)
     #: For the Sentinels alone; empty: they have no password, or that of the URL.
-    sentinel_credentials: dict[str, Any] = field(default_factory=dict)
+    sentinel_credentials: dict[str, Any] = field(default_factory=dict, repr=False)
 
 
 class Deployment:
@@ -270,21 +272,16 @@ def _why_refused(error: redis.RedisError) -> str:
 
 
 def _parse(url: str) -> _Url:
+    try:
+        check_redis_url(url)
+    except ValueError as error:
+        raise DeploymentError(f"bad Redis URL {mask_password(url)}: {error}") from None
     scheme = url.partition("://")[0]
-    if scheme in ("redis", "rediss", "unix"):
-        return _parse_single(url)
-    if scheme in ("redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster"):
-        return _parse_several(url, scheme)
-    raise DeploymentError(
-        f"unknown Redis URL scheme {scheme!r}: use redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://"
-    )
+    return _parse_several(url, scheme) if "+" in scheme else _parse_single(url)
 
 
 def _parse_single(url: str) -> _Url:
-    try:
-        options = parse_url(url)
-    except ValueError as error:
-        raise DeploymentError(f"bad Redis URL: {error}") from None
+    options = parse_url(url)
     maker = options.pop("connection_class", Connection)
     if maker is UnixDomainSocketConnection:
         endpoint = Endpoint(path=options.pop("path"))
@@ -307,11 +304,7 @@ def _parse_several(url: str, scheme: str) -> _Url:
         user, _, password = credentials.partition(":")
         options |= {k: unquote(v) for k, v in (("username", user), ("password", password)) if v}
     default_port = 26379 if kind == "sentinel" else 6379
-    endpoints = tuple(_endpoint(part, default_port) for part in hosts.split(",") if part)
-    if not endpoints:
-        raise DeploymentError(f"bad Redis URL: {scheme}:// needs at least one host")
-    if kind == "sentinel" and not service:
-        raise DeploymentError("bad Redis URL: redis+sentinel:// needs /SERVICE behind the hosts")
+    endpoints = tuple(_endpoint(part, default_port) for part in hosts.split(","))
     return _Url(
         kind,
         endpoints,
@@ -330,7 +323,4 @@ def _parameters(query: str, *, is_tls: bool) -> dict[str, Any]:
 
 def _endpoint(text: str, default_port: int) -> Endpoint:
     parts = urlsplit(f"//{text}")
-    try:
-        return Endpoint(host=parts.hostname or "localhost", port=parts.port or default_port)
-    except ValueError:
-        raise DeploymentError(f"bad Redis URL: {text!r} is not HOST:PORT") from None
+    return Endpoint(host=parts.hostname or "localhost", port=parts.port or default_port)

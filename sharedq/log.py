@@ -10,6 +10,8 @@ import logging
 import sys
 from typing import Any
 
+from config.shown_text import visible
+
 
 class LibraryLogger:
     """Events with fields, at the levels that libraries need."""
@@ -37,4 +39,4 @@ class LibraryLogger:
                 structlog.get_logger(self._name).log(level, event, **fields)
                 return
         details = "".join(f" {name}={value}" for name, value in fields.items())
-        logging.getLogger(self._name).log(level, "%s%s", event, details)
+        logging.getLogger(self._name).log(level, "%s", visible(f"{event}{details}"))

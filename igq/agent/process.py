@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
-
-import structlog
 
 from config.loading import load_settings
 from igq.agent.channel import EXIT_CONNECTION_LOST, Channel
 from igq.agent.reporting import AgentState
 from igq.agent.runner import Agent
+from igq.log import log_to_stderr
 from sharedq.group import Group
 from sharedq.kept_process import KeptProcess
 from sharedq.mqi.constants import MQRC
@@ -30,7 +28,7 @@ def run(qmgr: str, incarnation: str, number: str, sent_at_s: str, restarts: str)
     # Ctrl-C in the manager's terminal is the manager's business, which tells the agent through the channel.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     channel = Channel.to_parent()
-    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    log_to_stderr()
     group = Group(load_settings())
     process = KeptProcess(group, qmgr, int(incarnation), int(number), float(sent_at_s))
     try:

@@ -81,12 +81,11 @@ class Agent:
             self._report()
 
     def _report(self) -> None:
-        """The agent is in the state of retry where one of its deliveries is; what that was about stays to be seen."""
+        """The agent is in the state of retry where one of its deliveries is, and says why for as long as that lasts."""
         deliveries = [self._own, *self._parts]
         state = next((each for each in deliveries if each.state == "RETRY"), self._own)
         changes = asdict(state) | {
             "delivered": self._ended + _delivered(deliveries),
-            "last_error": state.last_error if state.state == "RETRY" else self._reporter.state.last_error,
             "is_serving": any(each.state == "RUNNING" for each in deliveries),
         }
         del changes["queue"]

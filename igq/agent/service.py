@@ -155,7 +155,7 @@ class Service(ABC):
         self._retrier.succeeded()
         if self._state.state != "RUNNING":
             self._tell_running()
-            self._update(state="RUNNING", short_retries=0, long_retries=0, next_retry_ms=None)
+            self._update(state="RUNNING", short_retries=0, long_retries=0, next_retry_ms=None, last_error="")
 
     def _deliver_by_puts(self, deliverer: Deliverer, queue: TransmissionQueue, messages: Sequence[Message]) -> None:
         for delivered in deliverer.deliver_from(queue, messages):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from config.lines import tell
 from igq.cli.messages import QMGR, QUEUE, printable
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def browse(
             count = _print_whole(shown)
         has_more = next(found, None) is not None
     messages = f"{count} message{'' if count == 1 else 's'}"
-    typer.echo(f"{messages} shown, there are more on {queue}" if has_more else f"{messages} on {queue}", err=True)
+    tell(f"{messages} shown, there are more on {queue}" if has_more else f"{messages} on {queue}")
     return 0
 
 

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from config.lines import say
 from igq.cli.help import show_help_alone
 
 
@@ -54,5 +55,5 @@ def remove(
 
     settings = load_settings()
     remove_manager(settings, name)
-    typer.echo(f"queue manager {name} is removed from group {settings.group}")
+    say(f"queue manager {name} is removed from group {settings.group}")
     return 0

@@ -15,6 +15,7 @@ from typing import Annotated, cast
 
 import typer
 
+from config.lines import tell
 from igq.errors import CommandError
 
 QMGR = typer.Argument(metavar="QMGR", help="Queue manager, or the group's name for any member.")
@@ -127,7 +128,7 @@ def put(
                 detail = f"{error.detail}; {so_far}" if error.detail else so_far
                 raise error_for(error.reason, "MQPUT", queue, detail) from error
             count += len(batch)
-    typer.echo(_put_so_far(count, queue), err=True)
+    tell(_put_so_far(count, queue))
     return 0
 
 
@@ -191,7 +192,7 @@ def _tell_nothing_came(wait_s: float, count: int) -> None:
     """Say to a person, who would else wonder, why a get has ended. A program sees the status, and nothing printed."""
     if sys.stderr is not None and sys.stderr.isatty():
         what = "no further message" if count else "no message"
-        typer.echo(f"{what} came within {wait_s:g} s" if wait_s else f"{what} is there", err=True)
+        tell(f"{what} came within {wait_s:g} s" if wait_s else f"{what} is there")
 
 
 def _write_whole(body: bytes) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+import tomllib
 from pathlib import Path
 from typing import Annotated
 
@@ -63,4 +64,13 @@ def _run(qmgr: str, file: Path | None, commands: list[str]) -> int:
         raise CommandError(f"{file}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise CommandError(f"{file}: it is not UTF-8 text") from None
+    if _is_toml(text):
+        raise CommandError(f"{file}: this is TOML, no MQSC commands; IGQ_CONFIG names a file of settings")
     return run_session(settings, qmgr, io.StringIO(text), sys.stdout)
+
+
+def _is_toml(text: str) -> bool:
+    try:
+        return bool(tomllib.loads(text))
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return False

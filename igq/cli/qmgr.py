@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from config.lines import say
 from igq.cli.help import show_help_alone
 
 #: Of seconds to stop in: as many as a get can wait.
@@ -62,5 +63,5 @@ def stop(
     from igq.stopping import stop_manager
 
     stop_manager(load_settings(), name, is_immediate=immediate, timeout_s=timeout)
-    typer.echo(f"queue manager {name} has stopped")
+    say(f"queue manager {name} has stopped")
     return 0

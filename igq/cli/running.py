@@ -7,6 +7,7 @@ import sys
 
 import typer
 
+from config.lines import tell
 from igq.cli.app import build_app
 from igq.errors import CommandError
 
@@ -26,7 +27,7 @@ def run(arguments: list[str] | None) -> int:
     except typer.Exit as error:
         return error.exit_code
     except typer.TyperException as error:
-        print(f"igq: {_misuse(error)}", file=sys.stderr)
+        tell(f"igq: {_misuse(error)}")
         return error.exit_code
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
@@ -35,10 +36,10 @@ def run(arguments: list[str] | None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except CommandError as error:
-        print(f"igq: {error}", file=sys.stderr)
+        tell(f"igq: {error}")
         return error.status
     except Exception as error:  # noqa: BLE001 - a user gets one line, never a traceback
-        print(f"igq: {_one_line(error)}", file=sys.stderr)
+        tell(f"igq: {_one_line(error)}")
         return FAILED
 
 

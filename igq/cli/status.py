@@ -14,13 +14,15 @@ def add_to(app: typer.Typer) -> None:
 
 def status(as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for scripts.")] = False) -> int:
     """Show the group: managers, agents, recoveries and queues."""
+    import json
+
     from config.loading import load_settings
     from igq.status import read_status
     from igq.status_tables import print_tables
 
     found = read_status(load_settings())
     if as_json:
-        typer.echo(found.model_dump_json(indent=2))
+        typer.echo(json.dumps(found.model_dump(mode="json"), indent=2))
     else:
         print_tables(found)
     return 0

@@ -6,9 +6,8 @@ import random
 import time
 from pathlib import Path
 
-from rich.console import Console
-
 from config.settings import Settings
+from config.terminal import Terminal
 from igq.demo.story import Story
 from igq.errors import CommandError
 from igq.load.audit import audit_run
@@ -53,7 +52,7 @@ def demo(
         raise CommandError(f"--kill {kill}: one of {', '.join(QMGRS)}", 2)
     settings = settings_of_run("demo", data_dir)
     directory = settings.data_dir
-    console = Console(highlight=False, soft_wrap=True)
+    console = Terminal(highlight=False, soft_wrap=True)
     try:
         with interrupt_on_termination(), Story(console) as story:
             return _Demo(settings, directory, Source("flights", messages), kill, seed, story).run()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from types import TracebackType
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
+
+from config.terminal import Terminal
 
 _BARS = ("messages put", "delivered through IGQ", "delivered from the shared queue")
 
@@ -14,7 +15,7 @@ _BARS = ("messages put", "delivered through IGQ", "delivered from the shared que
 class Story:
     """Writes sentences above the bars. Use it as a context manager."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Terminal) -> None:
         self.console = console
         self._progress = Progress(
             TextColumn("{task.description:<32}"),

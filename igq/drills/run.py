@@ -13,11 +13,11 @@ from itertools import count as count_from
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from config.settings import Settings
+from config.terminal import Terminal
 from igq.drills.check import Position, Verdict, check
 from igq.drills.composed import random_scenario
 from igq.drills.machines import Machines
@@ -73,7 +73,7 @@ def drill(
         CommandError: there is no such drill, or a step failed.
         ConfigError, DeploymentError, MQIError: the settings or Redis cannot be used.
     """
-    console = Console(highlight=False, soft_wrap=True)
+    console = Terminal(highlight=False, soft_wrap=True)
     if name is None and not runs_all:
         console.print(_listing())
         return 0
@@ -109,7 +109,7 @@ def drill(
     return 1 if bad else 0
 
 
-def _possible(console: Console) -> list[str]:
+def _possible(console: Terminal) -> list[str]:
     """All drills, but for those that this machine does not let us do, which are named."""
     left_out = [each.name for each in SCENARIOS.values() if each.has_machines]
     if _may_cut(console, f"{', '.join(left_out)}: not run"):
@@ -117,7 +117,7 @@ def _possible(console: Console) -> list[str]:
     return [name for name in SCENARIOS if name not in left_out]
 
 
-def _may_cut(console: Console, otherwise: str) -> bool:
+def _may_cut(console: Terminal, otherwise: str) -> bool:
     """Whether the network can be cut here; if not, says why, and what is done *otherwise*."""
     try:
         Network(["trial"]).close()
@@ -128,7 +128,7 @@ def _may_cut(console: Console, otherwise: str) -> bool:
 
 
 def _runs(
-    names: Sequence[str], first: int, repeat: int, until_s: float | None, console: Console
+    names: Sequence[str], first: int, repeat: int, until_s: float | None, console: Terminal
 ) -> Iterator[tuple[int, Scenario]]:
     """Seeds and scenarios: *repeat* times every name, or for as long as there is time."""
     may_cut = RANDOM in names and _may_cut(console, f"{RANDOM}: without cuts of the network")
@@ -145,7 +145,7 @@ def run_once(
     scenario: Scenario,
     settings: Settings,
     seed: int,
-    console: Console,
+    console: Terminal,
     departures: int = DEPARTURES,
     at_end: Callable[[Settings], None] = lambda _: None,
 ) -> Verdict:
@@ -169,7 +169,7 @@ def run_once(
 
 
 def _run_on(
-    scenario: Scenario, settings: Settings, seed: int, console: Console, departures: int, machines: Machines | None
+    scenario: Scenario, settings: Settings, seed: int, console: Terminal, departures: int, machines: Machines | None
 ) -> Verdict:
     source = Source("made-up", departures * scenario.load, seed)
     directory = settings.data_dir
@@ -215,7 +215,7 @@ def commit_positions(group: Group) -> dict[str, Position]:
     return found
 
 
-def _run(scenario: Scenario, seed: int, console: Console, *, is_audited: bool) -> bool:
+def _run(scenario: Scenario, seed: int, console: Terminal, *, is_audited: bool) -> bool:
     changes = {} if scenario.lease_ms is None else {"lease_ms": scenario.lease_ms}
     settings = settings_of_run(f"drill-{scenario.name}-{seed}", None, **changes)
     console.print(Text(f"Drill {scenario.name}, seed {seed}: {scenario.summary}", style="bold"))
@@ -267,7 +267,7 @@ def _timeline(directory: Path) -> Table:
     return table
 
 
-def _report(verdict: Verdict, console: Console) -> None:
+def _report(verdict: Verdict, console: Terminal) -> None:
     console.print(
         f"By the programs' own histories: {verdict.expected} messages expected, {verdict.delivered} delivered; "
         f"{verdict.unknown_calls} calls of unknown outcome, decided by the journal"

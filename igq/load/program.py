@@ -9,11 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import structlog
-
 from igq.errors import CommandError
 from igq.load.history import History
 from igq.load.sources import Source
+from igq.log import log_to_stderr
 from sharedq import MQIError
 from sharedq.deployment import DeploymentError
 
@@ -55,7 +54,7 @@ def run_program(main: Callable[[Options], None], arguments: Sequence[str]) -> in
     parser.add_argument("--history", action="store_true")
     given = parser.parse_args(arguments)
     # Standard output belongs to the control line.
-    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    log_to_stderr()
     # Ctrl-C is for the runner, which ends its programs in order.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     source = Source.parse(given.source)

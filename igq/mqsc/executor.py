@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol, TextIO, cast
 
+from config.shown_text import visible
 from igq.mqsc import authority, backup, displays, messages
 from igq.mqsc.attribute_values import find_parameter, read_choice, read_flag, read_values
 from igq.mqsc.in_doubt import resolve_in_doubt
-from igq.mqsc.lines import Source, split_commands, visible
+from igq.mqsc.lines import Source, split_commands
 from igq.mqsc.parser import Command, MqscSyntaxError, UnsupportedCommandError, parse_command
 from sharedq.backup.errors import BackupError
 from sharedq.mqi.constants import MQRC
@@ -258,14 +259,18 @@ def _subject(command: Command, repository: Repository) -> str:
     return f"{command.object_type}({name})" if name else command.object_type
 
 
+#: Stands between words, and steers nothing but the next column.
+_TAB = "\t"
+
+
 def _list(source: Source, number: int, out: TextIO) -> None:
     for position, line in enumerate(source.lines):
-        out.write(f"{number if position == 0 else '':>6} : {visible(line)}\n")
+        out.write(f"{number if position == 0 else '':>6} : {visible(line, keep=_TAB)}\n")
 
 
 def _write(lines: Iterable[str], out: TextIO) -> None:
     for line in lines:
-        out.write(visible(line) + "\n")
+        out.write(visible(line, keep=_TAB) + "\n")
     out.flush()
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+
+#: A line of 80 columns with a sequence number in the last eight.
+_NUMBERED = re.compile(r"(.{71}[ +-])(\d{8})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +31,14 @@ def split_commands(lines: Iterable[str]) -> Iterator[Source]:
     """Yield each command as soon as its last line was read, so that a terminal is answered at once.
 
     A line that ends with ``+`` goes on with the first non-blank character of the next one, a line that ends
-    with ``-`` with its first character. ``*`` in the first column is a comment, between continued lines too.
+    with ``-`` with its first character. ``*`` in the first column is a comment. Comments and blank lines between
+    continued lines count for nothing, and sequence numbers in columns 73 to 80, as z/OS members have them, neither.
     """
     text, first = "", 0
     given: list[str] = []
     joins_at_first_word = True
-    for number, raw in enumerate(lines, start=1):
-        line = raw.rstrip("\r\n")
-        if line.startswith("*") or (not line.strip() and not given):
+    for number, line in enumerate(_without_sequence_numbers(lines), start=1):
+        if line.startswith("*") or not line.strip():
             continue
         first = first or number
         part = line.lstrip() if joins_at_first_word else line
@@ -50,14 +54,20 @@ def split_commands(lines: Iterable[str]) -> Iterator[Source]:
         yield Source(first, text.strip(), tuple(given), is_cut=True)
 
 
-def visible(line: str) -> str:
-    r"""A line for a terminal: what would steer that, or nobody would see, is written as ``\x1b``; tabs are not."""
-    return "".join(char if char.isprintable() or char == "\t" else _escaped(char) for char in line)
+def _without_sequence_numbers(lines: Iterable[str]) -> Iterator[str]:
+    """The lines without their ends, and without the numbers in columns 73 to 80 if the first line has one there.
 
-
-def _escaped(char: str) -> str:
-    code = ord(char)
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    What such a line has in column 72 must be blank or continue the command: else the digits belong to a long word.
+    Each number is greater than the one before, else it is none.
+    """
+    last: int | None = None
+    for number, raw in enumerate(lines):
+        line = raw.rstrip("\r\n")
+        found = _NUMBERED.fullmatch(line) if number == 0 or last is not None else None
+        if found and (last is None or int(found[2]) > last):
+            last = int(found[2])
+            line = found[1]
+        yield line
 
 
 def _split_at_semicolons(line: int, text: str, given: tuple[str, ...]) -> Iterator[Source]:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from config.settings import Settings
+from config.terminal import Terminal
 from pipeline.archives import Archive
 from pipeline.cli import options
 from pipeline.cli.running import Running, errors_named, running
@@ -170,7 +170,7 @@ def _show(done: DataFrame, rows: int, directory: options.NewDirectory | None) ->
     if directory:
         write_tables({"done": done}, directory.unfinished)
         directory.finish()
-    print_table("done", done, rows, Console())
+    print_table("done", done, rows, Terminal())
     done.unpersist()
 
 

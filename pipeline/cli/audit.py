@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
+from config.terminal import Terminal
 from pipeline.cli import options
 from pipeline.cli.running import check_group, errors_named, running
 from pipeline.errors import PipelineError
@@ -138,7 +138,7 @@ def _audit(
         if new:
             new.finish()
             directory = new.path
-    print_summary(verdict, Console(), rows=rows)
+    print_summary(verdict, Terminal(), rows=rows)
     _tell_report(directory)
     return verdict.is_passed
 
@@ -166,10 +166,10 @@ def _follow(
             write_report(verdict, series, directory / "report.html")
             if every_s is None:
                 break
-            Console().print(f"{datetime.now(UTC):%H:%M:%S} {headline(verdict)}", highlight=False, soft_wrap=True)
+            Terminal().print(f"{datetime.now(UTC):%H:%M:%S} {headline(verdict)}", highlight=False, soft_wrap=True)
             at.step("waiting for more")
             time.sleep(every_s)
-    print_summary(verdict, Console(), rows=rows)
+    print_summary(verdict, Terminal(), rows=rows)
     _tell_report(directory)
     return verdict.is_passed
 
@@ -180,4 +180,4 @@ def _keep(findings: DataFrame, directory: Path) -> None:
 
 
 def _tell_report(directory: Path) -> None:
-    Console().print(f"report: {directory / 'report.html'}", highlight=False, markup=False, soft_wrap=True)
+    Terminal().print(f"report: {directory / 'report.html'}", highlight=False, soft_wrap=True)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-import sys
 
 import typer
 
+from config.lines import tell
 from pipeline.cli import app
 from pipeline.cli.running import COULD_NOT_RUN
 
@@ -25,10 +25,10 @@ def run(arguments: list[str] | None) -> int:
     except typer.TyperException as error:
         context = getattr(error, "ctx", None)
         where = "" if context is None else f" (see {context.command_path} --help)"
-        print(f"igq pipeline: {' '.join(error.format_message().split()).rstrip('.')}{where}", file=sys.stderr)
+        tell(f"igq pipeline: {' '.join(error.format_message().split()).rstrip('.')}{where}")
         return error.exit_code
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 - a user gets one line, never a traceback; and 1 is a verdict
-        print(f"igq pipeline: {type(error).__name__}: {' '.join(str(error).split())}", file=sys.stderr)
+        tell(f"igq pipeline: {type(error).__name__}: {' '.join(str(error).split())}")
         return COULD_NOT_RUN

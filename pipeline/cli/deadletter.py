@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from config.settings import Settings
+from config.terminal import Terminal
 from pipeline.alone import hold_tag
 from pipeline.archives import Archive
 from pipeline.cli import options
@@ -220,7 +220,7 @@ def _show(at: Running, letters: DataFrame, place: str, rows: int, directory: opt
         at.step(f"writing {directory.path}")
         write_tables(tables, directory.unfinished)
         directory.finish()
-    print_table(place, tables["summary"], rows, Console())
+    print_table(place, tables["summary"], rows, Terminal())
 
 
 def _put_back(
@@ -236,7 +236,7 @@ def _put_back(
         # Kept: each evaluation would put back.
         outcomes = requeue(letters, at.settings, queue, qmgr).persist()
         outcomes.count()
-    print_table("requeue", outcomes.orderBy("outcome", "dest_queue"), rows, Console())
+    print_table("requeue", outcomes.orderBy("outcome", "dest_queue"), rows, Terminal())
     is_done = outcomes.where(~outcomes["outcome"].isin(PUT_BACK, GONE)).isEmpty()
     if directory:
         write_tables({"requeue": outcomes}, directory.unfinished)

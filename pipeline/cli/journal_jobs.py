@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
+from config.terminal import Terminal
 from pipeline.cli import options
 from pipeline.cli.running import Running, check_group, errors_named, running
 from pipeline.errors import PipelineError
@@ -64,7 +64,7 @@ class JournalJob:
                 output.finish()
             at.step("counting")
             for name in shown:
-                print_table(name, tables[name], self.rows, Console())
+                print_table(name, tables[name], self.rows, Terminal())
 
     @contextmanager
     def reading(self) -> Iterator[tuple[Running, DataFrame, options.NewDirectory | None]]:
@@ -138,7 +138,7 @@ def journal(
         as_table(events, JOURNAL).write.parquet(str(directory.unfinished))
         directory.finish()
         at.step("counting")
-        print_table("stored", stored_events(at.session.read.parquet(str(directory.path))), rows, Console())
+        print_table("stored", stored_events(at.session.read.parquet(str(directory.path))), rows, Terminal())
 
 
 def flow(

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from config.settings import Settings
+from config.terminal import Terminal
 from pipeline.archives import Archive
 from pipeline.cli import options
 from pipeline.cli.running import Running, errors_named, running
@@ -115,4 +115,4 @@ def _show(tables: Mapping[str, DataFrame], rows: int, directory: options.NewDire
     if directory:
         write_tables(tables, directory.unfinished)
         directory.finish()
-    print_table("done", tables["done"], rows, Console())
+    print_table("done", tables["done"], rows, Terminal())

@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
-from rich.console import Console
+from rich.text import Text
 
 from config import ConfigError, load_settings, prepare_data_dir
+from config.lines import tell
 from config.loading import with_place
 from config.settings import Settings
+from config.shown_text import visible
+from config.terminal import Terminal
 from pipeline.errors import PipelineError, in_a_line
 from pipeline.session import check_master, spark_session
 from sharedq.deployment import Deployment, DeploymentError
@@ -62,7 +65,6 @@ class Running:
 @contextmanager
 def errors_named(job: str) -> Iterator[None]:
     """One line on standard error, and exit status 2, for whatever keeps *job* from its work."""
-    errors = Console(stderr=True)
     known = (
         *(PipelineError, ConfigError, JournalError, DeploymentError, EmbeddedRedisError),
         *(MQIError, XAError, OSError),
@@ -70,10 +72,10 @@ def errors_named(job: str) -> Iterator[None]:
     try:
         yield
     except known as error:
-        errors.print(f"igq pipeline {job}: {error}", highlight=False, markup=False, soft_wrap=True)
+        tell(f"igq pipeline {job}: {error}")
         raise typer.Exit(COULD_NOT_RUN) from None
     except KeyboardInterrupt:
-        errors.print(f"igq pipeline {job}: interrupted")
+        tell(f"igq pipeline {job}: interrupted")
         raise typer.Exit(130) from None
 
 
@@ -158,16 +160,16 @@ def _has_little(settings: Settings) -> bool:
 @contextmanager
 def _progress(job: str) -> Iterator[tuple[Callable[[str], None], Callable[[str], None]]]:
     """Say on standard error what is being done, a moving line on a terminal, plain lines elsewhere; and what stays."""
-    console = Console(stderr=True)
+    console = Terminal(stderr=True)
 
     def tell(text: str) -> None:
-        console.print(f"{job}: {text}", highlight=False, markup=False, soft_wrap=True)
+        console.print(f"{job}: {text}", highlight=False, soft_wrap=True)
 
     if not console.is_terminal:
         yield tell, tell
         return
     with console.status(job) as status:
-        yield lambda text: status.update(f"{job}: {text}"), tell
+        yield lambda text: status.update(Text(f"{job}: {visible(text)}")), tell
 
 
 @contextmanager

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from rich.console import Console
 
+from config.terminal import Terminal
 from pipeline.cli import options
 from pipeline.cli.running import errors_named, group_at
 from pipeline.errors import PipelineError
@@ -31,12 +31,12 @@ def claims(group: options.Group = None, url: options.Url = None) -> None:
                 [*_row(each), str(each.times_read), "running" if is_running(settings, each.name) else "none"]
                 for each in claimed
             ]
-            print_rows("", _columns("stream", *_COLUMNS, "claimed", "read", "driver"), rows, Console())
+            print_rows("", _columns("stream", *_COLUMNS, "claimed", "read", "driver"), rows, Terminal())
         if put:
             title = "put, and not committed" if claimed else ""
-            print_rows(title, _columns("job", *_COLUMNS, "prepared"), [_row(each) for each in put], Console())
+            print_rows(title, _columns("job", *_COLUMNS, "prepared"), [_row(each) for each in put], Terminal())
         if not (claimed or put):
-            Console().print("(none)")
+            Terminal().print("(none)")
 
 
 def release(
@@ -109,7 +109,7 @@ _COLUMNS = ("manager", "queue", "messages", "units")
 
 
 def _say(text: str) -> None:
-    Console().print(text, highlight=False, markup=False, soft_wrap=True)
+    Terminal().print(text, highlight=False, soft_wrap=True)
 
 
 def _columns(*names: str) -> dict[str, bool]:

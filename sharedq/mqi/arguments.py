@@ -30,3 +30,9 @@ def refuse_types(verb: str, name: str, md: object, body: object = b"") -> None:
         raise error_for(MQRC.BUFFER_ERROR, verb, name, f"the data is {type(body).__name__}, must be bytes")
     if wrong := wrong_field(md):
         raise error_for(MQRC.MD_ERROR, verb, name, wrong)
+
+
+def refuse_pair(given: object) -> None:
+    """Refuse what is no descriptor with its data. Raises TypeError."""
+    if not isinstance(given, tuple) or len(given) != 2:
+        raise TypeError(f"a message to put is {type(given).__name__}, must be (MQMD, bytes)")

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from config.settings import Settings
+from config.terminal import Terminal
 from igq.drills.network import Network
 from igq.drills.run import run_once
 from igq.drills.scenarios import SCENARIOS
@@ -213,6 +213,6 @@ def test_a_drill_of_a_partition_loses_doubles_and_reorders_nothing(name: str, tm
     with network_or_skip("trial"):
         pass
     settings = Settings(data_dir=tmp_path)
-    verdict = run_once(SCENARIOS[name], settings, seed=1, console=Console(quiet=True), departures=300)
+    verdict = run_once(SCENARIOS[name], settings, seed=1, console=Terminal(quiet=True), departures=300)
     assert verdict.problems == {kind: [] for kind in verdict.problems}
     assert verdict.delivered == verdict.expected > 0

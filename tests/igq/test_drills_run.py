@@ -12,9 +12,9 @@ from pathlib import Path
 from unittest.mock import MagicMock
 
 import pytest
-from rich.console import Console
 
 from config.settings import Settings
+from config.terminal import Terminal
 from igq.cli.drill import drill as drill_command
 from igq.drills.check import Verdict
 from igq.drills.composed import random_scenario
@@ -297,7 +297,7 @@ def unprivileged(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", PARTED)
 def test_a_drill_of_machines_says_in_one_line_what_it_needs(name: str, tmp_path: Path) -> None:
     with pytest.raises(CommandError) as caught:
-        run_once(SCENARIOS[name], Settings(data_dir=tmp_path), seed=1, console=Console(quiet=True))
+        run_once(SCENARIOS[name], Settings(data_dir=tmp_path), seed=1, console=Terminal(quiet=True))
     assert str(caught.value) == (
         "network namespaces cannot be made here (unshare: unshare failed: Operation not permitted): run it as root, or "
         "as `unshare --map-root-user --net ...`"
@@ -307,13 +307,13 @@ def test_a_drill_of_machines_says_in_one_line_what_it_needs(name: str, tmp_path:
 def test_a_step_that_cannot_be_done_is_told_in_words(tmp_path: Path) -> None:
     settings = Settings(data_dir=tmp_path, redis_url="redis://127.0.0.1:1")
     with pytest.raises(CommandError, match=r"^drill kill-agent, seed 1, step 1 of \d+ \(start group\): .*2009"):
-        run_once(SCENARIOS["kill-agent"], settings, seed=1, console=Console(quiet=True))
+        run_once(SCENARIOS["kill-agent"], settings, seed=1, console=Terminal(quiet=True))
 
 
 def test_without_the_tools_it_names_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(CommandError, match="there is no program unshare"):
-        run_once(SCENARIOS["partition"], Settings(data_dir=tmp_path), seed=1, console=Console(quiet=True))
+        run_once(SCENARIOS["partition"], Settings(data_dir=tmp_path), seed=1, console=Terminal(quiet=True))
 
 
 @pytest.mark.usefixtures("unprivileged")
@@ -336,7 +336,7 @@ def test_all_leaves_out_what_cannot_be_had_here_and_says_so(
 @pytest.mark.faults
 def test_what_is_in_doubt_outlives_its_manager_and_ends_once(tmp_path: Path) -> None:
     settings = Settings(data_dir=tmp_path)
-    verdict = run_once(SCENARIOS["in-doubt"], settings, seed=1, console=Console(quiet=True), departures=300)
+    verdict = run_once(SCENARIOS["in-doubt"], settings, seed=1, console=Terminal(quiet=True), departures=300)
     assert verdict.problems == {kind: [] for kind in verdict.problems}
     assert verdict.delivered == verdict.expected > 0
     told = [row for row in read_timeline(tmp_path) if row["event"] == "resolved" and row["by"] == "drill"]
@@ -349,7 +349,7 @@ def test_what_is_in_doubt_outlives_its_manager_and_ends_once(tmp_path: Path) -> 
 @pytest.mark.faults
 def test_a_structure_that_is_lost_comes_back_as_its_backup_promises(tmp_path: Path) -> None:
     verdict = run_once(
-        SCENARIOS["lose-structure"], Settings(data_dir=tmp_path), seed=1, console=Console(quiet=True), departures=400
+        SCENARIOS["lose-structure"], Settings(data_dir=tmp_path), seed=1, console=Terminal(quiet=True), departures=400
     )
     assert verdict.problems == {kind: [] for kind in verdict.problems}
     told = {kind: len(verdict.promised.get(kind, ())) for kind in (LOST, AGAIN)}
@@ -381,6 +381,6 @@ def test_the_audit_judges_what_it_could_not_without_the_records(
 @pytest.mark.parametrize("name", QUICK)
 def test_a_drill_loses_doubles_and_reorders_nothing(name: str, tmp_path: Path) -> None:
     settings = Settings(data_dir=tmp_path)
-    verdict = run_once(SCENARIOS[name], settings, seed=1, console=Console(quiet=True), departures=150)
+    verdict = run_once(SCENARIOS[name], settings, seed=1, console=Terminal(quiet=True), departures=150)
     assert verdict.problems == {kind: [] for kind in verdict.problems}
     assert verdict.delivered == verdict.expected > 0

@@ -28,7 +28,7 @@ REQUEUE_STEPS = ("begun", "told")
 MOVING_STEPS = ("first moved", "within a unit", "between units")
 #: How many it has taken, or moved, when who has outlived another one goes on beside it.
 _MEETING = 20
-_DEATH = "IGQ_TEST_DEATH"
+_DEATH = "DYING_JOB_TOLD"
 
 
 @cache

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 from typer.testing import CliRunner
 
+from config.terminal import Terminal
 from pipeline import plots
 from pipeline.__main__ import main
 from pipeline.cli import app
@@ -97,7 +97,7 @@ def test_every_plot_is_a_picture_also_when_there_is_little_to_draw(verdict: Verd
 
 def test_the_terminal_shows_the_faults_and_names_the_first_copies(verdict: Verdict) -> None:
     # Narrow: its lines can be looked for all the same.
-    console = Console(width=40, record=True, quiet=False, file=open("/dev/null", "w"))  # noqa: PTH123, SIM115
+    console = Terminal(width=40, record=True, quiet=False, file=open("/dev/null", "w"))  # noqa: PTH123, SIM115
     print_summary(verdict, console)
 
     text = console.export_text()
@@ -113,7 +113,7 @@ def test_the_terminal_shows_as_many_findings_as_are_asked_for(
 ) -> None:
     lost = [Finding(f"igq {number}", "never put") for number in range(5)]
     text = io.StringIO()
-    print_summary(replace(verdict, findings={"lost": lost}), Console(file=text), **rows)
+    print_summary(replace(verdict, findings={"lost": lost}), Terminal(file=text), **rows)
 
     assert text.getvalue().count(": never put") == shown
 
@@ -331,12 +331,12 @@ def test_a_program_that_reads_a_table_finds_a_row_on_each_line(monkeypatch: pyte
     monkeypatch.delenv("COLUMNS", raising=False)
     shown = io.StringIO()
 
-    print_rows("moves", COLUMNS, [["0a" * 240, *ROWS[0][1:]]], Console(file=shown, color_system=None))
+    print_rows("moves", COLUMNS, [["0a" * 240, *ROWS[0][1:]]], Terminal(file=shown, color_system=None))
 
     assert [line.split() for line in shown.getvalue().splitlines()][2:] == [["0a" * 240, "ORDERS", "1,234"]]
 
 
 def terminal(width: int) -> str:
     shown = io.StringIO()
-    print_rows("moves", COLUMNS, ROWS, Console(file=shown, width=width, force_terminal=True, color_system=None))
+    print_rows("moves", COLUMNS, ROWS, Terminal(file=shown, width=width, force_terminal=True, color_system=None))
     return shown.getvalue()

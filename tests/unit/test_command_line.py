@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from igq.cli import main
+from igq.cli.mqsc import COULD_NOT_RUN
+from igq.cli.running import run
 
 
 @pytest.mark.parametrize(
@@ -80,3 +82,18 @@ def test_ctrl_c_while_a_command_is_loaded_is_no_traceback(command: str, tmp_path
     )
 
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+
+
+def test_a_toml_file_given_as_commands_is_told_as_that(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "igq.toml"
+    file.write_text('group = "QSG1"\n', encoding="utf-8")
+
+    assert run(["mqsc", "QM1", str(file)]) == COULD_NOT_RUN
+    assert "this is TOML, no MQSC commands; IGQ_CONFIG names a file of settings" in capsys.readouterr().err
+
+
+def test_a_password_in_an_argument_is_not_repeated(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["status", "redis://u:S3CRET@h"]) != 0
+
+    assert "redis://u:***@h" in (said := capsys.readouterr().err)
+    assert "S3CRET" not in said

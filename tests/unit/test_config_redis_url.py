@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from config import ConfigError, load_settings
-from config.redis_url import mask_password
+from config.redis_mask import mask_password, mask_urls
+from sharedq.deployment import Deployment, DeploymentError
 
 
 @pytest.mark.parametrize(
@@ -28,10 +32,10 @@ from config.redis_url import mask_password
     ],
 )
 def test_urls_that_are_taken(tmp_path: Path, url: str) -> None:
-    settings = load_settings({"HOME": str(tmp_path), "IGQ_REDIS_URL": url})
+    found = load_settings({"HOME": str(tmp_path), "IGQ_REDIS_URL": url})
 
-    assert settings.redis_url == url
-    assert not settings.is_embedded
+    assert found.redis_url == url
+    assert not found.is_embedded
 
 
 @pytest.mark.parametrize(
@@ -66,7 +70,7 @@ def test_other_urls_are_refused_with_the_form_that_is_allowed(tmp_path: Path, ur
     with pytest.raises(ConfigError) as caught:
         load_settings({"HOME": str(tmp_path), "IGQ_REDIS_URL": url})
 
-    assert str(caught.value).startswith(f"IGQ_REDIS_URL={url}: ")
+    assert str(caught.value).startswith(f"IGQ_REDIS_URL={mask_password(url)}: ")
     assert said in str(caught.value)
 
 
@@ -81,6 +85,25 @@ def test_other_urls_are_refused_with_the_form_that_is_allowed(tmp_path: Path, ur
         "redis+sentinel://u:S3CRET@a,b",
         "redis://h:x?password=S3CRET",
         "redis+sentinel://h:x/s?sentinel_password=S3CRET",
+        "rediss://h:x?ssl_password=S3CRET",
+        "redis://h:x?%70assword=S3CRET",
+        "redis://h:x?pasword=S3CRET",
+        "redis://h:x?password=S3 CRET",
+        "redis://h:x?password=S3&CRET",
+        "redis://h:x?password=S3&S=S3CRET",
+        "redis://h:x?password=S3@CRET",
+        "redis://h:x#password=S3CRET",
+        "redis://u:S3 CRET@h:x",
+        "redis://u:S3?x=CRET@h:x",
+        "redis://u%3AS3CRET@h:x",
+        "redis://u:S3CRET",
+        "redis://u:S3CRET/0",
+        "redis://u:S3/CRET",
+        "redis:/:S3CRET@host",
+        "redis:S3CRET@host",
+        ":S3CRET@host",
+        "redis+sentinel://:S3/CRET@a,b/service/2",
+        "redis+sentinel://a,b/service?password=S3CRET&nonsense=1",
     ],
 )
 def test_an_error_shows_no_password(tmp_path: Path, url: str) -> None:
@@ -91,11 +114,44 @@ def test_an_error_shows_no_password(tmp_path: Path, url: str) -> None:
     assert "***" in str(caught.value)
 
 
-def test_settings_show_no_password(tmp_path: Path) -> None:
-    settings = load_settings({"HOME": str(tmp_path), "IGQ_REDIS_URL": "redis://u:S3CRET@h:6379/0"})
+@settings(max_examples=300, deadline=None)
+@given(
+    scheme=st.sampled_from(["redis://", "rediss://", "unix://", "redis+sentinel://", "redis+cluster://", "redis:/"]),
+    noise=st.text("ab:@/?#&=%,. \t[]\\\u202e", max_size=6),
+    shape=st.sampled_from(["u:{}@h", ":{}@h:1/0", "h?password={}", "h?db=1&%70assword={}", "h/x?ssl_password={}"]),
+    after=st.sampled_from(["", "?db=1", "/svc", ":x"]),
+)
+def test_no_shape_of_a_url_shows_a_part_of_its_password(scheme: str, noise: str, shape: str, after: str) -> None:
+    """A secret that holds the marks of a URL, unescaped, is hidden whole where a user name or a parameter names it."""
+    url = scheme + shape.format(f"S3CRET{noise}S3CRET") + after
 
-    assert settings.redis_url_masked == "redis://u:***@h:6379/0"
-    assert "S3CRET" not in repr(settings)
+    assert "S3CRET" not in mask_password(url)
+    with contextlib.suppress(DeploymentError):
+        assert "S3CRET" not in repr(vars(Deployment(url)))
+    with contextlib.suppress(ConfigError):
+        assert "S3CRET" not in repr(load_settings({"HOME": "/tmp", "IGQ_REDIS_URL": url}))
+
+
+@pytest.mark.parametrize("url", ["redis://u:S3CRET", "nonsense://:S3CRET@h", "redis+sentinel://:S3CRET@h:x/svc"])
+def test_a_url_that_comes_past_the_settings_shows_no_password_either(url: str) -> None:
+    with pytest.raises(DeploymentError) as caught:
+        Deployment(url)
+
+    assert "S3CRET" not in str(caught.value)
+
+
+def test_urls_in_a_text_are_masked() -> None:
+    text = mask_urls("Got unexpected extra arguments (redis://u:S3CRET@h:6379 rediss://h?ssl_password=S3CRET)")
+
+    assert "S3CRET" not in text
+    assert text.startswith("Got unexpected extra arguments (redis://u:***@h:6379 rediss://h?ssl_password=***")
+
+
+def test_settings_show_no_password(tmp_path: Path) -> None:
+    found = load_settings({"HOME": str(tmp_path), "IGQ_REDIS_URL": "redis://u:S3CRET@h:6379/0"})
+
+    assert found.redis_url_masked == "redis://u:***@h:6379/0"
+    assert "S3CRET" not in repr(found)
 
 
 def test_text_without_a_password_is_left_as_it_is() -> None:

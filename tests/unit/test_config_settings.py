@@ -123,7 +123,10 @@ def test_error_names_setting_value_and_what_is_allowed(tmp_path: Path, name: str
 def test_a_file_has_types_and_they_must_be_right(tmp_path: Path) -> None:
     env = toml(tmp_path, 'lease_ms = "2000"')
 
-    assert error_of(env) == f"{env['IGQ_CONFIG']}: lease_ms=2000: allowed: 500 to 600000 milliseconds"
+    assert error_of(env) == (
+        f"{env['IGQ_CONFIG']}: lease_ms='2000': this is text, write it without quotes; "
+        "allowed: 500 to 600000 milliseconds"
+    )
 
 
 def test_wrong_line_in_the_file_is_found_where_the_environment_covers_it(tmp_path: Path) -> None:
@@ -144,24 +147,58 @@ def test_unknown_setting_is_refused_with_the_nearest_known_one(tmp_path: Path) -
         ("IGQ_GRUOP", "IGQ_GROUP"),
         ("IGQ_DATADIR", "IGQ_DATA_DIR"),
         ("IGQ_CONFGI", "IGQ_CONFIG"),
+        ("IGQ_REDIS", "IGQ_REDIS_URL"),
+        ("IGQ_URL", "IGQ_REDIS_URL"),
+        ("IGQ_LEASE", "IGQ_LEASE_MS"),
     ],
 )
-def test_a_variable_that_is_nearly_ours_is_refused(tmp_path: Path, name: str, meant: str) -> None:
+def test_a_variable_that_begins_as_ours_and_is_none_is_refused_with_the_nearest(
+    tmp_path: Path, name: str, meant: str
+) -> None:
     assert error_of({"HOME": str(tmp_path), name: "x"}) == f"{name}: unknown setting; did you mean {meant}?"
 
 
 @pytest.mark.parametrize(
     "name",
     [
-        # Of a program, or of tests of it.
-        *("IGQ_TEST_REDIS_URL", "IGQ_BENCH_MESSAGES", "IGQ", "IGQ_", "MY_IGQ_GRUOP"),
+        *("IGQ", "MY_IGQ_GRUOP"),
         # Of a container, beside services igq, igq-redis and igq-group.
         *("IGQ_PORT", "IGQ_REDIS_PORT", "IGQ_REDIS_SERVICE_HOST", "IGQ_REDIS_SERVICE_PORT_RESP"),
         *("IGQ_REDIS_PORT_6379_TCP_ADDR", "IGQ_GROUP_SERVICE_PORT"),
     ],
 )
-def test_what_is_not_near_to_any_of_ours_is_somebody_elses(tmp_path: Path, name: str) -> None:
+def test_what_begins_in_another_way_or_names_a_service_is_somebody_elses(tmp_path: Path, name: str) -> None:
     assert load_settings({"HOME": str(tmp_path), name: "x"}) == load_settings({"HOME": str(tmp_path)})
+
+
+def test_a_variable_that_is_like_none_is_refused_with_those_there_are(tmp_path: Path) -> None:
+    text = error_of({"HOME": str(tmp_path), "IGQ_X": "x"})
+
+    assert text.startswith("IGQ_X: unknown setting; ")
+    assert "IGQ_REDIS_URL" in text
+
+
+def test_a_redis_url_under_another_products_name_is_mentioned_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("config.loading._MENTIONED", [])
+    there = {"HOME": str(tmp_path), "REDIS_URL": "redis://:S3CRET@h"}
+
+    load_settings(there | {"IGQ_REDIS_URL": "redis://h"})
+    assert not caplog.messages
+    load_settings(there)
+    load_settings(there)
+
+    (said,) = caplog.messages
+    assert "IGQ_REDIS_URL" in said
+    assert "S3CRET" not in said
+
+
+@pytest.mark.parametrize(
+    "text", ["[igq]\ngroup = 'QSG1'\n", "group.name = 'QSG1'\n", "x = " + "[" * 50_000, "[x]\n[x.y]\nz = 1\n"]
+)
+def test_tables_and_deep_nesting_in_a_file_are_refused_with_what_is_allowed(tmp_path: Path, text: str) -> None:
+    assert "allowed: lines of NAME = VALUE" in error_of(toml(tmp_path, text))
 
 
 def test_every_variable_that_is_read_anywhere_is_known() -> None:

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
-from rich.console import Console
 
+from config.terminal import Terminal
 from igq.message_table import PAGE, print_messages
 from sharedq.message import Message
 from sharedq.mqi.structures import MQMD
@@ -27,7 +27,7 @@ def message(body: bytes = b"hello", **fields: object) -> Message:
 def shown(found: Iterable[Message], width: int | None = None) -> list[str]:
     """The lines of the table; without a width as a program reads them."""
     out = io.StringIO()
-    console = Console(file=out, width=width, force_terminal=width is not None, color_system=None)
+    console = Terminal(file=out, width=width, force_terminal=width is not None, color_system=None)
     print_messages(found, console)
     return [line.rstrip() for line in out.getvalue().splitlines()]
 

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from config.settings import Settings
+from config.terminal import Terminal
 from igq.status import (
     AgentStatus,
     GroupStatus,
@@ -69,7 +69,7 @@ def status() -> GroupStatus:
 @pytest.mark.parametrize("width", [80, 120])
 def test_everything_is_there_at_any_width(status: GroupStatus, width: int) -> None:
     shown = io.StringIO()
-    print_tables(status, Console(file=shown, width=width, force_terminal=True, color_system=None))
+    print_tables(status, Terminal(file=shown, width=width, force_terminal=True, color_system=None))
 
     lines = shown.getvalue().splitlines()
     assert max(map(len, lines)) <= width
@@ -91,7 +91,7 @@ def test_a_removal_that_was_cut_off_is_told(status: GroupStatus) -> None:
     leaving = status.managers[0].model_copy(update={"name": "QM11", "is_leaving": True})
     shown = io.StringIO()
 
-    print_tables(status.model_copy(update={"managers": [leaving]}), Console(file=shown, width=80))
+    print_tables(status.model_copy(update={"managers": [leaving]}), Terminal(file=shown, width=80))
 
     text = " ".join(shown.getvalue().split())
     assert "QM11 is being removed from the group: igq group remove QM11 completes that" in text
@@ -101,7 +101,7 @@ def test_sixty_columns_are_enough_for_what_is_usual(status: GroupStatus) -> None
     usual = status.managers[0].model_copy(update={"name": "QM1", "state": "RUNNING", "pid": 18_286, "incarnation": 1})
     shown = io.StringIO()
 
-    console = Console(file=shown, width=60, force_terminal=True, color_system=None)
+    console = Terminal(file=shown, width=60, force_terminal=True, color_system=None)
     print_tables(status.model_copy(update={"managers": [usual]}), console)
 
     rows = [" ".join(line.split()) for line in shown.getvalue().splitlines()]
@@ -113,7 +113,7 @@ def test_a_manager_without_a_process_has_no_pid(status: GroupStatus) -> None:
     stopped = status.managers[0].model_copy(update={"name": "QM1", "state": "STOPPED", "pid": None})
     shown = io.StringIO()
 
-    print_tables(status.model_copy(update={"managers": [stopped]}), Console(file=shown, width=80))
+    print_tables(status.model_copy(update={"managers": [stopped]}), Terminal(file=shown, width=80))
 
     assert "QM1 STOPPED 12 RETRY 1234567 2" in [" ".join(line.split()) for line in shown.getvalue().splitlines()]
 
@@ -121,7 +121,7 @@ def test_a_manager_without_a_process_has_no_pid(status: GroupStatus) -> None:
 def test_a_program_that_reads_it_finds_a_row_on_one_line(status: GroupStatus, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     shown = io.StringIO()
-    print_tables(status, Console(file=shown, color_system=None))
+    print_tables(status, Terminal(file=shown, color_system=None))
 
     assert any(LONGEST_NAME in line and "1000000" in line for line in shown.getvalue().splitlines())
 
@@ -130,7 +130,7 @@ def test_there_is_no_table_of_queues_where_none_would_be_in_it(status: GroupStat
     shown = io.StringIO()
     system = status.queues[0].model_copy(update={"name": "SYSTEM.DEAD.LETTER.QUEUE", "depth": 0})
 
-    print_tables(status.model_copy(update={"queues": [system]}), Console(file=shown, width=80))
+    print_tables(status.model_copy(update={"queues": [system]}), Terminal(file=shown, width=80))
 
     assert "EWR1" in shown.getvalue()
     assert "Queue" not in shown.getvalue()
@@ -140,7 +140,7 @@ def test_to_look_where_nothing_is_makes_nothing(tmp_path: Path) -> None:
     """No directory, and no server."""
     shown = io.StringIO()
     nothing = read_status(Settings(data_dir=tmp_path / "none"))
-    print_tables(nothing, Console(file=shown, width=200, color_system=None))
+    print_tables(nothing, Terminal(file=shown, width=200, color_system=None))
 
     assert list(tmp_path.iterdir()) == []
     assert (nothing.redis.version, nothing.managers, nothing.queues) == ("", [], [])

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from igq.mqsc.lines import split_commands, visible
+from config.shown_text import visible
+from igq.mqsc.lines import split_commands
 
 
 def texts(text: str) -> list[str]:
@@ -23,7 +24,7 @@ def test_a_name_may_be_continued_in_its_middle() -> None:
 
 
 def test_comments_and_blank_lines_are_no_commands_even_between_continued_lines() -> None:
-    text = "* a comment\n\nDEFINE +\n* another\n  QLOCAL(A)\n * not in the first column\n"
+    text = "* a comment\n\nDEFINE +\n\n* another\n \t \n  QLOCAL(A)\n * not in the first column\n"
     assert texts(text) == ["DEFINE QLOCAL(A)", "* not in the first column"]
 
 
@@ -72,4 +73,32 @@ def test_a_command_is_handed_out_before_the_next_line_is_asked_for() -> None:
     ],
 )
 def test_what_would_steer_a_terminal_is_made_visible(line: str, shown: str) -> None:
-    assert visible(line) == shown
+    assert visible(line, keep="\t") == shown
+
+
+def numbered(*lines: str) -> str:
+    return "".join(f"{line:<72}{10_000 * number:08}\n" for number, line in enumerate(lines, start=1))
+
+
+def test_sequence_numbers_in_columns_73_to_80_count_for_nothing() -> None:
+    text = numbered("DEFINE QLOCAL(ORDERS7) REPLACE  +", "", "       MAXDEPTH(5)", "* a comment", "DIS QMGR")
+
+    assert texts(text) == ["DEFINE QLOCAL(ORDERS7) REPLACE  MAXDEPTH(5)", "DIS QMGR"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # Digits that end a word of the command.
+        f"DEFINE QLOCAL(A) DESCR('{'x' * 48}12345678",
+        # The first line has none, so there are none.
+        "DIS QMGR\n" + numbered("DIS QMGR"),
+        # They do not rise.
+        numbered("DIS QMGR") + f"{'DIS QMGR':<72}00005000",
+        # Another number of columns.
+        f"{'DIS QMGR':<71}00010000",
+        f"{'DIS QMGR':<73}00010000",
+    ],
+)
+def test_other_digits_at_the_end_of_a_line_are_part_of_the_command(text: str) -> None:
+    assert texts(text)[-1][-8:].isdigit()

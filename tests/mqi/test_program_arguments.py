@@ -1,0 +1,58 @@
+"""Names of programs, ids and messages that are not what a call takes."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from sharedq.context import appl_name_of, default_appl_name
+from sharedq.mqi.constants import OpenOption
+from sharedq.mqi.structures import MQMD
+from tests.support.members import TestGroup
+
+
+@pytest.mark.parametrize(
+    ("name", "known_as"),
+    [
+        ("payroll", "payroll"),
+        ("p" * 40, "p" * 28),
+        # Whole characters: the last one would be cut.
+        ("p" * 27 + "é", "p" * 27),
+        ("pay\udcffroll", "pay?roll"),
+        ("\n\x1b[31m", "\n\x1b[31m"),
+    ],
+)
+def test_a_program_may_have_any_name(
+    group: TestGroup, name: str, known_as: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", [f"/somewhere/{name}"])
+    default_appl_name.cache_clear()
+    monkeypatch.setattr("sharedq.connection.default_appl_name", default_appl_name)
+    group.define_shared("Q")
+    try:
+        connection = group.connect("QM1")
+        with connection.open("Q", OpenOption.OUTPUT | OpenOption.INPUT_SHARED) as queue:
+            queue.put(b"x", MQMD())
+
+            assert queue.get().md.put_appl_name.rstrip() == known_as.encode()
+    finally:
+        default_appl_name.cache_clear()
+    assert appl_name_of(name) == known_as
+
+
+def test_a_prepared_units_id_is_bytes(group: TestGroup) -> None:
+    connection = group.connect("QM1")
+
+    with pytest.raises(TypeError, match="the id of a prepared unit of work is str, must be bytes"):
+        connection.prepare("text")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("given", [b"x", b"xy", "x", (b"x",), None, 1])
+def test_what_put_many_takes_is_said(group: TestGroup, given: object) -> None:
+    group.define_shared("Q")
+    with (
+        group.connect("QM1").open("Q", OpenOption.OUTPUT) as queue,
+        pytest.raises(TypeError, match=rf"a message to put is {type(given).__name__}, must be \(MQMD, bytes\)"),
+    ):
+        queue.put_many([given])  # type: ignore[list-item]
