@@ -18,6 +18,7 @@ from igq.agent_child import AgentChild
 from igq.deaths import watch_deaths
 from igq.heartbeat import Heartbeat
 from igq.membership import Membership, Renewal
+from igq.messages import trouble_id
 from igq.stopping import STOP_TIMEOUT_S
 from igq.structure_watch import LOOK_S
 from igq.worker import Worker
@@ -159,7 +160,7 @@ class Incarnation:
             # The lease is renewed all the while; should it be lost, a renewal tells.
             wait_s = self._opening_delay_s = min(_OPENING_DELAY_MAX_S, 2 * self._opening_delay_s + 0.1)
             self._opening_due_s = time.monotonic() + wait_s
-            self._say("IGQ0003E", error=error, wait_s=wait_s)
+            self._say(trouble_id(error), error=error, wait_s=wait_s)
         elif self._stop is None:
             # In good order: what it recovers meanwhile is not broken off.
             self.failure = error

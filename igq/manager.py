@@ -22,6 +22,7 @@ from igq.errors import CommandError, check_qmgr_name
 from igq.incarnation import Ending, Inbox, Incarnation
 from igq.log import LogFile, start_log
 from igq.membership import Membership, host_name
+from igq.messages import trouble_id
 from sharedq.context import user_identifier
 from sharedq.durability import read_weakest
 from sharedq.group import Group
@@ -176,7 +177,8 @@ class QueueManager:
         def before_sleep(state: RetryCallState) -> None:
             assert state.outcome is not None
             assert state.next_action is not None
-            self._say("IGQ0003E", error=state.outcome.exception(), wait_s=state.next_action.sleep)
+            error = state.outcome.exception()
+            self._say(trouble_id(error), error=error, wait_s=state.next_action.sleep)
 
         retrying = Retrying(
             wait=wait_exponential_jitter(multiplier=0.1, max=5.0, jitter=0.1),

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import MQIError
+
 #: Message id -> text. Names in braces are filled from the event's fields.
 MESSAGES = MappingProxyType(
     {
@@ -21,6 +24,7 @@ MESSAGES = MappingProxyType(
         "IGQ0001E": "{qmgr} lost its place in the group: {why}; ending its work and joining again",
         "IGQ0002I": "{qmgr} has been started before; looking for {wait_s:.1f} s whether that one renews its lease",
         "IGQ0003E": "{qmgr} cannot reach Redis: {error}; next attempt in {wait_s:.1f} s",
+        "IGQ0005E": "{qmgr} cannot use Redis: {error}; next attempt in {wait_s:.1f} s",
         "CSQ9022I": "{qmgr} START QMGR normal completion: queue manager {qmgr} is ready, incarnation {incarnation}, "
         "pid {pid}",
         "IGQ0004I": "{qmgr} durability: {statement}",
@@ -60,6 +64,10 @@ MESSAGES = MappingProxyType(
 )
 
 
+#: Reasons where Redis has not answered, or answered too late.
+_UNREACHABLE = (MQRC.CONNECTION_BROKEN, MQRC.Q_MGR_NOT_AVAILABLE)
+
+
 def text_of(message_id: str, fields: dict[str, object]) -> str:
     """The text of a message, for example ``EWR IGQ agent stopping``.
 
@@ -67,3 +75,8 @@ def text_of(message_id: str, fields: dict[str, object]) -> str:
         KeyError: no such message id, or a field that its text names is missing.
     """
     return MESSAGES[message_id].format(**fields)
+
+
+def trouble_id(error: BaseException | None) -> str:
+    """The id for what keeps a manager from its group: Redis cannot be reached, or answers and refuses."""
+    return "IGQ0005E" if isinstance(error, MQIError) and error.reason not in _UNREACHABLE else "IGQ0003E"

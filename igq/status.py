@@ -14,11 +14,14 @@ from config.settings import Settings
 from igq.agent.reporting import moved_by_puts
 from igq.stopping import UP, state_now
 from recovery.report import status_rows
-from sharedq.durability import read_weakest
+from sharedq.durability import read_server, read_weakest
 from sharedq.embedded import EmbeddedRedis
 from sharedq.group import Group, Member
 from sharedq.in_doubt import prepared_units
 from sharedq.keys import private_structure
+from sharedq.link import IS_CLUSTER
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import error_for
 from sharedq.objects.failures import failure_of, structure_state
 from sharedq.objects.repository import Repository
 
@@ -133,13 +136,13 @@ def read_status(settings: Settings) -> GroupStatus:
     if settings.is_embedded and not EmbeddedRedis.has_data(settings.data_dir):
         # Nobody starts a server, and makes a directory for it, to look at nothing.
         return _nothing(settings)
-    group = Group(settings)
+    # It looks and writes nothing: replicas that are away keep nobody from that.
+    group = Group(settings.model_copy(update={"wait_replicas": 0}))
     try:
         members = group.members()
-        client = group.client()
-        info = client.info("server")
-        # Valkey also tells which version of Redis it stands for.
-        version = f"valkey {info['valkey_version']}" if "valkey_version" in info else f"redis {info['redis_version']}"
+        version, is_node = read_server(group.client())
+        if is_node and not group.deployment().is_cluster:
+            raise error_for(MQRC.CF_NOT_AVAILABLE, "", "", IS_CLUSTER)
         in_doubt = Counter(unit.prepared_at for unit in prepared_units(group))
         durability = read_weakest(group.clients(), wait_replicas=settings.wait_replicas, may_be_silent=True)
         return GroupStatus(

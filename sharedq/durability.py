@@ -80,7 +80,25 @@ def read_durability(client: redis.Redis, *, wait_replicas: int = 0) -> Durabilit
     Raises:
         redis.RedisError: the server does not answer, or not to us.
     """
-    return judge(_read_facts(client, wait_replicas))
+    try:
+        return judge(_read_facts(client, wait_replicas))
+    except redis.exceptions.NoPermissionError:
+        return Durability("none", "unknown: the server does not tell (INFO is refused to this user)")
+
+
+def read_server(client: redis.Redis) -> tuple[str, bool]:
+    """Which server that is, and whether it is a node of a Cluster; empty, and False, where it does not tell this user.
+
+    Raises:
+        redis.RedisError: the server does not answer, or not to us.
+    """
+    try:
+        info = client.info("server")
+    except redis.exceptions.NoPermissionError:
+        return "", False
+    # Valkey also tells which version of Redis it stands for.
+    version = f"valkey {info['valkey_version']}" if "valkey_version" in info else f"redis {info['redis_version']}"
+    return version, "cluster" in (info.get("redis_mode"), info.get("server_mode"))
 
 
 def judge(facts: Facts) -> Durability:

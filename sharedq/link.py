@@ -37,6 +37,7 @@ _REFUSALS = {
     "BUSY": MQRC.UNEXPECTED_ERROR,
 }
 _NO_PASSWORD = "Redis asks for a password, which is part of its URL: redis://:PASSWORD@HOST:PORT"
+IS_CLUSTER = "this server is a node of a Cluster, whose URL begins with redis+cluster://"
 _WORDS: tuple[tuple[type[redis.ResponseError], str], ...] = (
     (redis.exceptions.OutOfMemoryError, "OOM"),
     (redis.exceptions.ReadOnlyError, "READONLY"),
@@ -347,7 +348,7 @@ class Link:
 
     def _mend(self, key: str, packed: bytes, replies: list[Reply]) -> list[Reply]:
         """Where nothing was done, for a reason that passes, send anew."""
-        if not _is_undone(replies):
+        if not _is_undone(replies) or self._is_told_to_go_elsewhere(replies[0]):
             return replies
 
         def send_anew() -> list[Reply]:
@@ -375,6 +376,10 @@ class Link:
             # Forgotten again and again, or between two of the calls. Some of them may have run.
             self._break(forgotten)
         return mended
+
+    def _is_told_to_go_elsewhere(self, reply: Reply) -> bool:
+        """Whether a server that was taken for the only one names another one, as a node of a Cluster does."""
+        return isinstance(reply, MovedError | AskError) and not self._deployment.is_cluster
 
     def _checked(self, reply: Reply) -> Reply:
         if isinstance(reply, redis.ResponseError):
@@ -410,6 +415,8 @@ class Link:
             raise error_for(MQRC.NOT_AUTHORIZED, "", "", _NO_PASSWORD) from error
         if word in _REFUSALS:
             raise error_for(_REFUSALS[word], "", "", text) from error
+        if self._is_told_to_go_elsewhere(error):
+            raise error_for(MQRC.CF_NOT_AVAILABLE, "", "", IS_CLUSTER) from error
         if isinstance(error, _UNDONE):
             raise error_for(MQRC.CF_STRUC_IN_USE, "", "", f"its slot of the Cluster is being moved: {text}") from error
         if word in _WRONG_SERVER or isinstance(error, redis.exceptions.ClusterError):

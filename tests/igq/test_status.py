@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 
 import pytest
+import redis
 
+from config.settings import Settings
 from igq.agent.reporting import AgentState, write_agent_state
+from igq.messages import trouble_id
 from igq.status import ManagerStatus, read_status
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import MQIError, error_for
 from tests.support.members import TestGroup
+from tests.support.topologies import Cluster
 
 
 def shown(group: TestGroup, state: str, agent: str) -> ManagerStatus:
@@ -38,3 +45,50 @@ def test_a_manager_that_has_stopped_has_none_and_its_agent_neither(group: TestGr
 @pytest.mark.parametrize(("agent", "pid"), [("STOPPED", None), ("STARTING", 4711), ("RETRY", 4711)])
 def test_an_agent_that_has_ended_has_none(group: TestGroup, agent: str, pid: int | None) -> None:
     assert shown(group, "RUNNING", agent).agent.pid == pid
+
+
+def test_replicas_that_are_missing_keep_nobody_from_looking(group: TestGroup) -> None:
+    asked = group.settings.model_copy(update={"wait_replicas": 1, "wait_replicas_timeout_ms": 1})
+
+    found = read_status(asked)
+
+    assert [manager.name for manager in found.managers] == ["QM1"]
+    assert found.redis.durability == "none: 1 replica must have a message, but 0 online"
+
+
+def test_a_user_who_may_not_use_info_sees_all_but_what_that_tells(group: TestGroup) -> None:
+    url = group.settings.redis_url
+    assert url is not None
+    with redis.Redis.from_url(url) as client:
+        client.acl_setuser("noinfo", enabled=True, passwords=["+pw"], keys=["*"], channels=["*"], categories=["+@all"])
+        client.execute_command("ACL", "SETUSER", "noinfo", "-info")
+    mark = "&" if "?" in url else "?"
+
+    found = read_status(group.settings.model_copy(update={"redis_url": f"{url}{mark}username=noinfo&password=pw"}))
+
+    assert [manager.name for manager in found.managers] == ["QM1"]
+    assert (found.redis.version, "INFO is refused" in found.redis.durability) == ("", True)
+
+
+def test_a_node_of_a_cluster_is_told_as_that(tmp_path: Path) -> None:
+    cluster = Cluster()
+    try:
+        for address in cluster.url.removeprefix("redis+cluster://").split(","):
+            with pytest.raises(MQIError, match=r"whose URL begins with redis\+cluster://"):
+                read_status(Settings(data_dir=tmp_path, redis_url=f"redis://{address}"))
+        read_status(Settings(data_dir=tmp_path, redis_url=cluster.url))
+    finally:
+        cluster.close()
+
+
+@pytest.mark.parametrize(
+    ("reason", "known_as"),
+    [
+        (MQRC.CONNECTION_BROKEN, "IGQ0003E"),
+        (MQRC.Q_MGR_NOT_AVAILABLE, "IGQ0003E"),
+        (MQRC.NOT_AUTHORIZED, "IGQ0005E"),
+        (MQRC.STORAGE_MEDIUM_FULL, "IGQ0005E"),
+    ],
+)
+def test_redis_that_answers_is_not_called_unreachable(reason: MQRC, known_as: str) -> None:
+    assert trouble_id(error_for(reason, "", "")) == known_as

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import sys
 
 import pytest
 
+from sharedq.connecting import connect_to
 from sharedq.context import appl_name_of, default_appl_name
 from sharedq.mqi.constants import OpenOption
+from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
 from tests.support.members import TestGroup
 
@@ -56,3 +59,12 @@ def test_what_put_many_takes_is_said(group: TestGroup, given: object) -> None:
         pytest.raises(TypeError, match=rf"a message to put is {type(given).__name__}, must be \(MQMD, bytes\)"),
     ):
         queue.put_many([given])  # type: ignore[list-item]
+
+
+def test_a_manager_that_does_not_run_is_told_with_the_command_that_starts_it(group: TestGroup) -> None:
+    keys = group.group.keys
+    changes: list[str | int] = ["QM1", 1, json.dumps({"state": "STOPPED"})]
+    group.group.call("admin/member_state", [keys.members, keys.fence], changes)
+
+    with pytest.raises(MQIError, match=r"MQRC_Q_MGR_NOT_AVAILABLE \(2059\), it is not running: igq qmgr start QM1$"):
+        connect_to(group.group, "QM1")
