@@ -2,7 +2,7 @@
 
 Used where no Redis URL is set, and started on demand. Every user holds a shared lock for its life; a
 guardian process (`sharedq.embedded_guard`) keeps the server running as long as there are such locks. A
-guardian that is killed is replaced by its users, each of which has a thread that waits for that.
+guardian that is killed is replaced by its users, each of which has a thread that looks for that.
 """
 
 from __future__ import annotations
@@ -39,6 +39,9 @@ START_TIMEOUT_S = 60.0
 #: Seconds for a guardian to end when nobody is left.
 STOP_TIMEOUT_S = 15.0
 _POLL_S = 0.01
+#: How often each user looks whether the guardian is still there. It does not block on the guardian's lock: where
+#: threads are greenlets (gevent), that would block all of them.
+_WATCH_S = 0.1
 _log = logging.getLogger(__name__)
 _users: weakref.WeakSet[EmbeddedRedis] = weakref.WeakSet()
 
@@ -120,20 +123,17 @@ class EmbeddedRedis:
         self.leave()
 
     def _replace_guardian(self) -> None:
-        delay_s = 0.1
-        while True:
-            _wait_for_guardians_end(self._files)
-            if self._has_left.is_set():
-                return
+        delay_s = _WATCH_S
+        while not self._has_left.wait(delay_s):
             try:
-                with _start_lock(self._files):
-                    if self._has_left.is_set():
-                        return
-                    _ensure_running(self._files)
-                delay_s = 0.1
+                if not _has_guardian(self._files):
+                    with _start_lock(self._files):
+                        if self._has_left.is_set():
+                            return
+                        _ensure_running(self._files)
+                delay_s = _WATCH_S
             except (EmbeddedRedisError, OSError) as error:
                 _log.warning("The embedded server has lost its guardian and cannot be started again: %s", error)
-                self._has_left.wait(delay_s)
                 delay_s = min(2 * delay_s, 5.0)
 
     def _forget(self) -> None:
@@ -189,14 +189,6 @@ def _has_guardian(files: ServerFiles) -> bool:
     fd = open_lock(files.guardian_lock)
     try:
         return not try_lock(fd, fcntl.LOCK_SH)
-    finally:
-        os.close(fd)
-
-
-def _wait_for_guardians_end(files: ServerFiles) -> None:
-    fd = open_lock(files.guardian_lock)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_SH)
     finally:
         os.close(fd)
 

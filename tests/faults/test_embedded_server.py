@@ -242,6 +242,37 @@ def test_guardian_that_is_killed_takes_the_server_along_and_its_users_replace_bo
     assert processes(data_dir)[0] != guardian
 
 
+def test_no_thread_of_a_user_blocks_on_a_lock(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where threads are greenlets (gevent), it would block all of them: the connect that waits for the server, too."""
+    flock, blocking = fcntl.flock, list[int]()
+    looked = threading.Event()
+
+    def noted(fd: int, operation: int) -> None:
+        if not operation & (fcntl.LOCK_NB | fcntl.LOCK_UN):
+            blocking.append(operation)
+        if threading.current_thread().name == "embedded-redis":
+            looked.set()
+        flock(fd, operation)
+
+    monkeypatch.setattr(fcntl, "flock", noted)
+    with EmbeddedRedis.start_or_join(data_dir):
+        assert looked.wait(PATIENCE_S)
+    assert blocking == []
+
+
+def test_a_program_of_greenlets_can_use_it(data_dir: Path) -> None:
+    pytest.importorskip("gevent")
+    program = (
+        "from gevent import monkey; monkey.patch_all()\n"
+        "import sys, time; from pathlib import Path; from sharedq.embedded import EmbeddedRedis\n"
+        "with EmbeddedRedis.start_or_join(Path(sys.argv[1])) as held: time.sleep(0.3); print(held.url)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(data_dir)], capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
+    assert done.stdout.startswith("unix://"), done.stderr
+
+
 def test_guardian_that_is_killed_is_replaced_for_a_new_user_too(data_dir: Path) -> None:
     with EmbeddedRedis.start_or_join(data_dir):
         kill_9(processes(data_dir)[0])
