@@ -152,7 +152,9 @@ class Worker:
         return reports
 
     def connection(self) -> Connection:
-        """The worker's connection, made anew when it was lost."""
+        """The worker's connection, made anew when it was lost, or closed because it was idle."""
+        if self._connection is not None and self._connection.has_lost_server():
+            self._connection.break_off()
         if self._connection is None or self._connection.is_ended:
             self._process.tell_abandoned()
             self._connection = Connection(self._group, self._process, appl_name="manager", is_internal=True)

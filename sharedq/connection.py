@@ -33,6 +33,10 @@ ScriptCall = tuple[str, Sequence[str], Sequence[Argument]]
 #: MAXUMSGS and MAXHANDS of a manager whose attributes nobody has written yet.
 DEFAULT_MAX_UNCOMMITTED, DEFAULT_MAX_HANDLES = 10_000, 256
 
+#: How often an idle connection to Redis is used, so that nobody closes it, seconds. A server's ``timeout`` and what is
+#: between must allow three times as much.
+KEEP_ALIVE_S = 20.0
+
 #: How long what Redis' clock said is gone on from by the clock here, seconds.
 CLOCK_S = 10.0
 
@@ -91,6 +95,7 @@ class Connection:
         #: When it may be silent, and how silent its link has been by the last look.
         self._may_rest_until_s = self._looked_s = self._silent_s = 0.0
         self._turn_seen = 0
+        self._kept_alive_s = time.monotonic()
         try:
             self._register()
         except MQIError:
@@ -443,6 +448,18 @@ class Connection:
         self._turn_seen, self._silent_s = turn, self._silent_s + passed_s if is_silent else 0.0
         if self._silent_s > limit_s:
             self.interrupt()
+
+    def keep_alive(self) -> None:
+        """Have servers not close this connection because it is idle; to be called now and then, by any thread."""
+        now_s = time.monotonic()
+        # What is internal never rests for long, and makes its calls without a turn.
+        if not self._is_internal and now_s - self._kept_alive_s >= KEEP_ALIVE_S and not self._link.is_broken:
+            self._kept_alive_s = now_s
+            self.lock.if_free(self._link.keep_alive)
+
+    def has_lost_server(self) -> bool:
+        """Whether a server has closed this connection; to be asked by the thread that uses it, between two calls."""
+        return self._link.has_lost_server()
 
     def interrupt(self) -> None:
         """End a running call with 2009: the process lost its lease, or nobody answers."""

@@ -61,6 +61,8 @@ _UNDONE = (NoScriptError, MovedError, AskError, TryAgainError)
 #: scripts can run on the old node until the first key leaves, and on the new one when the last has come.
 MOVE_LIMIT_S = 10.0
 _MOVE_PAUSE_MAX_S = 0.1
+#: A command of no words.
+_NOTHING = b"*0\r\n"
 
 
 def _pack(*words: Argument) -> bytes:
@@ -235,6 +237,15 @@ class Link:
             # The slot has moved in their middle, or is about to. They change nothing, so all may be sent again.
             return [self.command(key, *args) for args in commands]
         return [self._checked(reply) for reply in replies]
+
+    def keep_alive(self) -> None:
+        """Send each server an empty command, which it does not answer: none closes the connection as idle then."""
+        try:
+            for connection in self._by_endpoint.values():
+                connection.send_packed_command([_NOTHING], check_health=False)
+        except (redis.RedisError, OSError):
+            # The next call says so. It must not open the connection anew, perhaps to another server.
+            self.close()
 
     def has_lost_server(self) -> bool:
         """Whether a server has closed its connection while nothing was asked of it; also where the link is broken."""

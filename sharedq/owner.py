@@ -50,6 +50,9 @@ class Interruptible(Protocol):
     def look_again(self) -> None:
         """Have a wait look whether the structure that it waits in has failed."""
 
+    def keep_alive(self) -> None:
+        """Have no server close the connection because it is idle; called in every period."""
+
     def end_if_silent(self, limit_s: float, period_s: float) -> None:
         """End a running call with 2009 that nobody has answered for so long; called in every period."""
 
@@ -224,6 +227,7 @@ class Process:
             is_held = self._renew()
             if is_held:
                 self._for_each(lambda connection: connection.end_if_silent(self._silence_s, period_s))
+                self._for_each(lambda connection: connection.keep_alive())
             if self.is_alive:
                 continue
             if is_held:

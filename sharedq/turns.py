@@ -30,6 +30,14 @@ class Turns:
         self._lock = threading.RLock()
         self._on_cut = on_cut
 
+    def if_free(self, act: Callable[[], None]) -> None:
+        """Do *act* in a turn of its own, unless a call is under way."""
+        if self._lock.acquire(blocking=False):
+            try:
+                act()
+            finally:
+                self._lock.release()
+
     def __enter__(self) -> None:
         self._lock.acquire()
 

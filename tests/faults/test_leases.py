@@ -180,6 +180,9 @@ def test_a_connection_that_cannot_be_told_of_quiescing_does_not_end_the_renewals
         def look_again(self) -> None:
             told.append("structures")
 
+        def keep_alive(self) -> None:
+            told.append("kept alive")
+
         def end_if_silent(self, limit_s: float, _period_s: float) -> None:
             told.append(f"silent for {limit_s} s")
 
@@ -189,6 +192,8 @@ def test_a_connection_that_cannot_be_told_of_quiescing_does_not_end_the_renewals
     member: Any = client.hget(keys.members, "QM1")
     client.hset(keys.members, "QM1", member.replace(b"RUNNING", b"QUIESCING"))
     renew(process)
+    # In a thread of its own.
+    until(lambda: told, "it is told")
     assert told == ["quiescing"]
     assert process.is_quiescing
     assert process.is_alive
