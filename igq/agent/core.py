@@ -57,13 +57,13 @@ def unwrap(outer: MQMD, data: bytes) -> Transmitted:
 
     Raises:
         MQIError: 2260 it has no transmission-queue header, 2026 no descriptor in that or one that no queue manager
-            can have put there, 2248 no extension where it says that it has one.
+            can have put there, 2248 no extension, or none of the right length, where it says that it has one.
     """
     header = wire.unpack_xqh(data)
     md, body = header.msg_desc, data[wire.XQH_LENGTH :]
     if md.format == Format.MD_EXTENSION:
         extension = wire.MDE.unpack(body, may_be_foreign=True)
-        body = body[extension.struc_length :]
+        body = body[wire.MDE.length(extension.version) :]
         md = replace(
             md,
             version=2,

@@ -11,9 +11,7 @@ MQGMO_CONVERT.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
 
 from sharedq.mqi import wire
@@ -42,6 +40,15 @@ class Converted:
 
     data: bytes
     is_cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Structure:
+    """A converted structure; of a header also how the data after it were written, and their Format."""
+
+    data: bytes
+    following: Representation | None = None
+    format: bytes = b""
 
 
 class _NotConverted(Exception):
@@ -86,7 +93,7 @@ def convert(
         return Converted(data)
     job = _Job(target, may_cut, is_cut)
     try:
-        converted = _part(data, format_, source, job, room)
+        converted = _message(data, format_, source, job, room)
     except _NotConverted as failure:
         return failure.reason
     except UnicodeError:
@@ -94,11 +101,27 @@ def convert(
     return Converted(converted, job.was_cut)
 
 
-def _part(data: bytes, format_: bytes, source: Representation, job: _Job, room: int) -> bytes:
-    converter = _BUILT_IN.get(format_)
-    if converter is None:
+def _message(data: bytes, format_: bytes, source: Representation, job: _Job, room: int) -> bytes:
+    """All of a message: its headers one after the other, then what follows the last of them.
+
+    A header keeps its length, so each byte is copied once, however many headers there are.
+    """
+    parts: list[bytes] = []
+    at = 0
+    while layout := _STRUCTURES.get(format_):
+        header = _structure(layout, data, at, source, job.target)
+        parts.append(header.data)
+        at += len(header.data)
+        if at == len(data):
+            return b"".join(parts)
+        if header.following is None:
+            raise _NotConverted(MQRC.FORMAT_ERROR)
+        source, format_ = header.following, header.format
+        if not format_ or source == job.target:
+            return b"".join((*parts, data[at:]))
+    if format_ != Format.STRING:
         raise _NotConverted(MQRC.FORMAT_ERROR)
-    return converter(data, source, job, room)
+    return b"".join((*parts, _string(data[at:], source, job, room - at)))
 
 
 def _string(data: bytes, source: Representation, job: _Job, room: int) -> bytes:
@@ -112,55 +135,56 @@ def _string(data: bytes, source: Representation, job: _Job, room: int) -> bytes:
     return wanted.cut(converted, room)
 
 
-def _structure(layout: wire.Layout[Any], data: bytes, source: Representation, job: _Job, room: int) -> bytes:
-    """A structure, and what follows it where it is a header."""
-    written, wanted = _sets(source, job.target)
+def _structure(
+    layout: wire.Layout[Any], data: bytes, at: int, source: Representation, target: Representation
+) -> _Structure:
+    """The structure at *at*, converted. What a header says of the data after it is then true of those, converted."""
+    written, wanted = _sets(source, target)
     if not written.is_for_names:
         raise _NotConverted(MQRC.SOURCE_CCSID_ERROR)
     if not wanted.is_for_names:
         raise _NotConverted(MQRC.TARGET_CCSID_ERROR)
     from_order = _known(integer_order(source.encoding, is_source=True))
-    to_order = _known(integer_order(job.target.encoding, is_source=False))
-    front = bytearray(_front(layout, data, written, from_order))
+    to_order = _known(integer_order(target.encoding, is_source=False))
+    front = bytearray(_front(layout, data, at, written, from_order))
+    is_last = at + len(front) == len(data)
     numbers: dict[str, int] = {}
     texts: dict[str, bytes] = {}
     places: dict[str, int] = {}
-    for name, kind, at, size in layout.places(_version(front, from_order)):
-        places[name], field = at, bytes(front[at : at + size])
+    for name, kind, place, size in layout.places(_version(front, 0, from_order)):
+        places[name], field = place, bytes(front[place : place + size])
         if kind == "i":
             (numbers[name],) = struct.unpack(f"{from_order}i", field)
-            front[at : at + size] = struct.pack(f"{to_order}i", numbers[name])
+            front[place : place + size] = struct.pack(f"{to_order}i", numbers[name])
         elif kind[0] == "c":
             text = written.text(field)
             texts[name] = text.partition("\0")[0].rstrip(" ").encode("ascii", "replace")
-            front[at : at + size] = _field(text, size, wanted)
-    rest = data[len(front) :]
+            front[place : place + size] = _field(text, size, wanted)
+    if layout.length_field and numbers[layout.length_field] != len(front):
+        raise _NotConverted(MQRC.FORMAT_ERROR)
     if "format" not in texts:
-        if rest:
-            raise _NotConverted(MQRC.FORMAT_ERROR)
-        return bytes(front)
+        return _Structure(bytes(front))
     ccsid = numbers["coded_char_set_id"]
-    inner = Representation(source.ccsid if ccsid in _AS_HEADER else ccsid, numbers["encoding"])
-    if rest and texts["format"] and inner != job.target:
-        rest = _part(rest, texts["format"], inner, job, room - len(front))
-        inner = job.target
-    struct.pack_into(f"{to_order}i", front, places["coded_char_set_id"], inner.ccsid)
-    struct.pack_into(f"{to_order}i", front, places["encoding"], inner.encoding)
-    return bytes(front) + rest
+    following = Representation(source.ccsid if ccsid in _AS_HEADER else ccsid, numbers["encoding"])
+    told = following if is_last or not texts["format"] else target
+    struct.pack_into(f"{to_order}i", front, places["coded_char_set_id"], told.ccsid)
+    struct.pack_into(f"{to_order}i", front, places["encoding"], told.encoding)
+    return _Structure(bytes(front), following, texts["format"])
 
 
-def _front(layout: wire.Layout[Any], data: bytes, written: CharacterSet, order: str) -> bytes:
-    """The structure at the front of *data*, which must be there, and all of it."""
-    identifier = written.text(data[:_VERSION_AT], is_cut=True).encode("ascii", "replace")
-    if identifier == layout.identifier and len(data) >= _VERSION_AT + _LONG_LENGTH:
-        version = _version(data, order)
-        if version in layout.versions and len(data) >= layout.length(version):
-            return data[: layout.length(version)]
+def _front(layout: wire.Layout[Any], data: bytes, at: int, written: CharacterSet, order: str) -> bytes:
+    """The structure at *at* of *data*, which must be there, and all of it."""
+    identifier = written.text(data[at : at + _VERSION_AT], is_cut=True).encode("ascii", "replace")
+    if identifier == layout.identifier and len(data) - at >= _VERSION_AT + _LONG_LENGTH:
+        version = _version(data, at, order)
+        if version in layout.versions and len(data) - at >= layout.length(version):
+            return data[at : at + layout.length(version)]
     raise _NotConverted(MQRC.FORMAT_ERROR)
 
 
-def _version(data: bytes | bytearray, order: str) -> int:
-    version: int = struct.unpack_from(f"{order}i", data, _VERSION_AT)[0]
+def _version(data: bytes | bytearray, at: int, order: str) -> int:
+    """The version of the structure at *at*."""
+    version: int = struct.unpack_from(f"{order}i", data, at + _VERSION_AT)[0]
     return version
 
 
@@ -184,9 +208,8 @@ def _known(found: T | MQRC) -> T:
     return found
 
 
-_BUILT_IN: Final[dict[bytes, Callable[[bytes, Representation, _Job, int], bytes]]] = {
-    Format.STRING: _string,
-    Format.DEAD_LETTER_HEADER: partial(_structure, wire.DLH),
-    Format.MD_EXTENSION: partial(_structure, wire.MDE),
-    Format.TRIGGER: partial(_structure, wire.TM),
+_STRUCTURES: Final[dict[bytes, wire.Layout[Any]]] = {
+    Format.DEAD_LETTER_HEADER: wire.DLH,
+    Format.MD_EXTENSION: wire.MDE,
+    Format.TRIGGER: wire.TM,
 }

@@ -42,11 +42,19 @@ class Layout(Generic[T]):
         identifier: StrucId, four characters.
         error: the reason for bytes that are not this structure, or values that do not fit.
         versions: version -> (length in bytes, the fields that this version adds).
+        length_field: the field that says the structure's length; bytes that say another one are not this structure.
     """
 
     def __init__(
-        self, structure: type[T], identifier: bytes, error: MQRC, versions: dict[int, tuple[int, Fields]]
+        self,
+        structure: type[T],
+        identifier: bytes,
+        error: MQRC,
+        versions: dict[int, tuple[int, Fields]],
+        *,
+        length_field: str = "",
     ) -> None:
+        self.length_field = length_field
         self._structure, self.identifier, self._error = structure, identifier, error
         self._packers: dict[int, tuple[struct.Struct, Fields]] = {}
         self._foreign: dict[int, tuple[struct.Struct, Fields]] = {}
@@ -118,6 +126,8 @@ class Layout(Generic[T]):
         for (name, kind), part in zip(fields, parts, strict=True):
             if name:
                 setattr(value, name, part.rstrip(b" \0") if _is_padded(kind) else part)
+        if self.length_field and getattr(value, self.length_field) != packer.size:
+            raise self._failure(f"{self.length_field}={getattr(value, self.length_field)}, must be {packer.size}")
         result: T = value
         return result
 
@@ -338,6 +348,7 @@ MDE: Final = Layout(
             ),
         )
     },
+    length_field="struc_length",
 )
 
 TM: Final = Layout(
@@ -380,8 +391,10 @@ def unpack_xqh(data: bytes) -> MQXQH:
     """The transmission-queue header at the front of *data*, whichever byte of a number comes first there.
 
     Raises:
-        MQIError: 2260, or 2026 for the descriptor in it.
+        MQIError: 2260, or 2026 for the descriptor in it, which has to be of version 1.
     """
     header = _XQH_FRONT.unpack(data, may_be_foreign=True)
-    header.msg_desc = MD.unpack(data[_XQH_FRONT.length(1) :], may_be_foreign=True)
+    header.msg_desc = MD.unpack(data[_XQH_FRONT.length(1) : XQH_LENGTH], may_be_foreign=True)
+    if header.msg_desc.version != 1:
+        raise error_for(MQRC.MD_ERROR, "", "MQMD", f"version {header.msg_desc.version} in an MQXQH, must be 1")
     return header

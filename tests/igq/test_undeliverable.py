@@ -15,7 +15,7 @@ from sharedq.link import Reply
 from sharedq.mqi import wire
 from sharedq.mqi.constants import MQRC, Format, GetOption, MsgFlag, OpenOption, Report
 from sharedq.mqi.errors import MQIError
-from sharedq.mqi.headers import MQXQH
+from sharedq.mqi.headers import MQMDE, MQXQH
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.definitions import MAX_MSG_LENGTH_LIMIT, QueueAlias, QueueModel, QueueRemote
 from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
@@ -78,6 +78,39 @@ def test_what_a_program_put_with_a_header_of_its_own_holds_nothing_up(
 
     assert len(bodies(group, SYSTEM_DEAD_LETTER_QUEUE)) == 1
     assert agent.move().left == 0
+
+
+@pytest.mark.parametrize("length", [72, -1, 0, 40, 76, 200])
+def test_an_extension_of_a_wrong_length_is_dead_lettered_whole(
+    group: TestGroup, agent: AgentOfQM2, length: int
+) -> None:
+    group.define_shared("POOL")
+    md = MQMD(persistence=1, priority=0, format=Format.MD_EXTENSION)
+    header = wire.pack_xqh(MQXQH(remote_q_name=b"POOL", remote_q_mgr_name=b"QM2", msg_desc=md))
+    extension = wire.MDE.pack(MQMDE(struc_length=length, format=Format.STRING, encoding=546, coded_char_set_id=1208))
+    data = header + extension + b"payload"
+    group.connect("QM2").put1(SYSTEM_QSG_TRANSMIT_QUEUE, data, MQMD(persistence=1, format=Format.XMIT_Q_HEADER))
+
+    agent.deliver()
+
+    letters = [message.body[wire.DLH.length(1) :] for message in drain(group.connect("QM2"), SYSTEM_DEAD_LETTER_QUEUE)]
+    assert (bodies(group, "POOL"), letters) == (([b"payload"], []) if length == 72 else ([], [data]))
+
+
+def test_a_descriptor_of_version_2_in_a_transmission_header_is_dead_lettered(
+    group: TestGroup, agent: AgentOfQM2
+) -> None:
+    group.define_shared("POOL")
+    md = MQMD(persistence=1, priority=0, format=Format.STRING)
+    header = bytearray(wire.pack_xqh(MQXQH(remote_q_name=b"POOL", remote_q_mgr_name=b"QM2", msg_desc=md)))
+    header[108:112] = (2).to_bytes(4, "little")
+    data = bytes(header) + b"GROUP-ID-FROM-THE-BODY!!" + bytes(16) + b" payload"
+    group.connect("QM2").put1(SYSTEM_QSG_TRANSMIT_QUEUE, data, MQMD(persistence=1))
+
+    assert agent.deliver() == 0
+
+    letters = [message.body[wire.DLH.length(1) :] for message in drain(group.connect("QM2"), SYSTEM_DEAD_LETTER_QUEUE)]
+    assert (bodies(group, "POOL"), letters) == ([], [data])
 
 
 #: Text that is written in several ways, with Encoding and CodedCharSetId.

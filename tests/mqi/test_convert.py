@@ -5,10 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from sharedq import MQIError, Queue, verbs
 from sharedq.message import Message
+from sharedq.mqi import wire
 from sharedq.mqi.constants import MQCC, MQRC, Encoding, Format, GetOption
+from sharedq.mqi.headers import MQMDE
 from sharedq.mqi.structures import MQGMO, MQMD
 from tests.support.groups import BOTH, LSEG, MIG, SEG, put_member
 from tests.support.members import TestGroup
@@ -207,3 +211,44 @@ def test_the_warning_that_a_group_was_left_stays(queue: Queue, format_: bytes, r
     assert get(queue, UTF8, CONVERT | int(GetOption.LOGICAL_ORDER)).body == "ü".encode()
     message = queue.get(CONVERT, match=MQMD(version=2, coded_char_set_id=UTF8, correl_id=b"c" * 24))
     assert described(message) == (*returned, REVERSED, MQRC.INCOMPLETE_GROUP)
+
+
+@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_no_message_makes_a_get_fail_with_more_than_a_warning(queue: Queue, data: st.DataObject) -> None:
+    """Got, or browsed and then got, outside of a unit of work: whatever it says of itself, it is there."""
+    numbers = st.sampled_from([0, -1, -2, 37, 500, 819, 1200, 1208, 546, 273, 785, 2**31 - 1, -(2**31)])
+    formats = st.sampled_from([Format.STRING, Format.MD_EXTENSION, Format.DEAD_LETTER_HEADER, Format.TRIGGER, b"ODD"])
+    headers = st.builds(
+        MQMDE, format=formats, encoding=numbers, coded_char_set_id=numbers, struc_length=st.sampled_from([72, 0, -1])
+    )
+    front = b"".join(wire.MDE.pack(header) for header in data.draw(st.lists(headers, max_size=3)))
+    body = front + data.draw(st.binary(max_size=30))
+    md = MQMD(format=data.draw(formats), encoding=data.draw(numbers), coded_char_set_id=data.draw(numbers))
+    room = data.draw(st.sampled_from([0, 10, 80, 10_000]))
+    options = data.draw(st.sampled_from([0, CUT])) | CONVERT
+    ccsid, encoding = data.draw(numbers), data.draw(numbers)
+    looks = data.draw(st.sampled_from([(0,), (BROWSE, 0)]))
+    try:
+        queue.put(body, md)
+    except MQIError:
+        # A descriptor that no message may have.
+        assert is_empty(queue)
+        return
+    for browse in looks:
+        got = get(queue, ccsid, options | browse, encoding=encoding, max_length=room)
+        assert isinstance(got.reason, MQRC)
+        if got.reason not in (MQRC.NONE, MQRC.TRUNCATED_MSG_ACCEPTED):
+            assert got.body == body[:room]
+        if got.reason == MQRC.TRUNCATED_MSG_FAILED and not browse:
+            # What does not fit stays.
+            assert queue.get().body == body
+    assert is_empty(queue)
+
+
+def test_a_thousand_headers_are_converted(queue: Queue) -> None:
+    header = wire.MDE.pack(MQMDE(format=Format.MD_EXTENSION, encoding=REVERSED, coded_char_set_id=UTF8))
+    queue.put(header * 1000, MQMD(format=Format.MD_EXTENSION, coded_char_set_id=UTF8))
+    got = get(queue, EBCDIC, encoding=NORMAL)
+    assert (got.reason, len(got.body), got.md.coded_char_set_id) == (MQRC.NONE, 72_000, EBCDIC)
+    assert is_empty(queue)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import codecs
+import struct
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -259,3 +261,88 @@ def test_a_string_behind_a_header_is_cut_at_the_end_of_the_buffer() -> None:
         assert isinstance(there, Converted)
         assert (len(there.data), there.is_cut) == (length, length < 176)
     assert converted(data, LATIN1, UTF8, Format.DEAD_LETTER_HEADER, room=175) == MQRC.CONVERTED_MSG_TOO_BIG
+
+
+def chain(count: int, data: bytes, source: Representation, last: bytes = Format.STRING) -> bytes:
+    """*data* after *count* extensions, all of it written as *source* says."""
+    fields: dict[str, Any] = {"encoding": source.encoding, "coded_char_set_id": source.ccsid}
+    inner = MDE.pack(MQMDE(format=Format.MD_EXTENSION, **fields))
+    return inner * (count - 1) + MDE.pack(MQMDE(format=last, **fields)) + data
+
+
+def test_any_number_of_headers_is_converted() -> None:
+    count = 3000
+    found = converted(chain(count, b"text", UTF8), UTF8, HOST, Format.MD_EXTENSION, room=10**6)
+    assert isinstance(found, Converted)
+    assert len(found.data) == count * 72 + 4
+    assert found.data[-4:] == "text".encode("cp500")
+    back = converted(found.data, HOST, UTF8, Format.MD_EXTENSION, room=10**6)
+    assert isinstance(back, Converted)
+    assert back.data == chain(count, b"text", UTF8)
+
+
+def test_memory_does_not_grow_with_headers_times_data() -> None:
+    data = chain(150, b"x" * 1_000_000, UTF8)
+    tracemalloc.start()
+    try:
+        assert isinstance(converted(data, UTF8, LATIN1, Format.MD_EXTENSION, room=10**7), Converted)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 10 * len(data)
+
+
+@pytest.mark.parametrize("length", [-1, 0, 71, 73, 200])
+def test_an_extension_of_another_length_is_not_converted(length: int) -> None:
+    data = MDE.pack(MQMDE(struc_length=length, format=Format.STRING, encoding=REVERSED, coded_char_set_id=1208))
+    assert converted(data + b"text", UTF8, HOST, Format.MD_EXTENSION) == MQRC.FORMAT_ERROR
+
+
+_WARNINGS = {
+    MQRC.FORMAT_ERROR,
+    MQRC.SOURCE_CCSID_ERROR,
+    MQRC.SOURCE_INTEGER_ENC_ERROR,
+    MQRC.TARGET_CCSID_ERROR,
+    MQRC.TARGET_INTEGER_ENC_ERROR,
+    MQRC.NOT_CONVERTED,
+    MQRC.CONVERTED_MSG_TOO_BIG,
+    MQRC.CONVERTED_STRING_TOO_BIG,
+}
+_NUMBERS = st.one_of(st.sampled_from([0, -1, -2, 1, 2, 72, 2**31 - 1]), st.integers(-(2**31), 2**31 - 1))
+_REPRESENTATIONS = st.builds(
+    Representation,
+    st.one_of(st.sampled_from(sorted(CODECS)), st.sampled_from([1200, 13488]), _NUMBERS),
+    st.one_of(st.sampled_from([NORMAL, REVERSED, int(Encoding.S390)]), _NUMBERS),
+)
+_FORMATS = (Format.STRING, Format.MD_EXTENSION, Format.DEAD_LETTER_HEADER, Format.TRIGGER, b"", b"NOBODYS")
+
+
+@st.composite
+def messages(draw: st.DrawFn) -> tuple[bytes, bytes]:
+    """A Format, and data that are of it or nearly so."""
+    format_ = draw(st.sampled_from(_FORMATS))
+    data, following = draw(st.binary(max_size=20)), draw(st.sampled_from(_FORMATS))
+    for _ in range(draw(st.integers(0, 3))):
+        told = draw(_REPRESENTATIONS)
+        fields: dict[str, Any] = {"format": following, "encoding": told.encoding, "coded_char_set_id": told.ccsid}
+        is_dead_letter = draw(st.booleans())
+        header = DLH.pack(MQDLH(**fields)) if is_dead_letter else MDE.pack(MQMDE(**fields))
+        following = Format.DEAD_LETTER_HEADER if is_dead_letter else Format.MD_EXTENSION
+        data, format_ = header + data, following
+    if format_ == Format.TRIGGER and draw(st.booleans()):
+        data = TM.pack(MQTM()) + data
+    changed = bytearray(data)
+    for _ in range(draw(st.integers(0, 2))):
+        place = draw(st.integers(0, max(0, len(changed) - 4) // 4)) * 4
+        changed[place : place + 4] = struct.pack(draw(st.sampled_from("<>")) + "i", draw(_NUMBERS))
+    return format_, bytes(changed[: draw(st.integers(0, len(changed)))] if draw(st.booleans()) else changed)
+
+
+@settings(deadline=None, max_examples=1000)
+@given(messages(), _REPRESENTATIONS, _REPRESENTATIONS, st.integers(0, 600), st.booleans(), st.booleans())
+def test_whatever_a_message_has_it_is_converted_or_the_reason_is_told(
+    message: tuple[bytes, bytes], source: Representation, target: Representation, room: int, may_cut: bool, is_cut: bool
+) -> None:
+    format_, data = message
+    found = converted(data, source, target, format_, room=room, may_cut=may_cut, is_cut=is_cut)
+    assert isinstance(found, Converted) or found in _WARNINGS

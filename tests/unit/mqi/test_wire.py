@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from dataclasses import fields
+from functools import partial
 from typing import Any
 
 import pytest
@@ -13,7 +15,7 @@ from hypothesis import strategies as st
 from sharedq.mqi import wire
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
-from sharedq.mqi.headers import MQXQH
+from sharedq.mqi.headers import MQDLH, MQMDE, MQTM, MQXQH
 from sharedq.mqi.structures import MQCNO, MQMD, MQPMO
 
 LENGTHS: list[tuple[wire.Layout[Any], dict[int, int]]] = [
@@ -27,6 +29,24 @@ LENGTHS: list[tuple[wire.Layout[Any], dict[int, int]]] = [
     (wire.TM, {1: 684}),
 ]
 VERSIONS = [(layout, version) for layout, lengths in LENGTHS for version in lengths]
+
+
+Change = Callable[[bytes], bytes]
+
+
+def changes() -> st.SearchStrategy[Change]:
+    """What may befall a structure on its way: numbers of any size at any place, and any length."""
+    numbers = st.one_of(st.sampled_from([0, -1, 1, 2, 3, 2**31 - 1, -(2**31)]), st.integers(-(2**31), 2**31 - 1))
+    written = st.lists(st.tuples(st.integers(0, 110), st.sampled_from("<>"), numbers), max_size=3)
+    return st.tuples(written, st.one_of(st.none(), st.integers(0, 800))).map(lambda drawn: partial(_changed, *drawn))
+
+
+def _changed(written: list[tuple[int, str, int]], length: int | None, data: bytes) -> bytes:
+    changed = bytearray(data)
+    for field, order, number in written:
+        if field * 4 + 4 <= len(changed):
+            struct.pack_into(f"{order}i", changed, field * 4, number)
+    return bytes(changed if length is None else changed.ljust(length, b"\0")[:length])
 
 
 def values_of(kind: str) -> st.SearchStrategy[int | bytes]:
@@ -46,6 +66,8 @@ def structures(layout: wire.Layout[Any], version: int) -> st.SearchStrategy[Any]
     """Structures with any value in every field that this version has."""
     _, known = layout._packers[version]
     named = {name: values_of(kind) for name, kind in known if name}
+    if layout.length_field:
+        named[layout.length_field] = st.just(layout.length(version))
     return st.fixed_dictionaries(named).map(lambda values: layout._structure(version=version, **values))
 
 
@@ -76,6 +98,47 @@ def test_transmission_header_carries_a_version_1_descriptor(md: MQMD) -> None:
 
     assert len(packed) == wire.XQH_LENGTH == 428
     assert wire.unpack_xqh(packed) == header
+
+
+@pytest.mark.parametrize("length", [-1, 0, 40, 71, 73, 76, 200, 2**31 - 1, -(2**31)])
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_an_extension_of_another_length_is_refused(length: int, order: str) -> None:
+    packed = bytearray(wire.MDE.pack(MQMDE()) if order == "<" else other_way_round(wire.MDE, 2, wire.MDE.pack(MQMDE())))
+    struct.pack_into(f"{order}i", packed, 8, length)
+    with pytest.raises(MQIError) as caught:
+        wire.MDE.unpack(bytes(packed) + bytes(200), may_be_foreign=True)
+    assert caught.value.reason == MQRC.MDE_ERROR
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("version", [0, 2, -1, 3])
+def test_a_descriptor_in_a_transmission_header_is_of_version_1(version: int, order: str) -> None:
+    packed = bytearray(wire.pack_xqh(MQXQH()))
+    struct.pack_into(f"{order}i", packed, 108, version)
+    with pytest.raises(MQIError) as caught:
+        wire.unpack_xqh(bytes(packed) + bytes(200))
+    assert caught.value.reason == MQRC.MD_ERROR
+
+
+READERS = [
+    (wire.unpack_xqh, wire.pack_xqh(MQXQH()), {MQRC.XQH_ERROR, MQRC.MD_ERROR}),
+    (partial(wire.MDE.unpack, may_be_foreign=True), wire.MDE.pack(MQMDE()), {MQRC.MDE_ERROR}),
+    (partial(wire.DLH.unpack, may_be_foreign=True), wire.DLH.pack(MQDLH()), {MQRC.DLH_ERROR}),
+    (partial(wire.TM.unpack, may_be_foreign=True), wire.TM.pack(MQTM()), {MQRC.TM_ERROR}),
+    (partial(wire.MD.unpack, may_be_foreign=True), wire.MD.pack(MQMD()), {MQRC.MD_ERROR}),
+]
+
+
+@settings(deadline=None)
+@given(changes=changes())
+@pytest.mark.parametrize(("read", "good", "reasons"), READERS)
+def test_any_bytes_are_read_or_refused_with_the_reason_of_their_structure(
+    read: Callable[[bytes], Any], good: bytes, reasons: set[MQRC], changes: Change
+) -> None:
+    try:
+        read(changes(good))
+    except MQIError as error:
+        assert error.reason in reasons  # noqa: PT017 - it may be read, too
 
 
 def other_way_round(layout: wire.Layout[Any], version: int, data: bytes) -> bytes:
