@@ -22,7 +22,7 @@ from sharedq.pymqi.hconn import Hconn
 from sharedq.pymqi.messages import common_q_args, message_bytes, put_message
 from sharedq.pymqi.queue_manager import QueueManager
 from sharedq.pymqi.rfh2 import RFH2, take_rfh2_headers
-from sharedq.pymqi.structures import GMO, OD
+from sharedq.pymqi.structures import GMO, MD, OD
 from sharedq.pymqi.text import ensure_not_unicode
 
 
@@ -162,13 +162,14 @@ class Queue:
         """``get``, and take the MQRFH2 headers off the data.
 
         Args:
-            opts: descriptor, get-message options, and an empty list, to which the headers are added as ``RFH2``.
+            opts: descriptor, get-message options, and an empty list, to which the headers are added as ``RFH2``. A
+                header that cannot be read stays at the front of the data.
         """
         headers = _header_list(opts)
-        msg = self.get(max_length, *opts[:2])
         if headers is None:
-            return msg
-        found, body = take_rfh2_headers(msg, opts[0]["Format"])
+            return self.get(max_length, *opts[:2])
+        md = MD() if opts[0] is None else opts[0]
+        found, body = take_rfh2_headers(self.get(max_length, md, opts[1]), md["Format"])
         headers.extend(found)
         return body
 

@@ -35,21 +35,26 @@ class RFH2(MQOpts):
 
     def __init__(self, **kw: Any) -> None:
         self.opts: list[list[Any]] = [list(member) for member in self.initial_opts]
+        self._encoding: int = CMQC.MQENC_NATIVE
         super().__init__(self.opts, **kw)
 
     def add_folder(self, folder_data: bytes) -> None:
         """Add a folder, padded with blanks to a multiple of four bytes; StrucLength becomes right.
 
         Raises:
-            PYIFError: it is not well-formed XML.
+            PYIFError: it is not well-formed XML, or its name is taken.
         """
         ensure_not_unicode(folder_data)
-        self._add(folder_data + b" " * (-len(folder_data) % 4))
+        self._add([folder_data + b" " * (-len(folder_data) % 4)])
         self["StrucLength"] = self.get_length()
 
     def pack(self, encoding: int | None = None) -> bytes:
-        """The header's bytes, with numbers as *encoding* (of the MQMD or the header before) says."""
-        return self._packer(_is_big(encoding)).pack(*self._flat_values())
+        """The header's bytes.
+
+        Args:
+            encoding: of its numbers, as the MQMD or the header before says; None: as they were in what was unpacked.
+        """
+        return self._packer(_is_big(self._encoding if encoding is None else encoding)).pack(*self._flat_values())
 
     def unpack(self, buff: bytes, encoding: int | None = None) -> None:
         """Read the header at the front of *buff*.
@@ -58,24 +63,35 @@ class RFH2(MQOpts):
             encoding: of its numbers; None finds it out.
 
         Raises:
-            PYIFError: no MQRFH2, one that is cut, or a folder that is not well-formed XML.
+            PYIFError: no MQRFH2, one that is cut, or a folder that is not well-formed XML or whose name is taken.
         """
         ensure_not_unicode(buff)
-        if buff[:4] != CMQC.MQRFH_STRUC_ID:
-            raise PYIFError(f"RFH2: StrucId is {buff[:4]!r}")
-        if len(buff) < CMQC.MQRFH_STRUC_LENGTH_FIXED_2:
-            raise PYIFError(f"RFH2: {len(buff)} bytes, at least {CMQC.MQRFH_STRUC_LENGTH_FIXED_2} are needed")
+        self.read(buff, 0, encoding)
+
+    def read(self, buff: bytes, at: int, encoding: int | None = None) -> None:
+        """`unpack` of the header at *at*; what follows it is not copied."""
+        left = len(buff) - at
+        if buff[at : at + 4] != CMQC.MQRFH_STRUC_ID:
+            raise PYIFError(f"RFH2: StrucId is {buff[at : at + 4]!r}")
+        if left < CMQC.MQRFH_STRUC_LENGTH_FIXED_2:
+            raise PYIFError(f"RFH2: {left} bytes, at least {CMQC.MQRFH_STRUC_LENGTH_FIXED_2} are needed")
         # The version is a small number: its first byte is null only if the large end comes first.
-        is_big = buff[4] == 0 if encoding is None else _is_big(encoding)
+        is_big = buff[at + 4] == 0 if encoding is None else _is_big(encoding)
+        self._encoding = CMQC.MQENC_INTEGER_NORMAL if is_big else CMQC.MQENC_INTEGER_REVERSED
+        for name in [member[0] for member in self.opts[len(self.initial_opts) :]]:
+            delattr(self, name)
         self.opts = [list(member) for member in self.initial_opts]
         self._define(self.opts)
-        fixed = self._packer(is_big).unpack_from(buff)
+        fixed = self._packer(is_big).unpack_from(buff, at)
         self.set(**{member[0]: value for member, value in zip(self.opts, fixed, strict=True)})
-        end = self["StrucLength"]
-        if not CMQC.MQRFH_STRUC_LENGTH_FIXED_2 <= end <= len(buff):
-            raise PYIFError(f"RFH2: StrucLength is {end} (numbers of another encoding?), {len(buff)} bytes are there")
+        if self["Version"] != CMQC.MQRFH_VERSION_2:
+            raise PYIFError(f"RFH2: Version is {self['Version']} (numbers of another encoding?)")
+        length = self["StrucLength"]
+        if not CMQC.MQRFH_STRUC_LENGTH_FIXED_2 <= length <= left:
+            raise PYIFError(f"RFH2: StrucLength is {length} (numbers of another encoding?), {left} bytes are there")
         number = struct.Struct(">i" if is_big else "<i")
-        place = CMQC.MQRFH_STRUC_LENGTH_FIXED_2
+        place, end = at + CMQC.MQRFH_STRUC_LENGTH_FIXED_2, at + length
+        folders: list[bytes] = []
         while place < end:
             if place + number.size > end:
                 raise PYIFError("RFH2: a folder's length is cut off")
@@ -83,16 +99,26 @@ class RFH2(MQOpts):
             place += number.size
             if not 0 <= length <= end - place:
                 raise PYIFError(f"RFH2: a folder of {length} bytes where {end - place} are left")
-            self._add(buff[place : place + length])
+            folders.append(buff[place : place + length])
             place += length
+        self._add(folders)
 
-    def _add(self, folder: bytes) -> None:
-        try:
-            name = ET.fromstring(folder).tag
-        except ET.ParseError as error:
-            raise PYIFError(f"RFH2: a folder is not well-formed XML: {error}") from error
+    def _add(self, folders: list[bytes]) -> None:
         kept = self.get()
-        self.opts += [[f"{name}Length", len(folder), LONG], [name, folder, f"{len(folder)}s"]]
+        # Methods and other attributes are no names for folders either.
+        taken = set(dir(self))
+        added: list[list[Any]] = []
+        for folder in folders:
+            try:
+                name = ET.fromstring(folder).tag
+            except (ET.ParseError, ValueError, LookupError) as error:
+                raise PYIFError(f"RFH2: a folder is not well-formed XML: {error}") from error
+            members = {f"{name}Length", name}
+            if members & taken:
+                raise PYIFError(f"RFH2: a folder cannot be named {name}: there is something of that name already")
+            taken |= members
+            added += [[f"{name}Length", len(folder), LONG], [name, folder, f"{len(folder)}s"]]
+        self.opts += added
         self._define(self.opts)
         self.set(**kept)
 
@@ -101,15 +127,22 @@ class RFH2(MQOpts):
 
 
 def take_rfh2_headers(msg: bytes, message_format: bytes) -> tuple[list[RFH2], bytes]:
-    """The MQRFH2 headers at the front of *msg*, as the formats say, and the data behind them."""
+    """The MQRFH2 headers at the front of *msg*, as the formats say, and the data behind them.
+
+    The message is off its queue, so a header that cannot be read is no error: it and what follows are the data.
+    """
     headers: list[RFH2] = []
+    at = 0
     while message_format.ljust(CMQC.MQ_FORMAT_LENGTH) == CMQC.MQFMT_RF_HEADER_2:
         header = RFH2()
-        header.unpack(msg)
+        try:
+            header.read(msg, at)
+        except PYIFError:
+            break
         headers.append(header)
-        msg, message_format = msg[header["StrucLength"] :], header["Format"]
-    return headers, msg
+        at, message_format = at + header["StrucLength"], header["Format"]
+    return headers, msg[at:]
 
 
-def _is_big(encoding: int | None) -> bool:
-    return encoding is not None and encoding & CMQC.MQENC_INTEGER_MASK == _BIG_ENDIAN
+def _is_big(encoding: int) -> bool:
+    return encoding & CMQC.MQENC_INTEGER_MASK == _BIG_ENDIAN

@@ -12,6 +12,7 @@ from sharedq import pymqi
 from sharedq.mqi.structures import MQMD
 from sharedq.mqi.wire import MD as MD_LAYOUT
 from sharedq.pymqi import CMQC, CMQXC
+from sharedq.pymqi.rfh2 import take_rfh2_headers
 
 LENGTHS = {
     pymqi.MD: CMQC.MQMD_LENGTH_2,
@@ -154,3 +155,87 @@ def test_bytes_that_are_no_header_are_refused() -> None:
             pymqi.RFH2().unpack(buffer)
     with pytest.raises(pymqi.PYIFError, match="XML"):
         header.add_folder(b"<usr>")
+
+
+_TEXTS = st.text("abcdefgh", min_size=1, max_size=9).filter(lambda name: name not in dir(pymqi.RFH2()))
+
+
+@settings(deadline=None)
+@given(
+    st.dictionaries(_TEXTS, st.text("xyz", max_size=9), max_size=4),
+    st.sampled_from([CMQC.MQENC_NATIVE, CMQC.MQENC_INTEGER_NORMAL, CMQC.MQENC_S390]),
+    st.booleans(),
+)
+def test_a_header_that_was_read_is_written_in_the_order_it_came_in(
+    folders: dict[str, str], encoding: int, is_told: bool
+) -> None:
+    header = pymqi.RFH2(Format=CMQC.MQFMT_STRING, NameValueCCSID=1208, StrucLength=36)
+    for name, value in folders.items():
+        header.add_folder(f"<{name}>{value}</{name}>".encode())
+    packed = header.pack(encoding)
+    copy = pymqi.RFH2()
+    copy.unpack(packed, encoding if is_told else None)
+    assert copy.pack() == packed
+    copy.add_folder(b"<more/>")
+    again = pymqi.RFH2()
+    again.unpack(copy.pack(), encoding)
+    assert again["more"] == b"<more/> "
+    # An object that has read one header reads another.
+    again.unpack(packed)
+    assert again.pack() == packed
+    assert "more" not in again.get()
+
+
+@pytest.mark.parametrize("name", ["opts", "get", "pack", "_struct", "Version", "StrucLength", "usr", "usrLength"])
+def test_a_folder_takes_nobodys_name(name: str) -> None:
+    header = pymqi.RFH2()
+    header.add_folder(b"<usr/>")
+    before = header.pack()
+    with pytest.raises(pymqi.PYIFError, match="named"):
+        header.add_folder(f"<{name}/>".encode())
+    assert header.pack() == before
+
+
+_NUMBERS = st.one_of(st.sampled_from([0, -1, 1, 2, 4, 36, 2**31 - 1]), st.integers(-(2**31), 2**31 - 1))
+_FOLDERS = st.sampled_from(
+    [b"", b"<a/>", b"<usr><a>1</a></usr> ", b"<opts/> ", b"<?xml version='1.0' encoding='x'?><a/>"]
+)
+
+
+@settings(deadline=None, max_examples=1000)
+@given(
+    st.lists(_FOLDERS | st.binary(max_size=12), max_size=3),
+    st.sampled_from("<>"),
+    st.lists(st.tuples(st.integers(0, 14), st.sampled_from("<>"), _NUMBERS), max_size=2),
+    st.none() | st.integers(0, 120),
+    st.sampled_from([None, CMQC.MQENC_NATIVE, CMQC.MQENC_INTEGER_NORMAL]),
+)
+def test_any_bytes_are_read_and_written_alike_or_refused(
+    folders: list[bytes],
+    order: str,
+    changes: list[tuple[int, str, int]],
+    length: int | None,
+    encoding: int | None,
+) -> None:
+    body = b"".join(struct.pack(f"{order}i", len(folder)) + folder for folder in folders)
+    fixed = struct.pack(f"{order}4siiii8sii", b"RFH ", 2, 36 + len(body), 273, 1208, b"MQHRF2  ", 0, 1208)
+    data = bytearray(fixed + body)
+    for field, written, number in changes:
+        if field * 4 + 4 <= len(data):
+            struct.pack_into(f"{written}i", data, field * 4, number)
+    sent = bytes(data if length is None else data[:length])
+    header = pymqi.RFH2()
+    try:
+        header.unpack(sent, encoding)
+    except pymqi.PYIFError:
+        pass
+    else:
+        assert header.pack() == sent[: header["StrucLength"]]
+    found, rest = take_rfh2_headers(sent, CMQC.MQFMT_RF_HEADER_2)
+    assert b"".join(each.pack() for each in found) + rest == sent
+
+
+def test_many_headers_are_taken_off_a_long_message() -> None:
+    data = pymqi.RFH2(Format=CMQC.MQFMT_RF_HEADER_2, StrucLength=36).pack() * 2000 + b"x" * 4_000_000
+    found, rest = take_rfh2_headers(data, CMQC.MQFMT_RF_HEADER_2)
+    assert (len(found), len(rest)) == (2000, 4_000_000)
