@@ -21,6 +21,7 @@ from redis.sentinel import MasterNotFoundError
 from config.redis_mask import mask_password
 from config.redis_url import check_redis_url
 from sharedq.keepalive import keepalive_options
+from sharedq.packing import Packer
 
 #: Seconds to wait for a connection. Calls have no time limit of their own: a lease bounds them.
 CONNECT_TIMEOUT_S = 5.0
@@ -124,14 +125,9 @@ class Deployment:
         Raises:
             redis.RedisError: nobody answers, or the server refuses us.
         """
-        options = self._connection_options(timeout_s)
-        connection: AbstractConnection
-        if endpoint.path:
-            connection = UnixDomainSocketConnection(path=endpoint.path, **options)  # type: ignore[abstract]
-        else:
-            maker = SSLConnection if self._url.is_tls else Connection
-            connection = maker(host=endpoint.host, port=endpoint.port, **options, **self._tcp_options())
-        connection.connect()  # type: ignore[no-untyped-call]
+        maker, where = self._way_to(endpoint)
+        connection = maker(**where, **self._connection_options(timeout_s))
+        connection.connect()
         self.has_answered = True
         return connection
 
@@ -157,17 +153,22 @@ class Deployment:
             return None
 
     def _client(self, endpoint: Endpoint) -> redis.Redis:
-        where: dict[str, Any] = (
-            {"unix_socket_path": endpoint.path}
-            if endpoint.path
-            else {"host": endpoint.host, "port": endpoint.port, "ssl": self._url.is_tls, **self._tcp_options()}
-        )
-        return redis.Redis(**where, **self._connection_options(None))
+        maker, where = self._way_to(endpoint)
+        pool = redis.ConnectionPool(connection_class=maker, **where, **self._connection_options(None))
+        return redis.Redis.from_pool(pool)
+
+    def _way_to(self, endpoint: Endpoint) -> tuple[type[AbstractConnection], dict[str, Any]]:
+        """The class of a connection to *endpoint*, and what says where that is."""
+        if endpoint.path:
+            return UnixDomainSocketConnection, {"path": endpoint.path}
+        maker = SSLConnection if self._url.is_tls else Connection
+        return maker, {"host": endpoint.host, "port": endpoint.port, **self._tcp_options()}
 
     def _connection_options(self, timeout_s: float | None) -> dict[str, Any]:
         return {
             "protocol": 2,
             "driver_info": None,
+            "command_packer": Packer(),
             "socket_timeout": timeout_s,
             "socket_connect_timeout": CONNECT_TIMEOUT_S,
             "retry": Retry(NoBackoff(), 0),

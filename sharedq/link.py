@@ -13,7 +13,6 @@ from functools import lru_cache
 from itertools import groupby
 from typing import Any, NoReturn
 
-import hiredis
 import redis
 from redis.connection import AbstractConnection
 from redis.exceptions import AskError, MovedError, NoScriptError, TryAgainError
@@ -22,9 +21,10 @@ from tenacity import Retrying, retry_if_result, stop_after_delay, wait_random_ex
 from sharedq.deployment import Deployment, Endpoint, SlotNotServedError
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
+from sharedq.packing import Word, pack
 from sharedq.scripts import load_script, script_names
 
-Argument = str | bytes | int | float
+Argument = Word
 Reply = Any
 
 #: What Redis answers when it cannot take a write now, and what that is to an MQ program.
@@ -65,12 +65,6 @@ _MOVE_PAUSE_MAX_S = 0.1
 _NOTHING = b"*0\r\n"
 
 
-def _pack(*words: Argument) -> bytes:
-    """A command in Redis' protocol."""
-    packed: bytes = hiredis.pack_command(words)  # type: ignore[arg-type]  # its stub knows one-element tuples only
-    return packed
-
-
 def _pack_many(words: Sequence[bytes]) -> bytes:
     """The same for hundreds of words, most of them as long as their neighbours: a fifth of the time."""
     packed = [b"*%d\r\n" % len(words)]
@@ -83,7 +77,7 @@ def _pack_many(words: Sequence[bytes]) -> bytes:
 def _packed_head(name: str, keys: tuple[str, ...]) -> tuple[int, bytes]:
     """How a call of a script with these keys begins: number of words, and they in Redis' protocol."""
     words: tuple[Argument, ...] = ("EVALSHA", load_script(name).sha, len(keys), *keys)
-    return len(words), _behind_count(_pack(*words))
+    return len(words), _behind_count(pack(*words))
 
 
 def _behind_count(packed: bytes) -> bytes:
@@ -93,7 +87,7 @@ def _behind_count(packed: bytes) -> bytes:
 def _pack_call(name: str, keys: Sequence[str], args: Sequence[Argument]) -> bytes:
     # The keys are half of what is sent and the same at every call of a handle: packed once.
     count, head = _packed_head(name, tuple(keys))
-    return b"*%d\r\n%b%b" % (count + len(args), head, _behind_count(_pack(*args)) if args else b"")
+    return b"*%d\r\n%b%b" % (count + len(args), head, _behind_count(pack(*args)) if args else b"")
 
 
 def _pack_calls(calls: Sequence[tuple[str, Sequence[str], Sequence[Argument]]]) -> bytes:
@@ -166,7 +160,7 @@ class Link:
 
     def block(self, wake_key: str, timeout_s: float) -> bytes | None:
         """Wait until something is pushed to *wake_key*, and take it; None where *timeout_s* passed or a slot moved."""
-        (woken,) = self._send(wake_key, _pack("BLPOP", wake_key, timeout_s), 1)
+        (woken,) = self._send(wake_key, pack("BLPOP", wake_key, timeout_s), 1)
         if isinstance(woken, _UNDONE):
             # A slot that moves away wakes who is blocked on it; the next call follows it to its new node.
             return None
@@ -184,7 +178,7 @@ class Link:
         positions: dict[AbstractConnection, list[int]] = {}
         for position, (_, keys, _) in enumerate(calls):
             positions.setdefault(self._connection(keys[0]), []).append(position)
-        wait = b"" if self._wait is None else _pack("WAIT", *self._wait)
+        wait = b"" if self._wait is None else pack("WAIT", *self._wait)
         found = self._exchange_all(
             [
                 (connection, _pack_calls([calls[each] for each in its]) + wait, len(its) + bool(wait))
@@ -214,7 +208,7 @@ class Link:
         Returns:
             Whether we were woken (false: *timeout_s* passed), and the scripts' replies, as of `call_many`.
         """
-        packed = _pack("BLPOP", wake_key, timeout_s) + _pack_calls(calls)
+        packed = pack("BLPOP", wake_key, timeout_s) + _pack_calls(calls)
         woken, *replies = self._send(wake_key, packed, 1 + len(calls))
         replies = self._mended(wake_key, calls, replies)
         # A slot that moves away wakes who is blocked on it; the look at the queue follows it to its new node. Where the
@@ -225,7 +219,7 @@ class Link:
 
     def command(self, key: str, *args: Argument) -> Reply:
         """Run one plain read command on the server that holds *key*."""
-        packed = _pack(*args)
+        packed = pack(*args)
         replies = self._exchange(self._connection(key), packed, 1)
         return self._checked(self._mend(key, packed, replies)[0])
 
@@ -309,11 +303,11 @@ class Link:
         All of them, because a write of several calls must not find the first unknown and the second known.
         """
         scripts = [load_script(name) for name in script_names()]
-        (known,) = self._exchange(connection, _pack("SCRIPT", "EXISTS", *(script.sha for script in scripts)), 1)
+        (known,) = self._exchange(connection, pack("SCRIPT", "EXISTS", *(script.sha for script in scripts)), 1)
         self._checked(known)
         # The sources are many times as long as their names, and compiled under the server's one thread.
         missing = [script for script, is_known in zip(scripts, known, strict=True) if not is_known]
-        packed = b"".join(_pack("SCRIPT", "LOAD", script.source) for script in missing)
+        packed = b"".join(pack("SCRIPT", "LOAD", script.source) for script in missing)
         for reply in self._exchange(connection, packed, len(missing)) if missing else ():
             self._checked(reply)
 
@@ -350,7 +344,7 @@ class Link:
         """Send calls of the structure of *key* in one write and read *count* replies, replicas' consent included."""
         if self._wait is None:
             return self._exchange(self._connection(key), packed, count)
-        replies = self._exchange(self._connection(key), packed + _pack("WAIT", *self._wait), count + 1)
+        replies = self._exchange(self._connection(key), packed + pack("WAIT", *self._wait), count + 1)
         acknowledged = replies.pop()
         # What was refused has changed nothing that a replica could lack; and why it was refused tells more.
         if not all(isinstance(reply, redis.ResponseError) for reply in replies):
