@@ -422,9 +422,7 @@ class Connection:
             MQIError: Redis cannot be reached.
         """
         self.is_quiescing = True
-        wake_key = self._waiting_on
-        if wake_key is not None:
-            self.group.call("structure/wake", [wake_key], ["quiesce", 0])
+        self._wake("quiesce")
 
     def look_again(self) -> None:
         """Some structure has failed, or can be used again: wake a waiting get, which would not be woken any more.
@@ -432,9 +430,13 @@ class Connection:
         Raises:
             MQIError: Redis cannot be reached.
         """
+        self._wake("look")
+
+    def _wake(self, why: str) -> None:
         wake_key = self._waiting_on
         if wake_key is not None:
-            self.group.call("structure/wake", [wake_key], ["look", 0])
+            owners = self.group.structure(wake_key[wake_key.index(":") + 1 : wake_key.index("}")]).owners
+            self.group.call("structure/wake", [wake_key, owners], [why, 0, self.token])
 
     def end_if_silent(self, limit_s: float, period_s: float) -> None:
         """End a running call with 2009 that has not been answered for so long; what it was to wait does not count.

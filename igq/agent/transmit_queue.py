@@ -16,12 +16,15 @@ from sharedq.message import Message
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
 from sharedq.objects.authorities import Authorities
-from sharedq.objects.parts import Place
+from sharedq.objects.parts import Place, parts_of
 from sharedq.selection import ANY
 from sharedq.waiting import BLOCK_MAX_S, stop_waiting
 
 #: Batches sent in one write while there is a backlog.
 BATCHES_PER_WRITE = 8
+#: Seconds between two looks for destinations that can be forgotten, and how many one script call forgets, at most.
+FORGETS_EACH_S = 60
+FORGOTTEN_AT_ONCE = 100
 _CHANGED = 1
 #: The agent waits as a get of any message does.
 _WAITER = ANY.waiter_text(is_browse=False)
@@ -52,6 +55,7 @@ class TransmitQueue(TransmissionQueue):
         self.destinations = Destinations(connection, self._access)
         self._backlog = 0
         self._unlearned: set[bytes] = set()
+        self._forgets_at_s = 0.0
 
     def reload(self) -> None:
         """Read the definition in force, and whether authorities are checked."""
@@ -97,6 +101,9 @@ class TransmitQueue(TransmissionQueue):
         Returns:
             What was moved, and the batch that was got.
         """
+        if time.monotonic() > self._forgets_at_s:
+            self.forget_destinations()
+            self._forgets_at_s = time.monotonic() + FORGETS_EACH_S
         connection, wake_key = self._connection, self._access.keys.wake + self._connection.token
         end_s = time.monotonic() + WAIT_S
         while True:
@@ -119,6 +126,33 @@ class TransmitQueue(TransmissionQueue):
             moved = self._moved([reply])
             if moved.count or not moved.is_waiting:
                 return moved, []
+
+    def forget_destinations(self) -> None:
+        """Forget the codes of destinations that are no queues here, where no message carries any of them.
+
+        Raises:
+            Trouble: it could not be done.
+        """
+        keys, connection, cursor = self._access.keys, self._connection, b"0"
+        try:
+            script_keys = [keys.owners, keys.destinations, keys.queue("").queue]
+            for queue in (keys.queue(part.queue) for part in self._parts_here()):
+                script_keys += [queue.queue, queue.available]
+            while True:
+                step = ("HSCAN", keys.destinations, cursor, "COUNT", FORGOTTEN_AT_ONCE)
+                cursor, flat = connection.command(keys.destinations, *step)
+                names = [name for name in flat[::2] if not name.startswith(b"#")]
+                for start in range(0, len(names), FORGOTTEN_AT_ONCE):
+                    chunk = names[start : start + FORGOTTEN_AT_ONCE]
+                    connection.checked_call("structure/forget_destinations", script_keys, [connection.token, *chunk])
+                if cursor == b"0":
+                    return
+        except MQIError as error:
+            raise as_trouble(error) from error
+
+    def _parts_here(self) -> list[Place]:
+        """Every part that is in this structure."""
+        return [part for part in parts_of(self._connection.group) if part.structure == self._access.keys.name]
 
     def _moved_and_taken(self, wake_key: str, block_s: float) -> tuple[Moved, list[Message]]:
         get, made_messages = getting.get_later(self._connection, self.handle, BATCH_MESSAGES)

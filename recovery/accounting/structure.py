@@ -88,7 +88,8 @@ class Structure:
 
     def _destinations(self) -> Iterator[Finding]:
         codes = self.contents.hash("dest")
-        for name, code in codes.items():
+        # "#" alone is the code that was given last.
+        for name, code in codes.items() - {("#", codes.get("#"))}:
             other = f"#{code}" if name[:1] != "#" else code
             if codes.get(other) != (name if name[:1] != "#" else name[1:]):
                 yield self._found(Kind.DESTINATION, "dest", "", name, f"{other} does not agree")

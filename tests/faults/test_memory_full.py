@@ -16,6 +16,7 @@ from sharedq.mqi.constants import MQRC, Feedback, GetOption, OpenOption, PutOpti
 from sharedq.mqi.errors import MQIError, NoMsgAvailable
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.system import define_system_objects
+from tests.recovery.scene import register_wait
 from tests.support.agents import drain
 from tests.support.expiry import discard_expired
 from tests.support.members import TestGroup
@@ -200,6 +201,7 @@ def test_agents_report_and_are_woken(full: Full) -> None:
 
 def test_a_waiting_get_hears_of_quiescing(full: Full) -> None:
     wake_key = full.group.group.structure("APPL1").wake + full.connection.connection.token
+    register_wait(full.queue, b"A")
     full.connection.connection.waits_on(wake_key)
     full.fill()
     full.connection.connection.notice_quiescing()

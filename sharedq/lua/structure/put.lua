@@ -37,7 +37,7 @@ INVARIANTS  1 one state, 2 fencing, 5 position
 MEMORY      refused when Redis is full
 RIGHTS      asked by structure/attach
 COST        O(messages * log depth)
-USES        fence, place, unit_of_work, journal
+USES        fence, place, unit_of_work, journal, destinations
 ]]
 local own, sequence, messages, versions = KEYS[1], KEYS[2], KEYS[3], KEYS[9]
 local queue = { name = ARGV[2], q = KEYS[4], a = KEYS[5], i = KEYS[6], w = KEYS[7], g = KEYS[14], r = KEYS[15] }
@@ -68,12 +68,7 @@ end
 local first = redis.call("INCRBY", sequence, count) - count + 1
 local code = ""
 if destination ~= "" then
-    local known = redis.call("HGET", destinations, destination)
-    if not known then
-        known = redis.call("HLEN", destinations) / 2 + 1
-        redis.call("HSET", destinations, destination, known, "#" .. known, destination)
-    end
-    code = "." .. known
+    code = "." .. (redis.call("HGET", destinations, destination) or new_code(destinations, destination))
 end
 
 local ids, scores, records, stored, is_long, is_run = {}, {}, {}, {}, false, true

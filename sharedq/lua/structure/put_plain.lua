@@ -62,8 +62,12 @@ end
 
 if KEYS[10] then
     code = redis.call("HGET", KEYS[10], ARGV[7])
+    -- As prelude/destinations does it.
     if not code then
-        code = redis.call("HLEN", KEYS[10]) / 2 + 1
+        redis.call("HSETNX", KEYS[10], "#", math.floor(redis.call("HLEN", KEYS[10]) / 2))
+        repeat
+            code = string.format("%.0f", redis.call("HINCRBY", KEYS[10], "#", 1) % 2 ^ 32)
+        until code ~= "0" and redis.call("HEXISTS", KEYS[10], "#" .. code) == 0
         redis.call("HSET", KEYS[10], ARGV[7], code, "#" .. code, ARGV[7])
     end
     code = "." .. code

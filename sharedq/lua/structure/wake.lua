@@ -4,14 +4,18 @@ retry, a waiting get whose manager quiesces.
 
 KEYS
   1  wake  list  what it blocks on
+  2  own   hash  registered owners, and how each waits; only of a connection
 ARGV
   1  why      pushed
-  2  kept_s   seconds after which a wake-up that nobody waits for is forgotten; 0 it ends with its connection
+  2  kept_s   seconds after which a wake-up that nobody waits for is forgotten; 0 it ends with its connection's wait
+  3  owner    whom it wakes, if it waits; only of a connection
 REPLY       { 0 }
 REASONS     none
 INVARIANTS  none
 COST        O(1)
 ]]
+-- Its wait may have ended meanwhile, and with its connection: nobody would ever take this.
+if KEYS[2] and (redis.call("HGET", KEYS[2], ARGV[3]) or "") == "" then return { 0 } end
 -- Where it is kept the latest is enough: nobody may wait for a long time.
 if ARGV[2] ~= "0" then redis.call("DEL", KEYS[1]) end
 redis.call("RPUSH", KEYS[1], ARGV[1])
