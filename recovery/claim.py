@@ -130,6 +130,14 @@ class Claims:
         if not self.held:
             raise ClaimLostError(f"another one recovers {', '.join(done)} now")
 
+    def forget(self, remains: Mapping[str, Sequence[Remain]]) -> None:
+        """Forget some of what the administration structure holds, as `finish` does, and keep the claims.
+
+        Raises:
+            MQIError: 2009.
+        """
+        self._finish(remains, is_last=False)
+
     def finish(self, remains: Mapping[str, Sequence[Remain]]) -> list[str]:
         """Everything of these targets is resolved: free their tags, forget what the administration structure holds.
 
@@ -139,6 +147,10 @@ class Claims:
         Raises:
             MQIError: 2009.
         """
+        self._finish(remains, is_last=True)
+        return [token for token in remains if token in self.held]
+
+    def _finish(self, remains: Mapping[str, Sequence[Remain]], *, is_last: bool) -> None:
         keys = self._group.keys
         script_keys = [
             keys.leases,
@@ -151,10 +163,9 @@ class Claims:
         ]
         for parts in _calls_to_finish(remains):
             words: list[Argument] = []
-            for token, is_last, entries in parts:
-                words += [token, int(is_last), len(entries), *(part for entry in entries for part in entry)]
+            for token, is_end, entries in parts:
+                words += [token, int(is_last and is_end), len(entries), *(part for entry in entries for part in entry)]
             self._call("admin/finish_recovery", script_keys, [token for token, *_ in parts], words)
-        return [token for token in remains if token in self.held]
 
     def drop(self, token: str) -> None:
         """Leave a target to whoever claims it when this claim has run out."""

@@ -64,6 +64,12 @@ def needless_fences(connection: Connection, key: str, targets: Targets) -> list[
     ]
 
 
+def own_fences(connection: Connection, key: str, targets: Targets) -> list[tuple[Target, str]]:
+    """Fences of the programs and connections among *targets*, and of connections of these programs."""
+    fences = fields_under(connection, key, targets)
+    return [(target, token) for target, token, _ in fences if not target.is_manager]
+
+
 def admin_remains(connection: Connection, group: Group, targets: Targets) -> dict[str, list[Remain]]:
     """What the administration structure can forget with each of *targets*, for ``Claims.finish``.
 
@@ -86,7 +92,10 @@ def admin_remains(connection: Connection, group: Group, targets: Targets) -> dic
             note("process", token, token)
     for unit, _ in _scan(connection, "HSCAN", keys.decisions, targets.pattern()):
         note("decision", unit.decode(), unit.decode().partition("/")[0])
-    for target, fence in needless_fences(connection, keys.fence, targets):
+    for target, fence in [
+        *needless_fences(connection, keys.fence, targets),
+        *own_fences(connection, keys.fence, targets),
+    ]:
         found[target.token].append(("fence", fence))
     return {token: list(dict.fromkeys(entries)) for token, entries in found.items()}
 

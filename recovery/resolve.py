@@ -17,7 +17,7 @@ from recovery.claim import Claim, ClaimLostError, Claims
 from recovery.prepared import prepared_under
 from recovery.remains import admin_remains, leases_under, oldest_recoveries
 from recovery.report import Recovery, from_record
-from recovery.structure import dead_under, resolve_dead, shut_out
+from recovery.structure import dead_under, resolve_dead, shut_out, unfence
 from recovery.target import Target, Targets
 from sharedq.connection import Connection
 from sharedq.group import Group
@@ -201,7 +201,7 @@ class _Recoverer:
             with self._delayed_by(self.unreachable.object_name, self._held()):
                 raise self.unreachable
         self._complete_decided()
-        self._finish()
+        self._finish(accesses)
 
     def _shut_out(self) -> list[StructureAccess]:
         # Only now: who entered a structure before the claim is in one of these, and nobody enters later. What was done
@@ -235,12 +235,23 @@ class _Recoverer:
             except MQIError as error:
                 self.give_up(token, structure, error)
 
-    def _finish(self) -> None:
+    def _finish(self, accesses: Sequence[StructureAccess]) -> None:
         if not (held := self._held()):
             return
         # Decisions go last: while one is there, whoever comes after us completes its unit of work.
         found = admin_remains(self.connection, self.group, self._held_targets())
-        remains = {claim.target.token: found.get(claim.target.token, []) for claim in held}
+        # From here on nobody of these is known: what keeps them out of the structures can go.
+        first = ("tag", "own")
+        self.claims.forget({token: [each for each in found[token] if each[0] in first] for token in found})
+        for access in accesses:
+            with self._delayed_by(access.keys.name, self._held()):
+                unfence(self.connection, access, self._held_targets())
+        if not (held := self._held()):
+            return
+        remains = {
+            claim.target.token: [each for each in found.get(claim.target.token, []) if each[0] not in first]
+            for claim in held
+        }
         remains[held[-1].target.token] += [
             ("recovery", each) for each in oldest_recoveries(self.connection, self.group)
         ]

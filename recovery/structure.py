@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from recovery.claim import Claim, chunks
-from recovery.remains import fields_under, needless_fences
+from recovery.remains import fields_under, needless_fences, own_fences
 from recovery.target import Target, Targets
 from sharedq.connection import Connection, ScriptCall
 from sharedq.ending import end_unit_call
@@ -62,6 +62,18 @@ def shut_out(connection: Connection, access: StructureAccess, claims: Sequence[C
     tokens += [token for _, token in needless_fences(connection, keys.fence, targets)]
     for each in chunks(tokens, CHUNK_OWNERS):
         call([(target.qmgr, target.incarnation) for target in targets.managers], each)
+
+
+def unfence(connection: Connection, access: StructureAccess, targets: Targets) -> None:
+    """The group knows nobody under *targets* any more: no fence of a program or a connection is needed.
+
+    Raises:
+        MQIError: 2009, the recoverer was shut out itself.
+    """
+    tokens = [token for _, token in own_fences(connection, access.keys.fence, targets)]
+    for chunk in chunks(tokens, CHUNK_OWNERS):
+        script_keys = [access.keys.owners, access.keys.fence]
+        connection.checked_call("structure/unfence", script_keys, [connection.token, *chunk])
 
 
 def _mark_of(claim: Claim) -> tuple[str, int]:

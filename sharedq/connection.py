@@ -133,8 +133,9 @@ class Connection:
             # A recoverer fences the administration structure first and lists the structures afterwards: whoever
             # passes this check after entering a structure will be found there.
             admin = self.group.keys
+            script_keys = [admin.fence, admin.failures, admin.owners]
             try:
-                reply = self.checked_call("admin/check_owner", [admin.fence, admin.failures], [*owner, structure])
+                reply = self.checked_call("admin/check_owner", script_keys, [*owner, structure])
             except MQIError:
                 self._take_back_attach(keys)
                 raise
@@ -143,15 +144,21 @@ class Connection:
 
     def _take_back_attach(self, keys: StructureKeys) -> None:
         """Be not registered where that could not be checked: nothing would leave that structure any more."""
+        if self._is_ended:
+            # It may be recovered and forgotten by now: then nobody would look for it there again.
+            with suppress(MQIError):
+                self.group.call("structure/detach", self._keys_to_detach(keys), [self.token])
+            return
         try:
-            if not self._is_ended:
-                self._detach(keys)
+            self._detach(keys)
         except MQIError:
             self.break_off()
 
     def _detach(self, keys: StructureKeys) -> None:
-        mine = [base + self.token for base in (keys.unit_of_work, keys.wake, keys.holdings)]
-        self.call("structure/detach", [keys.owners, *mine], [self.token])
+        self.call("structure/detach", self._keys_to_detach(keys), [self.token])
+
+    def _keys_to_detach(self, keys: StructureKeys) -> list[str]:
+        return [keys.owners, *(base + self.token for base in (keys.unit_of_work, keys.wake, keys.holdings))]
 
     def has_entered(self, access: StructureAccess) -> bool:
         """Whether this is how the connection uses that structure now, which has not failed as far as it knows."""
@@ -308,7 +315,7 @@ class Connection:
         except MQIError:
             return False
         try:
-            script_keys = [admin.fence, admin.failures]
+            script_keys = [admin.fence, admin.failures, admin.owners]
             is_dead, *told = self._link.call("admin/check_owner", script_keys, [*self.owner_arguments(), name])
         except BaseException:
             self._break_off_with_link()

@@ -160,7 +160,7 @@ def _commit_everywhere(connection: Connection, followed: tuple[ScriptCall, Handl
     keys, unit = connection.group.keys, connection.unit
     decide: ScriptCall = (
         "admin/decide",
-        [keys.fence, keys.decisions],
+        [keys.fence, keys.decisions, keys.owners],
         (*connection.owner_arguments(), unit.id, " ".join(unit.parts)),
     )
     within = followed if followed and _may_end_part(connection, *followed) else None

@@ -172,7 +172,7 @@ def prepare(
     }
     decide: ScriptCall = (
         "admin/prepare",
-        [keys.fence, keys.decisions, keys.prepared, keys.completed, keys.tags, keys.group, series],
+        [keys.fence, keys.decisions, keys.prepared, keys.completed, keys.tags, keys.group, series, keys.owners],
         (
             *connection.owner_arguments(),
             unit.id,
@@ -230,7 +230,7 @@ def end_prepared(connection: Connection, xid: bytes, outcome: Outcome, *, qmgr: 
     field = prepared_field(qmgr, xid)
     status, *detail = connection.call(
         "admin/decide_prepared",
-        [keys.fence, keys.prepared, keys.completed, keys.members, keys.leases],
+        [keys.fence, keys.prepared, keys.completed, keys.members, keys.leases, keys.owners],
         (*connection.owner_arguments(), qmgr, field, outcome),
     )
     if status == _UNKNOWN:
@@ -309,7 +309,7 @@ def _decide_together(
     keys, whose = connection.group.keys, _whose(connection, for_group)
     status, *rest = connection.call(
         "admin/decide_together",
-        [keys.fence, keys.prepared, keys.completed, _series_key(connection, batch)],
+        [keys.fence, keys.prepared, keys.completed, _series_key(connection, batch), keys.owners],
         (
             *connection.owner_arguments(),
             "" if batch is None else batch.number,

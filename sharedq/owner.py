@@ -77,6 +77,8 @@ class Process:
         self._safe_until_s = sent_at_s + self._lease_s * (1 - SAFETY_PART)
         self._connections: weakref.WeakSet[Interruptible] = weakref.WeakSet()
         self._abandoned: set[str] = set()
+        #: Every connection that was lost: the group remembers those that it did not know, until this process ends.
+        self._lost: list[str] = []
         self._connection_number = 0
         self._reserved = 0
         self._manager_address = b""
@@ -162,6 +164,7 @@ class Process:
         """A connection was lost in the middle: have a manager back out its work as soon as Redis can be told."""
         with self._lock:
             self._abandoned.add(owner)
+            self._lost.append(owner)
         self._nudged.set()
 
     def reserve(self, count: int) -> None:
@@ -189,7 +192,11 @@ class Process:
             return
         try:
             self._tell_abandoned()
-            self._links.call("admin/end_process", [self.group.keys.leases, self.group.keys.processes], [self.token])
+            keys = self.group.keys
+            for position in range(0, max(1, len(self._lost)), _ABANDON_CHUNK):
+                lost = self._lost[position : position + _ABANDON_CHUNK]
+                script_keys = [keys.leases, keys.processes, keys.fence]
+                self._links.call("admin/end_process", script_keys, [self.token, *lost])
             tell_presence(self._manager_address, ENDS, self.token)
         except MQIError as error:
             # The lease runs out by itself, and peers find nothing to recover.

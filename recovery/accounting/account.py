@@ -70,7 +70,10 @@ class _Look:
             if there is not None and not {"ver", "shut"} & there.hash("q:", queue).keys():
                 key = self.members.contents.key("dir")
                 found.add(Finding(Kind.DIRECTORY, structure, key, field))
-        return found
+        # A wake-up that goes by itself soon.
+        return {
+            each for each in found if each.kind is not Kind.WAKE or self.group.command(each.key, "TTL", each.key) < 0
+        }
 
     def confirmed(self, name: str, agreed: Iterable[Finding]) -> set[Finding]:
         """Those of a structure that a look in one moment finds, too; or several more looks, where it is large."""

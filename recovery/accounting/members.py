@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -73,13 +73,17 @@ class Members:
             for each in (target.token, process, target.incarnation_token)
         )
 
+    def _keeps_out(self, token: str) -> bool:
+        # An MQCONN that was lost on its way may arrive as long as its program lives.
+        return self.is_recovered(token) or token.rpartition(".")[0] in self._leases
+
     def findings(self) -> Iterator[Finding]:
         """What nothing explains."""
         for key in self.contents.unknown:
             yield Finding(Kind.UNKNOWN, ADMIN_STRUCTURE, key)
         yield from self._programs()
         yield from self._units()
-        yield from fences(self.contents)
+        yield from fences(self.contents, self._keeps_out)
         for kind, what in (("agents", Kind.AGENT), ("qmgr", Kind.MEMBER)):
             yield from (self._found(what, kind, name) for name in self.contents.hash(kind) if name not in self.names)
         for name in self.structures:
@@ -137,11 +141,15 @@ class Members:
         return Finding(kind, ADMIN_STRUCTURE, self.contents.key(key), name, detail)
 
 
-def fences(contents: Contents) -> Iterator[Finding]:
-    """Fences of programs and connections whose incarnation is shut out as a whole: they keep nobody out."""
+def fences(contents: Contents, is_needed: Callable[[str], bool]) -> Iterator[Finding]:
+    """Fences of programs and connections that keep nobody out: recovered, or their incarnation is shut out as a whole.
+
+    Args:
+        is_needed: whether somebody under that token could come otherwise.
+    """
     fence = contents.hash("fence")
     for token in fence:
         if "." in token:
             target = Target.parse(token)
-            if int(fence.get(target.qmgr, 0)) >= target.incarnation:
+            if int(fence.get(target.qmgr, 0)) >= target.incarnation or not is_needed(token):
                 yield Finding(Kind.FENCE, contents.name, contents.key("fence"), token)

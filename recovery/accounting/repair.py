@@ -15,8 +15,9 @@ from recovery.accounting.account import account
 from recovery.accounting.contents import split_key
 from recovery.accounting.finding import Finding, Kind
 from recovery.accounting.structure import id_in
+from recovery.claim import chunks
 from recovery.resolve import recover_all
-from recovery.structure import DeadOwner, resolve_dead
+from recovery.structure import CHUNK_OWNERS, DeadOwner, resolve_dead
 from recovery.target import Target
 from sharedq.connection import Connection
 from sharedq.group import Group
@@ -120,14 +121,10 @@ class _Repair:
 
     def _forget_fences(self, access: StructureAccess, tokens: Sequence[str]) -> None:
         keys = access.keys
-        script_keys = [keys.owners, keys.fence, keys.dead, keys.queue("").queue, keys.queue("").waiters]
-        for token in tokens:
-            qmgr = Target.parse(token).qmgr
-            known = self.connection.command(keys.fence, "HGET", keys.fence, qmgr)
-            if known is not None and int(known) >= Target.parse(token).incarnation:
-                self.connection.checked_call(
-                    "structure/fence", script_keys, [self.connection.token, 1, qmgr, int(known), token]
-                )
+        for chunk in chunks(tokens, CHUNK_OWNERS):
+            self.connection.checked_call(
+                "structure/unfence", [keys.owners, keys.fence], [self.connection.token, *chunk]
+            )
 
     def _tidy(
         self, access: StructureAccess, queue: QueueKeys, arguments: Sequence[str | bytes | int], *more: str

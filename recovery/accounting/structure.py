@@ -41,7 +41,7 @@ class Structure:
         for key in self.contents.unknown:
             yield Finding(Kind.UNKNOWN, self.contents.name, key)
         yield from self._of_owners()
-        yield from fences(self.contents)
+        yield from fences(self.contents, self._members.is_recovered)
         yield from self._versions()
         yield from self._destinations()
         for name in self._queues:

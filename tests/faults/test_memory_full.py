@@ -200,8 +200,8 @@ def test_agents_report_and_are_woken(full: Full) -> None:
 
 
 def test_a_waiting_get_hears_of_quiescing(full: Full) -> None:
-    wake_key = full.group.group.structure("APPL1").wake + full.connection.connection.token
-    register_wait(full.queue, b"A")
+    wake_key = full.group.group.structure("APPL2").wake + full.connection.connection.token
+    register_wait(full.other, b"A")
     full.connection.connection.waits_on(wake_key)
     full.fill()
     full.connection.connection.notice_quiescing()

@@ -23,6 +23,7 @@ FENCES = (
     r"\bis_fenced\(",
     r"\bmay_not_end\(",
     r"\bis_dead\(",
+    r"\bis_registered\(",
     r"\bis_shut_out\(",
     r"\bclaimed_record\(",
     # Nobody but the recovery that is under way can have anything there.

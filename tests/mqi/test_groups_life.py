@@ -161,7 +161,7 @@ def test_recovery_puts_members_where_they_belong(group: TestGroup, is_decided: b
         keys = group.group.keys
         owner = (connection.token, "QM1", connection.process.incarnation, connection.process.token)
         args: list[Any] = [*owner, connection.unit.id, " ".join(connection.unit.parts)]
-        connection.checked_call("admin/decide", [keys.fence, keys.decisions], args)
+        connection.checked_call("admin/decide", [keys.fence, keys.decisions, keys.owners], args)
     process = dead.connection.process
     process.stop_renewing()
     assert recover(group.group, group.connect().connection, process.token, force=True).is_resolved

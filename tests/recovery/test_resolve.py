@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from recovery.accounting.account import account
 from recovery.remains import RECOVERIES_KEPT
 from recovery.report import recoveries, status_rows
 from recovery.resolve import Outcome, Phase, RecoveryReport
@@ -243,13 +244,20 @@ def test_a_manager_that_stops_recovers_itself_and_leaves_nothing(scene: Scene) -
     assert scene.recover("QM2").outcome is Outcome.NOTHING
 
 
-def test_the_fence_of_an_incarnation_replaces_those_of_its_programs(scene: Scene) -> None:
+def test_the_fence_of_a_program_goes_with_its_recovery(scene: Scene) -> None:
     process = scene.test.process("QM1")
+    connection = scene.test.connect("QM1", process)
+    connection.open("ORDERS", BOTH)
     scene.expire(process.token)
     scene.recover("QM1", process.token)
     group = scene.test.group
     fences = [group.keys.fence, *(group.structure(name).fence for name in group.structure_names())]
-    assert all(group.client().hexists(fence, process.token) for fence in fences)
+    assert not any(group.client().exists(fence) for fence in fences)
+    # What it does late is refused, and leaves nothing.
+    with pytest.raises(MQIError) as refused:
+        connection.connection.access("APPL2")
+    assert refused.value.reason == MQRC.CONNECTION_BROKEN
+    assert account(group) == []
 
     scene.expire(DEAD)
     scene.recover()

@@ -5,6 +5,7 @@ not known there any more.
 KEYS
   1  fence     hash  dead incarnations, processes and connections
   2  failures  hash  structure -> how it has failed (admin/structure_state)
+  3  own       hash  registered connections
 ARGV
   1  owner
   2  qmgr
@@ -17,5 +18,5 @@ INVARIANTS  2 fencing
 COST        O(1)
 USES        membership
 ]]
-if is_dead(KEYS[1], ARGV[2], ARGV[3], ARGV[4], ARGV[1]) then return { MQRC.CONNECTION_BROKEN } end
+if not is_registered(KEYS[3], KEYS[1], ARGV[2], ARGV[3], ARGV[4], ARGV[1]) then return { MQRC.CONNECTION_BROKEN } end
 return { 0, redis.call("HGET", KEYS[2], ARGV[5]) or "" }

@@ -7,6 +7,7 @@ looks for the decision, so none can appear after it looked.
 KEYS
   1  fence      hash  dead incarnations, processes and connections
   2  decisions  hash  unit of work -> structures that must apply its commit
+  3  own        hash  registered connections
 ARGV
   1  owner
   2  qmgr
@@ -20,6 +21,6 @@ INVARIANTS  2 fencing, 3 one decision
 COST        O(1)
 USES        membership
 ]]
-if is_dead(KEYS[1], ARGV[2], ARGV[3], ARGV[4], ARGV[1]) then return { MQRC.CONNECTION_BROKEN } end
+if not is_registered(KEYS[3], KEYS[1], ARGV[2], ARGV[3], ARGV[4], ARGV[1]) then return { MQRC.CONNECTION_BROKEN } end
 redis.call("HSET", KEYS[2], ARGV[5], ARGV[6])
 return { 0 }

@@ -10,6 +10,7 @@ KEYS
   3  completed  zset  how it ended, blank, manager or group, blank, external id -> when
   4  members    hash  manager -> JSON
   5  leases     zset  incarnation, process or connection -> deadline
+  6  own        hash  registered connections
 ARGV
   1  caller
   2  qmgr         of the caller
@@ -27,7 +28,7 @@ USES        membership, ended
 ]]
 local prepared, field, outcome = KEYS[2], ARGV[6], ARGV[7]
 local ENDED, UNKNOWN, RUNNING = 1, 2, 3
-if is_dead(KEYS[1], ARGV[2], ARGV[3], ARGV[4], ARGV[1]) then return { MQRC.CONNECTION_BROKEN } end
+if not is_registered(KEYS[6], KEYS[1], ARGV[2], ARGV[3], ARGV[4], ARGV[1]) then return { MQRC.CONNECTION_BROKEN } end
 local text = redis.call("HGET", prepared, field)
 if not text then
     local ended = how_ended(KEYS[3], field)

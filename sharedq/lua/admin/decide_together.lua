@@ -14,6 +14,7 @@ KEYS
   2  prepared   hash  manager or group, blank, external id -> JSON
   3  completed  zset  how it ended, blank, manager or group, blank, external id -> when
   4  series     string  number of the latest batch that was decided
+  5  own        hash  registered connections
 ARGV
   1  caller
   2  qmgr         of the caller
@@ -33,7 +34,7 @@ USES        membership, ended
 ]]
 local prepared, series, batch, kept = KEYS[2], KEYS[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 local CANNOT, DONE, UNREAD, TOGETHER = 1, 2, 3, 500
-if is_dead(KEYS[1], ARGV[2], ARGV[3], ARGV[4], ARGV[1]) then return { MQRC.CONNECTION_BROKEN } end
+if not is_registered(KEYS[5], KEYS[1], ARGV[2], ARGV[3], ARGV[4], ARGV[1]) then return { MQRC.CONNECTION_BROKEN } end
 local latest = batch and redis.call("GET", series)
 local is_done = latest and tonumber(latest) >= batch
 -- Not encoded anew: there are many of them. A token is letters, digits and marks that JSON leaves as they are.

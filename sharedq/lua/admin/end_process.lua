@@ -4,8 +4,10 @@ admin/end_process.lua - a process ends in good order: its connections are gone a
 KEYS
   1  leases     zset
   2  processes  hash
+  3  fence      hash  dead incarnations, processes and connections
 ARGV
   1  process
+  2.. fields of fence: connections that it lost; none of them can come back without its lease
 REPLY       { 0 }
 REASONS     none
 INVARIANTS  2 fencing
@@ -13,4 +15,5 @@ COST        O(log members)
 ]]
 redis.call("ZREM", KEYS[1], ARGV[1])
 redis.call("HDEL", KEYS[2], ARGV[1])
+if ARGV[2] then redis.call("HDEL", KEYS[3], unpack(ARGV, 2)) end
 return { 0 }

@@ -20,7 +20,7 @@ COST        O(tokens * log members), and users of the tags
 USES        membership, tags
 ]]
 local own, fence, leases = KEYS[1], KEYS[2], KEYS[3]
-if is_dead(fence, ARGV[2], ARGV[3], ARGV[4], ARGV[1]) then return { MQRC.CONNECTION_BROKEN } end
+if not is_registered(own, fence, ARGV[2], ARGV[3], ARGV[4], ARGV[1]) then return { MQRC.CONNECTION_BROKEN } end
 local count, now = 0, now_ms()
 for position = 5, #ARGV, 6 do
     local kind, token, qmgr, incarnation, process, tag = unpack(ARGV, position, position + 5)
@@ -32,7 +32,9 @@ for position = 5, #ARGV, 6 do
             count = count + 1
         end
     elseif kind == "fence" then
-        if tonumber(redis.call("HGET", fence, qmgr) or 0) >= tonumber(incarnation) then
+        local is_over = tonumber(redis.call("HGET", fence, qmgr) or 0) >= tonumber(incarnation)
+        -- Of a connection that the group never knew it may still be needed while its program lives.
+        if is_over or not is_recovered and not redis.call("ZSCORE", leases, process) then
             count = count + redis.call("HDEL", fence, token)
         end
     elseif not lives and not is_recovered then

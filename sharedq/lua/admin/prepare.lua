@@ -14,6 +14,7 @@ KEYS
   5  tags       hash  tag -> who uses it
   6  group      hash  counters
   7  series     string  number of the latest batch of its series that was decided (see admin/decide_together)
+  8  own        hash  registered connections
 ARGV
   1  owner
   2  qmgr
@@ -32,7 +33,7 @@ COST        O(log completed), and users of the tag
 USES        membership, ended
 ]]
 local field, tag, USED, TOO_LATE = ARGV[6], ARGV[8], 1, 2
-if is_dead(KEYS[1], ARGV[2], ARGV[3], ARGV[4], ARGV[1]) then return { MQRC.CONNECTION_BROKEN } end
+if not is_registered(KEYS[8], KEYS[1], ARGV[2], ARGV[3], ARGV[4], ARGV[1]) then return { MQRC.CONNECTION_BROKEN } end
 if redis.call("HEXISTS", KEYS[3], field) == 1 then return { USED, "P" } end
 local ended = how_ended(KEYS[4], field)
 if ended then return { USED, ended } end

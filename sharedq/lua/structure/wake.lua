@@ -14,10 +14,16 @@ REASONS     none
 INVARIANTS  none
 COST        O(1)
 ]]
--- Its wait may have ended meanwhile, and with its connection: nobody would ever take this.
-if KEYS[2] and (redis.call("HGET", KEYS[2], ARGV[3]) or "") == "" then return { 0 } end
+local kept_s, LOST_S = ARGV[2], 60
+if KEYS[2] then
+    local state = redis.call("HGET", KEYS[2], ARGV[3])
+    -- Its wait may have ended meanwhile: nobody would ever take this.
+    if state == "" then return { 0 } end
+    -- Its connection has ended, or a structure that has lost its keys does not know that it waits.
+    if not state then kept_s = LOST_S end
+end
 -- Where it is kept the latest is enough: nobody may wait for a long time.
-if ARGV[2] ~= "0" then redis.call("DEL", KEYS[1]) end
+if kept_s ~= "0" then redis.call("DEL", KEYS[1]) end
 redis.call("RPUSH", KEYS[1], ARGV[1])
-if ARGV[2] ~= "0" then redis.call("EXPIRE", KEYS[1], ARGV[2]) end
+if kept_s ~= "0" then redis.call("EXPIRE", KEYS[1], kept_s) end
 return { 0 }
