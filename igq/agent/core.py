@@ -44,12 +44,13 @@ class Transmitted:
         """The member that a conventional transmission queue leads this message to: where it is opened next.
 
         A queue that is named like a member leads there, whatever the header says (multi-hop); any other one to the
-        member that the header names. None: to nobody of this group.
+        member that the header names; without a header, to the manager that got the message. None: to nobody of this
+        group.
         """
         if queue in members:
             return queue
         named = self.qmgr.decode(errors="replace").rstrip(" \0")
-        return named if named in members and not self.fault else None
+        return named if named in members else None
 
 
 def unwrap(outer: MQMD, data: bytes) -> Transmitted:

@@ -147,8 +147,8 @@ class Deliverer:
         for message in batch:
             at = self._hop(message)
             if at is None:
-                where = "no transmission message" if message.fault else repr(message.qmgr.decode(errors="replace"))
-                raise BatchError(f"{self._source} leads to no member of this group: {where}", len(hops))
+                where = message.qmgr.decode(errors="replace")
+                raise BatchError(f"{self._source} leads to no member of this group: {where!r}", len(hops))
             hops.append(at)
         return hops
 

@@ -231,6 +231,23 @@ def test_what_has_no_header_is_dead_lettered(trio: TestGroup) -> None:
     assert wire.DLH.unpack(letter.body).reason == Feedback.XMIT_Q_MSG_ERROR
 
 
+def test_what_has_no_header_holds_up_no_queue_that_is_not_named_like_a_member(trio: TestGroup) -> None:
+    """It is a dead letter of the manager that serves the queue."""
+    way = define_way(trio, "default")
+    with trio.connect("QM1").open(way, OpenOption.OUTPUT) as queue:
+        queue.put(b"no header at all", MQMD(persistence=1))
+    send(trio, b"good")
+    steps = Steps(trio, way)
+
+    assert steps.deliver() == 1
+
+    (letter,) = drain(trio.connect("QM1"), SYSTEM_DEAD_LETTER_QUEUE)
+    assert wire.DLH.unpack(letter.body).reason == Feedback.XMIT_Q_MSG_ERROR
+    assert letter.body.endswith(b"no header at all")
+    assert steps.said == ["CSQM064I"]
+    assert bodies(trio, "IN") == [b"good"]
+
+
 def test_without_a_dead_letter_queue_the_batch_is_backed_out_until_the_cause_is_gone(trio: TestGroup) -> None:
     trio.repository("QM2").alter_qmgr("QM2", {"dead_letter_queue": ""})
     send(trio, b"first")
