@@ -5,8 +5,7 @@ Each step is one script that may be repeated, also by another recoverer, whereve
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -17,7 +16,7 @@ from sharedq.connection import Connection, ScriptCall
 from sharedq.ending import end_unit_call
 from sharedq.handle import StructureAccess
 from sharedq.in_doubt import set_apart_call
-from sharedq.keys import StructureKeys, private_structure
+from sharedq.keys import StructureKeys
 from sharedq.link import Argument, Reply
 from sharedq.log import LibraryLogger
 from sharedq.mqi.constants import MQRC
@@ -31,7 +30,7 @@ log = LibraryLogger(__name__)
 CHUNK_OWNERS = 100
 #: Handles that one script call gives back.
 CHUNK_HANDLES = 100
-_NOT_RESOLVED, _MORE_HANDLES = 1, 2
+_NOT_RESOLVED, _MORE_HANDLES, _HAS_MADE = 1, 2, 3
 _WOKEN = (b"K", b"H")
 _COMMITTING = b"C"
 #: How a decision begins that a unit of work is in doubt.
@@ -131,14 +130,17 @@ def resolve_dead(
     Raises:
         MQIError: 2009, the recoverer was shut out itself.
     """
-    temporary: list[tuple[DeadOwner, str]] = []
+    makers: list[DeadOwner] = []
     for page in chunks(dead, CHUNK_OWNERS):
         _end_units_of_work(connection, access, page, recoverer)
-        temporary += _release(connection, access, page, recoverer)
+        makers += _release(connection, access, page, recoverer)
         recoverer.keep()
-    # Behind all of them: one may have had open what another one made.
-    for owner, name in temporary:
-        _delete_temporary(connection, Target.parse(owner.token).qmgr, name)
+    # After all of them: one may have had open what another one made.
+    for page in chunks(makers, CHUNK_OWNERS):
+        for owner in page:
+            _delete_made(connection, access, owner, recoverer)
+        _release(connection, access, page, recoverer)
+        recoverer.keep()
 
 
 @dataclass(slots=True)
@@ -256,30 +258,30 @@ def _end_call(connection: Connection, access: StructureAccess, unit: _Unit) -> S
 
 def _release(
     connection: Connection, access: StructureAccess, owners: Sequence[DeadOwner], recoverer: Recoverer
-) -> list[tuple[DeadOwner, str]]:
+) -> list[DeadOwner]:
     """Give back dead owners' handles with their locks and marks, and wake-ups that they never used.
 
     Returns:
-        The temporary dynamic queues that they made.
+        Those that have made queues, which go with them: they stay among the dead until `_delete_made`.
     """
     keys = access.keys
-    temporary: list[tuple[DeadOwner, str]] = []
+    makers: list[DeadOwner] = []
     left = list(owners)
     while left := [owner for owner in left if recoverer.is_held(owner.target)]:
         members = [(b"SRANDMEMBER", (keys.holdings + owner.token).encode(), b"%d" % CHUNK_HANDLES) for owner in left]
         found = dict(zip(left, connection.commands(keys.holdings, members), strict=True))
-        if keys.name.startswith(private_structure("")):
-            temporary += _made(connection, keys, found)
         replies = _answers(connection, [_release_call(connection, keys, *each) for each in found.items()])
         left = []
         for owner, (reason,) in zip(found, replies, strict=True):
             if reason == _MORE_HANDLES:
                 left.append(owner)
+            elif reason == _HAS_MADE:
+                makers.append(owner)
             elif reason:
                 why = f"what {owner.token} had cannot be given back"
                 known = MQRC.UNEXPECTED_ERROR if reason == _NOT_RESOLVED else reason
                 recoverer.give_up(owner.target, keys.name, connection.error(known, detail=why))
-    return temporary
+    return makers
 
 
 def _release_call(
@@ -298,6 +300,7 @@ def _release_call(
         keys.messages,
         keys.expiry,
         keys.journal,
+        keys.made + owner.token,
     ]
     for queue in map(keys.queue, names):
         script_keys += [queue.queue, queue.available, queue.index, queue.waiters, queue.handles]
@@ -306,32 +309,21 @@ def _release_call(
     return "structure/release", script_keys, arguments
 
 
-def _made(
-    connection: Connection, keys: StructureKeys, found: Mapping[DeadOwner, Sequence[bytes]]
-) -> list[tuple[DeadOwner, str]]:
-    """Which of these handles come of the open that made its queue, a temporary one."""
-    handles = [
-        (owner, *holding.decode().rpartition("\n")[::2]) for owner, holdings in found.items() for holding in holdings
-    ]
-    if not handles:
-        return []
-    asked = [
-        (b"HGET", keys.queue(name).handles.encode(), f"{owner.token}#{handle}".encode())
-        for owner, name, handle in handles
-    ]
-    texts = connection.commands(keys.holdings, asked)
-    return [
-        (owner, name)
-        for (owner, name, _), text in zip(handles, texts, strict=True)
-        if text is not None and json.loads(text.partition(b" ")[2]).get("temporary")
-    ]
-
-
-def _delete_temporary(connection: Connection, qmgr: str, name: str) -> None:
-    try:
-        Repository(connection.group, qmgr, caller=connection.token).delete_dynamic(name, purge=True)
-    except MQIError as error:
-        if error.reason == MQRC.CONNECTION_BROKEN:
-            raise
-        # Another program has it open, or something uncommitted on it.
-        log.warning("temporary_queue_not_deleted", queue=name, qmgr=qmgr, error=str(error))
+def _delete_made(connection: Connection, access: StructureAccess, owner: DeadOwner, recoverer: Recoverer) -> None:
+    """Delete the queues that a dead owner's opens made of models, whatever step of that or of their end it came to."""
+    keys, key = access.keys, access.keys.made + owner.token
+    repository = Repository(connection.group, Target.parse(owner.token).qmgr, caller=connection.token)
+    while recoverer.is_held(owner.target):
+        names = [name.decode() for name in connection.command(key, "SRANDMEMBER", key, CHUNK_HANDLES)]
+        if not names:
+            return
+        for name in names:
+            try:
+                repository.delete_made(keys.name, name, owner.token)
+            except MQIError as error:
+                if error.reason not in (MQRC.OBJECT_IN_USE, MQRC.Q_NOT_EMPTY):
+                    recoverer.give_up(owner.target, keys.name, error)
+                    return
+                # Another program has it open, or something uncommitted on it: it stays.
+                log.warning("temporary_queue_not_deleted", queue=name, owner=owner.token, error=str(error))
+                repository.forget_made(keys.name, name, owner.token)

@@ -75,7 +75,7 @@ class Connection:
         #: What names of reply-to queues stand for.
         self.reply_to: dict[bytes, ReplyTo] = {}
         #: Temporary dynamic queues of closed handles that could not be deleted yet.
-        self.temporary_queues: list[str] = []
+        self.temporary_queues: list[tuple[StructureAccess, str]] = []
         self.is_quiescing = process.is_quiescing
         self.max_uncommitted, self.max_handles = DEFAULT_MAX_UNCOMMITTED, DEFAULT_MAX_HANDLES
         self.ccsid = DEFAULT_CCSID
@@ -158,7 +158,7 @@ class Connection:
         self.call("structure/detach", self._keys_to_detach(keys), [self.token])
 
     def _keys_to_detach(self, keys: StructureKeys) -> list[str]:
-        return [keys.owners, *(base + self.token for base in (keys.unit_of_work, keys.wake, keys.holdings))]
+        return [keys.owners, *(base + self.token for base in (keys.unit_of_work, keys.wake, keys.holdings, keys.made))]
 
     def has_entered(self, access: StructureAccess) -> bool:
         """Whether this is how the connection uses that structure now, which has not failed as far as it knows."""
@@ -275,9 +275,14 @@ class Connection:
 
     def check_there(self, handle: Handle) -> None:
         """For a queue that was not found: raise 2373 or 2346 when that is so because its structure has failed."""
-        if not handle.structure.has_failed and self._is_forgotten(handle.structure):
-            self._structure_failed(handle.structure)
+        self.has_lost(handle.structure)
         self.check_usable(handle)
+
+    def has_lost(self, access: StructureAccess) -> bool:
+        """Whether a structure that did not find this connection, or its queue, has failed since it was entered."""
+        if not (self._is_ended or access.has_failed) and self._is_forgotten(access):
+            self._structure_failed(access)
+        return access.has_failed
 
     def check_usable(self, handle: Handle) -> None:
         """Raise when the structure of an open handle has failed since it was opened.
@@ -523,7 +528,7 @@ class Connection:
         for handle in list(self.handles.values()):
             if not handle.is_closed:
                 close_handle(self, handle)
-        delete_temporary_queues(self)
+        delete_temporary_queues(self, is_last=True)
         for access in list(self._accesses.values()):
             try:
                 self._detach(access.keys)

@@ -51,6 +51,7 @@ class StructureKeys:
     #: Bases: the owner token is appended, also by scripts, for connections they cannot know beforehand.
     unit_of_work: str
     holdings: str
+    made: str
     wake: str
     set_aside: str
 
@@ -105,6 +106,7 @@ def structure_keys(group: str, structure: str) -> StructureKeys:
         trash=f"{tag}:trash",
         unit_of_work=f"{tag}:u:",
         holdings=f"{tag}:o:",
+        made=f"{tag}:made:",
         wake=f"{tag}:wake:",
         set_aside=f"{tag}:trash:",
     )

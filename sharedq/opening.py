@@ -47,8 +47,6 @@ _DELETES = int(CloseOption.DELETE | CloseOption.DELETE_PURGE)
 TRANSMIT_QUEUE_CHECKED = f"DEF {SYSTEM_QSG_TRANSMIT_QUEUE}"
 #: How many times MQOPEN resolves a name whose way changes meanwhile.
 RESOLUTIONS_MAX = 100
-#: Answers to the deletion of a temporary queue that is gone: deleted, its name perhaps given to another one; or lost.
-_GONE = (MQRC.UNKNOWN_OBJECT_NAME, MQRC.OPTION_NOT_VALID_FOR_TYPE, MQRC.CF_STRUC_FAILED)
 
 
 def open_queue(
@@ -103,6 +101,11 @@ def _open_name(
         except MQIError as error:
             # The queue was deleted since the name was resolved. Or its structure has failed, and this connection has
             # entered it afterwards.
+            if route.is_temporary or route.is_permanent:
+                # What cannot be deleted now goes with the next close, or with the connection.
+                connection.temporary_queues.append((connection.access(route.structure), route.queue))
+                delete_temporary_queues(connection)
+                raise
             if error.reason != MQRC.UNKNOWN_OBJECT_NAME or missing is not None:
                 raise
             missing = error
@@ -163,16 +166,13 @@ def _open_route(
     queue = keys.queue(route.queue)
     number = connection.next_handle_number()
     mode = "".join(letter for option, letter in _MODES if options & option)
-    shown: dict[str, str | int | bool] = {"appl": connection.appl_name, "pid": os.getpid(), "object": name}
-    if route.is_temporary:
-        # For the recovery of its creator.
-        shown["temporary"] = True
-    detail = json.dumps(shown)
+    detail = json.dumps({"appl": connection.appl_name, "pid": os.getpid(), "object": name})
     reply = connection.call(
         "structure/open",
         [
             *(keys.owners, queue.queue, queue.handles, keys.holdings + connection.token),
-            *((keys.versions,) if checks else ()),
+            *((keys.versions,) if checks or route.is_permanent else ()),
+            *((keys.made + connection.token,) if route.is_permanent else ()),
         ],
         [connection.token, route.queue, number, mode, detail, *checks],
     )
@@ -299,11 +299,14 @@ def _mark_interval_ms(connection: Connection) -> int:
 def _create_dynamic(connection: Connection, od: MQOD, route: Route, opened_at: str) -> Route:
     """Opening a model queue creates a dynamic queue; its name comes from DynamicQName."""
     assert route.model is not None
-    repository = Repository(connection.group, opened_at)
+    structure = route.model.structure or private_structure(opened_at)
+    # Entered before: the structure notes who makes the queue in the moment in which it is there.
+    connection.access(structure)
+    repository = Repository(connection.group, opened_at, caller=connection.token)
     created = repository.create_dynamic(route.model, _text(od.dynamic_q_name))
     od.object_name = created.name.encode()
     is_temporary = route.model.definition_type == "TEMPDYN"
-    return Route(created.structure, created.name, is_temporary=is_temporary)
+    return Route(created.structure, created.name, is_temporary=is_temporary, is_permanent=not is_temporary)
 
 
 def close_handle(connection: Connection, handle: Handle, options: CloseOption | int = 0) -> MQRC:
@@ -332,7 +335,7 @@ def close_handle(connection: Connection, handle: Handle, options: CloseOption | 
     if handle.structure.has_failed:
         return check_close(handle.order).reason
     if handle.is_temporary:
-        connection.temporary_queues.append(handle.name)
+        connection.temporary_queues.append((handle.structure, handle.name))
         delete_temporary_queues(connection)
     elif options & _DELETES:
         # Who was shut out since the handle was closed deletes nothing.
@@ -379,21 +382,28 @@ def _check_close(handle: Handle | QMgrHandle, options: int, *, may_delete: bool)
         raise error_for(reason, "MQCLOSE", handle.object_name)
 
 
-def delete_temporary_queues(connection: Connection) -> None:
+def delete_temporary_queues(connection: Connection, *, is_last: bool = False) -> None:
     """Delete the temporary dynamic queues whose creating handles are closed.
 
-    One that has uncommitted messages, or that somebody else has open, stays until the next close, or the end of the
-    connection.
+    One that has uncommitted messages, or that somebody else has open, or where Redis refuses it, stays until the next
+    close, or the end of the connection.
+
+    Args:
+        is_last: the connection ends; one that others use stays from now on.
     """
     repository = Repository(connection.group, connection.qmgr_name, caller=connection.token)
     left = []
-    for name in connection.temporary_queues:
+    for access, name in connection.temporary_queues:
+        structure = access.keys.name
         try:
-            repository.delete_dynamic(name, purge=True)
+            if not access.has_failed:
+                repository.delete_made(structure, name, connection.token)
         except MQIError as error:
-            if error.reason in (MQRC.OBJECT_IN_USE, MQRC.Q_NOT_EMPTY):
-                left.append(name)
-            elif error.reason not in _GONE:
+            if is_last and error.reason in (MQRC.OBJECT_IN_USE, MQRC.Q_NOT_EMPTY):
+                repository.forget_made(structure, name, connection.token)
+            elif error.reason != MQRC.CONNECTION_BROKEN:
+                left.append((access, name))
+            elif not connection.has_lost(access):
                 raise
     connection.temporary_queues = left
 

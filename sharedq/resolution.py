@@ -34,6 +34,7 @@ class Route:
         igq_of: the manager whose IGQ attribute chose this route; empty where it does not matter.
         model: the model to create a dynamic queue from, when the name was a model queue's.
         is_temporary: it was made for this open, and goes with its close.
+        is_permanent: it was made for this open, and stays once it is open.
     """
 
     structure: str
@@ -45,6 +46,7 @@ class Route:
     igq_of: str = ""
     model: QueueModel | None = None
     is_temporary: bool = False
+    is_permanent: bool = False
 
     @property
     def checked(self) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ TYPES = {
     **dict.fromkeys(("x", "trash:", "a:", "r:", "i:", "w:", "marks:"), "zset"),
     **dict.fromkeys(("u:",), "list"),
     **dict.fromkeys(("wake:",), "heads"),
-    **dict.fromkeys(("o:",), "set"),
+    **dict.fromkeys(("o:", "made:"), "set"),
     **dict.fromkeys(("m",), "fields"),
     **dict.fromkeys(("seq", "journal"), "nothing"),
 }
@@ -115,7 +115,7 @@ def read_in_one_moment(group: Group, looked: Contents, owners: Iterable[str]) ->
     for queue in looked.names("q:"):
         wanted |= dict.fromkeys((kind, queue) for kind in ("a:", "r:", "i:", "g:", "w:", "h:", "l:", "k:"))
     tokens = {*owners, *looked.hash("own"), *looked.hash("dead")}
-    wanted |= dict.fromkeys((kind, token) for token in tokens for kind in ("u:", "o:", "wake:"))
+    wanted |= dict.fromkeys((kind, token) for token in tokens for kind in ("u:", "o:", "made:", "wake:"))
     contents = Contents(looked.name, looked.tag)
     commands = [_READ_WHOLE[TYPES[kind]](looked.key(kind, name)) for kind, name in wanted]
     for (kind, name), reply in zip(wanted, read_at_once(group, f"{looked.tag}:", commands), strict=True):

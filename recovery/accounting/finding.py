@@ -23,6 +23,7 @@ class Kind(StrEnum):
     INDEX = "index entry of no message"
     LEASE = "lease of nobody"
     LOCK = "lock of no handle"
+    MAKER = "note of no maker of queues"
     MARK = "mark of no handle"
     MEMBER = "entry of no member"
     MESSAGE = "message on no queue"

@@ -246,7 +246,7 @@ def _owners(tag: str, findings: Iterable[Finding]) -> dict[str, _Owner]:
             found[name].handles[f"{queue}\n{number}"] = None
         elif finding.kind is Kind.WAITER and name:
             found[_waiting(finding.name)].waiters[f"{name}\n{finding.name}"] = None
-        elif finding.kind in (Kind.UNIT, Kind.WAKE):
+        elif finding.kind in (Kind.UNIT, Kind.WAKE, Kind.MAKER):
             found[name].is_gone |= False
         elif finding.kind is Kind.OWNER:
             found[finding.name].is_gone = True

@@ -75,6 +75,8 @@ class Structure:
                 queue, _, handle = holding.rpartition("\n")
                 if owner not in self._owners or f"{owner}#{handle}" not in self.contents.hash("h:", queue):
                     yield self._found(Kind.HOLDING, "o:", owner, f"{queue} {handle}")
+        makers = (owner for owner in self.contents.names("made:") if owner not in self._owners)
+        yield from (self._found(Kind.MAKER, "made:", owner) for owner in makers)
         for owner, state in self._own.items():
             queue, _, member = state[1:].partition("\n")
             if state[:1] == "W" and member not in self.contents.zset("w:", queue):
@@ -127,10 +129,9 @@ class Structure:
                 yield self._found(Kind.LOCK, "l:", name, handle, f"{len(locked.split())} messages")
         queue = self.contents.hash("q:", name)
         definition = json.loads(queue["def"].encode("latin-1")) if "def" in queue else {}
-        if definition.get("definition_type") == "TEMPDYN":
-            details = (json.loads(text.partition(" ")[2].encode("latin-1")) for text in handles.values())
-            if not any(detail.get("temporary") for detail in details):
-                yield self._found(Kind.TEMPORARY, "q:", name)
+        is_temporary = definition.get("definition_type") == "TEMPDYN" or "by" in queue
+        if is_temporary and name not in self.contents.values.get(("made:", queue.get("by", "")), ()):
+            yield self._found(Kind.TEMPORARY, "q:", name)
 
     def _waiters(self, name: str) -> Iterator[Finding]:
         members = {state[1:] for state in self._own.values() if state[:1] == "W"}

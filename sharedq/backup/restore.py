@@ -203,7 +203,7 @@ class _Recovery:
         # Those that come later cannot do anything here, and so leave nothing.
         for owners in (keys.owners, keys.dead):
             tokens = [token.decode() for token in self._group.command(owners, "HKEYS", owners)]
-            script_keys += [base + token for token in tokens for base in (keys.unit_of_work, keys.holdings)]
+            script_keys += [base + token for token in tokens for base in (keys.unit_of_work, keys.holdings, keys.made)]
         sequence = int(self._backup.ending["sequence"]) + SEQUENCE_STEP
         self._note()
         self._call(

@@ -72,11 +72,14 @@ def _base(finder: Finder, kind: str, name: str) -> AnyQueue | None:
     return definition if definition is not None and definition.kind == kind else None
 
 
-def define_at(finder: Finder, definition: AnyQueue, qmgr: str, *, is_replace: bool) -> None:
+def define_at(finder: Finder, definition: AnyQueue, qmgr: str, *, is_replace: bool, maker: str = "") -> None:
     """Define an object that is no template: private to *qmgr*, or shared when that is empty.
 
+    Args:
+        maker: the connection whose MQOPEN of a model makes this local queue.
+
     Raises:
-        MQIError: as for `Repository.define`.
+        MQIError: as for `Repository.define`; 2009 *maker* was shut out.
     """
     mode: Mode = "replace" if is_replace else "new"
     private, shared = finder.directory.find(definition.name, qmgr)
@@ -95,7 +98,7 @@ def define_at(finder: Finder, definition: AnyQueue, qmgr: str, *, is_replace: bo
     if entry.is_partitioned:
         _define_partitioned(finder, replace(entry, definition=definition), known, mode)
     else:
-        _define_local(finder, entry, definition, mode, was_there=known is not None)
+        _define_local(finder, entry, definition, mode, was_there=known is not None, maker=maker)
 
 
 def _define_partitioned(finder: Finder, entry: Entry, known: Entry | None, mode: Mode) -> None:
@@ -116,7 +119,7 @@ def _refuse_where_lost(finder: Finder, entry: Entry) -> None:
         raise error_for(MQRC.CF_STRUC_FAILED, "", entry.name, detail)
 
 
-def _define_local(finder: Finder, entry: Entry, queue: QueueLocal, mode: Mode, *, was_there: bool) -> None:
+def _define_local(finder: Finder, entry: Entry, queue: QueueLocal, mode: Mode, *, was_there: bool, maker: str) -> None:
     """First the structure, then the directory."""
     if mode == "replace":
         stored = finder.queues.read(entry.structure, [queue.name]).get(queue.name)
@@ -131,14 +134,14 @@ def _define_local(finder: Finder, entry: Entry, queue: QueueLocal, mode: Mode, *
         if entry.scope == "S":
             _refuse_where_lost(finder, entry)
     try:
-        is_created = finder.queues.define(entry.structure, queue, replace=mode == "replace")
+        is_created = finder.queues.define(entry.structure, queue, replace=mode == "replace", maker=maker)
     except MQIError as error:
         if error.reason == MQRC.OBJECT_ALREADY_EXISTS and not was_there:
             # Another command got this far, or was cut off here: what it defined becomes visible.
-            _write(finder, entry, "adopt")
+            _write(finder, entry, "adopt", maker)
         raise
     try:
-        _write(finder, entry, "adopt" if is_created else mode)
+        _write(finder, entry, "adopt" if is_created else mode, maker)
     except MQIError:
         if is_created:
             finder.queues.remove(entry.structure, queue.name, "delete")
@@ -160,8 +163,8 @@ def _check_room(entry: Entry, private: Entry | None, shared: Entry | None) -> No
         raise error_for(MQRC.OBJECT_ALREADY_EXISTS, "", entry.name, f"it is in structure {known.structure}")
 
 
-def _write(finder: Finder, entry: Entry, mode: Mode) -> Entry:
-    written = finder.directory.write(entry, mode)
+def _write(finder: Finder, entry: Entry, mode: Mode, caller: str = "") -> Entry:
+    written = finder.directory.write(entry, mode, caller=caller)
     assert written is not None, "only an alter can meet another version"
     return written
 

@@ -115,19 +115,25 @@ class Directory:
             if cursor == b"0":
                 return
 
-    def write(self, entry: Entry, mode: Mode) -> Entry | None:
+    def write(self, entry: Entry, mode: Mode, *, caller: str = "") -> Entry | None:
         """Put *entry* in; returns it with its new version, or None when ``alter`` met another version.
 
+        Args:
+            caller: the connection whose MQOPEN of a model this is.
+
         Raises:
-            MQIError: 2100 the name is taken, 2343 it is taken in the other disposition, 2057 by another kind,
-                2349 there is no such structure, 2085 nothing to alter.
+            MQIError: 2009 *caller* was shut out; 2100 the name is taken, 2343 it is taken in the other disposition,
+                2057 by another kind, 2349 there is no such structure, 2085 nothing to alter.
         """
         reply = self._group.call(
             "admin/define_object",
-            [self._keys.group, self._keys.directory, self._keys.structures, self._keys.members],
+            [
+                *(self._keys.group, self._keys.directory, self._keys.structures, self._keys.members),
+                *((self._keys.fence, self._keys.owners) if caller else ()),
+            ],
             [
                 *(entry.scope, entry.qmgr, entry.name, entry.kind, entry.structure),
-                *(mode, str(entry.version), entry.body()),
+                *(mode, str(entry.version), entry.body(), *([caller] if caller else ())),
             ],
         )
         if reply[0] == _CHANGED:

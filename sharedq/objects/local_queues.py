@@ -73,18 +73,24 @@ class LocalQueues:
         key = self._group.structure(structure).sequence
         return bool(self._group.command(key, "EXISTS", key))
 
-    def define(self, structure: str, queue: QueueLocal, *, replace: bool) -> bool:
+    def define(self, structure: str, queue: QueueLocal, *, replace: bool, maker: str = "") -> bool:
         """Create the queue, or replace its definition; whether it was created.
 
+        Args:
+            maker: the connection whose MQOPEN of a model makes it, and with which it goes until `forget_made`.
+
         Raises:
-            MQIError: 2100 it exists; 2042 or 2055 INDXTYPE would change on a queue in use.
+            MQIError: 2009 the maker was shut out; 2100 it exists; 2042 or 2055 INDXTYPE would change on a queue in use.
         """
         keys = self._group.structure(structure)
         names = keys.queue(queue.name)
         reply = self._group.call(
             "structure/define_queue",
-            [keys.sequence, names.queue, names.available, names.handles],
-            ["replace" if replace else "new", queue.to_json(), _IDLE_FIELD],
+            [
+                *(keys.sequence, names.queue, names.available, names.handles),
+                *((keys.owners, keys.made + maker) if maker else ()),
+            ],
+            ["replace" if replace else "new", queue.to_json(), _IDLE_FIELD, *([maker, queue.name] if maker else ())],
         )
         if reply[0]:
             raise _refusal(reply[0], queue.name)
@@ -175,16 +181,18 @@ class LocalQueues:
         *,
         version: str = "",
         closed_at: int | None = None,
+        maker: str = "",
     ) -> None:
         """Delete the queue or empty it. Deleting what is not there is no error.
 
         Args:
             mode: ``rest`` deletes a part that was closed, with its messages.
             closed_at: only close a part of a partitioned queue, for definitions up to this version.
+            maker: only what an MQOPEN of this connection made.
 
         Raises:
             MQIError: 2042 it is open; 2055 it is not empty, or has uncommitted messages; 2041 it has
-                another *version*; 2085 nothing to clear.
+                another *version*, or *maker*; 2085 nothing to clear.
         """
         keys = self._group.structure(structure)
         queue = keys.queue(name)
@@ -193,13 +201,25 @@ class LocalQueues:
             [
                 *(keys.sequence, queue.queue, queue.available, queue.index, queue.groups, queue.waiters),
                 *(queue.handles, keys.trash, keys.set_aside, queue.members, queue.marks, keys.owners, keys.wake),
+                *((keys.made + self._caller,) if self._caller and not maker else ()),
             ],
-            [name, mode, version, "" if closed_at is None else closed_at, self._caller],
+            [name, mode, version, "" if closed_at is None else closed_at, self._caller, maker],
         )
         if reason:
             raise _refusal(reason, queue_of(name))
         for number in numbers:
             self._discard(keys, str(number))
+
+    def forget_made(self, structure: str, maker: str, names: Sequence[str]) -> None:
+        """These queues go with *maker* no more.
+
+        Raises:
+            MQIError: 2009 the caller was shut out.
+        """
+        keys = self._group.structure(structure)
+        (reason,) = self._group.call("structure/forget_made", [keys.owners, keys.made + maker], [self._caller, *names])
+        if reason:
+            raise error_for(MQRC(reason), "MQCLOSE", names[0])
 
     def finish_discards(self, structure: str) -> None:
         """Drop what an interrupted clear or delete set aside."""

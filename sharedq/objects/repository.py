@@ -57,7 +57,7 @@ class Repository:
     def __init__(
         self, group: Group, qmgr: str | None, *, clock: Callable[[], datetime] = _now, caller: str = ""
     ) -> None:
-        self.group, self.qmgr = group, qmgr
+        self.group, self.qmgr, self._caller = group, qmgr, caller
         self._finder = Finder(group, qmgr, clock, caller)
         self._structures = Structures(group, clock)
         self._managers = ManagerAttributes(group, clock)
@@ -211,7 +211,8 @@ class Repository:
     def create_dynamic(self, model: QueueModel, dynamic_name: str) -> Located:
         """MQOPEN of a model queue: make the queue that *dynamic_name* names.
 
-        A name that ends with ``*``, in its 33rd place at the latest, gets an ending that makes it new.
+        A name that ends with ``*``, in its 33rd place at the latest, gets an ending that makes it new. It goes with the
+        caller (`delete_made`); one that is permanent until it is open.
 
         Raises:
             MQIError: 2100 it exists, 2011 the name is not valid, others as for `define`.
@@ -226,8 +227,10 @@ class Repository:
             except ValueError as error:
                 raise error_for(MQRC.DYNAMIC_Q_NAME_ERROR, "MQOPEN", name[:OBJECT_NAME_LENGTH]) from error
             try:
-                define_at(self._finder, queue, self._owner(queue), is_replace=False)
+                define_at(self._finder, queue, self._owner(queue), is_replace=False, maker=self._caller)
             except MQIError as error:
+                if self._caller and error.reason != MQRC.CONNECTION_BROKEN:
+                    self.delete_made(queue.structure or private_structure(self._owner(queue)), name, self._caller)
                 if error.reason == MQRC.OBJECT_ALREADY_EXISTS and is_generic:
                     continue
                 raise
@@ -247,6 +250,32 @@ class Repository:
         if not isinstance(definition, QueueLocal) or definition.definition_type == "PREDEFINED":
             raise error_for(MQRC.OPTION_NOT_VALID_FOR_TYPE, "MQCLOSE", name, "it is not a dynamic queue")
         self.delete(QueueLocal.kind, name, purge=purge)
+        if self._caller:
+            self.forget_made(located.structure, name, self._caller)
+
+    def delete_made(self, structure: str, name: str, maker: str) -> None:
+        """Delete a queue that an MQOPEN of *maker* made of a model, or what is left of that; and forget that it did.
+
+        Raises:
+            MQIError: 2042 it is open; 2055 it has uncommitted messages; 2009 the caller was shut out.
+        """
+        found = self._finder.directory.find(name, self.qmgr or "")
+        try:
+            self._finder.queues.remove(structure, name, "purge", maker=maker)
+        except MQIError as error:
+            # Made by another one since it was deleted.
+            if error.reason != MQRC.OBJECT_CHANGED:
+                raise
+            found = (None, None)
+        for entry in found:
+            # One that has another version by now is another queue's.
+            if entry is not None and entry.structure == structure:
+                self._finder.directory.remove(entry)
+        self.forget_made(structure, name, maker)
+
+    def forget_made(self, structure: str, name: str, maker: str) -> None:
+        """From now on the queue does not go with *maker*. Raises MQIError: 2009 the caller was shut out."""
+        self._finder.queues.forget_made(structure, maker, [name])
 
     def wake_waiters(self, structure: str, queue: str) -> None:
         """Make the gets that wait on *queue* look at its definition again."""

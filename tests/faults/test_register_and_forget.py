@@ -17,13 +17,13 @@ import pytest
 from recovery.resolve import recover
 from sharedq.api import QueueManagerConnection
 from sharedq.connection import Connection
-from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
+from sharedq.mqi.constants import MQRC, CloseOption, GetOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.xa import XAError
 from sharedq.objects.definitions import QueueAlias, QueueModel
 from sharedq.owner import Process
 from tests.support.accounts import assert_accounted
-from tests.support.injection import FAULTS, AlarmError, Injection
+from tests.support.injection import AFTER, FAULTS, AlarmError, Injection
 from tests.support.members import TestGroup
 from tests.support.outcomes import reason_of
 from tests.support.scenes import keys_of, on_queue, until
@@ -110,6 +110,21 @@ def leave(connection: QueueManagerConnection) -> None:
     connection.disconnect()
 
 
+def make_a_temporary_queue(connection: QueueManagerConnection) -> None:
+    queue = connection.open("TEMP", ALONE, dynamic_name="MADE.*")
+    queue.put(b"2")
+    queue.close()
+
+
+def make_a_permanent_queue(connection: QueueManagerConnection) -> None:
+    connection.open("PERM", ALONE, dynamic_name="MADE.*").close(CloseOption.DELETE)
+
+
+def leave_a_temporary_queue(connection: QueueManagerConnection) -> None:
+    connection.open("TEMP", ALONE, dynamic_name="MADE.*")
+    connection.disconnect()
+
+
 LEAVING = ("structure/close", "structure/detach", "admin/disconnect")
 PAIRS = {
     "enter a structure": Pair(close_alone, ("structure/attach", "admin/check_owner")),
@@ -125,6 +140,24 @@ PAIRS = {
     "commit": Pair(commit, ("structure/put_in_unit", "structure/get", "structure/commit")),
     "commit in two structures": Pair(commit_two, ("admin/decide", "structure/commit")),
     "back out": Pair(back_out, ("structure/get", "structure/backout")),
+    "make a temporary queue": Pair(
+        make_a_temporary_queue,
+        (
+            *("structure/define_queue", "admin/define_object", "structure/open"),
+            *("structure/close", "structure/delete_queue", "admin/remove_object", "structure/forget_made"),
+        ),
+    ),
+    "make a permanent queue": Pair(
+        make_a_permanent_queue,
+        (
+            *("structure/define_queue", "admin/define_object", "structure/open"),
+            *("structure/delete_queue", "admin/remove_object", "structure/forget_made"),
+        ),
+    ),
+    "leave a temporary queue": Pair(
+        leave_a_temporary_queue,
+        ("structure/close", "structure/delete_queue", "admin/remove_object", "structure/forget_made", *LEAVING[1:]),
+    ),
     "connect and leave": Pair(leave, ("admin/connect", *LEAVING)),
 }
 CASES = [(name, script) for name, pair in PAIRS.items() for script in pair.scripts]
@@ -161,7 +194,7 @@ def test_nothing_is_left_of_a_program_that_lives(
     if connection is not None:
         disconnect(connection)
     recover_what_was_lost(ready, process)
-    assert_nothing_is_left(ready, process.token)
+    assert_nothing_is_left(ready, process.token, made=made_for_good(name, script, fault))
 
 
 @pytest.mark.parametrize("fault", ["killed before", "killed after"])
@@ -187,7 +220,14 @@ def test_nothing_is_left_of_a_program_that_is_killed(
     os.close(told)
     ready.group.client().zadd(ready.group.keys.leases, {token: 1})
     assert recover(ready.group, ready.connect().connection, token).is_resolved
-    assert_nothing_is_left(ready, token)
+    assert_nothing_is_left(ready, token, made=made_for_good(name, script, fault))
+
+
+def made_for_good(name: str, script: str, fault: str) -> int:
+    """A permanent queue stays from the moment in which it is open, to that in which it is deleted."""
+    if name != "make a permanent queue":
+        return 0
+    return int(script == ("structure/open" if fault in AFTER else "structure/delete_queue"))
 
 
 def inject(group: TestGroup, monkeypatch: pytest.MonkeyPatch, pair: Pair, script: str, fault: str) -> Injection:
@@ -223,7 +263,7 @@ def recover_what_was_lost(group: TestGroup, process: Process) -> None:
             assert recover(group.group, group.connect().connection, lease).is_resolved
 
 
-def assert_nothing_is_left(group: TestGroup, process: str) -> None:
+def assert_nothing_is_left(group: TestGroup, process: str, *, made: int = 0) -> None:
     """No key, field or member names a connection of the program; and queues can be used as before."""
     client, token = group.group.client(), f"{process}.".encode()
     for key in keys_of(group):
@@ -235,6 +275,8 @@ def assert_nothing_is_left(group: TestGroup, process: str) -> None:
             names = client.hkeys(key) if kind == b"hash" else client.zrange(key, 0, -1)
         assert [name for name in names if token in name] == [], key
     assert_accounted(group.group)
+    directory: Any = client.hkeys(group.group.keys.directory)
+    assert len([field for field in directory if b" MADE." in field]) == made
     for name in ("Q", "EMPTY", "OTHER"):
         with group.connect() as connection:
             connection.open(name, ALONE)

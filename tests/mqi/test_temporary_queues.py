@@ -142,6 +142,34 @@ def test_it_goes_with_the_recovery_of_its_program(models: TestGroup) -> None:
     assert stored(models, "@QM1") == 0
 
 
+def test_it_goes_with_the_recovery_of_its_manager_by_a_peer(models: TestGroup) -> None:
+    """Also where its handle was closed, and something uncommitted kept it."""
+    models.add_member("QM2")
+    connection = models.connect()
+    opened, closed = create(connection.connection), create(connection.connection)
+    connection.put1(closed.name, b"x", options=2)
+    close_handle(connection.connection, closed)
+    peer = models.connect("QM2").connection
+    assert recover(models.group, peer, connection.connection.process.token.rpartition(".")[0], force=True).is_resolved
+    assert [exists(models, each) for each in (opened, closed)] == [False, False]
+    assert stored(models, "@QM1") == 0
+
+
+def test_another_queue_of_its_name_stays(models: TestGroup) -> None:
+    """Its maker was cut off after it was deleted, and before that was noted."""
+    process = models.process()
+    maker = models.connect(process=process).connection
+    handle = create(maker)
+    key = models.group.structure("@QM1").made + maker.token
+    close_handle(maker, handle)
+    models.define_private("QM1", handle.name)
+    models.group.client().sadd(key, handle.name)
+    models.group.client().zadd(models.group.keys.leases, {process.token: 1})
+    assert recover(models.group, models.connect().connection, process.token).is_resolved
+    assert exists(models, handle)
+    assert not models.group.client().exists(key)
+
+
 def test_who_has_it_open_goes_on_until_the_connection_that_made_it_ends(models: TestGroup) -> None:
     """Not deleted logically; docs/differences.md says so."""
     creator, other = models.connect(), models.connect()

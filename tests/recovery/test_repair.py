@@ -127,7 +127,9 @@ def test_a_temporary_queue_without_its_maker_is_deleted(used: TestGroup) -> None
     queue.put(b"too late", MQMD(persistence=0))
     name = queue.resolved_name
     client, keys = used.group.client(), used.group.structure("@QM1")
-    client.delete(keys.queue(name).handles, keys.holdings + connection.connection.token)
+    client.delete(
+        keys.queue(name).handles, keys.holdings + connection.connection.token, keys.made + connection.connection.token
+    )
     client.hset(keys.queue(name).queue, mapping={"ip": 0, "op": 0})
     assert Kind.TEMPORARY in mend(used)
     assert used.repository("QM1").lookup(name) is None

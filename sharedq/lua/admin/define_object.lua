@@ -9,6 +9,8 @@ KEYS
   2  directory   hash  object directory
   3  structures  hash  structure -> JSON
   4  members     hash  manager -> JSON
+  5  fence       hash  dead incarnations, processes and connections; this and what follows only with a caller
+  6  own         hash  registered connections
 ARGV
   1  scope      S shared, G group, P private
   2  qmgr       "" or the manager of a private object
@@ -19,17 +21,24 @@ ARGV
                 as the same kind | alter: must exist in version `expected`
   7  expected   version, for alter
   8  body       the entry: JSON object without its version
+  9  caller     owner token of the connection whose MQOPEN of a model this is; absent for a command
 REPLY       { 0, version } | { 1, entry in force } altered meanwhile | { reason, entry in the way or "" }
-REASONS     2100 OBJECT_ALREADY_EXISTS | 2343 OBJECT_NOT_UNIQUE | 2349 CF_STRUC_ERROR | 2057 Q_TYPE_ERROR
+REASONS     2009 CONNECTION_BROKEN | 2100 OBJECT_ALREADY_EXISTS | 2343 OBJECT_NOT_UNIQUE | 2349 CF_STRUC_ERROR | 2057 Q_TYPE_ERROR
             | 2085 UNKNOWN_OBJECT_NAME
-INVARIANTS  none
+INVARIANTS  2 fencing (of the caller)
 MEMORY      refused when Redis is full
 COST        O(managers) for a shared object, else O(1)
+USES        recoverer
 ]]
 local group, directory, structures, members = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local scope, qmgr, name, kind, structure = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local mode, expected, body = ARGV[6], ARGV[7], ARGV[8]
 local CHANGED = 1
+local caller = ARGV[9]
+-- Once it is recovered nothing says any more that it was shut out.
+if caller and (is_shut_out(KEYS[5], caller, "") or redis.call("HEXISTS", KEYS[6], caller) == 0) then
+    return { MQRC.CONNECTION_BROKEN, "" }
+end
 
 local field = scope .. " " .. name
 if scope == "P" then field = "P " .. qmgr .. " " .. name end

@@ -6,19 +6,24 @@ KEYS
   2  queue      hash    version, definition, counters
   3  available  zset    ids by score
   4  handles    hash    open handles
+  5  own        hash    registered owners (the fence); this and what follows only where an MQOPEN makes the queue
+  6  made       set     queues that go with the caller
 ARGV
   1  mode        new: must not exist | replace: may exist
   2  definition  JSON
   3  idle_field  "" or a field of the definition that changes only while the queue is empty and closed
+  4  maker       owner token of the connection whose MQOPEN of a model this is; from now on its recovery finds the queue
+  5  queue_name  with a maker
 REPLY       { 0, version, 1 created or 0 replaced, former definition or "" } | { reason, version }
-REASONS     2100 OBJECT_ALREADY_EXISTS | 2042 OBJECT_IN_USE | 2055 Q_NOT_EMPTY
-INVARIANTS  5 position (what is on the queue keeps its place)
+REASONS     2009 CONNECTION_BROKEN | 2100 OBJECT_ALREADY_EXISTS | 2042 OBJECT_IN_USE | 2055 Q_NOT_EMPTY
+INVARIANTS  2 fencing (of the maker), 5 position (what is on the queue keeps its place)
 MEMORY      refused when Redis is full
 COST        O(1)
-USES        idle
+USES        fence, idle
 ]]
 local queue = { q = KEYS[2], a = KEYS[3], h = KEYS[4] }
-local definition, idle_field = ARGV[2], ARGV[3]
+local definition, idle_field, maker = ARGV[2], ARGV[3], ARGV[4]
+if maker and is_fenced(KEYS[5], maker) then return { MQRC.CONNECTION_BROKEN, "" } end
 local known = redis.call("HMGET", queue.q, "ver", "def")
 if known[1] then
     if ARGV[1] == "new" then return { MQRC.OBJECT_ALREADY_EXISTS, known[1] } end
@@ -27,6 +32,10 @@ if known[1] then
 end
 local version = redis.call("INCR", KEYS[1])
 redis.call("HSET", queue.q, "ver", version, "def", definition)
+if maker then
+    redis.call("HSET", queue.q, "by", maker)
+    redis.call("SADD", KEYS[6], ARGV[5])
+end
 -- Gets that wait know the definition of before: until they are woken (structure/wake_all) none is handed a message.
 if tonumber(redis.call("HGET", queue.q, "nw") or 0) > 0 then redis.call("HSET", queue.q, "al", 1) end
 return { 0, version, known[1] and 0 or 1, known[2] or "" }

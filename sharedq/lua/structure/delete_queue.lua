@@ -18,6 +18,7 @@ KEYS
   11 marks      hash    what is left of marks
   12 own        hash    registered owners (the fence)
   13 wake_base  base    keys that waiting connections block on
+  14 made       set     queues that go with the caller; only of an MQCLOSE, which takes it out of the directory, too
 ARGV
   1  queue_name
   2  mode      delete: refused unless empty | purge: delete with what is on it | clear: empty it
@@ -26,9 +27,10 @@ ARGV
   4  closed    of a part of a partitioned queue: delete or purge only close it, for definitions up to this version;
                its messages stay, until all parts are closed and the rest goes. "" otherwise
   5  caller    owner token of the connection whose MQCLOSE this is; "" for a command
+  6  maker     "" or the only connection whose queue may be deleted: an MQOPEN of it made the queue
 REPLY       { 0, numbers of what was set aside } | { reason }
 REASONS     2009 CONNECTION_BROKEN | 2042 OBJECT_IN_USE | 2055 Q_NOT_EMPTY (also: uncommitted) | 2085 UNKNOWN_OBJECT_NAME (clear)
-            | 2041 OBJECT_CHANGED (another version)
+            | 2041 OBJECT_CHANGED (another version, or maker)
 INVARIANTS  1 one state, 2 fencing, 4 bounded
 COST        O(1); waiters, where who waits has no handle
 USES        fence, idle, waiting
@@ -41,6 +43,7 @@ local version, closed = redis.call("HGET", queue.q, "ver"), ARGV[4]
 if mode == "rest" and version then return { 0 } end
 if version then
     if ARGV[3] ~= "" and version ~= ARGV[3] then return { MQRC.OBJECT_CHANGED } end
+    if (ARGV[6] or "") ~= "" and redis.call("HGET", queue.q, "by") ~= ARGV[6] then return { MQRC.OBJECT_CHANGED } end
     if redis.call("HLEN", queue.h) > 0 then return { MQRC.OBJECT_IN_USE } end
     if uncommitted(queue) > 0 then return { MQRC.Q_NOT_EMPTY } end
     if mode == "delete" and not is_empty(queue) then return { MQRC.Q_NOT_EMPTY } end
@@ -70,6 +73,8 @@ redis.call("UNLINK", KEYS[4], KEYS[5], KEYS[11])
 if mode ~= "clear" then
     local gone = redis.call("HGET", queue.q, "gone")
     redis.call("UNLINK", queue.q, queue.w)
+    -- For the caller's recovery, until the directory does not have it any more.
+    if KEYS[14] then redis.call("SADD", KEYS[14], queue.name) end
     if gone then redis.call("HSET", queue.q, "gone", gone) end
 end
 return reply

@@ -8,6 +8,7 @@ KEYS
   2  unit      list  the caller's unit of work
   3  wake      list  the caller's wake key
   4  holdings  set   its handles
+  5  made      set   queues that go with it
 ARGV
   1  owner
 REPLY       { 0 } | { reason }
@@ -21,7 +22,7 @@ local has_ended = waiting == ""
 if waiting and string.byte(waiting) == 72 then
     has_ended = not string.find(redis.call("LRANGE", KEYS[3], 0, 0)[1] or "", "\n", 1, true)
 end
-if not has_ended or redis.call("EXISTS", KEYS[2], KEYS[4]) > 0 then
+if not has_ended or redis.call("EXISTS", KEYS[2], KEYS[4], KEYS[5]) > 0 then
     return { MQRC.CONNECTION_BROKEN }
 end
 redis.call("HDEL", KEYS[1], ARGV[1])

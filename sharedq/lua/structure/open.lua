@@ -8,7 +8,8 @@ KEYS
   2  queue     hash  definition, counters
   3  handles   hash  open handles
   4  holdings  set   what the caller holds
-  5  versions  hash  what the handle checks; only where it checks anything
+  5  versions  hash  what the handle checks
+  6  made      set   queues that go with the caller; only where this MQOPEN made the queue, for good
 ARGV
   1  owner
   2  queue_name
@@ -49,4 +50,8 @@ if string.find(mode, "O", 1, true) then redis.call("HINCRBY", queue, "op", 1) en
 if string.find(mode, "C", 1, true) then redis.call("HINCRBY", queue, "co", 1) end
 redis.call("HSET", handles, owner .. "#" .. ARGV[3], mode .. " " .. ARGV[5])
 redis.call("SADD", holdings, ARGV[2] .. "\n" .. ARGV[3])
+if KEYS[6] then
+    redis.call("HDEL", queue, "by")
+    redis.call("SREM", KEYS[6], ARGV[2])
+end
 return { 0, state[1], state[2] }

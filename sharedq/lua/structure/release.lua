@@ -14,7 +14,8 @@ KEYS
   7  messages   hash  message id -> record
   8  expiry     zset  expiry times
   9  journal    stream
-  10.. for each queue it holds something of: queue, available, index, waiters, handles, groups, members, locks, marks,
+  10 made       set   queues that go with it
+  11.. for each queue it holds something of: queue, available, index, waiters, handles, groups, members, locks, marks,
       and the base of its marks by holder
 ARGV
   1  caller     owner token of the recoverer
@@ -22,7 +23,8 @@ ARGV
   3  queues     how many
   4  journal_max
   5.. their names, in the order of their keys; behind them handles to give back, as `holdings` has them
-REPLY       { 0 } | { 1 } its unit of work is not resolved yet | { 2 } it has more handles | { reason }
+REPLY       { 0 } | { 1 } its unit of work is not resolved yet | { 2 } it has more handles
+            | { 3 } its queues are to be deleted, then call again | { reason }
 REASONS     2009 CONNECTION_BROKEN
 INVARIANTS  1 one state, 2 fencing, 4 bounded, 5 position, 6 sequence under failure
 COST        O(handles named, and what they have locked, * log depth + waiters, at most 256)
@@ -30,7 +32,7 @@ USES        fence, place, waiting, handles, locks, marks
 ]]
 local own, dead, holdings = KEYS[1], KEYS[2], KEYS[4]
 local caller, owner = ARGV[1], ARGV[2]
-local NOT_RESOLVED, MORE = 1, 2
+local NOT_RESOLVED, MORE, MADE = 1, 2, 3
 local names_end = 4 + (tonumber(ARGV[3]) or 0)
 if is_fenced(own, caller) then return { MQRC.CONNECTION_BROKEN } end
 local state = redis.call("HGET", dead, owner)
@@ -39,7 +41,7 @@ if redis.call("EXISTS", KEYS[3]) == 1 then return { NOT_RESOLVED } end
 
 local queues = {}
 for position = 5, names_end do
-    local key = 10 + (position - 5) * 10
+    local key = 11 + (position - 5) * 10
     queues[ARGV[position]] = {
         name = ARGV[position], q = KEYS[key], a = KEYS[key + 1], i = KEYS[key + 2], w = KEYS[key + 3],
         h = KEYS[key + 4], g = KEYS[key + 5], r = KEYS[key + 6], l = KEYS[key + 7],
@@ -64,6 +66,8 @@ for position = names_end + 1, #ARGV do
     end
 end
 if redis.call("EXISTS", holdings) == 1 then return { MORE } end
+-- Who opened one of them may be dead, too: first all of these give back what they have.
+if redis.call("EXISTS", KEYS[10]) == 1 then return { MADE } end
 
 -- Nobody remembers which message it was woken for, so whoever waits here looks again; in vain costs a call.
 if woken_for and not is_handed and is_anything_on(woken_for) then wake_everyone(woken_for, own, KEYS[6]) end
