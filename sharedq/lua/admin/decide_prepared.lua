@@ -30,18 +30,20 @@ local prepared, field, outcome = KEYS[2], ARGV[6], ARGV[7]
 local ENDED, UNKNOWN, RUNNING = 1, 2, 3
 if not is_registered(KEYS[6], KEYS[1], ARGV[2], ARGV[3], ARGV[4], ARGV[1]) then return { MQRC.CONNECTION_BROKEN } end
 local text = redis.call("HGET", prepared, field)
-if not text then
-    local ended = how_ended(KEYS[3], field)
-    return ended and { ENDED, ended } or { UNKNOWN }
-end
-local unit = cjson.decode(text)
-if ARGV[5] ~= ARGV[2] then
+local unit = text and cjson.decode(text)
+local ended = not unit and how_ended(KEYS[3], field)
+if not unit and not ended then return { UNKNOWN } end
+if unit and ARGV[5] ~= ARGV[2] then
     local member = redis.call("HGET", KEYS[4], ARGV[5])
     local deadline = member
         and redis.call("ZSCORE", KEYS[5], ARGV[5] .. "." .. string.format("%d", cjson.decode(member).incarnation))
     if deadline and tonumber(deadline) > now_ms() then return { RUNNING } end
 end
-if unit.outcome and unit.outcome ~= outcome then return { ENDED, unit.outcome } end
+if unit and unit.outcome and unit.outcome ~= outcome then return { ENDED, unit.outcome } end
+if ended then
+    note_again(KEYS[3], field, ended)
+    return { ENDED, ended }
+end
 unit.outcome, unit.by = outcome, ARGV[1]
 text = cjson.encode(unit)
 redis.call("HSET", prepared, field, text)

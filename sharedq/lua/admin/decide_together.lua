@@ -41,7 +41,7 @@ local is_done = latest and tonumber(latest) >= batch
 local head = '{"outcome":"C","by":"' .. ARGV[1] .. '",'
 -- First a look at all of them, then a change of all of them.
 local found, lost, changed = {}, {}, {}
-local unread, is_read
+local unread, is_read, told_again
 for position = 7, #ARGV do
     local field = ARGV[position]
     local text = redis.call("HGET", prepared, field)
@@ -69,13 +69,19 @@ for position = 7, #ARGV do
         elseif ended ~= "C" and not is_done then
             return { CANNOT, field, ended or "" }
         end
+        told_again = ended and { field, ended } or told_again
     end
 end
 if unread and not is_read then return { UNREAD, unread } end
 for first = 1, #changed, TOGETHER do
     redis.call("HSET", prepared, unpack(changed, first, math.min(first + TOGETHER - 1, #changed)))
 end
-if is_done then return { DONE, found, lost } end
+if is_done then
+    -- As prelude/ended says of who is told again.
+    redis.call("SET", series, latest, "KEEPTTL")
+    return { DONE, found, lost }
+end
+if told_again and not batch and #changed == 0 then note_again(KEYS[3], told_again[1], told_again[2]) end
 if batch then
     redis.call("SET", series, batch)
     if kept > 0 then redis.call("EXPIRE", series, kept) end

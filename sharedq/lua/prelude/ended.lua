@@ -10,3 +10,8 @@ local function how_ended(completed, field)
         if found then return letters[position] end
     end
 end
+
+-- A caller that is told again how one has ended must wait for replicas that have it, and Redis has only writers wait.
+local function note_again(completed, field, how)
+    redis.call("ZADD", completed, "INCR", 1, how .. " " .. field)
+end
