@@ -72,9 +72,21 @@ def with_place(settings: Settings, group: str, redis_url: str, given_as: Mapping
     """
     told = {name: value for name, value in (("group", group), ("redis_url", redis_url)) if value}
     try:
-        return Settings.model_validate(settings.model_dump() | told)
+        return Settings.model_validate(settings.model_dump(exclude_unset=True) | told)
     except ValidationError as error:
         raise ConfigError(_one_line(error.errors(include_url=False)[0], lambda name: given_as[name])) from None
+
+
+def with_changes(settings: Settings, changes: Mapping[str, str]) -> Settings:
+    """The settings with some changed, as text gives them.
+
+    Raises:
+        ConfigError: one of them cannot be so.
+    """
+    try:
+        return Settings.model_validate(settings.model_dump(exclude_unset=True) | dict(changes))
+    except ValidationError as error:
+        raise ConfigError(_one_line(error.errors(include_url=False)[0], lambda name: name)) from None
 
 
 def prepare_data_dir(settings: Settings, given_as: str = "IGQ_DATA_DIR") -> Path:

@@ -12,6 +12,7 @@ from typing import Any
 
 from igq.agent.channel import EXIT_CONNECTION_LOST, Channel
 from igq.watchdog import Watchdog, silence_limit_s
+from sharedq.agreed import in_environment
 from sharedq.kept_process import KeptProcess
 
 #: Seconds for an agent to end by itself when it is told to.
@@ -51,6 +52,7 @@ class AgentChild:
             stdout=subprocess.PIPE,
             text=True,
             encoding="utf-8",
+            env=os.environ | in_environment(process.group.settings),
             # Ctrl-C in the terminal is not for it.
             start_new_session=True,
         )
@@ -69,6 +71,10 @@ class AgentChild:
     def renewed(self, at_s: float) -> None:
         """Its lease was renewed by a call sent at *at_s* (monotonic)."""
         self._channel.send("renewed", at_s=at_s)
+
+    def adopt(self, record: bytes) -> None:
+        """Have it go by what is recorded of the group's settings."""
+        self._channel.send("settings", record=record.decode())
 
     def hangs(self) -> bool:
         """Whether it has got nothing done for too long; it is killed then, and may not be gone yet."""

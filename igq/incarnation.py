@@ -103,7 +103,7 @@ class Incarnation:
         self.failure: MQIError | None = None
         #: Versions of IGQ: the latest that every structure surely knows, and that the worker was given to tell.
         self._igq_told = self._igq_telling = 0
-        self._heartbeat = Heartbeat(membership.group.settings.lease_ms / 1000)
+        self._heartbeat = Heartbeat(membership.lease_ms / 1000)
         self._deaths = watch_deaths(membership.token, lambda *who: inbox.put(partial(self._program_died, *who)))
 
     def run(self, prepare: Callable[[], T], open_for_business: Callable[[T], None]) -> Ending:
@@ -251,8 +251,22 @@ class Incarnation:
         """When somebody has told of one, and from time to time."""
         now_s = time.monotonic()
         if now_s >= self._structures_due_s or (told != self._failures_told and self._structures_due_s < math.inf):
+            has_heard = told != self._failures_told
             self._failures_told, self._structures_due_s = told, now_s + LOOK_S
+            if has_heard:
+                self.worker.submit(self._learn_settings)
             self.worker.submit(self.worker.look_at_structures)
+
+    def _learn_settings(self) -> None:
+        """In the worker's thread: go by the group's settings as they are now, and so does the agent."""
+        group = self._membership.group
+        record = group.read_record()
+        group.adopt(record, is_running=True)
+        self._inbox.put(partial(self._tell_agent, record))
+
+    def _tell_agent(self, record: bytes) -> None:
+        if self._agent is not None:
+            self._agent.adopt(record)
 
     def _complete_alter(self, version: int) -> None:
         """See to it that every structure knows what IGQ is now, though the command that altered it was cut off."""

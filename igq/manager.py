@@ -23,6 +23,7 @@ from igq.incarnation import Ending, Inbox, Incarnation
 from igq.log import LogFile, start_log
 from igq.membership import Membership, host_name
 from igq.messages import trouble_id
+from sharedq.agreed import contradictions
 from sharedq.context import user_identifier
 from sharedq.durability import read_weakest
 from sharedq.group import Group
@@ -152,10 +153,13 @@ class QueueManager:
     def _tell_deployment(self) -> None:
         settings, group = self._settings, self._group
         # Through a link first: its errors are told apart better than a client's.
-        group.members()
-        durability = read_weakest(group.clients(), wait_replicas=settings.wait_replicas)
+        record = group.read_record()
+        group.adopt(record)
+        durability = read_weakest(group.clients(), wait_replicas=group.settings.wait_replicas)
         self._say("CSQY000I", version=__version__, group=group.name, redis=settings.redis_url_masked)
         self._say("IGQ0004I", statement=durability.statement)
+        for difference in contradictions(settings, record) if record else ():
+            self._say("IGQ0006I", difference=difference)
         if not durability.meets(strict=settings.durability == "strict"):
             if durability.is_short_of_replicas:
                 raise error_for(MQRC.CF_NOT_AVAILABLE, "", self.name, f"durability is strict: {durability.statement}")

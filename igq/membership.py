@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from igq.errors import CommandError
+from sharedq.agreed import as_record
 from sharedq.group import Group
 from sharedq.kept_process import KeptProcess
 from sharedq.mqi.constants import MQRC
-from sharedq.mqi.errors import error_for
+from sharedq.mqi.errors import MQIError, error_for
 from sharedq.owner import RENEWALS_PER_LEASE, SAFETY_PART
 
 #: Leases that will run out next, of which a renewal returns so many where it looks at the group's leases.
@@ -51,7 +52,9 @@ class Membership:
     def __init__(self, group: Group, qmgr: str, incarnation: int, sent_at_s: float) -> None:
         self.group, self.qmgr, self.incarnation = group, qmgr, incarnation
         self.token = f"{qmgr}.{incarnation}"
-        self._lease_s = group.settings.lease_ms / 1000
+        #: As it was when the name was taken; what is changed since is for the next incarnation.
+        self.lease_ms = group.settings.lease_ms
+        self._lease_s = self.lease_ms / 1000
         self.renewed_at_s = sent_at_s
         #: Its own, so that no renewal waits for a call of somebody else.
         self._links = group.new_links()
@@ -77,16 +80,22 @@ class Membership:
             CommandError: the manager runs already, or is being removed from the group.
             MQIError: 2009, Redis cannot be reached.
         """
-        keys, lease_ms = group.keys, group.settings.lease_ms
+        keys = group.keys
         text = json.dumps(dict(info))
         ends_s: float | None = None
         while True:
-            sent_at_s = time.monotonic()
-            reply = group.call(
-                "admin/join",
-                [keys.group, keys.members, keys.leases, keys.fence],
-                [qmgr, lease_ms, text, own_incarnation or 0],
-            )
+            sent_at_s, lease_ms = time.monotonic(), group.settings.lease_ms
+            try:
+                reply = group.call(
+                    "admin/join",
+                    [keys.group, keys.members, keys.leases, keys.fence],
+                    [qmgr, lease_ms, text, own_incarnation or 0, as_record(group.own_settings)],
+                )
+            except MQIError as error:
+                group.reconsider(error)
+                raise
+            if reply[0] != _IS_REMOVED:
+                group.adopt(bytes(reply[-1]))
             if not reply[0]:
                 return cls(group, qmgr, int(reply[1]), sent_at_s)
             if reply[0] == _IS_REMOVED:
@@ -118,11 +127,15 @@ class Membership:
         """
         keys = self.group.keys
         sent_at_s = time.monotonic()
-        held, now_ms, member, flat, tokens, told = self._links.call(
-            "admin/renew",
-            [keys.leases, keys.members],
-            [self.token, self.group.settings.lease_ms, self.qmgr, LOOK if look else 0, int(ask), *processes],
-        )
+        try:
+            held, now_ms, member, flat, tokens, told = self._links.call(
+                "admin/renew",
+                [keys.leases, keys.members],
+                [self.token, self.lease_ms, self.qmgr, LOOK if look else 0, int(ask), *processes],
+            )
+        except MQIError as error:
+            self.group.reconsider(error, self._links)
+            raise
         if held:
             self.renewed_at_s = sent_at_s
         leases = [(name.decode(), int(float(at))) for name, at in zip(flat[::2], flat[1::2], strict=True)]
@@ -156,7 +169,7 @@ class Membership:
         reply = self.group.call(
             "admin/register_process",
             [keys.group, keys.members, keys.leases, keys.processes],
-            [self.qmgr, self.group.settings.lease_ms, info, 1],
+            [self.qmgr, self.lease_ms, info, 1],
         )
         if reply[0]:
             raise error_for(MQRC(reply[0]), "", self.qmgr)

@@ -28,6 +28,7 @@ MESSAGES = MappingProxyType(
         "CSQ9022I": "{qmgr} START QMGR normal completion: queue manager {qmgr} is ready, incarnation {incarnation}, "
         "pid {pid}",
         "IGQ0004I": "{qmgr} durability: {statement}",
+        "IGQ0006I": "{qmgr} goes by the group's settings: {difference}",
         # The structures and recovery by peers.
         "CSQE005I": "{qmgr} structure {structure} connected",
         "CSQE008I": "{qmgr} recovery event for {target}: it stopped renewing its lease, or has ended",

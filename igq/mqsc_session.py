@@ -30,6 +30,7 @@ def run_session(settings: Settings, qmgr: str, source: TextIO, out: TextIO) -> i
     group = Group(settings)
     try:
         require_running(group, qmgr)
+        group.adopt(group.read_record())
         is_terminal = source.isatty()
         lines = _prompted(source, out) if is_terminal else iter(source)
         control = _Control(settings, group)

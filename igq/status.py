@@ -14,6 +14,7 @@ from config.settings import Settings
 from igq.agent.reporting import moved_by_puts
 from igq.stopping import UP, state_now
 from recovery.report import status_rows
+from sharedq.agreed import with_record
 from sharedq.durability import read_server, read_weakest
 from sharedq.embedded import EmbeddedRedis
 from sharedq.group import Group, Member
@@ -144,7 +145,9 @@ def read_status(settings: Settings) -> GroupStatus:
         if is_node and not group.deployment().is_cluster:
             raise error_for(MQRC.CF_NOT_AVAILABLE, "", "", IS_CLUSTER)
         in_doubt = Counter(unit.prepared_at for unit in prepared_units(group))
-        durability = read_weakest(group.clients(), wait_replicas=settings.wait_replicas, may_be_silent=True)
+        record = group.read_record()
+        wait_replicas = (with_record(settings, record) if record else settings).wait_replicas
+        durability = read_weakest(group.clients(), wait_replicas=wait_replicas, may_be_silent=True)
         return GroupStatus(
             group=group.name,
             redis=RedisStatus(version=version, durability=durability.statement),

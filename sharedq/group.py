@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,12 +13,13 @@ from typing import Any
 import redis
 
 from config.settings import Settings
+from sharedq.agreed import AGREED, AT_ONCE, FIELD, with_record
 from sharedq.deployment import Deployment, DeploymentError
 from sharedq.embedded import EmbeddedRedis, EmbeddedRedisError
 from sharedq.forks import after_fork
 from sharedq.keepalive import silence_of
 from sharedq.keys import AdminKeys, StructureKeys, admin_keys, structure_keys
-from sharedq.link import Argument, Link, Reply
+from sharedq.link import Argument, Link, NotReplicatedError, Reply
 from sharedq.links import Links, Place
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
@@ -53,7 +55,10 @@ class Group:
     """
 
     def __init__(self, settings: Settings) -> None:
+        #: Those in force: the process's own with those of the group.
         self.settings = settings
+        self.own_settings = settings
+        self._all_links: weakref.WeakSet[Link] = weakref.WeakSet()
         self.name = settings.group
         self.keys: AdminKeys = admin_keys(self.name)
         self._embedded: EmbeddedRedis | None = None
@@ -102,12 +107,51 @@ class Group:
 
     def new_link(self, *, timeout_s: float | None = None) -> Link:
         """A link for a connection or a thread of its own."""
-        return Link(
-            self.deployment(),
-            timeout_s=timeout_s,
-            wait_replicas=self.settings.wait_replicas,
-            wait_replicas_timeout_ms=self.settings.wait_replicas_timeout_ms,
-        )
+        deployment = self.deployment()
+        with self._lock:
+            link = Link(
+                deployment,
+                timeout_s=timeout_s,
+                wait_replicas=self.settings.wait_replicas,
+                wait_replicas_timeout_ms=self.settings.wait_replicas_timeout_ms,
+            )
+            self._all_links.add(link)
+        return link
+
+    def adopt(self, record: bytes, *, is_running: bool = False) -> None:
+        """Go by what is recorded of the group's settings; nothing is where an older version made it.
+
+        Args:
+            is_running: only by what may change under a registration (`sharedq.agreed`).
+        """
+        if not record:
+            return
+        with self._lock:
+            self.settings = with_record(self.settings, record, AT_ONCE if is_running else AGREED)
+            for link in self._all_links:
+                link.wait_for(self.settings.wait_replicas, self.settings.wait_replicas_timeout_ms)
+
+    def reconsider(self, error: MQIError, links: Links | None = None) -> None:
+        """After a call that too few replicas acknowledged: another number may be recorded by now.
+
+        Otherwise nobody could hear of it: what tells of changes needs an acknowledgement, too.
+
+        Raises:
+            MQIError: 2009, Redis cannot be reached.
+        """
+        if isinstance(error.__cause__, NotReplicatedError):
+            self.adopt(self.read_record(links), is_running=True)
+
+    def read_record(self, links: Links | None = None) -> bytes:
+        """What is recorded of the group's settings; empty where nothing is.
+
+        Args:
+            links: over which it is asked; default the group's own.
+
+        Raises:
+            MQIError: 2009, Redis cannot be reached.
+        """
+        return bytes((links or self._links).command(self.keys.group, "HGET", self.keys.group, FIELD) or b"")
 
     def new_links(self) -> Links:
         """Links for who must not wait for other callers of the group: a lease is renewed over links of its own."""

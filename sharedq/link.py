@@ -103,6 +103,10 @@ def _is_undone(replies: Sequence[Reply]) -> bool:
     return isinstance(replies[0], _UNDONE)
 
 
+class NotReplicatedError(redis.ConnectionError):
+    """Fewer replicas have a change than it must be on."""
+
+
 class Link:
     """Calls scripts, one by one or many in one write.
 
@@ -122,12 +126,16 @@ class Link:
     ) -> None:
         self._deployment = deployment
         self._timeout_s = timeout_s
-        self._wait = (wait_replicas, wait_replicas_timeout_ms) if wait_replicas else None
+        self.wait_for(wait_replicas, wait_replicas_timeout_ms)
         self._by_endpoint: dict[Endpoint, AbstractConnection] = {}
         self._by_key: dict[str, AbstractConnection] = {}
         self.is_broken = False
         #: Grows by one when a call is sent, and when it is answered: odd while one is under way.
         self.turn = 0
+
+    def wait_for(self, replicas: int, timeout_ms: int) -> None:
+        """From the next call on, count a write once so many replicas have it; may come from another thread."""
+        self._wait = (replicas, timeout_ms) if replicas else None
 
     def call(self, name: str, keys: Sequence[str], args: Sequence[Argument]) -> Reply:
         """Run script *name* atomically and return its reply.
@@ -178,7 +186,8 @@ class Link:
         positions: dict[AbstractConnection, list[int]] = {}
         for position, (_, keys, _) in enumerate(calls):
             positions.setdefault(self._connection(keys[0]), []).append(position)
-        wait = b"" if self._wait is None else pack("WAIT", *self._wait)
+        replication = self._wait
+        wait = b"" if replication is None else pack("WAIT", *replication)
         found = self._exchange_all(
             [
                 (connection, _pack_calls([calls[each] for each in its]) + wait, len(its) + bool(wait))
@@ -187,8 +196,8 @@ class Link:
         )
         replies: list[Reply] = [None] * len(calls)
         for its, answers in zip(positions.values(), found, strict=True):
-            if wait:
-                self._check_replicas(answers.pop())
+            if replication is not None:
+                self._check_replicas(answers.pop(), replication[0])
             for position, reply in zip(its, answers, strict=True):
                 replies[position] = reply
         for position, reply in enumerate(replies):
@@ -342,13 +351,14 @@ class Link:
 
     def _send(self, key: str, packed: bytes, count: int) -> list[Reply]:
         """Send calls of the structure of *key* in one write and read *count* replies, replicas' consent included."""
-        if self._wait is None:
+        wait = self._wait
+        if wait is None:
             return self._exchange(self._connection(key), packed, count)
-        replies = self._exchange(self._connection(key), packed + pack("WAIT", *self._wait), count + 1)
+        replies = self._exchange(self._connection(key), packed + pack("WAIT", *wait), count + 1)
         acknowledged = replies.pop()
         # What was refused has changed nothing that a replica could lack; and why it was refused tells more.
         if not all(isinstance(reply, redis.ResponseError) for reply in replies):
-            self._check_replicas(acknowledged)
+            self._check_replicas(acknowledged, wait[0])
         return replies
 
     def _mend(self, key: str, packed: bytes, replies: list[Reply]) -> list[Reply]:
@@ -402,13 +412,12 @@ class Link:
                 raise
             return [int(refusal.reason)]
 
-    def _check_replicas(self, acknowledged: Reply) -> None:
-        assert self._wait is not None
+    def _check_replicas(self, acknowledged: Reply, wanted: int) -> None:
         if isinstance(acknowledged, redis.ResponseError):
             self._break(acknowledged)
-        if int(acknowledged) < self._wait[0]:
+        if int(acknowledged) < wanted:
             # Done here, not on enough replicas: whether it survives a failover is unknown.
-            self._break(redis.ConnectionError(f"{acknowledged} of {self._wait[0]} replicas acknowledged"))
+            self._break(NotReplicatedError(f"{acknowledged} of {wanted} replicas acknowledged"))
 
     def _refuse(self, error: redis.ResponseError) -> NoReturn:
         text, word = str(error), _word_of(error)

@@ -15,11 +15,13 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
 import redis
 
+from sharedq.agreed import contradictions
 from sharedq.forks import after_fork
 from sharedq.group import Group
 from sharedq.keepalive import silence_of
@@ -72,8 +74,8 @@ class Process:
         self.token = f"{qmgr}.{incarnation}.{number}"
         self.is_quiescing = False
         self.pid = os.getpid()
-        self._lease_s = group.settings.lease_ms / 1000
-        self._silence_s = silence_of(group.settings.lease_ms) + group.settings.longest_replication_s
+        self._lease_ms = group.settings.lease_ms
+        self._lease_s = self._lease_ms / 1000
         self._safe_until_s = sent_at_s + self._lease_s * (1 - SAFETY_PART)
         self._connections: weakref.WeakSet[Interruptible] = weakref.WeakSet()
         self._abandoned: set[str] = set()
@@ -103,13 +105,18 @@ class Process:
         keys = group.keys
         info = json.dumps({"pid": os.getpid(), "appl": Path(sys.argv[0] or "python").name[:28]})
         sent_at_s = time.monotonic()
-        reply = group.call(
-            "admin/register_process",
-            [keys.group, keys.members, keys.leases, keys.processes],
-            [qmgr, group.settings.lease_ms, info, int(is_internal)],
-        )
+        try:
+            reply = group.call(
+                "admin/register_process",
+                [keys.group, keys.members, keys.leases, keys.processes],
+                [qmgr, group.settings.lease_ms, info, int(is_internal)],
+            )
+        except MQIError as error:
+            group.reconsider(error)
+            raise
         if reply[0]:
             raise error_for(MQRC(reply[0]), "MQCONN", qmgr)
+        _adopt(group, bytes(reply[4]))
         process = cls(group, qmgr, int(reply[1]), int(reply[2]), sent_at_s)
         process._manager_address = address_of(int(reply[3]), f"{qmgr}.{process.incarnation}")
         tell_presence(process._manager_address, BEGINS, process.token)
@@ -120,6 +127,10 @@ class Process:
     def is_alive(self) -> bool:
         """Whether calls may still be made under this registration."""
         return not self._ended.is_set() and time.monotonic() < self._safe_until_s and os.getpid() == self.pid
+
+    @property
+    def _silence_s(self) -> float:
+        return silence_of(self._lease_ms) + self.group.settings.longest_replication_s
 
     def check(self) -> None:
         """Return while the lease is surely held; where it may have ended, wait until that is known.
@@ -252,10 +263,12 @@ class Process:
             held, _, member, _, _, failures = self._links.call(
                 "admin/renew",
                 [keys.leases, keys.members],
-                [self.token, self.group.settings.lease_ms, self.qmgr, 0, 1],
+                [self.token, self._lease_ms, self.qmgr, 0, 1],
             )
         except MQIError as error:
             log.debug("lease_not_renewed", process=self.token, error=str(error))
+            with suppress(MQIError):
+                self.group.reconsider(error, self._links)
             return False
         if not held:
             self._lose("the manager or a peer has fenced this process")
@@ -266,9 +279,19 @@ class Process:
             self.is_quiescing = True
             self._wake_each(lambda connection: connection.notice_quiescing())
         if int(failures) != self._failures_told:
-            # Of structures that have failed, or can be used again.
-            self._failures_told = int(failures)
+            # Of structures that have failed, or can be used again, or of the group's settings.
+            if self._has_learned_settings():
+                self._failures_told = int(failures)
             self._wake_each(lambda connection: connection.look_again())
+        return True
+
+    def _has_learned_settings(self) -> bool:
+        """Go by the group's settings as they are now; false where they cannot be read, so the next renewal must."""
+        try:
+            self.group.adopt(self.group.read_record(self._links), is_running=True)
+        except MQIError as error:
+            log.debug("group_settings_not_read", process=self.token, error=str(error))
+            return False
         return True
 
     def _wake_each(self, act: Callable[[Interruptible], None]) -> None:
@@ -312,6 +335,17 @@ class Process:
         self._ended.set()
 
 
+def _adopt(group: Group, record: bytes) -> None:
+    """Go by the group's settings, and say once where the process was told otherwise."""
+    told = contradictions(group.own_settings, record) if record else []
+    if told and record not in _told_records:
+        _told_records.add(record)
+        log.warning("group_settings_differ", group=group.name, differences="; ".join(told))
+    group.adopt(record)
+
+
+#: Records of which this process was told that its own settings are others.
+_told_records: set[bytes] = set()
 _processes: dict[tuple[int, str, str], Process] = {}
 _processes_lock = threading.Lock()
 

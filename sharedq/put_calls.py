@@ -137,7 +137,7 @@ def _put_in_unit_call(
     connection: Connection, handle: Handle, arguments: Sequence[PutArguments], details: Sequence[str], version: str
 ) -> ScriptCall:
     """The script call that stores a batch of plain messages in the unit of work."""
-    keys, queue, is_journaled = handle.structure.keys, handle.queue, connection.group.settings.journal
+    keys, queue, is_journaled = handle.structure.keys, handle.queue, connection.journal_max != "0"
     unit = keys.unit_of_work + connection.token
     return (
         "structure/put_in_unit",
@@ -165,7 +165,7 @@ def put_plain_keys(connection: Connection, handle: Handle) -> tuple[str, ...]:
         queue.available,
         queue.waiters,
         keys.wake,
-        *((keys.journal,) if connection.group.settings.journal or is_checked else ()),
+        *((keys.journal,) if connection.journal_max != "0" or is_checked else ()),
         *((keys.versions,) if is_checked else ()),
     )
     if handle.is_intra_group:

@@ -50,6 +50,8 @@ def _obey(channel: Channel, process: KeptProcess, agent: Agent) -> None:
         if message["kind"] == "renewed":
             process.renewed(float(message["at_s"]))
             channel.send("pulses", pulses=agent.pulses.read())
+        elif message["kind"] == "settings":
+            process.group.adopt(message["record"].encode(), is_running=True)
         elif message["kind"] == "stop":
             agent.stop()
     # The manager is gone. Whatever this process is in the middle of is resolved by recovery.

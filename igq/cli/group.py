@@ -13,12 +13,14 @@ from igq.cli.help import show_help_alone
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this module."""
     group = typer.Typer(
-        help="Several queue managers at once, and who is a member.",
+        help="Several queue managers at once, who is a member, and the settings of the group.",
         callback=show_help_alone,
         invoke_without_command=True,
     )
     group.command("start")(start)
     group.command("remove")(remove)
+    group.command("show")(show)
+    group.command("set")(change)
     app.add_typer(group, name="group")
 
 
@@ -56,4 +58,39 @@ def remove(
     settings = load_settings()
     remove_manager(settings, name)
     say(f"queue manager {name} is removed from group {settings.group}")
+    return 0
+
+
+def show() -> int:
+    """Show the settings that belong to the group: they are the same for every member and program.
+
+    The first queue manager records them. Settings of this process that say otherwise are named on standard error.
+    """
+    from config.loading import load_settings
+    from igq.group_settings import group_settings
+
+    values, differences = group_settings(load_settings())
+    for name, value in values.items():
+        typer.echo(f"{name} = {value}")
+    for difference in differences:
+        typer.echo(f"igq: {difference}", err=True)
+    return 0
+
+
+def change(
+    settings: Annotated[
+        list[str], typer.Argument(metavar="NAME=VALUE...", help="lease_ms, wait_replicas, ...: see igq group show.")
+    ],
+) -> int:
+    """Change settings of the group for every member and program.
+
+    Running ones go over to wait_replicas and wait_replicas_timeout_ms with their next renewal, at most a third of a
+    lease later. lease_ms holds for programs that register and managers that start afterwards, journal and
+    journal_max_entries for connections made afterwards: restart the managers, one after the other, for those.
+    """
+    from config.loading import load_settings
+    from igq.group_settings import change_group_settings
+
+    for name, value in change_group_settings(load_settings(), settings).items():
+        typer.echo(f"{name} = {value}")
     return 0

@@ -112,6 +112,7 @@ def test_a_program_that_lacks_a_right_opens_no_queue(site: Site, command: str) -
     assert not site.group.group.client().exists(site.group.group.structure("APPL1").owners)
 
 
+@pytest.mark.unaccounted("what was done of the put is there, and igq fsck names it")
 @pytest.mark.parametrize("command", ["xadd", "hset", "zadd"])
 def test_a_right_taken_from_a_running_program_ends_its_connection(site: Site, command: str) -> None:
     """Nobody can say what was done: 2009, as for a lost reply."""

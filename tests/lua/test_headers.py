@@ -60,6 +60,7 @@ UNFENCED = {
     "admin/restore_begin": "an operator's; that a structure has failed, which whoever sees it again corrects",
     "admin/remove_structure": "a definition: an operator's, not an owner's",
     "admin/renew": "only leases that are there, of no replaced incarnation: a claim takes them away",
+    "admin/set_settings": "the group's settings, by compare and set: an operator's, not an owner's",
     "admin/set_authority": "an authority record: an operator's, not an owner's",
     "admin/structure_state": "what was seen of a structure, by compare and set; nothing is decided by it",
     "structure/discard": "messages that were set aside, which no owner can reach",

@@ -5,17 +5,19 @@ The lease of the incarnation before it, which has run out, stays until that is r
 it. Renewed it cannot be any more (admin/renew), however late its manager wakes up.
 
 KEYS
-  1  group    hash  counters
+  1  group    hash  counters; "settings": JSON of those that belong to the group
   2  members  hash  manager -> JSON
   3  leases   zset  incarnation or process -> deadline
   4  fence    hash  dead incarnations and processes
 ARGV
   1  qmgr
-  2  lease_ms
+  2  lease_ms  where the group has none recorded
   3  info      JSON of the member, without state and incarnation
   4  own       an incarnation of the caller's that has ended, or 0: the new one is later, also where Redis has lost
                all it had
-REPLY       { 0, incarnation } | { 1, ms left of the lease in force, incarnation that holds it }
+  5  settings  those of the caller: they become the group's where that has none; may be left out
+REPLY       { 0, incarnation, settings of the group or "" }
+            | { 1, ms left of the lease in force, incarnation that holds it, settings }
             | { 2 } it is being removed from the group (admin/remove_begin)
 REASONS     none
 INVARIANTS  2 fencing
@@ -23,7 +25,8 @@ COST        O(log members)
 USES        membership
 ]]
 local group, members, leases, fence = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local qmgr, lease_ms = ARGV[1], tonumber(ARGV[2])
+local qmgr = ARGV[1]
+local settings = redis.call("HGET", group, "settings")
 local now, NAME_TAKEN, REMOVED = now_ms(), 1, 2
 
 local known = redis.call("HGET", members, qmgr)
@@ -32,13 +35,18 @@ if known then
     if member.removing then return { REMOVED } end
     local incarnation = member.incarnation
     local deadline = redis.call("ZSCORE", leases, qmgr .. "." .. string.format("%d", incarnation))
-    if deadline and tonumber(deadline) > now then return { NAME_TAKEN, tonumber(deadline) - now, incarnation } end
+    if deadline and tonumber(deadline) > now then return { NAME_TAKEN, tonumber(deadline) - now, incarnation, settings or "" } end
 end
 local info = cjson.decode(ARGV[3])
+local lease_ms = settings and cjson.decode(settings).lease_ms or tonumber(ARGV[2])
+if not settings and ARGV[5] then
+    settings = ARGV[5]
+    redis.call("HSET", group, "settings", settings)
+end
 local counter, own = "incarnation " .. qmgr, tonumber(ARGV[4])
 if own > tonumber(redis.call("HGET", group, counter) or 0) then redis.call("HSET", group, counter, own) end
 local incarnation = redis.call("HINCRBY", group, counter, 1)
 info.state, info.incarnation, info.started_ms = "STARTING", incarnation, now
 redis.call("HSET", members, qmgr, cjson.encode(info))
 redis.call("ZADD", leases, now + lease_ms, qmgr .. "." .. incarnation)
-return { 0, incarnation }
+return { 0, incarnation, settings or "" }

@@ -2,16 +2,16 @@
 admin/register_process.lua - a program becomes a process of a running manager, with a lease of its own.
 
 KEYS
-  1  group      hash  counters
+  1  group      hash  counters; "settings": JSON of those that belong to the group
   2  members    hash  manager -> JSON
   3  leases     zset  incarnation or process -> deadline
   4  processes  hash  process -> JSON
 ARGV
   1  qmgr
-  2  lease_ms
+  2  lease_ms    where the group has none recorded, and for the manager's own process
   3  info        JSON: pid, application name
   4  internal    1: the manager's own process, also while it starts
-REPLY       { 0, incarnation, process number, pid of the manager } | { reason }
+REPLY       { 0, incarnation, process number, pid of the manager, settings of the group or "" } | { reason }
 REASONS     2059 Q_MGR_NOT_AVAILABLE | 2161 Q_MGR_QUIESCING
 INVARIANTS  2 fencing
 COST        O(log members)
@@ -33,9 +33,11 @@ if ARGV[4] ~= "1" then
 end
 -- Where there was no counter the group is new, or Redis has lost all it had under programs that still run: none of those
 -- may be taken for one of these, so numbers begin where those did not come.
+local settings = redis.call("HGET", group, "settings") or ""
+local lease_ms = settings ~= "" and ARGV[4] ~= "1" and cjson.decode(settings).lease_ms or tonumber(ARGV[2])
 redis.call("HSETNX", group, "process", now % FIRST_NUMBERS)
 local number = redis.call("HINCRBY", group, "process", 1)
 local process = qmgr .. "." .. incarnation .. "." .. number
-redis.call("ZADD", leases, now + tonumber(ARGV[2]), process)
+redis.call("ZADD", leases, now + lease_ms, process)
 redis.call("HSET", processes, process, ARGV[3])
-return { 0, member.incarnation, number, member.pid or 0 }
+return { 0, member.incarnation, number, member.pid or 0, settings }

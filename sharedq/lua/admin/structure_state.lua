@@ -5,7 +5,7 @@ Whoever sees it looks at the record first, then at the structure, and tells here
 meanwhile, nothing is changed: what was seen may be older than that.
 
 KEYS
-  1  members   hash  "!structures": how many changes were told, which every renewal of a lease learns
+  1  members   hash  "!structures": how many changes, of structures and settings, were told, which every renewal of a lease learns
   2  failures  hash  structure -> "FAILED" or "ACTIVE", since when (ms), how many times it has failed; blanks between
 ARGV
   1  structure
