@@ -29,7 +29,14 @@ if TYPE_CHECKING:
 
 
 def archive(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="The archive. It is made, or added to.")],
+    directory: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DIR",
+            parser=options.local_path,
+            help="The archive. It is made, or added to.",
+        ),
+    ],
     queue: Annotated[
         list[str] | None, typer.Option(metavar="QUEUE", help="A queue; may be given several times.")
     ] = None,
@@ -38,7 +45,12 @@ def archive(
     ] = None,
     source: Annotated[
         Path | None,
-        typer.Option("--input", metavar="ARCHIVE", help="Copy from another archive of the group, instead of Redis."),
+        typer.Option(
+            "--input",
+            metavar="ARCHIVE",
+            parser=options.local_path,
+            help="Copy from another archive of the group, instead of Redis.",
+        ),
     ] = None,
     remove: Annotated[bool, typer.Option("--remove", help="Take what is archived off its queue.")] = False,
     start: options.PutStart = None,

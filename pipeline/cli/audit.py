@@ -29,7 +29,13 @@ RUN_MARGIN_MS = 1_000
 
 def audit(
     run: Annotated[
-        Path | None, typer.Option("--run", metavar="DIR", help="Records of a run: expected.jsonl, sent-*.jsonl, ...")
+        Path | None,
+        typer.Option(
+            "--run",
+            metavar="DIR",
+            parser=options.local_path,
+            help="Records of a run: expected.jsonl, sent-*.jsonl, ...",
+        ),
     ] = None,
     group: options.Group = None,
     url: options.Url = None,
@@ -38,6 +44,7 @@ def audit(
         Path | None,
         typer.Option(
             metavar="DIR",
+            parser=options.local_path,
             help="Where the report goes. It must not exist, but for --follow. Default: the run's, or a new one.",
         ),
     ] = None,

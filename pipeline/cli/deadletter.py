@@ -60,7 +60,12 @@ def deadletter(
     correl_id: Annotated[str | None, typer.Option(metavar="HEX", help="Choose by CorrelId.")] = None,
     stored: Annotated[
         Path | None,
-        typer.Option("--input", metavar="ARCHIVE", help="Dead letters that were archived, instead of a queue."),
+        typer.Option(
+            "--input",
+            metavar="ARCHIVE",
+            parser=options.local_path,
+            help="Dead letters that were archived, instead of a queue.",
+        ),
     ] = None,
     start: Annotated[
         str | None,

@@ -112,7 +112,14 @@ def _tell_trimmed(at: Running, reaches: Mapping[str, Reach]) -> None:
 
 
 def journal(
-    output: Annotated[Path, typer.Option(metavar="DIR", help="Where the events go, as Parquet. It must not exist.")],
+    output: Annotated[
+        Path,
+        typer.Option(
+            metavar="DIR",
+            parser=options.local_path,
+            help="Where the events go, as Parquet. It must not exist.",
+        ),
+    ],
     group: options.Group = None,
     url: options.Url = None,
     master: options.Master = LOCAL_MASTER,
@@ -231,7 +238,13 @@ def trace(
 
 def recovery(
     run: Annotated[
-        Path | None, typer.Option("--run", metavar="DIR", help="A run's directory: its timeline is shown too.")
+        Path | None,
+        typer.Option(
+            "--run",
+            metavar="DIR",
+            parser=options.local_path,
+            help="A run's directory: its timeline is shown too.",
+        ),
     ] = None,
     group: options.Group = None,
     url: options.Url = None,

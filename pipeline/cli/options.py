@@ -35,6 +35,24 @@ Master = Annotated[
 SparkLog = Annotated[
     Literal["off", "error", "warn", "info"], typer.Option(help="What of Spark's own log is shown, on standard error.")
 ]
+#: How an address begins that Hadoop's file systems have: s3a://, hdfs://, dbfs:/, file:/.
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+
+
+def local_path(text: str) -> Path:
+    """A directory as an option names it.
+
+    Raises:
+        BadParameter: it is an address of another file system, and would be a directory of that name here.
+    """
+    if _SCHEME.match(text):
+        raise typer.BadParameter(
+            f"{text}: only directories of this machine can be named, mounted ones too; a program of yours that uses"
+            ' format("igq") or format("igq.journal") writes and reads anywhere'
+        )
+    return Path(text)
+
+
 Start = Annotated[
     str | None,
     typer.Option("--from", metavar="TIME", help="Only events then or later: 2013-01-31T12:00:00 (UTC), or ms."),
@@ -49,10 +67,20 @@ PutStart = Annotated[
 PutEnd = Annotated[str | None, typer.Option("--to", metavar="TIME", help="Only messages put then or before.")]
 Input = Annotated[
     Path | None,
-    typer.Option("--input", metavar="DIR", help="A journal stored by `igq pipeline journal`, instead of Redis."),
+    typer.Option(
+        "--input",
+        metavar="DIR",
+        parser=local_path,
+        help="A journal stored by `igq pipeline journal`, instead of Redis.",
+    ),
 ]
 Output = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="Write the whole tables there as Parquet. It must not exist.")
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        parser=local_path,
+        help="Write the whole tables there as Parquet. It must not exist.",
+    ),
 ]
 Rows = Annotated[int, typer.Option(metavar="N", min=1, max=10_000, help="Rows of each table to show.")]
 Qmgr = Annotated[

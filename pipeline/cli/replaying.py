@@ -28,7 +28,14 @@ _OUTPUT = int(OpenOption.OUTPUT | OpenOption.SET_ALL_CONTEXT)
 
 
 def replay(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="An archive that `igq pipeline archive` has made.")],
+    directory: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DIR",
+            parser=options.local_path,
+            help="An archive that `igq pipeline archive` has made.",
+        ),
+    ],
     queue: Annotated[
         list[str] | None, typer.Option(metavar="QUEUE", help="Only this queue; may be given several times.")
     ] = None,

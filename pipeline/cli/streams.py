@@ -48,7 +48,11 @@ def release(
     ] = None,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Its checkpointLocation: what that notes as processed does not come again."),
+        typer.Option(
+            metavar="DIR",
+            parser=options.local_path,
+            help="Its checkpointLocation: what that notes as processed does not come again.",
+        ),
     ] = None,
     begun: Annotated[
         Literal["done", "undone"] | None,
@@ -87,7 +91,14 @@ def release(
 
 def backout(
     stream: Annotated[str, typer.Argument(metavar="STREAM", help="The query's name: its option stream.")],
-    checkpoint: Annotated[Path, typer.Option(metavar="DIR", help="Its checkpointLocation.")],
+    checkpoint: Annotated[
+        Path,
+        typer.Option(
+            metavar="DIR",
+            parser=options.local_path,
+            help="Its checkpointLocation.",
+        ),
+    ],
     to: Annotated[str, typer.Option(metavar="QUEUE", help="Where they go; default BOQNAME of the query's queue.")] = "",
     group: options.Group = None,
     url: options.Url = None,
