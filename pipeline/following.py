@@ -18,6 +18,7 @@ from pipeline.jobs.follow import advance, verdict_of
 from pipeline.jobs.series import Series
 from pipeline.jobs.verdict import Verdict
 from pipeline.journal_source import JournalPart, JournalSource
+from pipeline.kept import keeping, kept
 
 #: Entries of a batch: what is in memory at a time, besides what is open.
 ENTRIES_PER_BATCH = 200_000
@@ -64,7 +65,7 @@ class FollowingAudit:
             if not self._store.has(number):
                 on_batch(f"batch {number}")
                 try:
-                    self._take(batch.persist(), number)
+                    self._take(batch, number)
                 except (PySparkException, Py4JError) as error:
                     # Spark looks for a pattern in all that is raised here, and has not the stack for a long text.
                     raise PipelineError(in_a_line(error)) from None
@@ -82,19 +83,17 @@ class FollowingAudit:
         finally:
             running.stop()
 
+    @keeping()
     def _take(self, batch: DataFrame, number: int) -> None:
-        state = advance(self._store.load(batch.sparkSession, number - 1), batch, self._remember_ms)
+        state = advance(self._store.load(batch.sparkSession, number - 1), kept(batch), self._remember_ms)
         self._store.store(number, state)
-        self._spark.catalog.clearCache()
 
+    @keeping()
     def judge(self, keep: Callable[[DataFrame], object] = lambda _: None) -> tuple[Verdict, Series]:
         """The verdict on everything that was taken; *keep* is called with all findings, as by `pipeline.jobs.audit`."""
         latest = self._store.latest()
         state, found = self._store.load(self._spark, latest), self._store.found(self._spark, latest)
-        try:
-            return verdict_of(self._spark, state, found, self._part, keep)
-        finally:
-            self._spark.catalog.clearCache()
+        return verdict_of(self._spark, state, found, self._part, keep)
 
 
 def _wait_for(running: StreamingQuery) -> None:

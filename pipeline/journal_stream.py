@@ -77,6 +77,10 @@ class JournalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             ends = self._cut(deployment, places, ends, most)
         return start | _offset(places | ends)
 
+    def reportLatestOffset(self) -> Offset:  # noqa: N802 - Spark's name
+        """For the query's progress: where the journals end now."""
+        return _offset({name: Place(reach.last, reach.added) for name, reach in self._reaches().items() if reach})
+
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         deployment = self._journals.deployment()
         numbers = self._journals.structures(deployment)

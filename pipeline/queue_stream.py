@@ -26,6 +26,7 @@ from pipeline.errors import PipelineError
 from pipeline.settling import end_in_good_order, end_undisturbed, settle
 from pipeline.source_options import SourceOptions
 from sharedq.deployment import Deployment
+from sharedq.mqi.errors import MQIError
 from sharedq.reading import Place, Reader
 
 if TYPE_CHECKING:
@@ -131,6 +132,14 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         following = self._at_most(limit_rows) if claimed.messages >= count else 0
         self._ahead.begin(claimed.name, ending, following, term)
         return start | {"batch": start["batch"] + 1, "claims": claimed.name}
+
+    def reportLatestOffset(self) -> dict[str, int] | None:  # noqa: N802 - Spark's name
+        """For the query's progress: how many messages wait."""
+        try:
+            return {"depth": self._claims.depth()}
+        except MQIError:
+            # Whatever it is, the query meets it where it matters.
+            return None
 
     def _give_back(self, done: str) -> None:
         """Claimed by a driver that died before Spark had written it down; or by this one, for nothing."""

@@ -317,7 +317,11 @@ FLOW_AGENTS = _table(
     ("dead_letters", _LONG, "messages of these batches that it put on a dead-letter queue"),
     ("backed_out", _LONG, "batches that it could not deliver, and that are tried again"),
     ("ended_by_peers", _LONG, "batches that a peer ended, because the agent had died"),
-    ("took_ms", _LONG, "milliseconds from the first get to the end of the batch that took longest"),
+    (
+        "took_ms",
+        _LONG,
+        "milliseconds from the first get to the end of the batch that took longest; null: one script moved each",
+    ),
 )
 
 #: What happened to the messages of one identifier, in order of time.

@@ -20,6 +20,7 @@ from pipeline.jobs.recovery_timeline import recoveries
 from pipeline.jobs.series import Series, read_series
 from pipeline.jobs.verdict import MEANINGS, Finding, JournalFacts, PathFigures, PeerWork, Verdict
 from pipeline.journal_source import JournalPart
+from pipeline.kept import keeping, kept
 from pipeline.records import RunRecords
 from pipeline.schemas import FINDINGS, as_table
 from sharedq.deployment import Deployment
@@ -49,6 +50,7 @@ _NAMES = ("copy", "queue", "msg_id", "correl_id")
 NAMED = (*REASONS, "recovered", "on_queue")
 
 
+@keeping()
 def audit(
     spark: SparkSession,
     part: JournalPart,
@@ -69,46 +71,43 @@ def audit(
     on_step("reading the journal")
     # Kept: what is added while the audit works must not be in one query and missing in the next.
     losses = records.losses if records else ()
-    journal = with_first_lives(part.read(spark), losses).persist()
-    try:
-        extents = {row["structure"]: row for row in structure_extents(journal).collect()}
-        facts = journal_facts(extents, part)
-        if not facts.events and records is None:
-            raise PipelineError(f"the journal of group {part.group} has no events to judge; is it switched on?")
-        on_step(f"following the messages through {facts.events:,} events")
-        lives = message_lives(journal, has_hops=any(row["has_hops"] for row in extents.values())).persist()
-        first_numbers = {name: row["first_number"] for name, row in extents.items() if row["first_number"]}
-        # A stored journal may be older than what is on the queues now.
-        missing = None if part.stored else missing_messages(spark, lives, part, facts)
-        judged = with_journal_findings(lives, first_numbers, missing)
-        if records is None:
-            copies = copies_of_journal(judged, out_of_sequence(deliveries(judged)))
-        else:
-            judged = relevant_lives(judged, records.expected).persist()
-            copies = copies_of_run(judged, out_of_sequence(deliveries(judged)), records)
-        copies = copies.persist()
-        on_step("counting")
-        by_path = {row["path"]: row for row in summarize(copies).collect()}
-        counts_by_path = {path: {name: int(row[name] or 0) for name in MEANINGS} for path, row in by_path.items()}
-        counts = {name: sum(of_path[name] for of_path in counts_by_path.values()) for name in MEANINGS}
-        on_step("collecting examples and plots")
-        named = findings(copies, counts)
-        keep(named)
-        verdict = Verdict(
-            has_run=records is not None,
-            counts=counts,
-            counts_by_path=counts_by_path,
-            findings=examples(named, counts),
-            lost_because=tally(copies, "lost_because") if counts["lost"] else {},
-            unknown_settled=tally(copies, "unknown_because") if counts["unknown"] else {},
-            figures={path: _figures(row) for path, row in by_path.items() if row["p50"] is not None},
-            recoveries=recoveries(records.timeline if records else ()),
-            peer_work=_peer_work(journal) if any(row["has_recovery"] for row in extents.values()) else [],
-            journal=facts,
-        )
-        return verdict, read_series(journal, copies)
-    finally:
-        spark.catalog.clearCache()
+    journal = kept(with_first_lives(part.read(spark), losses))
+    extents = {row["structure"]: row for row in structure_extents(journal).collect()}
+    facts = journal_facts(extents, part)
+    if not facts.events and records is None:
+        raise PipelineError(f"the journal of group {part.group} has no events to judge; is it switched on?")
+    on_step(f"following the messages through {facts.events:,} events")
+    lives = kept(message_lives(journal, has_hops=any(row["has_hops"] for row in extents.values())))
+    first_numbers = {name: row["first_number"] for name, row in extents.items() if row["first_number"]}
+    # A stored journal may be older than what is on the queues now.
+    missing = None if part.stored else missing_messages(spark, lives, part, facts)
+    judged = with_journal_findings(lives, first_numbers, missing)
+    if records is None:
+        copies = copies_of_journal(judged, out_of_sequence(deliveries(judged)))
+    else:
+        judged = kept(relevant_lives(judged, records.expected))
+        copies = copies_of_run(judged, out_of_sequence(deliveries(judged)), records)
+    copies = kept(copies)
+    on_step("counting")
+    by_path = {row["path"]: row for row in summarize(copies).collect()}
+    counts_by_path = {path: {name: int(row[name] or 0) for name in MEANINGS} for path, row in by_path.items()}
+    counts = {name: sum(of_path[name] for of_path in counts_by_path.values()) for name in MEANINGS}
+    on_step("collecting examples and plots")
+    named = findings(copies, counts)
+    keep(named)
+    verdict = Verdict(
+        has_run=records is not None,
+        counts=counts,
+        counts_by_path=counts_by_path,
+        findings=examples(named, counts),
+        lost_because=tally(copies, "lost_because") if counts["lost"] else {},
+        unknown_settled=tally(copies, "unknown_because") if counts["unknown"] else {},
+        figures={path: _figures(row) for path, row in by_path.items() if row["p50"] is not None},
+        recoveries=recoveries(records.timeline if records else ()),
+        peer_work=_peer_work(journal) if any(row["has_recovery"] for row in extents.values()) else [],
+        journal=facts,
+    )
+    return verdict, read_series(journal, copies)
 
 
 def structure_extents(journal: DataFrame) -> DataFrame:
@@ -152,7 +151,7 @@ def missing_messages(spark: SparkSession, lives: DataFrame, part: JournalPart, f
         for batch in batches:
             yield batch.filter(pa.array(_are_missing(deployment, group, batch)))
 
-    missing = asked.mapInArrow(not_held, asked.schema).persist()
+    missing = kept(asked.mapInArrow(not_held, asked.schema))
     if missing.isEmpty():
         return None
     later = part.read(spark, start=str(facts.last_ms or 0), end="+")

@@ -13,18 +13,18 @@ def batches(journal: DataFrame) -> DataFrame:
 
     ``qmgr``, ``messages``, ``dead_letters`` (of these, put on a dead-letter queue), ``began_ms``, ``ended_ms``,
     ``outcome`` (delivered, or backed out: the agent could not deliver, or died), ``is_recovered`` (a peer ended it).
-    A batch that has not ended has no row.
+    A batch that has not ended has no row. One that a single script moved has no ``began_ms``.
     """
     return transfers(journal).unionByName(units_of_work(journal))
 
 
 def transfers(journal: DataFrame) -> DataFrame:
     """Batches that one script moved: an entry of the journal each."""
-    ms = F.unix_millis(F.min("time"))
     return (
         journal.where(F.col("event") == "transfer")
         .groupBy("structure", "stream_id", "qmgr")
-        .agg(F.count("*").alias("messages"), ms.alias("began_ms"), ms.alias("ended_ms"))
+        .agg(F.count("*").alias("messages"), F.unix_millis(F.min("time")).alias("ended_ms"))
+        .withColumn("began_ms", F.lit(None).cast("long"))
         .withColumns({"outcome": F.lit("delivered"), "is_recovered": F.lit(False), "dead_letters": F.lit(0)})
         .drop("structure", "stream_id")
     )

@@ -90,7 +90,8 @@ def agents(moved: DataFrame, width_ms: int = _MINUTE_MS) -> DataFrame:
     """Each agent's batches, a row for each minute, or *width_ms*, in which one ended.
 
     ``backed_out`` counts the batches that it could not deliver: it tries again, after the waits of the state of retry
-    where the transmission queue was the trouble. ``took_ms`` is the longest from a batch's first get to its end.
+    where the transmission queue was the trouble. ``took_ms`` is the longest from a batch's first get to its end;
+    null where each was moved by one script, of which the journal has one moment only.
     """
     done = F.col("outcome") == "delivered"
     return (

@@ -29,12 +29,13 @@ class QueuePoints:
 
 @dataclass(slots=True)
 class AgentPoints:
-    """One manager's agent over time: messages, dead letters among them, batches delivered, and those backed out."""
+    """One manager's agent over time: messages, dead letters of them, batches delivered, backed out, ended by peers."""
 
     messages: Points = field(default_factory=dict)
     dead_letters: Points = field(default_factory=dict)
     batches: Points = field(default_factory=dict)
     backed_out: Points = field(default_factory=dict)
+    ended_by_peers: Points = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,4 +121,6 @@ def agent_points(moved: DataFrame, width_ms: int) -> dict[str, AgentPoints]:
         of.dead_letters[row["ms"]] = row["dead_letters"] or 0
         if row["backed_out"]:
             of.backed_out[row["ms"]] = row["backed_out"]
+        if row["ended_by_peers"]:
+            of.ended_by_peers[row["ms"]] = row["ended_by_peers"]
     return dict(sorted(found.items()))

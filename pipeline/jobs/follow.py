@@ -32,6 +32,7 @@ from pipeline.jobs.series import SLICES_PER_DECADE, Series, happenings
 from pipeline.jobs.totals import FINE_SLICES_PER_DECADE, Totals, add, percentile
 from pipeline.jobs.verdict import MEANINGS, JournalFacts, PathFigures, PeerWork, Verdict
 from pipeline.journal_source import JournalPart
+from pipeline.kept import kept
 from pipeline.schemas import AUDIT_MARKS, FINDINGS, OPEN_EVENTS, as_table
 
 MINUTE_MS = 60_000
@@ -170,12 +171,12 @@ def verdict_of(
     facts = _facts(totals, part)
     found = judged(state, totals.last_ms, lambda lives: missing_messages(spark, lives, part, facts))
     dead = forgotten.where("finding = 'dead_lettered'").select("copy").distinct()
-    again = after_their_end(state.events, dead).persist()
-    back = came_back(again).persist()
+    again = kept(after_their_end(state.events, dead))
+    back = kept(came_back(again))
     gone = missing_messages(spark, back, part, facts)
     for row in summarize(found.copies).collect():
         _add_counts(totals, row)
-    judged_again = found_again(again, gone).persist()
+    judged_again = kept(found_again(again, gone))
     for row in corrections(judged_again).collect():
         add(totals.counts.setdefault(row["path"], {}), {name: row[name] for name in MEANINGS if name in row})
     _add_tallies(totals, tallies(found.copies))
@@ -189,7 +190,7 @@ def verdict_of(
         "copy", F.lit("dead_lettered").alias("finding")
     )
     stays = forgotten.join(no_letter, ["copy", "finding"], "left_anti").transform(as_table, FINDINGS)
-    named = stays.unionByName(findings(found.copies, counts)).unionByName(said).persist()
+    named = kept(stays.unionByName(findings(found.copies, counts)).unionByName(said))
     keep(named)
     verdict = Verdict(
         has_run=False,

@@ -8,6 +8,8 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
+from pipeline.kept import kept
+
 #: Slices of time in a plot, at most.
 SLICES_MAX = 150
 #: Slices of latency for each factor of ten.
@@ -33,7 +35,7 @@ class Series:
 
 def read_series(journal: DataFrame, copies: DataFrame) -> Series:
     """The points for a journal and its copies."""
-    happened = happenings(journal, copies).persist()
+    happened = kept(happenings(journal, copies))
     span = happened.agg(F.min("ms").alias("first"), F.max("ms").alias("last")).collect()[0]
     if span["first"] is None:
         return Series(_NICE_MS[0])

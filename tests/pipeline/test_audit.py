@@ -394,3 +394,17 @@ def test_what_is_in_doubt_is_told_apart_until_it_ends(
         "APPL1/1": f"got by unit of work {owner}/1, which is in doubt",
         "APPL1/4": f"put by unit of work {owner}/4, which is in doubt",
     }
+
+
+def test_what_the_session_has_cached_stays(
+    spark: SparkSession, redis_url: str, journal: HandWrittenJournal, tmp_path: Path
+) -> None:
+    SyntheticRun(journal, groups=2).write(tmp_path)
+    own = spark.range(3).persist()
+    own.count()
+    before = spark.sparkContext._jsc.getPersistentRDDs().size()
+    assert judge(spark, redis_url, tmp_path).has_run
+    assert own.storageLevel.useMemory
+    # Nothing of the audit stays, either.
+    assert spark.sparkContext._jsc.getPersistentRDDs().size() == before
+    own.unpersist()

@@ -326,3 +326,13 @@ def start_program(url: str, directory: Path) -> subprocess.Popen[bytes]:
     at = (url, GROUP, str(directory), str(directory / "copied"), str(directory / "checkpoint"))
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
     return subprocess.Popen([sys.executable, str(program), *at], env=environment, start_new_session=True)
+
+
+def test_the_progress_says_where_the_journals_end(journal: HandWrittenJournal, redis_url: str) -> None:
+    journal.define("APPL1")
+    write(journal, "APPL1", range(1, 8))
+    reader = reader_of(redis_url)
+    start = reader.initialOffset()
+    end = reader.reportLatestOffset()
+    assert end == reader.latestOffset(start, ReadAllAvailable())
+    assert len(events(reader, start, end)) == 7

@@ -295,3 +295,16 @@ def test_a_query_that_is_stopped_keeps_its_batch_and_nothing_else(
     until(lambda: not is_tag_used(group.group, claims.tag_of("move")), "the query's name is free", 60)
     assert in_doubt(group) == 5
     assert browse_all(orders) == EVERYTHING[5:]
+
+
+def test_the_progress_says_how_many_messages_wait(group: TestGroup, orders: Queue, drivers: Drivers) -> None:
+    reader = drivers.start()
+    start = reader.initialOffset()
+    assert reader.reportLatestOffset() == {"depth": 12}
+    end = reader.latestOffset(start, ReadMaxRows(100))
+    assert reader.reportLatestOffset() == {"depth": 0}
+    assert len(bodies(reader, start, end)) == 12
+    orders.put(b"later", MQMD())
+    assert reader.reportLatestOffset() == {"depth": 1}
+    group.repository("QM1").alter("QLOCAL", "ORDERS", {"get": "DISABLED"})
+    assert reader.reportLatestOffset() is None
