@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 OPTIONS = ("queue", "qmgr", "columns", "stream", "maxMessagesPerTrigger", "rowsPerPartition", "wholeGroups")
 #: Messages in a batch, at most, and in each of its partitions.
-MESSAGES_PER_TRIGGER, ROWS_PER_PARTITION = 100_000, 10_000
+MESSAGES_PER_TRIGGER, ROWS_PER_PARTITION = 100_000, 50_000
 _NAME_MAX = 40
 
 #: ``batch``: how many batches there were. ``claims``: of the last one. ``term``: in which the query began. ``stream``:
