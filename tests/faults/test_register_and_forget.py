@@ -31,6 +31,7 @@ from tests.support.scenes import keys_of, on_queue, until
 ALONE = OpenOption.INPUT_EXCLUSIVE | OpenOption.OUTPUT | OpenOption.BROWSE
 CO_OP = OpenOption.INPUT_SHARED | OpenOption.BROWSE | OpenOption.CO_OP
 TAG = "GTAG"
+XID = b"X" * 32
 Work = Callable[[QueueManagerConnection], object]
 
 
@@ -125,6 +126,13 @@ def leave_a_temporary_queue(connection: QueueManagerConnection) -> None:
     connection.disconnect()
 
 
+def prepare_and_commit(connection: QueueManagerConnection) -> None:
+    connection.open("OTHER", ALONE).put(b"2", options=PutOption.SYNCPOINT)
+    connection.open("Q", ALONE).get(GetOption.SYNCPOINT)
+    connection.prepare(XID)
+    connection.commit_prepared(XID)
+
+
 LEAVING = ("structure/close", "structure/detach", "admin/disconnect")
 PAIRS = {
     "enter a structure": Pair(close_alone, ("structure/attach", "admin/check_owner")),
@@ -140,6 +148,10 @@ PAIRS = {
     "commit": Pair(commit, ("structure/put_in_unit", "structure/get", "structure/commit")),
     "commit in two structures": Pair(commit_two, ("admin/decide", "structure/commit")),
     "back out": Pair(back_out, ("structure/get", "structure/backout")),
+    "prepare and commit": Pair(
+        prepare_and_commit,
+        ("admin/prepare", "structure/set_apart", "admin/decide_prepared", "structure/commit", "admin/complete"),
+    ),
     "make a temporary queue": Pair(
         make_a_temporary_queue,
         (
@@ -265,6 +277,10 @@ def recover_what_was_lost(group: TestGroup, process: Process) -> None:
 
 def assert_nothing_is_left(group: TestGroup, process: str, *, made: int = 0) -> None:
     """No key, field or member names a connection of the program; and queues can be used as before."""
+    with group.connect() as coordinator:
+        for unit in coordinator.recover():
+            # In doubt, or its coordinator was told that its end was refused: the coordinator ends it.
+            (coordinator.commit_prepared if unit.outcome == "C" else coordinator.backout_prepared)(unit.xid)
     client, token = group.group.client(), f"{process}.".encode()
     for key in keys_of(group):
         assert token not in key
