@@ -101,12 +101,13 @@ class TransmitQueue(TransmissionQueue):
         Returns:
             What was moved, and the batch that was got.
         """
-        if time.monotonic() > self._forgets_at_s:
-            self.forget_destinations()
-            self._forgets_at_s = time.monotonic() + FORGETS_EACH_S
         connection, wake_key = self._connection, self._access.keys.wake + self._connection.token
         end_s = time.monotonic() + WAIT_S
         while True:
+            # Also while puts move everything, and never wake the agent.
+            if time.monotonic() > self._forgets_at_s:
+                self.forget_destinations()
+                self._forgets_at_s = time.monotonic() + FORGETS_EACH_S
             # Known before it is asked whether the agent is to stop: who notices that later finds it blocking here.
             connection.waits_on(wake_key, WAIT_S)
             try:
