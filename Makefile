@@ -13,7 +13,7 @@ QUICK_FAULTS := $(addprefix tests/faults/test_,$(addsuffix .py,lost_reply half_d
 # Which Python to use can be said: make setup PYTHON=/opt/python3.12/bin/python3
 PYTHON ?=
 
-.PHONY: help setup demo test test-all bench bench-spark clean
+.PHONY: help setup demo test test-all docs bench bench-spark clean
 
 help:
 	@echo "make demo    set up, then run the demo: flights through three queue managers, one of them killed"
@@ -85,6 +85,12 @@ test: setup
 test-all: test
 	$(BIN)/pytest tests/igq tests/cli tests/faults tests/pipeline
 	$(BIN)/pytest -m slow tests/mqi
+
+# Brings the generated parts of the pages up to date, then builds the site.
+docs: setup
+	$(BIN)/python -m docs.generator
+	$(BIN)/sphinx-build -W -q -b html docs build/docs
+	@echo "See build/docs/index.html"
 
 bench: setup
 	$(BIN)/python -m bench

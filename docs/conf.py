@@ -8,7 +8,7 @@ author = "igq contributors"
 extensions = ["myst_parser"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
-exclude_patterns = ["examples"]
+exclude_patterns = ["examples", "generator"]
 
 html_theme = "furo"
 html_title = "igq"

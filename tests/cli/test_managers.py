@@ -117,6 +117,7 @@ def test_a_program_that_does_not_end_is_ended_and_backed_out(
     assert "BackoutCount         1" in shown
 
 
+@pytest.mark.rule("igq/self-recovery", "The manager restarts an agent that ends abnormally, and logs CSQM067E.")
 def test_a_killed_agent_is_started_again_and_goes_on(shell: Shell) -> None:
     group = shell.start("group", "start", "-m", "QM1", "-m", "QM2")
     group.wait_for("CSQ9022I", 2)
@@ -132,6 +133,7 @@ def test_a_killed_agent_is_started_again_and_goes_on(shell: Shell) -> None:
     assert shell.manager("QM2")["agent"]["restarts"] == 1
 
 
+@pytest.mark.rule("igq/self-recovery", "A slow mover does not count as hanging while it makes progress.")
 def test_a_conventional_transmission_queue_is_served_and_goes_on_after_kills(shell: Shell) -> None:
     first, _ = shell.start_manager("QM1"), shell.start_manager("QM2")
     shell.out("mqsc", "QM1", "-c", "ALTER QMGR IGQ(DISABLED)", "-c", "DEFINE QLOCAL(QM2) USAGE(XMITQ)")

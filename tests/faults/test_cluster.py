@@ -255,6 +255,7 @@ def test_node_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         cluster.close()
 
 
+@pytest.mark.invariant(7)
 def test_node_fails_over(tmp_path: Path) -> None:
     """With WAIT for its replica, what was acknowledged is there behind a fail-over, once, and in order."""
     cluster = Cluster(has_replicas=True)

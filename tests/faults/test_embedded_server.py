@@ -202,6 +202,7 @@ def test_what_was_written_is_there_for_the_next_user(data_dir: Path) -> None:
         assert r.get("k") == "kept"
 
 
+@pytest.mark.invariant(7)
 def test_server_that_is_killed_comes_back_with_everything_acknowledged(data_dir: Path) -> None:
     with EmbeddedRedis.start_or_join(data_dir) as held:
         guardian, server = processes(data_dir)

@@ -117,6 +117,7 @@ def settled(group: TestGroup) -> dict[bytes, bytes]:
     return dump(group, without=("leases", "CSQ_ADMIN}:fence"))
 
 
+@pytest.mark.invariant(2)
 @pytest.mark.parametrize("name", CALLS)
 def test_a_call_of_a_fenced_connection_changes_nothing(fenced: Fenced, name: str) -> None:
     before = settled(fenced.group)

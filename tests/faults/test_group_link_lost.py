@@ -309,6 +309,7 @@ def is_over(scene: Scene) -> None:
     assert scene.connection.is_ended
 
 
+@pytest.mark.rule("mqi/reasons", "Reason 2009 from any call ends the connection; the group backs out its unit of work.")
 @pytest.mark.parametrize("failure", FAILURES)
 @pytest.mark.parametrize("name", CASES)
 def test_2009_ends_the_connection_whichever_link_was_lost(

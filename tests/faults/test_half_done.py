@@ -46,6 +46,7 @@ def refuse(monkeypatch: pytest.MonkeyPatch, script: str, number: int, reason: MQ
     monkeypatch.setattr(Connection, "call_apart", or_refuse_one)
 
 
+@pytest.mark.invariant(3)
 @pytest.mark.parametrize("number", [1, 2])
 def test_a_decided_commit_is_completed_by_the_group_where_a_structure_refuses(
     group: TestGroup, monkeypatch: pytest.MonkeyPatch, number: int
@@ -114,6 +115,7 @@ def two_structures(group: TestGroup) -> QueueManagerConnection:
     return connection
 
 
+@pytest.mark.invariant(3)
 @pytest.mark.parametrize("number", [1, 2])
 def test_a_backout_that_a_structure_refuses_is_completed_by_the_group(
     group: TestGroup, monkeypatch: pytest.MonkeyPatch, number: int
@@ -134,6 +136,7 @@ def test_a_backout_that_a_structure_refuses_is_completed_by_the_group(
     assert stored(group) == stored(group, "APPL2") == 0
 
 
+@pytest.mark.invariant(3)
 @pytest.mark.parametrize("number", [1, 2])
 def test_a_commit_that_must_fail_is_not_tried_again_where_a_structure_refuses_to_undo_it(
     group: TestGroup, monkeypatch: pytest.MonkeyPatch, number: int
@@ -155,6 +158,7 @@ def test_a_commit_that_must_fail_is_not_tried_again_where_a_structure_refuses_to
     assert stored(group) == stored(group, "APPL2") == 0
 
 
+@pytest.mark.invariant(1)
 @pytest.mark.parametrize("end", ["commit", "disconnect", "back out"])
 def test_a_put_of_many_that_a_full_queue_cut_off_leaves_nothing(group: TestGroup, end: str) -> None:
     group.define_shared("Q", max_depth=150)
@@ -170,6 +174,7 @@ def test_a_put_of_many_that_a_full_queue_cut_off_leaves_nothing(group: TestGroup
     assert stored(group) == len(on_queue(group, "Q"))
 
 
+@pytest.mark.invariant(5)
 def test_an_alter_in_the_middle_of_a_put_of_many_counts_from_there_on(
     group: TestGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,6 +26,9 @@ HOPS = 6
 SPREAD_S = 0.004
 
 
+@pytest.mark.rule(
+    "igq/agent", "Whether agent or getter is killed at such a hop, the getter has the message or it is where it was."
+)
 @pytest.mark.parametrize("victims", ["agent", "getter", "both"])
 def test_killed_around_the_hop_that_hands_it_over(group: TestGroup, victims: str) -> None:
     """The agent, whoever waits for the message, or both: it is in one place, and who lives has it once."""

@@ -78,6 +78,7 @@ def test_a_wake_up_for_one_that_was_interrupted_goes_to_another(group: TestGroup
     assert on_queue(group, "Q") == []
 
 
+@pytest.mark.invariant(9)
 @pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize("call", ["get", "commit", "back out"])
 def test_a_call_cut_short_is_never_taken_for_one_that_failed(

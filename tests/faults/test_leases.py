@@ -80,6 +80,7 @@ def test_calls_are_refused_before_the_lease_can_have_ended(
     assert not process.is_alive
 
 
+@pytest.mark.invariant(2)
 def test_time_counts_from_before_the_renewal_was_sent(
     group: TestGroup, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

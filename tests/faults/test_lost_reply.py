@@ -171,6 +171,7 @@ CASES = {
 }
 
 
+@pytest.mark.invariant(3, 9)
 @pytest.mark.parametrize("is_done", [True, False], ids=["reply lost", "call lost"])
 @pytest.mark.parametrize("name", CASES)
 def test_a_lost_call_ends_with_2009_and_happened_once_or_not_at_all(lossy: Lossy, name: str, is_done: bool) -> None:
@@ -195,6 +196,7 @@ def test_a_lost_call_ends_with_2009_and_happened_once_or_not_at_all(lossy: Lossy
     assert stored(lossy.group, "APPL2") == len(other)
 
 
+@pytest.mark.invariant(6)
 @pytest.mark.parametrize("is_done", [True, False], ids=["reply lost", "call lost"])
 def test_a_lost_mqconnx_leaves_its_tag_to_the_recovery(lossy: Lossy, is_done: bool) -> None:
     (lossy.proxy.lose_reply if is_done else lossy.proxy.lose_request)("admin/connect")

@@ -86,6 +86,7 @@ PUTS: dict[str, Callable[[Full], object]] = {
 }
 
 
+@pytest.mark.invariant(1)
 @pytest.mark.parametrize("name", PUTS)
 def test_what_stores_is_refused_and_nothing_is_half_done(full: Full, name: str) -> None:
     before = dump(full.group)
@@ -124,6 +125,7 @@ def test_a_commit_and_get_takes_nothing_when_its_puts_are_refused(full: Full) ->
     full.connection.commit()
 
 
+@pytest.mark.invariant(7)
 def test_getting_goes_on(full: Full) -> None:
     full.fill()
     assert full.queue.get(GetOption.BROWSE_FIRST).body == b"1"
@@ -154,6 +156,7 @@ def test_units_of_work_with_puts_can_be_ended(full: Full) -> None:
     assert on_queue(full.group, "Q") == [(b"2", 0), (b"3", 0)]
 
 
+@pytest.mark.invariant(1)
 @pytest.mark.parametrize("sent_by", ["MQCMIT", "MQGET"])
 def test_a_unit_of_work_with_an_asynchronous_put_that_was_refused_never_commits(full: Full, sent_by: str) -> None:
     """One put of two, in two structures, is not there: neither may be."""
@@ -209,6 +212,9 @@ def test_a_waiting_get_hears_of_quiescing(full: Full) -> None:
         assert client.lrange(wake_key, 0, -1) == [b"quiesce"]
 
 
+@pytest.mark.rule(
+    "mqi/reports", "Expired messages without reports are discarded even if the queue for reports is full."
+)
 @pytest.mark.parametrize("found", [False, True])
 def test_what_has_expired_makes_room_though_reports_of_others_find_none(full: Full, found: bool) -> None:
     asking = MQMD(expiry=1, report=int(Report.EXPIRATION), reply_to_q=b"OTHER")

@@ -32,6 +32,7 @@ NOBODY_THERE = {
 }
 
 
+@pytest.mark.rule("mqi/reasons", "MQCONN ends with 2059 if Redis is not there.")
 @pytest.mark.parametrize("name", ["QM1", "QSG1", "*QSG1", ""])
 @pytest.mark.parametrize("where", NOBODY_THERE)
 def test_where_nobody_is_there(where: str, name: str, tmp_path: Path) -> None:

@@ -126,6 +126,7 @@ def waits(server: Remote, connection: QueueManagerConnection) -> bool:
     return is_blocked and not any(map(any, unacknowledged))
 
 
+@pytest.mark.invariant(2)
 def test_what_arrives_behind_the_recovery_changes_nothing(network: Network, server: Remote, program: Program) -> None:
     """The network holds a commit back until peers have recovered its program; then it delivers it."""
     program.queue.put(b"got")
@@ -188,6 +189,7 @@ def test_a_wait_notices_that_the_machine_of_redis_is_another_one(
         program.close()
 
 
+@pytest.mark.invariant(9)
 @pytest.mark.parametrize(("lease_ms", "silence_s"), [(2_000, 3_600.0), (600_000, 4.0)])
 def test_a_program_that_stays_cut_off_gets_2009(
     network: Network, server: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lease_ms: int, silence_s: float

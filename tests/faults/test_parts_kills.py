@@ -76,6 +76,8 @@ class Receiver:
         self._thread.join()
 
 
+@pytest.mark.rule("igq/parts", "Agents that are killed again and again lose, double and reorder nothing in the parts.")
+@pytest.mark.invariant(5)
 @pytest.mark.parametrize("seed", ["one", "two"])
 def test_killed_again_and_again_nothing_is_lost_doubled_or_overtaken(group: TestGroup, seed: str) -> None:
     group.add_member("QM2")

@@ -190,6 +190,10 @@ def ready(group: TestGroup) -> TestGroup:
     return group
 
 
+@pytest.mark.rule(
+    "mqi/reasons",
+    "A call that registers something and then fails leaves nothing, after its connection ends or is recovered.",
+)
 @pytest.mark.parametrize("fault", [fault for fault in FAULTS if not fault.startswith("killed")])
 @pytest.mark.parametrize(("name", "script"), CASES)
 def test_nothing_is_left_of_a_program_that_lives(
@@ -209,6 +213,10 @@ def test_nothing_is_left_of_a_program_that_lives(
     assert_nothing_is_left(ready, process.token, made=made_for_good(name, script, fault))
 
 
+@pytest.mark.rule(
+    "mqi/reasons",
+    "A call that registers something and then fails leaves nothing, after its connection ends or is recovered.",
+)
 @pytest.mark.parametrize("fault", ["killed before", "killed after"])
 @pytest.mark.parametrize(("name", "script"), CASES)
 def test_nothing_is_left_of_a_program_that_is_killed(

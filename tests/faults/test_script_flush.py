@@ -74,6 +74,7 @@ def test_a_flush_between_two_calls_that_were_sent_anew_breaks_the_connection(
     assert link.is_broken
 
 
+@pytest.mark.invariant(8)
 def test_flushes_between_the_calls_of_one_write_break_the_connection_at_worst(group: TestGroup) -> None:
     group.define_shared("Q")
     turns: SimpleQueue[float | None] = SimpleQueue()
@@ -118,6 +119,7 @@ def test_flushes_between_the_calls_of_one_write_break_the_connection_at_worst(gr
     assert ok
 
 
+@pytest.mark.invariant(9)
 def test_a_script_that_is_not_known_is_loaded_once_and_called_once(group: TestGroup) -> None:
     group.define_shared("Q")
     queue = group.connect().open("Q", BOTH)

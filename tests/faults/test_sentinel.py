@@ -35,6 +35,7 @@ def is_reached(group: TestGroup) -> bool:
         return False
 
 
+@pytest.mark.invariant(7)
 def test_fail_over(pair: SentinelPair, tmp_path: Path) -> None:
     """With WAIT for the replica nothing that was acknowledged is lost, nothing is there twice, work goes on."""
     careful = TestGroup(pair.url, tmp_path, wait_replicas=1, wait_replicas_timeout_ms=60_000)

@@ -110,6 +110,7 @@ def on_queue(group: TestGroup) -> list[bytes]:
                 return found
 
 
+@pytest.mark.invariant(7)
 def test_with_wait_nothing_is_acknowledged_that_is_not_kept(sides: Sides) -> None:
     network = sides.network
     with inside(network, "west"):

@@ -88,6 +88,10 @@ def drained(group: TestGroup, name: str, options: int = 0) -> list[tuple[bytes, 
             found.append((message.body, message.md))
 
 
+@pytest.mark.rule(
+    "mqi/spanning",
+    "A group that is put over several units of work is put once and whole, killed before or after any commit.",
+)
 @pytest.mark.parametrize(("status", "commits"), [("plain", 3), ("segments", 4)])
 def test_a_group_is_put_once_and_whole_however_often_its_putter_is_killed(
     queues: TestGroup, status: str, commits: int
@@ -104,6 +108,9 @@ def test_a_group_is_put_once_and_whole_however_often_its_putter_is_killed(
     assert [bool(md.msg_flags & MsgFlag.LAST_MSG_IN_GROUP) for _, md in whole] == [False] * 6 + [True]
 
 
+@pytest.mark.rule(
+    "mqi/spanning", "A group is got and processed once and in order over several units of work, killed at any commit."
+)
 @pytest.mark.parametrize(("status", "commits"), [("plain", 2), ("segments", 3)])
 def test_a_group_is_processed_once_and_in_order_however_often_its_getter_is_killed(
     queues: TestGroup, status: str, commits: int

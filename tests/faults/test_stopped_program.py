@@ -44,6 +44,7 @@ def stop_and_recover(group: TestGroup, program: Program) -> None:
     assert on_queue(group, "Q") == [(b"1", 1), (b"2", 0)]
 
 
+@pytest.mark.invariant(2)
 @pytest.mark.parametrize(
     "step", ["put", "put uncommitted", "get", "browse", "wait", "commit", "back out", "disconnect"]
 )

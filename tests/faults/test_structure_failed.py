@@ -33,6 +33,7 @@ from tests.support.scenes import on_queue, until
 ALL = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE | OpenOption.INQUIRE | OpenOption.SET
 
 
+@pytest.mark.rule("mqi/reasons", "A queue of a failed structure cannot be opened: 2373, or 2346 during its recovery.")
 def test_it_cannot_be_opened_until_it_is_recovered(used: TestGroup) -> None:
     used.define("QM1", QueueAlias(name="ALIAS", target="Q"))
     connection = used.connect()
@@ -118,6 +119,9 @@ CALLS: dict[str, Callable[[Queue], object]] = {
 }
 
 
+@pytest.mark.rule(
+    "mqi/reasons", "A handle on a structure that has failed ends with 2373, and stays unusable after the recovery."
+)
 @pytest.mark.parametrize("name", CALLS)
 def test_a_handle_of_before_says_so_and_is_of_no_use_afterwards(used: TestGroup, name: str) -> None:
     call, connection = CALLS[name], used.connect()

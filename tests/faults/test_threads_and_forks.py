@@ -114,6 +114,7 @@ def in_child(act: Callable[[], str]) -> str:
     return said
 
 
+@pytest.mark.invariant(2)
 def test_a_forked_child_cannot_use_its_parents_connection(group: TestGroup) -> None:
     group.define_shared("Q")
     connection = group.connect()

@@ -24,6 +24,9 @@ def work_in_both(connection: QueueManagerConnection, options: int = 0) -> tuple[
     return queue, other
 
 
+@pytest.mark.rule(
+    "mqi/reasons", "MQCMIT of a unit of work that touched a failed structure backs out everywhere (2003)."
+)
 @pytest.mark.parametrize("is_async", [False, True])
 @pytest.mark.parametrize("is_recovered", [False, True])
 def test_a_unit_of_work_that_did_something_there_is_backed_out_everywhere(
@@ -68,6 +71,7 @@ def test_the_end_of_a_unit_of_work_in_gets_is_a_backout_too(used: TestGroup) -> 
         assert drain(anew) == [b"kept"]
 
 
+@pytest.mark.rule("mqi/reasons", "A commit that finds one of several structures failed ends with 2123.")
 def test_a_commit_that_finds_it_failed_says_that_a_part_of_it_is_lost(used: TestGroup) -> None:
     connection = used.connect()
     _, other = work_in_both(connection)

@@ -46,6 +46,9 @@ def test_disposal(report: int, persistence: int, can_dead_letter: bool, expected
     assert dispose(md, can_dead_letter=can_dead_letter) is expected
 
 
+@pytest.mark.rule(
+    "igq/undelivered", "A dead letter describes its header, and the header the message, so that CONVERT works."
+)
 @pytest.mark.parametrize(("encoding", "ccsid"), [(546, 1208), (785, 500), (546, 500), (273, 1208), (546, 1200)])
 def test_a_dead_letter_has_a_header_in_front_and_keeps_its_identity(encoding: int, ccsid: int) -> None:
     original = message(
@@ -72,6 +75,7 @@ def exception_report(about: Transmitted) -> ReportMessage | None:
     return report_about(about.md, about.body, 2085, "QM2")
 
 
+@pytest.mark.rule("igq/undelivered", "An exception report carries what was asked for.")
 @pytest.mark.parametrize(
     ("option", "length"),
     [(Report.EXCEPTION, 0), (Report.EXCEPTION_WITH_DATA, 100), (Report.EXCEPTION_WITH_FULL_DATA, len(BODY))],
@@ -102,6 +106,9 @@ def test_no_report_is_made_that_nobody_asked_for_or_can_get(fields: dict[str, in
     assert exception_report(message(**fields)) is None
 
 
+@pytest.mark.rule(
+    "igq/undelivered", "Transmission headers describe what follows them, so a message comes out as it went in."
+)
 @pytest.mark.parametrize(("encoding", "ccsid"), [(546, 1208), (785, 500)])
 @pytest.mark.parametrize("is_member", [True, False])
 def test_a_message_comes_out_of_its_wrapping_as_it_went_in(is_member: bool, encoding: int, ccsid: int) -> None:

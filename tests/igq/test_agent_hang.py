@@ -158,6 +158,10 @@ def test_a_dead_agent_is_shown_as_stopped_until_the_next_one_works(
     assert state() == "RUNNING"
 
 
+@pytest.mark.rule(
+    "igq/self-recovery",
+    "An agent that lives but makes no progress is ended and restarted, even in the middle of a batch.",
+)
 @pytest.mark.parametrize(
     ("script", "queue_name", "is_reply"),
     [
@@ -196,6 +200,7 @@ def test_an_agent_that_hangs_in_a_batch_is_replaced_and_what_it_did_is_kept_or_u
     assert stored(duo, "@QM2") + stored(duo, "APPL1") == len(sent)
 
 
+@pytest.mark.rule("igq/self-recovery", "An agent is ended and restarted if one of its movers makes no progress.")
 def test_a_mover_that_hangs_ends_the_process_that_it_is_in(duo: TestGroup, manager: ManagerOfQM2, proxy: Proxy) -> None:
     duo.repository("QM2").alter_qmgr("QM2", {"igq": "DISABLED"})
     duo.define_private("QM1", "IN")
@@ -213,6 +218,7 @@ def test_a_mover_that_hangs_ends_the_process_that_it_is_in(duo: TestGroup, manag
     assert stored(duo, "@QM2") == 0
 
 
+@pytest.mark.rule("igq/self-recovery", "A paused agent is ended and restarted.")
 def test_an_agent_that_is_stopped_for_good_is_replaced(duo: TestGroup, manager: ManagerOfQM2) -> None:
     duo.define_private("QM2", "OWN")
     stopped = manager.agent()

@@ -44,10 +44,12 @@ def test_the_constants_are_ibms() -> None:
     assert (retry.LONG_RETRY_COUNT, retry.LONG_RETRY_INTERVAL_S) == (999_999_999, 1200)
 
 
+@pytest.mark.rule("igq/retry", "The retry intervals and counts cannot be changed.")
 def test_no_setting_is_about_retries() -> None:
     assert [name for name in Settings.model_fields if "retry" in name] == []
 
 
+@pytest.mark.rule("igq/retry", "Ten retries come a minute apart, then 999,999,999 retries every twenty minutes.")
 def test_ten_short_retries_a_minute_apart_come_before_long_ones_every_twenty_minutes() -> None:
     clock = VirtualTime()
     told: list[tuple[Retries, float]] = []
@@ -73,6 +75,7 @@ def test_a_wake_up_makes_the_next_attempt_at_once() -> None:
     assert queue.tried_at_s == [0, 5]
 
 
+@pytest.mark.rule("igq/retry", "A try that an event caused, such as a recovery that has ended, is not one of the ten.")
 def test_tries_in_passing_are_none_of_the_ten() -> None:
     """A program that dies every second, or commands that define other queues, must not bring on the long retries."""
     clock = VirtualTime()
@@ -117,6 +120,7 @@ def test_the_next_trouble_begins_with_short_retries_again() -> None:
     assert clock.sleeps == [60]
 
 
+@pytest.mark.rule("igq/retry", "A new trouble gets all its retries, even right after another.")
 def test_a_trouble_that_comes_while_it_still_works_begins_with_short_retries_too() -> None:
     """An agent that has recovered waits for messages, and meets the next trouble, in the same try."""
     clock = VirtualTime()

@@ -146,6 +146,10 @@ def test_it_stops_at_once_whichever_way_it_waits(group: TestGroup, work: AgentAt
 SEEN_AT_OPEN = ("wrong attributes", "own structure has failed")
 
 
+@pytest.mark.rule(
+    "igq/retry",
+    "Each cause of the state of retry leads into it, and its repair followed by ALTER QMGR IGQ(ENABLED) out of it.",
+)
 @pytest.mark.parametrize("cause", CAUSES)
 def test_each_cause_leads_into_retry_and_its_repair_out_of_it(group: TestGroup, work: AgentAtWork, cause: str) -> None:
     happen, repair, words = CAUSES[cause]
@@ -176,12 +180,14 @@ def test_each_cause_leads_into_retry_and_its_repair_out_of_it(group: TestGroup, 
         until(lambda: on_queue(group, "SHARED") == [(b"shared", 0)], "it is delivered", PATIENCE_S)
 
 
+@pytest.mark.rule("igq/retry", "Each retry that fails is counted.")
 def test_a_try_in_vain_is_counted(group: TestGroup, work: AgentAtWork) -> None:
     try_in_vain(group, work)
     until(lambda: work.status().short_retries == 1, "that is shown", PATIENCE_S)
     assert work.status().state == "RETRY"
 
 
+@pytest.mark.rule("igq/retry", "A try that an event caused, such as a recovery that has ended, is not one of the ten.")
 def test_a_try_for_which_nobody_asked_is_not(group: TestGroup, work: AgentAtWork) -> None:
     """Whenever a program has been recovered, its manager's agent looks whether that helps it."""
     work.start()
@@ -204,6 +210,7 @@ def try_in_vain(group: TestGroup, work: AgentAtWork) -> None:
     until(lambda: work.agent._reporter.state.short_retries == 1, "the retry is counted", PATIENCE_S)
 
 
+@pytest.mark.rule("igq/retry", "A try that an event caused, such as a recovery that has ended, is not one of the ten.")
 def test_who_asked_for_a_try_before_the_trouble_began_spends_none_of_its_retries(
     group: TestGroup, work: AgentAtWork
 ) -> None:
@@ -223,6 +230,7 @@ def enable_gets(group: TestGroup) -> None:
     wake_agent(group.group, "QM1")
 
 
+@pytest.mark.rule("igq/retry", "A new trouble gets all its retries, even right after another.")
 def test_a_new_trouble_that_ends_its_first_wait_has_all_its_retries(group: TestGroup, work: AgentAtWork) -> None:
     try_in_vain(group, work)
     enable_gets(group)
@@ -236,6 +244,7 @@ def test_a_new_trouble_that_ends_its_first_wait_has_all_its_retries(group: TestG
     assert shown.short_retries == 0
 
 
+@pytest.mark.rule("igq/retry", "A new trouble gets all its retries, even right after another.")
 def test_a_new_trouble_behind_batches_that_were_carried_has_all_its_retries(
     group: TestGroup, work: AgentAtWork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -255,6 +264,9 @@ def test_a_new_trouble_behind_batches_that_were_carried_has_all_its_retries(
     assert work.agent._reporter.state.short_retries == 0
 
 
+@pytest.mark.rule(
+    "igq/self-recovery", "An agent that waits for messages or for its next retry does not count as hanging."
+)
 def test_who_waits_says_for_how_long(group: TestGroup, work: AgentAtWork) -> None:
     """So that its manager takes neither for a hang."""
     group.define_private("QM1", "QM2", usage="XMITQ")
@@ -274,6 +286,9 @@ def rests(work: AgentAtWork, thread: str) -> float:
     return work.agent.pulses.read().get(thread, (0, 0.0))[1]
 
 
+@pytest.mark.rule(
+    "igq/retry", "IPPROCS and TYPE(HANDLE) show agents and movers while they run, and not in the state of retry."
+)
 def test_whoever_serves_a_queue_is_shown_as_having_it_open(group: TestGroup, work: AgentAtWork) -> None:
     group.define_private("QM1", "QM2", usage="XMITQ")
     group.define_shared("QM3", usage="XMITQ")
@@ -297,6 +312,9 @@ def test_whoever_serves_a_queue_is_shown_as_having_it_open(group: TestGroup, wor
     group.repository("QM1").delete("QLOCAL", "QM2")
 
 
+@pytest.mark.rule(
+    "igq/retry", "A refused serialization leads into retry: 2271, or 2350 while a structure delays the recovery."
+)
 def test_a_refused_serialization_leads_into_retry(group: TestGroup, work: AgentAtWork) -> None:
     """As while peer recovery of its predecessor is still in progress."""
     tag = tag_argument("QM1", agent_tag("QM1"), ConnectOption.SERIALIZE_CONN_TAG_QSG)
@@ -310,6 +328,9 @@ def test_a_refused_serialization_leads_into_retry(group: TestGroup, work: AgentA
     work.wait_for("RUNNING")
 
 
+@pytest.mark.rule(
+    "igq/retry", "A refused serialization leads into retry: 2271, or 2350 while a structure delays the recovery."
+)
 def test_a_recovery_that_a_structure_delays_leads_into_retry_too(
     group: TestGroup, work: AgentAtWork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -342,6 +363,7 @@ def test_a_recovery_that_a_structure_delays_leads_into_retry_too(
     work.wait_for("RUNNING")
 
 
+@pytest.mark.rule("igq/retry", "Trouble with Redis counts as a restart, not as a retry.")
 def test_trouble_with_redis_is_no_retry_but_the_end_of_this_run(work: AgentAtWork) -> None:
     """The manager recovers it and starts it again, which `restarts` counts."""
     work.start()

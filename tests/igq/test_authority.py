@@ -115,6 +115,7 @@ def mqsc(group: TestGroup, text: str) -> tuple[int, str]:
 # -- the table -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rule("igq/authority", "IGQAUT decides whose authority the agent checks; each of these users must have it.")
 @pytest.mark.parametrize(
     ("igqaut", "igquser", "expected"),
     [
@@ -134,6 +135,7 @@ def test_whose_authority_is_asked_for(igqaut: str, igquser: str, expected: tuple
     assert users_to_check(attributes, SENDER, CONTEXT) == expected
 
 
+@pytest.mark.rule("igq/authority", "Of several authority records for a user, the most specific counts.")
 def test_the_most_specific_profile_of_a_user_counts() -> None:
     table = AuthorityTable(
         [
@@ -169,12 +171,14 @@ def test_users_that_cannot_be(principal: str) -> None:
 # -- delivery --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rule("igq/authority", "Without authority records nothing is checked.")
 def test_without_records_nothing_is_checked_and_messages_move(group: TestGroup, receiver: Receiver, put: Put) -> None:
     put(user="")
     assert receiver.round() == (1, 0)
     assert len(drain(group.connect("QM2"), "ORDERS")) == 1
 
 
+@pytest.mark.rule("igq/authority", "IGQAUT decides whose authority the agent checks; each of these users must have it.")
 @pytest.mark.parametrize(
     ("igqaut", "needed"),
     [("DEF", {SENDER}), ("CTX", {SENDER, CONTEXT}), ("ONLYIGQ", {IGQ_USER}), ("ALTIGQ", {IGQ_USER, CONTEXT})],
@@ -197,6 +201,9 @@ def test_each_of_the_users_must_have_the_authority(
     assert drain(group.connect("QM2"), "ORDERS") == []
 
 
+@pytest.mark.rule(
+    "igq/authority", "A message that is refused (2035) is handled like any message that cannot be delivered."
+)
 def test_who_is_asked_is_told_message_by_message_and_order_is_kept(
     group: TestGroup, receiver: Receiver, put: Put
 ) -> None:
@@ -224,6 +231,7 @@ def test_the_name_that_the_message_says_is_what_counts(group: TestGroup, receive
     assert reasons(group) == [MQRC.NOT_AUTHORIZED]
 
 
+@pytest.mark.rule("igq/authority", "A manager whose user is unknown has no authority.")
 def test_a_manager_whose_user_is_not_known_has_no_authority(group: TestGroup, receiver: Receiver, put: Put) -> None:
     tell_user(group, "QM1", "")
     grant(group, SENDER)
@@ -232,6 +240,9 @@ def test_a_manager_whose_user_is_not_known_has_no_authority(group: TestGroup, re
     assert reasons(group) == [MQRC.NOT_AUTHORIZED]
 
 
+@pytest.mark.rule(
+    "igq/authority", "A message that is refused (2035) is handled like any message that cannot be delivered."
+)
 def test_what_is_refused_is_undeliverable_like_anything_else(group: TestGroup, receiver: Receiver, put: Put) -> None:
     group.repository("QM1").alter_qmgr("QM1", {"igq": "ENABLED"})
     group.define_private("QM1", "REPLIES")
@@ -246,6 +257,9 @@ def test_what_is_refused_is_undeliverable_like_anything_else(group: TestGroup, r
     assert [(message.destination, message.md.feedback) for message in back] == [(b"REPLIES", MQRC.NOT_AUTHORIZED)]
 
 
+@pytest.mark.rule(
+    "igq/authority", "Without a dead-letter queue, a message that is refused (2035) goes back with its batch."
+)
 def test_without_a_dead_letter_queue_a_persistent_one_waits_for_its_authority(
     group: TestGroup, receiver: Receiver, put: Put
 ) -> None:
@@ -260,6 +274,7 @@ def test_without_a_dead_letter_queue_a_persistent_one_waits_for_its_authority(
     assert [message.body for message in drain(group.connect("QM2"), "ORDERS")] == [b"kept"]
 
 
+@pytest.mark.rule("igq/authority", "A running agent cannot overtake SET AUTHREC.")
 def test_a_running_agent_cannot_overtake_a_new_record(group: TestGroup, receiver: Receiver, put: Put) -> None:
     put(b"before")
     assert receiver.round() == (1, 0)
@@ -274,6 +289,7 @@ def test_a_running_agent_cannot_overtake_a_new_record(group: TestGroup, receiver
     assert reasons(group) == [MQRC.NOT_AUTHORIZED]
 
 
+@pytest.mark.rule("igq/authority", "A running agent cannot overtake SET AUTHREC.")
 def test_a_record_that_appears_while_an_agent_starts_is_not_overlooked(
     group: TestGroup, put: Put, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -292,6 +308,7 @@ def test_a_record_that_appears_while_an_agent_starts_is_not_overlooked(
     assert drain(group.connect("QM2"), "ORDERS") == []
 
 
+@pytest.mark.rule("igq/authority", "Without authority records nothing is checked.")
 def test_when_the_last_record_goes_messages_move_again(group: TestGroup, receiver: Receiver, put: Put) -> None:
     grant(group, SENDER)
     put()
@@ -301,6 +318,7 @@ def test_when_the_last_record_goes_messages_move_again(group: TestGroup, receive
     assert receiver.round() == (1, 0)
 
 
+@pytest.mark.rule("igq/authority", "Reason 2035 from Redis itself is no fault of the message.")
 def test_what_redis_does_not_let_the_agent_do_is_no_fault_of_the_message(
     group: TestGroup, receiver: Receiver, put: Put, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -320,6 +338,7 @@ def test_what_redis_does_not_let_the_agent_do_is_no_fault_of_the_message(
     assert [message.body for message in drain(group.connect("QM2"), "ORDERS")] == [b"kept"]
 
 
+@pytest.mark.rule("igq/authority", "A message that passes through another member is checked there.")
 def test_a_message_on_its_way_to_another_member_is_checked_there(group: TestGroup, receiver: Receiver) -> None:
     group.repository("QM2").alter_qmgr("QM2", {"igq": "ENABLED"})
     group.define_private("QM1", "ORDERS")

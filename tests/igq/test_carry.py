@@ -56,6 +56,11 @@ def test_a_message_without_context_has_none_at_its_destination(group: TestGroup,
     assert context_of(found.md) == context_of(MQMD())
 
 
+@pytest.mark.rule(
+    "igq/agent",
+    "A message for a queue in another structure is carried as it is stored, with the same result as get and put.",
+)
+@pytest.mark.invariant(5)
 @pytest.mark.parametrize("seed", range(6))
 def test_both_ways_end_in_the_same_place(group: TestGroup, agent: AgentOfQM2, put: Put, seed: int) -> None:
     """The same messages twice: some with identifiers of their own, on queues of two structures and of this one."""
@@ -190,6 +195,7 @@ CHANGES: dict[str, tuple[Callable[[TestGroup], dict[str, Any]], str]] = {
 }
 
 
+@pytest.mark.rule("igq/agent", "A message that needs a decision, or is refused, is moved by get and put.")
 @pytest.mark.parametrize("is_alone", [True, False])
 @pytest.mark.parametrize("change", CHANGES)
 def test_what_cannot_go_as_it_is_or_not_there_any_more_ends_where_puts_bring_it(
@@ -245,6 +251,10 @@ def test_a_queue_that_gets_a_private_namesake_is_not_carried_to(group: TestGroup
     assert bodies(group, "POOL", "QM1") == [b"before"]
 
 
+@pytest.mark.rule(
+    "igq/agent", "An agent that is killed at any write while it carries loses, doubles and reorders nothing."
+)
+@pytest.mark.invariant(3, 8)
 @pytest.mark.parametrize("is_answered", [True, False])
 @pytest.mark.parametrize("write", range(8))
 def test_killed_at_any_write_nothing_is_lost_doubled_or_overtaken(

@@ -43,6 +43,9 @@ def test_what_is_left_of_a_message_s_time_is_told_by_redis(group: TestGroup, jum
     assert all(lives(message.md.expiry) for message in (browsed, got, *queue.get_many(2)))
 
 
+@pytest.mark.rule(
+    "igq/agent", "A message keeps the rest of its Expiry on its way, whatever the clocks of the machines say."
+)
 @pytest.mark.parametrize("destination", ["private", "shared"])
 def test_a_message_on_its_way_keeps_its_time(group: TestGroup, agent: AgentOfQM2, jump: Jump, destination: str) -> None:
     if destination == "shared":
@@ -60,6 +63,7 @@ def test_a_message_on_its_way_keeps_its_time(group: TestGroup, agent: AgentOfQM2
     assert [lives(message.md.expiry) for message in arrived] == [True, True]
 
 
+@pytest.mark.invariant(2)
 def test_leases_and_units_of_work_take_no_notice(group: TestGroup, jump: Jump) -> None:
     group.define_shared("Q")
     queue = group.connect().open("Q", BOTH)

@@ -114,6 +114,7 @@ def test_an_idle_manager_costs_at_most_three_commands_a_second(group: TestGroup,
     assert cost / beats * beats_a_second <= LIMIT
 
 
+@pytest.mark.invariant(8)
 def test_a_failure_is_recovered_once_whoever_sees_it(group: TestGroup, start: START) -> None:
     """Every one of its peers sees the end of its lease in the same moment, and wants to recover it."""
     victim, *peers = start(MANY)

@@ -22,6 +22,7 @@ from tests.support.agents import AgentOfQM2, Put, bodies, drain
 from tests.support.members import TestGroup
 
 
+@pytest.mark.rule("igq/agent", "The agent keeps the order of each source, priority and path.")
 def test_messages_for_private_queues_move_in_the_order_they_were_put(
     group: TestGroup, agent: AgentOfQM2, put: Put
 ) -> None:
@@ -67,6 +68,10 @@ def test_what_cannot_be_moved_is_got_and_put(group: TestGroup, agent: AgentOfQM2
     }
 
 
+@pytest.mark.rule(
+    "igq/undelivered",
+    "A message that cannot be delivered goes to the dead-letter queue of its destination, with header and reason.",
+)
 @pytest.mark.parametrize(
     ("attributes", "reason"),
     [
@@ -93,6 +98,7 @@ def test_the_undeliverable_goes_to_the_dead_letter_queue_of_its_destination(
     assert agent.said == ["CSQM064I"]
 
 
+@pytest.mark.rule("igq/agent", "A message that was backed out before it moved arrives with BackoutCount 0.")
 @pytest.mark.parametrize("correl_id", [b"", b"c" * 24])
 def test_what_was_backed_out_before_it_moves_is_a_new_message_at_its_destination(
     group: TestGroup, agent: AgentOfQM2, put: Put, correl_id: bytes
@@ -145,6 +151,7 @@ def test_a_refused_run_of_more_than_a_call_s_bytes_is_put_up_to_where_the_queue_
     assert letter.endswith(sent[1])
 
 
+@pytest.mark.rule("igq/agent", "The agent's batch is not limited by MAXHANDS and MAXUMSGS.")
 def test_a_batch_is_delivered_whatever_maxumsgs_allows_programs(group: TestGroup, put: Put) -> None:
     group.repository("QM2").alter_qmgr("QM2", {"max_uncommitted_msgs": 1})
     group.define_shared("FLIGHTS")
@@ -190,6 +197,9 @@ def header_with(**fields: object) -> bytes:
     return wire.pack_xqh(MQXQH(remote_q_name=b"FLIGHTS", remote_q_mgr_name=b"QM2", msg_desc=md))
 
 
+@pytest.mark.rule(
+    "igq/undelivered", "A message on the transmit queue without a valid header is dead-lettered and holds nothing up."
+)
 @pytest.mark.parametrize(
     "data",
     [
@@ -231,6 +241,7 @@ def test_a_program_may_bring_the_header_itself(group: TestGroup, agent: AgentOfQ
     assert (got.body, got.md.priority) == (b"mine", 3)
 
 
+@pytest.mark.rule("igq/undelivered", "A header that a program wrote may have its numbers in either byte order.")
 @pytest.mark.parametrize("encoding", [785, 273])
 def test_the_header_that_a_program_brings_may_be_of_another_machine(
     group: TestGroup, agent: AgentOfQM2, encoding: int
@@ -285,6 +296,7 @@ def test_without_a_dead_letter_queue_what_is_no_transmission_message_goes_by_its
     assert agent.queue.move().left == 1
 
 
+@pytest.mark.rule("igq/undelivered", "A message with MQRO_DISCARD_MSG that cannot be delivered is discarded.")
 def test_the_discard_option_discards(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:
     put("NOWHERE", b"x", report=int(Report.DISCARD_MSG))
 
@@ -294,6 +306,9 @@ def test_the_discard_option_discards(group: TestGroup, agent: AgentOfQM2, put: P
     assert agent.said == ["IGQ0022I"]
 
 
+@pytest.mark.rule(
+    "igq/undelivered", "Without a dead-letter queue, a persistent message that cannot be delivered backs out its batch."
+)
 def test_without_a_dead_letter_queue_the_batch_is_backed_out_and_nothing_is_lost(
     group: TestGroup, agent: AgentOfQM2, put: Put
 ) -> None:
@@ -315,6 +330,9 @@ def test_without_a_dead_letter_queue_the_batch_is_backed_out_and_nothing_is_lost
     assert bodies(group, "FLIGHTS") == [b"first"]
 
 
+@pytest.mark.rule(
+    "igq/undelivered", "Without a dead-letter queue, a nonpersistent message that cannot be delivered is dropped."
+)
 def test_without_a_dead_letter_queue_the_nonpersistent_is_dropped(
     group: TestGroup, agent: AgentOfQM2, put: Put
 ) -> None:
@@ -327,6 +345,7 @@ def test_without_a_dead_letter_queue_the_nonpersistent_is_dropped(
     assert agent.move().left == 0
 
 
+@pytest.mark.rule("igq/undelivered", "An exception report travels back to the sender.")
 def test_an_exception_report_travels_back(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:
     group.define_shared("REPLIES")
     options = int(Report.EXCEPTION_WITH_FULL_DATA | Report.DISCARD_MSG)
@@ -339,6 +358,9 @@ def test_an_exception_report_travels_back(group: TestGroup, agent: AgentOfQM2, p
     assert report.md.correl_id == sent.msg_id
 
 
+@pytest.mark.rule(
+    "mqi/reports", "A message that goes through intra-group queuing is confirmed by the manager that it is for."
+)
 def test_arrival_and_delivery_are_confirmed_where_the_message_was_going(
     group: TestGroup, agent: AgentOfQM2, put: Put
 ) -> None:
@@ -359,6 +381,7 @@ def test_arrival_and_delivery_are_confirmed_where_the_message_was_going(
         assert {(each.md.feedback, each.md.put_appl_name.rstrip()) for each in reports} == {(feedback, b"QM2")}
 
 
+@pytest.mark.rule("mqi/reports", "A batch of the agent that is backed out makes no report.")
 def test_a_batch_that_is_backed_out_confirms_nothing(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:
     group.define_shared("REPLIES")
     group.define_private("QM2", "ORDERS")
@@ -418,6 +441,7 @@ def test_waiting_ends_when_a_message_arrives(group: TestGroup, agent: AgentOfQM2
     assert agent.move().left == 0
 
 
+@pytest.mark.rule("igq/self-recovery", "A slow agent does not count as hanging while it makes progress.")
 def test_a_slow_batch_is_no_hang(
     group: TestGroup, agent: AgentOfQM2, put: Put, monkeypatch: pytest.MonkeyPatch
 ) -> None:

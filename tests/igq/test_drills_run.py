@@ -333,6 +333,7 @@ def test_all_leaves_out_what_cannot_be_had_here_and_says_so(
     assert f"{', '.join(PARTED)}: not run, because network namespaces cannot be made here" in said
 
 
+@pytest.mark.invariant(3)
 @pytest.mark.faults
 def test_what_is_in_doubt_outlives_its_manager_and_ends_once(tmp_path: Path) -> None:
     settings = Settings(data_dir=tmp_path)
@@ -377,6 +378,7 @@ def test_the_audit_judges_what_it_could_not_without_the_records(
         assert sum(verdict["counts"][f"promised_{what}"] for what in ("gone", "again")) == sum(map(int, told)) > 0
 
 
+@pytest.mark.invariant(1, 8, 9)
 @pytest.mark.faults
 @pytest.mark.parametrize("name", QUICK)
 def test_a_drill_loses_doubles_and_reorders_nothing(name: str, tmp_path: Path) -> None:

@@ -101,6 +101,9 @@ def look(queue: Queue, how: str) -> None:
         queue.get_many(10) if how == "batch" else queue.get(options, **more)
 
 
+@pytest.mark.rule(
+    "mqi/reports", "A message that expires is reported once, even if several managers find it or one dies at it."
+)
 @pytest.mark.parametrize("how", ["get", "batch", "browse", "logical", "selection"])
 def test_whoever_finds_it_dead_leaves_it_to_be_reported_once(defined: TestGroup, queue: Queue, how: str) -> None:
     sent = [queue.put(b"%d" % n, dying(correl_id=b"c" * 24)) for n in range(3)]
@@ -149,6 +152,10 @@ def test_a_queue_that_is_deleted_takes_what_was_found_dead_with_it(defined: Test
     assert (told(defined), stored(defined)) == ([], 0)
 
 
+@pytest.mark.rule(
+    "mqi/reports", "A message that expires is reported once, even if several managers find it or one dies at it."
+)
+@pytest.mark.invariant(8)
 @pytest.mark.parametrize("found", [False, True])
 def test_killed_after_any_write_one_report_is_made(defined: TestGroup, queue: Queue, found: bool) -> None:
     for number in count(1):
@@ -189,6 +196,7 @@ def test_large_messages_are_read_once(defined: TestGroup, queue: Queue, monkeypa
     assert sorted(told(defined)) == sorted((Feedback.EXPIRATION, md.msg_id) for md in sent)
 
 
+@pytest.mark.rule("mqi/reports", "An expired message is reported after a recovery of its structure from a backup too.")
 @pytest.mark.parametrize("seed", range(12))
 def test_a_structure_that_is_recovered_from_a_backup_reports_the_rest(
     group: TestGroup, monkeypatch: pytest.MonkeyPatch, seed: int
@@ -228,6 +236,9 @@ def test_a_structure_that_is_recovered_from_a_backup_reports_the_rest(
     assert stored(group) == 0
 
 
+@pytest.mark.rule(
+    "mqi/reports", "A message that expires is reported once, even if several managers find it or one dies at it."
+)
 def test_managers_that_sweep_at_once_report_once(defined: TestGroup, queue: Queue) -> None:
     sent = [queue.put(b"%d" % n, dying()) for n in range(150)]
     defined.wait_redis_ms(DEAD_BY_MS)
@@ -259,6 +270,7 @@ def test_a_sweep_ends_though_others_go_on_expiring(defined: TestGroup, queue: Qu
     assert discard_expired(manager, "APPL1") == 200
 
 
+@pytest.mark.rule("mqi/reports", "A message that expires on a transmission queue is reported.")
 def test_on_its_way_through_igq_it_is_reported_too(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:
     group.define_shared("REPLIES")
     group.define_private("QM2", "ORDERS")
@@ -273,6 +285,7 @@ def test_on_its_way_through_igq_it_is_reported_too(group: TestGroup, agent: Agen
         assert stored(group, "@QM2") == 0
 
 
+@pytest.mark.rule("mqi/reports", "A message that expires on a transmission queue is reported.")
 def test_on_a_conventional_transmission_queue_it_is_reported_without_its_header(group: TestGroup) -> None:
     group.define_private("QM1", "REPLIES")
     group.define_private("QM1", "OUT", usage="XMITQ")
@@ -286,6 +299,9 @@ def test_on_a_conventional_transmission_queue_it_is_reported_without_its_header(
     assert (made.body, made.md.correl_id, made.md.format.rstrip()) == (b"data", sent.msg_id, b"MQSTR")
 
 
+@pytest.mark.rule(
+    "mqi/waiting", "A message that counts because its duplicate has gone ends a wait, as if it had just arrived."
+)
 @pytest.mark.parametrize("report", [Report.NONE, Report.EXPIRATION])
 def test_what_counts_because_a_duplicate_was_discarded_ends_a_wait(group: TestGroup, report: Report) -> None:
     """Of segments at one place the first counts; the one behind it has another length, which makes the whole."""

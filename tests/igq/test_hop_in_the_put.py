@@ -60,6 +60,7 @@ def events(group: TestGroup) -> list[tuple[str, str, str]]:
     return [(each[b"e"].decode(), each[b"o"].decode(), each[b"i"].decode()) for _, each in entries]
 
 
+@pytest.mark.rule("igq/agent", "A put does the hop itself if the agent waits, and a getter at the destination.")
 def test_the_getter_has_it_and_the_agent_sleeps_on(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:
     define(group, put, agent)
     getter, client = getter_of(group), group.group.client()
@@ -146,6 +147,7 @@ NOT_SO: dict[str, tuple[Callable[[Scene], object], dict[str, object]]] = {
 }
 
 
+@pytest.mark.rule("igq/agent", "A put leaves to the agent every message that needs a closer look.")
 @pytest.mark.parametrize("case", NOT_SO)
 def test_whatever_must_be_looked_at_waits_for_the_agent(
     group: TestGroup, agent: AgentOfQM2, put: Put, case: str
@@ -313,6 +315,7 @@ def test_an_agent_that_was_recovered_speaks_for_no_other_one(group: TestGroup, a
     assert other.queue.move().is_waiting
 
 
+@pytest.mark.rule("igq/agent", "A hop in the put has the same result as a hop by the agent.")
 @pytest.mark.parametrize("seed", range(8))
 def test_it_ends_as_it_does_by_the_agent(
     group: TestGroup, agent: AgentOfQM2, put: Put, monkeypatch: pytest.MonkeyPatch, seed: int

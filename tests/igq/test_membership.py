@@ -159,6 +159,7 @@ def test_a_start_that_cannot_succeed_ends_in_good_order(group: TestGroup) -> Non
     assert group.group.client().zscore(group.group.keys.leases, "QM2.1") is None
 
 
+@pytest.mark.invariant(2)
 def test_an_incarnation_that_another_one_replaced_is_never_renewed_but_recovered(group: TestGroup) -> None:
     """It was paused past its lease, and nobody had claimed it when the next start took the name."""
     keys = group.group.keys

@@ -108,6 +108,9 @@ def define_way(group: TestGroup, how: str) -> str:
     return "WAY"
 
 
+@pytest.mark.rule(
+    "igq/routes", "Each conventional transmission queue leads to its member, without intra-group queuing."
+)
 @pytest.mark.parametrize("how", ["named like the manager", "default", "named by a definition", "named behind an alias"])
 def test_every_conventional_transmission_queue_leads_to_the_member(trio: TestGroup, how: str) -> None:
     way = define_way(trio, how)
@@ -127,6 +130,7 @@ def test_every_conventional_transmission_queue_leads_to_the_member(trio: TestGro
     assert stored(trio, "@QM1") == 0
 
 
+@pytest.mark.rule("igq/routes", "The destination is opened as its own manager opens it.")
 @pytest.mark.parametrize("kind", ["shared", "alias", "remote to itself", "group member"])
 def test_the_destination_is_opened_as_its_own_manager_opens_it(trio: TestGroup, kind: str) -> None:
     trio.define_shared("POOL")
@@ -149,6 +153,7 @@ def test_the_destination_is_opened_as_its_own_manager_opens_it(trio: TestGroup, 
     assert bodies(trio, "IN", "QM1") == []
 
 
+@pytest.mark.rule("igq/agent", "A mover keeps the order over its batches, and priorities count.")
 def test_order_is_kept_over_batches_and_priorities_count(trio: TestGroup) -> None:
     for n in range(120):
         send(trio, b"%d" % n, priority=9 if n >= 110 else 0, persistence=n % 2)
@@ -158,6 +163,7 @@ def test_order_is_kept_over_batches_and_priorities_count(trio: TestGroup) -> Non
     assert bodies(trio, "IN") == [b"%d" % n for n in (*range(110, 120), *range(110))]
 
 
+@pytest.mark.rule("igq/routes", "A message can take several hops, by transmission queues and by intra-group queuing.")
 @pytest.mark.parametrize("igq", ["ENABLED", "DISABLED"])
 def test_a_message_hops_from_manager_to_manager(trio: TestGroup, igq: str) -> None:
     """QM1 knows QM3 by way of QM2 only; QM2 goes on by intra-group queuing, or by a transmission queue of its own."""
@@ -177,6 +183,7 @@ def test_a_message_hops_from_manager_to_manager(trio: TestGroup, igq: str) -> No
         assert bodies(trio, "LAST", "QM3") == [b"far"]
 
 
+@pytest.mark.rule("igq/routes", "An alias of a manager counts at the manager that a message passes through, too.")
 def test_an_alias_of_the_manager_that_a_message_comes_to_counts_there(trio: TestGroup) -> None:
     """What is addressed to a name that QM2 once had."""
     trio.define("QM2", QueueRemote(name="OLD", remote_qmgr="QM2"))
@@ -194,6 +201,7 @@ def test_what_the_shared_transmit_queue_would_not_take_goes_the_other_way(trio: 
     assert bodies(trio, "IN") == [b"x" * 1_000_000]
 
 
+@pytest.mark.rule("igq/undelivered", "A mover dead-letters what it cannot deliver too.")
 @pytest.mark.parametrize(
     ("attributes", "reason"),
     [
@@ -223,6 +231,7 @@ def test_the_undeliverable_goes_to_the_dead_letter_queue_of_its_destination(
     assert bodies(trio, "IN") == [b"good"]
 
 
+@pytest.mark.rule("igq/undelivered", "A message without MQXQH on a transmission queue is dead-lettered (271).")
 def test_what_has_no_header_is_dead_lettered(trio: TestGroup) -> None:
     with trio.connect("QM1").open("QM2", OpenOption.OUTPUT) as queue:
         queue.put(b"no header at all", MQMD(persistence=1))
@@ -231,6 +240,9 @@ def test_what_has_no_header_is_dead_lettered(trio: TestGroup) -> None:
     assert wire.DLH.unpack(letter.body).reason == Feedback.XMIT_Q_MSG_ERROR
 
 
+@pytest.mark.rule(
+    "igq/undelivered", "A message without MQXQH is dead-lettered whatever its transmission queue is named."
+)
 def test_what_has_no_header_holds_up_no_queue_that_is_not_named_like_a_member(trio: TestGroup) -> None:
     """It is a dead letter of the manager that serves the queue."""
     way = define_way(trio, "default")
@@ -275,6 +287,7 @@ def test_an_exception_report_goes_to_whom_the_message_asks(trio: TestGroup) -> N
     assert steps.said == ["IGQ0022I"]
 
 
+@pytest.mark.rule("igq/routes", "A transmission queue that leads to no member is left to other programs.")
 def test_a_queue_that_leads_to_nobody_here_is_left_to_its_own_programs(trio: TestGroup) -> None:
     trio.define_private("QM1", "OUT", usage="XMITQ")
     trio.repository("QM1").alter_qmgr("QM1", {"default_transmission_queue": "OUT"})
@@ -310,6 +323,10 @@ def test_a_queue_that_cannot_be_used_is_trouble(trio: TestGroup, changes: dict[s
         steps.deliver()
 
 
+@pytest.mark.rule(
+    "igq/routes", "One mover in the group serves a shared queue; its successor waits until its messages are back."
+)
+@pytest.mark.invariant(6)
 def test_one_mover_serves_a_shared_queue_and_the_next_waits_for_its_messages_to_be_back(trio: TestGroup) -> None:
     trio.define_shared("POOLED", usage="XMITQ")
     trio.define("QM1", QueueRemote(name="FAR", remote_queue="IN", remote_qmgr="QM2", transmission_queue="POOLED"))
@@ -331,6 +348,8 @@ def test_one_mover_serves_a_shared_queue_and_the_next_waits_for_its_messages_to_
     assert bodies(trio, "IN") == [b"1", b"2"]
 
 
+@pytest.mark.rule("igq/routes", "A mover that dies in a batch neither loses nor doubles a message.")
+@pytest.mark.invariant(8)
 @pytest.mark.parametrize("is_decided", [False, True])
 def test_a_mover_that_dies_in_a_batch_neither_loses_nor_doubles_it(
     trio: TestGroup, monkeypatch: pytest.MonkeyPatch, is_decided: bool
@@ -399,6 +418,7 @@ def running(trio: TestGroup) -> Iterator[Running]:
     assert running.ends == []
 
 
+@pytest.mark.rule("igq/routes", "A mover serves a transmission queue from its definition to its deletion.")
 def test_queues_are_served_from_their_definition_to_their_deletion(trio: TestGroup, running: Running) -> None:
     send(trio, b"1")
     until(lambda: running.state("QM2") and running.state("QM2").delivered == 1, "it is delivered", 120)  # type: ignore[union-attr]
@@ -416,6 +436,7 @@ def test_queues_are_served_from_their_definition_to_their_deletion(trio: TestGro
     assert running.state("QM2") is not None
 
 
+@pytest.mark.rule("igq/retry", "A mover has the same state of retry, and leaves it when it is woken.")
 def test_a_mover_in_retry_goes_on_as_soon_as_it_is_woken(trio: TestGroup, running: Running) -> None:
     def is_in(state: str) -> bool:
         known = running.state("QM2")
@@ -433,6 +454,7 @@ def test_a_mover_in_retry_goes_on_as_soon_as_it_is_woken(trio: TestGroup, runnin
     until(lambda: is_in("RUNNING"), "it runs again", 120)
 
 
+@pytest.mark.rule("igq/retry", "A try that an event caused, such as a recovery that has ended, is not one of the ten.")
 def test_commands_about_other_queues_bring_on_no_long_retries(trio: TestGroup, running: Running) -> None:
     trio.repository("QM1").alter("QLOCAL", "QM2", {"get": "DISABLED"})
     for tries in range(1, 4):
@@ -443,6 +465,7 @@ def test_commands_about_other_queues_bring_on_no_long_retries(trio: TestGroup, r
     assert (state.state, state.short_retries, state.long_retries) == ("RETRY", 0, 0)
 
 
+@pytest.mark.rule("igq/retry", "A new trouble gets all its retries, even right after another.")
 def test_a_new_trouble_of_a_mover_has_all_its_retries(trio: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where that ends the wait with which it left the state of retry."""
     tries, pauses, may_go_on = 3, list[float](), threading.Event()
@@ -473,6 +496,7 @@ def test_a_new_trouble_of_a_mover_has_all_its_retries(trio: TestGroup, monkeypat
     assert retries == [*range(tries), 0]
 
 
+@pytest.mark.rule("igq/self-recovery", "A mover that fails ends the agent's process, which the manager restarts.")
 def test_a_mover_that_loses_its_connection_ends_the_process(trio: TestGroup) -> None:
     running = Running(trio)
     until(lambda: running.state("QM2"), "it runs", 120)
@@ -498,6 +522,9 @@ def woken(group: TestGroup) -> list[str]:
     return [name for name in names if client.delete(movers_wake_key(group.group, name))]
 
 
+@pytest.mark.rule(
+    "igq/routes", "A definition starts or ends movers at every member that it is for, before the command returns."
+)
 def test_commands_wake_the_movers_of_those_whom_a_definition_is_for(trio: TestGroup) -> None:
     repository = SessionRepository(trio.group, "QM1")
     trio.define_structure()

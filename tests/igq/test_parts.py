@@ -88,6 +88,9 @@ def refusal(act: Callable[[], object]) -> int:
 # -- which part ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rule(
+    "igq/parts", "A message for a shared queue goes through the part of the transmit queue in that queue's structure."
+)
 def test_what_is_sent_to_a_shared_queue_goes_by_the_part_in_its_structure(scene: Scene) -> None:
     scene.put(b"1")
     scene.sender.put1("FAR", b"2", MQMD(persistence=1), qmgr_name="QM2")
@@ -106,6 +109,9 @@ def test_by_alias_and_remote_definitions_too(scene: Scene) -> None:
     assert scene.on_part() == [b"REMOTE", b"ALIAS"]
 
 
+@pytest.mark.rule(
+    "igq/parts", "A message that names the queue in another way goes through the manager's own structure."
+)
 @pytest.mark.parametrize("name", ["NOWHERE", "NAME", SYSTEM_QSG_TRANSMIT_QUEUE])
 def test_whatever_else_it_is_called_it_goes_by_the_managers_own_structure(scene: Scene, name: str) -> None:
     scene.group.define("QM2", QueueAlias(name="NAME", target="FAR"))
@@ -113,6 +119,7 @@ def test_whatever_else_it_is_called_it_goes_by_the_managers_own_structure(scene:
     assert (scene.on_part(), scene.on(own_part("QM2"))) == ([], [b"1"])
 
 
+@pytest.mark.rule("igq/parts", "Until its agent has made the part, a message goes through the manager's own structure.")
 def test_before_its_agent_has_made_one_there_it_goes_by_the_managers_own_structure(scene: Scene) -> None:
     scene.group.define_structure("APPL2")
     scene.group.define_shared("ELSEWHERE", "APPL2")
@@ -126,6 +133,7 @@ def test_before_its_agent_has_made_one_there_it_goes_by_the_managers_own_structu
     assert (scene.on(own_part("QM2")), scene.on(made)) == ([b"1", b"2"], [b"3"])
 
 
+@pytest.mark.rule("igq/parts", "A handle stays with its part, whatever is altered later.")
 def test_it_keeps_to_its_way_when_the_definition_that_led_there_is_altered(scene: Scene) -> None:
     """That says nothing of where messages go: the handle stays valid."""
     scene.group.define("QM1", QueueRemote(name="REMOTE", remote_queue="ELSEWHERE", remote_qmgr="QM2"))
@@ -266,6 +274,7 @@ def refuse(scene: Scene) -> Place:
 ELSEWHERE = (redefine_elsewhere, redefine_as_private, redefine_as_alias, delete, inhibit, refuse)
 
 
+@pytest.mark.rule("igq/parts", "The definition at the time of delivery decides where a message in a part goes.")
 @pytest.mark.parametrize("happens", ELSEWHERE)
 def test_what_its_name_stands_for_when_it_is_delivered_counts(scene: Scene, happens: Callable[[Scene], Place]) -> None:
     scene.put(b"1")
@@ -280,6 +289,7 @@ def test_what_its_name_stands_for_when_it_is_delivered_counts(scene: Scene, happ
     assert [body[-1:] for body in scene.on(place)] == [b"2", b"3"]
 
 
+@pytest.mark.rule("igq/parts", "No message overtakes another, whatever the agent does with its parts.")
 @pytest.mark.parametrize("seed", range(4))
 def test_nothing_overtakes_whatever_the_agent_does(scene: Scene, seed: int) -> None:
     """Messages of one program by two handles, in and out of units of work, plain and not."""
@@ -320,6 +330,9 @@ def drained(getter: Queue, most: int) -> list[bytes]:
 # -- one queue to its users ----------------------------------------------------------------------------------
 
 
+@pytest.mark.rule(
+    "igq/parts", "The transmit queue is altered, deleted, cleared and counted as one queue with all its parts."
+)
 def test_its_depth_is_that_of_all_parts(scene: Scene) -> None:
     scene.put()
     scene.sender.put1("NAME", b"1", qmgr_name="QM2")
@@ -333,6 +346,9 @@ def test_its_depth_is_that_of_all_parts(scene: Scene) -> None:
     assert len(find_places(scene.group.group, SYSTEM_QSG_TRANSMIT_QUEUE, "QM2")) == 2
 
 
+@pytest.mark.rule(
+    "igq/parts", "The transmit queue is altered, deleted, cleared and counted as one queue with all its parts."
+)
 def test_it_is_cleared_in_all_its_parts(scene: Scene) -> None:
     scene.put()
     scene.sender.put1("NAME", b"1", qmgr_name="QM2")
@@ -341,6 +357,9 @@ def test_it_is_cleared_in_all_its_parts(scene: Scene) -> None:
     assert (scene.on_part(), scene.on(own_part("QM2"))) == ([], [])
 
 
+@pytest.mark.rule(
+    "igq/parts", "The transmit queue is altered, deleted, cleared and counted as one queue with all its parts."
+)
 def test_altered_it_is_altered_in_all_its_parts(scene: Scene) -> None:
     """Seed, invalidation of object handles: in the path at the open, and changed since."""
     alter(scene, SYSTEM_QSG_TRANSMIT_QUEUE, max_depth=1)
@@ -349,6 +368,9 @@ def test_altered_it_is_altered_in_all_its_parts(scene: Scene) -> None:
     assert refusal(lambda: scene.sender.put1("FAR", b"2", qmgr_name="QM2")) == MQRC.Q_FULL
 
 
+@pytest.mark.rule(
+    "igq/parts", "The transmit queue is altered, deleted, cleared and counted as one queue with all its parts."
+)
 def test_deleted_it_is_deleted_in_all_its_parts(scene: Scene) -> None:
     repository, name = scene.group.repository("QM1"), SYSTEM_QSG_TRANSMIT_QUEUE
     definition = next(each.definition for each in repository.display_queues(name))
@@ -376,6 +398,7 @@ def test_igq_altered_since_the_open_counts(scene: Scene, igq: str) -> None:
 # -- its structure -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rule("igq/parts", "A structure is deleted together with the parts in it.")
 def test_a_structure_is_deleted_with_the_parts_in_it(scene: Scene) -> None:
     group, repository, part = scene.group.group, scene.group.repository("QM1"), part_in("APPL2", "QM2")
     scene.group.define_structure("APPL2")
@@ -397,6 +420,7 @@ def test_a_structure_is_deleted_with_the_parts_in_it(scene: Scene) -> None:
     assert repository.make_transmit_parts("QM2") == [PART, part]
 
 
+@pytest.mark.rule("igq/parts", "A backup of a structure has what is on its way in its part.")
 def test_a_backup_has_what_is_on_its_way(scene: Scene) -> None:
     group = scene.group
     group.repository("QM1").alter_structure("APPL1", {"recover": "YES"})

@@ -67,6 +67,7 @@ def lose_what_was_backed_up(group: TestGroup) -> None:
     lose(group)
 
 
+@pytest.mark.rule("igq/parts", "The agent makes a part where its group has shared queues, and serves it.")
 def test_its_agent_makes_a_part_where_shared_queues_are_and_serves_it(group: TestGroup, work: AgentAtWork) -> None:
     """As soon as there is one: the command that defines it tells the agents."""
     for queue, structure in (("POOL", "APPL1"), ("OWN", "@QM1")):
@@ -111,6 +112,7 @@ def test_one_delivery_in_retry_is_an_agent_in_retry_and_the_others_go_on(group: 
     arrive(group, b"astray")
 
 
+@pytest.mark.rule("igq/parts", "A structure that fails stops only what is sent there.")
 def test_a_structure_that_fails_stops_what_is_sent_there_and_nothing_else(group: TestGroup, work: AgentAtWork) -> None:
     lose_what_was_backed_up(group)
     assert structure_state(group.group, "APPL1") == "FAILED"

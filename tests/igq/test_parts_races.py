@@ -58,6 +58,9 @@ def alter_and_define(group: TestGroup) -> None:
     group.define_shared("OTHER", "APPL2")
 
 
+@pytest.mark.rule(
+    "igq/parts", "A part is neither made from an old definition nor left after a delete, whatever commands meet."
+)
 def test_none_is_made_by_a_definition_of_before_an_alter(pair: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
     """The ALTER found no queues in the structure, so no part either; it gets its first one before the agent goes on."""
     before_the_part_is_made(monkeypatch, lambda: alter_and_define(pair))
@@ -82,6 +85,9 @@ def test_none_is_made_in_a_structure_that_was_deleted(pair: TestGroup, monkeypat
     assert caught.value.reason == MQRC.PUT_INHIBITED
 
 
+@pytest.mark.rule(
+    "igq/parts", "A part is neither made from an old definition nor left after a delete, whatever commands meet."
+)
 def test_one_that_is_made_in_the_middle_of_a_delete_is_deleted(
     group: TestGroup, agent: AgentOfQM2, monkeypatch: pytest.MonkeyPatch
 ) -> None:

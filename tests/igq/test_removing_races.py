@@ -90,6 +90,7 @@ def test_killed_while_it_is_refused_the_next_attempt_leaves_all_as_it_was(down: 
         queue.put(b"as before")
 
 
+@pytest.mark.invariant(2)
 @pytest.mark.parametrize("scripts", EACH)
 def test_an_attempt_that_was_paused_changes_nothing_of_the_next_manager(down: TestGroup, scripts: int) -> None:
     """It wakes up before any of its scripts, when another attempt has ended and the name is down again."""

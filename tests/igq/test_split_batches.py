@@ -87,6 +87,9 @@ def run_mover(group: TestGroup, pauses: Pauses) -> list[str]:
     return said
 
 
+@pytest.mark.rule(
+    "igq/agent", "A nonpersistent message does not share the fate of persistent ones that are backed out."
+)
 @pytest.mark.parametrize("kinds", ["np", "nnp", "pnp", "npn", "nppn", "ppnnp"])
 def test_a_nonpersistent_message_does_not_wait_for_a_persistent_one_behind_it(
     group: TestGroup, agent: AgentOfQM2, put: Put, kinds: str
@@ -112,6 +115,9 @@ def test_a_nonpersistent_message_does_not_wait_for_a_persistent_one_behind_it(
     assert bodies(group, "NOWHERE") == [b"%d" % stuck]
 
 
+@pytest.mark.rule(
+    "igq/agent", "A nonpersistent message does not share the fate of persistent ones that are backed out."
+)
 def test_nor_does_it_where_a_mover_serves_the_queue(pair: TestGroup) -> None:
     send(pair, b"1", persistence=0)
     send(pair, b"2")
@@ -123,6 +129,7 @@ def test_nor_does_it_where_a_mover_serves_the_queue(pair: TestGroup) -> None:
     assert [body[-1:] for body, _ in on_queue(pair, "QM2", "@QM1")] == [b"2", b"3", b"4"]
 
 
+@pytest.mark.rule("igq/agent", "A delivery in front of the message in trouble neither ends nor delays the retries.")
 def test_a_mover_walks_its_retries_whatever_it_delivers_in_front_of_its_trouble(pair: TestGroup) -> None:
     send(pair, b"stuck", "NOWHERE")
     pauses = Pauses(lambda: urgent(pair))
@@ -131,6 +138,7 @@ def test_a_mover_walks_its_retries_whatever_it_delivers_in_front_of_its_trouble(
     assert bodies(pair, "IN") == [b"urgent"] * (PAUSES - 1)
 
 
+@pytest.mark.rule("igq/agent", "A delivery in front of the message in trouble neither ends nor delays the retries.")
 def test_an_agent_walks_its_retries_whatever_it_delivers_in_front_of_its_trouble(
     group: TestGroup, agent: AgentOfQM2, put: Put
 ) -> None:
@@ -150,6 +158,7 @@ def test_an_agent_walks_its_retries_whatever_it_delivers_in_front_of_its_trouble
     assert bodies(group, "FLIGHTS") == [b"urgent"] * (PAUSES - 1)
 
 
+@pytest.mark.rule("igq/agent", "A delivery in front of the message in trouble neither ends nor delays the retries.")
 def test_the_state_of_retry_is_entered_though_messages_go_on_arriving_in_front(
     pair: TestGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -170,6 +179,7 @@ def test_the_state_of_retry_is_entered_though_messages_go_on_arriving_in_front(
     assert sent <= BATCH_MESSAGES
 
 
+@pytest.mark.rule("igq/agent", "A try that an operator asks a mover for is one of its retries.")
 @pytest.mark.parametrize(
     ("why", "pause_s"), [(BY_OPERATOR, LONG_RETRY_INTERVAL_S), (IN_PASSING, SHORT_RETRY_INTERVAL_S)]
 )
@@ -221,6 +231,7 @@ def test_the_persistence_of_what_is_in_a_programs_header_counts(group: TestGroup
     assert bodies(group, "FLIGHTS") == [b"first"]
 
 
+@pytest.mark.rule("igq/agent", "Splitting persistent and nonpersistent messages loses, doubles and reorders nothing.")
 @pytest.mark.parametrize("seed", range(12))
 def test_nothing_is_lost_doubled_or_overtaken_whatever_arrives_meanwhile(
     group: TestGroup, agent: AgentOfQM2, put: Put, monkeypatch: pytest.MonkeyPatch, seed: int

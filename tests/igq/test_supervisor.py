@@ -72,6 +72,7 @@ def test_a_manager_that_is_stopped_before_it_began_has_not_failed(tmp_path: Path
         supervisor.wait()
 
 
+@pytest.mark.rule("igq/routes", "No manager may have the name of its group.")
 def test_no_manager_has_the_name_of_its_group(tmp_path: Path) -> None:
     """By the group's name programs connect to any member: one of this name could not be meant."""
     settings = Settings(data_dir=tmp_path, group="QSG1")

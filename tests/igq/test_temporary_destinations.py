@@ -33,6 +33,9 @@ def letters(group: TestGroup) -> list[tuple[int, bytes]]:
     return [(wire.DLH.unpack(letter).reason, letter[wire.DLH.length(1) :]) for letter in found]
 
 
+@pytest.mark.rule(
+    "mqi/close", "A persistent report or message from another manager for a temporary queue is dead-lettered."
+)
 @pytest.mark.parametrize("fields", [{}, {"correl_id": b"C" * 24}, {"expiry": 6000}], ids=str)
 @pytest.mark.parametrize("known", [False, True], ids=["new to the agent", "known to the agent"])
 def test_a_persistent_message_goes_to_the_dead_letter_queue(
@@ -71,6 +74,7 @@ def test_what_is_carried_is_not_persistent(
     assert len(bodies(group, name)) == 2 * (1 - persistence)
 
 
+@pytest.mark.rule("mqi/close", "A persistent message for a temporary queue does not take the hop in its put.")
 @pytest.mark.parametrize("persistence", [0, 1])
 def test_what_hops_in_its_put_is_not_persistent(
     group: TestGroup, agent: AgentOfQM2, put: Put, replies: Queue, persistence: int

@@ -70,6 +70,8 @@ def test_both_ways_end_in_the_same_place(
     assert runs(group) - before == 1
 
 
+@pytest.mark.rule("igq/agent", "Messages for several queues move in one call, in the order of each queue.")
+@pytest.mark.invariant(5)
 @pytest.mark.parametrize("seed", range(6))
 def test_runs_for_several_queues_end_as_message_by_message(
     group: TestGroup, agent: AgentOfQM2, put: Put, seed: int
@@ -142,6 +144,7 @@ def test_whoever_waits_for_one_of_a_run_is_woken(
     assert client.hget(keys.queue("RUN").queue, "nw") == b"0"
 
 
+@pytest.mark.rule("igq/agent", "A waiting agent moves the message that wakes it in the same call.")
 def test_an_agent_that_waits_moves_a_message_in_the_call_that_puts_an_end_to_its_wait(
     group: TestGroup, agent: AgentOfQM2, put: Put
 ) -> None:
@@ -173,6 +176,7 @@ def test_an_agent_that_is_told_to_stop_leaves_the_next_message_to_who_waits(
     assert client.hget(keys.owners, agent.connection.token) == b""
 
 
+@pytest.mark.rule("igq/agent", "A dead agent passes on the wake-up for messages that it did not move.")
 def test_a_dead_agent_passes_on_what_it_was_woken_for(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:
     define(group, put, agent)
     assert agent.queue.move().is_waiting
@@ -194,6 +198,7 @@ def test_a_dead_agent_passes_on_what_it_was_woken_for(group: TestGroup, agent: A
     assert bodies(group, "RUN") == [b"1"]
 
 
+@pytest.mark.rule("igq/agent", "A change made while the agent waits counts for the message that wakes it.")
 @pytest.mark.parametrize("change", ["alter", "authorities"])
 def test_what_changes_while_it_waits_counts_for_the_message_that_wakes_it(
     group: TestGroup, agent: AgentOfQM2, put: Put, change: str
@@ -349,6 +354,7 @@ def waits_on_run(group: TestGroup) -> bytes:
     return bytes(waiting)
 
 
+@pytest.mark.rule("igq/agent", "The hop hands a single message to a getter that waits for any message.")
 @pytest.mark.parametrize("correl_id", [b"", b"c" * 24])
 def test_who_waits_for_any_message_is_handed_a_lone_one(
     group: TestGroup, agent: AgentOfQM2, put: Put, getter: Future[Message], correl_id: bytes
@@ -385,6 +391,9 @@ def test_where_anything_stands_in_the_way_it_looks_itself(
     assert client.hget(keys.owners, waiting) == b""
 
 
+@pytest.mark.rule(
+    "igq/agent", "A transfer call names the recent destinations; a message for another moves with the next call."
+)
 def test_a_call_names_the_destinations_of_late_and_any_other_moves_in_the_next_one(
     group: TestGroup, agent: AgentOfQM2, put: Put
 ) -> None:

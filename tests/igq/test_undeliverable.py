@@ -31,6 +31,9 @@ UNKNOWN_REPORT = 0x0002_0000
 REFUSED_REPORT = 0x0004_0000
 
 
+@pytest.mark.rule(
+    "igq/undelivered", "A message for a model queue makes no dynamic queue; it is dead-lettered with 2057."
+)
 @pytest.mark.parametrize("kind", ["TEMPDYN", "PERMDYN"])
 def test_a_message_for_a_model_queue_makes_no_queue_but_a_dead_letter(
     group: TestGroup, agent: AgentOfQM2, put: Put, kind: str
@@ -46,6 +49,9 @@ def test_a_message_for_a_model_queue_makes_no_queue_but_a_dead_letter(
     assert group.repository("QM2").display_queues("CSQ.*") == []
 
 
+@pytest.mark.rule(
+    "igq/undelivered", "A message with an unknown report option is dead-lettered (2061), without that option."
+)
 @pytest.mark.parametrize("dest", ["PRIVATE", "SHARED", "NOWHERE"])
 def test_a_report_option_that_nobody_knows_holds_nothing_up(
     group: TestGroup, agent: AgentOfQM2, put: Put, dest: str
@@ -65,6 +71,9 @@ def test_a_report_option_that_nobody_knows_holds_nothing_up(
     assert bodies(group, "PRIVATE") == [b"good"]
 
 
+@pytest.mark.rule(
+    "igq/undelivered", "A message whose embedded descriptor no queue takes is dead-lettered and holds nothing up."
+)
 @pytest.mark.parametrize("fields", [{"report": REFUSED_REPORT}, {"msg_type": 0}, {"msg_type": 1_000_000_000}])
 def test_what_a_program_put_with_a_header_of_its_own_holds_nothing_up(
     group: TestGroup, agent: AgentOfQM2, fields: dict[str, int]
@@ -118,6 +127,9 @@ WAYS_TO_WRITE = [(546, 1208, "utf-8"), (785, 500, "cp500"), (546, 500, "cp500"),
 WAYS_TO_WRITE += [(546, 1200, "utf-16-le"), (273, 1200, "utf-16-be")]
 
 
+@pytest.mark.rule(
+    "igq/undelivered", "A dead letter describes its header, and the header the message, so that CONVERT works."
+)
 @pytest.mark.parametrize(("encoding", "ccsid", "codec"), WAYS_TO_WRITE)
 def test_a_dead_letter_can_be_converted_whatever_its_message_was_written_in(
     group: TestGroup, agent: AgentOfQM2, put: Put, encoding: int, ccsid: int, codec: str
@@ -145,6 +157,7 @@ def test_a_dead_letter_can_be_converted_whatever_its_message_was_written_in(
 SEGMENTABLE = {"version": 2, "msg_flags": int(MsgFlag.SEGMENTATION_ALLOWED)}
 
 
+@pytest.mark.rule("igq/undelivered", "A dead letter is not split into segments, whatever its message allowed.")
 @pytest.mark.parametrize("max_msg_length", [100, 4000])
 @pytest.mark.parametrize("persistence", [0, 1])
 def test_a_dead_letter_is_not_split(
@@ -168,6 +181,7 @@ def test_a_dead_letter_is_not_split(
     assert bodies(group, "NOWHERE") == [b"x" * 8500] * persistence
 
 
+@pytest.mark.rule("igq/undelivered", "A dead letter is not split into segments, whatever its message allowed.")
 @pytest.mark.parametrize(
     ("flags", "left"),
     [
@@ -186,6 +200,7 @@ def test_a_dead_letter_keeps_its_place_but_may_not_be_split_any_more(
     assert letter.body[-32:] == b"x" * 32
 
 
+@pytest.mark.rule("igq/routes", "A dead letter tells what is wrong with DEFXMITQ.")
 @pytest.mark.parametrize(
     ("default", "reason"),
     [
@@ -211,6 +226,7 @@ def test_a_dead_letter_says_what_is_wrong_with_the_default_transmission_queue(
     assert wire.DLH.unpack(letter).reason == reason
 
 
+@pytest.mark.rule("igq/agent", "The agent's batch is not limited by MAXHANDS and MAXUMSGS.")
 def test_a_batch_is_delivered_whatever_maxhands_allows_programs(group: TestGroup, put: Put) -> None:
     changes = {"max_handles": 1, "dead_letter_queue": SYSTEM_DEAD_LETTER_QUEUE}
     group.repository("QM2").alter_qmgr("QM2", changes)
@@ -228,6 +244,9 @@ def test_a_batch_is_delivered_whatever_maxhands_allows_programs(group: TestGroup
 Define = Callable[[TestGroup], object]
 
 
+@pytest.mark.rule(
+    "igq/undelivered", "A dead-letter queue must be a local queue with USAGE(NORMAL); another refuses with 2057."
+)
 @pytest.mark.parametrize(
     "define",
     [
@@ -255,6 +274,7 @@ def test_only_a_local_queue_takes_dead_letters(group: TestGroup, agent: AgentOfQ
     assert bodies(group, "NOWHERE") == [b"kept"]
 
 
+@pytest.mark.rule("igq/undelivered", "A shared queue may be the dead-letter queue.")
 def test_a_shared_queue_may_be_the_dead_letter_queue(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:
     group.define_shared("LETTERS")
     group.repository("QM2").alter_qmgr("QM2", {"dead_letter_queue": "LETTERS"})
@@ -263,6 +283,10 @@ def test_a_shared_queue_may_be_the_dead_letter_queue(group: TestGroup, agent: Ag
     assert len(bodies(group, "LETTERS")) == 1
 
 
+@pytest.mark.rule(
+    "igq/undelivered",
+    "The default dead-letter queue holds the longest message of the default transmit queue, with its header.",
+)
 def test_the_longest_message_there_is_by_default_finds_room_on_the_dead_letter_queue(
     group: TestGroup, agent: AgentOfQM2, put: Put
 ) -> None:
@@ -279,6 +303,9 @@ def test_the_longest_message_there_is_by_default_finds_room_on_the_dead_letter_q
     assert len(letter) == wire.DLH.length(1) + length
 
 
+@pytest.mark.rule(
+    "igq/undelivered", "A report that cannot be put goes to the dead-letter queue of the manager that made it."
+)
 def test_a_report_that_cannot_be_put_is_dead_lettered_with_a_header(
     group: TestGroup, agent: AgentOfQM2, put: Put
 ) -> None:
@@ -298,6 +325,8 @@ def test_a_report_that_cannot_be_put_is_dead_lettered_with_a_header(
     assert agent.said == ["CSQM064I", "IGQ0022I"]
 
 
+@pytest.mark.rule("mqi/reports", "A report that cannot be put and has MQRO_DISCARD_MSG is discarded.")
+@pytest.mark.rule("igq/undelivered", "A report with MQRO_DISCARD_MSG that cannot be put is discarded.")
 def test_a_report_that_is_to_be_discarded_is_not_dead_lettered(group: TestGroup, agent: AgentOfQM2, put: Put) -> None:
     """Its message waits for nothing: IBM MQ says what becomes of a report that asks to be discarded."""
     passing = Report.EXCEPTION | Report.DISCARD_MSG | Report.PASS_DISCARD_AND_EXPIRY
@@ -310,6 +339,7 @@ def test_a_report_that_is_to_be_discarded_is_not_dead_lettered(group: TestGroup,
     assert agent.said == ["IGQ0022I"]
 
 
+@pytest.mark.rule("igq/agent", "A destination that is altered while the agent opens it is opened again.")
 @pytest.mark.parametrize("times", [1, 5])
 def test_a_destination_that_is_altered_again_and_again_is_no_fault_of_the_message(
     group: TestGroup, agent: AgentOfQM2, put: Put, monkeypatch: pytest.MonkeyPatch, times: int
@@ -355,6 +385,7 @@ def refuse(
     monkeypatch.setattr(agent.connection, "_sent", sent_or_refused)
 
 
+@pytest.mark.rule("igq/agent", "A queue that cannot be closed now is closed later.")
 def test_a_queue_that_cannot_be_closed_now_is_closed_later(
     group: TestGroup, agent: AgentOfQM2, put: Put, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -382,6 +413,7 @@ NOT_USABLE = (
 )
 
 
+@pytest.mark.rule("igq/agent", "A structure that goes away in the middle of a batch leads the agent into retry.")
 @pytest.mark.parametrize("reason", NOT_USABLE)
 @pytest.mark.parametrize("script", ["structure/open", "structure/put"])
 def test_a_structure_that_goes_away_in_a_batch_is_trouble(
@@ -444,6 +476,7 @@ def test_what_it_had_put_in_a_structure_that_is_lost_before_its_commit_is_lost_w
     assert bodies(group, "OWN") == [b"kept"]
 
 
+@pytest.mark.rule("igq/agent", "A batch that cannot be backed out now is left to the recovery of the agent.")
 def test_a_batch_that_cannot_be_backed_out_now_is_left_to_the_recovery_of_the_agent(
     group: TestGroup, agent: AgentOfQM2, put: Put, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -51,6 +51,7 @@ def test_who_gets_nothing_done_is_found_out(watched: Watched) -> None:
         assert LIMIT_S < watched.now_s - began_s <= LIMIT_S + 3 * PERIOD_S
 
 
+@pytest.mark.rule("igq/self-recovery", "A slow agent does not count as hanging while it makes progress.")
 def test_who_gets_something_done_now_and_then_is_left_alone(watched: Watched) -> None:
     pulse = watched.pulses.begin("the delivery")
     for _ in range(20):
@@ -58,6 +59,9 @@ def test_who_gets_something_done_now_and_then_is_left_alone(watched: Watched) ->
         assert watched.pass_time(LIMIT_S - PERIOD_S) == ""
 
 
+@pytest.mark.rule(
+    "igq/self-recovery", "An agent that waits for messages or for its next retry does not count as hanging."
+)
 @pytest.mark.parametrize("wait_s", [SHORT_RETRY_INTERVAL_S, LONG_RETRY_INTERVAL_S])
 def test_a_retry_is_waited_for_but_not_longer(watched: Watched, wait_s: int) -> None:
     pulse = watched.pulses.begin("the delivery")

@@ -142,6 +142,9 @@ def test_a_manager_that_stops_sweeps_no_more(group: TestGroup, monkeypatch: pyte
     end(worker)
 
 
+@pytest.mark.rule(
+    "mqi/reports", "Expired messages are reported within a minute after they are found, however long EXPRYINT is."
+)
 def test_what_was_found_expired_is_reported_though_nobody_looks_for_the_rest_yet(group: TestGroup) -> None:
     group.define_shared("Q")
     group.define_shared("REPLIES")

@@ -238,6 +238,7 @@ def test_commands_are_known(name: str) -> None:
     assert "redis.pcall" not in reached_code(name)
 
 
+@pytest.mark.invariant(2)
 @pytest.mark.parametrize("name", script_names())
 def test_whoever_writes_is_looked_up_first(name: str) -> None:
     code = reached_code(name)
@@ -289,6 +290,7 @@ def test_every_piece_of_the_prelude_is_used() -> None:
     assert set(PIECES) == set().union(*(with_their_own(read(name).uses) for name in script_names()))
 
 
+@pytest.mark.invariant(4)
 @pytest.mark.parametrize("name", script_names())
 def test_no_work_without_a_limit(name: str) -> None:
     found = {call.split('"')[1] for call in calls(reached_code(name)) if is_unbounded(call)}

@@ -227,6 +227,7 @@ class Against(RuleBasedStateMachine):
         self.group.close()
 
 
+@pytest.mark.invariant(1, 5)
 @in_time
 def test_real_queues_behave_like_the_model(redis_server: Server, tmp_path: Path) -> None:
     hold_against(Against, redis_server, tmp_path, steps=STEPS)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -497,6 +498,15 @@ class Grouped(RuleBasedStateMachine):
         self.group.close()
 
 
+@pytest.mark.rule("mqi/locks", "Locks agree with the model in random programs with groups and units of work.")
+@pytest.mark.rule(
+    "mqi/marks", "Marks agree with the model in random programs with groups, locks, units of work and short buffers."
+)
+@pytest.mark.rule(
+    "mqi/skip-backout",
+    "MARK_SKIP_BACKOUT agrees with the model in random programs with groups, locks, marks and kills.",
+)
+@pytest.mark.invariant(1)
 @in_time
 def test_groups_behave_like_the_model(redis_server: Server, tmp_path: Path) -> None:
     hold_against(Grouped, redis_server, tmp_path, steps=STEPS)

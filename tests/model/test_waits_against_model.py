@@ -305,6 +305,9 @@ class Waits(RuleBasedStateMachine):
         self.group.close()
 
 
+@pytest.mark.rule(
+    "mqi/waiting", "In random programs no getter waits for a message that it could have, as in the model."
+)
 @in_time
 def test_waits_end_as_in_the_model(redis_server: Server, tmp_path: Path) -> None:
     hold_against(Waits, redis_server, tmp_path, steps=STEPS)

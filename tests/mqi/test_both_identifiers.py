@@ -35,6 +35,10 @@ def put_batch(group: TestGroup, name: str, count: int) -> Queue:
     return queue
 
 
+@pytest.mark.rule(
+    "mqi/match",
+    "A get by MsgId and CorrelId finds its message, or is woken for it, however many messages share the MsgId.",
+)
 @pytest.mark.parametrize("has_members", [False, True])
 def test_it_is_found_behind_others_with_its_msg_id(group: TestGroup, *, has_members: bool) -> None:
     queue = put_batch(group, "Q", MANY)
@@ -57,6 +61,10 @@ def test_a_member_of_a_group_is_found_so(group: TestGroup) -> None:
     assert take(queue, match=of(MANY)) == b""
 
 
+@pytest.mark.rule(
+    "mqi/match",
+    "A get by MsgId and CorrelId finds its message, or is woken for it, however many messages share the MsgId.",
+)
 def test_one_that_arrives_wakes_who_waits_for_it_and_for_no_other(group: TestGroup) -> None:
     queue, waiter = put_batch(group, "Q", MANY), group.connect().open("Q", BOTH)
     with ThreadPoolExecutor(1) as pool:
@@ -91,6 +99,7 @@ def scenes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[tuple[Test
     server.close()
 
 
+@pytest.mark.rule("mqi/match", "A get by MsgId and CorrelId costs the same however many messages share the MsgId.")
 @pytest.mark.parametrize("name", CASES)
 def test_it_issues_the_same_commands_whatever_shares_its_msg_id(scenes: list[tuple[TestGroup, int]], name: str) -> None:
     counted = []

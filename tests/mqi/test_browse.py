@@ -29,12 +29,17 @@ def queue(group: TestGroup) -> Queue:
     return opened
 
 
+@pytest.mark.rule(
+    "mqi/browse",
+    "An open for browse sets the cursor before the first message, so BROWSE_FIRST and BROWSE_NEXT begin alike.",
+)
 @pytest.mark.parametrize("how", [FIRST, NEXT])
 def test_the_first_browse_is_the_same_by_first_and_by_next(queue: Queue, how: int) -> None:
     assert queue.get(how).body == b"1"
     assert queue.get(NEXT).body == b"2"
 
 
+@pytest.mark.rule("mqi/browse", "BROWSE_FIRST starts again from the front, wherever the cursor stands.")
 def test_browsing_first_forgets_where_the_cursor_stood(queue: Queue) -> None:
     for _ in range(3):
         queue.get(NEXT)
@@ -42,6 +47,7 @@ def test_browsing_first_forgets_where_the_cursor_stood(queue: Queue) -> None:
     assert queue.get(NEXT).body == b"2"
 
 
+@pytest.mark.rule("mqi/browse", "BROWSE_NEXT searches after the cursor for what the descriptor asks for.")
 def test_a_browse_finds_what_is_asked_for_behind_the_cursor(queue: Queue) -> None:
     asked = matching(correl_id=b"%024d" % 2)
     assert queue.get(FIRST, **asked).body == b"2"
@@ -49,6 +55,9 @@ def test_a_browse_finds_what_is_asked_for_behind_the_cursor(queue: Queue) -> Non
     assert queue.get(NEXT).body == b"3"
 
 
+@pytest.mark.rule(
+    "mqi/browse", "The cursor keeps its place when its message is removed; a get under it then ends with 2034."
+)
 def test_the_cursor_keeps_its_place_when_its_message_is_removed(group: TestGroup, queue: Queue) -> None:
     other = group.connect().open("Q", BOTH)
     queue.get(FIRST)
@@ -59,11 +68,15 @@ def test_the_cursor_keeps_its_place_when_its_message_is_removed(group: TestGroup
     assert queue.get(NEXT).body == b"3"
 
 
+@pytest.mark.rule("mqi/browse", "A get under a cursor that was never set ends with 2034.")
 def test_nothing_is_under_a_cursor_that_was_not_set(queue: Queue) -> None:
     for how in (UNDER_CURSOR, TAKE_UNDER_CURSOR):
         assert reason_of(queue, how) == MQRC.NO_MSG_UNDER_CURSOR
 
 
+@pytest.mark.rule(
+    "mqi/browse", "A get, a failed browse and a browse that ends with 2080 leave the cursor where it is; 2079 moves it."
+)
 def test_neither_a_get_nor_a_failed_or_cut_off_browse_moves_the_cursor(queue: Queue) -> None:
     assert queue.get(FIRST).body == b"1"
     assert reason_of(queue, NEXT, max_length=0) == MQRC.TRUNCATED_MSG_FAILED
@@ -76,6 +89,9 @@ def test_neither_a_get_nor_a_failed_or_cut_off_browse_moves_the_cursor(queue: Qu
     assert queue.get(UNDER_CURSOR).body == b"4"
 
 
+@pytest.mark.rule(
+    "mqi/browse", "On a queue by priority, only BROWSE_FIRST finds a message that arrives in front of the cursor."
+)
 def test_what_arrives_in_front_of_the_cursor_is_found_by_browsing_first_only(group: TestGroup, queue: Queue) -> None:
     queue.get(FIRST)
     queue.put(b"urgent", MQMD(priority=9))
@@ -93,6 +109,7 @@ def browse_all_next(queue: Queue) -> list[bytes]:
     return bodies
 
 
+@pytest.mark.rule("mqi/browse", "Each handle has its own cursor.")
 def test_each_handle_has_a_cursor_of_its_own(queue: Queue) -> None:
     second = QueueManagerConnection(queue.connection).open("Q", BOTH)
     queue.get(FIRST)
@@ -101,6 +118,7 @@ def test_each_handle_has_a_cursor_of_its_own(queue: Queue) -> None:
     assert queue.get(NEXT).body == b"3"
 
 
+@pytest.mark.rule("mqi/browse", "BROWSE_MSG_UNDER_CURSOR and MSG_UNDER_CURSOR ignore the match options.")
 def test_match_options_do_not_count_under_the_cursor(queue: Queue) -> None:
     other = matching(correl_id=b"%024d" % 4)
     queue.get(FIRST)
@@ -108,12 +126,14 @@ def test_match_options_do_not_count_under_the_cursor(queue: Queue) -> None:
     assert queue.get(TAKE_UNDER_CURSOR, **other).body == b"1"
 
 
+@pytest.mark.rule("mqi/browse", "A browse needs a handle that is open for browse.")
 @pytest.mark.parametrize("how", [FIRST, NEXT, UNDER_CURSOR])
 def test_a_browse_is_for_handles_that_are_open_for_browse(group: TestGroup, queue: Queue, how: int) -> None:
     getter = group.connect().open(queue.name, OpenOption.INPUT_SHARED)
     assert reason_of(getter, how) == MQRC.NOT_OPEN_FOR_BROWSE
 
 
+@pytest.mark.rule("mqi/browse", "MSG_UNDER_CURSOR needs a handle that is open for browse and for input.")
 def test_a_get_under_the_cursor_is_for_handles_that_are_open_for_both(group: TestGroup, queue: Queue) -> None:
     getter = group.connect().open(queue.name, OpenOption.INPUT_SHARED)
     assert reason_of(getter, TAKE_UNDER_CURSOR) == MQRC.NOT_OPEN_FOR_BROWSE
@@ -122,6 +142,7 @@ def test_a_get_under_the_cursor_is_for_handles_that_are_open_for_both(group: Tes
     assert reason_of(browser, TAKE_UNDER_CURSOR) == MQRC.NOT_OPEN_FOR_INPUT
 
 
+@pytest.mark.rule("mqi/browse", "A browse is outside units of work; NO_SYNCPOINT changes nothing about it.")
 @pytest.mark.parametrize("how", [FIRST, NEXT, UNDER_CURSOR])
 def test_a_browse_is_outside_units_of_work_whatever_it_says(queue: Queue, how: int) -> None:
     queue.get(FIRST)
@@ -129,6 +150,7 @@ def test_a_browse_is_outside_units_of_work_whatever_it_says(queue: Queue, how: i
     assert not queue.connection.unit.is_active
 
 
+@pytest.mark.rule("mqi/waiting", "WAIT and its interval are ignored under the cursor.")
 @pytest.mark.parametrize("how", [UNDER_CURSOR, TAKE_UNDER_CURSOR])
 def test_waiting_is_ignored_under_the_cursor(group: TestGroup, queue: Queue, how: int) -> None:
     other = group.connect().open("Q", BOTH)
@@ -139,6 +161,9 @@ def test_waiting_is_ignored_under_the_cursor(group: TestGroup, queue: Queue, how
         assert reason_of(queue, how | WAIT, wait_ms=wait_ms) == MQRC.NO_MSG_UNDER_CURSOR
 
 
+@pytest.mark.rule(
+    "mqi/waiting", "A manager that quiesces ends the waits that have FAIL_IF_QUIESCING (2161), and no others."
+)
 @pytest.mark.parametrize("how", [0, FIRST, NEXT | int(GetOption.LOCK)])
 @pytest.mark.parametrize("fails", [True, False])
 def test_a_quiescing_manager_cancels_the_waits_that_ask_for_it(group: TestGroup, how: int, fails: bool) -> None:
@@ -159,6 +184,7 @@ def test_a_quiescing_manager_cancels_the_waits_that_ask_for_it(group: TestGroup,
         assert reason_of(queue, options, wait_ms=0) == MQRC.Q_MGR_QUIESCING
 
 
+@pytest.mark.rule("mqi/waiting", "Inhibiting gets ends a waiting get or browse with 2016.")
 @pytest.mark.parametrize("how", [FIRST, NEXT | int(GetOption.LOCK)])
 def test_inhibiting_gets_cancels_a_waiting_browse(group: TestGroup, how: int) -> None:
     group.define_shared("Q")

@@ -52,6 +52,9 @@ def other(group: TestGroup, queue: Queue) -> Queue:
 # -- whom a lock keeps out ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rule(
+    "mqi/locks", "A message that a handle has locked is invisible to every other handle, even of the same connection."
+)
 @pytest.mark.parametrize("how", [LOCK_FIRST, LOCK_NEXT])
 def test_what_is_locked_is_there_for_no_other_handle(queue: Queue, other: Queue, how: int) -> None:
     assert queue.get(how).body == b"1"
@@ -59,6 +62,9 @@ def test_what_is_locked_is_there_for_no_other_handle(queue: Queue, other: Queue,
     assert drain(other) == [b"2", b"3", b"4"]
 
 
+@pytest.mark.rule(
+    "mqi/locks", "A message that a handle has locked is invisible to every other handle, even of the same connection."
+)
 def test_another_handle_of_the_same_connection_is_another_handle(queue: Queue) -> None:
     queue.get(LOCK_FIRST)
     assert browse_all(queue) == [b"1", b"2", b"3", b"4"]
@@ -66,6 +72,7 @@ def test_another_handle_of_the_same_connection_is_another_handle(queue: Queue) -
     assert browse_all(QueueManagerConnection(queue.connection).open("Q", BOTH)) == [b"2", b"3", b"4"]
 
 
+@pytest.mark.rule("mqi/locks", "No other handle finds a locked message, by whatever identifier it asks.")
 @pytest.mark.parametrize("by", ["msg_id", "correl_id", "token"])
 def test_no_other_handle_finds_it_by_what_it_is(group: TestGroup, by: str) -> None:
     group.define_shared("Q")
@@ -110,6 +117,7 @@ def test_a_full_queue_stays_full_when_a_message_is_locked(group: TestGroup) -> N
     assert caught.value.reason == MQRC.Q_FULL
 
 
+@pytest.mark.rule("mqi/locks", "LOCK needs a handle that is open for browse, and nothing more.")
 def test_a_lock_needs_the_queue_open_for_browse_and_nothing_more(group: TestGroup) -> None:
     group.define_shared("Q")
     group.connect().put1("Q", b"1")
@@ -120,6 +128,7 @@ def test_a_lock_needs_the_queue_open_for_browse_and_nothing_more(group: TestGrou
     assert reason_of(getter, LOCK_FIRST) == MQRC.NOT_OPEN_FOR_BROWSE
 
 
+@pytest.mark.rule("mqi/locks", "A handle locks one message at a time.")
 def test_only_one_message_is_locked_for_a_handle(group: TestGroup, queue: Queue, other: Queue) -> None:
     for body in (b"1", b"2", b"3"):
         assert queue.get(LOCK_NEXT).body == body
@@ -137,6 +146,9 @@ def test_every_handle_has_a_lock_of_its_own(group: TestGroup, queue: Queue, othe
 # -- what its own handle can do ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.rule(
+    "mqi/locks", "The handle that locked a message can remove it, with MSG_UNDER_CURSOR or with any other get."
+)
 def test_its_own_handle_takes_it_from_under_the_cursor(group: TestGroup, queue: Queue, other: Queue) -> None:
     queue.get(LOCK_NEXT)
     queue.get(LOCK_NEXT)
@@ -145,6 +157,9 @@ def test_its_own_handle_takes_it_from_under_the_cursor(group: TestGroup, queue: 
     assert drain(other) == [b"1", b"3", b"4"]
 
 
+@pytest.mark.rule(
+    "mqi/locks", "The handle that locked a message can remove it, with MSG_UNDER_CURSOR or with any other get."
+)
 def test_its_own_handle_takes_it_by_any_other_get(group: TestGroup, queue: Queue) -> None:
     queue.get(LOCK_FIRST)
     assert queue.get().body == b"1"
@@ -171,6 +186,7 @@ def test_a_get_whose_buffer_is_too_small_leaves_the_lock(group: TestGroup, queue
     assert locked(group) == 0
 
 
+@pytest.mark.rule("mqi/locks", "A lock is not part of a unit of work: neither MQCMIT nor MQBACK ends it.")
 def test_the_lock_is_no_part_of_a_unit_of_work(group: TestGroup, queue: Queue, other: Queue) -> None:
     queue.put(b"5", options=PutOption.SYNCPOINT)
     queue.get(LOCK_FIRST)
@@ -181,6 +197,9 @@ def test_the_lock_is_no_part_of_a_unit_of_work(group: TestGroup, queue: Queue, o
     assert (locked(group), browse_all(other)) == (1, [b"2", b"3", b"4", b"5"])
 
 
+@pytest.mark.rule(
+    "mqi/locks", "A message that was locked and then got under syncpoint comes back unlocked after MQBACK."
+)
 def test_what_was_locked_and_got_under_syncpoint_comes_back_unlocked(
     group: TestGroup, queue: Queue, other: Queue
 ) -> None:
@@ -201,6 +220,7 @@ def test_a_commit_and_the_next_get_in_one_write_know_of_the_lock(group: TestGrou
     assert drain(queue) == [b"1", b"2", b"3", b"4", b"5"]
 
 
+@pytest.mark.rule("mqi/units", "A browse does not raise the BackoutCount.")
 def test_a_browse_does_not_count_as_a_backout(queue: Queue, other: Queue) -> None:
     queue.get(LOCK_FIRST)
     queue.unlock()
@@ -280,6 +300,14 @@ ENDINGS: dict[str, tuple[Callable[[Queue], MQRC], MQRC, bytes]] = {
 }
 
 
+@pytest.mark.rule(
+    "mqi/locks", "BROWSE_FIRST and BROWSE_NEXT end the handle's lock if they succeed, warn or find nothing (2033)."
+)
+@pytest.mark.rule("mqi/locks", "BROWSE_MSG_UNDER_CURSOR with LOCK keeps the message locked.")
+@pytest.mark.rule(
+    "mqi/locks", "BROWSE_MSG_UNDER_CURSOR without LOCK unlocks the message, unless the call fails or ends with 2080."
+)
+@pytest.mark.rule("mqi/locks", "UNLOCK, MQCLOSE, MQDISC and the end of the program end a lock.")
 @pytest.mark.parametrize("name", ENDINGS)
 def test_what_ends_a_lock(group: TestGroup, queue: Queue, other: Queue, name: str) -> None:
     act, reason, still_locked = ENDINGS[name]
@@ -300,6 +328,7 @@ def test_a_failed_browse_moves_neither_cursor_nor_lock(queue: Queue) -> None:
     assert queue.get(LOCK_NEXT).body == b"2"
 
 
+@pytest.mark.rule("mqi/locks", "BROWSE_MSG_UNDER_CURSOR with LOCK locks the message if it was not locked.")
 def test_the_message_under_the_cursor_is_locked_when_nothing_was(group: TestGroup, queue: Queue, other: Queue) -> None:
     assert reason_of(queue, UNDER_CURSOR | LOCK) == MQRC.NO_MSG_UNDER_CURSOR
     queue.get(FIRST)
@@ -309,6 +338,7 @@ def test_the_message_under_the_cursor_is_locked_when_nothing_was(group: TestGrou
     assert browse_all(other) == [b"2", b"3", b"4"]
 
 
+@pytest.mark.rule("mqi/locks", "BROWSE_MSG_UNDER_CURSOR with LOCK ends with 2034 if the message has gone.")
 def test_the_message_under_the_cursor_may_be_gone(group: TestGroup, queue: Queue, other: Queue) -> None:
     queue.get(FIRST)
     other.get()
@@ -317,6 +347,7 @@ def test_the_message_under_the_cursor_may_be_gone(group: TestGroup, queue: Queue
     assert queue.get(LOCK_NEXT).body == b"2"
 
 
+@pytest.mark.rule("mqi/locks", "A call that fails, or ends with 2080, locks nothing.")
 def test_a_failed_call_locks_nothing(group: TestGroup, queue: Queue) -> None:
     for asked in (SMALL, NOBODY):
         assert reason_of(queue, LOCK_FIRST, **asked) != MQRC.NONE
@@ -334,6 +365,7 @@ def test_a_handle_that_was_closed_cannot_unlock(queue: Queue) -> None:
 # -- MQGMO_UNLOCK ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rule("mqi/locks", "UNLOCK returns no message and changes neither descriptor nor buffer.")
 @pytest.mark.parametrize("with_it", [0, int(GetOption.NO_WAIT), int(GetOption.NO_SYNCPOINT)])
 def test_unlock_returns_no_message_and_changes_no_descriptor(group: TestGroup, queue: Queue, with_it: int) -> None:
     queue.get(LOCK_FIRST)
@@ -346,6 +378,7 @@ def test_unlock_returns_no_message_and_changes_no_descriptor(group: TestGroup, q
     assert verbs.mqget(queue.connection, queue.handle, md, gmo, 0) == (b"", 0, MQCC.WARNING, MQRC.NO_MSG_LOCKED)
 
 
+@pytest.mark.rule("mqi/locks", "UNLOCK is a warning (2209) if the handle has nothing locked.")
 def test_a_handle_that_never_locked_anything_is_warned_too(group: TestGroup, queue: Queue, other: Queue) -> None:
     queue.get(LOCK_FIRST)
     assert not other.unlock()
@@ -357,6 +390,7 @@ def test_a_handle_that_never_locked_anything_is_warned_too(group: TestGroup, que
 # -- waiting -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rule("mqi/locks", "A get that waits gives up its handle's lock before it waits.")
 def test_the_unlock_comes_before_the_wait(group: TestGroup, queue: Queue, other: Queue) -> None:
     drain(other)
     queue.put(b"1")
@@ -387,6 +421,7 @@ def test_an_unlocked_message_serves_whoever_waits_for_it(group: TestGroup, queue
             queue.put(b"1")
 
 
+@pytest.mark.rule("mqi/locks", "A waiting browse with LOCK counts as a get: an arriving message wakes one of them.")
 @pytest.mark.parametrize("count", [1, 3])
 def test_of_several_browses_that_lock_one_is_activated(group: TestGroup, count: int) -> None:
     """A browse with LOCK counts as a get where waiters are chosen; other browses are all activated."""

@@ -40,6 +40,7 @@ def segmented(group: TestGroup) -> Queue:
     return opened
 
 
+@pytest.mark.rule("mqi/locks", "With COMPLETE_MSG, a handle locks all segments of one logical message.")
 def test_a_whole_logical_message_is_locked_in_all_its_segments(group: TestGroup, segmented: Queue) -> None:
     other = group.connect().open("Q", BOTH)
     assert segmented.get(LOCK_FIRST | WHOLE).body == b"012"
@@ -49,6 +50,9 @@ def test_a_whole_logical_message_is_locked_in_all_its_segments(group: TestGroup,
     assert (locked(group), drain(other)) == (0, [b"plain"])
 
 
+@pytest.mark.rule(
+    "mqi/locks", "Browsing one segment of a locked logical message with LOCK leaves the whole message locked."
+)
 def test_what_is_locked_stays_so_when_a_part_of_it_is_browsed_with_a_lock(group: TestGroup, segmented: Queue) -> None:
     segmented.get(LOCK_FIRST | WHOLE)
     assert segmented.get(UNDER_CURSOR | LOCK).body == b"0"
@@ -58,6 +62,7 @@ def test_what_is_locked_stays_so_when_a_part_of_it_is_browsed_with_a_lock(group:
     assert locked(group) == 0
 
 
+@pytest.mark.rule("mqi/locks", "A locked segment keeps other handles from the whole logical message.")
 def test_a_locked_segment_keeps_others_from_the_whole_message(group: TestGroup, segmented: Queue) -> None:
     other = group.connect().open("Q", BOTH)
     segmented.get(FIRST)

@@ -66,6 +66,10 @@ def left_of_marks(group: TestGroup) -> list[bytes]:
 # -- marks of a handle -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rule(
+    "mqi/marks",
+    "Browsing from the start with UNMARKED_BROWSE_MSG returns each message once, also one that arrives in front.",
+)
 def test_each_message_comes_once_from_the_start(queue: Queue) -> None:
     assert dispatch(queue, BY_HANDLE) == [b"1", b"2", b"3", b"4"]
     queue.put(b"urgent", MQMD(priority=9))
@@ -74,6 +78,7 @@ def test_each_message_comes_once_from_the_start(queue: Queue) -> None:
     assert drain(queue) == [b"urgent", b"1", b"2", b"3", b"4", b"5"]
 
 
+@pytest.mark.rule("mqi/marks", "A mark that MARK_BROWSE_HANDLE sets counts for its own handle only.")
 def test_marks_of_a_handle_are_that_handles_only(group: TestGroup, queue: Queue) -> None:
     other = group.connect().open("Q", BOTH)
     assert dispatch(queue, BY_HANDLE, 2) == [b"1", b"2"]
@@ -99,6 +104,7 @@ def test_browsing_on_passes_over_marked_ones_too(queue: Queue) -> None:
     assert queue.get(NEXT | UNMARKED).body == b"4"
 
 
+@pytest.mark.rule("mqi/marks", "UNMARK_BROWSE_HANDLE ends a mark; it succeeds also if the message is not marked.")
 def test_a_message_is_unmarked_by_browsing_it_again(queue: Queue) -> None:
     dispatch(queue, BY_HANDLE)
     token = queue.get(FIRST).msg_token
@@ -117,6 +123,7 @@ def test_a_browse_that_fails_or_is_cut_off_marks_nothing(queue: Queue) -> None:
     assert dispatch(queue, BY_HANDLE) == [b"3", b"4"]
 
 
+@pytest.mark.rule("mqi/marks", "MQCLOSE ends the marks of its handle.")
 def test_a_close_ends_the_marks_of_the_handle(group: TestGroup, queue: Queue) -> None:
     dispatch(queue, BY_HANDLE)
     assert left_of_marks(group)
@@ -124,6 +131,7 @@ def test_a_close_ends_the_marks_of_the_handle(group: TestGroup, queue: Queue) ->
     assert left_of_marks(group) == []
 
 
+@pytest.mark.rule("mqi/marks", "The end of a program ends the marks of its handles.")
 def test_a_dead_program_leaves_no_marks(group: TestGroup, queue: Queue) -> None:
     dispatch(queue, BY_HANDLE)
     together = co_op(group)
@@ -135,6 +143,7 @@ def test_a_dead_program_leaves_no_marks(group: TestGroup, queue: Queue) -> None:
     assert dispatch(co_op(group), TOGETHER) == [b"1", b"2", b"3", b"4"]
 
 
+@pytest.mark.rule("mqi/marks", "A get ends the marks of its message, even if the get is backed out.")
 @pytest.mark.parametrize("syncpoint", [0, int(GetOption.SYNCPOINT)])
 def test_a_get_ends_the_marks_of_its_message_also_when_it_is_backed_out(
     group: TestGroup, queue: Queue, syncpoint: int
@@ -221,6 +230,9 @@ def test_marks_count_where_messages_are_selected(group: TestGroup) -> None:
 # -- marks of the co-operating set -------------------------------------------------------------------------------------
 
 
+@pytest.mark.rule(
+    "mqi/marks", "Handles opened with MQOO_CO_OP pass over what MARK_BROWSE_CO_OP has marked for one of them."
+)
 def test_those_who_co_operate_share_what_comes(group: TestGroup, queue: Queue) -> None:
     one, other = co_op(group), co_op(group)
     assert [take(each, TOGETHER) for each in (one, other, one, other, one)] == [b"1", b"2", b"3", b"4", b""]
@@ -228,6 +240,7 @@ def test_those_who_co_operate_share_what_comes(group: TestGroup, queue: Queue) -
     assert dispatch(queue, FIRST | UNMARKED | MARK) == [b"1", b"2", b"3", b"4"]
 
 
+@pytest.mark.rule("mqi/marks", "MARK_BROWSE_CO_OP on a message that is marked already ends with 2200.")
 def test_what_the_set_has_marked_cannot_be_marked_again(group: TestGroup, queue: Queue) -> None:
     one, other = co_op(group), co_op(group)
     assert one.get(TOGETHER).body == b"1"
@@ -238,6 +251,7 @@ def test_what_the_set_has_marked_cannot_be_marked_again(group: TestGroup, queue:
     assert queue.get(FIRST).body == b"1"
 
 
+@pytest.mark.rule("mqi/marks", "UNMARK_BROWSE_CO_OP ends a mark for all co-operating handles.")
 def test_any_of_the_set_unmarks_for_all_and_marks_of_handles_stay(group: TestGroup, queue: Queue) -> None:
     one, other = co_op(group), co_op(group)
     assert one.get(TOGETHER | MARK).body == b"1"
@@ -282,6 +296,7 @@ def test_nothing_is_marked_on_a_transmission_queue(group: TestGroup) -> None:
     assert reason_of(queue, BY_HANDLE) == MQRC.OPTIONS_ERROR
 
 
+@pytest.mark.rule("mqi/marks", "The marks of co-operating handles end when the last of these handles is closed.")
 def test_the_marks_of_the_set_end_when_its_last_handle_is_closed(group: TestGroup, queue: Queue) -> None:
     one, other = co_op(group), co_op(group)
     dispatch(one, TOGETHER)
@@ -293,6 +308,7 @@ def test_the_marks_of_the_set_end_when_its_last_handle_is_closed(group: TestGrou
     assert queue.get().body == b"1"
 
 
+@pytest.mark.rule("mqi/marks", "A mark of co-operating handles ends after the manager's MARKINT.")
 def test_a_mark_of_the_set_ends_with_the_managers_mark_interval(group: TestGroup, queue: Queue) -> None:
     short, unlimited = co_op(group, 150), co_op(group, NEVER)
     assert (take(short, TOGETHER | MARK), take(unlimited, TOGETHER)) == (b"1", b"2")
@@ -304,6 +320,7 @@ def test_a_mark_of_the_set_ends_with_the_managers_mark_interval(group: TestGroup
     assert queue.get(FIRST).body == b"1"
 
 
+@pytest.mark.rule("mqi/marks", "A browse that waits for unmarked messages is served when a mark ends.")
 def test_who_waits_is_served_when_a_mark_ends(group: TestGroup, queue: Queue) -> None:
     drain(queue)
     queue.put(b"1")
@@ -314,6 +331,7 @@ def test_who_waits_is_served_when_a_mark_ends(group: TestGroup, queue: Queue) ->
         assert pool.submit(other.get, TOGETHER | WAIT, wait_ms=120_000).result(20).body == b"1"
 
 
+@pytest.mark.rule("mqi/marks", "A browse that waits for unmarked messages is served when a mark ends.")
 def test_who_waits_is_served_when_a_message_is_unmarked(group: TestGroup, queue: Queue) -> None:
     drain(queue)
     queue.put(b"1")
@@ -340,6 +358,9 @@ def test_more_marks_than_one_call_ends_are_all_ended(group: TestGroup, queue: Qu
     assert left_of_marks(group) == []
 
 
+@pytest.mark.rule(
+    "mqi/marks", "Marks that end by MARKINT count no more, even if there are more of them than one call clears."
+)
 def test_none_counts_any_more_of_more_marks_than_one_call_ends(group: TestGroup, queue: Queue) -> None:
     """Their interval is over."""
     drain(queue)

@@ -18,6 +18,7 @@ from tests.support.routes import BOTH, manager_alias, transmitted
 from tests.support.scenes import on_queue, until
 
 
+@pytest.mark.rule("igq/routes", "An alias of a manager that is altered inhibits puts, or invalidates handles.")
 def test_an_alias_of_a_manager_that_is_altered_counts_as_altered(pair: TestGroup) -> None:
     pair.define("QM1", manager_alias("OLD", "QM2"))
     queue = pair.connect("QM1").open("IN", OpenOption.OUTPUT, qmgr_name="OLD")
@@ -29,6 +30,7 @@ def test_an_alias_of_a_manager_that_is_altered_counts_as_altered(pair: TestGroup
     assert [data for _, data in transmitted(pair, "QM2")] == [b"1"]
 
 
+@pytest.mark.rule("igq/invalidation", "A handle through the transmit queue is invalid (2041) after IGQ(DISABLED).")
 def test_igq_disabled_since_the_open_invalidates_the_handle(pair: TestGroup) -> None:
     queue = pair.connect("QM1").open("IN", OpenOption.OUTPUT, qmgr_name="QM2")
     pair.repository("QM1").alter_qmgr("QM1", {"igq": "DISABLED"})
@@ -38,6 +40,9 @@ def test_igq_disabled_since_the_open_invalidates_the_handle(pair: TestGroup) -> 
     assert transmitted(pair, "QM2") == []
 
 
+@pytest.mark.rule(
+    "igq/invalidation", "A handle past the transmit queue is invalid (2041) if IGQ(ENABLED) would now lead through it."
+)
 def test_igq_enabled_since_the_open_invalidates_the_handle(pair: TestGroup) -> None:
     pair.repository("QM1").alter_qmgr("QM1", {"igq": "DISABLED"})
     pair.define_private("QM1", "QM2", usage="XMITQ")
@@ -52,6 +57,10 @@ def test_igq_enabled_since_the_open_invalidates_the_handle(pair: TestGroup) -> N
     assert caught.value.reason == MQRC.NO_MSG_AVAILABLE
 
 
+@pytest.mark.rule(
+    "igq/invalidation",
+    "A handle through the transmit queue is invalid (2041) after the definition of that queue has changed.",
+)
 def test_a_changed_transmit_queue_invalidates_handles_that_go_through_it(pair: TestGroup) -> None:
     queue = pair.connect("QM1").open("IN", OpenOption.OUTPUT, qmgr_name="QM2")
     queue.put(b"before")

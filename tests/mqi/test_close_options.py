@@ -52,6 +52,9 @@ def reason_of(queue: Queue, options: int) -> MQRC:
     return caught.value.reason
 
 
+@pytest.mark.rule(
+    "mqi/close", "MQCLOSE takes one of DELETE, DELETE_PURGE, KEEP_SUB and REMOVE_SUB; anything else is 2046."
+)
 @pytest.mark.parametrize("options", NONSENSE)
 @pytest.mark.parametrize("model", ["TEMP", "PERM", "SHARED", ""])
 def test_options_that_cannot_be_are_refused_and_the_handle_stays_open(
@@ -65,6 +68,7 @@ def test_options_that_cannot_be_are_refused_and_the_handle_stays_open(
     assert reason_of(queue, options) == MQRC.HOBJ_ERROR
 
 
+@pytest.mark.rule("mqi/close", "Only a dynamic queue can be deleted by MQCLOSE (2045).")
 @pytest.mark.parametrize("options", OF_DYNAMIC_QUEUES + OF_SUBSCRIPTIONS)
 def test_a_predefined_queue_is_not_deleted(connection: QueueManagerConnection, options: int) -> None:
     queue = connection.open("OURS", BOTH)
@@ -75,6 +79,9 @@ def test_a_predefined_queue_is_not_deleted(connection: QueueManagerConnection, o
     assert reason_of(theirs, options) == MQRC.OPTION_NOT_VALID_FOR_TYPE
 
 
+@pytest.mark.rule(
+    "mqi/close", "A handle for a remote queue does not delete the transmission queue that it leads through."
+)
 def test_a_transmission_queue_is_not_deleted_by_a_handle_for_what_it_leads_to(
     models: TestGroup, connection: QueueManagerConnection
 ) -> None:
@@ -87,6 +94,7 @@ def test_a_transmission_queue_is_not_deleted_by_a_handle_for_what_it_leads_to(
     assert exists(models, queue)
 
 
+@pytest.mark.rule("mqi/close", "Any handle can delete a permanent dynamic queue.")
 @pytest.mark.parametrize("options", OF_DYNAMIC_QUEUES)
 @pytest.mark.parametrize("model", ["PERM", "SHARED"])
 def test_a_permanent_dynamic_queue_is_deleted_by_whichever_handle(
@@ -102,6 +110,7 @@ def test_a_permanent_dynamic_queue_is_deleted_by_whichever_handle(
     assert not exists(models, second)
 
 
+@pytest.mark.rule("mqi/close", "Only the handle that made a temporary dynamic queue can delete it.")
 @pytest.mark.parametrize("options", OF_DYNAMIC_QUEUES)
 def test_a_temporary_one_is_deleted_by_the_handle_that_made_it_only(
     models: TestGroup, connection: QueueManagerConnection, options: int
@@ -115,12 +124,14 @@ def test_a_temporary_one_is_deleted_by_the_handle_that_made_it_only(
     assert not exists(models, first)
 
 
+@pytest.mark.rule("mqi/close", "KEEP_SUB and REMOVE_SUB are refused with 2045: there are no subscriptions.")
 @pytest.mark.parametrize("options", OF_SUBSCRIPTIONS)
 @pytest.mark.parametrize("model", ["TEMP", "PERM"])
 def test_a_dynamic_queue_is_no_subscription(connection: QueueManagerConnection, model: str, options: int) -> None:
     assert reason_of(made(connection, model), options) == MQRC.OPTION_NOT_VALID_FOR_TYPE
 
 
+@pytest.mark.rule("mqi/close", "Only a dynamic queue can be deleted by MQCLOSE (2045).")
 def test_the_queue_manager_is_not_deleted_either(connection: QueueManagerConnection) -> None:
     od = MQOD(object_type=ObjectType.Q_MGR)
     qmgr, *_ = verbs.mqopen(connection.connection, od, OpenOption.INQUIRE)
@@ -137,6 +148,9 @@ def test_the_queue_manager_is_not_deleted_either(connection: QueueManagerConnect
     assert close(DELETE) == (MQCC.FAILED, MQRC.HOBJ_ERROR)
 
 
+@pytest.mark.rule(
+    "mqi/close", "An uncommitted put, also an asynchronous one, keeps a dynamic queue from being deleted (2055)."
+)
 @pytest.mark.parametrize("options", OF_DYNAMIC_QUEUES)
 @pytest.mark.parametrize("through", ["its handle", "another one"])
 def test_what_is_put_asynchronously_keeps_a_queue_from_being_deleted(
@@ -157,6 +171,7 @@ def test_what_is_put_asynchronously_keeps_a_queue_from_being_deleted(
     assert not exists(models, queue)
 
 
+@pytest.mark.rule("mqi/close", "A temporary dynamic queue with uncommitted puts goes when these have ended.")
 def test_a_temporary_one_waits_for_what_is_put_asynchronously(
     models: TestGroup, connection: QueueManagerConnection
 ) -> None:

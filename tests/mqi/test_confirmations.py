@@ -73,6 +73,9 @@ def reader(defined: TestGroup) -> QueueManagerConnection:
     return defined.connect()
 
 
+@pytest.mark.rule(
+    "mqi/reports", "A COA or COD report carries the data that was asked for, and the message's identity context."
+)
 @pytest.mark.parametrize(
     ("report", "length"),
     [
@@ -108,6 +111,7 @@ def test_what_a_report_is_like(defined: TestGroup, reader: QueueManagerConnectio
     assert (made.md.reply_to_q, made.md.reply_to_q_mgr, made.md.report) == (b"", b"QM1", 0)
 
 
+@pytest.mark.rule("mqi/reports", "PASS_MSG_ID and PASS_CORREL_ID give a report the identifiers of its message.")
 def test_identifiers_are_passed_where_that_is_asked(queue: Queue, reader: QueueManagerConnection) -> None:
     passing = BOTH_REPORTS | Report.PASS_MSG_ID | Report.PASS_CORREL_ID
     queue.put(BODY, asking(passing, msg_id=b"m" * 24, correl_id=b"c" * 24))
@@ -115,6 +119,7 @@ def test_identifiers_are_passed_where_that_is_asked(queue: Queue, reader: QueueM
     assert [(each.md.msg_id, each.md.correl_id) for each in drain(reader, "REPLIES")] == [(b"m" * 24, b"c" * 24)] * 2
 
 
+@pytest.mark.rule("mqi/reports", "PASS_DISCARD_AND_EXPIRY gives a report the rest of its message's life.")
 def test_a_report_expires_with_its_message_where_that_is_asked(queue: Queue, reader: QueueManagerConnection) -> None:
     passing = Report.COA | Report.PASS_DISCARD_AND_EXPIRY | Report.DISCARD_MSG
     queue.put(BODY, asking(passing, expiry=600))
@@ -123,6 +128,7 @@ def test_a_report_expires_with_its_message_where_that_is_asked(queue: Queue, rea
     assert made.md.report == Report.DISCARD_MSG
 
 
+@pytest.mark.rule("mqi/reports", "A COA report in a unit of work comes with the commit, and never after a backout.")
 @pytest.mark.parametrize("many", [False, True])
 @pytest.mark.parametrize("later", [0, PutOption.ASYNC_RESPONSE])
 def test_an_arrival_is_reported_when_its_unit_of_work_is_committed(
@@ -146,6 +152,7 @@ def test_an_arrival_is_reported_when_its_unit_of_work_is_committed(
     assert queue.get().body == b"plain"
 
 
+@pytest.mark.rule("mqi/reports", "A COD report in a unit of work comes with the commit, and never after a backout.")
 @pytest.mark.parametrize("persistence", [0, 1])
 @pytest.mark.parametrize("option", [0, GetOption.NO_SYNCPOINT, SYNCPOINT, IF_PERSISTENT])
 @pytest.mark.parametrize("many", [False, True])
@@ -170,6 +177,7 @@ def test_a_delivery_is_reported_when_its_unit_of_work_is_committed(
     assert kinds(reader) == [Feedback.COD] * 3
 
 
+@pytest.mark.rule("mqi/reports", "A COD report in a unit of work comes with the commit, and never after a backout.")
 def test_a_commit_that_brings_the_next_message_reports_each_in_its_own_unit_of_work(
     queue: Queue, reader: QueueManagerConnection
 ) -> None:
@@ -191,6 +199,7 @@ def test_a_wait_that_is_served_reports(group: TestGroup, queue: Queue, reader: Q
     assert kinds(reader) == [Feedback.COD]
 
 
+@pytest.mark.rule("mqi/reports", "A browse, and a get that ends with 2080, make no COD report.")
 def test_what_takes_nothing_off_the_queue_reports_nothing(queue: Queue, reader: QueueManagerConnection) -> None:
     queue.put(BODY, asking(Report.COD))
     queue.get(GetOption.BROWSE_FIRST)
@@ -207,6 +216,7 @@ def test_a_message_under_the_cursor_is_delivered(queue: Queue, reader: QueueMana
     assert kinds(reader) == [Feedback.COD]
 
 
+@pytest.mark.rule("mqi/reports", "MQBACK removes the report of a message that was got with MARK_SKIP_BACKOUT.")
 def test_a_message_that_skips_the_backout_is_reported_with_the_unit_it_goes_on_in(
     queue: Queue, reader: QueueManagerConnection
 ) -> None:
@@ -218,6 +228,7 @@ def test_a_message_that_skips_the_backout_is_reported_with_the_unit_it_goes_on_i
     assert kinds(reader) == []
 
 
+@pytest.mark.rule("mqi/reports", "Each segment is reported on its own, and the reports are got as one.")
 def test_each_segment_is_reported_and_the_reports_are_got_as_one(queue: Queue, reader: QueueManagerConnection) -> None:
     flags = int(MsgFlag.SEGMENT)
     for offset, last in ((0, 0), (100, 0), (200, 1)):
@@ -234,6 +245,7 @@ def test_each_segment_is_reported_and_the_reports_are_got_as_one(queue: Queue, r
     assert kinds(reader) == [Feedback.COD] * 3
 
 
+@pytest.mark.rule("mqi/reports", "A logical message that is got whole is reported once.")
 def test_a_logical_message_got_whole_is_reported_once(queue: Queue, reader: QueueManagerConnection) -> None:
     for offset in (0, 100, 200):
         md = asking(Report.COD_WITH_FULL_DATA, group_id=b"g" * 24, msg_seq_number=1, offset=offset)
@@ -250,6 +262,7 @@ def segment(offset: int, *, is_last: bool, report: Report, **fields: object) -> 
     return asking(report, group_id=b"g" * 24, offset=offset, msg_flags=flags, **fields)
 
 
+@pytest.mark.rule("mqi/reports", "A report about a report about a segment has its OriginalLength.")
 def test_a_report_about_a_report_about_a_segment_takes_as_much_of_its_message(
     queue: Queue, reader: QueueManagerConnection
 ) -> None:
@@ -272,12 +285,14 @@ def test_reports_that_are_put_together_have_their_whole_length_when_that_is_conf
     assert (made.body, made.md.original_length) == (BODY[:200], 200)
 
 
+@pytest.mark.rule("mqi/reports", "Each message of a batch is confirmed by its own MsgId, even if the rest was refused.")
 def test_messages_that_share_a_descriptor_are_confirmed_each(queue: Queue, reader: QueueManagerConnection) -> None:
     queue.put_many([(asking(Report.COA), b"1")] * 3)
     ids = [message.md.msg_id for message in queue.get_many(3)]
     assert [report.md.correl_id for report in drain(reader, "REPLIES")] == ids
 
 
+@pytest.mark.rule("mqi/reports", "Each message of a batch is confirmed by its own MsgId, even if the rest was refused.")
 @pytest.mark.parametrize("grouped", [False, True])
 def test_what_arrived_is_confirmed_though_the_rest_is_refused(
     group: TestGroup, reader: QueueManagerConnection, grouped: bool
@@ -294,6 +309,7 @@ def test_what_arrived_is_confirmed_though_the_rest_is_refused(
     assert [report.md.correl_id for report in drain(reader, "REPLIES")] == ids
 
 
+@pytest.mark.rule("mqi/reports", "A report that cannot be put and has MQRO_DISCARD_MSG is discarded.")
 def test_a_report_that_cannot_be_put_is_discarded_where_that_was_asked(
     defined: TestGroup, queue: Queue, reader: QueueManagerConnection
 ) -> None:
@@ -305,6 +321,7 @@ def test_a_report_that_cannot_be_put_is_discarded_where_that_was_asked(
     assert kinds(reader, SYSTEM_DEAD_LETTER_QUEUE) == [Feedback.COA, Feedback.COD]
 
 
+@pytest.mark.rule("mqi/reports", "A report that cannot be put goes to the dead-letter queue; the call itself succeeds.")
 def test_a_report_about_a_segment_can_be_dead_lettered(
     defined: TestGroup, queue: Queue, reader: QueueManagerConnection
 ) -> None:
@@ -318,6 +335,7 @@ def test_a_report_about_a_segment_can_be_dead_lettered(
     assert [letter.body[wire.DLH.length(1) :] for letter in letters] == [BODY[:100], BODY[100:200]]
 
 
+@pytest.mark.rule("mqi/reports", "Reports that do not fit their queue together are put as far as they fit.")
 @pytest.mark.parametrize("option", [SYNCPOINT, GetOption.NO_SYNCPOINT])
 def test_reports_that_do_not_fit_their_queue_together_are_put_as_far_as_they_do(
     group: TestGroup, option: GetOption
@@ -334,6 +352,7 @@ def test_reports_that_do_not_fit_their_queue_together_are_put_as_far_as_they_do(
     assert (put, letters) == (ids[:2], ids[2:])
 
 
+@pytest.mark.rule("mqi/reports", "The reports of one call for one queue are put in one call.")
 def test_reports_of_a_batch_cost_one_call(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
     connection, calls, cost = queue.connection, list[int](), list[int]()
     call_many = connection.call_many
@@ -353,6 +372,7 @@ def test_reports_of_a_batch_cost_one_call(queue: Queue, monkeypatch: pytest.Monk
     assert cost[1] == cost[2]
 
 
+@pytest.mark.rule("mqi/reports", "A report is lost if the dead-letter queue is not a local queue for messages.")
 @pytest.mark.parametrize("usage", ["remote", "transmission"])
 def test_only_a_local_queue_for_messages_is_a_dead_letter_queue(group: TestGroup, usage: str) -> None:
     """What takes messages from a transmission queue would meet one without a header there, and might stop at that."""
@@ -366,6 +386,7 @@ def test_only_a_local_queue_for_messages_is_a_dead_letter_queue(group: TestGroup
     assert drain(connection, "OUT") == []
 
 
+@pytest.mark.rule("mqi/reports", "A report that cannot be put goes to the dead-letter queue; the call itself succeeds.")
 @pytest.mark.parametrize("has_dead_letter_queue", [True, False])
 @pytest.mark.parametrize("in_unit", [True, False])
 def test_a_report_that_can_go_nowhere_stops_nobody(
@@ -391,6 +412,7 @@ def test_a_report_that_can_go_nowhere_stops_nobody(
         assert (letter.md.encoding, letter.md.coded_char_set_id) == (546, 1208)
 
 
+@pytest.mark.rule("mqi/reports", "A message on a transmission queue makes no COA or COD report.")
 @pytest.mark.parametrize("format_", [Format.XMIT_Q_HEADER, Format.DEAD_LETTER_HEADER])
 def test_what_is_on_its_way_is_not_confirmed(queue: Queue, reader: QueueManagerConnection, format_: bytes) -> None:
     queue.put(BODY, asking(format=format_))
@@ -398,6 +420,7 @@ def test_what_is_on_its_way_is_not_confirmed(queue: Queue, reader: QueueManagerC
     assert kinds(reader) == []
 
 
+@pytest.mark.rule("mqi/reports", "A message on a transmission queue makes no COA or COD report.")
 def test_nothing_arrives_on_a_transmission_queue(group: TestGroup) -> None:
     group.add_member("QM2")
     group.define_private("QM1", "REPLIES")

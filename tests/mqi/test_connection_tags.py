@@ -51,6 +51,9 @@ def refusal(group: TestGroup, option: ConnectOption, process: Process, tag: byte
 IN_USE = MQRC.CONN_TAG_IN_USE
 
 
+@pytest.mark.rule(
+    "igq/serialization", "Each of the four connection tag options decides who may share a tag that is in use."
+)
 @pytest.mark.parametrize(
     ("first", "second", "same_process", "other_process", "other_manager"),
     [
@@ -109,6 +112,7 @@ def test_the_same_tag_is_serialized_at_each_manager_by_itself(pair: TestGroup) -
     assert refusal(pair, SERIAL_QMGR, first) == IN_USE
 
 
+@pytest.mark.rule("igq/serialization", "MQCONNX takes one of the tag options at a time; more are 2046.")
 def test_one_option_about_tags_at_a_time(pair: TestGroup) -> None:
     pairs = [one | other for one in ALL_OPTIONS for other in ALL_OPTIONS if one is not other]
     for options in pairs:
@@ -125,6 +129,7 @@ def test_a_tag_has_128_bytes_at_most(pair: TestGroup, option: ConnectOption) -> 
             verbs.mqdisc(connection)
 
 
+@pytest.mark.rule("igq/serialization", "A tag that begins with MQ belongs to the queue manager; a program gets 2350.")
 @pytest.mark.parametrize("option", ALL_OPTIONS)
 @pytest.mark.parametrize("tag", [b"MQ", b"mQ-IGQ-AGENT-QM1", b"Mqseries"])
 def test_tags_of_the_queue_manager_are_not_for_programs(pair: TestGroup, option: ConnectOption, tag: bytes) -> None:
@@ -156,6 +161,8 @@ def kill(group: TestGroup, user: QueueManagerConnection) -> None:
     group.group.client().zadd(group.group.keys.leases, {process.token: 0})
 
 
+@pytest.mark.rule("igq/serialization", "A dead program keeps its tag until its messages are back.")
+@pytest.mark.invariant(6)
 @pytest.mark.parametrize("option", ALL_OPTIONS)
 def test_a_dead_user_keeps_its_tag_until_its_messages_are_back(pair: TestGroup, option: ConnectOption) -> None:
     """Also from its successor, the same program started again."""
@@ -177,6 +184,7 @@ def test_a_dead_user_keeps_its_tag_until_its_messages_are_back(pair: TestGroup, 
     assert connect(pair, option, successor).open("ORDERS", OpenOption.INPUT_SHARED).get().body == b"first"
 
 
+@pytest.mark.rule("igq/serialization", "A tag is refused with 2350 while a structure delays the recovery of its user.")
 def test_a_tag_is_not_usable_while_a_structure_delays_the_recovery_of_its_user(
     pair: TestGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -203,6 +211,7 @@ def test_a_tag_is_not_usable_while_a_structure_delays_the_recovery_of_its_user(
     assert on_queue(pair, "ORDERS") == []
 
 
+@pytest.mark.rule("igq/serialization", "MQDISC ends with 2344 if it leaves the end of a unit of work to the group.")
 @pytest.mark.parametrize(("tag", "outcome"), [(TAG, (MQCC.WARNING, MQRC.CONN_TAG_NOT_RELEASED)), (b"", None)])
 def test_mqdisc_tells_of_a_tag_that_stays_in_use_until_the_group_has_completed_the_commit(
     pair: TestGroup, monkeypatch: pytest.MonkeyPatch, tag: bytes, outcome: tuple[MQCC, MQRC] | None

@@ -95,6 +95,10 @@ def own(connection: QueueManagerConnection, found: Context) -> Context:
     return Context(user_identifier(), NULL_TOKEN, b"", 6, name, found.put_date, found.put_time, b"")
 
 
+@pytest.mark.rule(
+    "mqi/context", "By default the context is the program's: user, name, time; its free fields are empty."
+)
+@pytest.mark.rule("mqi/context", "After MQPUT the descriptor shows the context that was stored.")
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("options", [0, int(PutOption.DEFAULT_CONTEXT)])
 def test_by_default_it_is_that_of_the_program(
@@ -108,6 +112,7 @@ def test_by_default_it_is_that_of_the_program(
         assert context_of(md) == found
 
 
+@pytest.mark.rule("mqi/context", "A descriptor that is used again gets the time of each put.")
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("fields", [(), ("msg_id",), ("msg_id", "put_date", "put_time")], ids=str)
 def test_a_descriptor_that_is_used_again_has_the_time_of_each_put(
@@ -144,6 +149,9 @@ def test_a_descriptor_that_is_used_again_is_known_but_for_its_time(queue: Queue)
     assert known[0] is known[1] is known[2]
 
 
+@pytest.mark.rule(
+    "mqi/context", "Each message of a batch has its own time; all segments of a split message have one time."
+)
 def test_each_message_of_a_batch_tells_the_time(queue: Queue) -> None:
     shared = MQMD()
     mds = queue.put_many([(md, b"x") for md in (shared, shared, MQMD(), given(CLAIMED))])
@@ -152,6 +160,9 @@ def test_each_message_of_a_batch_tells_the_time(queue: Queue) -> None:
     assert all(md.put_date.isdigit() and md.put_time.isdigit() for md in found)
 
 
+@pytest.mark.rule(
+    "mqi/context", "Each message of a batch has its own time; all segments of a split message have one time."
+)
 def test_a_message_that_is_split_has_one_time(queue: Queue, group: TestGroup) -> None:
     group.repository("QM1").alter("QLOCAL", "Q", {"max_msg_length": 32})
     md = MQMD(version=2, msg_flags=MAY_SEGMENT)
@@ -160,6 +171,7 @@ def test_a_message_that_is_split_has_one_time(queue: Queue, group: TestGroup) ->
     assert md.put_date > CLAIMED.put_date
 
 
+@pytest.mark.rule("mqi/context", "NO_CONTEXT leaves the context empty.")
 @pytest.mark.parametrize("way", WAYS)
 def test_there_may_be_none(connection: QueueManagerConnection, queue: Queue, way: str) -> None:
     for _ in range(2):
@@ -168,6 +180,10 @@ def test_there_may_be_none(connection: QueueManagerConnection, queue: Queue, way
         assert context_of(queue.get().md) == context_of(md) == NONE
 
 
+@pytest.mark.rule(
+    "mqi/context",
+    "SET_ALL_CONTEXT takes all of the context from the descriptor, SET_IDENTITY_CONTEXT its first three fields.",
+)
 @pytest.mark.parametrize("way", WAYS)
 def test_the_program_says_all_or_who_it_is(connection: QueueManagerConnection, queue: Queue, way: str) -> None:
     for _ in range(2):
@@ -184,6 +200,9 @@ def test_the_program_says_all_or_who_it_is(connection: QueueManagerConnection, q
         assert found[3:] == own(connection, found)[3:]
 
 
+@pytest.mark.rule(
+    "mqi/context", "PASS_ALL_CONTEXT and PASS_IDENTITY_CONTEXT pass on the context of the message that was got last."
+)
 @pytest.mark.parametrize("way", WAYS)
 def test_what_came_with_a_message_is_passed_on(
     connection: QueueManagerConnection, queue: Queue, source: Queue, way: str
@@ -203,6 +222,9 @@ def test_what_came_with_a_message_is_passed_on(
         assert found[3:] == own(connection, found)[3:]
 
 
+@pytest.mark.rule(
+    "mqi/context", "PASS_ALL_CONTEXT and PASS_IDENTITY_CONTEXT pass on the context of the message that was got last."
+)
 def test_a_batch_passes_it_on_too(queue: Queue, source: Queue) -> None:
     messages = [(given(CLAIMED), b"a"), (given(CLAIMED), b"b")]
     queue.put_many(messages, options=PutOption.PASS_ALL_CONTEXT, context=source)
@@ -210,6 +232,9 @@ def test_a_batch_passes_it_on_too(queue: Queue, source: Queue) -> None:
     assert [context_of(queue.get().md) for _ in range(3)] == [GIVEN] * 3
 
 
+@pytest.mark.rule(
+    "mqi/context", "PASS_ALL_CONTEXT and PASS_IDENTITY_CONTEXT pass on the context of the message that was got last."
+)
 def test_it_is_that_of_the_message_got_last(connection: QueueManagerConnection, queue: Queue, source: Queue) -> None:
     def passed() -> bytes:
         queue.put(b"x", options=PutOption.PASS_ALL_CONTEXT, context=source)
@@ -232,6 +257,9 @@ def test_it_is_that_of_the_message_got_last(connection: QueueManagerConnection, 
     assert passed() == b"long"
 
 
+@pytest.mark.rule(
+    "mqi/context", "A handle to pass context from that is unknown is 2097; one that has got nothing is 2098."
+)
 @pytest.mark.parametrize("how", ["nothing was got", "a browse", "no context saved", "no handle", "closed"])
 def test_there_must_be_something_to_pass(
     connection: QueueManagerConnection, queue: Queue, source: Queue, how: str
@@ -269,6 +297,9 @@ NEEDED = {
 OPENED = (OpenOption.OUTPUT, PASS_IDENTITY, PASS_ALL, SET_IDENTITY, SET_ALL)
 
 
+@pytest.mark.rule(
+    "mqi/context", "Passing or setting context needs a queue that is open for it (2093 to 2096); MQPUT1 opens it so."
+)
 @pytest.mark.parametrize("opened", OPENED, ids=lambda option: option.name)
 @pytest.mark.parametrize("option", NEEDED, ids=lambda option: option.name)
 def test_a_handle_must_be_open_for_it(
@@ -291,6 +322,7 @@ def test_a_handle_must_be_open_for_it(
     assert context_of(md) == CLAIMED
 
 
+@pytest.mark.rule("mqi/context", "A put that fails leaves the context in the descriptor unchanged.")
 def test_a_put_that_fails_leaves_the_context_as_it_was(
     group: TestGroup, connection: QueueManagerConnection, source: Queue
 ) -> None:

@@ -17,6 +17,9 @@ from tests.support.routes import BOTH, transmitted
 from tests.support.scenes import on_queue
 
 
+@pytest.mark.rule(
+    "igq/routes", "With IGQ(DISABLED) the transmission queue is XMITQ, one named like the manager, or DEFXMITQ."
+)
 def test_with_igq_disabled_a_conventional_transmission_queue_is_used(pair: TestGroup) -> None:
     pair.repository("QM1").alter_qmgr("QM1", {"igq": "DISABLED"})
     pair.define_private("QM1", "QM2", usage="XMITQ")
@@ -36,6 +39,9 @@ def narrow(pair: TestGroup) -> TestGroup:
     return pair
 
 
+@pytest.mark.rule(
+    "igq/routes", "A message that is too long for the shared transmit queue takes a conventional transmission queue."
+)
 @pytest.mark.parametrize("options", [0, PutOption.SYNCPOINT, PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE])
 def test_what_is_too_long_for_the_shared_transmit_queue_goes_the_conventional_way(
     narrow: TestGroup, options: int
@@ -53,6 +59,9 @@ def test_what_is_too_long_for_the_shared_transmit_queue_goes_the_conventional_wa
     assert narrow.repository("QM1").queue_status("QM2").open_output == 0
 
 
+@pytest.mark.rule(
+    "mqi/put-groups", "A group for another manager stays a group, even if some of its messages take another way."
+)
 @pytest.mark.parametrize("options", [0, PutOption.SYNCPOINT, PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE])
 def test_a_group_goes_on_whichever_way_its_messages_take(narrow: TestGroup, options: int) -> None:
     connection = narrow.connect("QM1")
@@ -79,12 +88,18 @@ def test_a_group_goes_on_whichever_way_its_messages_take(narrow: TestGroup, opti
     assert queue.close() == MQRC.INCOMPLETE_GROUP
 
 
+@pytest.mark.rule(
+    "igq/routes", "A message that is too long for the shared transmit queue is 2030 if there is no conventional way."
+)
 def test_without_a_conventional_way_it_is_too_long(narrow: TestGroup) -> None:
     narrow.repository("QM1").delete("QLOCAL", "QM2")
     queue = narrow.connect("QM1").open("IN", OpenOption.OUTPUT, qmgr_name="QM2")
     assert reason_of(partial(queue.put, b"y" * 11)) == MQRC.MSG_TOO_BIG_FOR_Q
 
 
+@pytest.mark.rule(
+    "igq/invalidation", "The conventional way that a handle has taken for long messages ends with its route."
+)
 @pytest.mark.parametrize("igq", ["ENABLED", "DISABLED"])
 def test_the_conventional_way_of_a_handle_ends_with_its_route(narrow: TestGroup, igq: str) -> None:
     queue = narrow.connect("QM1").open("IN", OpenOption.OUTPUT, qmgr_name="QM2")
@@ -95,6 +110,10 @@ def test_the_conventional_way_of_a_handle_ends_with_its_route(narrow: TestGroup,
     assert len(on_queue(narrow, "QM2", "@QM1")) == 1
 
 
+@pytest.mark.rule(
+    "igq/invalidation",
+    "A changed transmit queue invalidates (2041) also a put that is too long for it and goes another way.",
+)
 @pytest.mark.parametrize("before", [[], [b"x"], [b"y" * 11], [b"y" * 11, b"x"]])
 @pytest.mark.parametrize("how", ["alter", "replace"])
 def test_a_changed_transmit_queue_invalidates_the_conventional_way_too(

@@ -48,6 +48,10 @@ def described(message: Message) -> tuple[bytes, int, int, MQRC]:
     return message.body, message.md.coded_char_set_id, message.md.encoding, message.reason
 
 
+@pytest.mark.rule(
+    "mqi/conversion",
+    "CONVERT converts data to CodedCharSetId and Encoding of the descriptor given, which then describe them.",
+)
 def test_text_is_converted_to_what_the_descriptor_asks_for(queue: Queue) -> None:
     put(queue, b"Z\xfcrich")
     assert described(get(queue, UTF8, CONVERT | BROWSE)) == (b"Z\xc3\xbcrich", UTF8, REVERSED, MQRC.NONE)
@@ -68,6 +72,9 @@ def test_without_the_option_data_come_as_they_were_put(queue: Queue) -> None:
     assert described(get(queue, UTF8, 0)) == (b"\xfc", LATIN1, REVERSED, MQRC.NONE)
 
 
+@pytest.mark.rule(
+    "mqi/conversion", "CodedCharSetId 0 means the manager's CCSID as it was at MQCONN, and is never returned."
+)
 def test_zero_asks_for_the_character_set_of_the_queue_manager(group: TestGroup) -> None:
     group.define_shared("ORDERS")
     utf8 = group.connect().open("ORDERS", BOTH)
@@ -87,6 +94,9 @@ def test_zero_asks_for_the_character_set_of_the_queue_manager(group: TestGroup) 
     assert (md.coded_char_set_id, utf8.get().md.coded_char_set_id) == (0, EBCDIC)
 
 
+@pytest.mark.rule(
+    "mqi/conversion", "Data that cannot be converted come unconverted with their own descriptor fields and a warning."
+)
 @pytest.mark.parametrize(
     ("body", "ccsid", "format_", "asked", "reason"),
     [
@@ -109,6 +119,10 @@ def test_what_cannot_be_converted_is_returned_as_it_is_with_a_warning(
     assert is_empty(queue)
 
 
+@pytest.mark.rule(
+    "mqi/conversion",
+    "CONVERT does nothing to data that are as asked, that are empty, or for which the buffer has no room at all.",
+)
 def test_what_needs_no_conversion_is_returned_without_a_warning(queue: Queue) -> None:
     put(queue, b"\xff", UTF8, Format.NONE)
     assert described(get(queue, UTF8)) == (b"\xff", UTF8, REVERSED, MQRC.NONE)
@@ -124,6 +138,10 @@ def test_what_needs_no_conversion_is_returned_without_a_warning(queue: Queue) ->
     )
 
 
+@pytest.mark.rule(
+    "mqi/conversion",
+    "Data that fit only unconverted end with 2120; with ACCEPT_TRUNCATED_MSG they are converted and cut (2079).",
+)
 def test_a_message_that_fits_until_it_is_converted(queue: Queue) -> None:
     put(queue, b"Z\xfcrich")
     message = get(queue, UTF8, CONVERT | BROWSE, max_length=6)
@@ -138,6 +156,9 @@ def test_a_message_that_fits_until_it_is_converted(queue: Queue) -> None:
     assert is_empty(queue)
 
 
+@pytest.mark.rule(
+    "mqi/conversion", "Data that are cut are converted only with ACCEPT_TRUNCATED_MSG, and no character is torn."
+)
 def test_a_message_that_is_cut_before_it_is_converted(queue: Queue) -> None:
     put(queue, "Züri".encode(), UTF8)
     message = get(queue, LATIN1, max_length=2)
@@ -148,6 +169,7 @@ def test_a_message_that_is_cut_before_it_is_converted(queue: Queue) -> None:
     assert is_empty(queue)
 
 
+@pytest.mark.rule("mqi/conversion", "CONVERT does not change the message on the queue.")
 def test_a_backout_returns_the_message_as_it_was(queue: Queue, group: TestGroup) -> None:
     connection = group.connect()
     other = connection.open("ORDERS", BOTH)
@@ -177,6 +199,7 @@ def put_segment(queue: Queue, offset: int, body: bytes, flags: int, ccsid: int =
     put_member(queue, b"s", 1, body, flags, offset=offset, coded_char_set_id=ccsid, format=Format.STRING)
 
 
+@pytest.mark.rule("mqi/conversion", "A logical message is converted after it is put together.")
 def test_a_logical_message_is_converted_when_it_has_been_put_together(queue: Queue) -> None:
     put_segment(queue, 0, b"Z\xc3", SEG, UTF8)
     put_segment(queue, 2, b"\xbcrich", LSEG, UTF8)
@@ -184,6 +207,7 @@ def test_a_logical_message_is_converted_when_it_has_been_put_together(queue: Que
     assert described(message) == (b"Z\xfcrich", LATIN1, REVERSED, MQRC.NONE)
 
 
+@pytest.mark.rule("mqi/conversion", "A logical message whose segments disagree is not converted (2243, 2244).")
 def test_segments_that_do_not_agree_are_returned_unconverted(queue: Queue) -> None:
     put_segment(queue, 0, b"\xfc", SEG)
     put_segment(queue, 1, b"\xdc", LSEG, EBCDIC)
@@ -191,6 +215,9 @@ def test_segments_that_do_not_agree_are_returned_unconverted(queue: Queue) -> No
     assert described(message) == (b"\xfc", LATIN1, REVERSED, MQRC.INCONSISTENT_CCSIDS)
 
 
+@pytest.mark.rule(
+    "mqi/conversion", "Logical order uses offsets and lengths as they are on the queue, not converted ones."
+)
 @pytest.mark.parametrize("how", [0, BROWSE])
 def test_logical_order_goes_on_where_the_data_ended_on_the_queue(queue: Queue, how: int) -> None:
     for offset, body, flags in ((0, b"\xfc\xfc", SEG), (2, b"\xfc", SEG), (3, b"\xfc", LSEG)):

@@ -324,6 +324,7 @@ def test_a_put_through_an_alias_that_changed_fails_with_object_changed(group: Te
     assert repository.queue_status("OLD").depth == 1
 
 
+@pytest.mark.rule("mqi/open", "A blank DynamicQName, or one with a misplaced asterisk, is 2011.")
 def test_dynamic_queues_are_made_from_models_and_deleted_by_name(group: TestGroup) -> None:
     repository = group.repository("QM1")
     shared = QueueModel(name="M", definition_type="SHAREDYN", structure="APPL1", max_depth=9)

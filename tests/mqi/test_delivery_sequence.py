@@ -25,6 +25,10 @@ def alter(group: TestGroup, **attributes: object) -> None:
     group.repository("QM1").alter("QLOCAL", "Q", attributes)
 
 
+@pytest.mark.rule(
+    "mqi/order",
+    "MSGDLVSQ(FIFO) places every message as if its Priority were DEFPRTY; its descriptor keeps its Priority.",
+)
 @pytest.mark.parametrize("is_shared", [True, False])
 def test_first_in_first_out_whatever_the_priorities_which_are_kept(group: TestGroup, is_shared: bool) -> None:
     if is_shared:
@@ -38,6 +42,7 @@ def test_first_in_first_out_whatever_the_priorities_which_are_kept(group: TestGr
     assert [(message.body, message.md.priority) for message in got] == [(b"a", 0), (b"b", 9), (b"c", 4)]
 
 
+@pytest.mark.rule("mqi/order", "An ALTER of MSGDLVSQ or DEFPRTY does not move messages that are on the queue.")
 def test_changing_the_sequence_moves_nothing_that_is_there(group: TestGroup) -> None:
     group.define_shared("Q", def_priority=5)
     queue = group.connect().open("Q", BOTH)
@@ -51,6 +56,7 @@ def test_changing_the_sequence_moves_nothing_that_is_there(group: TestGroup) -> 
     assert drain(queue) == [b"high", b"6", b"low, as though 5", b"high, as though 5", b"low"]
 
 
+@pytest.mark.rule("mqi/order", "An ALTER of MSGDLVSQ or DEFPRTY does not move messages that are on the queue.")
 def test_with_another_default_priority_fifo_is_no_longer_first_in_first_out(group: TestGroup) -> None:
     group.define_shared("Q", msg_delivery_sequence="FIFO", def_priority=2)
     queue = group.connect().open("Q", BOTH)
@@ -62,6 +68,7 @@ def test_with_another_default_priority_fifo_is_no_longer_first_in_first_out(grou
     assert drain(queue) == [b"second", b"first", b"third"]
 
 
+@pytest.mark.rule("mqi/order", "MQBACK returns a message to the place that it had, whatever was altered since.")
 def test_a_backout_returns_a_message_to_the_place_it_had_not_to_one_that_it_would_get_now(group: TestGroup) -> None:
     group.define_shared("Q")
     connection = group.connect()
@@ -74,6 +81,7 @@ def test_a_backout_returns_a_message_to_the_place_it_had_not_to_one_that_it_woul
     assert drain(queue) == [b"high", b"low"]
 
 
+@pytest.mark.rule("mqi/order", "A put in a unit of work is placed by the attributes at the time of the put.")
 def test_a_put_in_a_unit_of_work_is_placed_by_the_attributes_at_the_put(group: TestGroup) -> None:
     group.define_shared("Q")
     connection = group.connect()
@@ -85,6 +93,7 @@ def test_a_put_in_a_unit_of_work_is_placed_by_the_attributes_at_the_put(group: T
     assert drain(queue) == [b"as though 9", b"8"]
 
 
+@pytest.mark.rule("mqi/order", "MQINQ of MQIA_MSG_DELIVERY_SEQUENCE tells the order.")
 def test_the_sequence_can_be_inquired(group: TestGroup) -> None:
     group.define_shared("Q")
     queue = group.connect().open("Q", BOTH)
@@ -103,6 +112,10 @@ def group_member(group_id: bytes, seq: int, flags: int, priority: int) -> MQMD:
 LIFTED = [(0, 2), (1, 2), (2, 2), (3, 3)]
 
 
+@pytest.mark.rule(
+    "mqi/order",
+    "With INDXTYPE(GROUPID), what begins a group is placed as priority 2 at least; its Priority is unchanged.",
+)
 @pytest.mark.parametrize(("priority", "place"), LIFTED)
 def test_what_begins_a_group_is_not_of_the_lowest_priorities_where_the_index_is_by_group(
     group: TestGroup, priority: int, place: int
@@ -122,6 +135,7 @@ def test_what_begins_a_group_is_not_of_the_lowest_priorities_where_the_index_is_
     assert {message.md.priority for message in got if message.body in (b"begins", b"ends")} == {priority}
 
 
+@pytest.mark.rule("mqi/order", "With INDXTYPE(GROUPID), a later segment is placed by its own priority.")
 def test_a_later_segment_of_what_begins_a_group_is_where_its_priority_says(group: TestGroup) -> None:
     group.define_shared("Q", index_type="GROUPID")
     queue = group.connect().open("Q", BOTH)
@@ -133,6 +147,7 @@ def test_a_later_segment_of_what_begins_a_group_is_where_its_priority_says(group
     assert drain(queue) == [b"begins", b"plain", b"later"]
 
 
+@pytest.mark.rule("mqi/order", "Without INDXTYPE(GROUPID), what begins a group is placed by its own priority.")
 @pytest.mark.parametrize("attributes", [{}, {"index_type": "GROUPID", "msg_delivery_sequence": "FIFO"}])
 def test_other_queues_take_the_priority_as_it_is(group: TestGroup, attributes: dict[str, str]) -> None:
     group.define_shared("Q", **attributes)
@@ -143,6 +158,10 @@ def test_other_queues_take_the_priority_as_it_is(group: TestGroup, attributes: d
     assert drain(queue) == ([b"begins", b"plain"] if is_fifo else [b"plain", b"begins"])
 
 
+@pytest.mark.rule(
+    "mqi/order",
+    "With INDXTYPE(GROUPID), what begins a group is placed as priority 2 at least; its Priority is unchanged.",
+)
 @pytest.mark.parametrize(("priority", "place"), LIFTED)
 def test_the_agent_places_them_so_too(group: TestGroup, priority: int, place: int) -> None:
     group.define_private("QM1", "Q", index_type="GROUPID")

@@ -73,6 +73,8 @@ def is_refused(queue: Queue, options: int) -> bool:
     return reason_of(queue, options, wait_ms=0) == MQRC.OPTIONS_ERROR
 
 
+@pytest.mark.rule("mqi/get", "Options that exclude each other are refused with 2046.")
+@pytest.mark.rule("mqi/get", "NO_WAIT and PROPERTIES_AS_Q_DEF are zero: they are assumed, and exclude nothing.")
 @pytest.mark.parametrize("pair", PAIRS, ids="+".join)
 def test_a_pair_is_refused_when_the_seed_refuses_it(queue: Queue, pair: tuple[str, str]) -> None:
     expected = pair in REFUSED or pair[::-1] in REFUSED

@@ -174,6 +174,7 @@ def commands(group: TestGroup, call: Callable[[], list[bytes]]) -> tuple[list[by
     return found, {name: int(each["calls"]) for name, each in stats.items() if not name.startswith(_ALWAYS)}
 
 
+@pytest.mark.rule("mqi/match", "A get costs the same at any depth, whatever stands in front of its message.")
 @pytest.mark.parametrize("name", CASES)
 def test_a_get_issues_the_same_commands_whatever_is_in_front(scenes: dict[int, TestGroup], name: str) -> None:
     outcomes = []
@@ -186,6 +187,10 @@ def test_a_get_issues_the_same_commands_whatever_is_in_front(scenes: dict[int, T
     assert outcomes[0] == outcomes[1]
 
 
+@pytest.mark.rule(
+    "mqi/match",
+    "Without logical order too, a get of complete groups or messages costs the same whatever stands in front.",
+)
 @pytest.mark.parametrize(
     ("queue_name", "call", "expected"),
     [pytest.param(queue, *case, id=f"{queue}, {name}") for queue, name, *case in IN_PHYSICAL_ORDER],

@@ -57,6 +57,9 @@ def queue(group: TestGroup, request: pytest.FixtureRequest) -> Queue:
 # -- order -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rule(
+    "mqi/groups", "LOGICAL_ORDER returns the messages of a group by MsgSeqNumber and Offset, as IBM's Figure 10 shows."
+)
 @pytest.mark.parametrize("options", [0, SEGMENTS, MESSAGES, SYNCPOINT, SYNCPOINT | MESSAGES])
 def test_logical_order_is_that_of_figure_10(queue: Queue, options: int) -> None:
     figure_11(queue)
@@ -64,6 +67,7 @@ def test_logical_order_is_that_of_figure_10(queue: Queue, options: int) -> None:
     assert drain(queue, LOGICAL | options) == IN_LOGICAL_ORDER
 
 
+@pytest.mark.rule("mqi/groups", "Without LOGICAL_ORDER, messages come in physical order.")
 def test_physical_order_is_that_of_figure_11(queue: Queue) -> None:
     figure_11(queue)
     physical = [b"A", b"Y1", b"Z2", b"Y2", b"Y3a", b"Y3b", b"Z1", b"B"]
@@ -71,6 +75,7 @@ def test_physical_order_is_that_of_figure_11(queue: Queue) -> None:
     assert [message.body for message in queue.get_many(100)] == physical
 
 
+@pytest.mark.rule("mqi/groups", "A group stands where its first message stands.")
 def test_groups_stand_where_what_begins_them_stands(queue: Queue) -> None:
     """Priority counts there and nowhere else."""
     put_member(queue, b"L", 1, b"L1", priority=0)
@@ -82,6 +87,10 @@ def test_groups_stand_where_what_begins_them_stands(queue: Queue) -> None:
     assert drain(queue, LOGICAL) == [b"H1", b"H2", b"plain", b"L1", b"L2"]
 
 
+@pytest.mark.rule(
+    "mqi/groups",
+    "A group whose first message is missing is not entered; a browse within it goes on if that is removed.",
+)
 def test_a_group_whose_first_item_is_not_there_is_not_entered_but_can_be_gone_on_with(queue: Queue) -> None:
     put_member(queue, b"g", 1, b"1")
     put_member(queue, b"g", 2, b"2")
@@ -101,6 +110,10 @@ def test_browsing_comes_to_groups_that_begin_within_another_one(queue: Queue) ->
     assert browse_all(queue, LOGICAL) == [b"Y1", b"Y2", b"Z1", b"Z2"]
 
 
+@pytest.mark.rule(
+    "mqi/browse",
+    "A handle remembers its place in a group separately for gets and for browses; a failed call changes neither.",
+)
 def test_gets_browses_and_handles_retain_what_is_theirs_alone(group: TestGroup) -> None:
     group.define_shared("Q")
     connection = group.connect()
@@ -118,6 +131,9 @@ def test_gets_browses_and_handles_retain_what_is_theirs_alone(group: TestGroup) 
 # -- what must be complete -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rule(
+    "mqi/groups", "Where completeness is asked for, incomplete groups and logical messages are passed over."
+)
 def test_members_of_incomplete_groups_are_passed_over(queue: Queue) -> None:
     put_member(queue, b"g", 1, b"g1")
     put_member(queue, b"g", 3, b"g3", LMIG)
@@ -129,6 +145,7 @@ def test_members_of_incomplete_groups_are_passed_over(queue: Queue) -> None:
     assert drain(queue, WHOLE_GROUP) == [b"g1", b"g2", b"g3"]
 
 
+@pytest.mark.rule("mqi/groups", "ALL_MSGS_AVAILABLE without LOGICAL_ORDER counts for every message.")
 def test_all_messages_without_logical_order_counts_for_every_message(queue: Queue) -> None:
     put_member(queue, b"g", 1, b"g1")
     put_member(queue, b"g", 2, b"g2", LMIG)
@@ -137,6 +154,9 @@ def test_all_messages_without_logical_order_counts_for_every_message(queue: Queu
     assert take(queue) == b"g2"
 
 
+@pytest.mark.rule(
+    "mqi/groups", "Where completeness is asked for, incomplete groups and logical messages are passed over."
+)
 def test_segments_of_incomplete_messages_are_passed_over(queue: Queue) -> None:
     put_member(queue, b"g", 1, b"ab", SEG)
     put_member(queue, b"h", 1, b"cd", LSEG, offset=2)
@@ -150,6 +170,9 @@ def test_segments_of_incomplete_messages_are_passed_over(queue: Queue) -> None:
     assert drain(queue) == [b"ab"]
 
 
+@pytest.mark.rule(
+    "mqi/groups", "Within a group in logical order, ALL_MSGS_AVAILABLE asks only for all segments of the next message."
+)
 def test_inside_a_group_only_the_logical_message_must_be_complete(queue: Queue) -> None:
     put_member(queue, b"g", 1, b"1")
     put_member(queue, b"g", 2, b"2a", LMIG | SEG)
@@ -209,6 +232,7 @@ def test_messages_are_found_by_their_place(queue: Queue, asked: dict[str, Any], 
     assert take(queue, **asked) == found
 
 
+@pytest.mark.rule("mqi/groups", "In logical order, match options choose only where no group is current.")
 def test_a_group_is_chosen_by_what_its_first_message_has(queue: Queue) -> None:
     for name, correl in ((b"g", b"1" * 24), (b"h", b"2" * 24)):
         put_member(queue, name, 1, name + b"1", correl_id=correl, msg_id=correl[::-1])
@@ -258,6 +282,10 @@ def test_a_token_names_one_message(group: TestGroup) -> None:
 # -- what the structures return --------------------------------------------------------------------------------------
 
 
+@pytest.mark.rule(
+    "mqi/match",
+    "Descriptor, MsgToken, ResolvedQName and the three status fields describe the message that is returned.",
+)
 def test_the_status_of_group_and_segment(group: TestGroup) -> None:
     group.define_shared("Q")
     connection = group.connect()
@@ -271,6 +299,7 @@ def test_the_status_of_group_and_segment(group: TestGroup) -> None:
     assert told == [b"  ", b"G ", b"G ", b"LS", b"LL", b"G ", b"L ", b"  "]
 
 
+@pytest.mark.rule("mqi/groups", "Groups and segments need version 2 of MQGMO and MQMD (2256, 2257).")
 @pytest.mark.parametrize(
     ("gmo_version", "md_version", "reason"), [(1, 2, MQRC.WRONG_GMO_VERSION), (2, 1, MQRC.WRONG_MD_VERSION)]
 )
@@ -289,6 +318,7 @@ def test_logical_order_needs_the_structures_that_know_it(
 # -- tables 16 and 17 ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rule("mqi/groups", "In logical order, match options choose only where no group is current.")
 def test_inside_a_group_match_options_cannot_choose(queue: Queue) -> None:
     put_member(queue, b"g", 1, b"1", correl_id=b"c" * 24)
     put_member(queue, b"g", 2, b"2", LMIG, correl_id=b"d" * 24)
@@ -301,6 +331,7 @@ def test_inside_a_group_match_options_cannot_choose(queue: Queue) -> None:
     assert take(queue, LOGICAL, **matching(b"g", 2, 0, correl_id=b"d" * 24)) == b"2"
 
 
+@pytest.mark.rule("mqi/groups", "A group is got inside units of work or outside them, not both (2245).")
 @pytest.mark.parametrize("begun", [0, SYNCPOINT])
 def test_a_group_is_got_inside_units_of_work_or_outside(group: TestGroup, begun: int) -> None:
     group.define_shared("Q")
@@ -314,6 +345,9 @@ def test_a_group_is_got_inside_units_of_work_or_outside(group: TestGroup, begun:
     assert take(queue, LOGICAL | begun) == b"2"
 
 
+@pytest.mark.rule(
+    "mqi/units", "SYNCPOINT_IF_PERSISTENT gets a persistent message in the unit of work, and any other outside it."
+)
 @pytest.mark.parametrize(("persistence", "in_unit"), [(1, True), (0, False)])
 def test_syncpoint_if_persistent_must_fit_too(group: TestGroup, persistence: int, in_unit: bool) -> None:
     group.define_shared("Q")
@@ -326,6 +360,7 @@ def test_syncpoint_if_persistent_must_fit_too(group: TestGroup, persistence: int
     assert take(queue, LOGICAL | (SYNCPOINT if in_unit else 0)) == b"2"
 
 
+@pytest.mark.rule("mqi/groups", "A get without LOGICAL_ORDER that leaves a group is a warning.")
 def test_leaving_a_group_without_logical_order_is_a_warning(queue: Queue) -> None:
     queue.put(b"x", MQMD(priority=0))
     put_member(queue, b"g", 1, b"1", priority=1)
@@ -348,6 +383,8 @@ def test_another_unit_of_work_without_logical_order_is_a_warning(queue: Queue) -
     assert (got.body, got.reason) == (b"2", MQRC.INCONSISTENT_UOW)
 
 
+@pytest.mark.rule("mqi/groups", "A group can be entered in the middle.")
+@pytest.mark.rule("mqi/spanning", "A group is entered in the middle by naming the place in the first get.")
 def test_a_group_is_entered_in_the_middle_by_naming_the_place(queue: Queue) -> None:
     """Seed 000: restart from a status message."""
     for seq in (1, 2, 3, 4):
@@ -358,6 +395,7 @@ def test_a_group_is_entered_in_the_middle_by_naming_the_place(queue: Queue) -> N
     assert take(queue, LOGICAL) == b"1"
 
 
+@pytest.mark.rule("mqi/units", "MQBACK restores what the handle knew of its groups before the unit of work.")
 def test_backing_out_restores_what_the_handle_retained(group: TestGroup) -> None:
     group.define_shared("Q")
     connection = group.connect()
@@ -375,6 +413,9 @@ def test_backing_out_restores_what_the_handle_retained(group: TestGroup) -> None
     assert take(queue, LOGICAL | SYNCPOINT) == b""
 
 
+@pytest.mark.rule(
+    "mqi/browse", "BROWSE_NEXT keeps the order that BROWSE_FIRST began, logical or physical; a change of order is 2259."
+)
 def test_browse_next_keeps_to_the_order_of_browse_first(queue: Queue) -> None:
     figure_11(queue)
     first, following = int(GetOption.BROWSE_FIRST), int(GetOption.BROWSE_NEXT)
@@ -397,6 +438,7 @@ def test_the_message_under_the_cursor_must_be_the_next_one_in_logical_order(queu
     assert take(queue, LOGICAL) == b"Y3a"
 
 
+@pytest.mark.rule("mqi/groups", "MQCLOSE warns of a group that was got in part, not of one that was browsed in part.")
 def test_close_tells_what_logical_order_left_unfinished(group: TestGroup) -> None:
     group.define_shared("Q")
     connection = group.connect()
@@ -409,6 +451,7 @@ def test_close_tells_what_logical_order_left_unfinished(group: TestGroup) -> Non
     queue.close()
 
 
+@pytest.mark.rule("mqi/groups", "MQCLOSE warns of a group that was got in part, not of one that was browsed in part.")
 def test_close_of_what_was_only_browsed_tells_nothing(group: TestGroup) -> None:
     group.define_shared("Q")
     connection = group.connect()

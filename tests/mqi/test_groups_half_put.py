@@ -46,6 +46,10 @@ def refused(queue: Queue, messages: list[tuple[MQMD, bytes]]) -> MQRC:
     return caught.value.reason
 
 
+@pytest.mark.rule(
+    "mqi/put-groups",
+    "If a put of many messages outside a unit of work is refused in the middle, the group continues after it.",
+)
 def test_the_group_goes_on_behind_what_was_put(scene: Scene) -> None:
     queue, make_room, depth = scene
     messages = [(MQMD(version=2, msg_flags=MIG), b"%03d" % n) for n in range(COUNT)]
@@ -65,6 +69,10 @@ def test_the_group_goes_on_behind_what_was_put(scene: Scene) -> None:
     assert depth() == COUNT + 1
 
 
+@pytest.mark.rule(
+    "mqi/put-groups",
+    "If a put of many messages outside a unit of work is refused in the middle, the group continues after it.",
+)
 def test_where_a_group_ended_in_what_was_put_the_next_one_goes_on(scene: Scene) -> None:
     """Groups of eighty: the second one is under way where the put is refused."""
     queue, make_room, _ = scene
@@ -76,6 +84,10 @@ def test_where_a_group_ended_in_what_was_put_the_next_one_goes_on(scene: Scene) 
     assert messages[79][0].group_id != on.group_id
 
 
+@pytest.mark.rule(
+    "mqi/put-groups",
+    "If a put of many messages outside a unit of work is refused in the middle, the group continues after it.",
+)
 def test_the_logical_message_goes_on_behind_the_segments_that_were_put(scene: Scene) -> None:
     queue, make_room, _ = scene
     assert refused(queue, [(MQMD(version=2, msg_flags=SEG), b"123") for _ in range(COUNT)]) == MQRC.Q_FULL

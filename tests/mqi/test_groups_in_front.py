@@ -75,6 +75,10 @@ def put_incomplete(queue: Queue, count: int, flags: int) -> None:
         queue.put_many([(member(b"%d" % at + name, seq, offset, flags, CORREL), b"x") for at in range(count)])
 
 
+@pytest.mark.rule(
+    "mqi/match",
+    "A get of complete groups or messages returns the first in physical order that fits, however groups are mixed.",
+)
 @pytest.mark.parametrize("level", [ALL_MSGS, ALL_SEGMENTS])
 def test_the_first_in_physical_order_is_found_however_complete_ones_are_mixed(group: TestGroup, level: int) -> None:
     group.define_shared("Q")
@@ -95,6 +99,7 @@ def test_the_first_in_physical_order_is_found_however_complete_ones_are_mixed(gr
             drain(queue, **matching(name))
 
 
+@pytest.mark.rule("mqi/match", "A browse of complete groups also counts a group that began before the cursor.")
 @pytest.mark.parametrize("level", [ALL_MSGS, ALL_SEGMENTS])
 @pytest.mark.parametrize("first", MEMBERS, ids=lambda each: b"%s%d%d" % each[:3])
 def test_behind_a_cursor_groups_count_that_began_before_it(group: TestGroup, level: int, first: Member) -> None:
@@ -111,6 +116,10 @@ def test_behind_a_cursor_groups_count_that_began_before_it(group: TestGroup, lev
         assert found == (fitting[0] if fitting else b"")
 
 
+@pytest.mark.rule(
+    "mqi/match",
+    "A get of complete groups or messages returns the first in physical order that fits, however groups are mixed.",
+)
 @pytest.mark.parametrize("level", [ALL_MSGS, ALL_SEGMENTS])
 def test_it_is_found_behind_many_complete_ones_that_do_not_fit_either(group: TestGroup, level: int) -> None:
     group.define_shared("Q")
@@ -125,6 +134,10 @@ def test_it_is_found_behind_many_complete_ones_that_do_not_fit_either(group: Tes
     assert take(queue, level, **asked) == b""
 
 
+@pytest.mark.rule(
+    "mqi/match",
+    "A get of complete groups or messages returns the first in physical order that fits, however groups are mixed.",
+)
 @pytest.mark.parametrize("level", [ALL_MSGS, ALL_SEGMENTS])
 def test_it_is_found_at_the_end_of_a_long_group_or_message(group: TestGroup, level: int) -> None:
     group.define_shared("Q")

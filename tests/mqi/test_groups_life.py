@@ -45,6 +45,7 @@ def left_of(group: TestGroup) -> list[bytes]:
     return [key for kind in "airg" for key in keys_of(group, f"{kind}:Q")] + keys_of(group, "x")
 
 
+@pytest.mark.rule("mqi/groups", "CURDEPTH counts the messages of incomplete groups.")
 def test_the_depth_counts_what_cannot_be_got_yet(group: TestGroup) -> None:
     group.define_shared("Q")
     queue = group.connect().open("Q", BOTH)
@@ -192,6 +193,9 @@ def test_a_large_group_is_committed_and_backed_out_in_chunks(group: TestGroup) -
     assert take(queue, WHOLE_GROUP) == b""
 
 
+@pytest.mark.rule(
+    "mqi/groups", "A message whose MsgFlags say that it is in no group does not count for the group of its GroupId."
+)
 @pytest.mark.parametrize("number", [1, 5])
 def test_what_is_no_member_may_have_the_group_id_of_a_complete_group(group: TestGroup, number: int) -> None:
     """MsgFlags say what is in a group. Others come and go without a trace, and are got as what they are."""

@@ -39,6 +39,7 @@ def depth(queue: Queue) -> int:
     return int(queue.inquire(IntSelector.CURRENT_Q_DEPTH)[IntSelector.CURRENT_Q_DEPTH])
 
 
+@pytest.mark.rule("mqi/put-groups", "A put with LOGICAL_ORDER makes GroupId and MsgSeqNumber, and Offset for segments.")
 @pytest.mark.parametrize("is_shared", [True, False])
 def test_logical_order_generates_the_group_and_numbers_its_messages(group: TestGroup, is_shared: bool) -> None:
     group.define_shared("Q") if is_shared else group.define_private("QM1", "Q")
@@ -54,6 +55,7 @@ def test_logical_order_generates_the_group_and_numbers_its_messages(group: TestG
     assert [place(message) for message in got] == [(1, 0, MIG), (2, 0, MIG), (3, 0, LMIG | MIG), (1, 0, LMIG | MIG)]
 
 
+@pytest.mark.rule("mqi/put-groups", "A put with LOGICAL_ORDER makes GroupId and MsgSeqNumber, and Offset for segments.")
 def test_segments_in_logical_order_follow_each_other(group: TestGroup) -> None:
     group.define_shared("Q")
     queue = group.connect().open("Q", BOTH)
@@ -64,6 +66,9 @@ def test_segments_in_logical_order_follow_each_other(group: TestGroup) -> None:
     assert [place(queue.get())[:2] for _ in range(5)] == [(1, 0), (1, 3), (1, 5), (1, 0), (1, 2)]
 
 
+@pytest.mark.rule(
+    "mqi/put-groups", "A message in no group gets a null GroupId and MsgSeqNumber 1, whatever the descriptor says."
+)
 def test_a_message_in_no_group_has_none_whatever_the_descriptor_says(group: TestGroup) -> None:
     group.define_shared("Q")
     queue = group.connect().open("Q", BOTH)
@@ -73,6 +78,10 @@ def test_a_message_in_no_group_has_none_whatever_the_descriptor_says(group: Test
     assert (got.group_id, got.msg_seq_number, got.offset, got.msg_flags) == (NULL_ID, 1, 0, 0)
 
 
+@pytest.mark.rule(
+    "mqi/put-groups",
+    "A put with LOGICAL_ORDER that does not continue its group is refused (2241, 2242) and changes nothing.",
+)
 def test_what_does_not_go_on_with_the_group_is_refused_and_changes_nothing(group: TestGroup) -> None:
     group.define_shared("Q")
     queue = group.connect().open("Q", BOTH)
@@ -87,6 +96,9 @@ def test_what_does_not_go_on_with_the_group_is_refused_and_changes_nothing(group
     assert drain(queue) == [b"1", b"2a", b"2b"]
 
 
+@pytest.mark.rule(
+    "mqi/put-groups", "Without LOGICAL_ORDER, a put that does not continue a group is a warning and the message is put."
+)
 def test_without_logical_order_that_is_a_warning_and_the_message_is_put(group: TestGroup) -> None:
     group.define_shared("Q")
     connection = group.connect()
@@ -98,6 +110,9 @@ def test_without_logical_order_that_is_a_warning_and_the_message_is_put(group: T
     assert drain(queue) == [b"1", b"2", b"3"]
 
 
+@pytest.mark.rule(
+    "mqi/put-groups", "A group field of the descriptor that is out of range is refused with 2249 to 2253."
+)
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
@@ -114,6 +129,9 @@ def test_a_descriptor_that_cannot_be_in_logical_order(group: TestGroup, fields: 
     assert depth(queue) == 0
 
 
+@pytest.mark.rule(
+    "mqi/put-groups", "A group field of the descriptor that is out of range is refused with 2249 to 2253."
+)
 @pytest.mark.parametrize(
     ("fields", "body", "reason"),
     [
@@ -142,6 +160,7 @@ def test_mqput1_knows_no_logical_order(group: TestGroup) -> None:
     assert outcome == (MQCC.FAILED, MQRC.OPTIONS_ERROR)
 
 
+@pytest.mark.rule("mqi/put-groups", "A group that began in a unit of work that was backed out begins anew.")
 def test_a_group_begun_in_a_unit_of_work_that_is_backed_out_begins_anew(group: TestGroup) -> None:
     group.define_shared("Q")
     connection = group.connect()
@@ -159,6 +178,7 @@ def test_a_group_begun_in_a_unit_of_work_that_is_backed_out_begins_anew(group: T
     assert drain(queue, LOGICAL) == [b"1", b"2"]
 
 
+@pytest.mark.rule("mqi/spanning", "After a restart, a group goes on where the status message says.")
 def test_a_group_goes_on_where_its_status_says(group: TestGroup) -> None:
     """Seed 000: the first put after a restart names its place, the next ones are in logical order again."""
     group.define_shared("Q")
@@ -191,6 +211,7 @@ def test_many_at_once_keep_logical_order(group: TestGroup) -> None:
     assert drain(queue, LOGICAL) == [b"%d" % n for n in range(150)]
 
 
+@pytest.mark.rule("mqi/put-groups", "MQCLOSE warns of a group in logical order that was not finished.")
 @pytest.mark.parametrize("options", [0, int(LOGICAL)])
 def test_close_tells_of_a_group_that_was_put_in_logical_order_and_not_finished(group: TestGroup, options: int) -> None:
     group.define_shared("Q")
@@ -205,6 +226,10 @@ def test_close_tells_of_a_group_that_was_put_in_logical_order_and_not_finished(g
 # -- segmentation by the queue manager -----------------------------------------------------------------------------
 
 
+@pytest.mark.rule(
+    "mqi/put-groups",
+    "SEGMENTATION_ALLOWED splits a message that MAXMSGL does not hold into segments of multiples of 16 bytes.",
+)
 @pytest.mark.parametrize("persistence", [0, 1])
 @pytest.mark.parametrize("options", [0, SYNCPOINT, SYNCPOINT | int(PutOption.ASYNC_RESPONSE)])
 def test_what_the_queue_cannot_hold_whole_goes_in_segments(group: TestGroup, persistence: int, options: int) -> None:
@@ -240,6 +265,7 @@ def test_what_may_not_be_segmented_is_refused(group: TestGroup) -> None:
     assert depth(queue) == 3
 
 
+@pytest.mark.rule("mqi/put-groups", "A persistent message is split only in a unit of work.")
 def test_a_persistent_message_is_split_in_a_unit_of_work_only(group: TestGroup) -> None:
     """One for this put, unless another one is under way that the put is not part of (2255)."""
     group.define_shared("Q", max_msg_length=16)
@@ -255,6 +281,7 @@ def test_a_persistent_message_is_split_in_a_unit_of_work_only(group: TestGroup) 
     assert depth(queue) == 6
 
 
+@pytest.mark.rule("mqi/put-groups", "Either all segments of a message are put, or none.")
 @pytest.mark.parametrize("options", [0, SYNCPOINT])
 def test_all_segments_fit_or_none_is_put(group: TestGroup, options: int) -> None:
     group.define_shared("Q", max_msg_length=16, max_depth=3)
@@ -269,6 +296,7 @@ def test_all_segments_fit_or_none_is_put(group: TestGroup, options: int) -> None
     assert take(queue, GetOption.COMPLETE_MSG) == bytes(48)
 
 
+@pytest.mark.rule("mqi/put-groups", "Either all segments of a message are put, or none.")
 def test_a_message_of_many_segments_that_does_not_fit_leaves_the_unit_of_work_as_it_was(group: TestGroup) -> None:
     group.define_shared("Q", max_msg_length=16, max_depth=201)
     connection = group.connect()
@@ -296,6 +324,10 @@ def test_more_segments_than_one_call_stores_are_put_in_a_unit_of_work_of_their_o
     assert depth(queue) == 0
 
 
+@pytest.mark.rule(
+    "mqi/put-groups",
+    "SEGMENTATION_ALLOWED splits a message that MAXMSGL does not hold into segments of multiples of 16 bytes.",
+)
 def test_a_segment_is_split_further_where_it_may_be(group: TestGroup) -> None:
     group.define_shared("Q", max_msg_length=32)
     queue = group.connect().open("Q", BOTH)

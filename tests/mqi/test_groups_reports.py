@@ -43,6 +43,9 @@ def report(queue: Queue, at: int, feedback: int, body: bytes, *, group: bytes = 
     )
 
 
+@pytest.mark.rule(
+    "mqi/groups", "COMPLETE_MSG puts reports about segments together when all reports of one type have arrived."
+)
 def test_reports_of_one_type_come_as_one_message_whatever_stands_between_them(queue: Queue) -> None:
     for at, feedback, body in ((1, COD, b"d1"), (0, COA, b"a0"), (0, COD, b"d0"), (2, COA, b"a"), (1, COA, b"a111")):
         report(queue, at, feedback, body)
@@ -57,6 +60,7 @@ def test_reports_of_one_type_come_as_one_message_whatever_stands_between_them(qu
     assert drain(queue) == []
 
 
+@pytest.mark.rule("mqi/groups", "A report about an only segment is filled with nulls to the length of that segment.")
 def test_the_report_about_the_only_segment_has_nulls_for_what_it_lacks(queue: Queue) -> None:
     def put() -> None:
         put_member(queue, b"g", 1, b"some", LSEG, msg_type=int(MsgType.REPORT), feedback=COD, original_length=10)
@@ -73,6 +77,7 @@ def test_the_report_about_the_only_segment_has_nulls_for_what_it_lacks(queue: Qu
     assert drain(queue) == [b"some"]
 
 
+@pytest.mark.rule("mqi/groups", "A report about a segment that was split again takes the whole place of that segment.")
 def test_a_report_that_is_split_itself_takes_the_place_of_its_segment(group: TestGroup) -> None:
     group.define_shared("SMALL", max_msg_length=64)
     small = group.connect().open("SMALL", BOTH)
@@ -83,6 +88,7 @@ def test_a_report_that_is_split_itself_takes_the_place_of_its_segment(group: Tes
     assert drain(small) == []
 
 
+@pytest.mark.rule("mqi/groups", "ALL_SEGMENTS_AVAILABLE is satisfied by a report of any type for each segment.")
 def test_a_mixture_of_types_is_all_there_but_cannot_be_put_together(queue: Queue) -> None:
     for at, feedback in ((0, COA), (1, COD), (2, COA)):
         report(queue, at, feedback, b"%d" % at)
@@ -92,6 +98,7 @@ def test_a_mixture_of_types_is_all_there_but_cannot_be_put_together(queue: Queue
     assert [take(queue, options) for options in (SEGMENTS, 0, 0)] == [b"0", b"1", b"2"]
 
 
+@pytest.mark.rule("mqi/groups", "Exception reports are one type, whatever their reasons.")
 def test_exceptions_are_one_type_whatever_their_reasons(queue: Queue) -> None:
     for at, reason in ((0, MQRC.Q_FULL), (1, MQRC.PUT_INHIBITED), (2, MQRC.Q_FULL)):
         report(queue, at, int(reason), b"%d" % at)
@@ -126,6 +133,9 @@ def test_a_mixture_in_front_hides_nothing_behind_it(queue: Queue) -> None:
     assert take(queue, COMPLETE) == b"0\0\0\0" + b"1\0\0\0" + b"2\0"
 
 
+@pytest.mark.rule(
+    "mqi/groups", "A getter that waits for a whole report is woken by the report that completes its type."
+)
 @pytest.mark.parametrize("options", [COMPLETE, LOGICAL | COMPLETE])
 def test_who_waits_for_a_whole_report_is_woken_by_what_completes_its_type(
     group: TestGroup, queue: Queue, options: int

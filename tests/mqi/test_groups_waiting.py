@@ -269,6 +269,10 @@ def test_who_was_woken_and_does_not_wait_any_more_leaves_the_rest_to_others(
     assert whole.result(30).body == b"abc"
 
 
+@pytest.mark.rule(
+    "mqi/waiting",
+    "A getter that is woken and may not have the message, or has no room for it, passes it to another waiter.",
+)
 def test_who_was_woken_and_has_no_room_leaves_it_to_another(
     group: TestGroup, pool: ThreadPoolExecutor, putter: Queue
 ) -> None:
@@ -294,6 +298,7 @@ CERTAIN: dict[str, tuple[int, dict[str, Any]]] = {
 }
 
 
+@pytest.mark.rule("mqi/waiting", "A wait for a certain message is served before a wait for any message.")
 @pytest.mark.parametrize("general", GENERAL)
 @pytest.mark.parametrize("certain", CERTAIN)
 def test_who_waits_for_a_certain_message_comes_before_who_waits_for_any(
@@ -345,6 +350,9 @@ def test_a_wake_up_in_vain_goes_through_all_who_wait_and_ends(
     assert [waiting[number].result(20).body for number in (0, 3)] == [b"plain", b"plain"]
 
 
+@pytest.mark.rule(
+    "mqi/waiting", "A message that counts because its duplicate has gone ends a wait, as if it had just arrived."
+)
 @pytest.mark.parametrize("options", [GetOption.COMPLETE_MSG, LOGICAL | GetOption.ALL_MSGS_AVAILABLE])
 @pytest.mark.parametrize("goes", ["got", "locked", "expired"])
 def test_what_counts_because_a_duplicate_went_ends_a_wait(
@@ -366,6 +374,9 @@ def test_what_counts_because_a_duplicate_went_ends_a_wait(
     assert whole.result(20).body == (b"123456789" if options == GetOption.COMPLETE_MSG else b"12345678")
 
 
+@pytest.mark.rule(
+    "mqi/waiting", "A message that counts because its duplicate has gone ends a wait, as if it had just arrived."
+)
 def test_who_begins_a_group_leaves_its_duplicate_to_the_next(
     group: TestGroup, pool: ThreadPoolExecutor, putter: Queue
 ) -> None:
@@ -426,6 +437,10 @@ def outside_its_unit(group: TestGroup) -> tuple[Queue, int]:
     return connection.open("Q", BOTH), int(GetOption.COMPLETE_MSG)
 
 
+@pytest.mark.rule(
+    "mqi/waiting",
+    "A getter that is woken and may not have the message, or has no room for it, passes it to another waiter.",
+)
 @pytest.mark.parametrize(
     ("refused", "reason"),
     [(too_many_for_its_unit, MQRC.SYNCPOINT_LIMIT_REACHED), (outside_its_unit, MQRC.UOW_NOT_AVAILABLE)],
@@ -453,6 +468,9 @@ def test_who_was_woken_and_must_not_have_it_leaves_it_to_another(
     assert for_it.result(20).body == b"abcdef"
 
 
+@pytest.mark.rule(
+    "mqi/waiting", "A reader of a group that may not have the next message of the group passes it to another waiter."
+)
 @pytest.mark.parametrize(
     "asked",
     [{}, {"options": int(GetOption.ALL_SEGMENTS_AVAILABLE)}, matching(seq=2)],

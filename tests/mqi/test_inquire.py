@@ -86,6 +86,9 @@ def inquired(queue: Queue, *selectors: int) -> tuple[dict[int, int | bytes], tup
     return values, (comp_code, reason)
 
 
+@pytest.mark.rule(
+    "mqi/open", "MQINQ of an attribute of another queue type is a warning (2068), and tells the other attributes."
+)
 def test_what_other_types_of_queues_have_is_not_applicable_to_a_local_one(connection: QueueManagerConnection) -> None:
     queue = connection.open("Q", INQUIRE)
     depth, name, base = IntSelector.CURRENT_Q_DEPTH, CharSelector.Q_NAME, CharSelector.BASE_OBJECT_NAME
@@ -98,6 +101,7 @@ def test_what_other_types_of_queues_have_is_not_applicable_to_a_local_one(connec
         assert queue.inquire(depth, other, name) == expected
 
 
+@pytest.mark.rule("mqi/open", "MQINQ of an attribute that no queue has is refused with 2067.")
 @pytest.mark.parametrize("name", ["Q", "FAR"])
 def test_what_no_queue_has_is_refused_whatever_else_is_asked(connection: QueueManagerConnection, name: str) -> None:
     queue = connection.open(name, INQUIRE)
@@ -106,6 +110,7 @@ def test_what_no_queue_has_is_refused_whatever_else_is_asked(connection: QueueMa
             assert inquired(queue, *others, unknown) == ({}, UNKNOWN)
 
 
+@pytest.mark.rule("mqi/open", "A remote definition that is opened to inquire tells its own attributes.")
 @pytest.mark.parametrize("name", ["FAR", "NEAR"])
 @pytest.mark.parametrize("options", [INQUIRE, INQUIRE | OpenOption.OUTPUT])
 def test_a_remote_definition_tells_of_itself(connection: QueueManagerConnection, name: str, options: int) -> None:
@@ -120,6 +125,7 @@ def test_a_remote_definition_tells_of_itself(connection: QueueManagerConnection,
     assert queue.close() == MQRC.NONE
 
 
+@pytest.mark.rule("mqi/open", "A remote handle that is open to inquire alone does nothing else.")
 def test_a_handle_to_inquire_is_for_nothing_else(connection: QueueManagerConnection) -> None:
     queue = connection.open("FAR", INQUIRE)
     for reason, call in (
@@ -138,6 +144,7 @@ def test_a_handle_to_inquire_is_for_nothing_else(connection: QueueManagerConnect
     assert refused.value.reason == MQRC.NOT_OPEN_FOR_INQUIRE
 
 
+@pytest.mark.rule("mqi/open", "A queue at another manager cannot be opened to inquire, get, browse or set (2045).")
 @pytest.mark.parametrize("more", [0, OpenOption.OUTPUT])
 def test_what_is_no_definition_here_cannot_be_inquired(
     group: TestGroup, connection: QueueManagerConnection, more: int
@@ -160,6 +167,7 @@ def test_what_is_no_definition_here_cannot_be_inquired(
     assert group.repository("QM1").queue_handles(SYSTEM_QSG_TRANSMIT_QUEUE) == []
 
 
+@pytest.mark.rule("mqi/open", "MQINQ through an alias tells the attributes in force.")
 def test_attributes_are_those_in_force(group: TestGroup, connection: QueueManagerConnection) -> None:
     queue = connection.open("FAR", INQUIRE | OpenOption.OUTPUT)
     selectors = (CharSelector.Q_DESC, IntSelector.INHIBIT_PUT, IntSelector.DEF_PRIORITY)
@@ -185,6 +193,7 @@ def test_mqopen_tells_where_messages_would_go(connection: QueueManagerConnection
     assert (od.resolved_q_name, od.resolved_q_mgr_name) == (b"IN", b"QM2")
 
 
+@pytest.mark.rule("mqi/open", "An alias that is opened to inquire tells its own attributes, not those of its target.")
 @pytest.mark.parametrize(("name", "target"), [("NICK", "Q"), ("FAR.NICK", "FAR")])
 @pytest.mark.parametrize("options", [INQUIRE, INQUIRE | OpenOption.OUTPUT])
 def test_an_alias_tells_of_itself(connection: QueueManagerConnection, name: str, target: str, options: int) -> None:
@@ -199,6 +208,9 @@ def test_an_alias_tells_of_itself(connection: QueueManagerConnection, name: str,
         assert inquired(queue, selector) == ({selector: value}, NOT_FOR_TYPE)
 
 
+@pytest.mark.rule(
+    "mqi/open", "MQSET through an alias, or a remote definition that leads here, changes that definition."
+)
 def test_mqset_through_an_alias_changes_the_alias(group: TestGroup, connection: QueueManagerConnection) -> None:
     by_alias = connection.open("NICK", OpenOption.SET | INQUIRE | OpenOption.OUTPUT | OpenOption.INPUT_SHARED)
     by_name = connection.open("Q", INQUIRE | OpenOption.OUTPUT | OpenOption.INPUT_SHARED)
@@ -221,6 +233,7 @@ def test_mqset_through_an_alias_changes_the_alias(group: TestGroup, connection: 
     assert refused.value.reason == MQRC.PUT_INHIBITED
 
 
+@pytest.mark.rule("mqi/open", "MQSET of an attribute that an alias does not have is 2067.")
 def test_what_an_alias_has_not_cannot_be_set_through_it(connection: QueueManagerConnection) -> None:
     queue = connection.open("NICK", OpenOption.SET)
     for selector in (IntSelector.TRIGGER_CONTROL, IntSelector.TRIGGER_DEPTH, IntSelector.DEF_PRIORITY):
@@ -232,6 +245,9 @@ def test_what_an_alias_has_not_cannot_be_set_through_it(connection: QueueManager
     assert refused.value.reason == MQRC.INHIBIT_VALUE_ERROR
 
 
+@pytest.mark.rule(
+    "mqi/open", "MQSET through an alias, or a remote definition that leads here, changes that definition."
+)
 def test_mqset_through_a_definition_that_leads_here_changes_that(connection: QueueManagerConnection) -> None:
     queue = connection.open("NEAR", OpenOption.SET | INQUIRE | OpenOption.OUTPUT)
     queue.set({IntSelector.INHIBIT_PUT: 1})
@@ -245,6 +261,9 @@ def test_mqset_through_a_definition_that_leads_here_changes_that(connection: Que
     assert refused.value.reason == MQRC.SELECTOR_ERROR
 
 
+@pytest.mark.rule(
+    "mqi/open", "MQINQ and MQSET through an alias that leads elsewhere since the open, or has gone, end with 2041."
+)
 @pytest.mark.parametrize("change", ["retarget", "delete"])
 def test_an_alias_that_leads_elsewhere_or_is_gone_is_neither_told_nor_set(
     group: TestGroup, connection: QueueManagerConnection, change: str

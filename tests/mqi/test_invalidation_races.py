@@ -90,6 +90,9 @@ class Putter:
             self.put["shared" if is_shared else "conventional"] += [body] + ([body + b"'"] if way is put_many else [])
 
 
+@pytest.mark.rule(
+    "igq/invalidation", "While many programs put, no put uses a definition from before an ALTER that has returned."
+)
 @pytest.mark.parametrize("what", ["IGQ", "the transmission queue"])
 def test_no_put_goes_by_what_was_before_an_alter(group: TestGroup, what: str) -> None:
     group.add_member("QM2")

@@ -41,6 +41,9 @@ def large_group(tmp_path: Path) -> Iterator[TestGroup]:
     server.close()
 
 
+@pytest.mark.rule(
+    "mqi/units", "One step of a backout covers at most 256 KiB of messages, or one message, however large they are."
+)
 def test_a_backout_holds_redis_for_a_quarter_of_a_mebibyte_at_once(large_group: TestGroup) -> None:
     """Each message got is written again, with its BackoutCount raised."""
     large_group.define_shared("Q", max_msg_length=MAX_MSG_LENGTH)
@@ -61,6 +64,9 @@ def test_a_backout_holds_redis_for_a_quarter_of_a_mebibyte_at_once(large_group: 
     assert [queue.get().md.backout_count for _ in bodies] == [2] * 8
 
 
+@pytest.mark.rule(
+    "mqi/units", "One step of a backout covers at most 256 KiB of messages, or one message, however large they are."
+)
 def test_a_backout_of_one_batch_ends_in_the_middle_of_it(large_group: TestGroup) -> None:
     large_group.define_shared("Q")
     connection = large_group.connect()
@@ -97,6 +103,10 @@ def scripts_run(group: TestGroup) -> int:
     return calls
 
 
+@pytest.mark.rule(
+    "mqi/units",
+    "A message of 100 MB goes through a queue with MAXMSGL(104857600), or in segments; one byte more is 2030.",
+)
 @pytest.mark.slow
 @pytest.mark.skipif(_available_kib() < NEEDED_KIB, reason="needs three gigabytes of memory")
 @pytest.mark.parametrize("max_length", [MAX_MSG_LENGTH, 8 << 20], ids=["whole", "in segments"])

@@ -56,6 +56,7 @@ def assert_nothing_is_left(group: TestGroup, queue: Queue) -> None:
     assert client.hlen(queue.handle.queue.groups) == 0
 
 
+@pytest.mark.rule("mqi/groups", "Groups, or segmented messages, that use the same GroupId are got one after the other.")
 @pytest.mark.parametrize(("first", "second"), [(3, 2), (2, 3), (1, 3), (2, 2), (1, 1)])
 def test_groups_that_use_one_group_id_are_got_one_behind_the_other(
     group: TestGroup, queue: Queue, first: int, second: int
@@ -65,6 +66,7 @@ def test_groups_that_use_one_group_id_are_got_one_behind_the_other(
     assert_nothing_is_left(group, queue)
 
 
+@pytest.mark.rule("mqi/groups", "Groups, or segmented messages, that use the same GroupId are got one after the other.")
 @pytest.mark.parametrize("bodies", [((b"1", b"2", b"3"), (b"4", b"5")), ((b"4", b"5"), (b"1", b"2", b"3"))])
 def test_so_are_logical_messages_in_segments(
     group: TestGroup, queue: Queue, bodies: tuple[tuple[bytes, ...], ...]
@@ -75,6 +77,7 @@ def test_so_are_logical_messages_in_segments(
     assert_nothing_is_left(group, queue)
 
 
+@pytest.mark.rule("mqi/groups", "Of several messages that say they are the last of a group, the highest counts.")
 def test_without_one_of_two_last_messages_the_group_ends_with_the_other(group: TestGroup, queue: Queue) -> None:
     put_group(queue, "a", 2)
     put_member(queue, b"g", 3, b"a3", LMIG)
@@ -83,6 +86,7 @@ def test_without_one_of_two_last_messages_the_group_ends_with_the_other(group: T
     assert_nothing_is_left(group, queue)
 
 
+@pytest.mark.rule("mqi/groups", "A message after the last one does not stand for a missing one.")
 def test_a_message_behind_the_last_one_does_not_stand_for_one_that_is_missing(group: TestGroup, queue: Queue) -> None:
     for seq, flags in ((1, MIG), (3, LMIG), (4, MIG)):
         put_member(queue, b"g", seq, b"%d" % seq, flags)
@@ -93,6 +97,9 @@ def test_a_message_behind_the_last_one_does_not_stand_for_one_that_is_missing(gr
     assert drain(queue, WHOLE_GROUP) == [b"1", b"2", b"3"]
 
 
+@pytest.mark.rule(
+    "mqi/groups", "A group or message that becomes whole because a duplicate last one has gone ends a wait."
+)
 def test_the_group_that_is_whole_when_the_last_message_of_the_other_goes_ends_a_wait(
     group: TestGroup, pool: ThreadPoolExecutor, queue: Queue
 ) -> None:
@@ -106,6 +113,9 @@ def test_the_group_that_is_whole_when_the_last_message_of_the_other_goes_ends_a_
     assert whole.result(20).body == b"b1"
 
 
+@pytest.mark.rule(
+    "mqi/groups", "A group or message that becomes whole because a duplicate last one has gone ends a wait."
+)
 def test_a_logical_message_that_is_whole_when_a_last_segment_goes_ends_a_wait(
     group: TestGroup, pool: ThreadPoolExecutor, queue: Queue
 ) -> None:
@@ -118,6 +128,9 @@ def test_a_logical_message_that_is_whole_when_a_last_segment_goes_ends_a_wait(
     assert whole.result(20).body == b"123456"
 
 
+@pytest.mark.rule(
+    "mqi/groups", "Reports of the arrival of each segment and one of the delivery of the whole both come whole."
+)
 def test_the_reports_of_arrival_and_of_delivery_of_one_message_both_come_whole(group: TestGroup, queue: Queue) -> None:
     """It came in two segments and was got as one message: two reports of arrival, and one of delivery."""
     group.define_shared("SMALL", max_msg_length=128)
@@ -130,6 +143,7 @@ def test_the_reports_of_arrival_and_of_delivery_of_one_message_both_come_whole(g
     assert_nothing_is_left(group, queue)
 
 
+@pytest.mark.rule("mqi/groups", "A whole message is found even if an incomplete segment has its place in the group.")
 @pytest.mark.parametrize("options", [COMPLETE, LOGICAL | COMPLETE, LOGICAL | GetOption.ALL_SEGMENTS_AVAILABLE])
 def test_a_whole_message_is_there_though_the_segment_at_its_place_is_not_complete(
     group: TestGroup, pool: ThreadPoolExecutor, queue: Queue, options: int

@@ -40,6 +40,9 @@ def units(group: TestGroup) -> list[bytes]:
     return keys_of(group, "u:*")
 
 
+@pytest.mark.rule(
+    "mqi/skip-backout", "With MARK_SKIP_BACKOUT, MQBACK undoes everything else and the message stays got."
+)
 def test_mqback_undoes_everything_else_and_the_message_stays_got(
     group: TestGroup, connection: QueueManagerConnection, queue: Queue
 ) -> None:
@@ -57,6 +60,10 @@ def test_mqback_undoes_everything_else_and_the_message_stays_got(
     assert units(group) == []
 
 
+@pytest.mark.rule(
+    "mqi/skip-backout",
+    "After MQBACK, the message that was skipped belongs to the next unit of work as by an ordinary get.",
+)
 def test_it_is_an_ordinary_get_of_the_unit_of_work_that_follows(
     group: TestGroup, connection: QueueManagerConnection, queue: Queue
 ) -> None:
@@ -67,6 +74,7 @@ def test_it_is_an_ordinary_get_of_the_unit_of_work_that_follows(
     assert units(group) == []
 
 
+@pytest.mark.rule("mqi/skip-backout", "MQCMIT removes a message that was got with MARK_SKIP_BACKOUT like any other.")
 def test_a_commit_removes_it_like_any_other(group: TestGroup, connection: QueueManagerConnection, queue: Queue) -> None:
     queue.get(MARKED)
     connection.commit()
@@ -75,6 +83,7 @@ def test_a_commit_removes_it_like_any_other(group: TestGroup, connection: QueueM
     assert stored(group) == 2
 
 
+@pytest.mark.rule("mqi/skip-backout", "One get of a unit of work can have MARK_SKIP_BACKOUT; a second is 2062.")
 def test_one_message_of_a_unit_of_work_can_be_marked(
     group: TestGroup, connection: QueueManagerConnection, queue: Queue
 ) -> None:
@@ -141,6 +150,7 @@ def test_a_large_unit_of_work_is_backed_out_around_it(
     assert [backouts for _, backouts in on_queue(group, "Q")] == [1] * 1400 + [0] * (before - 1401)
 
 
+@pytest.mark.rule("mqi/skip-backout", "With COMPLETE_MSG, MARK_SKIP_BACKOUT covers all segments of the message.")
 def test_a_logical_message_stays_got_in_all_its_segments(
     group: TestGroup, connection: QueueManagerConnection, queue: Queue
 ) -> None:
@@ -196,6 +206,9 @@ def test_asynchronous_puts_beside_it(group: TestGroup, connection: QueueManagerC
     assert stored(group) == 2
 
 
+@pytest.mark.rule(
+    "mqi/skip-backout", "A commit that fails, and the end of the program, back out a get with MARK_SKIP_BACKOUT too."
+)
 def test_a_commit_that_fails_undoes_it_too(group: TestGroup, connection: QueueManagerConnection, queue: Queue) -> None:
     group.define_shared("FULL", max_depth=1)
     full = connection.open("FULL", BOTH)
@@ -252,6 +265,9 @@ def got_and_backed_out(program: Program) -> None:
     assert program.does("back out") == "ok"
 
 
+@pytest.mark.rule(
+    "mqi/skip-backout", "A commit that fails, and the end of the program, back out a get with MARK_SKIP_BACKOUT too."
+)
 @pytest.mark.usefixtures("queue")
 @pytest.mark.parametrize("dies", [got, got_and_backed_out])
 def test_a_killed_program_leaves_it_to_others(group: TestGroup, dies: Callable[[Program], None]) -> None:

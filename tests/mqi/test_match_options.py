@@ -56,6 +56,9 @@ def there(queue: Queue) -> list[Message]:
     return [queue.get(NEXT if number else FIRST) for number in range(36)]
 
 
+@pytest.mark.rule(
+    "mqi/match", "A get returns the first message that meets every match option; a null identifier matches any message."
+)
 def test_each_combination_finds_the_first_message_that_has_all_of_it(queue: Queue) -> None:
     messages = there(queue)
     # As one of the messages has it; and with what none has.
@@ -82,6 +85,9 @@ def test_each_combination_finds_the_first_message_that_has_all_of_it(queue: Queu
                 assert (md, gmo.msg_token) == (replace(expected[0].md, version=2), expected[0].msg_token)
 
 
+@pytest.mark.rule(
+    "mqi/match", "A get leaves MsgId and CorrelId in the descriptor, so the next get with it asks for the same message."
+)
 def test_by_default_a_get_is_by_msg_id_and_correl_id_and_nulls_ask_for_nothing(queue: Queue) -> None:
     assert MQGMO(version=2).match_options == MatchOption.MATCH_MSG_ID | MatchOption.MATCH_CORREL_ID
     first = there(queue)[0]
@@ -95,6 +101,10 @@ def test_by_default_a_get_is_by_msg_id_and_correl_id_and_nulls_ask_for_nothing(q
     assert verbs.mqget(queue.connection, queue.handle, md, gmo, 100)[3] == MQRC.NONE
 
 
+@pytest.mark.rule(
+    "mqi/match",
+    "Descriptor, MsgToken, ResolvedQName and the three status fields describe the message that is returned.",
+)
 def test_what_a_get_returns_is_what_the_message_has(queue: Queue) -> None:
     for known in there(queue):
         md = MQMD(version=2, msg_seq_number=77, offset=77, priority=9, correl_id=b"?" * 24, backout_count=7)
@@ -107,6 +117,9 @@ def test_what_a_get_returns_is_what_the_message_has(queue: Queue) -> None:
         assert status == (known.group_status, known.segment_status, known.segmentation)
 
 
+@pytest.mark.rule(
+    "mqi/waiting", "A get that could find nothing ends with 2016 too where gets are inhibited, and its lock stays."
+)
 @pytest.mark.parametrize("is_inside", [False, True], ids=["a token of no message", "the rest as a whole message"])
 def test_what_finds_nothing_without_a_look_is_2016_too_where_gets_are_inhibited(
     group: TestGroup, is_inside: bool

@@ -27,6 +27,9 @@ def put(queue: Queue, body: bytes, priority: int, options: int = 0, **fields: An
     return outcome
 
 
+@pytest.mark.rule(
+    "mqi/order", "A Priority above 9 is a warning (2049): the message is placed as 9 and keeps its number."
+)
 @pytest.mark.parametrize("fields", [{}, {"msg_flags": LMIG}, {"msg_flags": MAY_SEGMENT}, {"correl_id": b"c" * 24}])
 @pytest.mark.parametrize("options", [0, SYNCPOINT, LATER])
 @pytest.mark.parametrize("is_shared", [True, False])
@@ -48,6 +51,7 @@ def test_it_is_placed_as_the_highest_and_kept(
         connection.backout()
 
 
+@pytest.mark.rule("mqi/order", "Each further put with a Priority above 9 in the same descriptor is a warning too.")
 def test_a_second_put_with_the_same_descriptor_is_warned_of_too(group: TestGroup) -> None:
     group.define_shared("Q")
     queue = group.connect().open("Q", BOTH)
@@ -62,6 +66,9 @@ def test_a_negative_one_is_refused(group: TestGroup) -> None:
     assert put(queue, b"x", -2) == (MQCC.FAILED, MQRC.PRIORITY_ERROR)
 
 
+@pytest.mark.rule(
+    "mqi/order", "A Priority above 9 is a warning (2049): the message is placed as 9 and keeps its number."
+)
 def test_first_in_first_out_it_counts_for_nothing(group: TestGroup) -> None:
     group.define_shared("Q", msg_delivery_sequence="FIFO")
     queue = group.connect().open("Q", BOTH)
@@ -70,6 +77,7 @@ def test_first_in_first_out_it_counts_for_nothing(group: TestGroup) -> None:
     assert [queue.get().md.priority for _ in range(3)] == [3, 77, 9]
 
 
+@pytest.mark.rule("mqi/order", "A Priority above 9 stays in reports, in transmission headers and at another manager.")
 def test_a_report_has_it_too(group: TestGroup) -> None:
     group.define_shared("Q")
     group.define_shared("REPLIES")
@@ -88,6 +96,7 @@ def sender(group: TestGroup) -> QueueManagerConnection:
     return group.connect()
 
 
+@pytest.mark.rule("mqi/order", "A Priority above 9 stays in reports, in transmission headers and at another manager.")
 @pytest.mark.parametrize("how", ["move", "carry", "deliver"])
 def test_it_travels_to_another_manager(group: TestGroup, sender: QueueManagerConnection, how: str) -> None:
     agent = AgentOfQM2(group)
@@ -102,6 +111,7 @@ def test_it_travels_to_another_manager(group: TestGroup, sender: QueueManagerCon
     assert [(message.body, message.md.priority) for message in got] == [(b"77", 77), (b"9", 9), (b"8", 8)]
 
 
+@pytest.mark.rule("mqi/order", "A Priority above 9 stays in reports, in transmission headers and at another manager.")
 def test_a_header_of_a_transmission_queue_has_it(group: TestGroup, sender: QueueManagerConnection) -> None:
     """The agent takes it from there, also where a program has put the header."""
     transmit = "SYSTEM.QSG.TRANSMIT.QUEUE"

@@ -30,6 +30,7 @@ def test_messages_of_equal_priority_come_in_the_order_they_were_put(group: TestG
     assert reason_of(caught) == MQRC.NO_MSG_AVAILABLE
 
 
+@pytest.mark.rule("mqi/order", "A queue delivers by priority, and first in, first out within one priority.")
 def test_higher_priority_comes_first_and_fifo_within_it(group: TestGroup) -> None:
     group.define_shared("ORDERS")
     queue = group.connect().open("ORDERS", BOTH)
@@ -54,6 +55,7 @@ def test_a_put_under_syncpoint_is_visible_to_nobody_until_committed(group: TestG
     assert others.get().body == b"hidden"
 
 
+@pytest.mark.rule("mqi/units", "A get with SYNCPOINT is final after MQCMIT; MQBACK returns the message to its place.")
 def test_backout_removes_puts_and_returns_gets_to_their_place_with_the_count_raised(group: TestGroup) -> None:
     group.define_shared("ORDERS")
     connection = group.connect()
@@ -99,6 +101,8 @@ def test_batches_keep_order_and_commit_as_one(group: TestGroup, count: int) -> N
     assert got == sent
 
 
+@pytest.mark.rule("mqi/units", "A large unit of work is applied in chunks of at most 500 messages.")
+@pytest.mark.invariant(4)
 def test_a_large_unit_of_work_is_applied_in_chunks(group: TestGroup) -> None:
     group.define_shared("ORDERS")
     connection = group.connect()
@@ -119,6 +123,9 @@ def test_asynchronous_puts_leave_with_the_commit(group: TestGroup) -> None:
     assert [queue.get().body for _ in range(120)] == [b"%d" % n for n in range(120)]
 
 
+@pytest.mark.rule(
+    "mqi/async", "MQCMIT backs everything out and ends with 2003 if an asynchronous put of the unit of work failed."
+)
 def test_a_failed_asynchronous_put_backs_the_unit_of_work_out(group: TestGroup) -> None:
     group.define_shared("SMALL", max_depth=1)
     connection = group.connect()
@@ -189,6 +196,7 @@ def test_get_by_correl_id_and_by_generated_and_given_msg_id(group: TestGroup) ->
     assert queue.get().body == b"plain"
 
 
+@pytest.mark.rule("mqi/browse", "A browse takes nothing; a get with MSG_UNDER_CURSOR removes what was browsed last.")
 def test_browse_walks_the_queue_and_takes_nothing(group: TestGroup) -> None:
     group.define_shared("ORDERS")
     queue = group.connect().open("ORDERS", BOTH)
@@ -201,6 +209,10 @@ def test_browse_walks_the_queue_and_takes_nothing(group: TestGroup) -> None:
     assert queue.get().body == b"a"
 
 
+@pytest.mark.rule(
+    "mqi/units",
+    "Without ACCEPT_TRUNCATED_MSG a message that does not fit stays (2080); with it, the message is taken (2079).",
+)
 def test_truncation_without_and_with_acceptance(group: TestGroup) -> None:
     group.define_shared("ORDERS")
     queue = group.connect().open("ORDERS", BOTH)
@@ -280,6 +292,7 @@ def test_expired_messages_are_never_returned(group: TestGroup) -> None:
     assert 0 < got.md.expiry <= 600
 
 
+@pytest.mark.rule("mqi/units", "An MQOPEN beyond MAXHANDS, as it was at MQCONN, is refused with 2017.")
 def test_a_connection_opens_maxhands_and_no_more(group: TestGroup) -> None:
     group.define_shared("ORDERS")
     repository = group.repository("QM1")

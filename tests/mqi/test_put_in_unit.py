@@ -79,6 +79,7 @@ def journal_of(group: TestGroup, structure: str, way: Way) -> list[str]:
     return [repr(fields).replace(structure, "S").replace(way[0].connection.token, "T") for _, fields in entries]
 
 
+@pytest.mark.invariant(1)
 @pytest.mark.parametrize("seed", range(40))
 def test_both_scripts_leave_the_same(
     group: TestGroup, monkeypatch: pytest.MonkeyPatch, called: list[str], seed: int

@@ -29,6 +29,7 @@ def connection(group: TestGroup) -> QueueManagerConnection:
     return group.connect()
 
 
+@pytest.mark.rule("mqi/async", "MQSTAT counts each asynchronous put since the last MQSTAT once.")
 @pytest.mark.parametrize("count", [1, 7, 250])
 def test_each_put_counts_once(connection: QueueManagerConnection, count: int) -> None:
     queue = connection.open("Q", BOTH)
@@ -56,6 +57,10 @@ def test_a_message_that_is_split_is_one_put(connection: QueueManagerConnection) 
     assert status(queue)[:2] == (1, 0)
 
 
+@pytest.mark.rule(
+    "mqi/async",
+    "MQSTAT names the object of the first asynchronous put that failed, before and after the failed commit.",
+)
 @pytest.mark.parametrize("asked_first", [True, False])
 def test_a_failure_is_told_before_and_after_the_commit_that_fails(
     connection: QueueManagerConnection, asked_first: bool
@@ -77,6 +82,9 @@ def test_a_failure_is_told_before_and_after_the_commit_that_fails(
     connection.commit()
 
 
+@pytest.mark.rule(
+    "mqi/async", "An ALTER of the queue fails the asynchronous puts that were not sent yet, and none after them."
+)
 @pytest.mark.parametrize("company", ["alone", "with a get", "on two queues", "in a group"])
 def test_an_alter_fails_the_puts_that_were_not_sent_and_none_later(
     group: TestGroup, connection: QueueManagerConnection, company: str
@@ -111,6 +119,9 @@ def test_an_alter_fails_the_puts_that_were_not_sent_and_none_later(
     assert caught.value.reason == MQRC.PUT_INHIBITED
 
 
+@pytest.mark.rule(
+    "mqi/async", "What the handle learns of its queue does not change asynchronous puts that are under way."
+)
 @pytest.mark.parametrize("learns", ["by MQSET", "by a longer message"])
 def test_what_the_handle_learns_of_its_queue_does_not_count_for_puts_under_way(
     group: TestGroup, connection: QueueManagerConnection, learns: str
@@ -150,6 +161,7 @@ def test_after_a_commit_that_failed_no_put_goes_by_what_was_altered_before(group
     assert drain(first) == drain(second) == [b"kept"]
 
 
+@pytest.mark.rule("mqi/async", "MQINQ counts the connection's own asynchronous puts in CURDEPTH.")
 @pytest.mark.parametrize("end", ["commit", "back out"])
 def test_the_depth_counts_them(connection: QueueManagerConnection, end: str) -> None:
     """As it counts other puts that are not committed."""

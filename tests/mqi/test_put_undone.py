@@ -109,6 +109,10 @@ REFUSALS: dict[str, tuple[MQRC, Callable[[TestGroup], Callable[[], object]]]] = 
 }
 
 
+@pytest.mark.rule(
+    "mqi/put-groups", "A put of many segments that is refused in the middle leaves the unit of work as it was."
+)
+@pytest.mark.invariant(1)
 @pytest.mark.parametrize("end", ["commit", "back out", "disconnect"])
 @pytest.mark.parametrize("why", REFUSALS)
 def test_its_unit_of_work_is_as_it_was(
@@ -155,6 +159,9 @@ def test_its_unit_of_work_is_as_it_was(
     assert keys_of(group, "u:*") == []
 
 
+@pytest.mark.rule(
+    "mqi/put-groups", "A put of many segments that is refused in the middle leaves the unit of work as it was."
+)
 @pytest.mark.parametrize("options", [0, SYNCPOINT])
 def test_there_is_no_unit_of_work_where_none_was(
     group: TestGroup, connection: QueueManagerConnection, queue: Queue, options: int
@@ -202,6 +209,7 @@ def test_what_was_put_for_another_manager_is_undone_too(
     assert on_queue(group, SYSTEM_QSG_TRANSMIT_QUEUE, "@QM2") == [(b"kept", 0)]
 
 
+@pytest.mark.rule("mqi/put-groups", "A message is split anew if MAXMSGL is altered during its put.")
 def test_a_smaller_maxmsgl_in_its_middle_splits_it_anew(
     group: TestGroup, connection: QueueManagerConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -217,6 +225,7 @@ def test_a_smaller_maxmsgl_in_its_middle_splits_it_anew(
     assert journaled(group)["put"] - journaled(group)["undo"] == journaled(group)["get"] == len(body) // 16 + 1
 
 
+@pytest.mark.rule("mqi/put-groups", "A put of many segments that is refused in the middle leaves its group as it was.")
 def test_its_group_goes_on_where_it_was(group: TestGroup, connection: QueueManagerConnection, queue: Queue) -> None:
     first = put_logical(queue, b"first", MIG, options=SYNCPOINT)
     alter(group, max_depth=SEGMENTS - 1)()
@@ -245,6 +254,9 @@ def test_the_journal_tells_what_was_undone(group: TestGroup, connection: QueueMa
     assert entries[-1][1][b"n"] == b"1"
 
 
+@pytest.mark.rule(
+    "mqi/put-groups", "A waiting getter sees nothing of a put of many segments that is refused in the middle."
+)
 def test_who_waits_has_nothing_of_it_and_is_served_with_what_comes(
     group: TestGroup, connection: QueueManagerConnection, queue: Queue
 ) -> None:
@@ -363,6 +375,10 @@ class Died(BaseException):
     """The program is gone."""
 
 
+@pytest.mark.rule(
+    "mqi/put-groups",
+    "A program that dies in the middle of a put of many segments has its whole unit of work backed out.",
+)
 @pytest.mark.parametrize("options", [0, SYNCPOINT])
 def test_killed_after_any_script_of_it_its_unit_of_work_is_backed_out_whole(
     group: TestGroup, monkeypatch: pytest.MonkeyPatch, options: int

@@ -41,6 +41,16 @@ def state_of(scene: Scene) -> tuple[object, ...]:
     return (replace(handle.cursor), handle.order, unit.id, unit.messages, unit.marked, parts)
 
 
+@pytest.mark.rule("mqi/reasons", "A call that fails changes nothing, neither in Redis nor in its handle.")
+@pytest.mark.rule(
+    "mqi/reasons",
+    "A bad MsgType is 2029, a report option that must be known 2061; other unknown options are a warning.",
+)
+@pytest.mark.rule(
+    "mqi/get", "SET_SIGNAL is always refused with 2046: there is no event of the operating system to post."
+)
+@pytest.mark.rule("mqi/get", "PROPERTIES_FORCE_MQRFH2, NO_PROPERTIES and PROPERTIES_COMPATIBILITY exclude each other.")
+@pytest.mark.rule("mqi/get", "PROPERTIES_IN_HANDLE is 2460: there are no message handles.")
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_a_reason_code_is_provoked_and_a_failed_call_changes_nothing(group: TestGroup, name: str) -> None:
     case = CASES[name]
@@ -61,10 +71,14 @@ def test_a_reason_code_is_provoked_and_a_failed_call_changes_nothing(group: Test
         assert state_of(scene) == state
 
 
+@pytest.mark.rule("mqi/reasons", "Each reason that IBM's pages name for MQGET, MQPUT and MQCMIT is provoked.")
 def test_every_reason_that_the_documents_name_is_provoked() -> None:
     assert {MQRC(reason) for reason in NAMED} <= {case.reason for case in CASES.values()}
 
 
+@pytest.mark.rule(
+    "mqi/reasons", "Each reason that a script can answer is provoked, or a note names the test that does."
+)
 def test_every_reason_that_the_scripts_can_answer_is_provoked_or_explained() -> None:
     scripts = ROOT / "sharedq/lua/structure"
     answered = set[int]()

@@ -46,6 +46,9 @@ def put(queue: Queue, way: str, md: MQMD) -> None:
             queue.put(b"x", md)
 
 
+@pytest.mark.rule(
+    "mqi/reports", "A ReplyToQ without ReplyToQMgr is resolved by a remote definition of that name, else is local."
+)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(
     ("given", "stored"),
@@ -89,6 +92,7 @@ def test_one_look_serves_many_requests(queue: Queue) -> None:
     assert client.info("commandstats")["cmdstat_evalsha"]["calls"] - before <= 20 + 1
 
 
+@pytest.mark.rule("mqi/reports", "A put that fails leaves the reply fields of the descriptor unchanged.")
 @pytest.mark.parametrize("many", [False, True])
 @pytest.mark.parametrize("options", [0, int(PutOption.NEW_MSG_ID | PutOption.NEW_CORREL_ID)])
 def test_a_put_that_fails_leaves_the_descriptor_as_it_was(group: TestGroup, many: bool, options: int) -> None:

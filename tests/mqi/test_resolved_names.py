@@ -50,6 +50,10 @@ def told(structure: MQOD | MQPMO) -> tuple[bytes, bytes]:
     return structure.resolved_q_name, structure.resolved_q_mgr_name
 
 
+@pytest.mark.rule(
+    "mqi/open", "ResolvedQMgrName of a shared queue is the group's name, of a private queue its manager's name."
+)
+@pytest.mark.rule("mqi/open", "The resolved names lead to the same queue again, from any member.")
 @pytest.mark.parametrize(("name", "at", "queue", "qmgr"), NAMES)
 def test_a_shared_queue_is_the_groups_and_a_private_one_its_managers(
     group: TestGroup, connection: QueueManagerConnection, name: str, at: str, queue: str, qmgr: str
@@ -81,6 +85,9 @@ def test_a_shared_queue_is_the_groups_and_a_private_one_its_managers(
         assert [there.get().body for _ in range(6)] == [b"x"] * 6
 
 
+@pytest.mark.rule(
+    "mqi/open", "With SQQMNAME(IGNORE), a shared queue that is named at another member resolves to the group."
+)
 def test_a_shared_queue_named_at_another_member_is_the_groups_where_that_name_is_ignored(
     group: TestGroup, connection: QueueManagerConnection
 ) -> None:
@@ -96,6 +103,9 @@ def test_a_shared_queue_named_at_another_member_is_the_groups_where_that_name_is
         assert told(pmo) == (b"Q", group.group.name.encode())
 
 
+@pytest.mark.rule(
+    "mqi/open", "ResolvedQMgrName of a shared queue is the group's name, of a private queue its manager's name."
+)
 @pytest.mark.parametrize(("kind", "is_shared"), [("SHAREDYN", True), ("PERMDYN", False), ("TEMPDYN", False)])
 def test_a_dynamic_queue_is_told_with_its_name(
     group: TestGroup, connection: QueueManagerConnection, kind: str, is_shared: bool
@@ -107,6 +117,7 @@ def test_a_dynamic_queue_is_told_with_its_name(
     assert told(od) == (od.object_name, group.group.name.encode() if is_shared else b"QM1")
 
 
+@pytest.mark.rule("mqi/open", "A reply to the resolved names arrives.")
 def test_replies_to_what_was_told_arrive(group: TestGroup, connection: QueueManagerConnection) -> None:
     """A server anywhere answers by the names that the client's MQOPEN told."""
     od = MQOD(object_name=b"Q")

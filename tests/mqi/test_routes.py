@@ -20,12 +20,18 @@ from tests.support.routes import BOTH, manager_alias, transmitted
 from tests.support.scenes import on_queue, until
 
 
+@pytest.mark.rule(
+    "igq/routes", "With IGQ(ENABLED), a queue at another member is reached through SYSTEM.QSG.TRANSMIT.QUEUE."
+)
 def test_a_queue_at_another_member_is_reached_through_the_shared_transmit_queue(pair: TestGroup) -> None:
     pair.connect("QM1").put1("IN", b"over there", qmgr_name="QM2")
     ((header, data),) = transmitted(pair, "QM2")
     assert (header.remote_q_name, header.remote_q_mgr_name, data) == (b"IN", b"QM2", b"over there")
 
 
+@pytest.mark.rule(
+    "igq/undelivered", "Transmission headers describe what follows them, so a message comes out as it went in."
+)
 @pytest.mark.parametrize("igq", ["ENABLED", "DISABLED"])
 @pytest.mark.parametrize("member", [False, True], ids=["alone", "member of a group"])
 def test_a_message_on_a_transmission_queue_is_described_by_each_header_for_the_next(
@@ -90,6 +96,7 @@ def test_a_buffer_for_a_message_from_there_must_have_room_for_the_header(
         assert (cut.reason, cut.body, cut.data_length) == (MQRC.TRUNCATED_MSG_ACCEPTED, whole.body[:7], length)
 
 
+@pytest.mark.rule("igq/routes", "Remote and alias definitions lead there too; the first definition gives the defaults.")
 def test_remote_and_alias_definitions_lead_there_too(pair: TestGroup) -> None:
     pair.define("QM1", QueueRemote(name="FAR", remote_queue="IN", remote_qmgr="QM2", def_persistence="YES"))
     pair.define("QM1", QueueAlias(name="NICK", target="FAR"))
@@ -154,6 +161,9 @@ TRANSMISSION_QUEUES = {
 }
 
 
+@pytest.mark.rule(
+    "igq/routes", "A transmission queue that cannot be used is refused: 2091, 2092, 2196, or 2197 to 2199 for DEFXMITQ."
+)
 @pytest.mark.parametrize("how", TRANSMISSION_QUEUES)
 @pytest.mark.parametrize(
     ("named", "which"), [("NONE", 0), ("NICK", 1), ("MODEL", 1), ("PLAIN", 2), (SYSTEM_QSG_TRANSMIT_QUEUE, 2)]
@@ -176,6 +186,9 @@ def test_what_is_no_transmission_queue_is_refused_by_who_named_it(
     assert reason_of(partial(connection.put1, name, b"x", qmgr_name=qmgr.format(named))) == reasons[which]
 
 
+@pytest.mark.rule(
+    "igq/routes", "A transmission queue in a definition is not looked at where intra-group queuing leads to the member."
+)
 def test_intra_group_queuing_needs_no_transmission_queue_that_a_definition_names(pair: TestGroup) -> None:
     changes = {"default_transmission_queue": SYSTEM_QSG_TRANSMIT_QUEUE}
     pair.repository("QM1").alter_qmgr("QM1", changes)
@@ -186,6 +199,9 @@ def test_intra_group_queuing_needs_no_transmission_queue_that_a_definition_names
     assert [data for _, data in transmitted(pair, "QM2")] == [b"1", b"2"]
 
 
+@pytest.mark.rule(
+    "igq/routes", "A remote definition without RNAME is an alias of a manager, and leads to that manager."
+)
 def test_the_alias_of_a_manager_leads_to_it(pair: TestGroup) -> None:
     pair.define("QM1", manager_alias("OLD", "QM2", def_persistence="YES"))
     pair.define("QM1", QueueRemote(name="FAR", remote_queue="IN", remote_qmgr="OLD", def_persistence="NO"))
@@ -201,6 +217,9 @@ def test_the_alias_of_a_manager_leads_to_it(pair: TestGroup) -> None:
     assert [header.msg_desc.persistence for header, _ in sent] == [1, 0]
 
 
+@pytest.mark.rule(
+    "igq/routes", "A remote definition without RNAME is an alias of a manager, and leads to that manager."
+)
 @pytest.mark.parametrize("qmgr", ["QM1", "the group"])
 def test_the_alias_of_this_manager_leads_here(pair: TestGroup, qmgr: str) -> None:
     pair.define("QM1", manager_alias("OLD", "QM1" if qmgr == "QM1" else pair.group.name))
@@ -209,6 +228,7 @@ def test_the_alias_of_this_manager_leads_here(pair: TestGroup, qmgr: str) -> Non
     assert [body for body, _ in on_queue(pair, "HERE", "@QM1")] == [b"x"]
 
 
+@pytest.mark.rule("igq/routes", "An alias of a manager with XMITQ leads there through that transmission queue.")
 def test_the_alias_of_a_manager_elsewhere_names_its_transmission_queue(pair: TestGroup) -> None:
     pair.define_private("QM1", "OUT", usage="XMITQ")
     pair.define("QM1", manager_alias("ABROAD", "ABROAD", transmission_queue="OUT"))
@@ -242,6 +262,9 @@ def test_a_remote_queue_cannot_be_opened_for_input(pair: TestGroup) -> None:
     assert caught.value.reason == MQRC.OPTION_NOT_VALID_FOR_TYPE
 
 
+@pytest.mark.rule(
+    "igq/routes", "SQQMNAME(IGNORE) opens a shared queue locally; SQQMNAME(USE) sends the message to the named member."
+)
 def test_sqqmname_ignore_opens_a_shared_queue_right_here(pair: TestGroup) -> None:
     pair.define_shared("SHARED.ONE")
     connection = pair.connect("QM1")

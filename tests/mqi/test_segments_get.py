@@ -45,6 +45,7 @@ def put_segments(queue: Queue, *bodies: bytes, group: bytes = b"s", **fields: An
         put_member(queue, group, 1, bodies[at], flags, offset=ends[at] - len(bodies[at]), **fields)
 
 
+@pytest.mark.rule("mqi/groups", "COMPLETE_MSG returns a whole logical message.")
 @pytest.mark.parametrize("persistence", [0, 1])
 def test_a_logical_message_is_put_together(queue: Queue, persistence: int) -> None:
     put_segments(queue, b"abc", b"de", b"f", persistence=persistence)
@@ -68,6 +69,9 @@ def test_segments_leave_and_return_together(group: TestGroup) -> None:
     assert take(other) == b""
 
 
+@pytest.mark.rule(
+    "mqi/groups", "COMPLETE_MSG of persistent segments needs SYNCPOINT or no unit of work under way (2255)."
+)
 def test_persistent_segments_need_the_unit_of_work_that_is_under_way(group: TestGroup) -> None:
     group.define_shared("Q")
     connection = group.connect()
@@ -93,6 +97,7 @@ def test_a_buffer_that_is_too_small(queue: Queue) -> None:
     assert take(queue) == b""
 
 
+@pytest.mark.rule("mqi/groups", "COMPLETE_MSG puts segments that disagree together as far as they agree (2243, 2244).")
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [({"coded_char_set_id": 819}, MQRC.INCONSISTENT_CCSIDS), ({"encoding": 785}, MQRC.INCONSISTENT_ENCODINGS)],
@@ -108,6 +113,7 @@ def test_segments_that_do_not_agree_are_put_together_as_far_as_they_do(
     assert [take(queue, LOGICAL), take(queue, LOGICAL), take(queue)] == [b"04", b"06", b""]
 
 
+@pytest.mark.rule("mqi/groups", "Of segments that disagree, 2080 is told before and 2079 after their own reason.")
 def test_of_segments_that_do_not_agree_2079_is_told_last_and_2080_first(queue: Queue) -> None:
     for offset, flags, ccsid in ((0, SEG, 819), (2, SEG, 819), (4, LSEG, 1208)):
         put_member(queue, b"g", 1, b"%02d" % offset, flags, offset=offset, coded_char_set_id=ccsid)
@@ -119,6 +125,7 @@ def test_of_segments_that_do_not_agree_2079_is_told_last_and_2080_first(queue: Q
     assert drain(queue) == [b"04"]
 
 
+@pytest.mark.rule("mqi/browse", "COMPLETE_MSG under the cursor needs the first segment there; another offset is 2246.")
 def test_only_what_begins_a_logical_message_can_be_completed_under_the_cursor(queue: Queue) -> None:
     put_segments(queue, b"abc", b"de")
     assert take(queue, GetOption.BROWSE_FIRST) == b"de"
@@ -130,6 +137,10 @@ def test_only_what_begins_a_logical_message_can_be_completed_under_the_cursor(qu
     assert take(queue) == b""
 
 
+@pytest.mark.rule(
+    "mqi/browse",
+    "ALL_MSGS_AVAILABLE and ALL_SEGMENTS_AVAILABLE count under the cursor too: 2034 if something is missing.",
+)
 @pytest.mark.parametrize("how", [GetOption.MSG_UNDER_CURSOR, GetOption.BROWSE_MSG_UNDER_CURSOR])
 def test_under_the_cursor_too_all_must_be_there_that_is_asked_for(queue: Queue, how: GetOption) -> None:
     put_member(queue, b"h", 1, b"one", MIG)
@@ -148,6 +159,9 @@ def test_under_the_cursor_too_all_must_be_there_that_is_asked_for(queue: Queue, 
     assert take(queue, messages | how) == b"one"
 
 
+@pytest.mark.rule(
+    "mqi/browse", "Within a group in logical order, the rest of the group need not be there for a get under the cursor."
+)
 def test_within_a_group_its_rest_need_not_be_there_under_the_cursor(queue: Queue) -> None:
     put_member(queue, b"g", 1, b"1", MIG)
     put_member(queue, b"g", 2, b"2", MIG)
@@ -227,6 +241,9 @@ def test_what_overlaps_cannot_be_completed_under_the_cursor(queue: Queue) -> Non
     assert queue.get(GetOption.MSG_UNDER_CURSOR).body == b"abcd"
 
 
+@pytest.mark.rule(
+    "mqi/groups", "Within a group in logical order, ALL_MSGS_AVAILABLE asks only for all segments of the next message."
+)
 @pytest.mark.parametrize("option", [SEGMENTS, MESSAGES, COMPLETE])
 def test_inside_a_group_the_next_message_must_be_there_whole(group: TestGroup, queue: Queue, option: int) -> None:
     """Once it is entered, its first segment suffices for the rest; but with COMPLETE_MSG it comes as one."""

@@ -30,6 +30,9 @@ def queue(group: TestGroup) -> Queue:
     return group.connect().open("Q", BOTH)
 
 
+@pytest.mark.rule(
+    "mqi/match", "An identifier that is shorter than its field is padded with nulls, in puts, gets and waits."
+)
 @pytest.mark.parametrize("name", SHORT)
 @pytest.mark.parametrize("grouping", [0, GetOption.LOGICAL_ORDER, GetOption.ALL_SEGMENTS_AVAILABLE])
 def test_what_was_put_with_a_short_identifier_is_got_with_it(queue: Queue, name: str, grouping: int) -> None:
@@ -56,6 +59,7 @@ def test_an_empty_identifier_and_a_short_one_of_nulls_ask_for_nothing(queue: Que
         assert queue.get(FIRST, match=asked, match_options=MATCHES[name]).body == b"any"
 
 
+@pytest.mark.rule("mqi/match", "A MsgToken that is shorter than its field is padded with nulls.")
 def test_a_msg_token_without_the_nulls_at_its_end_is_the_same_one(queue: Queue) -> None:
     queue.put(b"first")
     queue.put(b"mine")
@@ -67,6 +71,7 @@ def test_a_msg_token_without_the_nulls_at_its_end_is_the_same_one(queue: Queue) 
         assert queue.get(FIRST, match_options=by_token, msg_token=nothing).body == b"first"
 
 
+@pytest.mark.rule("mqi/match", "An identifier to match that is too long is refused with 2026, a MsgToken with 2186.")
 def test_one_that_is_too_long_is_refused_as_by_mqput_where_it_is_asked_for(queue: Queue) -> None:
     queue.put(b"here")
     for name in SHORT:
@@ -82,6 +87,9 @@ def test_one_that_is_too_long_is_refused_as_by_mqput_where_it_is_asked_for(queue
     assert reason_of(queue, FIRST, match_options=by_token, msg_token=b"x" * 17) == MQRC.GMO_ERROR
 
 
+@pytest.mark.rule(
+    "mqi/match", "An identifier that is shorter than its field is padded with nulls, in puts, gets and waits."
+)
 @pytest.mark.parametrize("asked", [{"correl_id": b"ORDER-17"}, {"msg_id": b"M-1"}], ids=str)
 def test_who_waits_with_a_short_one_is_woken_like_everybody(
     group: TestGroup, queue: Queue, asked: dict[str, Any]

@@ -37,6 +37,7 @@ def queue(connection: QueueManagerConnection) -> Queue:
     return connection.open("Q", BOTH)
 
 
+@pytest.mark.rule("mqi/get", "A get with a version 1 MQGMO matches by MsgId and CorrelId.")
 @pytest.mark.parametrize(
     "options",
     [GetOption.SYNCPOINT, GetOption.BROWSE_FIRST, GetOption.SYNCPOINT | GetOption.ALL_MSGS_AVAILABLE],
@@ -55,6 +56,7 @@ def test_without_match_options_a_get_is_by_msg_id_and_correl_id(
         connection.backout()
 
 
+@pytest.mark.rule("mqi/get", "UNLOCK with a version 1 MQGMO has no match options.")
 @pytest.mark.parametrize("is_locked", [False, True])
 def test_without_match_options_an_unlock_is_told_none(
     connection: QueueManagerConnection, queue: Queue, is_locked: bool
@@ -71,6 +73,7 @@ def test_without_match_options_an_unlock_is_told_none(
     assert unlock(1) == ((MQCC.OK, MQRC.NONE) if is_locked else (MQCC.WARNING, MQRC.NO_MSG_LOCKED))
 
 
+@pytest.mark.rule("mqi/open", "MQPUT1 takes ALTERNATE_USER_AUTHORITY, which MQPUT refuses, and refuses LOGICAL_ORDER.")
 def test_mqput1_is_told_of_another_user_and_knows_no_logical_order(
     connection: QueueManagerConnection, queue: Queue
 ) -> None:
@@ -95,6 +98,7 @@ def test_mqput1_is_told_of_another_user_and_knows_no_logical_order(
     assert not connection.connection.handles.keys() - {queue.handle.number}
 
 
+@pytest.mark.rule("mqi/open", "A structure version that does not exist is refused with the reason of that structure.")
 def test_a_version_that_a_structure_does_not_have_is_refused(connection: QueueManagerConnection, queue: Queue) -> None:
     at, handle = connection.connection, queue.handle
     for version in (0, 9):
@@ -122,6 +126,7 @@ def test_a_version_that_a_structure_does_not_have_is_refused(connection: QueueMa
         connected.disconnect()
 
 
+@pytest.mark.rule("mqi/open", "An MQPUT1 that is refused leaves the names in MQOD and MQPMO as they were.")
 def test_a_refused_mqput1_leaves_the_names_in_its_descriptor_as_they_were(
     group: TestGroup, connection: QueueManagerConnection
 ) -> None:
@@ -134,6 +139,7 @@ def test_a_refused_mqput1_leaves_the_names_in_its_descriptor_as_they_were(
     assert (od.resolved_q_name, pmo.resolved_q_name) == (b"Q", b"Q")
 
 
+@pytest.mark.rule("mqi/open", "The handle of the queue manager is for MQINQ only.")
 def test_the_handle_of_the_queue_manager_is_to_inquire_and_for_nothing_else(connection: QueueManagerConnection) -> None:
     at = connection.connection
     handle, *_ = verbs.mqopen(at, MQOD(object_type=int(ObjectType.Q_MGR)), int(OpenOption.INQUIRE))
@@ -151,6 +157,7 @@ def test_the_handle_of_the_queue_manager_is_to_inquire_and_for_nothing_else(conn
     assert [call()[-1] for call in calls.values()] == [MQRC.HOBJ_ERROR] * len(calls)
 
 
+@pytest.mark.rule("mqi/open", "MQINQ takes at most 256 selectors; more are 2066.")
 def test_so_many_selectors_and_no_more(connection: QueueManagerConnection) -> None:
     queue = connection.open("Q", OpenOption.INQUIRE | OpenOption.SET)
     selectors = [IntSelector.INHIBIT_GET] * verbs.SELECTORS_MAX

@@ -42,6 +42,7 @@ def exists(group: TestGroup, handle: Handle) -> bool:
     return group.repository("QM1").lookup(handle.name) is not None
 
 
+@pytest.mark.rule("mqi/close", "A temporary dynamic queue and its messages go with the handle that made it.")
 @pytest.mark.parametrize("option", [CloseOption.NONE, CloseOption.DELETE, CloseOption.DELETE_PURGE])
 def test_it_goes_with_the_close_by_its_creator_and_its_messages_too(models: TestGroup, option: CloseOption) -> None:
     connection = models.connect()
@@ -55,6 +56,7 @@ def test_it_goes_with_the_close_by_its_creator_and_its_messages_too(models: Test
     assert stored(models, "@QM1") == 0
 
 
+@pytest.mark.rule("mqi/close", "A put of a persistent message on a temporary dynamic queue is refused with 2048.")
 @pytest.mark.parametrize("said", [PERSISTENT, AS_Q_DEF])
 @pytest.mark.parametrize("by", ["its name", "an alias"])
 @pytest.mark.parametrize("options", [PutOption.NONE, PutOption.SYNCPOINT, LATER, PutOption.LOGICAL_ORDER])
@@ -92,6 +94,9 @@ def test_permanent_dynamic_queues_take_them(models: TestGroup) -> None:
     assert connection.open(name, BOTH).get().md.persistence == 1
 
 
+@pytest.mark.rule(
+    "mqi/close", "A persistent report or message from another manager for a temporary queue is dead-lettered."
+)
 @pytest.mark.parametrize("persistence", [0, 1])
 def test_a_report_about_a_persistent_message_goes_to_the_dead_letter_queue(models: TestGroup, persistence: int) -> None:
     """Its persistence is that of the message."""
@@ -119,6 +124,7 @@ def test_mqput1_makes_none(models: TestGroup, model: str) -> None:
     assert models.repository("QM1").display_queues("CSQ.*") == []
 
 
+@pytest.mark.rule("mqi/close", "A temporary dynamic queue with uncommitted puts goes when these have ended.")
 def test_it_goes_with_the_connection(models: TestGroup) -> None:
     """Also where the close came too early for it: something was not committed."""
     connection = models.connect()

@@ -37,6 +37,7 @@ def begin(connection: QueueManagerConnection) -> None:
     put_logical(private, b"1", MIG, options=int(PutOption.SYNCPOINT), persistence=1)
 
 
+@pytest.mark.rule("mqi/units", "MQDISC commits what is uncommitted, in every structure.")
 def test_mqdisc_commits_what_is_outstanding(group: TestGroup) -> None:
     connection = group.connect()
     begin(connection)
@@ -44,6 +45,7 @@ def test_mqdisc_commits_what_is_outstanding(group: TestGroup) -> None:
     assert contents(group) == [[b"answer"], [b"1"]]
 
 
+@pytest.mark.rule("mqi/units", "A `with` block of the native API that is left by an exception backs out.")
 def test_a_block_that_is_left_by_an_exception_is_backed_out(group: TestGroup) -> None:
     def fail() -> None:
         with group.connect() as connection:
@@ -55,6 +57,9 @@ def test_a_block_that_is_left_by_an_exception_is_backed_out(group: TestGroup) ->
     assert contents(group) == [[b"request"], []]
 
 
+@pytest.mark.rule(
+    "mqi/units", "The end of a program backs its unit of work out, and raises the BackoutCount of each message got."
+)
 def test_each_end_of_a_program_counts_as_a_backout(group: TestGroup) -> None:
     """The count is a part of the message, and outlives whoever raised it."""
     queue = group.connect().open("SHARED", BOTH)
@@ -69,6 +74,7 @@ def test_each_end_of_a_program_counts_as_a_backout(group: TestGroup) -> None:
     assert queue.get().md.backout_count == 3
 
 
+@pytest.mark.rule("mqi/units", "MQBACK restores what the handle knew of its groups before the unit of work.")
 def test_a_group_goes_on_over_units_of_work_of_which_one_is_backed_out(group: TestGroup) -> None:
     connection = group.connect()
     queue, reader = connection.open("SHARED", BOTH), group.connect().open("SHARED", BOTH)
@@ -83,6 +89,7 @@ def test_a_group_goes_on_over_units_of_work_of_which_one_is_backed_out(group: Te
     assert drain(reader, LOGICAL | GetOption.ALL_MSGS_AVAILABLE) == [b"1", b"2"]
 
 
+@pytest.mark.rule("mqi/units", "MQBACK leaves what the handle did with groups outside the unit of work.")
 def test_a_group_begun_outside_the_unit_of_work_goes_on_behind_its_backout(group: TestGroup) -> None:
     connection = group.connect()
     queue = connection.open("SHARED", BOTH)
@@ -94,6 +101,7 @@ def test_a_group_begun_outside_the_unit_of_work_goes_on_behind_its_backout(group
     assert drain(group.connect().open("SHARED", BOTH), WHOLE_GROUP) == [b"1", b"2"]
 
 
+@pytest.mark.rule("mqi/units", "MQBACK leaves what the handle did with groups outside the unit of work.")
 def test_a_group_entered_outside_the_unit_of_work_is_read_on_behind_its_backout(group: TestGroup) -> None:
     connection = group.connect()
     queue = connection.open("SHARED", BOTH)
@@ -106,6 +114,7 @@ def test_a_group_entered_outside_the_unit_of_work_is_read_on_behind_its_backout(
     assert drain(queue, LOGICAL) == [b"b2", b"a1", b"a2"]
 
 
+@pytest.mark.rule("mqi/units", "MQBACK leaves what the handle did with groups outside the unit of work.")
 @pytest.mark.parametrize("is_begun_before", [False, True])
 def test_what_is_put_outside_beside_a_group_leaves_that_to_the_backout(group: TestGroup, is_begun_before: bool) -> None:
     """It is no part of a group, so the handle has nothing new to retain."""

@@ -49,6 +49,9 @@ def refused(call: Callable[[], object]) -> MQRC:
     return caught.value.reason
 
 
+@pytest.mark.rule(
+    "mqi/units", "A call beyond MAXUMSGS, as it was at MQCONN, is refused with 2024, and the unit of work stands."
+)
 def test_a_unit_of_work_holds_maxumsgs_and_no_more(connection: QueueManagerConnection, queue: Queue) -> None:
     for body in (b"a", b"b"):
         queue.put(body)
@@ -66,6 +69,7 @@ def test_a_unit_of_work_holds_maxumsgs_and_no_more(connection: QueueManagerConne
     connection.backout()
 
 
+@pytest.mark.rule("mqi/units", "Each segment of a message that is put counts for MAXUMSGS.")
 def test_each_segment_of_a_message_put_counts(connection: QueueManagerConnection, queue: Queue) -> None:
     for options in (int(PutOption.SYNCPOINT), LATER):
         with pytest.raises(MQIError) as caught:
@@ -77,6 +81,7 @@ def test_each_segment_of_a_message_put_counts(connection: QueueManagerConnection
         assert queue.get(COMPLETE).body == bytes(16 * ROOM)
 
 
+@pytest.mark.rule("mqi/units", "Each segment of a message that is put together counts for MAXUMSGS.")
 def test_each_segment_of_a_message_that_is_put_together_counts(
     group: TestGroup, connection: QueueManagerConnection, queue: Queue
 ) -> None:
@@ -91,6 +96,7 @@ def test_each_segment_of_a_message_that_is_put_together_counts(
     connection.commit()
 
 
+@pytest.mark.rule("mqi/units", "An asynchronous put counts for MAXUMSGS before it is sent.")
 def test_asynchronous_puts_count_before_they_are_sent(connection: QueueManagerConnection, queue: Queue) -> None:
     for _ in range(ROOM):
         queue.put(b"x", options=LATER)
@@ -100,6 +106,12 @@ def test_asynchronous_puts_count_before_they_are_sent(connection: QueueManagerCo
     assert [message.body for message in queue.get_many(10)] == [b"x"] * ROOM
 
 
+@pytest.mark.rule(
+    "mqi/units", "SYNCPOINT_IF_PERSISTENT gets a nonpersistent message outside the unit of work, even a full one."
+)
+@pytest.mark.rule(
+    "mqi/units", "SYNCPOINT_IF_PERSISTENT gets a persistent message in the unit of work, and any other outside it."
+)
 def test_a_full_unit_of_work_takes_what_is_not_persistent_outside(
     connection: QueueManagerConnection, queue: Queue
 ) -> None:

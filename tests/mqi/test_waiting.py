@@ -37,6 +37,9 @@ def reason_of(future: Future[Message]) -> MQRC:
     return error.reason
 
 
+@pytest.mark.rule(
+    "mqi/waiting", "A get with WAIT ends with the message that arrives, or with 2033 after its WaitInterval."
+)
 def test_a_waiting_get_takes_the_message_that_arrives(group: TestGroup) -> None:
     group.define_shared("Q")
     waiter, putter = group.connect().open("Q", BOTH), group.connect().open("Q", BOTH)
@@ -48,6 +51,7 @@ def test_a_waiting_get_takes_the_message_that_arrives(group: TestGroup) -> None:
     until_waiting(group, "Q", 0)
 
 
+@pytest.mark.rule("mqi/waiting", "A wait by MsgToken is ended by that message only.")
 def test_a_wait_for_one_message_by_its_token_is_ended_by_that_alone(group: TestGroup) -> None:
     group.define_shared("Q")
     waiter, connection = group.connect().open("Q", BOTH), group.connect()
@@ -114,6 +118,9 @@ def test_a_wait_that_ends_because_its_handle_is_invalid_is_over(group: TestGroup
     until_waiting(group, "Q", 0)
 
 
+@pytest.mark.rule(
+    "mqi/waiting", "A get with WAIT ends with the message that arrives, or with 2033 after its WaitInterval."
+)
 def test_an_interval_that_passes_ends_with_2033_and_leaves_no_waiter(group: TestGroup) -> None:
     group.define_shared("Q")
     queue = group.connect().open("Q", BOTH)
@@ -136,6 +143,7 @@ SPECIFIC: dict[str, tuple[dict[str, Any], bool]] = {
 }
 
 
+@pytest.mark.rule("mqi/waiting", "A wait for a certain message is served before a wait for any message.")
 @pytest.mark.parametrize(
     ("asked", "is_member"),
     [(asked, kind) for asked, of_group in SPECIFIC.values() for kind in (True, False) if kind or not of_group],
@@ -161,6 +169,7 @@ def test_a_specific_wait_is_served_before_a_general_one(
         assert any_message.result(20).body == b"other"
 
 
+@pytest.mark.rule("mqi/waiting", "A wait for a certain message is served before a wait for any message.")
 @pytest.mark.parametrize("by", ["msg_id", "msg_token"])
 def test_who_waits_for_one_message_that_comes_back_is_served_first(group: TestGroup, by: str) -> None:
     group.define_shared("Q")
@@ -193,6 +202,10 @@ def test_a_batch_wakes_a_waiter_for_each_of_its_messages(group: TestGroup) -> No
         assert sorted(future.result(20).body for future in futures) == [b"0", b"1", b"2", b"3", b"4"]
 
 
+@pytest.mark.rule(
+    "mqi/waiting",
+    "A message that arrives wakes one waiting get and all waiting browses; one that is too late waits on.",
+)
 @pytest.mark.parametrize("take", [0, GetOption.SYNCPOINT])
 @pytest.mark.parametrize(("browses", "gets"), [(3, 0), (0, 3), (3, 3), (1, 2)])
 def test_all_browses_are_woken_and_one_get(
@@ -240,6 +253,7 @@ def test_all_browses_are_woken_and_one_get(
     assert by_the_put[browses:] == [int(is_served) for is_served in served[browses:]]
 
 
+@pytest.mark.rule("mqi/waiting", "A getter that is woken too late for the message waits for the rest of its interval.")
 @pytest.mark.parametrize(
     "options", [GetOption.SYNCPOINT, GetOption.BROWSE_FIRST, GetOption.SYNCPOINT | GetOption.LOGICAL_ORDER]
 )
@@ -269,6 +283,7 @@ def test_who_comes_too_late_goes_on_waiting_for_the_rest_of_the_interval(
     until_waiting(group, "Q", 0)
 
 
+@pytest.mark.rule("mqi/waiting", "Gets stay inhibited until GET(ENABLED), whatever else of the queue is altered.")
 @pytest.mark.parametrize("options", [0, GetOption.WAIT, GetOption.SYNCPOINT, GetOption.BROWSE_FIRST])
 def test_what_inhibits_gets_stays_so_whatever_else_is_altered(group: TestGroup, options: int) -> None:
     group.define_shared("Q")
@@ -284,6 +299,7 @@ def test_what_inhibits_gets_stays_so_whatever_else_is_altered(group: TestGroup, 
     assert queue.get(options).body == b"x"
 
 
+@pytest.mark.rule("mqi/waiting", "Inhibiting gets ends a waiting get or browse with 2016.")
 def test_inhibiting_gets_ends_a_wait_with_2016(group: TestGroup) -> None:
     group.define_shared("Q")
     waiter = group.connect().open("Q", BOTH)

@@ -89,6 +89,7 @@ def calls(group: TestGroup) -> dict[str, int]:
     return {name: each["calls"] for name, each in found.items() if name != "cmdstat_info"}
 
 
+@pytest.mark.rule("mqi/waiting", "A put wakes one of five hundred waiting gets, and costs what it costs with five.")
 @pytest.mark.slow
 def test_a_put_costs_the_same_with_five_and_with_five_hundred_waiting(quiet_group: TestGroup) -> None:
     group = quiet_group

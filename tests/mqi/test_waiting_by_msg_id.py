@@ -31,6 +31,7 @@ def request(group: TestGroup) -> bytes:
     return bytes(requests.get().md.msg_id)
 
 
+@pytest.mark.rule("mqi/waiting", "A reply with the MsgId of its request ends the wait for that MsgId.")
 @pytest.mark.parametrize("is_grouped", [False, True])
 @pytest.mark.parametrize("is_member", [False, True])
 @pytest.mark.parametrize("correl_id", [b"", b"C" * 24])
@@ -59,6 +60,9 @@ def test_a_reply_with_the_msg_id_of_its_request_ends_the_wait_for_it(
     assert others[1].result(20).body == b"another"
 
 
+@pytest.mark.rule(
+    "mqi/waiting", "Of several waits for one MsgId with different CorrelIds, the one that matches is served."
+)
 @pytest.mark.parametrize("is_explicit", [False, True])
 @pytest.mark.parametrize("has_members", [False, True])
 def test_of_those_who_wait_for_one_number_each_is_asked(

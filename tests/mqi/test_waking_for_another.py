@@ -29,6 +29,7 @@ def put_together(putter: Queue, *messages: tuple[MQMD, bytes]) -> None:
     putter.connection.commit()
 
 
+@pytest.mark.rule("mqi/waiting", "A getter that takes another message than the one that woke it passes the wake-up on.")
 @pytest.mark.parametrize("options", [0, GetOption.SYNCPOINT, GetOption.COMPLETE_MSG, LOGICAL])
 def test_of_two_that_wait_alike_the_second_gets_what_woke_the_first(
     group: TestGroup, pool: ThreadPoolExecutor, putter: Queue, options: int
@@ -47,6 +48,7 @@ def test_of_two_that_wait_alike_the_second_gets_what_woke_the_first(
     assert got == [b"first", b"late", b"second"]
 
 
+@pytest.mark.rule("mqi/waiting", "A getter that takes another message than the one that woke it passes the wake-up on.")
 @pytest.mark.parametrize("beginning", [LOGICAL, WHOLE_GROUP])
 def test_who_takes_a_member_leaves_the_plain_message_that_woke_it(
     group: TestGroup, pool: ThreadPoolExecutor, putter: Queue, beginning: int
@@ -58,6 +60,7 @@ def test_who_takes_a_member_leaves_the_plain_message_that_woke_it(
     assert beginning_of_something.result(20).body == b"plain"
 
 
+@pytest.mark.rule("mqi/waiting", "A getter that takes another message than the one that woke it passes the wake-up on.")
 def test_who_waits_in_vain_for_a_msg_id_leaves_the_member_to_the_reader_of_its_group(
     group: TestGroup, pool: ThreadPoolExecutor, putter: Queue
 ) -> None:

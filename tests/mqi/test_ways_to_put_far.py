@@ -84,6 +84,7 @@ def pair(group: TestGroup) -> TestGroup:
     return group
 
 
+@pytest.mark.rule("igq/invalidation", "An invalid handle is refused by every kind of put, and nothing is changed.")
 @pytest.mark.parametrize("situation", SITUATIONS)
 @pytest.mark.parametrize("way", WAYS)
 def test_what_is_refused_one_way_is_refused_every_way_and_changes_nothing(

@@ -221,6 +221,7 @@ def test_dead_in_the_middle_of_claiming_ahead_it_has_claimed_nothing(
     assert (in_doubt(group), browse_all(orders)) == (0, [])
 
 
+@pytest.mark.invariant(3)
 @pytest.mark.parametrize("done", [0, 1], ids=["nothing of it done", "half of it done"])
 @pytest.mark.parametrize("recovered", ["first", "last"])
 def test_dead_before_a_batch_that_was_decided_is_over_it_does_not_come_again(

@@ -65,6 +65,7 @@ def bodies(group: TestGroup, options: dict[str, str]) -> list[str]:
     return found
 
 
+@pytest.mark.invariant(8)
 def test_killed_at_every_step_of_it_each_message_comes_once(
     group: TestGroup, options: dict[str, str], managers: Iterator[str], bodies: list[str], tmp_path: Path
 ) -> None:
@@ -78,6 +79,7 @@ def test_killed_at_every_step_of_it_each_message_comes_once(
     check_end(group, options, bodies, tmp_path)
 
 
+@pytest.mark.invariant(8)
 @pytest.mark.parametrize("seed", range(3))
 def test_killed_at_any_moment_each_message_comes_once(
     group: TestGroup,

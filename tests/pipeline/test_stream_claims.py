@@ -175,6 +175,7 @@ def test_what_is_claimed_is_listed_and_released(group: TestGroup, drivers: Drive
     assert release_stream(group.settings, "billing") == Released(0, 0)
 
 
+@pytest.mark.invariant(8)
 @pytest.mark.parametrize("step", ["batch written down", "batch done", "nothing claimed", "planned"])
 def test_a_query_that_comes_back_after_its_release_does_nothing(group: TestGroup, drivers: Drivers, step: str) -> None:
     orders = open_orders(group)

@@ -53,6 +53,7 @@ def orders(group: TestGroup) -> Queue:
     return orders
 
 
+@pytest.mark.invariant(8)
 def test_killed_in_the_middle_of_its_batches_a_query_loses_and_doubles_nothing(
     group: TestGroup, orders: Queue, tmp_path: Path
 ) -> None:
@@ -70,6 +71,7 @@ def test_killed_in_the_middle_of_its_batches_a_query_loses_and_doubles_nothing(
     check_moved(group, orders)
 
 
+@pytest.mark.invariant(8)
 def test_killed_at_every_step_a_query_loses_and_doubles_nothing(
     group: TestGroup, orders: Queue, tmp_path: Path
 ) -> None:

@@ -1,4 +1,4 @@
-"""The invariants of docs/guarantees.md, as properties of states and steps of the model."""
+"""The invariants of docs/explanation/guarantees.md, as properties of states and steps of the model."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def _places(world: World) -> dict[str, tuple[str, ...]]:
     return places
 
 
-#: By the number and name that docs/guarantees.md gives them.
+#: By the number and name that docs/explanation/guarantees.md gives them.
 PROPERTIES = Properties(
     of_states={
         "1. One state, one script": one_state,

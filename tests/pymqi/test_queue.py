@@ -239,6 +239,9 @@ def test_what_is_not_there_is_refused_rather_than_ignored(qmgr: pymqi.QueueManag
 # -- attributes ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rule(
+    "mqi/open", "MQINQ of an attribute of another queue type is a warning (2068), and tells the other attributes."
+)
 def test_inquiring_what_a_local_queue_does_not_have_is_a_warning(qmgr: pymqi.QueueManager) -> None:
     queue = pymqi.Queue(qmgr, "ORDERS", CMQC.MQOO_INQUIRE)
     with pytest.raises(pymqi.MQMIError) as caught:
@@ -279,6 +282,9 @@ def test_a_value_out_of_range_is_refused(qmgr: pymqi.QueueManager, value: int) -
     assert queue.inquire(CMQC.MQIA_TRIGGER_DEPTH) == 1
 
 
+@pytest.mark.rule(
+    "mqi/context", "PASS_ALL_CONTEXT and PASS_IDENTITY_CONTEXT pass on the context of the message that was got last."
+)
 def test_the_context_of_a_message_is_passed_on_by_its_handle(qmgr: pymqi.QueueManager) -> None:
     sets = pymqi.PMO(Options=CMQC.MQPMO_SET_ALL_CONTEXT)
     with_context = pymqi.MD(UserIdentifier=b"somebody", ApplIdentityData=b"identity")

@@ -252,6 +252,7 @@ class Load:
             queue.get_many(100, GetOption.SYNCPOINT)
 
 
+@pytest.mark.invariant(5)
 def test_under_load_it_holds_exactly_what_was_committed_at_its_end_and_in_order(structure: TestGroup) -> None:
     settings = structure.settings
     where = {

@@ -90,6 +90,7 @@ def test_one_that_hops_while_it_is_made_is_in_it(
     assert hops.persistent() == before
 
 
+@pytest.mark.rule("igq/parts", "A backup of a structure has what is on its way in its part.")
 @pytest.mark.parametrize("seed", range(12))
 def test_under_hops_it_holds_what_was_there_at_its_end(hops: Hops, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     chance, acts_left = random.Random(seed), 60

@@ -279,6 +279,7 @@ def test_a_peer_ends_it_only_while_its_manager_is_not_running(orders: Scene) -> 
     assert not a_program(orders).commit_prepared(XID)
 
 
+@pytest.mark.invariant(6)
 def test_a_tag_is_in_use_until_what_was_prepared_under_it_has_ended(orders: Scene) -> None:
     worker = prepared(orders, tag=TAG)
     assert worker.disconnect() == MQRC.CONN_TAG_NOT_RELEASED
@@ -298,6 +299,7 @@ def assert_tag_in_use(scene: Scene) -> None:
 # -- who dies where ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.invariant(3)
 @pytest.mark.parametrize("end", ENDS)
 def test_killed_after_any_script_of_prepare(orders: Scene, end: str) -> None:
     """It is in doubt or it is backed out, and the group can tell which."""
@@ -351,6 +353,7 @@ def test_ended_before_the_recovery_of_who_died_in_prepare(orders: Scene, end: st
     assert in_doubt >= SCRIPTS_OF_PREPARE - 1
 
 
+@pytest.mark.invariant(3)
 @pytest.mark.parametrize("end", ENDS)
 def test_killed_after_any_script_of_its_end(orders: Scene, end: str) -> None:
     """What was decided is completed by the recovery; before that it stays in doubt."""
@@ -396,6 +399,7 @@ def test_the_recoverer_of_who_ended_it_dies_after_any_script(orders: Scene, end:
     assert_ended(orders, expected)
 
 
+@pytest.mark.invariant(8)
 @pytest.mark.parametrize("end", ENDS)
 def test_two_end_it_at_once(orders: Scene, end: str) -> None:
     """The second one does all of it between any two scripts of the first one."""
@@ -438,6 +442,7 @@ def test_the_recoverer_of_who_died_in_prepare_is_overtaken_by_the_end(orders: Sc
     assert number > SCRIPTS_OF_AN_END
 
 
+@pytest.mark.invariant(2)
 def test_one_that_was_recovered_prepares_and_ends_nothing(orders: Scene) -> None:
     zombie, late = work(orders), prepared_by_another(orders)
     send_outstanding(zombie.connection)

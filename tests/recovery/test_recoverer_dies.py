@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import count
 
+import pytest
+
 from recovery.resolve import Outcome, RecoveryReport
 from sharedq.connection import Connection
 from sharedq.mqi.constants import MQRC
@@ -24,6 +26,7 @@ def again_and_again(scene: Scene) -> Iterator[int]:
         scene.restore(dumped)
 
 
+@pytest.mark.invariant(3)
 def test_killed_after_any_script_a_peer_does_the_rest(scene: Scene) -> None:
     scene.leave_everything()
     for number in again_and_again(scene):
@@ -40,6 +43,7 @@ def test_killed_after_any_script_a_peer_does_the_rest(scene: Scene) -> None:
     assert scene.outcome() == RESOLVED
 
 
+@pytest.mark.invariant(8)
 def test_overtaken_at_any_script_by_a_peer_nothing_is_done_twice(scene: Scene) -> None:
     scene.leave_everything()
     for number in again_and_again(scene):

@@ -19,6 +19,7 @@ from tests.support.groups import LSEG, SEG, drain, matching, put_member
 from tests.support.waits import until_waiting
 
 
+@pytest.mark.invariant(5)
 def test_everything_a_dead_manager_left_is_completed_or_backed_out(scene: Scene) -> None:
     scene.leave_everything()
     report = scene.recover()
@@ -64,6 +65,7 @@ def test_what_a_dead_program_had_locked_stays_so_until_it_is_recovered_and_then_
     assert scene.left_of() == []
 
 
+@pytest.mark.rule("mqi/locks", "UNLOCK, MQCLOSE, MQDISC and the end of the program end a lock.")
 def test_all_segments_that_a_dead_program_had_locked_come_back_together(scene: Scene) -> None:
     queue = scene.victim("locking").open("HELD", BOTH)
     for offset, flags in ((0, SEG), (1, SEG), (2, LSEG)):
@@ -78,6 +80,10 @@ def test_all_segments_that_a_dead_program_had_locked_come_back_together(scene: S
     assert client.exists(keys.queue("HELD").locks, keys.queue("HELD").index, keys.expiry) == 0
 
 
+@pytest.mark.rule(
+    "igq/serialization", "The agent's tag is refused (2271) until every unit of work of its dead user is resolved."
+)
+@pytest.mark.invariant(6)
 def test_the_tag_is_refused_until_every_unit_of_work_of_its_dead_holder_is_resolved(scene: Scene) -> None:
     """IBM MQ for z/OS: serialization of applications across a queue-sharing group."""
     scene.leave_everything()
@@ -96,6 +102,9 @@ def test_the_tag_is_refused_until_every_unit_of_work_of_its_dead_holder_is_resol
     scene.test.connect("QM3", tag=TAG)
 
 
+@pytest.mark.rule(
+    "igq/serialization", "A restarted manager runs while its past is recovered, but its agent's tag is refused (2271)."
+)
 def test_a_restarted_manager_is_open_while_its_past_is_recovered_but_not_for_its_tag(scene: Scene) -> None:
     scene.leave_everything()
     scene.test.add_member("QM1")

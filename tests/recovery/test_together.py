@@ -131,6 +131,7 @@ def test_what_was_decided_and_not_completed_is_not_asked_for_its_reader(scene: S
     assert seen(scene) == EVERYTHING
 
 
+@pytest.mark.invariant(3)
 def test_killed_after_any_script_all_or_none_is_committed(scene: Scene) -> None:
     """Who dies before the decision has decided nothing; behind it the group completes every one."""
     prepare(scene, *XIDS)
@@ -164,6 +165,7 @@ def test_killed_before_the_decision_nothing_is_committed(scene: Scene) -> None:
 # -- series --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.invariant(8)
 def test_a_batch_of_a_series_is_committed_once(scene: Scene) -> None:
     prepare(scene, b"first")
     assert coordinator(scene).commit_prepared_together([b"first"], Batch("query", 7))

@@ -146,6 +146,7 @@ def zombie(scene: Scene) -> Zombie:
     return Zombie(scene, connection, orders, bills, one, one_orders, idle, late, living)
 
 
+@pytest.mark.invariant(2)
 @pytest.mark.parametrize("name", CALLS)
 def test_no_call_of_a_zombie_does_anything(zombie: Zombie, name: str) -> None:
     before = zombie.scene.dump()
@@ -194,6 +195,7 @@ def test_a_manager_that_was_recovered_cannot_say_that_it_runs(scene: Scene) -> N
     assert member.state == "FAILED"
 
 
+@pytest.mark.invariant(6)
 def test_a_connection_given_up_before_its_mqconn_arrived_never_gets_its_tag(scene: Scene) -> None:
     """Its link broke, and its process gave it up, while the call was still on its way."""
     process = scene.test.process("QM1")

@@ -54,6 +54,7 @@ def test_level_and_statement_follow_from_the_facts(facts: Facts, level: str, sai
     assert said in durability.statement
 
 
+@pytest.mark.invariant(7)
 @pytest.mark.parametrize(
     ("facts", "is_met"),
     [

@@ -80,6 +80,7 @@ TABLE_16 = [
 SELECTING = MO.MATCH_MSG_ID | MO.MATCH_CORREL_ID | MO.MATCH_GROUP_ID
 
 
+@pytest.mark.rule("mqi/groups", "Table 16 of logical order: which message a get looks for.")
 @pytest.mark.parametrize(("is_logical", "state", "ids", "group_id", "seq", "offset"), TABLE_16)
 @pytest.mark.parametrize("use", USES)
 def test_table_16(
@@ -116,6 +117,7 @@ def test_version_1_get_options_match_by_message_and_correlation_identifier() -> 
     assert chosen == Wanted(msg_id=MSG_ID, correl_id=CORREL_ID)
 
 
+@pytest.mark.rule("mqi/browse", "BROWSE_FIRST ignores the place in a group that the handle remembers.")
 @pytest.mark.parametrize("state", STATES)
 def test_browse_first_looks_as_though_nothing_were_current(state: str) -> None:
     order = order_with("browse", STATES[state])
@@ -274,6 +276,7 @@ TABLE_17 = [
 INCOMPLETE = {"group": MQRC.INCOMPLETE_GROUP, "message": MQRC.INCOMPLETE_MSG, "both": MQRC.INCOMPLETE_MSG}
 
 
+@pytest.mark.rule("mqi/groups", "Table 17 of logical order: what a get that leaves a group unfinished ends with.")
 @pytest.mark.parametrize(("call", "after_logical", "after_physical"), TABLE_17)
 @pytest.mark.parametrize("was_logical", [True, False])
 @pytest.mark.parametrize("state", OPEN)
@@ -302,6 +305,7 @@ def test_table_17(state: str, was_logical: bool, call: str, after_logical: MQCC,
     assert check_get(order, options | G.SYNCPOINT_IF_PERSISTENT, found(seq, offset)) == OK
 
 
+@pytest.mark.rule("mqi/groups", "A browse is never refused or warned for a group that it leaves.")
 @pytest.mark.parametrize("option", [G.BROWSE_FIRST, G.BROWSE_NEXT, G.BROWSE_MSG_UNDER_CURSOR])
 @pytest.mark.parametrize("state", STATES)
 def test_browses_are_never_checked(state: str, option: GetOption) -> None:

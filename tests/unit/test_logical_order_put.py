@@ -90,6 +90,7 @@ CASES = [
 ]
 
 
+@pytest.mark.rule("mqi/put-groups", "A put with LOGICAL_ORDER makes GroupId and MsgSeqNumber, and Offset for segments.")
 @pytest.mark.parametrize("ends", [False, True])
 @pytest.mark.parametrize(
     ("is_logical", "in_group", "is_segment", "is_allowed", "group", "message", "group_id", "seq", "offset"), CASES
@@ -178,6 +179,9 @@ def test_without_logical_order_a_misfit_is_a_warning_after_logical_order(
     assert placed(retained, P.NONE, continuing(state)).warning == MQRC.NONE
 
 
+@pytest.mark.rule(
+    "mqi/put-groups", "A put with LOGICAL_ORDER needs the persistence and unit of work of its group (2185, 2245)."
+)
 @pytest.mark.parametrize("state", OPEN)
 @pytest.mark.parametrize("was_logical", [True, False])
 def test_with_logical_order_other_persistence_or_unit_of_work_is_refused(

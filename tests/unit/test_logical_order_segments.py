@@ -43,6 +43,10 @@ def test_what_fits_is_not_split(flags: int) -> None:
     assert split(BODY, flags, 100, offset=7) == [Segment(7, flags, BODY)]
 
 
+@pytest.mark.rule(
+    "mqi/put-groups",
+    "SEGMENTATION_ALLOWED splits a message that MAXMSGL does not hold into segments of multiples of 16 bytes.",
+)
 @pytest.mark.parametrize(
     ("flags", "middle", "last"),
     [
@@ -110,6 +114,7 @@ def test_what_was_split_comes_back(body: bytes, limit: int, flags: int) -> None:
         assert segment_status(result.md.msg_flags) == b"L"
 
 
+@pytest.mark.rule("mqi/groups", "COMPLETE_MSG returns the descriptor of the first segment.")
 def test_the_descriptor_is_that_of_the_first_segment() -> None:
     segments = as_messages(pieces(BODY, SOK | MIG, 48))
     for position, (md, _) in enumerate(segments):
@@ -154,6 +159,7 @@ def test_only_the_leading_segments_that_agree_are_put_together(
         assert after is NOTHING
 
 
+@pytest.mark.rule("mqi/groups", "COMPLETE_MSG fills with nulls what a report about a segment lacks of the data.")
 def test_reports_about_segments_are_filled_with_nulls() -> None:
     segments = as_messages(
         [Segment(0, int(SEG), b"abc"), Segment(5, int(SEG | LSEG), b"x")], msg_type=int(MsgType.REPORT)

@@ -90,6 +90,9 @@ def test_what_every_byte_is_goes_there_and_back(data: bytes, ccsid: int) -> None
     assert converted(there.data, UTF8, Representation(ccsid, NORMAL)) == Converted(data)
 
 
+@pytest.mark.rule(
+    "mqi/conversion", "Each cause of a failed conversion has its own reason: 2110 to 2112, 2115, 2116, 2119."
+)
 @pytest.mark.parametrize(
     ("data", "source", "target", "format_", "reason"),
     [
@@ -152,6 +155,7 @@ def dead_letter(data: bytes, **fields: Any) -> bytes:
     return DLH.pack(header) + data
 
 
+@pytest.mark.rule("mqi/conversion", "A header is converted field by field, and what follows it by the header's Format.")
 def test_a_dead_letter_header_and_the_string_behind_it() -> None:
     data = dead_letter(b"Z\xc3\xbcrich", encoding=REVERSED, coded_char_set_id=1208, format=Format.STRING)
 
@@ -170,6 +174,7 @@ def test_a_dead_letter_header_and_the_string_behind_it() -> None:
     assert back == Converted(dead_letter(b"Z\xfcrich", encoding=REVERSED, coded_char_set_id=819, format=Format.STRING))
 
 
+@pytest.mark.rule("mqi/conversion", "A header is converted field by field, and what follows it by the header's Format.")
 def test_data_of_no_format_behind_a_header_stay_as_they_are_and_are_described() -> None:
     for says, means in ((1208, 1208), (-2, 819), (0, 819)):
         data = dead_letter(b"\xff\0", encoding=REVERSED, coded_char_set_id=says)
@@ -232,6 +237,9 @@ def test_a_field_that_grows_loses_blanks_but_no_characters() -> None:
     assert converted(too_long, LATIN1, UTF8, Format.DEAD_LETTER_HEADER, may_cut=True) == MQRC.CONVERTED_STRING_TOO_BIG
 
 
+@pytest.mark.rule(
+    "mqi/conversion", "A header that cannot be converted leaves all data unconverted (2190 for a field of it)."
+)
 @pytest.mark.parametrize(
     ("data", "source", "target", "reason"),
     [

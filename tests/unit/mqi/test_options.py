@@ -88,6 +88,7 @@ def test_get_refuses_exactly_the_pairs_that_the_text_refuses(pair: tuple[str, st
     assert check_get_options(options_of(pair), DEFAULT_MATCH) == expected
 
 
+@pytest.mark.rule("mqi/get", "The refused combinations are exactly those of IBM's page on MQGMO.")
 def test_get_refuses_exactly_the_combinations_that_the_text_refuses() -> None:
     """All of them: a pair that is refused is refused in any company, and nothing else is."""
     pairs = [int(options_of(tuple(pair))) for pair in REFUSED]
@@ -101,6 +102,8 @@ def test_get_refuses_exactly_the_combinations_that_the_text_refuses() -> None:
     assert wrong == []
 
 
+@pytest.mark.rule("mqi/get", "WAIT and SET_SIGNAL exclude each other.")
+@pytest.mark.rule("mqi/get", "MARK_SKIP_BACKOUT needs SYNCPOINT.")
 def test_get_refuses_what_ibm_names_beside_the_text() -> None:
     skip = GetOption.MARK_SKIP_BACKOUT
 
@@ -110,6 +113,7 @@ def test_get_refuses_what_ibm_names_beside_the_text() -> None:
     assert check_get_options(GetOption.SET_SIGNAL, 0) == MQRC.NONE
 
 
+@pytest.mark.rule("mqi/get", "Marks need a browse, and exclude LOCK and the options for groups and segments.")
 @pytest.mark.parametrize("mark", [GetOption.BROWSE_HANDLE, GetOption.BROWSE_CO_OP])
 def test_marks_go_with_browsing_in_physical_order_only(mark: GetOption) -> None:
     assert check_get_options(mark | GetOption.WAIT, 0) == MQRC.NONE
@@ -117,6 +121,7 @@ def test_marks_go_with_browsing_in_physical_order_only(mark: GetOption) -> None:
         assert check_get_options(mark | other, 0) == MQRC.OPTIONS_ERROR
 
 
+@pytest.mark.rule("mqi/get", "A bit without a name is refused with 2046.")
 def test_get_refuses_bits_without_a_name() -> None:
     for position in range(32):
         bit = 1 << position
@@ -127,6 +132,7 @@ def test_get_refuses_bits_without_a_name() -> None:
     assert check_get_options(-1, 0) == MQRC.OPTIONS_ERROR
 
 
+@pytest.mark.rule("mqi/get", "COMPLETE_MSG excludes MATCH_OFFSET.")
 def test_complete_messages_are_matched_by_anything_but_offset() -> None:
     for match in MatchOption:
         expected = MQRC.OPTIONS_ERROR if match == MatchOption.MATCH_OFFSET else MQRC.NONE

@@ -1,0 +1,40 @@
+"""The tables of message ids."""
+
+from __future__ import annotations
+
+import re
+
+import igq.mqsc.messages as mqsc
+from docs.generator.markdown import code, table
+from igq.messages import MESSAGES
+
+_ID = re.compile(r"((?:CSQ|IGQ)\w+): (.*)", re.DOTALL)
+
+
+def log_table() -> str:
+    """What managers and agents say, in the order of the ids."""
+    return _table(sorted(MESSAGES.items()))
+
+
+def mqsc_table() -> str:
+    """What a command is answered, in the order of the ids."""
+    texts = [value for value in vars(mqsc).values() if isinstance(value, str)]
+    texts += [
+        text
+        for value in vars(mqsc).values()
+        if isinstance(value, dict)
+        for text in value.values()
+        if isinstance(text, str)
+    ]
+    found = {match.groups() for match in map(_ID.fullmatch, texts) if match}
+    return _table(sorted((str(number), str(text)) for number, text in found))
+
+
+def _table(messages: list[tuple[str, str]]) -> str:
+    return table(("Id", "Text"), [(code(number), _plain(text)) for number, text in messages])
+
+
+def _plain(text: str) -> str:
+    """The text, with the names of its fields in capitals as in the syntax of commands."""
+    named = re.sub(r"\{(\w+)[^{}]*\}", lambda field: "..." if field[1].isdigit() else field[1].upper(), text)
+    return named.replace("{}", "...").replace("*", "\\*").replace("_", "\\_")

@@ -1,0 +1,81 @@
+"""The tables of MQSC: commands, their shortest forms, and the attributes of each kind of object."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic_core import PydanticUndefined
+
+from docs.generator.markdown import code, table
+from igq.mqsc.words import OBJECTS, TAKES, VERBS, Word
+from sharedq.objects.attributes import Attribute, attributes_of
+from sharedq.objects.base import ObjectDefinition
+from sharedq.objects.definitions import QueueAlias, QueueLocal, QueueModel, QueueRemote
+from sharedq.objects.managers import CFStruct, QueueManagerAttributes
+
+_KINDS: tuple[tuple[str, type[ObjectDefinition]], ...] = (
+    ("QLOCAL", QueueLocal),
+    ("QMODEL", QueueModel),
+    ("QALIAS", QueueAlias),
+    ("QREMOTE", QueueRemote),
+    ("QMGR", QueueManagerAttributes),
+    ("CFSTRUCT", CFStruct),
+)
+
+_YES = {True: "yes", False: "no"}
+
+
+def command_table() -> str:
+    """Each verb, with the objects that it takes."""
+    rows = [(code(verb.name), code(_shortest(verb)), ", ".join(TAKES[verb.name])) for verb in VERBS]
+    return table(("Verb", "Shortest", "Objects"), rows)
+
+
+def word_table() -> str:
+    """Each object, with its shortest form."""
+    takes_name = {"required": "yes", "optional": "may have one", "none": "no"}
+    rows = [(code(word.name), code(_shortest(word)), takes_name[word.operand]) for word in OBJECTS]
+    return table(("Object", "Shortest", "Name in parentheses"), rows)
+
+
+def attribute_sections() -> str:
+    """A table of attributes for each kind of object."""
+    parts = [f"### {kind}\n\n{_attribute_table(model)}" for kind, model in _KINDS]
+    return "\n\n".join(parts)
+
+
+def _shortest(word: Word) -> str:
+    return word.name[: word.shortest]
+
+
+def _attribute_table(model: type[ObjectDefinition]) -> str:
+    rows = [
+        (
+            _keywords(attribute),
+            _values(attribute),
+            _default(model, attribute),
+            "no" if attribute.mqsc.is_output else "yes",
+        )
+        for attribute in attributes_of(model)
+        if attribute.keyword
+    ]
+    return table(("Keyword", "Values", "Default", "Can be set"), rows)
+
+
+def _keywords(attribute: Attribute) -> str:
+    return ", ".join(code(keyword) for keyword in attribute.keywords)
+
+
+def _values(attribute: Attribute) -> str:
+    if attribute.mqsc.is_bare:
+        return ""
+    if attribute.mqsc.words and not attribute.is_number:
+        return ", ".join(code(word) for word in attribute.mqsc.words)
+    return attribute.expected.replace(" or ", ", ")
+
+
+def _default(model: type[ObjectDefinition], attribute: Attribute) -> str:
+    default: Any = model.model_fields[attribute.field].default
+    if default is PydanticUndefined or default == "":
+        return ""
+    return code(attribute.text(default))

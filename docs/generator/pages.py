@@ -1,0 +1,56 @@
+"""Which parts of the pages are generated, and from what."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+
+from docs.generator import command_line, invariants, messages, mqsc, rules, settings
+
+DOCS = Path(__file__).parents[1]
+_PART = re.compile(r"(<!-- generated: (?P<name>[^\n]+) -->\n).*?(<!-- end of (?P=name) -->)", re.DOTALL)
+_BEGIN = re.compile(r"<!-- generated: ([^\n]+) -->")
+
+#: Name of a generated part -> what makes it. The parts named ``rules ...`` are made by `rules.table`.
+_MAKERS: Mapping[str, Callable[[], str]] = MappingProxyType(
+    {
+        "get options": rules.get_option_table,
+        "invariants": invariants.table,
+        "command line": command_line.sections,
+        "settings": settings.table,
+        "mqsc commands": mqsc.command_table,
+        "mqsc words": mqsc.word_table,
+        "mqsc attributes": mqsc.attribute_sections,
+        "log messages": messages.log_table,
+        "mqsc messages": messages.mqsc_table,
+    }
+)
+
+
+def generated_pages() -> list[Path]:
+    """The pages that have a generated part."""
+    return [page for page in sorted(DOCS.rglob("*.md")) if _BEGIN.search(page.read_text("utf-8"))]
+
+
+def parts_of(text: str) -> list[str]:
+    """The names of the generated parts of a page."""
+    return _BEGIN.findall(text)
+
+
+def refresh(text: str) -> str:
+    """A page with its generated parts made anew.
+
+    Raises:
+        KeyError: no such part.
+        ValueError: a part has no end.
+    """
+    if len(_BEGIN.findall(text)) != len(_PART.findall(text)):
+        raise ValueError("a generated part has no end")
+    return _PART.sub(lambda part: f"{part[1]}\n{_maker(part['name'])().strip()}\n\n{part[3]}", text)
+
+
+def _maker(name: str) -> Callable[[], str]:
+    return partial(rules.table, name.removeprefix("rules ")) if name.startswith("rules ") else _MAKERS[name]

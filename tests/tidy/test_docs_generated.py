@@ -1,0 +1,54 @@
+"""The generated parts of the documentation say what code and tests say now."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from docs.generator.invariants import INVARIANTS, attackers_of, claimed, scripts_of
+from docs.generator.markers import claims
+from docs.generator.pages import DOCS, generated_pages, parts_of, refresh
+from docs.generator.rules import LONGEST_CELL, NO_OPTIONS, rules
+from sharedq.mqi.constants import GetOption
+from sharedq.scripts import script_names
+
+#: Invariants that are kept outside Redis, so no header of a script claims them.
+OUTSIDE_REDIS = {7, 9}
+
+
+@pytest.mark.parametrize("page", generated_pages(), ids=lambda page: str(page.relative_to(DOCS)))
+def test_a_generated_page_is_up_to_date(page: Path) -> None:
+    text = page.read_text("utf-8")
+    assert text == refresh(text), "run: python -m docs.generator"
+
+
+def test_every_area_of_rules_is_on_a_page() -> None:
+    parts = [part for page in generated_pages() for part in parts_of(page.read_text("utf-8"))]
+    assert {f"rules {area}" for area in rules()} == {part for part in parts if part.startswith("rules ")}
+    assert len(parts) == len(set(parts))
+
+
+def test_every_rule_is_one_short_sentence() -> None:
+    sentences = [sentence for area in rules().values() for sentence in area]
+    assert [text for text in sentences if len(text) > LONGEST_CELL or text[-1] not in ".)"] == []
+
+
+def test_every_get_option_has_a_rule() -> None:
+    text = "\n".join(sentence for area, found in rules().items() if area.startswith("mqi/") for sentence in found)
+    names = [name for name in GetOption.__members__ if name not in NO_OPTIONS]
+    assert [name for name in names if not re.search(rf"\b{name}\b", text)] == []
+
+
+@pytest.mark.parametrize("number", INVARIANTS)
+def test_every_invariant_has_scripts_and_tests(number: int) -> None:
+    assert attackers_of(number)
+    assert bool(scripts_of(number)) != (number in OUTSIDE_REDIS)
+
+
+def test_scripts_and_tests_claim_invariants_that_exist() -> None:
+    assert set().union(*map(claimed, script_names())) == set(INVARIANTS) - OUTSIDE_REDIS
+    assert {number for claim in claims() if claim.marker == "invariant" for number in claim.arguments} == set(
+        INVARIANTS
+    )
