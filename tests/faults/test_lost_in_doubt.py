@@ -19,7 +19,7 @@ from sharedq.mqi.constants import MQRC, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.xa import XAError, XAReturn
 from sharedq.unit_of_work import CHUNK_MESSAGES
-from tests.recovery.scene import Died, after_call, die_after, die_after_call
+from tests.recovery.scene import Died, after_call, die_after, die_after_call, once_true
 from tests.support.backups import lose, mqsc, persistent
 from tests.support.members import TestGroup
 from tests.support.outcomes import reason_of
@@ -145,19 +145,20 @@ def test_lost_before_the_last_chunk_is_lost(used: TestGroup) -> None:
             queue.put(b"work", persistent(), options=PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE)
     connection.prepare(XID)
     coordinator = used.connect()
-    die_at = iter(range(100))
+    unit_key = f"{used.group.structure('APPL1').unit_of_work}{connection.connection.token}/0"
+    lost: list[bool] = []
 
-    def lose_it_in_the_middle() -> None:
-        next(die_at)
-        keys = used.group.structure("APPL1")
-        state: Any = used.group.client().lindex(f"{keys.unit_of_work}{connection.connection.token}/0", 0)
-        assert state.startswith(b"C"), "it has begun"
+    def has_begun() -> bool:
+        state: Any = used.group.client().lindex(unit_key, 0)
+        return state is not None and state.startswith(b"C")
+
+    def lose_it() -> None:
         lose(used)
+        lost.append(True)
 
-    # Decided; OTHER entered, checked and committed; Q entered, checked, and its first chunk committed.
-    after_call(coordinator.connection, 7, lose_it_in_the_middle)
+    once_true(coordinator.connection, has_begun, lose_it)
     assert xa_code(lambda: coordinator.commit_prepared(XID)) == XAReturn.XA_HEURMIX
-    assert next(die_at) == 1
+    assert lost
     assert not coordinator.connection.is_ended
 
 

@@ -45,6 +45,19 @@ def after_call(connection: Connection, number: int, act: Callable[[], None]) -> 
     _interpose(connection, lambda _call: next(numbers) == number, act)
 
 
+def once_true(connection: Connection, is_true: Callable[[], bool], act: Callable[[], None]) -> None:
+    """Do something after the first script of the connection from now on that makes *is_true* so."""
+    done = False
+
+    def act_once() -> None:
+        nonlocal done
+        if not done and is_true():
+            done = True
+            act()
+
+    _interpose(connection, lambda _call: True, act_once)
+
+
 def _die() -> None:
     raise Died
 
