@@ -34,20 +34,20 @@ class Settings(BaseModel):
         Field(pattern=r"^[A-Z$#@][A-Z0-9$#@]{0,3}$"),
         Field(description="1 to 4 of A-Z 0-9 $ # @, the first no digit"),
     ] = "QSG1"
-    #: Where Redis is; None means the embedded server in `data_dir`. It may hold a password,
+    #: Where Redis is; if unset, an embedded server in `data_dir`. It may hold a password,
     #: so what is shown is `redis_url_masked`.
     redis_url: Annotated[str, AfterValidator(_is_url)] | None = Field(default=None, repr=False)
     #: Logs, reports and the embedded server's data. Absolute.
     data_dir: Annotated[Path, Field(description="a path")]
-    #: Backups of structures; None means `backups` in `data_dir`. Absolute.
+    #: Backups of structures; if unset, `backups` in `data_dir`. Absolute.
     backup_dir: Annotated[Path | None, Field(description="a path")] = None
-    #: For how long a manager or a program that has stopped answering keeps its name and its work.
+    #: How long a manager or program that has stopped answering keeps its name and its work.
     lease_ms: Annotated[int, Field(ge=500, le=600_000, description="500 to 600000 milliseconds")] = 5_000
-    #: What a deployment that may lose acknowledged messages does to a starting manager: a line, or a refusal.
+    #: What a manager does at its start if acknowledged messages could be lost: log a line, or refuse to start.
     durability: Annotated[Literal["report", "strict"], Field(description="report or strict")] = "report"
     #: Replicas that must have a change before it is acknowledged (WAIT); 0 for none.
     wait_replicas: Annotated[int, Field(ge=0, le=100, description="0 to 100 replicas")] = 0
-    #: How long to wait for them.
+    #: How long to wait for these replicas.
     wait_replicas_timeout_ms: Annotated[int, Field(ge=1, le=60_000, description="1 to 60000 milliseconds")] = 1_000
     #: Whether message events are recorded for the pipeline.
     journal: Annotated[bool, Field(description="true or false")] = True
@@ -55,7 +55,7 @@ class Settings(BaseModel):
     journal_max_entries: Annotated[int, Field(ge=1_000, le=1_000_000_000, description="1000 to 1000000000 entries")] = (
         1_000_000
     )
-    #: Application structure that is defined with the group, for what names none.
+    #: Structure that is defined with the group, and used if a command names none.
     default_structure: Annotated[
         str,
         Field(pattern=r"^[A-Z][A-Z0-9]{0,11}$"),

@@ -11,8 +11,10 @@ from types import MappingProxyType
 from docs.generator import command_line, invariants, messages, mqsc, rules, settings
 
 DOCS = Path(__file__).parents[1]
-_PART = re.compile(r"(<!-- generated: (?P<name>[^\n]+) -->\n).*?(<!-- end of (?P=name) -->)", re.DOTALL)
-_BEGIN = re.compile(r"<!-- generated: ([^\n]+) -->")
+_PART = re.compile(
+    r"^(<!-- generated: (?P<name>[^\n]+) -->\n).*?^(<!-- end of (?P=name) -->)$", re.DOTALL | re.MULTILINE
+)
+_BEGIN = re.compile(r"^<!-- generated: ([^\n]+) -->$", re.MULTILINE)
 
 #: Name of a generated part -> what makes it. The parts named ``rules ...`` are made by `rules.table`.
 _MAKERS: Mapping[str, Callable[[], str]] = MappingProxyType(

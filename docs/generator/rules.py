@@ -65,10 +65,15 @@ def get_option_table() -> str:
             lines = [f"everything but {_codes(allowed)}"]
         else:
             lines = _wrapped(excluded)
-        needs = [_codes(_named(needed), " or ") for options, needed in GET_NEEDS if options & option]
+        needs = [_needed(needed) for options, needed in GET_NEEDS if options & option]
         rows.append((code(name), " and ".join(needs), lines[0]))
         rows += [("", "", line) for line in lines[1:]]
     return markdown_table(("Option", "Needs", "Refused with (2046)"), rows)
+
+
+def _needed(options: int) -> str:
+    names = _named(options)
+    return code(names[0]) if len(names) == 1 else "a browse"
 
 
 def _names() -> list[str]:
@@ -96,8 +101,8 @@ def _all_of(bits: Iterable[Any]) -> int:
     return together
 
 
-def _codes(names: Iterable[str], between: str = ", ") -> str:
-    return between.join(code(name) for name in names)
+def _codes(names: Iterable[str]) -> str:
+    return ", ".join(code(name) for name in names)
 
 
 def _wrapped(names: list[str]) -> list[str]:
