@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from config.lines import say
+from config.lines import say, tell
 from igq.cli.help import show_help_alone
 
 
@@ -71,9 +71,9 @@ def show() -> int:
 
     values, differences = group_settings(load_settings())
     for name, value in values.items():
-        typer.echo(f"{name} = {value}")
+        say(f"{name} = {value}")
     for difference in differences:
-        typer.echo(f"igq: {difference}", err=True)
+        tell(f"igq: {difference}")
     return 0
 
 
@@ -92,5 +92,5 @@ def change(
     from igq.group_settings import change_group_settings
 
     for name, value in change_group_settings(load_settings(), settings).items():
-        typer.echo(f"{name} = {value}")
+        say(f"{name} = {value}")
     return 0
