@@ -523,7 +523,7 @@ def woken(group: TestGroup) -> list[str]:
 
 
 @pytest.mark.rule(
-    "igq/routes", "A definition starts or ends movers at every member that it is for, before the command returns."
+    "igq/routes", "A definition wakes the movers of every member that it is for, as soon as its command has returned."
 )
 def test_commands_wake_the_movers_of_those_whom_a_definition_is_for(trio: TestGroup) -> None:
     repository = SessionRepository(trio.group, "QM1")

@@ -88,7 +88,7 @@ def run_mover(group: TestGroup, pauses: Pauses) -> list[str]:
 
 
 @pytest.mark.rule(
-    "igq/agent", "A nonpersistent message does not share the fate of persistent ones that are backed out."
+    "igq/agent", "A nonpersistent message is not backed out with persistent ones, and waits for none after it."
 )
 @pytest.mark.parametrize("kinds", ["np", "nnp", "pnp", "npn", "nppn", "ppnnp"])
 def test_a_nonpersistent_message_does_not_wait_for_a_persistent_one_behind_it(
@@ -116,7 +116,7 @@ def test_a_nonpersistent_message_does_not_wait_for_a_persistent_one_behind_it(
 
 
 @pytest.mark.rule(
-    "igq/agent", "A nonpersistent message does not share the fate of persistent ones that are backed out."
+    "igq/agent", "A nonpersistent message is not backed out with persistent ones, and waits for none after it."
 )
 def test_nor_does_it_where_a_mover_serves_the_queue(pair: TestGroup) -> None:
     send(pair, b"1", persistence=0)

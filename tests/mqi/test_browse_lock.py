@@ -301,7 +301,7 @@ ENDINGS: dict[str, tuple[Callable[[Queue], MQRC], MQRC, bytes]] = {
 
 
 @pytest.mark.rule(
-    "mqi/locks", "BROWSE_FIRST and BROWSE_NEXT end the handle's lock if they succeed, warn or find nothing (2033)."
+    "mqi/locks", "BROWSE_FIRST and BROWSE_NEXT end the handle's lock on success, 2033 or any warning but 2080."
 )
 @pytest.mark.rule("mqi/locks", "BROWSE_MSG_UNDER_CURSOR with LOCK keeps the message locked.")
 @pytest.mark.rule(
