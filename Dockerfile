@@ -21,7 +21,6 @@ COPY config config
 COPY sharedq sharedq
 COPY recovery recovery
 COPY igq igq
-COPY pipeline pipeline
 COPY pyspark_igq.py pyspark_igq_journal.py ./
 RUN pip install --no-deps --no-build-isolation -e .
 

@@ -67,7 +67,7 @@ $(STAMP): requirements.lock pyproject.toml
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(BIN)/python -m ensurepip >/dev/null
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@# Once here rather than at the start of each process, where PYTHONDONTWRITEBYTECODE forbids keeping it.
-	@$(BIN)/python -m compileall -q config sharedq recovery igq pipeline
+	@$(BIN)/python -m compileall -q sharedq recovery igq
 	@touch $(STAMP)
 
 demo: setup

@@ -1,5 +1,5 @@
 """Spark registers ``format("igq")`` by itself where this module is installed: it looks for modules named so."""
 
-from pipeline.queue_source import QueueSource as DefaultSource
+from igq.pipeline.datasource.queue.source import QueueSource as DefaultSource
 
 __all__ = ["DefaultSource"]

@@ -17,16 +17,16 @@ from pyspark.sql.datasource import InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from bench.harness import BODY
-from config.settings import Settings
-from pipeline.arrow_batches import batches
-from pipeline.journal_source import JournalReader
-from pipeline.queue_reader import QueuePartition
-from pipeline.schemas import QUEUE
+from igq.pipeline.datasource.arrow_batches import batches
+from igq.pipeline.datasource.journal.source import JournalReader
+from igq.pipeline.datasource.queue.reader import QueuePartition
+from igq.pipeline.schemas import QUEUE
 from sharedq.api import connect
-from sharedq.deployment import Deployment
 from sharedq.mqi.constants import OpenOption, PutOption
 from sharedq.mqi.structures import MQMD
-from sharedq.reading import Reader
+from sharedq.reading.queue import Reader
+from sharedq.redis.deployment import Deployment
+from sharedq.settings.values import Settings
 
 PROCESSES = 2
 #: Messages in a unit of work of a bare writer.

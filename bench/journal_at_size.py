@@ -19,10 +19,10 @@ from pathlib import Path
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
-from pipeline.audit_state import StateStore
-from pipeline.jobs.follow import advance
-from pipeline.schemas import JOURNAL
-from pipeline.session import spark_session
+from igq.pipeline.audit.follow import advance
+from igq.pipeline.audit.state import StateStore
+from igq.pipeline.schemas import JOURNAL
+from igq.pipeline.spark.session import spark_session
 
 #: Messages of a unit of work, and events of one: puts, gets, their commits, and for every second one transfers.
 _UNIT, _EVENTS = 10, 27
@@ -131,7 +131,7 @@ def _family(root: int) -> list[int]:
 
 def audit(directory: Path) -> tuple[float, Counter[str], dict[str, int]]:
     """Have the journal in *directory* judged: seconds, the most memory of each kind of process, findings."""
-    command = [sys.executable, "-m", "pipeline", "audit", "--input", str(directory / "journal")]
+    command = [sys.executable, "-m", "igq.pipeline", "audit", "--input", str(directory / "journal")]
     command += ["--output", str(directory / "audit"), "--url", "redis://127.0.0.1:1"]
     begun_s = time.monotonic()
     with subprocess.Popen(command, text=True, env=os.environ | {"IGQ_DATA_DIR": str(directory)}) as process:

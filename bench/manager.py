@@ -12,9 +12,9 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from igq.agent.wake import wake_movers
-from sharedq.group import Group
-from sharedq.objects.parts import own_part
+from igq.agent.progress.wake import wake_movers
+from sharedq.members.group import Group
+from sharedq.objects.store.parts import own_part
 from tests.support.members import TestGroup
 
 #: Seconds until a manager and its agent must run.

@@ -12,9 +12,9 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from pipeline.journal_source import OPTIONS, JournalReader
-from pipeline.schemas import JOURNAL
-from pipeline.source_options import SourceOptions
+from igq.pipeline.datasource.journal.source import OPTIONS, JournalReader
+from igq.pipeline.datasource.options import SourceOptions
+from igq.pipeline.schemas import JOURNAL
 
 
 class RepeatedJournalSource(DataSource):

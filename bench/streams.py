@@ -14,7 +14,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from sharedq.deployment import Deployment
+from sharedq.redis.deployment import Deployment
 
 GROUP, CONSUMER, FIELD = b"group", b"consumer", b"d"
 Command = tuple[str | bytes | int, ...]

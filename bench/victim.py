@@ -9,11 +9,11 @@ import signal
 import sys
 from pathlib import Path
 
-from config.settings import Settings
 from sharedq import connect
 from sharedq.api import QueueManagerConnection
-from sharedq.getting import BATCH_MESSAGES
+from sharedq.calls.get.get import BATCH_MESSAGES
 from sharedq.mqi.constants import GetOption, OpenOption
+from sharedq.settings.values import Settings
 
 
 def main(arguments: list[str]) -> None:

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench.streams import ThinStreams, plain_client
-from config.settings import Settings
 from sharedq import connect
 from sharedq.mqi.constants import GetOption, OpenOption
+from sharedq.settings.values import Settings
 
 LIST_KEY, PLAIN_LIST_KEY, STREAM_KEY = "bench:list", "bench:list2", "bench:stream"
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from recovery.target import Target
-from sharedq.connection import Connection
-from sharedq.group import Group
-from sharedq.link import Argument
+from sharedq.members.group import Group
+from sharedq.redis.link import Argument
+from sharedq.session.connection import Connection
 
 #: Leases, or fields of the administration structure, that one script call removes.
 CHUNK_FIELDS = 250

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 
 from recovery.target import Targets
-from sharedq.group import Group
-from sharedq.in_doubt import PreparedUnit, prepared_units
+from sharedq.calls.unit.in_doubt import PreparedUnit, prepared_units
+from sharedq.members.group import Group
 
 
 def prepared_under(group: Group, targets: Targets) -> tuple[Counter[str], dict[str, list[PreparedUnit]]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from sharedq.group import Group
-from sharedq.recovery_records import MOMENTS, recovery_records
+from sharedq.members.group import Group
+from sharedq.members.recovery_records import MOMENTS, recovery_records
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,19 +14,19 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from recovery.claim import Claim, ClaimLostError, Claims
+from recovery.leftovers import admin_remains, leases_under, oldest_recoveries
 from recovery.prepared import prepared_under
-from recovery.remains import admin_remains, leases_under, oldest_recoveries
 from recovery.report import Recovery, from_record
 from recovery.structure import dead_under, resolve_dead, shut_out, unfence
 from recovery.target import Target, Targets
-from sharedq.connection import Connection
-from sharedq.group import Group
-from sharedq.handle import StructureAccess
-from sharedq.in_doubt import complete
+from sharedq.calls.unit.in_doubt import complete
 from sharedq.log import LibraryLogger
+from sharedq.members.group import Group
+from sharedq.members.process import RENEWALS_PER_LEASE
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
-from sharedq.owner import RENEWALS_PER_LEASE
+from sharedq.session.connection import Connection
+from sharedq.session.handle import StructureAccess
 
 log = LibraryLogger(__name__)
 

@@ -10,19 +10,19 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from recovery.claim import Claim, chunks
-from recovery.remains import fields_under, needless_fences, own_fences
+from recovery.leftovers import fields_under, needless_fences, own_fences
 from recovery.target import Target, Targets
-from sharedq.connection import Connection, ScriptCall
-from sharedq.ending import end_unit_call
-from sharedq.handle import StructureAccess
-from sharedq.in_doubt import set_apart_call
-from sharedq.keys import StructureKeys
-from sharedq.link import Argument, Reply
+from sharedq.calls.unit.commit import end_unit_call
+from sharedq.calls.unit.in_doubt import set_apart_call
 from sharedq.log import LibraryLogger
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.objects.repository import Repository
-from sharedq.unit_of_work import CHUNK_MESSAGES
+from sharedq.redis.keys import StructureKeys
+from sharedq.redis.link import Argument, Reply
+from sharedq.session.connection import Connection, ScriptCall
+from sharedq.session.handle import StructureAccess
+from sharedq.session.unit_of_work import CHUNK_MESSAGES
 
 log = LibraryLogger(__name__)
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sharedq.api import Queue, QueueManagerConnection, connect
-    from sharedq.message import Message
+    from sharedq.messages.message import Message
     from sharedq.mqi.errors import MQIError
 
 __all__ = ["MQIError", "Message", "Queue", "QueueManagerConnection", "connect"]
 
 _HOMES = {
     "MQIError": "sharedq.mqi.errors",
-    "Message": "sharedq.message",
+    "Message": "sharedq.messages.message",
     "Queue": "sharedq.api",
     "QueueManagerConnection": "sharedq.api",
     "connect": "sharedq.api",

@@ -11,15 +11,15 @@ import threading
 from collections.abc import Iterable, Sequence
 from types import TracebackType
 
-from config.loading import load_settings
-from config.settings import Settings
-from sharedq import getting, in_doubt, locking, opening, putting
-from sharedq.connecting import connect_to
-from sharedq.connection import Connection
-from sharedq.group import Group
-from sharedq.handle import Handle
-from sharedq.inquiry import inquire, set_attributes
-from sharedq.message import Message
+from sharedq.calls.get import get as getting
+from sharedq.calls.get import lock as locking
+from sharedq.calls.handles import open as opening
+from sharedq.calls.handles.connect import connect_to
+from sharedq.calls.handles.inquire import inquire, set_attributes
+from sharedq.calls.put import put as putting
+from sharedq.calls.unit import in_doubt
+from sharedq.members.group import Group
+from sharedq.messages.message import Message
 from sharedq.mqi.arguments import refuse_pair, refuse_types
 from sharedq.mqi.constants import (
     MQRC,
@@ -36,6 +36,10 @@ from sharedq.mqi.errors import error_for
 from sharedq.mqi.limits import NULL_MSG_TOKEN
 from sharedq.mqi.options import check_put_options, split_put1_options
 from sharedq.mqi.structures import MQGMO, MQMD, MQOD, MQPMO
+from sharedq.session.connection import Connection
+from sharedq.session.handle import Handle
+from sharedq.settings.loader import load_settings
+from sharedq.settings.values import Settings
 
 _groups: dict[Settings, Group] = {}
 _groups_lock = threading.Lock()
@@ -184,7 +188,8 @@ class QueueManagerConnection:
     def commit_prepared_together(
         self, xids: Sequence[bytes], batch: in_doubt.Batch | None = None, *, for_group: bool = False
     ) -> bool:
-        """Commit all that was prepared as *xids*, or nothing of it; see ``sharedq.in_doubt.commit_together``.
+        """Commit all that was prepared as *xids*, or nothing of it; see
+        ``sharedq.calls.unit.in_doubt.commit_together``.
 
         Returns:
             False where *batch*, or a later one of its series, was committed before; nothing has changed.
@@ -213,7 +218,7 @@ class QueueManagerConnection:
             return in_doubt.decide_together(self.connection, xids, batch, for_group=for_group)
 
     def complete_prepared(self, unit: in_doubt.PreparedUnit) -> bool:
-        """Carry out what is decided about *unit*; see ``sharedq.in_doubt.complete``.
+        """Carry out what is decided about *unit*; see ``sharedq.calls.unit.in_doubt.complete``.
 
         Returns:
             False where something of a commit is lost, with a structure that has failed.
@@ -357,7 +362,8 @@ class Queue:
             return getting.get_many(self.connection, self._open_handle(), gmo, count)
 
     def take_unseen(self, count: int) -> int:
-        """Take up to *count* messages under syncpoint without fetching them; see ``sharedq.getting.take_unseen``."""
+        """Take up to *count* messages under syncpoint without fetching them; see
+        ``sharedq.calls.get.get.take_unseen``."""
         with self.connection.lock:
             return getting.take_unseen(self.connection, self._open_handle(), count)
 

@@ -10,7 +10,7 @@ import logging
 import sys
 from typing import Any
 
-from config.shown_text import visible
+from sharedq.display.text import visible
 
 
 class LibraryLogger:

@@ -11,20 +11,24 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields, replace
 from typing import TypeVar
 
-from sharedq import getting, inquiry, locking, opening, putting
-from sharedq.connecting import connect_to
-from sharedq.connection import Connection
-from sharedq.deployment import DeploymentError
-from sharedq.group import Group
-from sharedq.handle import Handle, QMgrHandle
-from sharedq.message import Message
+from sharedq.calls.get import get as getting
+from sharedq.calls.get import lock as locking
+from sharedq.calls.handles import inquire as inquiry
+from sharedq.calls.handles import open as opening
+from sharedq.calls.handles.connect import connect_to
+from sharedq.calls.put import put as putting
+from sharedq.calls.unit.pending import flush_pending
+from sharedq.members.group import Group
+from sharedq.messages.message import Message
 from sharedq.mqi.constants import MQCC, MQRC, GetOption, ObjectType
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import NULL_CONN_TAG
 from sharedq.mqi.options import check_put_options, split_put1_options
 from sharedq.mqi.structures import MQCNO, MQGMO, MQMD, MQOD, MQPMO, MQSTS
 from sharedq.mqi.wire import GMO, MD, OD, PMO
-from sharedq.put_later import flush_pending
+from sharedq.redis.deployment import DeploymentError
+from sharedq.session.connection import Connection
+from sharedq.session.handle import Handle, QMgrHandle
 
 T = TypeVar("T")
 Outcome = tuple[MQCC, MQRC]

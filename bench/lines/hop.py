@@ -22,9 +22,9 @@ from bench.lines.single import SOURCE, TARGET
 from bench.manager import running_manager, wait_for_part
 from bench.rows import Row, ratio_row
 from bench.site import Site, fill, persistent
-from sharedq.keys import private_structure
 from sharedq.mqi.constants import MQRC, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
+from sharedq.redis.keys import private_structure
 
 FLOOR = 5.0
 REMOTE_QMGR = "QM2"

@@ -13,7 +13,7 @@ from bench.harness import commands_processed
 from bench.manager import environment_of, running_manager
 from bench.rows import Row
 from bench.site import Site
-from config.settings import Settings
+from sharedq.settings.values import Settings
 from tests.support.members import TestGroup
 
 LIMIT = 3.0

@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from bench.manager import running_manager
 from bench.rows import Row
 from bench.site import QMGR, Site, drain, fill
-from config.settings import Settings
 from sharedq.api import Queue
 from sharedq.mqi.constants import OpenOption
+from sharedq.settings.values import Settings
 from tests.support.members import TestGroup
 
 #: Over the lease: until the last of 1,000 messages of a dead manager is back, and of 10,000.

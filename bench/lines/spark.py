@@ -106,9 +106,9 @@ def _told(rows: list[Row]) -> list[Row]:
 @contextmanager
 def _spark(directory: Path) -> Iterator[SparkSession]:
     from bench.repeated import RepeatedJournalSource
-    from pipeline.journal_source import JournalSource
-    from pipeline.queue_source import QueueSource
-    from pipeline.session import spark_session
+    from igq.pipeline.datasource.journal.source import JournalSource
+    from igq.pipeline.datasource.queue.source import QueueSource
+    from igq.pipeline.spark.session import spark_session
 
     # The leases of its workers' programs.
     os.environ["IGQ_LEASE_MS"] = str(LEASE_MS)
@@ -130,9 +130,9 @@ def _bare() -> Processes:
 
 def _browse(at: _Place) -> tuple[list[Row], Callable[[], None]]:
     """Rows, and what browses all messages into Spark."""
-    from pipeline.queue_reader import OPTIONS, QueueReader
-    from pipeline.schemas import QUEUE
-    from pipeline.source_options import SourceOptions
+    from igq.pipeline.datasource.options import SourceOptions
+    from igq.pipeline.datasource.queue.reader import OPTIONS, QueueReader
+    from igq.pipeline.schemas import QUEUE
 
     group = at.site.group
     small, large = (at.site.open_new(at.site.connect()) for _ in range(2))
@@ -188,7 +188,7 @@ def _driver_memory(spark: SparkSession) -> int:
 
 def _journal(at: _Place) -> list[Row]:
     """Half of the events are puts, half gets. Single puts make entries of one event, batches make larger ones."""
-    from pipeline.journal_source import stored_journal
+    from igq.pipeline.datasource.journal.source import stored_journal
 
     single, _, _ = _journal_rates(at, 1)
     rates, group, options = _journal_rates(at, _EVENTS)
@@ -219,9 +219,9 @@ def _journal(at: _Place) -> list[Row]:
 
 def _journal_rates(at: _Place, per_entry: int) -> tuple[dict[str, _Rate], TestGroup, dict[str, str]]:
     """How fast a journal with so many events in each entry is read; its group, and what it is read by."""
-    from pipeline.journal_source import OPTIONS, JournalReader
-    from pipeline.schemas import JOURNAL
-    from pipeline.source_options import SourceOptions
+    from igq.pipeline.datasource.journal.source import OPTIONS, JournalReader
+    from igq.pipeline.datasource.options import SourceOptions
+    from igq.pipeline.schemas import JOURNAL
 
     group = at.site.new_group(journal=True)
     queue = at.site.open_new(at.site.connect(group), group)
@@ -245,8 +245,8 @@ def _journal_rates(at: _Place, per_entry: int) -> tuple[dict[str, _Rate], TestGr
 
 
 def _audit(spark: SparkSession, group: TestGroup, url: str, stored: Callable[[], DataFrame] | None) -> None:
-    from pipeline.jobs.audit import audit
-    from pipeline.journal_source import JournalPart
+    from igq.pipeline.audit.audit import audit
+    from igq.pipeline.datasource.journal.source import JournalPart
 
     class Part(JournalPart):
         """The journal in Redis, or what was stored of it."""

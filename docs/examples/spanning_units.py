@@ -19,7 +19,7 @@ from typing import Protocol
 
 import sharedq
 from sharedq.api import Queue, QueueManagerConnection
-from sharedq.message import Message
+from sharedq.messages.message import Message
 from sharedq.mqi.constants import MQRC, GetOption, MatchOption, MsgFlag, OpenOption, PutOption
 from sharedq.mqi.structures import MQMD
 

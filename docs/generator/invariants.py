@@ -8,7 +8,7 @@ from docs.generator.markdown import code
 from docs.generator.markdown import table as markdown_table
 from docs.generator.markers import claims
 from docs.generator.rules import LONGEST_CELL
-from sharedq.scripts import load_script, script_names
+from sharedq.redis.script_source import load_script, script_names
 
 #: The invariants of `docs/explanation/guarantees.md`.
 INVARIANTS = {

@@ -6,7 +6,7 @@ import re
 
 import igq.mqsc.messages as mqsc
 from docs.generator.markdown import code, table
-from igq.messages import MESSAGES
+from igq.console.messages import MESSAGES
 
 _ID = re.compile(r"((?:CSQ|IGQ)\w+): (.*)", re.DOTALL)
 

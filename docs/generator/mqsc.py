@@ -8,10 +8,10 @@ from pydantic_core import PydanticUndefined
 
 from docs.generator.markdown import code, table
 from igq.mqsc.words import OBJECTS, TAKES, VERBS, Word
-from sharedq.objects.attributes import Attribute, attributes_of
-from sharedq.objects.base import ObjectDefinition
-from sharedq.objects.definitions import QueueAlias, QueueLocal, QueueModel, QueueRemote
-from sharedq.objects.managers import CFStruct, QueueManagerAttributes
+from sharedq.objects.definitions.attributes import Attribute, attributes_of
+from sharedq.objects.definitions.base import ObjectDefinition
+from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
+from sharedq.objects.definitions.queues import QueueAlias, QueueLocal, QueueModel, QueueRemote
 
 _KINDS: tuple[tuple[str, type[ObjectDefinition]], ...] = (
     ("QLOCAL", QueueLocal),

@@ -8,9 +8,9 @@ from typing import Any
 
 from pydantic_core import PydanticUndefined
 
-from config.settings import Settings
 from docs.generator.markdown import code
 from docs.generator.markdown import table as markdown_table
+from sharedq.settings.values import Settings
 
 _COMMENTED = re.compile(r"((?:^    #: .*\n)+)^    (\w+):", re.MULTILINE)
 #: Settings whose range the model does not describe in words.

@@ -6,15 +6,15 @@ import os
 import signal
 import threading
 
-from config.loading import load_settings
-from igq.agent.channel import EXIT_CONNECTION_LOST, Channel
-from igq.agent.reporting import AgentState
+from igq.agent.progress.channel import EXIT_CONNECTION_LOST, Channel
+from igq.agent.progress.report import AgentState
 from igq.agent.runner import Agent
-from igq.log import log_to_stderr
-from sharedq.group import Group
-from sharedq.kept_process import KeptProcess
+from igq.console.log import log_to_stderr
+from sharedq.members.group import Group
+from sharedq.members.kept_process import KeptProcess
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
+from sharedq.settings.loader import load_settings
 
 
 def run(qmgr: str, incarnation: str, number: str, sent_at_s: str, restarts: str) -> int:

@@ -7,19 +7,19 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 
-from igq.agent.channel import Channel
-from igq.agent.delivery import Delivery
-from igq.agent.movers import Movers, end_process
-from igq.agent.pulse import Pulses
-from igq.agent.reporting import AgentState, MoverState, Reporter
-from igq.agent.service import Post
-from igq.agent.serving import agent_tag
-from igq.agent.sleep import WakeableSleep
-from igq.agent.wake import wake_key
-from sharedq.group import Group
-from sharedq.kept_process import KeptProcess
-from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE, queue_of
-from sharedq.objects.parts import own_part
+from igq.agent.progress.channel import Channel
+from igq.agent.progress.pulse import Pulses
+from igq.agent.progress.report import AgentState, MoverState, Reporter
+from igq.agent.progress.sleep import WakeableSleep
+from igq.agent.progress.wake import wake_key
+from igq.agent.queues.tags import agent_tag
+from igq.agent.services.base import Post
+from igq.agent.services.part import Delivery
+from igq.agent.services.pool import Movers, end_process
+from sharedq.members.group import Group
+from sharedq.members.kept_process import KeptProcess
+from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE, queue_of
+from sharedq.objects.store.parts import own_part
 
 
 class Agent:

@@ -7,7 +7,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one command, by default that of the process; returns its exit status."""
     try:
         # Imported here because that takes a tenth of a second and more, in which a Ctrl-C may come, too.
-        from igq.cli.running import run
+        from igq.cli.runner import run
 
         return run(arguments)
     except KeyboardInterrupt:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from config.lines import tell
 from igq.cli.messages import QMGR, QUEUE, printable
+from sharedq.display.lines import tell
 
 if TYPE_CHECKING:
     from sharedq.api import Queue
-    from sharedq.message import Message
+    from sharedq.messages.message import Message
 
 
 def add_to(app: typer.Typer) -> None:
@@ -35,7 +35,7 @@ def browse(
 ) -> int:
     """Show descriptors and bodies of the messages on a queue; nothing is removed."""
     import sharedq
-    from igq.log import log_nothing
+    from igq.console.log import log_nothing
     from sharedq.mqi.constants import OpenOption
 
     log_nothing()
@@ -46,7 +46,7 @@ def browse(
         found = _browsed(source)
         shown = islice(found, max_messages)
         if is_short:
-            from igq.message_table import print_messages
+            from igq.cli.message_table import print_messages
 
             count = print_messages(shown)
         else:

@@ -31,7 +31,7 @@ def demo(
 
     The exit status is 0 only when the audit finds nothing lost, duplicated or out of sequence.
     """
-    from igq.demo.run import demo as run_demo
+    from igq.rehearsal.demo.run import demo as run_demo
 
     count = int(messages) if messages.isdecimal() else 0
     if messages != "all" and count < 1:

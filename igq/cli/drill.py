@@ -35,7 +35,7 @@ def drill(
     verdict.json and report.html beside the records; and what the programs themselves saw must agree with it. Exit
     status: 0 all runs were good; 1 one was not; 2 it could not run.
     """
-    from igq.drills.run import drill as run_drill
+    from igq.rehearsal.drills.run import drill as run_drill
 
     if name == "list" and not runs_all:
         name = None

@@ -25,8 +25,8 @@ def fsck(
     Exit status: 0 nothing was found, or all of it is repaired; 1 something is left; 2 the group cannot be read, or
     repaired.
     """
-    from config.loading import load_settings
-    from igq.checking import check, print_checked, to_json
+    from igq.operations.fsck import check, print_checked, to_json
+    from sharedq.settings.loader import load_settings
 
     checked = check(load_settings(), is_repaired=repair)
     if as_json:

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from config.lines import say, tell
 from igq.cli.help import show_help_alone
+from sharedq.display.lines import say, tell
 
 
 def add_to(app: typer.Typer) -> None:
@@ -30,8 +30,8 @@ def start(
     ],
 ) -> int:
     """Start queue managers in the foreground. Ctrl-C stops them in good order, twice at once."""
-    from config.loading import load_settings
-    from igq.supervisor import Supervisor
+    from igq.operations.supervisor import Supervisor
+    from sharedq.settings.loader import load_settings
 
     return Supervisor(load_settings(), manager).run()
 
@@ -52,8 +52,8 @@ def remove(
 
     IBM MQ for z/OS has REMOVE QMGR of its utility CSQ5PQSG for this. There is nothing like its FORCE QMGR here.
     """
-    from config.loading import load_settings
-    from igq.leaving import remove_manager
+    from igq.operations.removal import remove_manager
+    from sharedq.settings.loader import load_settings
 
     settings = load_settings()
     remove_manager(settings, name)
@@ -66,8 +66,8 @@ def show() -> int:
 
     The first queue manager records them. Settings of this process that say otherwise are named on standard error.
     """
-    from config.loading import load_settings
-    from igq.group_settings import group_settings
+    from igq.operations.group_settings import group_settings
+    from sharedq.settings.loader import load_settings
 
     values, differences = group_settings(load_settings())
     for name, value in values.items():
@@ -88,8 +88,8 @@ def change(
     lease later. lease_ms holds for programs that register and managers that start afterwards, journal and
     journal_max_entries for connections made afterwards: restart the managers, one after the other, for those.
     """
-    from config.loading import load_settings
-    from igq.group_settings import change_group_settings
+    from igq.operations.group_settings import change_group_settings
+    from sharedq.settings.loader import load_settings
 
     for name, value in change_group_settings(load_settings(), settings).items():
         say(f"{name} = {value}")

@@ -15,8 +15,8 @@ from typing import Annotated, cast
 
 import typer
 
-from config.lines import tell
 from igq.errors import CommandError
+from sharedq.display.lines import tell
 
 QMGR = typer.Argument(metavar="QMGR", help="Queue manager, or the group's name for any member.")
 QUEUE = typer.Argument(metavar="QUEUE", help="Name of the queue.")
@@ -89,7 +89,7 @@ def put(
     MQSTR; with --file and --raw nothing is known of the bytes, and the Format is blank.
     """
     import sharedq
-    from igq.log import log_nothing
+    from igq.console.log import log_nothing
     from sharedq.mqi.constants import Format, MsgType, OpenOption, Persistence, PutOption
     from sharedq.mqi.errors import error_for
     from sharedq.mqi.limits import UNLIMITED_EXPIRY
@@ -157,7 +157,7 @@ def get(
     What cannot be printed in a line is shown as \\xNN, and a backslash as two; --raw writes bodies as they are.
     """
     import sharedq
-    from igq.log import log_nothing
+    from igq.console.log import log_nothing
     from sharedq.mqi.constants import MQRC, GetOption, OpenOption
     from sharedq.mqi.structures import MQMD
 

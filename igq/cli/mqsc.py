@@ -48,8 +48,8 @@ def mqsc(
 
 
 def _run(qmgr: str, file: Path | None, commands: list[str]) -> int:
-    from config.loading import load_settings
-    from igq.mqsc_session import run_session
+    from igq.mqsc.session import run_session
+    from sharedq.settings.loader import load_settings
 
     if file is not None and commands:
         raise CommandError("FILE and -c exclude each other")

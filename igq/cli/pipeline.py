@@ -19,4 +19,4 @@ def add_to(app: typer.Typer) -> None:
 def pipeline(context: typer.Context) -> int:
     """Run a Spark job, such as audit; --help lists them."""
     # Replaces this process: signals and exit status are the job's own.
-    os.execv(sys.executable, [sys.executable, "-m", "pipeline", *(context.args or ["--help"])])
+    os.execv(sys.executable, [sys.executable, "-m", "igq.pipeline", *(context.args or ["--help"])])

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from config.lines import say
 from igq.cli.help import show_help_alone
+from sharedq.display.lines import say
 
 #: Of seconds to stop in: as many as a get can wait.
 _MOST_TIMEOUT_S = 2_147_483
@@ -30,13 +30,13 @@ def start(
 
     The first Ctrl-C stops it in good order, the second at once.
     """
-    from igq.child import die_with_parent
+    from igq.console.child import die_with_parent
 
     if parent:
         # Before the imports below, which take half a second: the parent may be killed in it.
         die_with_parent(parent)
-    from config.loading import load_settings
-    from igq.manager import QueueManager
+    from igq.manager.process import QueueManager
+    from sharedq.settings.loader import load_settings
 
     QueueManager(load_settings(), name).run()
     return 0
@@ -59,8 +59,8 @@ def stop(
 
     New connections are refused; the manager waits for programs to disconnect.
     """
-    from config.loading import load_settings
-    from igq.stopping import stop_manager
+    from igq.operations.shutdown import stop_manager
+    from sharedq.settings.loader import load_settings
 
     stop_manager(load_settings(), name, is_immediate=immediate, timeout_s=timeout)
     say(f"queue manager {name} has stopped")

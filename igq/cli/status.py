@@ -16,9 +16,9 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="One JSON object
     """Show the group: managers, agents, recoveries and queues."""
     import json
 
-    from config.loading import load_settings
-    from igq.status import read_status
-    from igq.status_tables import print_tables
+    from igq.operations.status import read_status
+    from igq.operations.status_tables import print_tables
+    from sharedq.settings.loader import load_settings
 
     found = read_status(load_settings())
     if as_json:

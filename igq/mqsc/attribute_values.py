@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from igq.mqsc.parser import Command, Parameter
-from sharedq.objects.attributes import by_keyword
+from sharedq.objects.definitions.attributes import by_keyword
 
 #: Other keywords for the same attribute.
 _SYNONYMS = {"TARGQ": "TARGET"}

@@ -8,9 +8,9 @@ from igq.mqsc import messages
 from igq.mqsc.attribute_values import find_parameter
 from igq.mqsc.display import Shown, read_request, shown, two_columns
 from igq.mqsc.parser import Command, MqscSyntaxError
-from sharedq.objects.authorities import PUT, Authorities, AuthorityRecord
-from sharedq.objects.names import matches
+from sharedq.objects.definitions.names import matches
 from sharedq.objects.repository import Repository
+from sharedq.objects.store.authorities import PUT, Authorities, AuthorityRecord
 
 _RECORD = ("PROFILE", "OBJTYPE", "PRINCIPAL")
 _CHANGES = ("AUTHADD", "AUTHRMV")

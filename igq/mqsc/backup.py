@@ -9,15 +9,15 @@ from igq.mqsc import messages
 from igq.mqsc.attribute_values import find_parameter, read_choice
 from igq.mqsc.display import Shown, read_request, shown, two_columns
 from igq.mqsc.parser import Command
-from sharedq.backup.restore import purge, recover
-from sharedq.backup.status import latest_backup, messages_in
-from sharedq.backup.take import backup
-from sharedq.group import Group
+from sharedq.admin.backup.restore import purge, recover
+from sharedq.admin.backup.status import latest_backup, messages_in
+from sharedq.admin.backup.take import backup
+from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
-from sharedq.objects.failures import failure_of, structure_state
-from sharedq.objects.names import is_generic, matches
+from sharedq.objects.definitions.names import is_generic, matches
 from sharedq.objects.repository import Repository
+from sharedq.objects.store.failures import failure_of, structure_state
 
 _EXCLUDED_S = range(30, 601)
 _SHOWN = {

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from igq.mqsc.parser import Command, Parameter
-from sharedq.objects.base import ObjectDefinition
-from sharedq.objects.names import matches
+from sharedq.objects.definitions.base import ObjectDefinition
+from sharedq.objects.definitions.names import matches
 
 _COLUMN = 40
 _INDENT = "   "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
-from igq.agent.serving import ServingHandle, serving_handles
+from igq.agent.queues.tags import ServingHandle, serving_handles
 from igq.mqsc import messages
 from igq.mqsc.attribute_values import find_parameter, read_choice
 from igq.mqsc.display import Shown, read_request, shown, shown_attributes, two_columns
@@ -13,13 +13,13 @@ from igq.mqsc.in_doubt import display_in_doubt, unit_record, units_in_doubt
 from igq.mqsc.parser import Command
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
-from sharedq.objects.attributes import by_keyword
-from sharedq.objects.connections import ConnectionInfo, connections_of
-from sharedq.objects.definitions import QUEUE_KINDS, QueueLocal
-from sharedq.objects.displaying import LeftOut
-from sharedq.objects.managers import CFStruct, QueueManagerAttributes
-from sharedq.objects.names import is_generic, matches
+from sharedq.objects.commands.display import LeftOut
+from sharedq.objects.definitions.attributes import by_keyword
+from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
+from sharedq.objects.definitions.names import is_generic, matches
+from sharedq.objects.definitions.queues import QUEUE_KINDS, QueueLocal
 from sharedq.objects.repository import DisplayedQueue, OpenHandle, Repository
+from sharedq.objects.store.connections import ConnectionInfo, connections_of
 
 _COUNTS = ("CURDEPTH", "IPPROCS", "OPPROCS")
 _DISPOSITIONS = ("LIVE", "ALL", "QMGR", "COPY", "GROUP", "PRIVATE", "SHARED")

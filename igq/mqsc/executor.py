@@ -6,20 +6,20 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol, TextIO, cast
 
-from config.shown_text import visible
 from igq.mqsc import authority, backup, displays, messages
 from igq.mqsc.attribute_values import find_parameter, read_choice, read_flag, read_values
 from igq.mqsc.in_doubt import resolve_in_doubt
 from igq.mqsc.lines import Source, split_commands
 from igq.mqsc.parser import Command, MqscSyntaxError, UnsupportedCommandError, parse_command
-from sharedq.backup.errors import BackupError
+from sharedq.admin.backup.errors import BackupError
+from sharedq.display.text import visible
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
-from sharedq.objects.base import parse_definition
-from sharedq.objects.definitions import QUEUE_KINDS
-from sharedq.objects.finding import Chosen
-from sharedq.objects.managers import CFStruct, QueueManagerAttributes
+from sharedq.objects.definitions.base import parse_definition
+from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
+from sharedq.objects.definitions.queues import QUEUE_KINDS
 from sharedq.objects.repository import Repository
+from sharedq.objects.store.finding import Chosen
 
 #: Exit statuses of a run.
 DONE, COMMAND_FAILED, COULD_NOT_RUN = 0, 10, 20

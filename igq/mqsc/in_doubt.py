@@ -9,15 +9,15 @@ from igq.mqsc import messages
 from igq.mqsc.attribute_values import find_parameter, read_choice
 from igq.mqsc.display import Shown, shown, two_columns
 from igq.mqsc.parser import Command, MqscSyntaxError
-from igq.stopping import has_lease
-from sharedq.connecting import connect_to
-from sharedq.connection import Connection
-from sharedq.in_doubt import PreparedUnit, end_prepared, prepared_units
+from igq.operations.shutdown import has_lease
+from sharedq.calls.handles.connect import connect_to
+from sharedq.calls.unit.in_doubt import PreparedUnit, end_prepared, prepared_units
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.xa import XAError, XAReturn
-from sharedq.objects.names import matches
+from sharedq.objects.definitions.names import matches
 from sharedq.objects.repository import Repository
+from sharedq.session.connection import Connection
 
 _OPTIONS = ("ACTION", "NID", "QMNAME", "CMDSCOPE")
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from igq.mqsc.parser import Command, MqscSyntaxError
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
-from sharedq.objects.displaying import LeftOut
+from sharedq.objects.commands.display import LeftOut
 
 NORMAL = "CSQ9022I: {} normal completion."
 ABNORMAL = "CSQ9023E: {} abnormal completion."

@@ -8,10 +8,10 @@ from recovery.accounting.contents import ADMIN_TYPES, TYPES, Contents, read_by_p
 from recovery.accounting.finding import Finding, Kind
 from recovery.accounting.members import Members
 from recovery.accounting.structure import Structure, is_about_messages
-from sharedq.group import Group
-from sharedq.keys import ADMIN_STRUCTURE
-from sharedq.keyspace import keys_by_tag
-from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.members.group import Group
+from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.reading.keyspace import keys_by_tag
+from sharedq.redis.keys import ADMIN_STRUCTURE
 
 #: Looks that must agree on a finding, in a group that changes meanwhile.
 LOOKS = 2

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sharedq.group import Group
-from sharedq.keyspace import read_at_once
+from sharedq.members.group import Group
+from sharedq.reading.keyspace import read_at_once
 
 #: Entries that Redis looks at for one step of a scan, and elements of a list that are read at once.
 PAGE = 500

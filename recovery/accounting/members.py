@@ -10,7 +10,7 @@ from typing import Any
 from recovery.accounting.contents import Contents
 from recovery.accounting.finding import Finding, Kind
 from recovery.target import CLAIM_MARK, Target
-from sharedq.keys import ADMIN_STRUCTURE, private_structure
+from sharedq.redis.keys import ADMIN_STRUCTURE, private_structure
 
 _OWN = private_structure("")
 

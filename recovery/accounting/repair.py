@@ -19,15 +19,15 @@ from recovery.claim import chunks
 from recovery.resolve import recover_all
 from recovery.structure import CHUNK_OWNERS, DeadOwner, resolve_dead
 from recovery.target import Target
-from sharedq.connection import Connection
-from sharedq.group import Group
-from sharedq.handle import StructureAccess
-from sharedq.keys import ADMIN_STRUCTURE, QueueKeys, private_structure
-from sharedq.link import Argument
 from sharedq.log import LibraryLogger
+from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
 from sharedq.objects.repository import Repository
+from sharedq.redis.keys import ADMIN_STRUCTURE, QueueKeys, private_structure
+from sharedq.redis.link import Argument
+from sharedq.session.connection import Connection
+from sharedq.session.handle import StructureAccess
 
 log = LibraryLogger(__name__)
 

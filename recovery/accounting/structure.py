@@ -10,8 +10,8 @@ from functools import cached_property
 from recovery.accounting.contents import Contents
 from recovery.accounting.finding import Finding, Kind
 from recovery.accounting.members import Members, fences
-from sharedq.keys import private_structure
-from sharedq.objects.names import PART_SEPARATOR, SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.definitions.names import PART_SEPARATOR, SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.redis.keys import private_structure
 
 #: Lengths of what stands before the place in an index entry (docs/keyspace.md, prelude/groups.lua).
 _BEFORE_PLACE = {

@@ -15,24 +15,31 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from sharedq.group import Group
-from sharedq.keys import private_structure
+from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
-from sharedq.objects import copies
-from sharedq.objects.altering import alter_in_directory, alter_local
-from sharedq.objects.defining import complete, define_at
-from sharedq.objects.definitions import AnyQueue, QueueLocal, QueueModel
-from sharedq.objects.deleting import announce_missing, check_idle, delete_entry, drop_closed_parts, total_state
-from sharedq.objects.directory import Entry
-from sharedq.objects.displaying import DisplayedQueue, LeftOut, OpenHandle, displayed_queues, left_out, open_handles
-from sharedq.objects.failures import why_not_there
-from sharedq.objects.finding import Chosen, Finder, Located
-from sharedq.objects.local_queues import QueueState
-from sharedq.objects.managers import CFStruct, QueueManagerAttributes
-from sharedq.objects.names import OBJECT_NAME_LENGTH, SYSTEM_QSG_TRANSMIT_QUEUE
-from sharedq.objects.parts import Place, own_part, part_in, parts_of
-from sharedq.objects.structures import ManagerAttributes, Structures, announce, holder_field
+from sharedq.objects.commands import group_objects as copies
+from sharedq.objects.commands.alter import alter_in_directory, alter_local
+from sharedq.objects.commands.define import complete, define_at
+from sharedq.objects.commands.delete import announce_missing, check_idle, delete_entry, drop_closed_parts, total_state
+from sharedq.objects.commands.display import (
+    DisplayedQueue,
+    LeftOut,
+    OpenHandle,
+    displayed_queues,
+    left_out,
+    open_handles,
+)
+from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
+from sharedq.objects.definitions.names import OBJECT_NAME_LENGTH, SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.definitions.queues import AnyQueue, QueueLocal, QueueModel
+from sharedq.objects.store.directory import Entry
+from sharedq.objects.store.failures import why_not_there
+from sharedq.objects.store.finding import Chosen, Finder, Located
+from sharedq.objects.store.local_queues import QueueState
+from sharedq.objects.store.parts import Place, own_part, part_in, parts_of
+from sharedq.objects.store.structures import ManagerAttributes, Structures, announce, holder_field
+from sharedq.redis.keys import private_structure
 
 __all__ = ["DisplayedQueue", "Entry", "Located", "OpenHandle", "QueueState", "Repository"]
 

@@ -7,9 +7,9 @@ from functools import partial
 
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
-from sharedq.objects.definitions import MAX_MSG_LENGTH_LIMIT, QueueAlias, QueueLocal, QueueModel, QueueRemote
-from sharedq.objects.managers import CFStruct
-from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.definitions.managers import CFStruct
+from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.definitions.queues import MAX_MSG_LENGTH_LIMIT, QueueAlias, QueueLocal, QueueModel, QueueRemote
 from sharedq.objects.repository import Repository
 
 __all__ = ["SYSTEM_DEAD_LETTER_QUEUE", "SYSTEM_QSG_TRANSMIT_QUEUE", "define_system_objects"]

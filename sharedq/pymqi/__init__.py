@@ -25,15 +25,7 @@ from sharedq.pymqi.queue import Queue
 from sharedq.pymqi.queue_manager import QueueManager
 from sharedq.pymqi.rfh2 import RFH2
 from sharedq.pymqi.structures import GMO, MD, OD, PMO, TM, TMC2, XQH, gmo, md, od, pmo
-from sharedq.pymqi.text import (
-    ByteString,
-    default,
-    ensure_bytes,
-    ensure_not_unicode,
-    is_unicode,
-    padded_count,
-    py23long,
-)
+from sharedq.pymqi.text import ByteString, default, ensure_bytes, ensure_not_unicode, is_unicode, padded_count, py23long
 
 __all__ = [
     "connect",

@@ -16,9 +16,9 @@ from queue import SimpleQueue
 from typing import Concatenate, ParamSpec, TypeVar
 
 from sharedq import verbs
-from sharedq.connection import Connection
-from sharedq.forks import after_fork
-from sharedq.handle import Handle
+from sharedq.members.forks import after_fork
+from sharedq.session.connection import Connection
+from sharedq.session.handle import Handle
 
 P = ParamSpec("P")
 T = TypeVar("T")

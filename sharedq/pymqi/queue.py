@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from sharedq import verbs
-from sharedq.getting import LENGTH_MAX
-from sharedq.handle import Handle
+from sharedq.calls.get.get import LENGTH_MAX
 from sharedq.mqi.constants import MQCC
 from sharedq.mqi.structures import MQMD, MQPMO
 from sharedq.mqi.wire import GMO as GMO_LAYOUT
@@ -24,6 +23,7 @@ from sharedq.pymqi.queue_manager import QueueManager
 from sharedq.pymqi.rfh2 import RFH2, take_rfh2_headers
 from sharedq.pymqi.structures import GMO, MD, OD
 from sharedq.pymqi.text import ensure_not_unicode
+from sharedq.session.handle import Handle
 
 
 class Queue:

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from config.settings import ConfigError
 from sharedq import verbs
 from sharedq.api import group_for
-from sharedq.handle import QMgrHandle
 from sharedq.mqi.constants import ObjectType, OpenOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.limits import CONN_TAG_LENGTH
@@ -23,6 +21,8 @@ from sharedq.pymqi.hconn import Hconn, settle
 from sharedq.pymqi.messages import common_q_args, message_bytes, put_message
 from sharedq.pymqi.structures import OD
 from sharedq.pymqi.text import default, ensure_bytes
+from sharedq.session.handle import QMgrHandle
+from sharedq.settings.values import ConfigError
 
 
 class QueueManager:

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from igq.child import die_with_parent
+from igq.console.child import die_with_parent
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 import sharedq
-from config.loading import load_settings
-from igq.agent.movers import LOOK_S
-from sharedq.group import Group
+from igq.agent.services.pool import LOOK_S
+from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption
 from sharedq.objects.repository import Repository
+from sharedq.settings.loader import load_settings
 from tests.cli.conftest import Running, Shell, new_shell
 from tests.support.scenes import until
 from tests.support.server import Server
@@ -167,7 +167,7 @@ def test_an_alter_of_igq_that_was_cut_off_is_completed_by_the_manager(
     def die(*_: object) -> None:
         raise Killed
 
-    monkeypatch.setattr("sharedq.objects.structures.announce", die)
+    monkeypatch.setattr("sharedq.objects.store.structures.announce", die)
     with pytest.raises(Killed):
         repository.alter_qmgr("QM1", {"igq": "DISABLED"})
     monkeypatch.undo()

@@ -10,11 +10,11 @@ import pytest
 
 from recovery.resolve import recover
 from sharedq import MQIError, Queue
-from sharedq.durability import read_weakest
-from sharedq.keys import admin_keys, structure_keys
+from sharedq.admin.remove_member import RemovalRefusedError, remove_member
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
-from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
-from sharedq.objects.removing import RemovalRefusedError, remove_member
+from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.redis.durability import read_weakest
+from sharedq.redis.keys import admin_keys, structure_keys
 from tests.support.members import TestGroup, new_group_name
 from tests.support.scenes import recover_lost
 from tests.support.topologies import Cluster, Node, until
@@ -172,7 +172,7 @@ def test_call_while_a_slot_moves(cluster: Cluster, group: TestGroup) -> None:
 
 def test_slot_that_does_not_arrive(cluster: Cluster, group: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
     """2346 after a while, with nothing done and the connection as it was."""
-    monkeypatch.setattr("sharedq.link.MOVE_LIMIT_S", 0.2)
+    monkeypatch.setattr("sharedq.redis.link.MOVE_LIMIT_S", 0.2)
     connection = group.connect()
     queue = connection.open("SHARED", BOTH)
     queue.put(b"before", options=PutOption.SYNCPOINT)
@@ -211,7 +211,7 @@ def test_node_dies_and_comes_back(tmp_path: Path) -> None:
 
 def test_node_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its machine takes what is sent and no answer comes, while leases are renewed at another node."""
-    monkeypatch.setattr("sharedq.waiting.BLOCK_MAX_S", 1.0)
+    monkeypatch.setattr("sharedq.calls.get.wait.BLOCK_MAX_S", 1.0)
     cluster = Cluster(is_partial=True)
     group = spread_group(cluster, tmp_path)
     programs = TestGroup(cluster.url, tmp_path, group=group.group.name, lease_ms=3_000)

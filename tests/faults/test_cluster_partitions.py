@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from igq.drills.network import Network
+from igq.rehearsal.drills.troubles.network import Network
 from sharedq import MQIError
-from sharedq.keys import admin_keys, structure_keys
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
+from sharedq.redis.keys import admin_keys, structure_keys
 from tests.cli.conftest import Shell, new_shell
 from tests.support.members import TestGroup, new_group_name
 from tests.support.partitions import RemoteCluster, inside, network_or_skip

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import redis
 
-from sharedq.durability import read_durability
-from sharedq.embedded import EmbeddedRedis
+from sharedq.redis.durability import read_durability
+from sharedq.redis.embedded import EmbeddedRedis
 
 pytestmark = pytest.mark.faults
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sharedq.embedded import EmbeddedRedis, EmbeddedRedisError
-from sharedq.embedded_guard import ServerFiles
+from sharedq.redis.embedded import EmbeddedRedis, EmbeddedRedisError
+from sharedq.redis.embedded_guard import ServerFiles
 
 pytestmark = pytest.mark.faults
 

@@ -22,8 +22,8 @@ import pytest
 import redis
 import tenacity
 
-from sharedq.embedded import EmbeddedRedis
-from sharedq.embedded_guard import ServerFiles, has_open, open_lock, read_pid, try_lock
+from sharedq.redis.embedded import EmbeddedRedis
+from sharedq.redis.embedded_guard import ServerFiles, has_open, open_lock, read_pid, try_lock
 
 pytestmark = pytest.mark.faults
 
@@ -35,7 +35,7 @@ USER = """
 import os, subprocess, sys
 from pathlib import Path
 from typing import Any
-from sharedq.embedded import EmbeddedRedis
+from sharedq.redis.embedded import EmbeddedRedis
 
 held = EmbeddedRedis.start_or_join(Path(sys.argv[1]))
 print(held.url, flush=True)
@@ -265,7 +265,7 @@ def test_a_program_of_greenlets_can_use_it(data_dir: Path) -> None:
     pytest.importorskip("gevent")
     program = (
         "from gevent import monkey; monkey.patch_all()\n"
-        "import sys, time; from pathlib import Path; from sharedq.embedded import EmbeddedRedis\n"
+        "import sys, time; from pathlib import Path; from sharedq.redis.embedded import EmbeddedRedis\n"
         "with EmbeddedRedis.start_or_join(Path(sys.argv[1])) as held: time.sleep(0.3); print(held.url)\n"
     )
     done = subprocess.run(

@@ -16,8 +16,6 @@ import pytest
 
 from sharedq import verbs
 from sharedq.api import QueueManagerConnection
-from sharedq.connection import Connection
-from sharedq.handle import Handle, QMgrHandle
 from sharedq.mqi.constants import (
     MQCC,
     MQRC,
@@ -31,7 +29,9 @@ from sharedq.mqi.constants import (
 )
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.structures import MQGMO, MQMD, MQOD, MQPMO, MQSTS
-from sharedq.objects.definitions import QueueAlias, QueueModel, QueueRemote
+from sharedq.objects.definitions.queues import QueueAlias, QueueModel, QueueRemote
+from sharedq.session.connection import Connection
+from sharedq.session.handle import Handle, QMgrHandle
 from tests.support.members import TestGroup
 from tests.support.scenes import on_queue, recover_lost
 

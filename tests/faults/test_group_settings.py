@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from config.settings import Settings
 from igq.errors import CommandError
-from igq.group_settings import change_group_settings, group_settings
-from igq.membership import Membership
+from igq.manager.membership import Membership
+from igq.operations.group_settings import change_group_settings, group_settings
 from sharedq.api import QueueManagerConnection
-from sharedq.connection import Connection
-from sharedq.group import Group
+from sharedq.members.group import Group
+from sharedq.members.process import Process
 from sharedq.mqi.constants import MQRC, OpenOption
 from sharedq.mqi.errors import MQIError
-from sharedq.owner import Process
+from sharedq.session.connection import Connection
+from sharedq.settings.values import Settings
 from tests.support.members import TestGroup
 from tests.support.scenes import dump
 from tests.support.server import Server

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from igq.agent.transmit_queue import TransmitQueue
+from igq.agent.queues.shared_part import TransmitQueue
 from sharedq.api import QueueManagerConnection
-from sharedq.connection import Connection, ScriptCall
 from sharedq.mqi.constants import MQRC, GetOption, MatchOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.structures import MQMD
-from sharedq.objects.parts import own_part
-from sharedq.unit_of_work import CHUNK_MESSAGES
+from sharedq.objects.store.parts import own_part
+from sharedq.session.connection import Connection, ScriptCall
+from sharedq.session.unit_of_work import CHUNK_MESSAGES
 from tests.support.members import TestGroup
 from tests.support.scenes import on_queue, recover_lost, stored
 
@@ -215,7 +215,7 @@ def test_work_that_a_connection_does_not_know_of_is_left_to_its_recovery(
     def fail(*_: object) -> None:
         raise ValueError("not a record")
 
-    monkeypatch.setattr("sharedq.getting.decode", fail)
+    monkeypatch.setattr("sharedq.calls.get.get.decode", fail)
     with pytest.raises(ValueError, match="not a record"):
         queue.get(GetOption.SYNCPOINT)
     monkeypatch.undo()

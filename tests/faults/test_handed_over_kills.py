@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import pytest
 
-from igq.agent.reporting import moved_by_puts
+from igq.agent.progress.report import moved_by_puts
 from recovery.resolve import recover
 from sharedq import Queue
 from sharedq.mqi.constants import OpenOption
-from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from tests.support.agents import AgentOfQM2, bodies
 from tests.support.members import TestGroup
 from tests.support.program import Program

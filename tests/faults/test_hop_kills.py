@@ -9,12 +9,12 @@ from collections import Counter
 
 import pytest
 
-from igq.agent.transmit_queue import TransmitQueue
+from igq.agent.queues.shared_part import TransmitQueue
 from recovery.resolve import recover
+from sharedq.calls.get.wait import stop_waiting
 from sharedq.mqi.constants import OpenOption
-from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
-from sharedq.objects.parts import own_part
-from sharedq.waiting import stop_waiting
+from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.store.parts import own_part
 from tests.support.members import TestGroup
 from tests.support.program import Program
 from tests.support.scenes import on_queue, taken, until

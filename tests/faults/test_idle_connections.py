@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 import redis
 
-from sharedq import connection as connections
 from sharedq.api import QueueManagerConnection
-from sharedq.connection import Connection
 from sharedq.mqi.constants import GetOption, OpenOption
 from sharedq.mqi.errors import MQIError
+from sharedq.session import connection as connections
+from sharedq.session.connection import Connection
 from tests.support.members import TestGroup
 from tests.support.scenes import until
 from tests.support.server import Server

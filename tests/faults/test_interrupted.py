@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 import pytest
 
-from sharedq.connection import Connection
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
+from sharedq.session.connection import Connection
 from tests.support.members import TestGroup
 from tests.support.scenes import keys_of, on_queue, recover_lost, until
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 import redis
 
-from sharedq import owner
-from sharedq.links import Links
+from sharedq.members import process as owner
+from sharedq.members.process import RENEWALS_PER_LEASE, SAFETY_PART, Process
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption
 from sharedq.mqi.errors import MQIError, error_for
-from sharedq.owner import RENEWALS_PER_LEASE, SAFETY_PART, Process
+from sharedq.redis.links import Links
 from tests.support.members import LEASE_MS, TestGroup
 from tests.support.scenes import dump, until
 

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
+from sharedq.admin.backup.errors import BackupError
+from sharedq.admin.backup.restore import purge, recover
 from sharedq.api import QueueManagerConnection
-from sharedq.backup.errors import BackupError
-from sharedq.backup.restore import purge, recover
-from sharedq.in_doubt import Batch, prepared_units
+from sharedq.calls.unit.in_doubt import Batch, prepared_units
 from sharedq.mqi.constants import MQRC, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.xa import XAError, XAReturn
-from sharedq.unit_of_work import CHUNK_MESSAGES
+from sharedq.session.unit_of_work import CHUNK_MESSAGES
 from tests.recovery.scene import Died, after_call, die_after, die_after_call, once_true
 from tests.support.backups import lose, mqsc, persistent
 from tests.support.members import TestGroup

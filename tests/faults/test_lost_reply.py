@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from sharedq.api import Queue, QueueManagerConnection
-from sharedq.connection import Connection
+from sharedq.members.process import Process
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
-from sharedq.owner import Process
+from sharedq.session.connection import Connection
 from tests.support.members import TestGroup
 from tests.support.proxy import Proxy
 from tests.support.scenes import on_queue, recover_lost, stored

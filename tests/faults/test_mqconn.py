@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from config.settings import Settings
 from sharedq import pymqi, verbs
 from sharedq.api import connect, group_for
-from sharedq.deployment import DeploymentError
-from sharedq.group import Group
+from sharedq.members.group import Group
 from sharedq.mqi.constants import MQCC, MQRC, OpenOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQCNO
+from sharedq.redis.deployment import DeploymentError
+from sharedq.settings.values import Settings
 from tests.support.members import TestGroup
 from tests.support.proxy import Proxy
 from tests.support.server import Server

@@ -14,16 +14,16 @@ from typing import Any
 
 import pytest
 
-from config.settings import Settings
-from config.terminal import Terminal
-from igq.drills.network import Network
-from igq.drills.run import run_once
-from igq.drills.scenarios import SCENARIOS
+from igq.rehearsal.drills.run import run_once
+from igq.rehearsal.drills.scenarios import SCENARIOS
+from igq.rehearsal.drills.troubles.network import Network
 from recovery.resolve import recover
 from sharedq import MQIError
 from sharedq.api import Queue, QueueManagerConnection
+from sharedq.display.terminal import Terminal
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
-from sharedq.scripts import load_script
+from sharedq.redis.script_source import load_script
+from sharedq.settings.values import Settings
 from tests.support.members import TestGroup
 from tests.support.partitions import Remote, inside, network_or_skip
 from tests.support.scenes import contents, on_queue, until
@@ -195,7 +195,7 @@ def test_a_program_that_stays_cut_off_gets_2009(
     network: Network, server: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lease_ms: int, silence_s: float
 ) -> None:
     """Whether it waits or calls; its own lease tells it, and so does its kernel alone."""
-    monkeypatch.setattr("sharedq.group.silence_of", lambda _: silence_s)
+    monkeypatch.setattr("sharedq.members.group.silence_of", lambda _: silence_s)
     program = Program(network, server, tmp_path, lease_ms=lease_ms)
     try:
         with inside(network, "app"):

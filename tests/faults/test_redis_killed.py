@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from recovery.resolve import recover
+from sharedq.members.process import Process
 from sharedq.mqi.constants import GetOption, OpenOption, PutOption
 from sharedq.mqi.errors import ConnectionBroken, MQIError
 from sharedq.mqi.structures import MQMD
-from sharedq.owner import Process
 from tests.support.members import TestGroup
 from tests.support.server import Server
 

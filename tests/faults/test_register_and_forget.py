@@ -16,12 +16,12 @@ import pytest
 
 from recovery.resolve import recover
 from sharedq.api import QueueManagerConnection
-from sharedq.connection import Connection
+from sharedq.members.process import Process
 from sharedq.mqi.constants import MQRC, CloseOption, GetOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.xa import XAError
-from sharedq.objects.definitions import QueueAlias, QueueModel
-from sharedq.owner import Process
+from sharedq.objects.definitions.queues import QueueAlias, QueueModel
+from sharedq.session.connection import Connection
 from tests.support.accounts import assert_accounted
 from tests.support.injection import AFTER, FAULTS, AlarmError, Injection
 from tests.support.members import TestGroup
@@ -323,7 +323,7 @@ def test_a_name_that_leads_elsewhere_in_the_middle_of_mqopen_is_resolved_again(
 
 
 def test_a_name_that_always_changes_is_given_up(ready: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sharedq.opening.RESOLUTIONS_MAX", 3)
+    monkeypatch.setattr("sharedq.calls.handles.open.RESOLUTIONS_MAX", 3)
     targets = iter(("EMPTY", "Q", "EMPTY"))
 
     def alter() -> None:

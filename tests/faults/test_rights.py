@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from sharedq.api import QueueManagerConnection
-from sharedq.connection import Connection
-from sharedq.deployment import Deployment
-from sharedq.group import Group
-from sharedq.link import Link
+from sharedq.members.group import Group
+from sharedq.members.process import Process
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
-from sharedq.owner import Process
-from sharedq.scripts import commands_of, is_asked_for_by_attach, load_script, script_names
+from sharedq.redis.deployment import Deployment
+from sharedq.redis.link import Link
+from sharedq.redis.script_source import commands_of, is_asked_for_by_attach, load_script, script_names
+from sharedq.session.connection import Connection
 from tests.support.members import TestGroup
 from tests.support.scenes import contents
 from tests.support.server import Server

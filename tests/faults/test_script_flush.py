@@ -12,9 +12,9 @@ import pytest
 from redis.exceptions import NoScriptError
 
 from sharedq.api import Queue
-from sharedq.connection import ScriptCall
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
+from sharedq.session.connection import ScriptCall
 from tests.support.members import TestGroup
 from tests.support.scenes import on_queue
 

@@ -11,7 +11,7 @@ from typing import cast
 
 import pytest
 
-from igq.drills.network import Network
+from igq.rehearsal.drills.troubles.network import Network
 from sharedq import MQIError
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
 from sharedq.mqi.errors import NoMsgAvailable

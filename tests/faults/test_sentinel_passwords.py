@@ -14,13 +14,13 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from config.settings import Settings
-from igq.child import die_with_parent
-from sharedq.deployment import Deployment
-from sharedq.embedded_server import find_server, server_environment
-from sharedq.group import Group
+from igq.console.child import die_with_parent
+from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
+from sharedq.redis.deployment import Deployment
+from sharedq.redis.embedded_server import find_server, server_environment
+from sharedq.settings.values import Settings
 from tests.support.topologies import HOST, SERVICE, Node, free_ports, until
 
 KEY = "{QSG1:CSQ_ADMIN}:members"

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sharedq.packing import Packer, Word, pack
+from sharedq.redis.packing import Packer, Word, pack
 
 #: Packs numbers, interrupted again and again; a process that crashes says nothing.
 _INTERRUPTED = """
 import random, signal
-from sharedq.packing import Packer, pack
+from sharedq.redis.packing import Packer, pack
 def on_alarm(*_): raise RuntimeError
 signal.signal(signal.SIGALRM, on_alarm)
 packer, left = Packer(), 2000

@@ -14,16 +14,16 @@ from typing import Any
 
 import pytest
 
-from sharedq import waiting
+from sharedq.admin.backup.restore import recover
 from sharedq.api import Queue
-from sharedq.backup.restore import recover
-from sharedq.connection import Connection
+from sharedq.calls.get import wait as waiting
 from sharedq.mqi.constants import MQRC, GetOption, IntSelector, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
-from sharedq.objects.definitions import QueueAlias
-from sharedq.objects.failures import failure_of
-from sharedq.objects.lost import LOST_QUEUES_REMEDY
+from sharedq.objects.definitions.queues import QueueAlias
+from sharedq.objects.store.failures import failure_of
+from sharedq.objects.store.lost import LOST_QUEUES_REMEDY
+from sharedq.session.connection import Connection
 from tests.support.backups import killed_after, lose, mqsc, persistent
 from tests.support.groups import drain
 from tests.support.members import TestGroup

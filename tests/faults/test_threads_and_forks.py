@@ -11,9 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from sharedq.api import connect
+from sharedq.members.process import process_for, release_process
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
-from sharedq.owner import process_for, release_process
 from tests.support.members import TestGroup
 from tests.support.scenes import on_queue, stored, until
 

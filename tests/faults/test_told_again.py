@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sharedq.api import QueueManagerConnection
-from sharedq.in_doubt import Batch
+from sharedq.calls.unit.in_doubt import Batch
 from sharedq.mqi.constants import MQRC, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
 from tests.support.members import TestGroup

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from sharedq.admin.backup.restore import recover
 from sharedq.api import Queue, QueueManagerConnection
-from sharedq.backup.restore import recover
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
 from tests.support.backups import lose, persistent
 from tests.support.groups import drain

@@ -10,11 +10,11 @@ import pytest
 
 from recovery.resolve import recover
 from sharedq import MQIError, Queue
-from sharedq.getting import get
-from sharedq.link import Argument
+from sharedq.calls.get.get import get
+from sharedq.calls.get.wait import stop_waiting
 from sharedq.mqi.constants import MQRC, GetOption, MatchOption, OpenOption, PutOption
 from sharedq.mqi.structures import MQGMO, MQMD
-from sharedq.waiting import stop_waiting
+from sharedq.redis.link import Argument
 from tests.recovery.scene import register_wait
 from tests.support.members import TestGroup
 from tests.support.scenes import keys_of, on_queue, until

@@ -6,7 +6,7 @@ import pytest
 
 from sharedq.mqi.constants import GetOption
 from sharedq.mqi.structures import MQMD
-from sharedq.objects.definitions import QueueAlias, QueueLocal
+from sharedq.objects.definitions.queues import QueueAlias, QueueLocal
 from sharedq.objects.system import SYSTEM_DEAD_LETTER_QUEUE
 from tests.support.agents import AgentOfQM2, Put
 from tests.support.members import TestGroup

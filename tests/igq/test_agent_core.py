@@ -6,20 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from igq.agent.core import (
-    Disposal,
-    Transmitted,
-    dead_letter,
-    dispose,
-    is_about_the_message,
-    unwrap,
-)
+from igq.agent.delivery.disposal import Disposal, Transmitted, dead_letter, dispose, is_about_the_message, unwrap
+from sharedq.messages.reports import ReportMessage, report_about
+from sharedq.messages.transmission import as_transmitted
 from sharedq.mqi import wire
 from sharedq.mqi.constants import MQRC, Format, MsgFlag, MsgType, Report
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
-from sharedq.reports import ReportMessage, report_about
-from sharedq.transmission import as_transmitted
 
 BODY = bytes(range(250))
 

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from igq.incarnation import Ending, Inbox, Incarnation
-from igq.load.view import working_agent
-from igq.membership import Membership
-from igq.status import read_status
-from igq.worker import Worker
+from igq.manager.incarnation import Ending, Inbox, Incarnation
+from igq.manager.membership import Membership
+from igq.manager.worker import Worker
+from igq.operations.status import read_status
+from igq.rehearsal.load.view import working_agent
 from sharedq.mqi.structures import MQMD
 from tests.support.members import TestGroup
 from tests.support.proxy import Proxy
@@ -106,8 +106,8 @@ def duo(redis_server: Server, tmp_path: Path, proxy: Proxy, monkeypatch: pytest.
     settings = {"group": group.settings.group, "redis_url": proxy.url, "data_dir": str(tmp_path), "lease_ms": "600000"}
     for name, value in settings.items():
         monkeypatch.setenv(f"IGQ_{name.upper()}", value)
-    monkeypatch.setattr("igq.heartbeat.RENEWALS_PER_LEASE", 1200)
-    monkeypatch.setattr("igq.agent_child.silence_limit_s", lambda _: LIMIT_S)
+    monkeypatch.setattr("igq.manager.heartbeat.RENEWALS_PER_LEASE", 1200)
+    monkeypatch.setattr("igq.manager.agent_child.silence_limit_s", lambda _: LIMIT_S)
     keys = group.group.keys
     client = group.group.client()
     # QM2's registration was only made to define its objects: a manager of that name is to start.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from config.settings import Settings
-from igq.agent import retry
-from igq.agent.retry import Retrier, Retries, Trouble, retries_made, wait_before_retry_s
+from igq.agent.progress import retry
+from igq.agent.progress.retry import Retrier, Retries, Trouble, retries_made, wait_before_retry_s
+from sharedq.settings.values import Settings
 
 
 class VirtualTime:

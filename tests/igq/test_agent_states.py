@@ -11,22 +11,22 @@ from typing import Any, cast
 
 import pytest
 
-from igq.agent.retry import SHORT_RETRY_INTERVAL_S
-from igq.agent.serving import agent_tag
-from igq.agent.source import BATCH_MESSAGES, WAIT_S
-from igq.agent.wake import wake_agent
-from igq.mqsc_session import SessionRepository
+from igq.agent.progress.retry import SHORT_RETRY_INTERVAL_S
+from igq.agent.progress.wake import wake_agent
+from igq.agent.queues.tags import agent_tag
+from igq.agent.queues.transmission_queue import BATCH_MESSAGES, WAIT_S
+from igq.mqsc.session import SessionRepository
 from recovery.resolve import recover as recover_dead
-from sharedq.backup.restore import recover
-from sharedq.backup.take import backup
-from sharedq.connecting import tag_argument
-from sharedq.connection import ScriptCall
-from sharedq.keys import private_structure
+from sharedq.admin.backup.restore import recover
+from sharedq.admin.backup.take import backup
+from sharedq.calls.handles.connect import tag_argument
 from sharedq.mqi.constants import MQRC, ConnectOption, PutOption
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.structures import MQMD
-from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.system import SYSTEM_DEAD_LETTER_QUEUE, define_system_objects
+from sharedq.redis.keys import private_structure
+from sharedq.session.connection import ScriptCall
 from tests.support.agent_at_work import PATIENCE_S, AgentAtWork
 from tests.support.backups import lose, mqsc
 from tests.support.members import TestGroup

@@ -8,20 +8,23 @@ from collections.abc import Callable
 
 import pytest
 
-from igq.agent.authority import users_to_check
-from igq.agent.deliver import Deliverer
-from igq.agent.pulse import Pulse
-from igq.agent.retry import Trouble
-from igq.agent.transmit_queue import TransmitQueue
-from igq.manager import QueueManager
-from igq.membership import Membership
+from igq.agent.delivery.authority import users_to_check
+from igq.agent.delivery.by_puts import Deliverer
+from igq.agent.progress.pulse import Pulse
+from igq.agent.progress.retry import Trouble
+from igq.agent.queues.shared_part import TransmitQueue
+from igq.manager.membership import Membership
+from igq.manager.process import QueueManager
 from igq.mqsc.executor import run
-from sharedq.context import user_identifier
+from sharedq.messages.context import user_identifier
+from sharedq.messages.transmission import as_transmitted
 from sharedq.mqi import wire
 from sharedq.mqi.constants import MQRC, OpenOption, PutOption, Report
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.structures import MQMD
-from sharedq.objects.authorities import (
+from sharedq.objects.definitions.managers import QueueManagerAttributes
+from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.store.authorities import (
     Authorities,
     AuthorityRecord,
     AuthorityTable,
@@ -29,11 +32,8 @@ from sharedq.objects.authorities import (
     check_profile,
     users_of_members,
 )
-from sharedq.objects.managers import QueueManagerAttributes
-from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
-from sharedq.objects.parts import own_part
+from sharedq.objects.store.parts import own_part
 from sharedq.objects.system import SYSTEM_DEAD_LETTER_QUEUE
-from sharedq.transmission import as_transmitted
 from tests.support.agents import drain
 from tests.support.members import TestGroup
 
@@ -329,7 +329,7 @@ def test_what_redis_does_not_let_the_agent_do_is_no_fault_of_the_message(
         raise error_for(MQRC.NOT_AUTHORIZED, "MQPUT", "ORDERS", "NOPERM")
 
     with monkeypatch.context() as patched:
-        patched.setattr("igq.agent.deliver.putting.put_many", refuse)
+        patched.setattr("igq.agent.delivery.by_puts.putting.put_many", refuse)
         with pytest.raises(Trouble):
             receiver.round()
 

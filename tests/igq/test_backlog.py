@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from igq.backlog import BATCH, Backlog, Kind
+from igq.manager.backlog import BATCH, Backlog, Kind
 from recovery.target import Target
 
 

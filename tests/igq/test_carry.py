@@ -14,14 +14,14 @@ import pytest
 
 from recovery.resolve import recover
 from recovery.target import Target
-from sharedq.context import context_of
-from sharedq.message import Message
+from sharedq.messages.context import context_of
+from sharedq.messages.message import Message
 from sharedq.mqi import wire
 from sharedq.mqi.constants import MQRC, GetOption, MatchOption, MsgFlag, OpenOption, PutOption, Report
 from sharedq.mqi.limits import PRIORITY_AS_Q_DEF
 from sharedq.mqi.structures import MQMD
-from sharedq.objects.authorities import Authorities
-from sharedq.objects.definitions import QueueAlias
+from sharedq.objects.definitions.queues import QueueAlias
+from sharedq.objects.store.authorities import Authorities
 from sharedq.objects.system import SYSTEM_DEAD_LETTER_QUEUE
 from tests.support.agents import AgentOfQM2, Put, bodies, drain
 from tests.support.members import TestGroup

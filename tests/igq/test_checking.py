@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from igq.checking import CANNOT_LOOK, check, to_json
-from igq.cli.running import run
+from igq.cli.runner import run
 from igq.errors import CommandError
+from igq.operations.fsck import CANNOT_LOOK, check, to_json
 from tests.recovery.test_account import GONE, key
 from tests.support.members import TestGroup
 

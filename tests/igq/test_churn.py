@@ -8,7 +8,7 @@ from recovery.resolve import recover
 from recovery.target import Target
 from sharedq.mqi.constants import GetOption, OpenOption, PutOption
 from sharedq.mqi.structures import MQMD
-from sharedq.objects.definitions import QueueModel
+from sharedq.objects.definitions.queues import QueueModel
 from tests.recovery.scene import register_wait
 from tests.support.accounts import assert_accounted
 from tests.support.agents import AgentOfQM2

@@ -9,9 +9,9 @@ import pytest
 import redis
 
 from recovery.report import recoveries
-from sharedq.journal import read_entries
+from sharedq.members.process import RENEWALS_PER_LEASE
 from sharedq.mqi.constants import GetOption, OpenOption, PutOption
-from sharedq.owner import RENEWALS_PER_LEASE
+from sharedq.reading.journal import read_entries
 from tests.support.crowd import Member, waiting_agents
 from tests.support.members import TestGroup
 from tests.support.scenes import on_queue, until

@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from igq.deaths import DeathWatch
-from igq.incarnation import Ending, Inbox, Incarnation
-from igq.membership import Membership
+from igq.manager.deaths import DeathWatch
+from igq.manager.incarnation import Ending, Inbox, Incarnation
+from igq.manager.membership import Membership
+from sharedq.members.presence import BEGINS, ENDS, address_of, tell_presence
 from sharedq.mqi.constants import GetOption
-from sharedq.presence import BEGINS, ENDS, address_of, tell_presence
 from tests.support.groups import BOTH
 from tests.support.members import TestGroup
 from tests.support.program import Program

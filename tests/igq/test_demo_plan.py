@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from igq.load.departures import NEXT_QMGR, QMGRS, Departure, by_day
-from igq.load.plan import PATHS, UNIT_DEPARTURES, Copy, correl_id, groups, units_of_work
+from igq.rehearsal.load.rows.departures import NEXT_QMGR, QMGRS, Departure, by_day
+from igq.rehearsal.load.rows.plan import PATHS, UNIT_DEPARTURES, Copy, correl_id, groups, units_of_work
 from sharedq.mqi.constants import MsgFlag
 from sharedq.mqi.limits import NULL_ID
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from igq.load.whole_groups import wholeness
+from igq.rehearsal.load.programs.whole_groups import wholeness
 from sharedq.mqi.constants import MsgFlag
 from sharedq.mqi.structures import MQMD
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from igq.drills.check import Position, Verdict, check
-from igq.load.departures import Departure
-from igq.load.plan import Copy, groups
+from igq.rehearsal.drills.check import Position, Verdict, check
+from igq.rehearsal.load.rows.departures import Departure
+from igq.rehearsal.load.rows.plan import Copy, groups
 
 HEX = "00"
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from igq.drills.doubt import BACKOUT, COMMIT, expect_in_doubt, resolve
 from igq.errors import CommandError
-from igq.load.queues import do_mqsc
-from sharedq.group import Group
-from sharedq.in_doubt import PreparedUnit
+from igq.rehearsal.drills.troubles.doubt import BACKOUT, COMMIT, expect_in_doubt, resolve
+from igq.rehearsal.load.rows.queues import do_mqsc
+from sharedq.calls.unit.in_doubt import PreparedUnit
+from sharedq.members.group import Group
 from sharedq.mqi.constants import PutOption
 from tests.support.members import TestGroup
 from tests.support.scenes import on_queue
@@ -66,6 +66,6 @@ def test_an_end_that_nobody_asked_for_is_noticed(
     def do_the_opposite(group: Group, qmgr: str, text: str) -> None:
         do_mqsc(group, qmgr, text.replace(COMMIT, BACKOUT))
 
-    monkeypatch.setattr("igq.drills.doubt.do_mqsc", do_the_opposite)
+    monkeypatch.setattr("igq.rehearsal.drills.troubles.doubt.do_mqsc", do_the_opposite)
     with pytest.raises(CommandError, match=r"was to end by COMMIT in APPL1, APPL2, but it did so: .*'backout'"):
         resolve(group.group, unit, COMMIT, "QM1")

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from igq.drills.check import Position, Verdict
-from igq.drills.promise import AGAIN, LOST, Loss, check_promise
-from igq.load.departures import Departure
-from igq.load.plan import SHARED_QUEUE, Copy, groups
-from sharedq.journal import JournalRow
+from igq.rehearsal.drills.check import Position, Verdict
+from igq.rehearsal.drills.promise import AGAIN, LOST, Loss, check_promise
+from igq.rehearsal.load.rows.departures import Departure
+from igq.rehearsal.load.rows.plan import SHARED_QUEUE, Copy, groups
+from sharedq.reading.journal import JournalRow
 
 #: Where things happen in the first life, around the backup, and in the second.
 EARLY, BACKUP, LATE, END, SECOND, THIRD, FOURTH = ((second * 1000, 0) for second in range(1, 8))

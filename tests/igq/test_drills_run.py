@@ -13,15 +13,13 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from config.settings import Settings
-from config.terminal import Terminal
 from igq.cli.drill import drill as drill_command
-from igq.drills.check import Verdict
-from igq.drills.composed import random_scenario
-from igq.drills.faults import alter_igq
-from igq.drills.promise import AGAIN, LOST
-from igq.drills.run import RANDOM, drill, run_once
-from igq.drills.scenario import (
+from igq.errors import CommandError
+from igq.rehearsal.drills.check import Verdict
+from igq.rehearsal.drills.composed import random_scenario
+from igq.rehearsal.drills.promise import AGAIN, LOST
+from igq.rehearsal.drills.run import RANDOM, drill, run_once
+from igq.rehearsal.drills.scenario import (
     Cut,
     Drain,
     Draw,
@@ -39,13 +37,15 @@ from igq.drills.scenario import (
     WaitForPuts,
     Who,
 )
-from igq.drills.scenarios import SCENARIOS
-from igq.drills.stage import Stage
-from igq.errors import CommandError
-from igq.load.records import read_timeline
-from igq.load.scene import Scene
+from igq.rehearsal.drills.scenarios import SCENARIOS
+from igq.rehearsal.drills.stage import Stage
+from igq.rehearsal.drills.troubles.faults import alter_igq
+from igq.rehearsal.load.records import read_timeline
+from igq.rehearsal.load.scene import Scene
+from sharedq.display.terminal import Terminal
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
+from sharedq.settings.values import Settings
 from tests.support.partitions import network_or_skip
 
 #: Drills that start no manager anew: each takes some seconds, most of it the group's start.
@@ -125,8 +125,8 @@ def test_the_verdict_is_the_audits_while_redis_is_there_and_the_histories_must_a
         asked.append(directory)
         return status
 
-    monkeypatch.setattr("igq.drills.run.run_once", run)
-    monkeypatch.setattr("igq.drills.run.audit_run", audit)
+    monkeypatch.setattr("igq.rehearsal.drills.run.run_once", run)
+    monkeypatch.setattr("igq.rehearsal.drills.run.audit_run", audit)
 
     name = next(iter(SCENARIOS))
     assert drill(name, seed=1, is_audited=is_audited) == answer
@@ -139,14 +139,14 @@ def test_without_spark_the_histories_judge_alone_and_that_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("IGQ_DATA_DIR", str(tmp_path))
-    monkeypatch.setattr("igq.drills.run.find_spec", lambda _: None)
+    monkeypatch.setattr("igq.rehearsal.drills.run.find_spec", lambda _: None)
 
     def run(_: Scenario, settings: Settings, *__: object, at_end: Callable[[Settings], None]) -> Verdict:
         at_end(settings)
         return Verdict(promised={LOST: ["CorrelId 01"]})
 
-    monkeypatch.setattr("igq.drills.run.run_once", run)
-    monkeypatch.setattr("igq.drills.run.audit_run", lambda *_: pytest.fail("it was asked"))
+    monkeypatch.setattr("igq.rehearsal.drills.run.run_once", run)
+    monkeypatch.setattr("igq.rehearsal.drills.run.audit_run", lambda *_: pytest.fail("it was asked"))
 
     assert drill("lose-structure", seed=1) == 0
     said = capsys.readouterr().out
@@ -171,7 +171,7 @@ def test_an_alter_whose_outcome_is_unknown_is_repeated(monkeypatch: pytest.Monke
         while not is_done():
             pass
 
-    monkeypatch.setattr("igq.drills.faults.do_mqsc", alter)
+    monkeypatch.setattr("igq.rehearsal.drills.troubles.faults.do_mqsc", alter)
     scene = MagicMock()
     scene.watch.wait = wait
     alter_igq(scene, "EWR", "DISABLED")
@@ -207,13 +207,13 @@ def test_another_agent_is_waited_for_only_where_there_will_be_one(
     not_pids: list[int] = []
     scene = MagicMock()
     scene.programs_of.return_value = []
-    monkeypatch.setattr("igq.drills.stage.working_agent", lambda *_: 7)
+    monkeypatch.setattr("igq.rehearsal.drills.stage.working_agent", lambda *_: 7)
 
     def wait(_scene: object, _qmgr: str, not_pid: int) -> int:
         not_pids.append(not_pid)
         return 7
 
-    monkeypatch.setattr("igq.drills.stage.wait_for_agent", wait)
+    monkeypatch.setattr("igq.rehearsal.drills.stage.wait_for_agent", wait)
     stage = Stage(scene, random.Random(1), 100, lambda *_: None)
     stage.do(step)
     stage.do(WaitForAgent())
@@ -261,7 +261,7 @@ def test_a_random_drill_says_that_it_goes_without_cuts(
         done.append(scenario)
         return True
 
-    monkeypatch.setattr("igq.drills.run._run", run)
+    monkeypatch.setattr("igq.rehearsal.drills.run._run", run)
     assert drill(RANDOM, repeat=20, seed=1) == 0
     assert done == [random_scenario(seed, may_cut=False) for seed in range(1, 21)]
     assert capsys.readouterr().out.count("random: without cuts of the network, because network namespaces cannot") == 1
@@ -326,7 +326,7 @@ def test_all_leaves_out_what_cannot_be_had_here_and_says_so(
         done.append(scenario.name)
         return True
 
-    monkeypatch.setattr("igq.drills.run._run", run)
+    monkeypatch.setattr("igq.rehearsal.drills.run._run", run)
     assert drill(None, seed=1, runs_all=True) == 0
     assert done == [name for name in SCENARIOS if name not in PARTED]
     said = capsys.readouterr().out

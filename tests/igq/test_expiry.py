@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from igq.expiry import Sweep
+from igq.manager.expiry import Sweep
 from recovery.resolve import recover
+from sharedq.admin.backup import take
+from sharedq.admin.backup.restore import recover as restore
+from sharedq.admin.backup.take import backup
 from sharedq.api import Queue, QueueManagerConnection
-from sharedq.backup import take
-from sharedq.backup.restore import recover as restore
-from sharedq.backup.take import backup
-from sharedq.link import Reply
 from sharedq.mqi.constants import Feedback, GetOption, MsgFlag, MsgType, OpenOption, Report
 from sharedq.mqi.errors import NoMsgAvailable
 from sharedq.mqi.structures import MQMD
-from sharedq.objects.definitions import QueueRemote
+from sharedq.objects.definitions.queues import QueueRemote
+from sharedq.redis.link import Reply
 from tests.recovery.scene import Died, die_after_call
 from tests.support.agents import AgentOfQM2, Put, drain
 from tests.support.backups import between_calls, lose

@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import pytest
 
-from igq.heartbeat import BEAT_MIN_S, Heartbeat
-from igq.membership import LOOK
+from igq.manager.heartbeat import BEAT_MIN_S, Heartbeat
+from igq.manager.membership import LOOK
 from recovery.watch import due
 
 LEASE_S = 5.0

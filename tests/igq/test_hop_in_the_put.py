@@ -10,19 +10,19 @@ from typing import Any
 
 import pytest
 
-from igq.agent.reporting import moved_by_puts
-from igq.status import read_status
+from igq.agent.progress.report import moved_by_puts
+from igq.operations.status import read_status
 from recovery.resolve import recover
 from recovery.target import Target
 from sharedq import Queue
-from sharedq.get_calls import handed_reply
+from sharedq.messages.record import record_body
 from sharedq.mqi.constants import GetOption, MatchOption, OpenOption, PutOption
 from sharedq.mqi.errors import NoMsgAvailable
 from sharedq.mqi.structures import MQMD
-from sharedq.objects.authorities import Authorities
-from sharedq.objects.local_queues import LocalQueues
-from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
-from sharedq.record import record_body
+from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.store.authorities import Authorities
+from sharedq.objects.store.local_queues import LocalQueues
+from sharedq.scripts.get import handed_reply
 from tests.recovery.scene import register_wait
 from tests.support.agents import AgentOfQM2, Put, bodies
 from tests.support.members import TestGroup

@@ -6,9 +6,9 @@ import threading
 
 import pytest
 
-from igq.drills.composed import random_scenario
-from igq.drills.scenario import WaitForPuts
-from igq.load.control import Control
+from igq.rehearsal.drills.composed import random_scenario
+from igq.rehearsal.drills.scenario import WaitForPuts
+from igq.rehearsal.load.programs.control import Control
 
 
 @pytest.fixture

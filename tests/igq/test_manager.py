@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from igq.manager import QueueManager
-from igq.membership import Membership
-from sharedq.link import Argument, Reply
+from igq.manager.membership import Membership
+from igq.manager.process import QueueManager
 from sharedq.objects.system import SYSTEM_DEAD_LETTER_QUEUE
+from sharedq.redis.link import Argument, Reply
 from tests.support.members import TestGroup
 
 

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from igq.errors import CommandError
-from igq.incarnation import Ending, Incarnation
-from igq.membership import LOOK, Membership
+from igq.manager.incarnation import Ending, Incarnation
+from igq.manager.membership import LOOK, Membership
 from recovery.resolve import recover
 from recovery.watch import due
-from sharedq.group import Group
+from sharedq.members.group import Group
+from sharedq.members.process import Process
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
-from sharedq.owner import Process
 from tests.support.members import LEASE_MS, TestGroup
 from tests.support.scenes import until
 from tests.support.server import Server

@@ -8,25 +8,25 @@ from typing import Any
 
 import pytest
 
-from igq.agent.channel import EXIT_CONNECTION_LOST
-from igq.agent.mover import Mover, Served, StandbyError
-from igq.agent.movers import Movers
-from igq.agent.pulse import Pulse, Pulses
-from igq.agent.reporting import MoverState
-from igq.agent.retry import Trouble
-from igq.agent.service import Post
-from igq.agent.sleep import Nudge
-from igq.agent.source import WAIT_S, TransmissionQueue
-from igq.agent.wake import movers_wake_key, wake_agent, wake_movers
-from igq.mqsc_session import SessionRepository
+from igq.agent.progress.channel import EXIT_CONNECTION_LOST
+from igq.agent.progress.pulse import Pulse, Pulses
+from igq.agent.progress.report import MoverState
+from igq.agent.progress.retry import Trouble
+from igq.agent.progress.sleep import Nudge
+from igq.agent.progress.wake import movers_wake_key, wake_agent, wake_movers
+from igq.agent.queues.transmission_queue import WAIT_S, TransmissionQueue
+from igq.agent.services.base import Post
+from igq.agent.services.mover import Mover, Served, StandbyError
+from igq.agent.services.pool import Movers
+from igq.mqsc.session import SessionRepository
 from recovery.resolve import recover
 from sharedq.api import QueueManagerConnection
-from sharedq.message import Message
+from sharedq.messages.message import Message
 from sharedq.mqi import wire
 from sharedq.mqi.constants import MQRC, Feedback, GetOption, MsgFlag, OpenOption, Report
 from sharedq.mqi.errors import NoMsgAvailable
 from sharedq.mqi.structures import MQMD
-from sharedq.objects.definitions import QueueAlias, QueueLocal, QueueRemote
+from sharedq.objects.definitions.queues import QueueAlias, QueueLocal, QueueRemote
 from sharedq.objects.system import SYSTEM_DEAD_LETTER_QUEUE
 from tests.support.members import TestGroup
 from tests.support.scenes import on_queue, stored, until

@@ -11,19 +11,19 @@ from typing import Any
 import pytest
 
 from sharedq import Queue
+from sharedq.admin.backup.restore import recover
+from sharedq.admin.backup.take import backup
 from sharedq.api import QueueManagerConnection
-from sharedq.backup.restore import recover
-from sharedq.backup.take import backup
-from sharedq.deployment import Deployment
 from sharedq.mqi.constants import MQRC, GetOption, MatchOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError, NoMsgAvailable
 from sharedq.mqi.structures import MQMD
-from sharedq.objects.authorities import Authorities
-from sharedq.objects.definitions import QueueAlias, QueueRemote
-from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
-from sharedq.objects.parts import Place, own_part, part_in
+from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.definitions.queues import QueueAlias, QueueRemote
+from sharedq.objects.store.authorities import Authorities
+from sharedq.objects.store.parts import Place, own_part, part_in
 from sharedq.objects.system import SYSTEM_DEAD_LETTER_QUEUE
-from sharedq.read_plan import find_places
+from sharedq.reading.plan import find_places
+from sharedq.redis.deployment import Deployment
 from tests.support.agents import AgentOfQM2, bodies
 from tests.support.backups import lose
 from tests.support.members import TestGroup

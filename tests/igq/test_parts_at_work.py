@@ -6,18 +6,18 @@ from collections.abc import Iterator
 
 import pytest
 
-from igq.agent.wake import wake_agent
-from igq.mqsc_session import SessionRepository
-from igq.status import read_status
-from sharedq.backup.restore import recover
-from sharedq.backup.take import backup
+from igq.agent.progress.wake import wake_agent
+from igq.mqsc.session import SessionRepository
+from igq.operations.status import read_status
+from sharedq.admin.backup.restore import recover
+from sharedq.admin.backup.take import backup
 from sharedq.mqi.constants import MQRC, OpenOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
-from sharedq.objects.definitions import QueueLocal
-from sharedq.objects.failures import structure_state
-from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
-from sharedq.objects.parts import Place, own_part, part_in
+from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.definitions.queues import QueueLocal
+from sharedq.objects.store.failures import structure_state
+from sharedq.objects.store.parts import Place, own_part, part_in
 from tests.support.agent_at_work import PATIENCE_S, AgentAtWork
 from tests.support.backups import lose, mqsc
 from tests.support.members import TestGroup

@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
-from igq.agent.delivery import Delivery
-from igq.agent.pulse import Pulse
-from igq.agent.service import Post
-from igq.agent.serving import part_tag
-from igq.agent.sleep import Nudge
+from igq.agent.progress.pulse import Pulse
+from igq.agent.progress.sleep import Nudge
+from igq.agent.queues.tags import part_tag
+from igq.agent.services.base import Post
+from igq.agent.services.part import Delivery
 from sharedq.mqi.constants import MQRC, OpenOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
-from sharedq.objects.directory import Directory, Entry
-from sharedq.objects.finding import Finder
-from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
-from sharedq.objects.parts import part_in
+from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.store.directory import Directory, Entry
+from sharedq.objects.store.finding import Finder
+from sharedq.objects.store.parts import part_in
 from tests.support.agents import AgentOfQM2
 from tests.support.members import TestGroup
 

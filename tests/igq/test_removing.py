@@ -10,26 +10,16 @@ from typing import Any
 import pytest
 
 from igq.mqsc.executor import run as run_mqsc
-from igq.status import read_status
+from igq.operations.status import read_status
 from recovery.resolve import recover
-from sharedq.connection import Connection
-from sharedq.in_doubt import end_prepared, prepare
+from sharedq.admin.remove_member import RemovalRefusedError, remove_member
+from sharedq.calls.unit.in_doubt import end_prepared, prepare
 from sharedq.mqi.constants import MQRC, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
-from sharedq.objects.removing import RemovalRefusedError, remove_member
+from sharedq.session.connection import Connection
 from tests.support.members import TestGroup
-from tests.support.removals import (
-    GET,
-    PUT,
-    gone,
-    outcome,
-    parts,
-    start,
-    state_of,
-    stop,
-    traces,
-)
+from tests.support.removals import GET, PUT, gone, outcome, parts, start, state_of, stop, traces
 
 
 def test_nothing_but_numbers_is_left_of_it(down: TestGroup) -> None:

@@ -13,19 +13,19 @@ from typing import Any
 
 import pytest
 
-from igq.membership import Membership
-from igq.status import read_status
-from sharedq.keys import private_structure
+from igq.manager.membership import Membership
+from igq.operations.status import read_status
+from sharedq.admin.remove_member import remove_member
+from sharedq.calls.routes.resolve import resolve
 from sharedq.mqi import wire
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, NoMsgAvailable
 from sharedq.mqi.structures import MQMD
-from sharedq.objects.directory import Entry
-from sharedq.objects.finding import Finder
-from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
-from sharedq.objects.parts import Place
-from sharedq.objects.removing import remove_member
-from sharedq.resolution import resolve
+from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.store.directory import Entry
+from sharedq.objects.store.finding import Finder
+from sharedq.objects.store.parts import Place
+from sharedq.redis.keys import private_structure
 from tests.support.members import TestGroup
 from tests.support.removals import (
     EACH,
@@ -201,7 +201,7 @@ def test_a_put_that_found_its_way_before_loses_nothing(
 
     def late() -> str:
         with monkeypatch.context() as patch:
-            patch.setattr("sharedq.resolution.resolve", lambda *_, **__: route)
+            patch.setattr("sharedq.calls.routes.resolve.resolve", lambda *_, **__: route)
             return outcome(put)
 
     refusal, other = interrupted(down, scripts, late)

@@ -9,15 +9,15 @@ from functools import partial
 
 import pytest
 
-from igq.agent.transmit_queue import TransmitQueue
-from sharedq.backup.errors import BackupError
-from sharedq.backup.restore import recover
-from sharedq.backup.take import backup
-from sharedq.group import Group
+from igq.agent.queues.shared_part import TransmitQueue
+from sharedq.admin.backup.errors import BackupError
+from sharedq.admin.backup.restore import recover
+from sharedq.admin.backup.take import backup
+from sharedq.admin.remove_member import RemovalRefusedError, remove_member
+from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC
-from sharedq.objects.failures import failures
-from sharedq.objects.removing import RemovalRefusedError, remove_member
-from sharedq.objects.structures import holder_field
+from sharedq.objects.store.failures import failures
+from sharedq.objects.store.structures import holder_field
 from tests.support.backups import lose, mqsc
 from tests.support.members import TestGroup
 from tests.support.removals import (

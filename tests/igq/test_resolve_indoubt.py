@@ -8,12 +8,12 @@ import pytest
 
 from igq.mqsc import in_doubt as resolving
 from igq.mqsc.executor import run
-from igq.status import read_status
+from igq.operations.status import read_status
 from recovery.resolve import recover
-from sharedq.connection import Connection
-from sharedq.group import Group
-from sharedq.in_doubt import Outcome, PreparedUnit, end_prepared, prepared_units
+from sharedq.calls.unit.in_doubt import Outcome, PreparedUnit, end_prepared, prepared_units
+from sharedq.members.group import Group
 from sharedq.mqi.constants import PutOption
+from sharedq.session.connection import Connection
 from tests.support.backups import lose
 from tests.support.members import TestGroup
 from tests.support.scenes import on_queue
@@ -141,7 +141,7 @@ def test_a_peer_says_of_each_that_its_manager_runs_again(in_doubt: TestGroup, mo
 
 def test_one_that_ended_and_is_forgotten_was_not_found(in_doubt: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
     nid = nid_of(in_doubt)
-    monkeypatch.setattr("sharedq.in_doubt.ENDED_KEPT", 0)
+    monkeypatch.setattr("sharedq.calls.unit.in_doubt.ENDED_KEPT", 0)
     between_the_looks(in_doubt, monkeypatch, XID, "B")
     status, output = mqsc(in_doubt, "RESOLVE INDOUBT(*) ACTION(COMMIT) NID(*)")
     assert (status, f"CSQV417I: Thread NID({nid}) not found: QM1 has prepared nothing" in output) == (10, True), output

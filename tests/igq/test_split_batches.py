@@ -9,23 +9,23 @@ from typing import Any
 
 import pytest
 
-from igq.agent.delivery import Delivery
-from igq.agent.mover import Mover, Served
-from igq.agent.pulse import Pulse
-from igq.agent.retry import LONG_RETRY_INTERVAL_S, SHORT_RETRY_COUNT, SHORT_RETRY_INTERVAL_S, Trouble
-from igq.agent.service import Post, Service
-from igq.agent.serving import agent_tag
-from igq.agent.sleep import Nudge
-from igq.agent.source import BATCH_MESSAGES
-from igq.agent.wake import BY_OPERATOR, IN_PASSING
-from sharedq.backup.take import backup
+from igq.agent.progress.pulse import Pulse
+from igq.agent.progress.retry import LONG_RETRY_INTERVAL_S, SHORT_RETRY_COUNT, SHORT_RETRY_INTERVAL_S, Trouble
+from igq.agent.progress.sleep import Nudge
+from igq.agent.progress.wake import BY_OPERATOR, IN_PASSING
+from igq.agent.queues.tags import agent_tag
+from igq.agent.queues.transmission_queue import BATCH_MESSAGES
+from igq.agent.services.base import Post, Service
+from igq.agent.services.mover import Mover, Served
+from igq.agent.services.part import Delivery
+from sharedq.admin.backup.take import backup
 from sharedq.mqi import wire
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.headers import MQXQH
 from sharedq.mqi.structures import MQMD
-from sharedq.objects.definitions import QueueAlias
-from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
-from sharedq.objects.parts import own_part
+from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.definitions.queues import QueueAlias
+from sharedq.objects.store.parts import own_part
 from tests.support.agents import AgentOfQM2, Put, bodies, drain
 from tests.support.backups import lose
 from tests.support.members import TestGroup

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 import redis
 
-from config.settings import Settings
-from igq.agent.reporting import AgentState, write_agent_state
-from igq.messages import trouble_id
-from igq.status import ManagerStatus, read_status
+from igq.agent.progress.report import AgentState, write_agent_state
+from igq.console.messages import trouble_id
+from igq.operations.status import ManagerStatus, read_status
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
+from sharedq.settings.values import Settings
 from tests.support.members import TestGroup
 from tests.support.topologies import Cluster
 

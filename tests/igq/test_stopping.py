@@ -8,11 +8,11 @@ import threading
 
 import pytest
 
-from igq import stopping
-from igq.incarnation import Ending, Inbox, Incarnation
-from igq.membership import Membership
-from igq.stopping import state_now, stop_manager
-from sharedq.group import Group, Member
+from igq.manager.incarnation import Ending, Inbox, Incarnation
+from igq.manager.membership import Membership
+from igq.operations import shutdown as stopping
+from igq.operations.shutdown import state_now, stop_manager
+from sharedq.members.group import Group, Member
 from tests.support.members import TestGroup
 
 PATIENCE_S = 120

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from igq.status import StructureStatus, read_status
-from igq.structure_watch import StructureWatch
-from sharedq.backup.restore import recover
-from sharedq.backup.take import backup
-from sharedq.keys import private_structure
+from igq.manager.structure_watch import StructureWatch
+from igq.operations.status import StructureStatus, read_status
+from sharedq.admin.backup.restore import recover
+from sharedq.admin.backup.take import backup
 from sharedq.mqi.constants import MQRC, OpenOption
 from sharedq.mqi.errors import MQIError
+from sharedq.redis.keys import private_structure
 from tests.support.backups import lose, mqsc
 from tests.support.members import TestGroup
 

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from config.settings import Settings
 from igq.errors import CommandError
-from igq.manager import QueueManager
-from igq.supervisor import Supervisor
+from igq.manager.process import QueueManager
+from igq.operations.supervisor import Supervisor
+from sharedq.settings.values import Settings
 
 #: A supervisor whose manager says more than a pipe holds, and ends.
 PROGRAM = """
 import subprocess, sys, threading
-from config.settings import Settings
-from igq.supervisor import Supervisor
+from sharedq.settings.values import Settings
+from igq.operations.supervisor import Supervisor
 
 supervisor = Supervisor(Settings(data_dir=sys.argv[1]), ["QM1"])
 talks = [sys.executable, "-c", "for n in range(20_000): print('line', n)"]
@@ -46,8 +46,8 @@ def test_a_manager_is_drained_and_its_end_noticed_when_nobody_reads_any_more(tmp
 #: A supervisor whose manager has not come to the point where it knows what to do about a signal.
 NOT_BEGUN = """
 import subprocess, sys, threading
-from config.settings import Settings
-from igq.supervisor import Supervisor
+from sharedq.settings.values import Settings
+from igq.operations.supervisor import Supervisor
 
 class OfSleepers(Supervisor):
     def _start(self, name):

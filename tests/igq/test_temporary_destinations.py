@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from igq.agent.reporting import moved_by_puts
+from igq.agent.progress.report import moved_by_puts
 from sharedq import Queue
+from sharedq.calls.handles.open import open_queue
 from sharedq.mqi import wire
 from sharedq.mqi.constants import MQRC, OpenOption
 from sharedq.mqi.structures import MQOD
-from sharedq.objects.definitions import QueueModel
+from sharedq.objects.definitions.queues import QueueModel
 from sharedq.objects.system import SYSTEM_DEAD_LETTER_QUEUE
-from sharedq.opening import open_queue
 from tests.recovery.scene import register_wait
 from tests.support.agents import AgentOfQM2, Put, bodies
 from tests.support.members import TestGroup

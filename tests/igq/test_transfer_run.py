@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from igq.agent.destinations import RECENT_CALLS
-from igq.agent.retry import Trouble
+from igq.agent.progress.retry import Trouble
+from igq.agent.queues.destinations import RECENT_CALLS
 from recovery.resolve import recover
 from recovery.target import Target
-from sharedq.message import Message
+from sharedq.messages.message import Message
 from sharedq.mqi.constants import GetOption, MatchOption, OpenOption
 from sharedq.mqi.limits import PRIORITY_AS_Q_DEF
 from sharedq.mqi.structures import MQMD
-from sharedq.objects.authorities import Authorities
-from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.store.authorities import Authorities
 from tests.support.agents import AgentOfQM2, Put, bodies, drain
 from tests.support.members import TestGroup
 from tests.support.scenes import until

@@ -6,20 +6,20 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from igq.agent.retry import Trouble
-from sharedq import opening
-from sharedq.backup.restore import recover
-from sharedq.backup.take import backup
-from sharedq.connection import ScriptCall
-from sharedq.link import Reply
+from igq.agent.progress.retry import Trouble
+from sharedq.admin.backup.restore import recover
+from sharedq.admin.backup.take import backup
+from sharedq.calls.handles import open as opening
 from sharedq.mqi import wire
 from sharedq.mqi.constants import MQRC, Format, GetOption, MsgFlag, OpenOption, Report
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.headers import MQMDE, MQXQH
 from sharedq.mqi.structures import MQMD
-from sharedq.objects.definitions import MAX_MSG_LENGTH_LIMIT, QueueAlias, QueueModel, QueueRemote
-from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.definitions.queues import MAX_MSG_LENGTH_LIMIT, QueueAlias, QueueModel, QueueRemote
 from sharedq.objects.system import SYSTEM_DEAD_LETTER_QUEUE
+from sharedq.redis.link import Reply
+from sharedq.session.connection import ScriptCall
 from tests.support.agents import AgentOfQM2, Put, bodies, drain
 from tests.support.backups import lose
 from tests.support.members import TestGroup

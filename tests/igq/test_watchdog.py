@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from config.settings import Settings
-from igq.agent.pulse import Pulses
-from igq.agent.retry import LONG_RETRY_INTERVAL_S, SHORT_RETRY_INTERVAL_S
-from igq.watchdog import STARTING_S, Watchdog, silence_limit_s
+from igq.agent.progress.pulse import Pulses
+from igq.agent.progress.retry import LONG_RETRY_INTERVAL_S, SHORT_RETRY_INTERVAL_S
+from igq.manager.watchdog import STARTING_S, Watchdog, silence_limit_s
+from sharedq.settings.values import Settings
 
 LIMIT_S = 25.0
 PERIOD_S = 1.5

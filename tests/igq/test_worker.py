@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from igq.expiry import Sweep
-from igq.worker import Worker
+from igq.manager.expiry import Sweep
+from igq.manager.worker import Worker
 from recovery.resolve import RecoveryReport
 from recovery.target import Target
-from sharedq.connection import Connection
-from sharedq.group import Group
-from sharedq.kept_process import KeptProcess
+from sharedq.members.group import Group
+from sharedq.members.kept_process import KeptProcess
 from sharedq.mqi.constants import MQRC, Feedback, GetOption, PutOption, Report
 from sharedq.mqi.errors import error_for
 from sharedq.mqi.structures import MQMD
+from sharedq.session.connection import Connection
 from tests.support.agents import drain
 from tests.support.groups import BOTH
 from tests.support.members import TestGroup
@@ -240,7 +240,7 @@ def test_programs_that_were_seen_to_end_are_recovered_in_one_go(
         together.append([target.token for target in targets])
         return []
 
-    monkeypatch.setattr("igq.worker.recover_all", record)
+    monkeypatch.setattr("igq.manager.worker.recover_all", record)
     tokens = [group.process("QM1").token for _ in range(5)]
     told = threading.Event()
     worker.submit(partial(until, told.is_set, "all are told of", PATIENCE_S))
@@ -266,7 +266,7 @@ def test_a_recovery_that_cannot_be_done_is_said_and_looks_not_again(
     def in_vain(*_: object, **_options: object) -> list[RecoveryReport]:
         raise error_for(MQRC.CF_STRUC_IN_USE, "", "APPL1")
 
-    monkeypatch.setattr("igq.worker.recover_all", in_vain)
+    monkeypatch.setattr("igq.manager.worker.recover_all", in_vain)
     worker.recover_soon([Target.parse("QM1.1.7"), Target.parse("QM1.1.8")], lambda: said.append("looked"))
     worker.submit(over.set)
     assert over.wait(PATIENCE_S)

@@ -9,7 +9,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-from sharedq.scripts import is_asked_for_by_attach, script_names, source_of
+from sharedq.redis.script_source import is_asked_for_by_attach, script_names, source_of
 from tests.lua.commands import WRITES
 
 PAGE = Path(__file__).parents[2] / "docs" / "scripts.md"

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from sharedq.scripts import commands_of, script_names
+from sharedq.redis.script_source import commands_of, script_names
 from tests.lua.after_first_write import BEGIN, END, PAGE, after_first_write, events, table
 from tests.lua.commands import READS, WRITES
 

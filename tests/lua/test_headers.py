@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sharedq.mqi.constants import MQRC
-from sharedq.scripts import load_script, script_names, split_header, uses
+from sharedq.redis.script_source import load_script, script_names, split_header, uses
 from tests.lua.commands import READS, WRITES
 
 ROOT = Path(__file__).parents[2]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-from sharedq.keys import StructureKeys
+from sharedq.redis.keys import StructureKeys
 
 #: Redis' clock is far behind this, ms.
 _LONG_AGO = 1000

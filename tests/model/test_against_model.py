@@ -12,11 +12,11 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from recovery.resolve import recover
 from sharedq.api import Queue, QueueManagerConnection
-from sharedq.message import Message as Got
+from sharedq.messages.message import Message as Got
 from sharedq.mqi.constants import MQRC, GetOption, IntSelector, MatchOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError, NoMsgAvailable
 from sharedq.mqi.structures import MQMD
-from sharedq.objects.definitions import QueueAlias
+from sharedq.objects.definitions.queues import QueueAlias
 from tests.model.examples import hold_against, in_time
 from tests.model.queues import Message, Model
 from tests.support.members import TestGroup

@@ -22,13 +22,13 @@ from hypothesis.stateful import (
 from recovery.resolve import recover
 from sharedq import verbs
 from sharedq.api import Queue, QueueManagerConnection
-from sharedq.context import generated_msg_id
-from sharedq.message import Message as RealMessage
+from sharedq.calls.outgoing.descriptor import PRIORITY_STEP
+from sharedq.messages.context import generated_msg_id
+from sharedq.messages.message import Message as RealMessage
+from sharedq.messages.record import generated_number
 from sharedq.mqi.constants import MQRC, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD, MQPMO
-from sharedq.put_messages import PRIORITY_STEP
-from sharedq.record import generated_number
 from tests.model.examples import hold_against, in_time
 from tests.model.expiry import is_dead, let_time_pass
 from tests.model.grouped import GroupedModel

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from sharedq.api import Queue, QueueManagerConnection
-from sharedq.message import Message as RealMessage
+from sharedq.messages.message import Message as RealMessage
+from sharedq.messages.record import generated_number
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError, NoMsgAvailable
 from sharedq.mqi.structures import MQMD
-from sharedq.record import generated_number
 from tests.model.examples import hold_against, in_time
 from tests.model.grouped import GroupedModel
 from tests.model.grouped_calls import Ask, Message, Put

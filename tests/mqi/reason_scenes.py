@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 
 from sharedq import verbs
 from sharedq.api import QueueManagerConnection
-from sharedq.handle import Handle
 from sharedq.mqi.constants import MQCC, MQRC, GetOption, PutOption
 from sharedq.mqi.structures import MQGMO, MQMD, MQPMO
+from sharedq.session.handle import Handle
 from tests.support.groups import BOTH
 from tests.support.members import TestGroup
 

@@ -7,17 +7,8 @@ from copy import copy
 from sharedq import verbs
 from sharedq.mqi.constants import MQRC, MatchOption, OpenOption
 from sharedq.mqi.structures import MQMD
-from sharedq.objects.definitions import QueueAlias
-from tests.mqi.reason_scenes import (
-    COMPLETE,
-    LOGICAL,
-    WARNING,
-    Call,
-    G,
-    P,
-    Scene,
-    provokes,
-)
+from sharedq.objects.definitions.queues import QueueAlias
+from tests.mqi.reason_scenes import COMPLETE, LOGICAL, WARNING, Call, G, P, Scene, provokes
 from tests.support.groups import BOTH, LMIG, LSEG, MIG, SEG
 
 # -- MQGET: options, handles, attributes ---------------------------------------------------------------------------

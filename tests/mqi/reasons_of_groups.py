@@ -5,18 +5,7 @@ from __future__ import annotations
 from sharedq import verbs
 from sharedq.mqi.constants import MQRC, MatchOption
 from sharedq.mqi.structures import MQMD
-from tests.mqi.reason_scenes import (
-    COMPLETE,
-    GROUP_ID,
-    LOGICAL,
-    WARNING,
-    Call,
-    G,
-    P,
-    Scene,
-    limit_units,
-    provokes,
-)
+from tests.mqi.reason_scenes import COMPLETE, GROUP_ID, LOGICAL, WARNING, Call, G, P, Scene, limit_units, provokes
 from tests.support.groups import LMIG, LSEG, MIG, SEG
 
 

@@ -5,18 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from sharedq.mqi.constants import MQRC, OpenOption, Report
-from sharedq.objects.definitions import QueueModel
-from tests.mqi.reason_scenes import (
-    CASES,
-    FAILED,
-    GROUP_ID,
-    WARNING,
-    Call,
-    Case,
-    P,
-    Scene,
-    provokes,
-)
+from sharedq.objects.definitions.queues import QueueModel
+from tests.mqi.reason_scenes import CASES, FAILED, GROUP_ID, WARNING, Call, Case, P, Scene, provokes
 from tests.support.groups import LMIG, MIG, SEG
 
 

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from sharedq.connecting import connect_to
-from sharedq.context import appl_name_of, default_appl_name
+from sharedq.calls.handles.connect import connect_to
+from sharedq.messages.context import appl_name_of, default_appl_name
 from sharedq.mqi.constants import OpenOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
@@ -31,7 +31,7 @@ def test_a_program_may_have_any_name(
 ) -> None:
     monkeypatch.setattr(sys, "argv", [f"/somewhere/{name}"])
     default_appl_name.cache_clear()
-    monkeypatch.setattr("sharedq.connection.default_appl_name", default_appl_name)
+    monkeypatch.setattr("sharedq.session.connection.default_appl_name", default_appl_name)
     group.define_shared("Q")
     try:
         connection = group.connect("QM1")

@@ -15,10 +15,10 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from pipeline.__main__ import main as run
-from pipeline.cli import running
-from pipeline.journal_source import JournalSource
-from pipeline.session import spark_session
+from igq.pipeline.__main__ import main as run
+from igq.pipeline.cli import runner as running
+from igq.pipeline.datasource.journal.source import JournalSource
+from igq.pipeline.spark.session import spark_session
 
 
 def main() -> None:

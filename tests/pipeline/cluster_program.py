@@ -13,8 +13,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
-from pipeline.queue_source import QueueSource
-from pipeline.session import spark_session
+from igq.pipeline.datasource.queue.source import QueueSource
+from igq.pipeline.spark.session import spark_session
 
 ROWS = 1_000
 
@@ -35,9 +35,9 @@ def where_workers_have_the_code(spark: SparkSession) -> list[str]:
     """The files that workers import the pipeline from."""
 
     def look(_: int) -> str:
-        import pipeline
+        import igq.pipeline
 
-        return str(pipeline.__file__)
+        return str(igq.pipeline.__file__)
 
     return sorted(set(spark.sparkContext.parallelize(range(8), 8).map(look).collect()))
 

@@ -14,9 +14,9 @@ import redis
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner, Result
 
-from pipeline.cli import app
-from pipeline.session import spark_session
-from sharedq.embedded_server import find_server, server_environment
+from igq.pipeline.cli import app
+from igq.pipeline.spark.session import spark_session
+from sharedq.redis.embedded_server import find_server, server_environment
 from tests.pipeline.streams import Checkpoint, Drivers
 from tests.pipeline.support import HandWrittenJournal
 from tests.support.members import TestGroup
@@ -71,7 +71,7 @@ def _signals_are_left_alone() -> Iterator[None]:
     before = signal.getsignal(signal.SIGTERM)
     # Not by the fixture that a test may undo.
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pipeline.queue_stream.end_in_good_order", lambda _: None)
+        patch.setattr("igq.pipeline.datasource.queue.stream.end_in_good_order", lambda _: None)
         yield
     assert signal.getsignal(signal.SIGTERM) == before
 
@@ -98,7 +98,7 @@ def command(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     def the_session(*_: Any, **__: Any) -> Iterator[SparkSession]:
         yield spark
 
-    monkeypatch.setattr("pipeline.cli.running.spark_session", the_session)
+    monkeypatch.setattr("igq.pipeline.cli.runner.spark_session", the_session)
     environment = {"IGQ_DATA_DIR": str(tmp_path / "data"), "COLUMNS": "200"}
 
     def run(*arguments: str, status: int = 0) -> Result:

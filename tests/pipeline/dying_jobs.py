@@ -15,10 +15,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pipeline.archives import Archive
-from pipeline.jobs.requeue import Letter, Requeuer
-from pipeline.jobs.taking import Taker
-from sharedq.message import Message
+from igq.pipeline.jobs.archives import Archive
+from igq.pipeline.jobs.requeue import Letter, Requeuer
+from igq.pipeline.jobs.take import Taker
+from sharedq.messages.message import Message
 from tests.pipeline.dying_source import Death
 
 #: Of the driver; and of the worker that takes messages off their queue, or puts them back.
@@ -80,9 +80,9 @@ def main() -> int:
     """The command, with its steps."""
     told = json.loads(sys.argv[1])
     os.environ[_DEATH] = json.dumps(told | {"victim": os.getpgid(0)})
-    from pipeline import tables
-    from pipeline.__main__ import main as run
-    from pipeline.jobs import archive, deadletter
+    from igq.pipeline import tables
+    from igq.pipeline.__main__ import main as run
+    from igq.pipeline.jobs import archive, deadletter
     from tests.pipeline import dying_jobs
 
     # By name, so that the workers import them, too.

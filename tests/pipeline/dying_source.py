@@ -27,13 +27,14 @@ from pyspark.sql.datasource import (
 from pyspark.sql.streaming.datasource import ReadLimit
 from pyspark.sql.types import StructType
 
-from pipeline import queue_sink, queue_stream
-from pipeline.claims import NOTHING, Claimed, ClaimedUnit, Claims, Ending
-from pipeline.claims_ahead import Ahead
-from pipeline.queue_sink import Prepared, QueueStreamWriter, QueueWriter
-from pipeline.queue_source import QueueSource
-from pipeline.queue_stream import Offset, QueueStreamReader
-from pipeline.source_options import SourceOptions
+from igq.pipeline.claims.ahead import Ahead
+from igq.pipeline.claims.claims import NOTHING, Claimed, ClaimedUnit, Claims, Ending
+from igq.pipeline.datasource.options import SourceOptions
+from igq.pipeline.datasource.queue import sink as queue_sink
+from igq.pipeline.datasource.queue import stream as queue_stream
+from igq.pipeline.datasource.queue.sink import Prepared, QueueStreamWriter, QueueWriter
+from igq.pipeline.datasource.queue.source import QueueSource
+from igq.pipeline.datasource.queue.stream import Offset, QueueStreamReader
 from sharedq.api import Queue, QueueManagerConnection
 
 #: Where a query can die, in Spark's order, from its first batch to the second of a driver that goes on. Those of the

@@ -8,8 +8,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from pipeline.journal_source import JournalSource
-from pipeline.session import spark_session
+from igq.pipeline.datasource.journal.source import JournalSource
+from igq.pipeline.spark.session import spark_session
 
 
 def main() -> None:

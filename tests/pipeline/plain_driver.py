@@ -16,10 +16,10 @@ from typing import Any
 
 from pyspark.sql.streaming.datasource import ReadMaxRows
 
-from pipeline import queue_stream
-from pipeline.queue_stream import Offset
-from pipeline.schemas import QUEUE
-from pipeline.source_options import SourceOptions
+from igq.pipeline.datasource.options import SourceOptions
+from igq.pipeline.datasource.queue import stream as queue_stream
+from igq.pipeline.datasource.queue.stream import Offset
+from igq.pipeline.schemas import QUEUE
 from tests.pipeline.dying_source import Death, DyingReader
 
 #: Where it can die besides.

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import sys
 
-from pipeline.__main__ import main
-from pipeline.jobs import replay
+from igq.pipeline.__main__ import main
+from igq.pipeline.jobs import replay
 
 if __name__ == "__main__":
     replay.PART_MESSAGES = int(sys.argv[1])

@@ -12,7 +12,7 @@ import os
 import sys
 from pathlib import Path
 
-from pipeline.session import spark_session
+from igq.pipeline.spark.session import spark_session
 from tests.pipeline.dying_source import DyingSource
 
 

@@ -9,13 +9,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-from pipeline import queue_stream
-from pipeline.queue_stream import Offset, QueueStreamReader
-from pipeline.schemas import QUEUE
-from pipeline.source_options import SourceOptions
+from igq.pipeline.datasource.options import SourceOptions
+from igq.pipeline.datasource.queue import stream as queue_stream
+from igq.pipeline.datasource.queue.stream import Offset, QueueStreamReader
+from igq.pipeline.schemas import QUEUE
 from recovery.resolve import recover
 from sharedq.api import Queue
-from sharedq.in_doubt import prepared_units
+from sharedq.calls.unit.in_doubt import prepared_units
 from sharedq.mqi.structures import MQMD
 from tests.support.groups import BOTH, LMIG, MIG, put_member
 from tests.support.members import LEASE_MS, TestGroup

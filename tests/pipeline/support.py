@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import redis
 
-from sharedq.keys import admin_keys, structure_keys
+from sharedq.redis.keys import admin_keys, structure_keys
 
 GROUP = "QT01"
 

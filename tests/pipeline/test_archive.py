@@ -12,12 +12,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from typer.testing import Result
 
-from pipeline.archives import MANIFEST, Archive
-from pipeline.errors import PipelineError
-from pipeline.jobs import archive as archiving
-from pipeline.jobs.archive import archive_queue, new_run
-from pipeline.jobs.replay import parts
-from pipeline.queue_source import queue_table
+from igq.pipeline.datasource.queue.source import queue_table
+from igq.pipeline.errors import PipelineError
+from igq.pipeline.jobs import archive as archiving
+from igq.pipeline.jobs.archive import archive_queue, new_run
+from igq.pipeline.jobs.archives import MANIFEST, Archive
+from igq.pipeline.jobs.replay import parts
 from sharedq.api import Queue
 from sharedq.mqi.constants import GetOption, OpenOption, PutOption
 from sharedq.mqi.structures import MQMD

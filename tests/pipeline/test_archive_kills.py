@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.archives import MANIFEST, Archive
+from igq.pipeline.jobs.archives import MANIFEST, Archive
 from sharedq.api import Queue
 from sharedq.mqi.structures import MQMD
 from tests.pipeline.dying_jobs import ARCHIVE_STEPS, TAKING_STEPS

@@ -9,14 +9,14 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
-from pipeline.errors import PipelineError
-from pipeline.jobs.audit import EXAMPLES, REASONS, audit
-from pipeline.jobs.verdict import FAULTS, Finding, Verdict
-from pipeline.journal_source import JournalPart
-from pipeline.records import read_run
-from pipeline.report import headline
-from pipeline.runs import check_run
-from pipeline.schemas import FINDINGS
+from igq.pipeline.audit.audit import EXAMPLES, REASONS, audit
+from igq.pipeline.audit.records import read_run
+from igq.pipeline.audit.runs import check_run
+from igq.pipeline.audit.verdict import FAULTS, Finding, Verdict
+from igq.pipeline.datasource.journal.source import JournalPart
+from igq.pipeline.errors import PipelineError
+from igq.pipeline.reports.report import headline
+from igq.pipeline.schemas import FINDINGS
 from tests.pipeline.support import GROUP, HandWrittenJournal, detail
 from tests.pipeline.synthetic import SyntheticRun
 

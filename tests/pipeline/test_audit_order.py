@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.jobs.audit import audit
-from pipeline.journal_source import JournalPart
+from igq.pipeline.audit.audit import audit
+from igq.pipeline.datasource.journal.source import JournalPart
 from tests.pipeline.support import GROUP, HandWrittenJournal, detail
 
 pytestmark = pytest.mark.spark

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from pyspark.sql.streaming.datasource import ReadMaxRows
 
-from pipeline.backout_queue import back_out_batch
-from pipeline.errors import PipelineError
-from pipeline.queue_stream import Offset
-from pipeline.releasing import claims_in
-from sharedq.link import Link
+from igq.pipeline.claims.backout_queue import back_out_batch
+from igq.pipeline.claims.release import claims_in
+from igq.pipeline.datasource.queue.stream import Offset
+from igq.pipeline.errors import PipelineError
 from sharedq.mqi.errors import MQIError
+from sharedq.redis.link import Link
 from tests.pipeline.streams import EVERYTHING, Checkpoint, Drivers, Watch, bodies, in_doubt, open_orders, others
 from tests.support.groups import BOTH, browse_all
 from tests.support.members import TestGroup
@@ -95,7 +95,9 @@ def test_from_bothresh_on_a_line_names_the_command(
 ) -> None:
     group.repository("QM1").alter("QLOCAL", "ORDERS", {"backout_threshold": threshold})
     told: list[Any] = []
-    monkeypatch.setattr("pipeline.claims.log.warning", lambda event, **details: told.append((event, details)))
+    monkeypatch.setattr(
+        "igq.pipeline.claims.claims.log.warning", lambda event, **details: told.append((event, details))
+    )
     fail(drivers, checkpoint, times=5)
     assert [details["times_read"] for _, details in told] == list(range(max(1, threshold), 5))
     assert all(

@@ -10,12 +10,12 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.datasource import ReadMaxRows
 from typer.testing import CliRunner
 
-from pipeline.checkpoints import BegunBatch, processed_claims
-from pipeline.cli import app
-from pipeline.errors import PipelineError
-from pipeline.queue_source import QueueSource
-from pipeline.queue_stream import Offset
-from pipeline.releasing import Released, claims_in, release_stream
+from igq.pipeline.claims.checkpoints import BegunBatch, processed_claims
+from igq.pipeline.claims.release import Released, claims_in, release_stream
+from igq.pipeline.cli import app
+from igq.pipeline.datasource.queue.source import QueueSource
+from igq.pipeline.datasource.queue.stream import Offset
+from igq.pipeline.errors import PipelineError
 from sharedq.api import Queue
 from tests.pipeline.streams import EVERYTHING, Checkpoint, Drivers, Watch, bodies, in_doubt, open_orders, rest
 from tests.support.groups import browse_all

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from pyspark.sql.streaming.datasource import ReadMaxRows
 
-from pipeline.claim_units import get_messages
-from pipeline.claims import Claims, Ending, tag_of
-from pipeline.errors import PipelineError
-from pipeline.queue_stream import Offset, QueueStreamReader
-from pipeline.releasing import release_stream
+from igq.pipeline.claims.claims import Claims, Ending, tag_of
+from igq.pipeline.claims.release import release_stream
+from igq.pipeline.claims.units import get_messages
+from igq.pipeline.datasource.queue.stream import Offset, QueueStreamReader
+from igq.pipeline.errors import PipelineError
 from sharedq.api import Queue
-from sharedq.connecting import is_tag_used
-from sharedq.in_doubt import prepared_units
+from sharedq.calls.handles.connect import is_tag_used
+from sharedq.calls.unit.in_doubt import prepared_units
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.structures import MQMD
@@ -67,7 +67,7 @@ def fail_in_background(monkeypatch: pytest.MonkeyPatch, fail: Callable[[], None]
             fail()
         return get_messages(queue, count)
 
-    monkeypatch.setattr("pipeline.claims.get_messages", get)
+    monkeypatch.setattr("igq.pipeline.claims.claims.get_messages", get)
 
 
 # -- what is claimed ahead ---------------------------------------------------------------------------------------------
@@ -337,7 +337,7 @@ def test_what_fails_for_good_is_told(
     following = reader.latestOffset(end, FIVE)
     rest(reader)
     bodies(reader, end, following)
-    monkeypatch.setattr("pipeline.claims.get_messages", fail)
+    monkeypatch.setattr("igq.pipeline.claims.claims.get_messages", fail)
     orders.put(b"more")
     with pytest.raises(MQIError) as caught:
         reader.latestOffset(following, FIVE)
@@ -368,7 +368,7 @@ def test_what_a_batch_had_claimed_before_that_failed_goes_back(
             raise error_for(MQRC.STORAGE_MEDIUM_FULL, "MQGET", "ORDERS")
         return get_messages(queue, count)
 
-    monkeypatch.setattr("pipeline.claims.get_messages", get)
+    monkeypatch.setattr("igq.pipeline.claims.claims.get_messages", get)
     reader = drivers.start()
     with pytest.raises(MQIError, match="2192"):
         reader.latestOffset(reader.initialOffset(), ReadMaxRows(100))

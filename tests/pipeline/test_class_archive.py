@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.class_archive import ClassArchive
+from igq.pipeline.spark.class_archive import ClassArchive
 
 
 @pytest.fixture

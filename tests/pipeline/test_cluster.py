@@ -100,7 +100,7 @@ def test_the_job_of_the_page_runs_there(
     assert found
     at = ("--group", group.group.name, "--url", str(group.settings.redis_url), "--master", cluster.url)
     done = subprocess.run(
-        [sys.executable, "-m", "pipeline", *found[1].split(), *at],
+        [sys.executable, "-m", "igq.pipeline", *found[1].split(), *at],
         env=shipped,
         cwd=tmp_path,
         capture_output=True,

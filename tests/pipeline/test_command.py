@@ -1,4 +1,4 @@
-"""`python -m pipeline`: what it tells, and how it fails. No Spark is started here."""
+"""`python -m igq.pipeline`: what it tells, and how it fails. No Spark is started here."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from config.terminal import Terminal
-from pipeline import plots
-from pipeline.__main__ import main
-from pipeline.cli import app
-from pipeline.cli.audit import FINDINGS_MAX
-from pipeline.cli.options import new_directory
-from pipeline.errors import PipelineError
-from pipeline.jobs.audit import EXAMPLES
-from pipeline.jobs.recovery_timeline import recoveries
-from pipeline.jobs.series import Series
-from pipeline.jobs.verdict import MEANINGS, Finding, JournalFacts, PathFigures, PeerWork, Verdict
-from pipeline.report import headline, print_summary, write_report
-from pipeline.tables import print_rows
+from igq.pipeline.__main__ import main
+from igq.pipeline.audit.audit import EXAMPLES
+from igq.pipeline.audit.recovery_timeline import recoveries
+from igq.pipeline.audit.series import Series
+from igq.pipeline.audit.verdict import MEANINGS, Finding, JournalFacts, PathFigures, PeerWork, Verdict
+from igq.pipeline.cli import app
+from igq.pipeline.cli.audit import FINDINGS_MAX
+from igq.pipeline.cli.options import new_directory
+from igq.pipeline.errors import PipelineError
+from igq.pipeline.reports import plots
+from igq.pipeline.reports.report import headline, print_summary, write_report
+from igq.pipeline.tables import print_rows
+from sharedq.display.terminal import Terminal
 
 #: Jobs with an output, but for replay, which looks at its archive first.
 WRITING = ("journal", "flow", "trace --correl-id 00", "recovery", "deadletter QM1", "audit", "archive NEW --queue Q")
@@ -281,7 +281,7 @@ def test_a_lock_that_its_holder_removed_meanwhile_is_none(tmp_path: Path, monkey
             lock.unlink()
         flock(*arguments)
 
-    monkeypatch.setattr("pipeline.cli.options.fcntl.flock", removed_before)
+    monkeypatch.setattr("igq.pipeline.cli.options.fcntl.flock", removed_before)
     with new_directory(output):
         assert (calls, lock.exists()) == (2, True)
         with pytest.raises(PipelineError, match="another command is writing it"), new_directory(output):
@@ -295,7 +295,7 @@ def test_what_nobody_has_thought_of_is_one_line_and_no_verdict(
     def fail(*_: object, **__: object) -> None:
         raise KeyError("what\nthis is")
 
-    monkeypatch.setattr("pipeline.cli.streams.claims_in", fail)
+    monkeypatch.setattr("igq.pipeline.cli.streams.claims_in", fail)
     monkeypatch.setenv("IGQ_REDIS_URL", "redis://localhost:1")
 
     assert main(["claims"]) == 2

@@ -12,16 +12,16 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from typer.testing import Result
 
-from igq.agent.core import Transmitted, dead_letter
-from pipeline import alone
-from pipeline.archives import Archive
-from pipeline.jobs import requeue as requeueing
-from pipeline.jobs.archive import archive_queue, new_run
-from pipeline.jobs.deadletter import COLUMNS, Chosen, dead_letters, reason_name, requeue, summary
-from pipeline.jobs.requeue import Requeuer
-from pipeline.queue_source import queue_table
+from igq.agent.delivery.disposal import Transmitted, dead_letter
+from igq.pipeline.claims import tag as alone
+from igq.pipeline.datasource.queue.source import queue_table
+from igq.pipeline.jobs import requeue as requeueing
+from igq.pipeline.jobs.archive import archive_queue, new_run
+from igq.pipeline.jobs.archives import Archive
+from igq.pipeline.jobs.deadletter import COLUMNS, Chosen, dead_letters, reason_name, requeue, summary
+from igq.pipeline.jobs.requeue import Requeuer
 from sharedq.api import Queue
-from sharedq.context import default_appl_name
+from sharedq.messages.context import default_appl_name
 from sharedq.mqi import wire
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
 from sharedq.mqi.structures import MQMD
@@ -334,7 +334,7 @@ def test_a_queue_is_read_once_for_all_that_is_told_of_it(
             table.write.parquet(str(directory / name))
             letter(dead, "LATE", MQRC.Q_FULL, b"late")
 
-    monkeypatch.setattr("pipeline.tables.write_tables", write_then_put)
+    monkeypatch.setattr("igq.pipeline.tables.write_tables", write_then_put)
     at = ("QM1", "--group", group.group.name, "--url", str(group.settings.redis_url))
     shown = command("deadletter", *at, "--output", str(tmp_path / "letters"))
 

@@ -19,17 +19,17 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, Row, SparkSession
 from typer.testing import Result
 
-from pipeline.audit_state import StateStore
-from pipeline.cli.options import NewDirectory
-from pipeline.errors import PipelineError
-from pipeline.following import FollowingAudit
-from pipeline.jobs.audit import NAMED, audit
-from pipeline.jobs.follow import State, advance, verdict_of
-from pipeline.jobs.verdict import FAULTS, Verdict
-from pipeline.journal_source import JournalPart
-from pipeline.schemas import FINDINGS, JOURNAL
-from sharedq.journal import position_order
-from sharedq.keys import structure_keys
+from igq.pipeline.audit.audit import NAMED, audit
+from igq.pipeline.audit.follow import State, advance, verdict_of
+from igq.pipeline.audit.rounds import FollowingAudit
+from igq.pipeline.audit.state import StateStore
+from igq.pipeline.audit.verdict import FAULTS, Verdict
+from igq.pipeline.cli.options import NewDirectory
+from igq.pipeline.datasource.journal.source import JournalPart
+from igq.pipeline.errors import PipelineError
+from igq.pipeline.schemas import FINDINGS, JOURNAL
+from sharedq.reading.journal import position_order
+from sharedq.redis.keys import structure_keys
 from tests.pipeline.random_history import RandomHistory
 from tests.pipeline.support import GROUP, HandWrittenJournal, detail
 from tests.pipeline.synthetic import SyntheticRun
@@ -106,7 +106,7 @@ def test_interrupted_it_ends_with_a_line_and_goes_on_there(
 ) -> None:
     SyntheticRun(journal, groups=12).write(tmp_path / "run")
     at = ["--group", GROUP, "--url", redis_url, "--output", str(tmp_path / "audit")]
-    command = [sys.executable, "-m", "pipeline", "audit", "--follow", *at]
+    command = [sys.executable, "-m", "igq.pipeline", "audit", "--follow", *at]
     told = os.environ | {"IGQ_DATA_DIR": str(tmp_path / "data")}
     # As on a terminal: the signal is for all of its processes.
     with subprocess.Popen(command, env=told, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:

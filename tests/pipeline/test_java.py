@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.errors import PipelineError
-from pipeline.java import find_java, java_release, make_java_home
+from igq.pipeline.errors import PipelineError
+from igq.pipeline.spark.java import find_java, java_release, make_java_home
 
 
 def fake_java(home: Path, version: str) -> Path:

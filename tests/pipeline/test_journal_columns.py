@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from pipeline.journal_columns import journal_batch, journal_batches
-from pipeline.schemas import JOURNAL
-from sharedq.journal import EVENTS, Entry, JournalError, expand
+from igq.pipeline.datasource.journal.columns import journal_batch, journal_batches
+from igq.pipeline.schemas import JOURNAL
+from sharedq.reading.journal import EVENTS, Entry, JournalError, expand
 
 SCHEMA = to_arrow_schema(JOURNAL, timezone="UTC")
 _HEX_ID = st.one_of(st.just(""), st.binary(min_size=24, max_size=24).map(lambda value: value.hex().upper()))

@@ -11,13 +11,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from typer.testing import Result
 
-from pipeline.jobs.batches import batches
-from pipeline.jobs.flow import flow_tables
-from pipeline.jobs.stays import stays
-from pipeline.jobs.trace import trace, trace_message
-from pipeline.journal_source import JournalPart
-from pipeline.schemas import JOURNAL
-from sharedq.keys import structure_keys
+from igq.pipeline.datasource.journal.source import JournalPart
+from igq.pipeline.history.agent_batches import batches
+from igq.pipeline.history.queue_stays import stays
+from igq.pipeline.jobs.flow import flow_tables
+from igq.pipeline.jobs.trace import trace, trace_message
+from igq.pipeline.schemas import JOURNAL
+from sharedq.redis.keys import structure_keys
 from tests.pipeline.support import GROUP, HandWrittenJournal, detail
 
 pytestmark = pytest.mark.spark

@@ -1,4 +1,4 @@
-"""`sharedq.journal`: positions, ranges and what the structures hold."""
+"""`sharedq.reading.journal`: positions, ranges and what the structures hold."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from sharedq.deployment import Deployment
-from sharedq.journal import (
+from sharedq.reading.journal import (
     Extent,
     JournalError,
     clip,
@@ -18,7 +17,8 @@ from sharedq.journal import (
     split,
     structure_numbers,
 )
-from sharedq.keys import structure_keys
+from sharedq.redis.deployment import Deployment
+from sharedq.redis.keys import structure_keys
 from tests.pipeline.support import GROUP, HandWrittenJournal
 
 

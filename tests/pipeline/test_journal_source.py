@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from pipeline.journal_source import JournalPart, JournalSource
-from pipeline.schemas import JOURNAL
-from sharedq.deployment import Deployment
-from sharedq.journal_reach import read_reaches
-from sharedq.keys import structure_keys
+from igq.pipeline.datasource.journal.source import JournalPart, JournalSource
+from igq.pipeline.schemas import JOURNAL
+from sharedq.reading.journal_reach import read_reaches
+from sharedq.redis.deployment import Deployment
+from sharedq.redis.keys import structure_keys
 from tests.pipeline.support import GROUP, HandWrittenJournal, detail
 
 pytestmark = pytest.mark.spark

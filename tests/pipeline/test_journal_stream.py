@@ -16,15 +16,15 @@ import redis
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
 
-from pipeline import journal_stream
-from pipeline.errors import PipelineError
-from pipeline.journal_ranges import JournalPartition
-from pipeline.journal_source import JournalSource
-from pipeline.journal_stream import JournalStreamReader, Offset
-from pipeline.schemas import JOURNAL
-from pipeline.source_options import SourceOptions
-from sharedq.journal import JournalError, JournalTrimmedError
-from sharedq.keys import structure_keys
+from igq.pipeline.datasource.journal import stream as journal_stream
+from igq.pipeline.datasource.journal.ranges import JournalPartition
+from igq.pipeline.datasource.journal.source import JournalSource
+from igq.pipeline.datasource.journal.stream import JournalStreamReader, Offset
+from igq.pipeline.datasource.options import SourceOptions
+from igq.pipeline.errors import PipelineError
+from igq.pipeline.schemas import JOURNAL
+from sharedq.reading.journal import JournalError, JournalTrimmedError
+from sharedq.redis.keys import structure_keys
 from tests.pipeline.support import GROUP, HandWrittenJournal
 from tests.support.scenes import until
 

@@ -10,9 +10,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from pipeline.cli import app
-from pipeline.cli.app import _JOBS
-from pipeline.cli.options import local_path
+from igq.pipeline.cli import app
+from igq.pipeline.cli.app import _JOBS
+from igq.pipeline.cli.options import local_path
 
 DIRECTORIES = [
     (job.__name__, name)

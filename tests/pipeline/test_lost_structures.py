@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.jobs.audit import audit
-from pipeline.jobs.lost_structures import AGAIN, LOST, UNDECIDED
-from pipeline.jobs.verdict import FAULTS, Verdict
-from pipeline.journal_source import JournalPart
-from pipeline.records import read_run
-from sharedq.journal import expand, read_entries
-from sharedq.keys import structure_keys
+from igq.pipeline.audit.audit import audit
+from igq.pipeline.audit.records import read_run
+from igq.pipeline.audit.verdict import FAULTS, Verdict
+from igq.pipeline.datasource.journal.source import JournalPart
+from igq.pipeline.history.lost_structures import AGAIN, LOST, UNDECIDED
+from sharedq.reading.journal import expand, read_entries
+from sharedq.redis.keys import structure_keys
 from tests.pipeline.support import GROUP, HandWrittenJournal, detail
 
 pytestmark = pytest.mark.spark

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from pipeline.errors import PipelineError
-from pipeline.messages import check_columns, messages
-from sharedq.context import default_appl_name, fill_in_context
+from igq.pipeline.datasource.queue.rows import check_columns, messages
+from igq.pipeline.errors import PipelineError
+from sharedq.messages.context import default_appl_name, fill_in_context
 from sharedq.mqi.structures import MQMD
 from tests.pipeline.schemas import schema_of
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from pyspark.sql.streaming.datasource import ReadMaxRows
 
-from pipeline.errors import PipelineError
-from pipeline.queue_stream import Offset, QueueStreamReader
-from pipeline.releasing import Released, claims_in, release_stream
+from igq.pipeline.claims.release import Released, claims_in, release_stream
+from igq.pipeline.datasource.queue.stream import Offset, QueueStreamReader
+from igq.pipeline.errors import PipelineError
 from sharedq.api import Queue
-from sharedq.objects.definitions import QueueLocal
+from sharedq.objects.definitions.queues import QueueLocal
 from tests.pipeline.streams import EVERYTHING, Checkpoint, Drivers, bodies, in_doubt, open_orders, rest
 from tests.support.groups import BOTH, browse_all
 from tests.support.members import TestGroup

@@ -18,7 +18,7 @@ from typer.main import get_command
 from typer.models import CommandInfo
 from typer.testing import Result
 
-from pipeline.cli import app
+from igq.pipeline.cli import app
 from sharedq.api import Queue
 from sharedq.mqi.constants import MQRC, OpenOption
 from sharedq.mqi.structures import MQMD

@@ -18,8 +18,8 @@ from pyspark.sql.datasource import (
     Not,
 )
 
-from pipeline.pushing import push
-from sharedq.reading import ALL, Wanted
+from igq.pipeline.datasource.queue.pushdown import push
+from sharedq.reading.queue import ALL, Wanted
 
 ID, OTHER = b"i" * 24, b"o" * 24
 PRIORITY, PUT_AT = ("priority",), ("put_at",)

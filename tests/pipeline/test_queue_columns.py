@@ -12,13 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from pipeline.arrow_batches import batches
-from pipeline.schemas import QUEUE
-from sharedq.message import message_number
-from sharedq.mqi.limits import NULL_ID
-from sharedq.mqi.structures import MQMD
-from sharedq.reading import Place, Slice
-from sharedq.record import (
+from igq.pipeline.datasource.arrow_batches import batches
+from igq.pipeline.schemas import QUEUE
+from sharedq.messages.message import message_number
+from sharedq.messages.record import (
     decode_descriptor,
     encode_record,
     record_body,
@@ -26,6 +23,9 @@ from sharedq.record import (
     record_length,
     record_put_time_ms,
 )
+from sharedq.mqi.limits import NULL_ID
+from sharedq.mqi.structures import MQMD
+from sharedq.reading.queue import Place, Slice
 
 SCHEMA = to_arrow_schema(QUEUE, timezone="UTC")
 PLACE = Place("ORDERS", "APPL1", 7)

@@ -14,14 +14,14 @@ from pyspark.sql.datasource import WriterCommitMessage
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from pipeline import queue_sink
-from pipeline.errors import PipelineError
-from pipeline.queue_sink import Prepared, QueueWriter, Sink
-from pipeline.queue_source import QueueSource
-from pipeline.source_options import SourceOptions
-from pipeline.write_jobs import jobs_in, release_job
+from igq.pipeline.claims.write_jobs import jobs_in, release_job
+from igq.pipeline.datasource.options import SourceOptions
+from igq.pipeline.datasource.queue import sink as queue_sink
+from igq.pipeline.datasource.queue.sink import Prepared, QueueWriter, Sink
+from igq.pipeline.datasource.queue.source import QueueSource
+from igq.pipeline.errors import PipelineError
 from sharedq.api import Queue, QueueManagerConnection
-from sharedq.in_doubt import Batch, prepared_units
+from sharedq.calls.unit.in_doubt import Batch, prepared_units
 from sharedq.mqi.constants import MQRC, GetOption
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import NULL_ID

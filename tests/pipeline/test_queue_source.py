@@ -11,8 +11,8 @@ import redis
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
-from pipeline.queue_source import QueueSource
-from pipeline.schemas import QUEUE
+from igq.pipeline.datasource.queue.source import QueueSource
+from igq.pipeline.schemas import QUEUE
 from sharedq.api import Queue
 from sharedq.mqi.structures import MQMD
 from tests.support.groups import BOTH, MIG, browse_all, put_member

@@ -9,13 +9,14 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.datasource import ReadMaxRows
 
-from pipeline import alone, claims
-from pipeline.claim_units import get_messages
-from pipeline.errors import PipelineError
-from pipeline.journal_source import JournalSource
-from pipeline.queue_source import QueueSource
+from igq.pipeline.claims import claims
+from igq.pipeline.claims import tag as alone
+from igq.pipeline.claims.units import get_messages
+from igq.pipeline.datasource.journal.source import JournalSource
+from igq.pipeline.datasource.queue.source import QueueSource
+from igq.pipeline.errors import PipelineError
 from sharedq.api import Queue
-from sharedq.connecting import is_tag_used
+from sharedq.calls.handles.connect import is_tag_used
 from sharedq.mqi.constants import Report
 from sharedq.mqi.structures import MQMD
 from tests.pipeline.streams import EVERYTHING, Drivers, Watch, bodies, in_doubt, open_orders, rest, rows
@@ -154,10 +155,10 @@ def test_killed_while_it_claims_it_has_claimed_nothing(
             raise KeyboardInterrupt
         return get(queue, count)
 
-    monkeypatch.setattr("pipeline.claims.get_messages", die_at_the_second)
+    monkeypatch.setattr("igq.pipeline.claims.claims.get_messages", die_at_the_second)
     with pytest.raises(KeyboardInterrupt):
         first.latestOffset(start, ReadMaxRows(12))
-    monkeypatch.setattr("pipeline.claims.get_messages", get)
+    monkeypatch.setattr("igq.pipeline.claims.claims.get_messages", get)
     assert in_doubt(group) == 6
 
     second = drivers.start()

@@ -11,10 +11,10 @@ import pytest
 from pyspark.sql import SparkSession
 from typer.testing import Result
 
-from pipeline.jobs.recovery import detected_between, messages, recovery_tables, units
-from pipeline.jobs.recovery_timeline import recoveries
-from pipeline.journal_source import JournalPart
-from sharedq.keys import admin_keys
+from igq.pipeline.audit.recovery_timeline import recoveries
+from igq.pipeline.datasource.journal.source import JournalPart
+from igq.pipeline.jobs.recovery import detected_between, messages, recovery_tables, units
+from sharedq.redis.keys import admin_keys
 from tests.pipeline.support import GROUP, HandWrittenJournal, detail
 
 pytestmark = pytest.mark.spark

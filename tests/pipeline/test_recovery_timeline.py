@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pipeline.jobs.recovery_timeline import recoveries
+from igq.pipeline.audit.recovery_timeline import recoveries
 
 
 def event(t_ms: int, name: str, qmgr: str = "JFK", by: str = "") -> dict[str, Any]:

@@ -14,14 +14,14 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from typer.testing import Result
 
-from pipeline.archives import MANIFEST, Archive
-from pipeline.errors import PipelineError
-from pipeline.jobs import replay as replaying
-from pipeline.jobs.archive import archive_queue, new_run
-from pipeline.jobs.moments import Moments
-from pipeline.jobs.replay import Part, Replay, parts, put_messages
-from pipeline.replays import ALWAYS, claim_name, is_done, job_of
-from pipeline.schemas import REPLAYED
+from igq.pipeline.errors import PipelineError
+from igq.pipeline.history.time_range import Moments
+from igq.pipeline.jobs import replay as replaying
+from igq.pipeline.jobs.archive import archive_queue, new_run
+from igq.pipeline.jobs.archives import MANIFEST, Archive
+from igq.pipeline.jobs.replay import Part, Replay, parts, put_messages
+from igq.pipeline.jobs.replays import ALWAYS, claim_name, is_done, job_of
+from igq.pipeline.schemas import REPLAYED
 from sharedq.api import Queue, QueueManagerConnection
 from sharedq.mqi.constants import OpenOption, PutOption
 from sharedq.mqi.structures import MQMD

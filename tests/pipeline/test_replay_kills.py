@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.archives import Archive
-from pipeline.jobs.archive import archive_queue, new_run
+from igq.pipeline.jobs.archive import archive_queue, new_run
+from igq.pipeline.jobs.archives import Archive
 from sharedq.mqi.structures import MQMD
 from tests.pipeline.streams import Watch, in_doubt, open_orders
 from tests.pipeline.test_stream_kills import END_S, end_of

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.errors import why_a_job_ends
-from pipeline.session import why_in_a_line
+from igq.pipeline.errors import why_a_job_ends
+from igq.pipeline.spark.session import why_in_a_line
 
 JAVA = "An error occurred while calling None.org.apache.spark.X.\n: {}\nIt was created at:\n\n\tat x"
 
@@ -65,7 +65,7 @@ from pathlib import Path
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import functions as F
 
-from pipeline.session import spark_session
+from igq.pipeline.spark.session import spark_session
 
 try:
     with spark_session(Path(sys.argv[1]), master="local[1]", is_small=True) as spark:

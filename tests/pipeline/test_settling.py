@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.settling import settle
-from sharedq.deployment import Deployment
+from igq.pipeline.datasource.worker import settle
+from sharedq.redis.deployment import Deployment
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_a_servers_memory_is_told_and_nobodys_is_unknown(redis_url: str, tmp_pat
 #: A source's process: when its input ends, as Spark lets it, it stops the source; at each point it says where it is.
 PROCESS = """
 import signal, sys, threading
-from pipeline.settling import end_in_good_order, end_undisturbed
+from igq.pipeline.datasource.worker import end_in_good_order, end_undisturbed
 
 POINT, pause = sys.argv[1], threading.Event()
 

@@ -9,13 +9,13 @@ import pytest
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader
 from pyspark.sql.types import BinaryType, LongType, StringType, StructType
 
-from pipeline.errors import PipelineError
-from pipeline.journal_source import JournalSource
-from pipeline.queue_source import QueueSource
-from pipeline.schemas import JOURNAL, QUEUE
-from pipeline.source_options import SourceOptions
-from sharedq.embedded import EmbeddedRedis
-from sharedq.journal import JournalError
+from igq.pipeline.datasource.journal.source import JournalSource
+from igq.pipeline.datasource.options import SourceOptions
+from igq.pipeline.datasource.queue.source import QueueSource
+from igq.pipeline.errors import PipelineError
+from igq.pipeline.schemas import JOURNAL, QUEUE
+from sharedq.reading.journal import JournalError
+from sharedq.redis.embedded import EmbeddedRedis
 
 AT = {"group": "QSG1", "url": "redis://127.0.0.1:1", "queue": "ORDERS", "stream": "s"}
 EVENT, MSG_ID = StructType().add("event", StringType()), StructType().add("msg_id", BinaryType())

@@ -9,10 +9,10 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadMaxRows
 from typer.testing import CliRunner, Result
 
-from pipeline.cli import app
-from pipeline.errors import PipelineError
-from pipeline.queue_stream import QueueStreamReader
-from pipeline.releasing import Released, claims_in, is_running, release_stream
+from igq.pipeline.claims.release import Released, claims_in, is_running, release_stream
+from igq.pipeline.cli import app
+from igq.pipeline.datasource.queue.stream import QueueStreamReader
+from igq.pipeline.errors import PipelineError
 from sharedq.api import Queue
 from sharedq.mqi.constants import MQRC, GetOption
 from sharedq.mqi.errors import MQIError

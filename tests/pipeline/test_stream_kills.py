@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.jobs.verdict import FAULTS
+from igq.pipeline.audit.verdict import FAULTS
 from sharedq.api import Queue
 from sharedq.mqi.structures import MQMD
 from tests.pipeline.dying_source import DRIVER_STEPS, EXECUTOR_STEPS
@@ -158,7 +158,7 @@ def judged(group: TestGroup, directory: Path) -> dict[str, int]:
     """What the audit counts; it has found no fault."""
     at = ("--group", group.group.name, "--url", str(group.settings.redis_url), "--output", str(directory / "audit"))
     audit = subprocess.run(
-        [sys.executable, "-m", "pipeline", "audit", *at],
+        [sys.executable, "-m", "igq.pipeline", "audit", *at],
         env=os.environ | {"PYTHONPATH": str(ROOT), "IGQ_DATA_DIR": str(directory)},
         capture_output=True,
         text=True,

@@ -1,4 +1,4 @@
-"""Every table that a job writes is one of `pipeline.schemas`, with a comment at each column."""
+"""Every table that a job writes is one of `igq.pipeline.schemas`, with a comment at each column."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from pyspark.sql.types import StructType
 from typer.testing import Result
 
 from bench import journal_at_size
-from pipeline import schemas
-from pipeline.archives import Archive
-from pipeline.jobs.archive import archive_queue
-from pipeline.journal_source import JournalPart
-from pipeline.schemas import DONE, as_table
+from igq.pipeline import schemas
+from igq.pipeline.datasource.journal.source import JournalPart
+from igq.pipeline.jobs.archive import archive_queue
+from igq.pipeline.jobs.archives import Archive
+from igq.pipeline.schemas import DONE, as_table
 from sharedq.mqi.constants import MQRC, OpenOption
 from sharedq.mqi.structures import MQMD
 from tests.pipeline.test_deadletter import letter

@@ -11,12 +11,12 @@ from pyspark.sql.streaming.datasource import ReadMaxRows
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 from typer.testing import CliRunner, Result
 
-from pipeline.cli import app
-from pipeline.errors import PipelineError
-from pipeline.queue_source import QueueSource
-from pipeline.releasing import Released, release_stream
+from igq.pipeline.claims.release import Released, release_stream
+from igq.pipeline.cli import app
+from igq.pipeline.datasource.queue.source import QueueSource
+from igq.pipeline.errors import PipelineError
 from sharedq.api import Queue
-from sharedq.in_doubt import prepared_units
+from sharedq.calls.unit.in_doubt import prepared_units
 from tests.pipeline.streams import EVERYTHING, Checkpoint, Drivers, Watch, bodies, in_doubt, open_orders, rest
 from tests.support.groups import browse_all
 from tests.support.members import TestGroup

@@ -12,16 +12,24 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadMaxRows
 from pyspark.sql.types import StructType
 
-from pipeline import journal_source, queue_reader
-from pipeline.journal_source import JournalReader
-from pipeline.queue_reader import QueueReader
-from pipeline.schemas import JOURNAL, QUEUE
-from pipeline.source_options import SourceOptions
+from igq.pipeline.datasource.journal import source as journal_source
+from igq.pipeline.datasource.journal.source import JournalReader
+from igq.pipeline.datasource.options import SourceOptions
+from igq.pipeline.datasource.queue import reader as queue_reader
+from igq.pipeline.datasource.queue.reader import QueueReader
+from igq.pipeline.schemas import JOURNAL, QUEUE
 from tests.pipeline.streams import Drivers, open_orders
 from tests.support.members import TestGroup
 
 #: What takes longer to import than thousands of rows to make: settings, definitions, logs for people.
-HEAVY = ("pydantic", "structlog", "rich", "config.settings", "sharedq.connection", "sharedq.objects.definitions")
+HEAVY = (
+    "pydantic",
+    "structlog",
+    "rich",
+    "sharedq.settings.values",
+    "sharedq.session.connection",
+    "sharedq.objects.definitions.queues",
+)
 #: Reads a partition as a worker does, and tells how many rows it had and what of that was imported.
 WORKER = f"""
 import pickle, sys

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from pipeline.cli import app
-from pipeline.write_jobs import jobs_in
+from igq.pipeline.claims.write_jobs import jobs_in
+from igq.pipeline.cli import app
 from sharedq.api import Queue
 from tests.pipeline.dying_source import JOB_STEPS, Death
 from tests.pipeline.streams import Watch, in_doubt, others, wait_for_survivor

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
-from pipeline.session import spark_session
+from igq.pipeline.spark.session import spark_session
 from tests.pipeline.dying_source import DyingSource
 
 

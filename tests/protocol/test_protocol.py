@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from docs.generator.invariants import INVARIANTS
-from sharedq.scripts import script_names
+from sharedq.redis.script_source import script_names
 from tests.protocol.explorer import Exploration, Explored, Properties
 from tests.protocol.in_doubt import InDoubtProtocol
 from tests.protocol.properties import PROPERTIES

@@ -103,7 +103,7 @@ def test_a_thread_that_waits_for_ever_does_not_keep_the_program() -> None:
     program = """
 import threading
 from sharedq import pymqi
-from sharedq.link import Link
+from sharedq.redis.link import Link
 is_blocked = threading.Event()
 block = Link.block
 def watched(*args, **kwargs):

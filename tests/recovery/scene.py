@@ -10,12 +10,12 @@ from typing import Any
 
 from recovery.resolve import RecoveryReport, recover
 from sharedq.api import Queue, QueueManagerConnection
-from sharedq.connection import Connection
-from sharedq.keys import QueueKeys, StructureKeys
-from sharedq.link import Argument
 from sharedq.mqi.constants import GetOption, OpenOption, PutOption
 from sharedq.mqi.structures import MQMD
-from sharedq.unit_of_work import CHUNK_MESSAGES
+from sharedq.redis.keys import QueueKeys, StructureKeys
+from sharedq.redis.link import Argument
+from sharedq.session.connection import Connection
+from sharedq.session.unit_of_work import CHUNK_MESSAGES
 from tests.support.members import TestGroup
 
 BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE

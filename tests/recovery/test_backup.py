@@ -14,30 +14,21 @@ from typing import Any
 
 import pytest
 
+from sharedq.admin.backup import take
+from sharedq.admin.backup.errors import BackupError
+from sharedq.admin.backup.file import Backup, backup_path
+from sharedq.admin.backup.restore import is_lost, recover
+from sharedq.admin.backup.take import backup
 from sharedq.api import Queue, QueueManagerConnection
-from sharedq.backup import take
-from sharedq.backup.errors import BackupError
-from sharedq.backup.file import Backup, backup_path
-from sharedq.backup.restore import is_lost, recover
-from sharedq.backup.take import backup
-from sharedq.journal import read_entries
-from sharedq.link import Argument, Reply
+from sharedq.calls.get.wait import stop_waiting
 from sharedq.mqi.constants import MQRC, GetOption, MatchOption, PutOption
 from sharedq.mqi.errors import MQIError, NoMsgAvailable
 from sharedq.mqi.structures import MQMD
-from sharedq.put_calls import undo_call
-from sharedq.waiting import stop_waiting
+from sharedq.reading.journal import read_entries
+from sharedq.redis.link import Argument, Reply
+from sharedq.scripts.put import undo_call
 from tests.recovery.scene import register_wait
-from tests.support.backups import (
-    BOTH,
-    QUEUES,
-    between_calls,
-    content,
-    killed_after,
-    lose,
-    mqsc,
-    persistent,
-)
+from tests.support.backups import BOTH, QUEUES, between_calls, content, killed_after, lose, mqsc, persistent
 from tests.support.groups import LMIG, LSEG, MIG, SEG, WHOLE_GROUP, drain, put_member
 from tests.support.groups import take as take_one
 from tests.support.members import TestGroup
@@ -311,7 +302,7 @@ def test_a_clear_that_was_cut_off_is_completed_first(structure: TestGroup, monke
     def clear_half() -> None:
         if next(calls) == 4:
             with monkeypatch.context() as patched, suppress(KeyboardInterrupt):
-                patched.setattr("sharedq.objects.local_queues.LocalQueues._discard", interrupt)
+                patched.setattr("sharedq.objects.store.local_queues.LocalQueues._discard", interrupt)
                 structure.repository("QM1").clear("PRIO")
 
     def interrupt(*_: object) -> None:
@@ -491,7 +482,7 @@ def test_a_recovery_that_another_one_replaced_changes_nothing(
             is_overtaken = True
             # From another machine, which the lock on the file does not keep out.
             with monkeypatch.context() as patched:
-                patched.setattr("sharedq.backup.restore.exclusively", lambda *_: nullcontext())
+                patched.setattr("sharedq.admin.backup.restore.exclusively", lambda *_: nullcontext())
                 recover(filled.group, "APPL1")
         return call(name, keys, args)
 

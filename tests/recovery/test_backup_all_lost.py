@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from sharedq.backup.errors import BackupError
-from sharedq.backup.restore import recover
-from sharedq.backup.take import backup
+from sharedq.admin.backup.errors import BackupError
+from sharedq.admin.backup.restore import recover
+from sharedq.admin.backup.take import backup
 from sharedq.mqi.constants import MQRC, GetOption, MatchOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
-from sharedq.objects.definitions import QueueAlias, QueueLocal
+from sharedq.objects.definitions.queues import QueueAlias, QueueLocal
 from tests.support.backups import BOTH, content, killed_after, mqsc, persistent
 from tests.support.groups import LMIG, MIG, put_member
 from tests.support.members import TestGroup

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from sharedq.backup.restore import recover
-from sharedq.backup.take import backup
+from sharedq.admin.backup.restore import recover
+from sharedq.admin.backup.take import backup
+from sharedq.messages.record import RECORD_PERSISTENT, record_flags
 from sharedq.mqi.constants import GetOption, OpenOption, PutOption
 from sharedq.mqi.errors import NoMsgAvailable
 from sharedq.mqi.structures import MQMD
-from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
-from sharedq.objects.parts import Place, part_in
-from sharedq.record import RECORD_PERSISTENT, record_flags
+from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.store.parts import Place, part_in
 from tests.support.agents import AgentOfQM2
 from tests.support.backups import between_calls, lose
 from tests.support.members import TestGroup

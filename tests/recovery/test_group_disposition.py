@@ -9,7 +9,7 @@ import pytest
 
 from igq.mqsc.executor import run
 from sharedq.api import QueueManagerConnection
-from sharedq.in_doubt import PreparedUnit, prepared_units
+from sharedq.calls.unit.in_doubt import PreparedUnit, prepared_units
 from sharedq.mqi.constants import PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.xa import XAError, XAReturn

@@ -14,13 +14,13 @@ import pytest
 
 from recovery.resolve import Outcome
 from sharedq.api import QueueManagerConnection
-from sharedq.ending import send_outstanding
-from sharedq.in_doubt import end_prepared, prepared_units
-from sharedq.journal import read_entries
+from sharedq.calls.unit.commit import send_outstanding
+from sharedq.calls.unit.in_doubt import end_prepared, prepared_units
 from sharedq.mqi.constants import MQRC, GetOption, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
 from sharedq.mqi.xa import XAError, XAReturn
+from sharedq.reading.journal import read_entries
 from tests.recovery.scene import BOTH, DEAD, LARGE, TAG, Died, Scene, after_call, die_after_call
 
 XID = b"query 7, batch 12, partition 3"
@@ -197,7 +197,7 @@ def test_a_decision_stands_before_it_is_applied(orders: Scene) -> None:
 
 
 def test_only_the_latest_ends_are_remembered(orders: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sharedq.in_doubt.ENDED_KEPT", 2)
+    monkeypatch.setattr("sharedq.calls.unit.in_doubt.ENDED_KEPT", 2)
     worker = a_program(orders)
     bills = worker.open("BILLS", BOTH)
     for xid in (b"1", b"2", b"3"):

@@ -13,10 +13,10 @@ import pytest
 from recovery.report import recoveries
 from recovery.resolve import Outcome, Phase, RecoveryReport, recover_all
 from recovery.target import Target
-from sharedq.connection import Connection, ScriptCall
-from sharedq.link import Argument, Reply
 from sharedq.mqi.constants import MQRC, GetOption, PutOption
 from sharedq.mqi.structures import MQMD
+from sharedq.redis.link import Argument, Reply
+from sharedq.session.connection import Connection, ScriptCall
 from tests.recovery.scene import BOTH, LARGE, Died, Scene, die_after_call
 
 GOT = [b"%d" % number for number in range(60)]

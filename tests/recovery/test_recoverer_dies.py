@@ -8,9 +8,9 @@ from itertools import count
 import pytest
 
 from recovery.resolve import Outcome, RecoveryReport
-from sharedq.connection import Connection
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
+from sharedq.session.connection import Connection
 from tests.recovery.scene import DEAD, RESOLVED, Died, Scene, after_call, die_after_call
 
 #: A whole recovery of the scene takes more scripts than this; a loop that ended before has missed some.

@@ -10,7 +10,7 @@ from recovery.accounting.repair import repair
 from sharedq.api import QueueManagerConnection
 from sharedq.mqi.constants import GetOption, OpenOption, PutOption
 from sharedq.mqi.structures import MQMD
-from sharedq.objects.definitions import QueueModel
+from sharedq.objects.definitions.queues import QueueModel
 from tests.recovery.scene import TAG, register_wait
 from tests.recovery.test_account import PLANTED, admin, key
 from tests.support.members import TestGroup

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from recovery.accounting.account import account
-from recovery.remains import RECOVERIES_KEPT
+from recovery.leftovers import RECOVERIES_KEPT
 from recovery.report import recoveries, status_rows
 from recovery.resolve import Outcome, Phase, RecoveryReport
 from recovery.structure import CHUNK_HANDLES

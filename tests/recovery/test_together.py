@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from sharedq.api import QueueManagerConnection
-from sharedq.deployment import Deployment
-from sharedq.in_doubt import TOGETHER_MAX, Batch, latest_batch, prepared_units
+from sharedq.calls.unit.in_doubt import TOGETHER_MAX, Batch, latest_batch, prepared_units
 from sharedq.mqi.constants import MQRC, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.xa import XAError, XAReturn
-from sharedq.reading import Reader
+from sharedq.reading.queue import Reader
+from sharedq.redis.deployment import Deployment
 from tests.recovery.scene import BOTH, DEAD, Died, Scene, die_after_call
 from tests.recovery.test_in_doubt import again_and_again, restart
 
@@ -214,7 +214,7 @@ def test_a_batch_that_is_kept_for_a_time_is_forgotten_then(scene: Scene) -> None
 
 def test_decided_again_by_another_it_is_that_ones_to_complete(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where its program is called what the record of a decision begins with."""
-    monkeypatch.setattr("sharedq.connection.default_appl_name", lambda: b'"outcome":"B","by":"nobody"')
+    monkeypatch.setattr("sharedq.session.connection.default_appl_name", lambda: b'"outcome":"B","by":"nobody"')
     prepare(scene, *XIDS)
     first, second = coordinator(scene), coordinator(scene)
     for each in (first, second):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from recovery.accounting.account import account
 from recovery.accounting.finding import Finding
-from sharedq.group import Group
+from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
 

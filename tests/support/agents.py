@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from igq.agent.carry import Carrier
-from igq.agent.deliver import Deliverer
-from igq.agent.pulse import Pulse
-from igq.agent.transmit_queue import Moved, TransmitQueue
+from igq.agent.delivery.by_puts import Deliverer
+from igq.agent.delivery.by_records import Carrier
+from igq.agent.progress.pulse import Pulse
+from igq.agent.queues.shared_part import Moved, TransmitQueue
 from sharedq.api import QueueManagerConnection
-from sharedq.connection import Connection, ScriptCall
-from sharedq.handle import Handle
-from sharedq.message import Message
+from sharedq.messages.message import Message
 from sharedq.mqi.constants import GetOption, OpenOption
 from sharedq.mqi.errors import NoMsgAvailable
 from sharedq.mqi.structures import MQMD
-from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
-from sharedq.objects.parts import Place, own_part
+from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.store.parts import Place, own_part
+from sharedq.session.connection import Connection, ScriptCall
+from sharedq.session.handle import Handle
 from tests.support.members import TestGroup
 
 #: Puts a message on a queue of QM2: name, body, fields of its descriptor.

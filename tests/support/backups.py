@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from igq.mqsc.executor import run
-from sharedq.backup.restore import is_lost
-from sharedq.link import Argument, Reply
+from sharedq.admin.backup.restore import is_lost
 from sharedq.mqi.constants import GetOption, OpenOption
 from sharedq.mqi.errors import NoMsgAvailable
 from sharedq.mqi.structures import MQMD
+from sharedq.redis.link import Argument, Reply
 from tests.support.members import TestGroup
 
 BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE

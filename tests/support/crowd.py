@@ -14,19 +14,19 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from config.loading import load_settings
-from config.settings import Settings
-from igq.agent.channel import Channel
-from igq.agent.reporting import AgentState
+from igq.agent.progress.channel import Channel
+from igq.agent.progress.report import AgentState
 from igq.agent.runner import Agent
-from igq.agent_child import AgentChild
-from igq.incarnation import Ending, Inbox, Incarnation
-from igq.membership import Membership, Renewal
-from sharedq.group import Group
-from sharedq.kept_process import KeptProcess
+from igq.manager.agent_child import AgentChild
+from igq.manager.incarnation import Ending, Inbox, Incarnation
+from igq.manager.membership import Membership, Renewal
+from sharedq.members.group import Group
+from sharedq.members.kept_process import KeptProcess
 from sharedq.mqi.errors import MQIError
 from sharedq.objects.repository import Repository
 from sharedq.objects.system import define_system_objects
+from sharedq.settings.loader import load_settings
+from sharedq.settings.values import Settings
 
 
 class AgentThread(AgentChild):

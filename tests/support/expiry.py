@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from igq.expiry import Sweep
-from sharedq.connection import Connection
+from igq.manager.expiry import Sweep
+from sharedq.session.connection import Connection
 
 
 def discard_expired(connection: Connection, structure: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sharedq.api import Queue
-from sharedq.message import Message
+from sharedq.messages.message import Message
 from sharedq.mqi.constants import MQRC, GetOption, MatchOption, MsgFlag, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD

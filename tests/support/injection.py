@@ -11,8 +11,8 @@ import pytest
 import redis
 from redis.connection import AbstractConnection
 
-from sharedq.link import Link
-from sharedq.scripts import load_script
+from sharedq.redis.link import Link
+from sharedq.redis.script_source import load_script
 
 Exchange = tuple[AbstractConnection, bytes, int]
 
@@ -62,7 +62,7 @@ class Injection:
             return self._do(link, exchanges, lambda: exchange_all(link, exchanges))
 
         monkeypatch.setattr(Link, "_exchange_all", exchange)
-        monkeypatch.setattr("sharedq.link.MOVE_LIMIT_S", 0.0)
+        monkeypatch.setattr("sharedq.redis.link.MOVE_LIMIT_S", 0.0)
 
     def end(self) -> None:
         """From now on nothing happens any more."""

@@ -12,15 +12,15 @@ import os
 from pathlib import Path
 from typing import Any
 
-from config.settings import Settings
 from sharedq.api import QueueManagerConnection
-from sharedq.connection import Connection
-from sharedq.group import Group
-from sharedq.objects.definitions import QueueAlias, QueueLocal, QueueRemote
-from sharedq.objects.managers import CFStruct
+from sharedq.members.group import Group
+from sharedq.members.process import Process
+from sharedq.objects.definitions.managers import CFStruct
+from sharedq.objects.definitions.queues import QueueAlias, QueueLocal, QueueRemote
 from sharedq.objects.repository import Repository
 from sharedq.objects.system import define_system_objects
-from sharedq.owner import Process
+from sharedq.session.connection import Connection
+from sharedq.settings.values import Settings
 from tests.support.accounts import assert_accounted
 
 #: The longest that a group's settings allow; programs renew theirs every 200 seconds, so hardly within a test.

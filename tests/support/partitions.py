@@ -1,4 +1,4 @@
-"""Machines for tests that a network can part: see `igq.drills.network`."""
+"""Machines for tests that a network can part: see `igq.rehearsal.drills.troubles.network`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from igq.drills.network import Network
 from igq.errors import CommandError
+from igq.rehearsal.drills.troubles.network import Network
 from tests.support.topologies import NODE_TIMEOUT_MS, SERVICE, Cluster, Node, until
 
 _CLONE_NEWNET = 0x4000_0000

@@ -14,19 +14,19 @@ from pathlib import Path
 
 import structlog
 
-from config.settings import Settings
-from igq.agent.reporting import AgentState
+from igq.agent.progress.report import AgentState
+from igq.agent.queues.shared_part import TransmitQueue
 from igq.agent.runner import Agent
-from igq.agent.transmit_queue import TransmitQueue
 from sharedq.api import QueueManagerConnection, connect
-from sharedq.group import Group
-from sharedq.kept_process import KeptProcess
-from sharedq.message import Message
+from sharedq.members.group import Group
+from sharedq.members.kept_process import KeptProcess
+from sharedq.members.process import Process
+from sharedq.messages.message import Message
 from sharedq.mqi.constants import GetOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
-from sharedq.objects.parts import own_part
-from sharedq.owner import Process
+from sharedq.objects.store.parts import own_part
+from sharedq.settings.values import Settings
 from tests.support.crowd import NoChannel
 
 BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE

@@ -8,7 +8,7 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
-from sharedq.scripts import load_script
+from sharedq.redis.script_source import load_script
 
 _CHUNK = 1 << 16
 

@@ -11,18 +11,18 @@ from datetime import UTC, datetime
 from typing import Any
 
 from igq.errors import CommandError
-from igq.membership import Membership
+from igq.manager.membership import Membership
 from recovery.resolve import recover
-from sharedq.group import Group
-from sharedq.link import Argument, Reply
+from sharedq.admin.remove_member import RemovalRefusedError, remove_member
+from sharedq.members.group import Group
 from sharedq.mqi.constants import OpenOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
-from sharedq.objects.finding import Finder
-from sharedq.objects.local_queues import StoredQueue
-from sharedq.objects.parts import Place, own_part, part_in
-from sharedq.objects.removing import RemovalRefusedError, remove_member
+from sharedq.objects.store.finding import Finder
+from sharedq.objects.store.local_queues import StoredQueue
+from sharedq.objects.store.parts import Place, own_part, part_in
 from sharedq.objects.system import define_system_objects
+from sharedq.redis.link import Argument, Reply
 from tests.support.members import TestGroup
 from tests.support.scenes import contents
 

@@ -6,8 +6,8 @@ from sharedq.mqi.constants import OpenOption
 from sharedq.mqi.errors import NoMsgAvailable
 from sharedq.mqi.headers import MQXQH
 from sharedq.mqi.wire import XQH_LENGTH, unpack_xqh
-from sharedq.objects.definitions import QueueRemote
-from sharedq.objects.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.definitions.queues import QueueRemote
 from tests.support.members import TestGroup
 
 BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE

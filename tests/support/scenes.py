@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from recovery.resolve import recover
-from sharedq.objects.parts import own_part
 from sharedq.objects.repository import Repository
+from sharedq.objects.store.parts import own_part
 from tests.support.members import TestGroup
 
 

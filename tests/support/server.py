@@ -12,7 +12,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from sharedq.embedded_server import find_server, server_environment
+from sharedq.redis.embedded_server import find_server, server_environment
 
 
 class Server:

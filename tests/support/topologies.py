@@ -18,8 +18,8 @@ from redis.backoff import NoBackoff
 from redis.crc import key_slot
 from redis.retry import Retry
 
-from igq.child import die_with_parent
-from sharedq.embedded_server import find_server, server_environment
+from igq.console.child import die_with_parent
+from sharedq.redis.embedded_server import find_server, server_environment
 from tests.support import scenes
 
 HOST = "127.0.0.1"

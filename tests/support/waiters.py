@@ -6,10 +6,10 @@ import os
 import sys
 import threading
 
-from config.settings import Settings
-from sharedq import waiting
 from sharedq.api import Queue, connect
+from sharedq.calls.get import wait as waiting
 from sharedq.mqi.constants import GetOption, OpenOption
+from sharedq.settings.values import Settings
 
 
 def main() -> None:

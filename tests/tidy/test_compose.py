@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
-from config import load_settings
-from config.loading import ENVIRONMENT
+from sharedq.settings import load_settings
+from sharedq.settings.loader import ENVIRONMENT
 
 ROOT = Path(__file__).parents[2]
 MANAGERS = ("EWR", "JFK", "LGA")
@@ -114,7 +114,6 @@ def test_image_copies_what_is_there_and_every_package(services: dict[str, dict[s
         "sharedq",
         "recovery",
         "igq",
-        "pipeline",
         "pyspark_igq.py",
         "pyspark_igq_journal.py",
     } <= copied

@@ -12,7 +12,7 @@ from docs.generator.markers import claims
 from docs.generator.pages import DOCS, generated_pages, parts_of, refresh
 from docs.generator.rules import LONGEST_CELL, NO_OPTIONS, rules
 from sharedq.mqi.constants import GetOption
-from sharedq.scripts import script_names
+from sharedq.redis.script_source import script_names
 
 #: Invariants that are kept outside Redis, so no header of a script claims them.
 OUTSIDE_REDIS = {7, 9}

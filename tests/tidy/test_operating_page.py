@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from igq.messages import MESSAGES
+from igq.console.messages import MESSAGES
 from igq.mqsc import messages
 from igq.mqsc.words import OBJECTS, OTHER_OBJECTS, OTHER_VERBS, TAKES, VERBS, supported
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from sharedq.backup.image import Image, Operation
+from sharedq.admin.backup.image import Image, Operation
 
 UNIT, OWNER = b"QM1.1.1.1/0", b"QM1.1.1.1"
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from config import ConfigError, load_settings
-from config.redis_mask import mask_password, mask_urls
-from sharedq.deployment import Deployment, DeploymentError
+from sharedq.redis.deployment import Deployment, DeploymentError
+from sharedq.settings import ConfigError, load_settings
+from sharedq.settings.redis_mask import mask_password, mask_urls
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from config import ConfigError, Settings, load_settings, prepare_data_dir
-from config.loading import ENVIRONMENT, OTHER_VARIABLES
+from sharedq.settings import ConfigError, Settings, load_settings, prepare_data_dir
+from sharedq.settings.loader import ENVIRONMENT, OTHER_VARIABLES
 
 
 def error_of(env: Mapping[str, str]) -> str:
@@ -181,7 +181,7 @@ def test_a_variable_that_is_like_none_is_refused_with_those_there_are(tmp_path: 
 def test_a_redis_url_under_another_products_name_is_mentioned_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("config.loading._MENTIONED", [])
+    monkeypatch.setattr("sharedq.settings.loader._MENTIONED", [])
     there = {"HOME": str(tmp_path), "REDIS_URL": "redis://:S3CRET@h"}
 
     load_settings(there | {"IGQ_REDIS_URL": "redis://h"})

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from sharedq.durability import Facts, judge
+from sharedq.redis.durability import Facts, judge
 
 SYNCED = Facts(
     has_aof=True,

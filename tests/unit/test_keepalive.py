@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from sharedq.deployment import Deployment
-from sharedq.keepalive import keepalive_options, silence_of
+from sharedq.redis.deployment import Deployment
+from sharedq.redis.keepalive import keepalive_options, silence_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has all of these socket options")
 

@@ -9,9 +9,9 @@ from typing import cast
 
 import pytest
 
-from config.terminal import Terminal
-from igq.message_table import PAGE, print_messages
-from sharedq.message import Message
+from igq.cli.message_table import PAGE, print_messages
+from sharedq.display.terminal import Terminal
+from sharedq.messages.message import Message
 from sharedq.mqi.structures import MQMD
 
 MSG_ID = bytes.fromhex("43535120514d31202020202020202020000100000000000a")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from redis.exceptions import ConnectionError as NoConnection
 
-from sharedq.deployment import Deployment
+from sharedq.redis.deployment import Deployment
 
 
 def test_the_error_names_the_sentinels_and_the_service_and_shows_no_objects() -> None:

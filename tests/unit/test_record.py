@@ -10,11 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sharedq.mqi.constants import MQRC, MsgFlag, Report
-from sharedq.mqi.errors import MQIError
-from sharedq.mqi.limits import NULL_ID
-from sharedq.mqi.structures import MQMD
-from sharedq.record import (
+from sharedq.messages.record import (
     RECORD_CORREL_ID,
     RECORD_DESTINATION,
     RECORD_EXPIRY,
@@ -32,6 +28,10 @@ from sharedq.record import (
     record_destination,
     record_flags,
 )
+from sharedq.mqi.constants import MQRC, MsgFlag, Report
+from sharedq.mqi.errors import MQIError
+from sharedq.mqi.limits import NULL_ID
+from sharedq.mqi.structures import MQMD
 
 #: 2013-01-01 05:15:00.670 UTC
 PUT_TIME_MS = 1_357_017_300_670

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from sharedq import embedded_server
-from sharedq.embedded_server import SERVER_VARIABLE, server_environment
+from sharedq.redis import embedded_server
+from sharedq.redis.embedded_server import SERVER_VARIABLE, server_environment
 from tests.support.server import Server
 
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="what is preloaded is a matter of Linux' loader")

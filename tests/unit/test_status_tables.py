@@ -8,9 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from config.settings import Settings
-from config.terminal import Terminal
-from igq.status import (
+from igq.operations.status import (
     AgentStatus,
     GroupStatus,
     ManagerStatus,
@@ -20,7 +18,9 @@ from igq.status import (
     StructureStatus,
     read_status,
 )
-from igq.status_tables import print_tables
+from igq.operations.status_tables import print_tables
+from sharedq.display.terminal import Terminal
+from sharedq.settings.values import Settings
 
 LONGEST_NAME = "A" * 24 + "B" * 24
 

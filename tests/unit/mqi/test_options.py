@@ -7,12 +7,7 @@ from itertools import combinations, product
 import pytest
 
 from sharedq.mqi.constants import MQRC, CloseOption, GetOption, MatchOption, OpenOption, PutOption
-from sharedq.mqi.options import (
-    check_close_options,
-    check_get_options,
-    check_open_options,
-    check_put_options,
-)
+from sharedq.mqi.options import check_close_options, check_get_options, check_open_options, check_put_options
 
 #: The RPG names of the text, and the options they stand for.
 RPG = {

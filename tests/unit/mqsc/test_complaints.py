@@ -12,10 +12,10 @@ from igq.mqsc.attribute_values import read_values
 from igq.mqsc.display import read_request
 from igq.mqsc.lines import split_commands
 from igq.mqsc.parser import MqscSyntaxError, parse_command
-from sharedq.objects.attributes import by_keyword
-from sharedq.objects.base import parse_definition
-from sharedq.objects.definitions import QUEUE_KINDS, QueueLocal
-from sharedq.objects.managers import CFStruct, QueueManagerAttributes
+from sharedq.objects.definitions.attributes import by_keyword
+from sharedq.objects.definitions.base import parse_definition
+from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
+from sharedq.objects.definitions.queues import QUEUE_KINDS, QueueLocal
 
 MODELS: dict[str, type[BaseModel]] = {**QUEUE_KINDS, "CFSTRUCT": CFStruct, "QMGR": QueueManagerAttributes}
 

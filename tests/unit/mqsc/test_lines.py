@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from config.shown_text import visible
 from igq.mqsc.lines import split_commands
+from sharedq.display.text import visible
 
 
 def texts(text: str) -> list[str]:

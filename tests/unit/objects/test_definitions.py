@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from sharedq.mqi.constants import CharSelector, IntSelector
-from sharedq.objects.attributes import attributes_of, by_keyword, by_selector
-from sharedq.objects.base import ObjectDefinition, parse_definition
-from sharedq.objects.definitions import QUEUE_KINDS, QueueAlias, QueueLocal, QueueModel, QueueRemote
-from sharedq.objects.managers import CFStruct, QueueManagerAttributes
-from sharedq.objects.names import is_generic, matches
+from sharedq.objects.definitions.attributes import attributes_of, by_keyword, by_selector
+from sharedq.objects.definitions.base import ObjectDefinition, parse_definition
+from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
+from sharedq.objects.definitions.names import is_generic, matches
+from sharedq.objects.definitions.queues import QUEUE_KINDS, QueueAlias, QueueLocal, QueueModel, QueueRemote
 
 MODELS: tuple[type[ObjectDefinition], ...] = (
     *(QueueLocal, QueueAlias, QueueRemote, QueueModel),

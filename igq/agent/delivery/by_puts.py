@@ -1,0 +1,298 @@
+"""Delivering by get and put what cannot be moved: to other structures, by definitions, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from itertools import groupby
+
+from igq.agent.delivery.authority import PutAuthority
+from igq.agent.delivery.disposal import (
+    Disposal,
+    Transmitted,
+    dead_letter,
+    dispose,
+    is_about_the_message,
+    unreadable,
+    unwrap,
+)
+from igq.agent.progress.pulse import Pulse
+from igq.agent.progress.retry import Trouble
+from igq.agent.queues.transmission_queue import TransmissionQueue
+from sharedq.calls.handles import open as opening
+from sharedq.calls.put import put as putting
+from sharedq.messages.message import Message
+from sharedq.messages.reports import report_about
+from sharedq.mqi.constants import MQRC, Feedback, OpenOption, PutOption, Report
+from sharedq.mqi.errors import MQIError, error_for
+from sharedq.mqi.structures import MQMD, MQOD, MQPMO
+from sharedq.objects.repository import Repository
+from sharedq.session.connection import Connection
+from sharedq.session.handle import Handle
+
+APPL_NAME = b"IGQ agent"
+_OPEN = int(OpenOption.OUTPUT | OpenOption.SET_ALL_CONTEXT)
+_PUT = int(PutOption.SYNCPOINT | PutOption.SET_ALL_CONTEXT)
+#: How often a queue is opened anew, in one put, because what its name stands for was altered since.
+_TRIES = 10
+
+Tell = Callable[[str, dict[str, object]], None]
+#: The manager at which a message is opened and put; None: nobody's business in this group.
+Hop = Callable[[Transmitted], str | None]
+
+
+class BatchError(Trouble):
+    """A batch is backed out, or a structure that failed has taken its part of it.
+
+    Attributes:
+        before: how many messages at its front can be delivered by themselves; 0: none, they are in that trouble, too.
+    """
+
+    def __init__(self, text: str, before: int) -> None:
+        super().__init__(text)
+        self.before = before
+
+
+class Deliverer:
+    """Puts messages off the transmission queue where they belong, all in the unit of work that got them.
+
+    Args:
+        source: the transmission queue.
+        pulse: of the thread that delivers.
+        tell: told a message id of `igq.console.messages` and its fields, once what it tells of is committed.
+        hop: where messages go that are not for this manager itself; by default all are.
+    """
+
+    def __init__(self, connection: Connection, tell: Tell, source: str, pulse: Pulse, hop: Hop | None = None) -> None:
+        self._connection, self._tell, self._source, self._hop = connection, tell, source, hop
+        self._pulse = pulse
+        self._handles: dict[tuple[str, bytes, bytes], Handle] = {}
+        self._to_close: list[Handle] = []
+        self._news: list[tuple[str, dict[str, object]]] = []
+
+    def deliver_from(self, source: TransmissionQueue, messages: Sequence[Message]) -> Iterator[int]:
+        """Deliver a batch that *source* has given, or what comes before its trouble; yields what `deliver` returns.
+
+        Nonpersistent messages are in no unit of work of persistent ones then: none waits for one that comes behind it.
+        """
+        # What goes on arriving before the trouble, by its priority, does not put it off for ever.
+        fronts, is_front = len(messages), False
+        while messages:
+            try:
+                delivered = self.deliver(messages)
+            except BatchError as error:
+                if not error.before or not fronts:
+                    raise
+                messages, is_front, fronts = source.take(error.before), True, fronts - 1
+                continue
+            yield delivered
+            # Behind a front the trouble is still there: that it is over, or not, ends this.
+            messages, is_front = source.take() if is_front else [], False
+
+    def deliver(self, messages: Sequence[Message]) -> int:
+        """Deliver a batch and commit it; returns how many messages reached their destination.
+
+        Raises:
+            BatchError: a message is nobody's business here, or a persistent one can go nowhere.
+            MQIError: 2009, the connection is lost.
+        """
+        if not messages:
+            return 0
+        self._news.clear()
+        delivered = 0
+        batch = [self._opened(message) for message in messages]
+        try:
+            hops = self._hops(batch)
+            faults = self._faults(hops, batch)
+            runs = groupby(zip(hops, faults, batch, strict=True), key=lambda each: (*each[:2], *where_to(each[2])))
+            for (at, fault, queue, qmgr), group in runs:
+                run = [message for *_, message in group]
+                if not fault:
+                    delivered += self._deliver_run(at, queue, qmgr, run)
+                    continue
+                for each in run:
+                    self._dispose(at, each, fault)
+            self._connection.commit()
+            self._pulse.beat()
+        except (Trouble, MQIError) as error:
+            if isinstance(error, MQIError) and error.reason == MQRC.CONNECTION_BROKEN:
+                raise
+            if self._connection.unit.is_active:
+                self._connection.backout()
+            raise BatchError(str(error), _messages_before(error, batch)) from error
+        finally:
+            # None outlives its batch: a queue that the agent once delivered to can be cleared and deleted.
+            self._to_close += self._handles.values()
+            self._handles.clear()
+            self._close()
+        for message_id, fields in self._news:
+            self._tell(message_id, fields)
+        return delivered
+
+    def _opened(self, message: Message) -> Transmitted:
+        here, sender = self._connection.qmgr_name, message.origin.decode(errors="replace")
+        if message.destination:
+            return Transmitted(message.md, message.body, message.destination, here.encode(), sender=sender)
+        # Put there by a program, which has to bring the header itself.
+        try:
+            return replace(unwrap(message.md, message.body), sender=sender)
+        except MQIError:
+            return unreadable(message.md, message.body, self._source, here)
+
+    def _hops(self, batch: list[Transmitted]) -> list[str]:
+        if self._hop is None:
+            return [self._connection.qmgr_name] * len(batch)
+        hops: list[str] = []
+        for message in batch:
+            at = self._hop(message)
+            if at is None:
+                where = message.qmgr.decode(errors="replace")
+                raise BatchError(f"{self._source} leads to no member of this group: {where!r}", len(hops))
+            hops.append(at)
+        return hops
+
+    def _faults(self, hops: list[str], batch: list[Transmitted]) -> list[MQRC | Feedback]:
+        """Why messages cannot be delivered whatever their destination is like; NONE where nothing is known of that."""
+        authority = PutAuthority.of(self._connection.group)
+        return [
+            message.fault if message.fault or authority.allows(at, message) else MQRC.NOT_AUTHORIZED
+            for at, message in zip(hops, batch, strict=True)
+        ]
+
+    def _deliver_run(self, at: str, queue: bytes, qmgr: bytes, run: list[Transmitted]) -> int:
+        try:
+            self._put(at, queue, qmgr, [(each.md, each.body) for each in run])
+            return len(run)
+        except MQIError as error:
+            if not is_about_the_message(error.reason):
+                raise
+            if len(run) == 1:
+                self._dispose(at, run[0], error.reason)
+                return 0
+        # One of them was refused: whoever comes before it must still arrive first.
+        return sum(self._deliver_run(at, queue, qmgr, [each]) for each in run)
+
+    def _put(self, at: str, queue: bytes, qmgr: bytes, messages: list[tuple[MQMD, bytes]]) -> None:
+        for _ in range(_TRIES):
+            try:
+                self._put_once(at, queue, qmgr, messages)
+            except MQIError as error:
+                if error.reason not in (MQRC.OBJECT_CHANGED, MQRC.Q_DELETED):
+                    raise
+                self._forget(at, queue, qmgr)
+            else:
+                return
+        self._put_once(at, queue, qmgr, messages)
+
+    def _put_once(self, at: str, queue: bytes, qmgr: bytes, messages: list[tuple[MQMD, bytes]]) -> None:
+        # Copies: a put fills in its descriptors. What is refused leaves nothing, and is put elsewhere in the same unit
+        # of work.
+        copies = [(replace(md), body) for md, body in messages]
+        handle = self._handle(at, queue, qmgr)
+        putting.put_many(self._connection, handle, copies, MQPMO(options=_PUT))
+        self._pulse.beat()
+
+    def _handle(self, at: str, queue: bytes, qmgr: bytes) -> Handle:
+        handle = self._handles.get((at, queue, qmgr))
+        if handle is None:
+            od = MQOD(object_name=queue, object_q_mgr_name=qmgr)
+            handle = opening.open_queue(self._connection, od, _OPEN, opened_at=at, may_create=False)
+            self._handles[at, queue, qmgr] = handle
+        return handle
+
+    def _forget(self, at: str, queue: bytes, qmgr: bytes) -> None:
+        self._to_close.append(self._handles.pop((at, queue, qmgr)))
+        self._close()
+
+    def _close(self) -> None:
+        """Close what is done with; a structure that cannot be used now is asked again when this batch or the next ends.
+
+        What has become of the batch is not changed by that.
+        """
+        handles, self._to_close = self._to_close, []
+        for handle in handles:
+            try:
+                opening.close_handle(self._connection, handle)
+            except MQIError as error:
+                if error.reason == MQRC.CONNECTION_BROKEN:
+                    raise
+                self._to_close.append(handle)
+
+    def _dispose(self, at: str, message: Transmitted, reason: MQRC | Feedback) -> None:
+        self._report(at, message, reason)
+        queue, why_not = self._dead_letter_queue(at), ""
+        disposal = dispose(message.md, can_dead_letter=bool(queue))
+        if disposal is Disposal.DEAD_LETTER:
+            refusal = _refusal(partial(self._dead_letter, at, queue, message, reason))
+            if refusal is None:
+                return
+            disposal, why_not = dispose(message.md, can_dead_letter=False), f" ({refusal})"
+        if disposal is Disposal.BACK_OUT:
+            where = message.queue.decode(errors="replace")
+            raise Trouble(f"a message for {where} cannot be delivered ({reason.name}) nor dead-lettered{why_not}")
+        self._news.append(("IGQ0022I", _fields(message, reason)))
+
+    def _dead_letter(self, at: str, queue: bytes, message: Transmitted, reason: MQRC | Feedback) -> None:
+        """Put a message on the dead-letter queue *queue* of the manager *at*, which has to be a local one."""
+        handle = self._handle(at, queue, b"")
+        if handle.destination or handle.facts.is_transmission:
+            raise error_for(MQRC.Q_TYPE_ERROR, "MQPUT", queue.decode(), "no local queue with USAGE(NORMAL)")
+        now = datetime.now(UTC)
+        date, time = now.strftime("%Y%m%d").encode(), now.strftime("%H%M%S%f")[:8].encode()
+        self._put(at, queue, b"", [dead_letter(message, reason, APPL_NAME, date, time)])
+        self._news.append(("CSQM064I", _fields(message, reason) | {"dead_letter": queue.decode()}))
+
+    def _report(self, at: str, message: Transmitted, reason: MQRC | Feedback) -> None:
+        """Put the exception report that the message asks for, or dead-letter it, unless it is to be discarded.
+
+        Where neither can be done, a nonpersistent message goes without; a persistent one stays, with its batch.
+        """
+        report = report_about(message.md, message.body, reason, at)
+        if report is None:
+            return
+        refusal = _refusal(partial(self._put, at, report.queue, report.qmgr, [(report.md, report.body)]))
+        if report.md.report & Report.DISCARD_MSG:
+            return
+        if refusal is not None and (queue := self._dead_letter_queue(at)):
+            unsent = Transmitted(report.md, report.body, report.queue, report.qmgr)
+            refusal = _refusal(partial(self._dead_letter, at, queue, unsent, refusal.reason))
+        if refusal is not None and message.md.persistence:
+            where = report.queue.decode(errors="replace")
+            raise Trouble(f"an exception report for {where} can neither be put there nor dead-lettered ({refusal})")
+
+    def _dead_letter_queue(self, at: str) -> bytes:
+        return Repository(self._connection.group, at).qmgr_attributes(at).dead_letter_queue.encode()
+
+
+def _messages_before(error: Trouble | MQIError, batch: Sequence[Transmitted]) -> int:
+    """How many messages at the front of *batch* can be delivered without those that *error* is about."""
+    if isinstance(error, BatchError):
+        return error.before
+    if isinstance(error, MQIError) and error.reason == MQRC.OUTCOME_MIXED:
+        # It has ended.
+        return 0
+    first = batch[0].md.persistence
+    return next((at for at, each in enumerate(batch) if each.md.persistence != first), 0)
+
+
+def _refusal(put: Callable[[], None]) -> MQIError | None:
+    """Put something; why that was refused, if it was. What is no fault of the message is raised."""
+    try:
+        put()
+    except MQIError as error:
+        if not is_about_the_message(error.reason):
+            raise
+        return error
+    return None
+
+
+def _fields(message: Transmitted, reason: MQRC | Feedback) -> dict[str, object]:
+    where = message.queue.decode(errors="replace")
+    return {"count": 1, "destination": where, "reason": f"{reason:d} {reason.name}"}
+
+
+def where_to(message: Transmitted) -> tuple[bytes, bytes]:
+    """What messages name in common that are put in one call."""
+    return message.queue, message.qmgr

@@ -1,0 +1,148 @@
+"""What the agent decides about a message that it cannot deliver. Pure.
+
+Source: IBM MQ for z/OS, "Undelivered/unprocessed messages" and "Report messages" of intra-group queuing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+
+from sharedq.calls.outgoing.descriptor import REPORTS_WANTED
+from sharedq.logical import NOTHING, PutPosition, put_position
+from sharedq.messages.dead_letter import dead_lettered
+from sharedq.mqi import wire
+from sharedq.mqi.constants import MQRC, Feedback, Format, MsgType, Report
+from sharedq.mqi.errors import error_for
+from sharedq.mqi.structures import MQMD
+
+
+class Disposal(Enum):
+    """What becomes of a message that cannot be put on its destination."""
+
+    DISCARD = auto()
+    DEAD_LETTER = auto()
+    #: Back out the batch it is in, then the state of retry.
+    BACK_OUT = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Transmitted:
+    """A message off the transmission queue, with where it was to go."""
+
+    md: MQMD
+    body: bytes
+    queue: bytes
+    qmgr: bytes
+    #: Why it cannot be delivered whatever its destination is like; ``queue`` is then the transmission queue.
+    fault: Feedback = Feedback.NONE
+    #: The manager where it was put on the transmission queue: the first 12 characters of its name.
+    sender: str = ""
+
+    def hop(self, queue: str, members: Collection[str]) -> str | None:
+        """The member that a conventional transmission queue leads this message to: where it is opened next.
+
+        A queue that is named like a member leads there, whatever the header says (multi-hop); any other one to the
+        member that the header names; without a header, to the manager that got the message. None: to nobody of this
+        group.
+        """
+        if queue in members:
+            return queue
+        named = self.qmgr.decode(errors="replace").rstrip(" \0")
+        return named if named in members else None
+
+
+def unwrap(outer: MQMD, data: bytes) -> Transmitted:
+    """The message inside what a get from a transmission queue returned.
+
+    Raises:
+        MQIError: 2260 it has no transmission-queue header, 2026 no descriptor in that or one that no queue manager
+            can have put there, 2248 no extension, or none of the right length, where it says that it has one.
+    """
+    header = wire.unpack_xqh(data)
+    md, body = header.msg_desc, data[wire.XQH_LENGTH :]
+    if md.format == Format.MD_EXTENSION:
+        extension = wire.MDE.unpack(body, may_be_foreign=True)
+        body = body[wire.MDE.length(extension.version) :]
+        md = replace(
+            md,
+            version=2,
+            format=extension.format,
+            encoding=extension.encoding,
+            coded_char_set_id=extension.coded_char_set_id,
+            group_id=extension.group_id,
+            msg_seq_number=extension.msg_seq_number,
+            offset=extension.offset,
+            msg_flags=extension.msg_flags,
+            original_length=extension.original_length,
+        )
+    # Time on the transmission queue counts, too.
+    md.expiry = outer.expiry
+    if not _is_completed(md, len(body)):
+        raise error_for(MQRC.MD_ERROR, "MQGET", "", "the descriptor in the transmission-queue header")
+    return Transmitted(md, body, header.remote_q_name, header.remote_q_mgr_name)
+
+
+def unreadable(outer: MQMD, data: bytes, queue: str, qmgr: str) -> Transmitted:
+    """What a get from the transmission queue *queue* of *qmgr* returned, when that is no transmission message."""
+    return Transmitted(outer, data, queue.encode(), qmgr.encode(), Feedback.XMIT_Q_MSG_ERROR)
+
+
+def _is_completed(md: MQMD, length: int) -> bool:
+    """Whether MQPUT takes a descriptor as it is: no queue, not even the dead-letter queue, takes another one."""
+    needs_reply_queue = md.msg_type == MsgType.REQUEST or md.report & REPORTS_WANTED
+    return (
+        1 <= md.msg_type <= MsgType.APPL_LAST
+        and md.persistence in (0, 1)
+        and md.priority >= 0
+        and not (needs_reply_queue and not md.reply_to_q.strip(b" \0"))
+        and isinstance(put_position(NOTHING, 0, md, length), PutPosition)
+    )
+
+
+def dispose(md: MQMD, *, can_dead_letter: bool) -> Disposal:
+    """What to do with an undeliverable message.
+
+    Args:
+        can_dead_letter: there is a dead-letter queue and it has not refused this message.
+    """
+    if md.report & Report.DISCARD_MSG:
+        return Disposal.DISCARD
+    if can_dead_letter:
+        return Disposal.DEAD_LETTER
+    return Disposal.BACK_OUT if md.persistence else Disposal.DISCARD
+
+
+def dead_letter(message: Transmitted, reason: int, appl_name: bytes, date: bytes, time: bytes) -> tuple[MQMD, bytes]:
+    """The message as it goes to the dead-letter queue (``sharedq.messages.dead_letter``)."""
+    return dead_lettered(message.md, message.body, message.queue, message.qmgr, reason, appl_name, date, time)
+
+
+def is_about_the_message(reason: int) -> bool:
+    """Whether a put's failure says something of the message or its destination, rather than of the agent.
+
+    The latter (no connection, no storage, a structure in trouble) is no ground to dispose of any message.
+    """
+    return reason not in _OF_THE_AGENT
+
+
+_OF_THE_AGENT = frozenset(
+    {
+        MQRC.OBJECT_CHANGED,
+        MQRC.CONNECTION_BROKEN,
+        MQRC.BACKED_OUT,
+        MQRC.STORAGE_MEDIUM_FULL,
+        MQRC.NOT_AUTHORIZED,
+        MQRC.Q_MGR_STOPPING,
+        MQRC.Q_MGR_QUIESCING,
+        MQRC.Q_MGR_NOT_AVAILABLE,
+        MQRC.SYNCPOINT_LIMIT_REACHED,
+        MQRC.UNEXPECTED_ERROR,
+        MQRC.CF_NOT_AVAILABLE,
+        MQRC.CF_STRUC_AUTH_FAILED,
+        MQRC.CF_STRUC_FAILED,
+        MQRC.CF_STRUC_IN_USE,
+        MQRC.CF_STRUC_LIST_HDR_IN_USE,
+    }
+)

@@ -1,0 +1,1 @@
+"""How the agent goes on: retry, sleep, wake-up, and what it reports."""

@@ -1,0 +1,112 @@
+"""The agent's state as `igq status` shows it, written when it changes and at most once a second."""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from sharedq.members.group import Group
+from sharedq.mqi.errors import MQIError
+from sharedq.objects.store.parts import parts_of
+
+#: Shortest time between two reports, seconds.
+PERIOD_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class MoverState:
+    """``state``: STARTING, RUNNING, STANDBY (another member's serves a shared queue) or RETRY."""
+
+    queue: str
+    state: str
+    short_retries: int = 0
+    long_retries: int = 0
+    next_retry_ms: int | None = None
+    delivered: int = 0
+    last_error: str = ""
+
+    def changed(self, **changes: Any) -> MoverState:
+        """This state with *changes*."""
+        return replace(self, **changes)
+
+
+@dataclass(frozen=True, slots=True)
+class AgentState:
+    """``state``: RUNNING, RETRY or STOPPED. ``next_retry_ms``: wall clock, null unless in RETRY.
+
+    ``is_serving``: has its queue open, or a part of it while another part is in RETRY.
+    """
+
+    state: str
+    pid: int
+    restarts: int
+    short_retries: int = 0
+    long_retries: int = 0
+    next_retry_ms: int | None = None
+    delivered: int = 0
+    last_error: str = ""
+    movers: tuple[MoverState, ...] = ()
+    is_serving: bool = False
+
+
+class Reporter:
+    """Writes the latest state from a thread of its own: the agent never waits for it; idle, it costs nothing."""
+
+    def __init__(self, group: Group, qmgr: str, state: AgentState) -> None:
+        self._group, self._qmgr = group, qmgr
+        self._state = state
+        self._written: AgentState | None = None
+        self._changed = threading.Condition()
+        self._is_ending = False
+        self._pause = threading.Event()
+        self._thread = threading.Thread(target=self._write_changes, name="report", daemon=True)
+        self._thread.start()
+
+    def update(self, **changes: Any) -> None:
+        """Change fields of the state."""
+        with self._changed:
+            self._state = replace(self._state, **changes)
+            self._changed.notify()
+
+    @property
+    def state(self) -> AgentState:
+        """The state as it is now, written or not."""
+        return self._state
+
+    def end(self, **changes: Any) -> None:
+        """Change fields a last time and write them."""
+        with self._changed:
+            self._state = replace(self._state, **changes)
+            self._is_ending = True
+            self._pause.set()
+            self._changed.notify()
+        self._thread.join()
+
+    def _write_changes(self) -> None:
+        while True:
+            with self._changed:
+                while self._state == self._written and not self._is_ending:
+                    self._changed.wait()
+                state, is_ending = self._state, self._is_ending
+            try:
+                write_agent_state(self._group, self._qmgr, state)
+                self._written = state
+            except MQIError:
+                # The next period tries again; the agent itself finds out what is wrong with Redis.
+                pass
+            if is_ending:
+                return
+            self._pause.wait(PERIOD_S)
+
+
+def write_agent_state(group: Group, qmgr: str, state: AgentState) -> None:
+    """Make *state* the one that others see. Raises MQIError: Redis cannot be reached."""
+    group.call("admin/agent_state", [group.keys.agents], [qmgr, json.dumps(asdict(state))])
+
+
+def moved_by_puts(group: Group, qmgr: str) -> int:
+    """Messages that puts have moved for the agent of *qmgr* while it waits, and that it has not counted yet."""
+    queues = [group.structure(part.structure).queue(part.queue).queue for part in parts_of(group, qmgr)]
+    return sum(int(group.command(queue, "HGET", queue, "mvd") or 0) for queue in queues)

@@ -1,0 +1,1 @@
+"""The queues that the agent reads and writes."""

@@ -1,0 +1,131 @@
+"""Where messages on the agent's part of the transmission queue go: codes and the queues they mean."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+
+from sharedq.calls.outgoing.descriptor import PRIORITY_STEP
+from sharedq.mqi.limits import MAX_PRIORITY
+from sharedq.redis.keys import QueueKeys
+from sharedq.session.connection import Connection
+from sharedq.session.facts import QueueFacts
+from sharedq.session.handle import StructureAccess
+
+#: Destinations that are known: those that puts may move messages to while the agent waits.
+ACTIVE_MAX = 16
+#: A transfer call names those that one of so many calls before it has moved something to: each costs every call.
+RECENT_CALLS = 8
+#: Before the version of a queue that takes no persistent messages, in what puts may do.
+_NO_PERSISTENT = "~"
+
+
+@dataclass(slots=True)
+class Destination:
+    """A local queue of the agent's own structure: messages for it move without being read."""
+
+    name: str
+    code: str
+    queue: QueueKeys
+    version: str
+    facts: QueueFacts
+
+    def arguments(self, length_max_at_source: int) -> tuple[str | int | float, ...]:
+        """This destination in a transfer call."""
+        base = "G" if self.facts.is_group_indexed else self._base
+        length_max = self._length_max(length_max_at_source)
+        if self.facts.is_temporary:
+            # It takes no persistent messages.
+            length_max = -self.facts.max_msg_length - 1
+        return (self.name, self.code, self.version, self.facts.max_depth, base, length_max)
+
+    def move(self, length_max_at_source: int) -> str:
+        """What a put may do with a lone plain message for this queue while the agent waits; "": nothing."""
+        if self._length_max(length_max_at_source) or not self.facts.max_depth:
+            return ""
+        taken = _NO_PERSISTENT if self.facts.is_temporary else ""
+        return f"{self.code} {taken}{self.version} {self._base}\n"
+
+    @property
+    def _base(self) -> str:
+        """Where every message is placed among the priorities; "": each by its own."""
+        return str((MAX_PRIORITY - self.facts.default_priority) * PRIORITY_STEP) if self.facts.is_fifo else ""
+
+    def _length_max(self, length_max_at_source: int) -> int:
+        """The longest body; 0: what fits the transmission queue fits here, and need not be measured."""
+        return self.facts.max_msg_length if self.facts.max_msg_length < length_max_at_source else 0
+
+
+class Destinations:
+    """The destinations in use, the latest `ACTIVE_MAX` of them; iterated, those that the next call names."""
+
+    def __init__(self, connection: Connection, access: StructureAccess) -> None:
+        self._connection, self._access = connection, access
+        self._active: OrderedDict[str, Destination] = OrderedDict()
+        self._elsewhere: set[bytes] = set()
+        #: Calls so far, and the latest one that a destination was used in, by code.
+        self._calls, self._used_in = 0, dict[str, int]()
+
+    def __iter__(self) -> Iterator[Destination]:
+        oldest = self._calls - RECENT_CALLS
+        return (each for code, each in self._active.items() if self._used_in[code] >= oldest)
+
+    def called(self, codes: Iterable[bytes]) -> None:
+        """A call has moved something to the destinations with these codes."""
+        self._calls += 1
+        for code in codes:
+            self._use(code.decode())
+
+    def _use(self, code: str) -> None:
+        if code in self._active:
+            self._used_in[code] = self._calls
+
+    def moves(self, length_max_at_source: int) -> str:
+        """What puts may move while the agent waits: see structure/transfer."""
+        return "".join([destination.move(length_max_at_source) for destination in self._active.values()])
+
+    def learn(self, codes: Collection[bytes]) -> bool:
+        """Look up unknown codes; true when all are queues that messages can be moved to.
+
+        The others (in another structure, aliases, remote, put-inhibited, missing) are delivered by puts.
+        """
+        for code in codes:
+            if code.decode() in self._active:
+                self._use(code.decode())
+            elif code not in self._elsewhere:
+                name = self._name_of(code)
+                if name is None or not self._load(name, code.decode()):
+                    self._elsewhere.add(code)
+        return self._elsewhere.isdisjoint(codes)
+
+    def look_again(self) -> None:
+        """What led elsewhere may be a queue of this structure by now."""
+        self._elsewhere.clear()
+
+    def reload(self, names: Iterable[bytes]) -> None:
+        """Their definitions have changed."""
+        for name in names:
+            for destination in list(self._active.values()):
+                if destination.name == name.decode():
+                    del self._active[destination.code], self._used_in[destination.code]
+                    self._load(destination.name, destination.code)
+
+    def _name_of(self, code: bytes) -> str | None:
+        key = self._access.keys.destinations
+        name = self._connection.command(key, "HGET", key, b"#" + code)
+        return None if name is None else str(name.decode())
+
+    def _load(self, name: str, code: str) -> bool:
+        queue = self._access.keys.queue(name)
+        version, definition = self._connection.command(queue.queue, "HMGET", queue.queue, "ver", "def")
+        if version is None:
+            return False
+        facts = QueueFacts.of(definition)
+        if facts.is_put_inhibited or facts.is_transmission:
+            return False
+        self._active[code] = Destination(name, code, queue, version.decode(), facts)
+        self._use(code)
+        if len(self._active) > ACTIVE_MAX:
+            del self._used_in[self._active.popitem(last=False)[0]]
+        return True

@@ -1,0 +1,238 @@
+"""A part of SYSTEM.QSG.TRANSMIT.QUEUE: moving messages off it without reading them."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from functools import partial
+
+from igq.agent.progress.retry import Trouble
+from igq.agent.queues.destinations import Destinations
+from igq.agent.queues.transmission_queue import BATCH_MESSAGES, WAIT_S, TransmissionQueue, as_trouble
+from sharedq.calls.get import get as getting
+from sharedq.calls.get.selection import ANY
+from sharedq.calls.get.wait import BLOCK_MAX_S, stop_waiting
+from sharedq.messages.message import Message
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import MQIError
+from sharedq.objects.store.authorities import Authorities
+from sharedq.objects.store.parts import Place, parts_of
+from sharedq.redis.link import Reply
+from sharedq.session.connection import Connection, ScriptCall
+
+#: Batches sent in one write while there is a backlog.
+BATCHES_PER_WRITE = 8
+#: Seconds between two looks for destinations that can be forgotten, and how many one script call forgets, at most.
+FORGETS_EACH_S = 60
+FORGOTTEN_AT_ONCE = 100
+_CHANGED = 1
+#: The agent waits as a get of any message does.
+_WAITER = ANY.waiter_text(is_browse=False)
+
+
+@dataclass(slots=True)
+class Moved:
+    """What a write of transfer calls did.
+
+    ``left`` counts messages still there. ``is_stuck``: the first of them must be delivered by puts. ``is_waiting``:
+    there were none, and whoever puts the next one wakes the agent, which has to call ``TransmitQueue.wait``.
+    """
+
+    count: int = 0
+    left: int = 0
+    is_stuck: bool = False
+    is_waiting: bool = False
+    unknown: set[bytes] = field(default_factory=set)
+    stale: set[bytes] = field(default_factory=set)
+
+
+class TransmitQueue(TransmissionQueue):
+    """A part of the shared transmission queue, open at the manager that it is for."""
+
+    def __init__(self, connection: Connection, part: Place) -> None:
+        self._authorities, self._authority_version, self._is_checked = Authorities(connection.group), "", False
+        super().__init__(connection, *part)
+        self.destinations = Destinations(connection, self._access)
+        self._backlog = 0
+        self._unlearned: set[bytes] = set()
+        self._forgets_at_s = 0.0
+
+    def reload(self) -> None:
+        """Read the definition in force, and whether authorities are checked."""
+        super().reload()
+        # The version first: a record that comes behind it makes another one, which the next transfer finds.
+        self._authority_version = self._authorities.version(self._access.keys)
+        self._is_checked = self._authorities.exist()
+
+    @property
+    def unchecked_version(self) -> str | None:
+        """The version of the authority records while there is none; None: authorities are to be checked."""
+        return None if self._is_checked else self._authority_version
+
+    def take(self, count: int = BATCH_MESSAGES) -> list[Message]:
+        """See `TransmissionQueue.take`."""
+        # What is stuck now may have a queue here by the next time.
+        self.destinations.look_again()
+        return super().take(count)
+
+    def move(self) -> Moved:
+        """Move what can be moved without reading it: nothing while authorities are to be checked."""
+        if self.handle.facts.is_get_inhibited or self._is_checked:
+            self.reload()
+        if self._is_checked:
+            return Moved(is_stuck=True)
+        self.destinations.learn(self._unlearned)
+        self._unlearned.clear()
+        call = self._transfer_call(_WAITER)
+        try:
+            replies = self._connection.call_many([call] * self._writes())
+        except MQIError as error:
+            raise as_trouble(error) from error
+        moved = self._moved(replies)
+        self._backlog = moved.left
+        return moved
+
+    def wait_and_move(self, *, may_take: bool = False) -> tuple[Moved, list[Message]]:
+        """Behind a `move` that waits: wait for messages, `WAIT_S` at most, and move them in the moment they arrive.
+
+        Args:
+            may_take: get what cannot be moved, in the same moment, under syncpoint.
+
+        Returns:
+            What was moved, and the batch that was got.
+        """
+        connection, wake_key = self._connection, self._access.keys.wake + self._connection.token
+        end_s = time.monotonic() + WAIT_S
+        while True:
+            # Also while puts move everything, and never wake the agent.
+            if time.monotonic() > self._forgets_at_s:
+                self.forget_destinations()
+                self._forgets_at_s = time.monotonic() + FORGETS_EACH_S
+            # Known before it is asked whether the agent is to stop: who notices that later finds it blocking here.
+            connection.waits_on(wake_key, WAIT_S)
+            try:
+                left_s = end_s - time.monotonic()
+                if connection.is_quiescing or left_s <= 0:
+                    stop_waiting(connection, self.handle)
+                    return Moved(), []
+                # The wake-up and the move are one write: see Link.block_then_call.
+                block_s = min(left_s, BLOCK_MAX_S)
+                if may_take:
+                    return self._moved_and_taken(wake_key, block_s)
+                _, (reply,) = connection.block_then_call(wake_key, block_s, self._transfer_call(_WAITER))
+            except MQIError as error:
+                raise as_trouble(error) from error
+            finally:
+                connection.waits_on(None)
+            moved = self._moved([reply])
+            if moved.count or not moved.is_waiting:
+                return moved, []
+
+    def forget_destinations(self) -> None:
+        """Forget the codes of destinations that are no queues here, where no message carries any of them.
+
+        Raises:
+            Trouble: it could not be done.
+        """
+        keys, connection, cursor = self._access.keys, self._connection, b"0"
+        try:
+            script_keys = [keys.owners, keys.destinations, keys.queue("").queue]
+            for queue in (keys.queue(part.queue) for part in self._parts_here()):
+                script_keys += [queue.queue, queue.available]
+            while True:
+                step = ("HSCAN", keys.destinations, cursor, "COUNT", FORGOTTEN_AT_ONCE)
+                cursor, flat = connection.command(keys.destinations, *step)
+                names = [name for name in flat[::2] if not name.startswith(b"#")]
+                for start in range(0, len(names), FORGOTTEN_AT_ONCE):
+                    chunk = names[start : start + FORGOTTEN_AT_ONCE]
+                    connection.checked_call("structure/forget_destinations", script_keys, [connection.token, *chunk])
+                if cursor == b"0":
+                    return
+        except MQIError as error:
+            raise as_trouble(error) from error
+
+    def _parts_here(self) -> list[Place]:
+        """Every part that is in this structure."""
+        return [part for part in parts_of(self._connection.group) if part.structure == self._access.keys.name]
+
+    def _moved_and_taken(self, wake_key: str, block_s: float) -> tuple[Moved, list[Message]]:
+        get, made_messages = getting.get_later(self._connection, self.handle, BATCH_MESSAGES)
+        # It does not wait on, should there be nothing to move: the get would end that.
+        _, (moved, got) = self._connection.block_then_call(wake_key, block_s, self._transfer_call(""), get)
+        messages = self._taken(partial(made_messages, got))
+        try:
+            return self._moved([moved], learns_later=bool(messages)), messages
+        except Trouble:
+            if messages:
+                self._connection.backout()
+            raise
+
+    def _moved(self, replies: list[Reply], *, learns_later: bool = False) -> Moved:
+        moved = Moved()
+        for reply in replies:
+            moved.is_waiting = reply[0] == MQRC.NO_MSG_AVAILABLE
+            if moved.is_waiting:
+                moved.count += reply[1]
+                moved.left, moved.is_stuck = 0, False
+                continue
+            if reply[0]:
+                # It does not look now at what it may have been woken for: then another one must.
+                try:
+                    stop_waiting(self._connection, self.handle)
+                except MQIError as error:
+                    raise as_trouble(error) from error
+            if reply[0] == _CHANGED:
+                self.reload()
+                return Moved(moved.count, max(1, moved.left))
+            if reply[0]:
+                raise as_trouble(self._connection.error(reply[0], "MQGET", self.handle.name))
+            moved.count += reply[1]
+            moved.left = reply[2]
+            moved.unknown.update(reply[3])
+            moved.stale.update(reply[4])
+            moved.is_stuck = bool(reply[5])
+            self.destinations.called(reply[7])
+        self.destinations.reload(moved.stale)
+        if learns_later:
+            # They are at hand already, and somebody may wait for them.
+            self._unlearned |= moved.unknown
+        elif moved.unknown and not self.destinations.learn(moved.unknown):
+            moved.is_stuck = True
+        return moved
+
+    def _writes(self) -> int:
+        return min(BATCHES_PER_WRITE, 1 + self._backlog // BATCH_MESSAGES)
+
+    def _transfer_call(self, waiter: str | bytes) -> ScriptCall:
+        keys, handle = self._access.keys, self.handle
+        queue, facts = handle.queue, handle.facts
+        script_keys = [
+            keys.owners,
+            keys.sequence,
+            keys.messages,
+            queue.queue,
+            queue.available,
+            queue.index,
+            keys.expiry,
+            keys.wake,
+            keys.journal,
+            keys.versions,
+            queue.waiters,
+            keys.wake + self._connection.token,
+        ]
+        arguments: list[str | bytes | int | float] = [
+            self._connection.token,
+            handle.name,
+            handle.version,
+            BATCH_MESSAGES,
+            self._connection.journal_max,
+            int(facts.is_fifo),
+            self._authority_version,
+            waiter,
+            self.destinations.moves(facts.max_msg_length),
+        ]
+        for destination in self.destinations:
+            target = destination.queue
+            script_keys += [target.queue, target.available, target.index, target.waiters, target.groups, target.members]
+            arguments += destination.arguments(facts.max_msg_length)
+        return "structure/transfer", script_keys, arguments

@@ -1,0 +1,80 @@
+"""Which queues agents and movers have open.
+
+They register no handle, so that whoever serves a queue keeps nobody from altering or deleting it; but each holds a
+connection tag that names the queue, and tells its state.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from sharedq.calls.handles.connect import RESERVED_TAG
+from sharedq.members.group import Group
+from sharedq.mqi.constants import MQRC
+from sharedq.objects.commands.display import DisplayedQueue, OpenHandle
+from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.store.parts import Place
+
+#: How a serialization is refused: the tag is in use, or kept by a recovery that a structure delays.
+REFUSED = (MQRC.CONN_TAG_IN_USE, MQRC.CONN_TAG_NOT_USABLE)
+
+_AGENT, _PART, _MOVER = RESERVED_TAG + b"-IGQ-AGENT-", RESERVED_TAG + b"-IGQ-PART-", RESERVED_TAG + b"-MOVER-"
+#: Open for input, which others may share, and for browse.
+_MODE = "IB"
+
+
+def agent_tag(qmgr: str) -> bytes:
+    """The connection tag of a manager's agent."""
+    return _AGENT + qmgr.encode()
+
+
+def part_tag(part: Place) -> bytes:
+    """That of an agent's delivery from a part in an application structure."""
+    return _PART + f"{part.structure}-{part.queue}".encode()
+
+
+def mover_tag(structure: str, queue: str) -> bytes:
+    """The connection tag of whoever serves a conventional transmission queue: one in all of the group."""
+    return _MOVER + f"{structure}-{queue}".encode()
+
+
+@dataclass(frozen=True, slots=True)
+class ServingHandle:
+    """A transmission queue that an agent or a mover has open. ``structure``: empty for SYSTEM.QSG.TRANSMIT.QUEUE."""
+
+    queue: str
+    structure: str
+    handle: OpenHandle
+
+    def is_of(self, queue: DisplayedQueue) -> bool:
+        """Whether it is of that queue."""
+        return self.queue == queue.name and self.structure in ("", queue.structure)
+
+
+def serving_handles(group: Group) -> list[ServingHandle]:
+    """What agents and movers have open now: those that run, not those in the state of retry."""
+    keys, found = group.keys, list[ServingHandle]()
+    flat = group.command(keys.agents, "HGETALL", keys.agents)
+    states = {name.decode(): json.loads(text) for name, text in zip(flat[::2], flat[1::2], strict=True)}
+    flat = group.command(keys.owners, "HGETALL", keys.owners)
+    for raw, text in zip(flat[::2], flat[1::2], strict=True):
+        token, info = raw.decode(), json.loads(text)
+        tag = bytes.fromhex(str(info.get("tag", "")))
+        # A manager's name may have dots; what follows it are three numbers.
+        state = states.get(token.rsplit(".", 3)[0], {})
+        queue, structure = "", ""
+        if tag.startswith(_AGENT) and state.get("is_serving"):
+            queue = SYSTEM_QSG_TRANSMIT_QUEUE
+        elif tag.startswith(_MOVER):
+            structure, _, name = tag.removeprefix(_MOVER).decode().partition("-")
+            queue = name if _runs(state, name) else ""
+        if queue:
+            detail = json.dumps({"appl": info.get("appl", ""), "pid": info.get("pid", 0)})
+            found.append(ServingHandle(queue, structure, OpenHandle(f"{token}#0", _MODE, detail)))
+    return found
+
+
+def _runs(state: dict[str, Any], queue: str) -> bool:
+    return any(mover["queue"] == queue and mover["state"] == "RUNNING" for mover in state.get("movers", ()))

@@ -1,0 +1,171 @@
+"""A transmission queue that an agent or a mover takes messages from: opening it, taking a batch, waiting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
+
+from igq.agent.progress.retry import Trouble
+from sharedq.calls.get import get as getting
+from sharedq.messages.message import Message
+from sharedq.mqi.constants import MQRC, GetOption, OpenOption
+from sharedq.mqi.errors import MQIError
+from sharedq.mqi.structures import MQGMO, MQMD
+from sharedq.objects.store.failures import why_not_there
+from sharedq.session.connection import Connection
+from sharedq.session.facts import QueueFacts
+from sharedq.session.handle import Handle
+
+_T = TypeVar("_T")
+#: Messages in a batch: IBM's, fixed.
+BATCH_MESSAGES = 50
+#: The greatest MAXUMSGS and MAXHANDS there are.
+NO_LIMIT = 999_999_999
+#: How long a wait for messages lasts, seconds. It is begun anew, and costs an idle agent its few calls: one that never
+#: ends would be told from no hang.
+WAIT_S = 180
+_OPTIONS = int(OpenOption.INPUT_SHARED | OpenOption.BROWSE)
+_NOT_READ = QueueFacts(
+    is_put_inhibited=False,
+    is_get_inhibited=False,
+    is_fifo=False,
+    is_group_indexed=False,
+    is_transmission=False,
+    is_permanent_dynamic=False,
+    is_temporary=False,
+    default_priority=0,
+    default_persistence=0,
+    max_depth=0,
+    max_msg_length=0,
+)
+#: Failures of the transmission queue that put the agent into the state of retry.
+_TROUBLES = frozenset(
+    {
+        MQRC.UNKNOWN_OBJECT_NAME,
+        MQRC.Q_DELETED,
+        MQRC.GET_INHIBITED,
+        MQRC.OBJECT_IN_USE,
+        MQRC.STORAGE_MEDIUM_FULL,
+        MQRC.CF_NOT_AVAILABLE,
+        MQRC.CF_STRUC_ERROR,
+        MQRC.CF_STRUC_FAILED,
+        MQRC.CF_STRUC_IN_USE,
+        MQRC.CF_STRUC_LIST_HDR_IN_USE,
+    }
+)
+
+
+class TransmissionQueue:
+    """One queue of one structure, with USAGE(XMITQ).
+
+    Raises (from every method):
+        Trouble: it cannot be used now.
+        MQIError: 2009, the connection is lost.
+    """
+
+    def __init__(self, connection: Connection, structure: str, name: str) -> None:
+        self._connection, self._access = connection, connection.access(structure)
+        # A batch has the size that IBM has fixed, and goes to as many queues, whatever programs are allowed.
+        connection.max_uncommitted = connection.max_handles = NO_LIMIT
+        # No handle is registered: the queue can be altered and deleted under who serves it, which then retries.
+        self.handle = Handle(
+            number=0,
+            options=_OPTIONS,
+            object_name=name,
+            name=name,
+            structure=self._access,
+            queue=self._access.keys.queue(name),
+            facts=_NOT_READ,
+            version="",
+        )
+        self.reload()
+
+    def reload(self) -> None:
+        """Read the definition in force."""
+        key = self.handle.queue.queue
+        version, definition = self._connection.command(key, "HMGET", key, "ver", "def")
+        if version is None:
+            gone = why_not_there(self._connection.group, self._access.keys.name, self.handle.name)
+            raise Trouble(str(gone or f"{self.handle.name} is not defined"))
+        self.handle.version, self.handle.facts = version.decode(), QueueFacts.of(definition)
+        self._check_usable()
+
+    @property
+    def is_quiescing(self) -> bool:
+        """Whether who serves it is to end."""
+        return self._connection.is_quiescing
+
+    @property
+    def has_taken(self) -> bool:
+        """Whether a batch is at hand."""
+        return self._connection.unit.is_active
+
+    def take(self, count: int = BATCH_MESSAGES) -> list[Message]:
+        """Get a batch under syncpoint, to be delivered by puts; empty when there is nothing."""
+        gmo = MQGMO(options=int(GetOption.SYNCPOINT))
+        return self._taken(partial(getting.get_many, self._connection, self.handle, gmo, count))
+
+    def commit(self) -> None:
+        """Commit the batch at hand; where that cannot be done, it goes back."""
+        self._or_nothing(self._connection.commit)
+
+    def commit_and_take(self) -> list[Message]:
+        """Commit the batch at hand and get the next one; where that cannot be done, nothing is left uncommitted."""
+        gmo = MQGMO(options=int(GetOption.SYNCPOINT))
+        get = partial(getting.commit_and_get, self._connection, self.handle, gmo, BATCH_MESSAGES)
+        return self._or_nothing(partial(self._taken, get))
+
+    def _or_nothing(self, end: Callable[[], _T]) -> _T:
+        try:
+            return end()
+        except (MQIError, Trouble) as error:
+            if isinstance(error, MQIError) and error.reason == MQRC.CONNECTION_BROKEN:
+                raise
+            if self._connection.unit.is_active:
+                self._connection.backout()
+            raise Trouble(str(error)) from error
+
+    def _taken(self, get: Callable[[], list[Message]]) -> list[Message]:
+        try:
+            messages = get()
+        except MQIError as error:
+            if error.reason != MQRC.NO_MSG_AVAILABLE:
+                raise as_trouble(error) from error
+            messages = []
+        if not self.handle.facts.is_transmission:
+            # Altered since it was read last: what is there now is not for us.
+            self._connection.backout()
+            self._check_usable()
+        return messages
+
+    def wait(self) -> bool:
+        """Wait until a message is there, or `WAIT_S`, taking nothing; false when the agent is told to stop."""
+        gmo = MQGMO(
+            options=int(
+                GetOption.BROWSE_FIRST | GetOption.WAIT | GetOption.FAIL_IF_QUIESCING | GetOption.ACCEPT_TRUNCATED_MSG
+            ),
+            wait_interval=WAIT_S * 1000,
+            match_options=0,
+        )
+        try:
+            getting.get(self._connection, self.handle, MQMD(), gmo, max_length=0)
+        except MQIError as error:
+            if error.reason == MQRC.Q_MGR_QUIESCING:
+                return False
+            if error.reason == MQRC.NO_MSG_AVAILABLE:
+                return True
+            raise as_trouble(error) from error
+        return True
+
+    def _check_usable(self) -> None:
+        facts = self.handle.facts
+        if not facts.is_transmission:
+            raise Trouble(f"{self.handle.name} has USAGE(NORMAL)")
+        if facts.is_get_inhibited:
+            raise Trouble(f"{self.handle.name} is GET(DISABLED)")
+
+
+def as_trouble(error: MQIError) -> Exception:
+    """The error as `Trouble` when it is about the transmission queue; itself otherwise."""
+    return Trouble(str(error)) if error.reason in _TROUBLES else error

@@ -1,0 +1,178 @@
+"""What serves one transmission queue: a thread's work from its serialized connection to its end, and its retries."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from igq.agent.delivery.by_puts import Deliverer, Tell
+from igq.agent.progress.pulse import Pulse
+from igq.agent.progress.report import MoverState
+from igq.agent.progress.retry import Retrier, Retries, Trouble
+from igq.agent.progress.sleep import Sleep
+from igq.agent.progress.wake import BY_OPERATOR
+from igq.agent.queues.tags import REFUSED
+from igq.agent.queues.transmission_queue import TransmissionQueue, as_trouble
+from sharedq.calls.handles.connect import tag_argument
+from sharedq.members.group import Group
+from sharedq.members.process import Process
+from sharedq.messages.message import Message
+from sharedq.mqi.constants import ConnectOption
+from sharedq.mqi.errors import MQIError
+from sharedq.session.connection import Connection
+
+Report = Callable[[MoverState], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """What a service works with.
+
+    Attributes:
+        tell: takes a message id of `igq.console.messages` and its fields.
+        report: told of the state whenever that changes.
+        pulse: of the thread that runs it.
+        sleep: how it pauses between retries; woken, it tries again.
+    """
+
+    group: Group
+    process: Process
+    tell: Tell
+    report: Report
+    pulse: Pulse
+    sleep: Sleep
+
+
+class Service(ABC):
+    """Serves one queue; `run` works until `stop` is called from another thread.
+
+    Args:
+        queue: its name.
+        tag: the connection tag; refused while what its last holder did is recovered.
+        name: of the application, and in what it tells.
+    """
+
+    def __init__(self, post: Post, queue: str, tag: bytes, appl_name: str, name: str) -> None:
+        self._post, self._tag, self._appl_name, self._name = post, tag, appl_name, name
+        self._pulse, self._sleep = post.pulse, post.sleep
+        self._state = MoverState(queue, "STARTING")
+        self._retrier = Retrier(self._pause, self._on_trouble)
+        self._connection: Connection | None = None
+        self._is_stopping = False
+
+    def run(self) -> None:
+        """Deliver until told to stop, then end in good order.
+
+        Raises:
+            MQIError: 2009, the connection is lost; what it had in hand is recovered with the process.
+        """
+        while not self._is_stopping:
+            self._work()
+        if self._connection is not None:
+            self._connection.disconnect()
+
+    def stop(self) -> None:
+        """End behind the batch at hand. Safe to call from any thread."""
+        self._is_stopping = True
+        self._sleep.end()
+        connection = self._connection
+        if connection is not None:
+            connection.notice_quiescing()
+
+    def _work(self) -> None:
+        """Try, and try again, until something is done."""
+        self._retrier(self._attempt)
+
+    def _attempt(self) -> None:
+        self._sleep.begin_attempt()
+        if self._is_stopping:
+            return
+        self._open(self._connected())
+        # Asked behind that: who stops it later finds a connection to tell.
+        if not self._is_stopping:
+            self._round()
+
+    @abstractmethod
+    def _open(self, connection: Connection) -> None:
+        """Open what is not open; raises Trouble."""
+
+    @abstractmethod
+    def _round(self) -> None:
+        """Deliver what is there, or wait for it; raises Trouble."""
+
+    @abstractmethod
+    def _close(self) -> None:
+        """What is open is in trouble: it is to be opened anew."""
+
+    @abstractmethod
+    def _tell_trouble(self, fields: dict[str, object]) -> None:
+        """Tell of a trouble: its ``error``, the ``retry`` to come, and ``wait_s`` until then."""
+
+    @abstractmethod
+    def _tell_running(self) -> None:
+        """Tell that it is at work, where that is news; the state is still that of before."""
+
+    def _connected(self) -> Connection:
+        """MQCONNX with the connection tag; raises Trouble, or what `_refused` makes of it."""
+        if self._connection is None:
+            post = self._post
+            tag = tag_argument(post.process.qmgr, self._tag, ConnectOption.SERIALIZE_CONN_TAG_QSG)
+            try:
+                self._connection = Connection(
+                    post.group, post.process, tag=tag, appl_name=self._appl_name, is_internal=True
+                )
+            except MQIError as error:
+                raise (self._refused(error) if error.reason in REFUSED else as_trouble(error)) from error
+        return self._connection
+
+    def _refused(self, error: MQIError) -> Exception:
+        """What a refused serialization means."""
+        return Trouble(str(error))
+
+    def _pause(self, seconds: float) -> bool:
+        """Pause between retries; whether somebody but an operator has it try before it is time."""
+        with self._pulse.resting(seconds):
+            self._sleep(seconds)
+        return self._sleep.woken_by not in (None, BY_OPERATOR)
+
+    def _on_trouble(self, trouble: Trouble, retries: Retries, wait_s: float) -> None:
+        self._close()
+        if self._state.state != "RETRY":
+            self._sleep.begin_trouble()
+        self._update(
+            state="RETRY",
+            short_retries=retries.short,
+            long_retries=retries.long,
+            next_retry_ms=int((time.time() + wait_s) * 1000),
+            last_error=str(trouble),
+        )
+        self._tell_trouble({"error": str(trouble), "retry": retries.short + retries.long + 1, "wait_s": wait_s})
+
+    def _succeeded(self) -> None:
+        """It is at work, and what troubled it is over."""
+        self._retrier.succeeded()
+        if self._state.state != "RUNNING":
+            self._tell_running()
+            self._update(state="RUNNING", short_retries=0, long_retries=0, next_retry_ms=None, last_error="")
+
+    def _deliver_by_puts(self, deliverer: Deliverer, queue: TransmissionQueue, messages: Sequence[Message]) -> None:
+        for delivered in deliverer.deliver_from(queue, messages):
+            self._count(delivered)
+            if self._is_stopping:
+                return
+
+    def _count(self, delivered: int) -> None:
+        if delivered:
+            self._pulse.beat()
+            self._update(delivered=self._state.delivered + delivered)
+
+    def _update(self, **changes: object) -> None:
+        state = self._state.changed(**changes)
+        if state != self._state:
+            self._state = state
+            self._post.report(state)
+
+    def _say(self, message_id: str, fields: dict[str, object]) -> None:
+        self._post.tell(message_id, {"by": self._name} | fields)

@@ -1,0 +1,95 @@
+"""The mover of one conventional transmission queue: takes its messages to the members of the group they are for.
+
+It does what two channel agents do on z/OS, the sending and the receiving one, in one unit of work: a message is got
+from the transmission queue and opened, put, reported on or dead-lettered as the manager it leads to would do that
+itself. So intra-group queuing need not be enabled anywhere, and that manager need not be running.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from igq.agent.delivery.by_puts import Deliverer
+from igq.agent.delivery.disposal import Transmitted
+from igq.agent.queues.tags import mover_tag
+from igq.agent.queues.transmission_queue import WAIT_S, TransmissionQueue
+from igq.agent.services.base import Post, Service
+from sharedq.mqi.errors import MQIError
+from sharedq.redis.keys import private_structure
+from sharedq.session.connection import Connection
+
+APPL_NAME = "mover"
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A transmission queue, or a part of one, and where it is.
+
+    ``failures``: how often that structure has failed. Who waits there does not notice it, and is replaced behind it.
+    """
+
+    name: str
+    structure: str
+    failures: int = 0
+
+
+class StandbyError(Exception):
+    """Another member's mover serves this shared queue."""
+
+
+class Mover(Service):
+    """Serves one queue: one mover in all of the group, and none before its predecessor's work is recovered.
+
+    Args:
+        members: names of the group's members, whenever it asks.
+    """
+
+    def __init__(self, post: Post, served: Served, members: Callable[[], Collection[str]]) -> None:
+        name, structure = served.name, served.structure
+        super().__init__(post, name, mover_tag(structure, name), APPL_NAME, f"mover of {name}")
+        self.served, self._members = served, members
+        self._deliverer: Deliverer | None = None
+        self._opened: tuple[TransmissionQueue, Deliverer] | None = None
+
+    def _work(self) -> None:
+        try:
+            super()._work()
+        except StandbyError:
+            self._update(state="STANDBY")
+            self._pause(self._post.group.settings.lease_ms / 1000)
+
+    def _open(self, connection: Connection) -> None:
+        if self._deliverer is None:
+            self._deliverer = Deliverer(connection, self._say, self.served.name, self._pulse, self._hop)
+        if self._opened is None:
+            self._opened = TransmissionQueue(connection, self.served.structure, self.served.name), self._deliverer
+
+    def _close(self) -> None:
+        self._opened = None
+
+    def _round(self) -> None:
+        assert self._opened is not None
+        queue, deliverer = self._opened
+        messages = queue.take()
+        self._deliver_by_puts(deliverer, queue, messages)
+        self._succeeded()
+        if messages:
+            return
+        with self._pulse.resting(WAIT_S):
+            if not queue.wait():
+                self._is_stopping = True
+
+    def _hop(self, message: Transmitted) -> str | None:
+        return message.hop(self.served.name, self._members())
+
+    def _refused(self, error: MQIError) -> Exception:
+        if self.served.structure != private_structure(self._post.process.qmgr):
+            return StandbyError()
+        return super()._refused(error)
+
+    def _tell_trouble(self, fields: dict[str, object]) -> None:
+        self._say("CSQX599E", {"queue": self.served.name} | fields)
+
+    def _tell_running(self) -> None:
+        self._say("CSQX500I", {"queue": self.served.name})

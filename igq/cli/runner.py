@@ -1,0 +1,55 @@
+"""Runs a command of ``igq``, and turns errors into a line and an exit status: the one place that does."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import typer
+
+from igq.cli.app import build_app
+from igq.errors import CommandError
+from sharedq.display.lines import tell
+
+#: Exit status of a command that failed, and of one that Ctrl-C ended.
+FAILED, INTERRUPTED = 1, 130
+
+
+def run(arguments: list[str] | None) -> int:
+    """Run one command; returns its exit status. Results go to standard output, the rest to standard error."""
+    if sys.stdout is None:
+        # Closed by who started us. What is got would be gone, and nobody would have seen it.
+        os.write(2, b"igq: standard output is closed\n") if sys.stderr is not None else None
+        return FAILED
+    try:
+        result = build_app()(args=arguments, standalone_mode=False, prog_name="igq")
+        return result if isinstance(result, int) else 0
+    except typer.Exit as error:
+        return error.exit_code
+    except typer.TyperException as error:
+        tell(f"igq: {_misuse(error)}")
+        return error.exit_code
+    except (KeyboardInterrupt, typer.Abort):
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader has seen enough, as `head` does.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    except CommandError as error:
+        tell(f"igq: {error}")
+        return error.status
+    except Exception as error:  # noqa: BLE001 - a user gets one line, never a traceback
+        tell(f"igq: {_one_line(error)}")
+        return FAILED
+
+
+def _misuse(error: typer.TyperException) -> str:
+    """What is wrong with the arguments, and where to read which are right."""
+    text = " ".join(error.format_message().split()).rstrip(".")
+    context = getattr(error, "ctx", None)
+    return text if context is None else f"{text} (see {context.command_path} --help)"
+
+
+def _one_line(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    return text or type(error).__name__

@@ -1,0 +1,1 @@
+"""What a person sees: the log, messages and their ids, tables."""

@@ -1,0 +1,136 @@
+"""The log of a manager: lines with IBM's message ids on standard output and in NAME.log."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import MutableMapping
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol, TextIO
+
+import structlog
+
+from igq.console.messages import MESSAGES, text_of
+from sharedq.display.text import visible
+
+
+class LogFile:
+    """Lines of a manager in a file, which only its user may read where the manager makes it.
+
+    Raises:
+        OSError: it cannot be opened.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._file = self._open()
+
+    def write(self, text: str) -> None:
+        """Write *text* behind what is there. Raises OSError."""
+        with self._lock:
+            self._file.write(text)
+
+    def flush(self) -> None:
+        """Nothing is held back. Raises OSError."""
+        with self._lock:
+            self._file.flush()
+
+    def reopen(self) -> None:
+        """Go on in the file that has the name now: whoever rotates logs has given this one another.
+
+        Raises:
+            OSError: it cannot be opened; the lines go on to the file of before.
+        """
+        new = self._open()
+        with self._lock:
+            old, self._file = self._file, new
+            old.close()
+
+    def _open(self) -> TextIO:
+        return open(self._path, "a", encoding="utf-8", opener=lambda path, flags: os.open(path, flags, 0o600))
+
+
+def start_log(qmgr: str, data_dir: Path) -> tuple[structlog.typing.FilteringBoundLogger, LogFile]:
+    """Log to standard output and to ``QMGR.log`` in *data_dir*; returns the logger of that manager, and its file.
+
+    Fields of an event are what its text in `igq.console.messages` names. Events of libraries are written as they are.
+
+    Raises:
+        OSError: the file cannot be opened.
+    """
+    file = LogFile(data_dir / f"{qmgr}.log")
+    structlog.configure(
+        processors=_PROCESSORS,
+        wrapper_class=structlog.make_filtering_bound_logger("info"),
+        logger_factory=lambda *_: _Tee(sys.stdout, file),
+        cache_logger_on_first_use=False,
+    )
+    logger: structlog.typing.FilteringBoundLogger = structlog.get_logger().bind(qmgr=qmgr)
+    return logger, file
+
+
+def log_to_stderr() -> None:
+    """For a process whose manager has the log: the same lines, also for what ends it, on standard error."""
+    structlog.configure(processors=_PROCESSORS, logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    sys.excepthook = _log_what_ended_it
+    threading.excepthook = lambda ended: _log_what_ended_it(ended.exc_type, ended.exc_value, ended.exc_traceback)
+
+
+def _log_what_ended_it(kind: type[BaseException], error: BaseException | None, traceback: TracebackType | None) -> None:
+    structlog.get_logger().error("ended by an error", exc_info=(kind, error, traceback))
+
+
+def log_nothing() -> None:
+    """For a command that makes calls as any program does: the error with which a call ends says what was wrong.
+
+    What the library would report beside it, mostly a lost lease, would be a second line about the same.
+    """
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger("critical"))
+
+
+class _Stream(Protocol):
+    def write(self, text: str, /) -> object: ...
+
+    def flush(self) -> object: ...
+
+
+class _Tee:
+    """Writes each line to several streams; a reader that has gone away must not end a queue manager."""
+
+    def __init__(self, *streams: _Stream) -> None:
+        self._streams = streams
+
+    def msg(self, line: str) -> None:
+        for stream in self._streams:
+            try:
+                stream.write(line + "\n")
+                stream.flush()
+            except (OSError, ValueError):
+                continue
+
+    debug = info = warning = error = critical = exception = msg
+
+
+def _render(_: Any, __: str, event: MutableMapping[str, Any]) -> str:
+    fields = dict(event)
+    name = str(fields.pop("event"))
+    at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3] + "Z"
+    if name in MESSAGES:
+        return visible(f"{at} {name} {text_of(name, fields)}")
+    exception = fields.pop("exception", "")
+    level, qmgr = fields.pop("level", ""), fields.pop("qmgr", "")
+    details = " ".join(f"{key}={value}" for key, value in fields.items())
+    line = visible(" ".join(part for part in (at, level, str(qmgr), name, details) if part))
+    return f"{line}\n{_indented(exception)}" if exception else line
+
+
+def _indented(traceback: str) -> str:
+    """Its lines begin with blanks: none can be taken for a line of the log."""
+    return "\n".join(f"    {visible(line)}" for line in traceback.splitlines())
+
+
+_PROCESSORS = (structlog.processors.add_log_level, structlog.processors.format_exc_info, _render)

@@ -1,0 +1,121 @@
+"""The manager's side of its agent: starting the process, keeping its lease, hearing from it, ending it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from igq.agent.progress.channel import EXIT_CONNECTION_LOST, Channel
+from igq.manager.watchdog import Watchdog, silence_limit_s
+from sharedq.members.agreed_settings import in_environment
+from sharedq.members.kept_process import KeptProcess
+
+#: Seconds for an agent to end by itself when it is told to.
+STOP_TIMEOUT_S = 5.0
+
+
+class AgentChild:
+    """One run of the agent.
+
+    Args:
+        process: its registration.
+        period_s: how often it is told of a renewal, and looked at, seconds.
+        on_message: called with each line it sends, from a thread of its own.
+        on_end: called once with its exit status, from that thread.
+    """
+
+    def __init__(
+        self,
+        process: KeptProcess,
+        sent_at_s: float,
+        period_s: float,
+        restarts: int,
+        on_message: Callable[[dict[str, Any]], None],
+        on_end: Callable[[AgentChild], None],
+    ) -> None:
+        self.token = process.token
+        self._on_message, self._on_end = on_message, on_end
+        self._watchdog = Watchdog(silence_limit_s(process.group.settings), period_s, time.monotonic())
+        self._hang = ""
+        number = process.token.rpartition(".")[2]
+        self._popen = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "igq.agent", process.qmgr, str(process.incarnation), number),
+                *(repr(sent_at_s), str(restarts), str(os.getpid())),
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            env=os.environ | in_environment(process.group.settings),
+            # Ctrl-C in the terminal is not for it.
+            start_new_session=True,
+        )
+        assert self._popen.stdin is not None
+        assert self._popen.stdout is not None
+        self._channel = Channel(self._popen.stdout, self._popen.stdin)
+        self.last_error = ""
+        self._ended = threading.Event()
+        threading.Thread(target=self._listen, name=f"agent {self.token}", daemon=True).start()
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._popen.pid
+
+    def renewed(self, at_s: float) -> None:
+        """Its lease was renewed by a call sent at *at_s* (monotonic)."""
+        self._channel.send("renewed", at_s=at_s)
+
+    def adopt(self, record: bytes) -> None:
+        """Have it go by what is recorded of the group's settings."""
+        self._channel.send("settings", record=record.decode())
+
+    def hangs(self) -> bool:
+        """Whether it has got nothing done for too long; it is killed then, and may not be gone yet."""
+        self._hang = self._watchdog.look(time.monotonic())
+        if self._hang:
+            self._popen.kill()
+        return bool(self._hang)
+
+    def stop(self) -> bool:
+        """Have it end behind its batch; true when it did so in time. It is gone in any case."""
+        self._channel.send("stop")
+        is_in_order = self._ended.wait(STOP_TIMEOUT_S) and self._popen.returncode == 0
+        self.kill()
+        return is_in_order
+
+    def kill(self) -> None:
+        """End it at once."""
+        if self._popen.poll() is None:
+            self._popen.kill()
+        self._ended.wait()
+
+    @property
+    def how_it_ended(self) -> str:
+        """The end, for the log."""
+        if self._hang:
+            return self._hang
+        status = self._popen.returncode
+        if status is None:
+            return "running"
+        if status == EXIT_CONNECTION_LOST:
+            return self.last_error or "connection to Redis lost"
+        return f"signal {-status}" if status < 0 else f"exit status {status}"
+
+    def _listen(self) -> None:
+        for message in self._channel.read():
+            if message["kind"] == "ended":
+                self.last_error = str(message["error"])
+            elif message["kind"] == "pulses":
+                self._watchdog.hear({name: (beats, rest_s) for name, (beats, rest_s) in message["pulses"].items()})
+            else:
+                self._on_message(message)
+        self._popen.wait()
+        self._ended.set()
+        self._on_end(self)

@@ -1,0 +1,168 @@
+"""Seeing at once that a program of this machine has died: its lease need not run out first.
+
+Programs say who they are (`sharedq.members.presence`), the kernel adds the pid and the user, and a pidfd tells the end
+of that
+process. Only programs of the manager's own user, or of root, are heard: whoever else uses it is told of by his lease.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import selectors
+import socket
+import struct
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from sharedq.members.presence import BEGINS, address_of
+
+#: pid, user and group of the sender.
+_CREDENTIALS = struct.Struct("3i")
+_LONGEST = 256
+#: A process that connects anew all the time may lose what it says when it ends: remember so many of its tokens.
+_TOKENS_MAX = 64
+#: Messages heard before deaths are told, at most: far more than a socket's queue holds.
+_HEARD_MAX = 1_000
+#: Processes that are watched, at most, and at most this part of what this process may have open. The leases of others
+#: tell.
+_WATCHED_MAX, _WATCHED_PART = 1_000, 4
+
+
+@dataclass(slots=True)
+class _Watched:
+    pid: int
+    #: None: it had gone when it was heard.
+    pidfd: int | None
+    tokens: dict[str, None] = field(default_factory=dict)
+
+
+class DeathWatch:
+    """Listens in a thread of its own, until `close`.
+
+    Args:
+        incarnation: ``QM.incarnation`` of the manager, which is this process.
+        on_death: takes the process token and the pid of a program that has died without MQDISC. Called in the
+            watch's thread. It is what a program of this machine said, so it has to be compared with what Redis knows.
+
+    Raises:
+        OSError: the address is taken, or this system has no such sockets.
+    """
+
+    def __init__(self, incarnation: str, on_death: Callable[[str, int], None]) -> None:
+        self._on_death = on_death
+        self._users = {os.geteuid(), 0}
+        self._is_token = re.compile(re.escape(incarnation) + r"\.[0-9]{1,20}").fullmatch
+        limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        self._most = _WATCHED_MAX if limit == resource.RLIM_INFINITY else min(_WATCHED_MAX, limit // _WATCHED_PART)
+        self._watched: dict[int, _Watched] = {}
+        self._ends, self._end = socket.socketpair()
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        try:
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+            self._socket.setblocking(False)
+            self._socket.bind(address_of(os.getpid(), incarnation))
+        except OSError:
+            self._close_sockets()
+            raise
+        self._thread = threading.Thread(target=self._run, name="deaths", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Watch no more."""
+        # A forked process may hold this end too, so that closing it would tell nothing.
+        self._end.send(b"end")
+        self._thread.join()
+
+    def _run(self) -> None:
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._ends, selectors.EVENT_READ)
+            selector.register(self._socket, selectors.EVENT_READ)
+            while True:
+                ready = [key for key, _ in selector.select()]
+                if any(key.fileobj is self._ends for key in ready):
+                    for each in self._watched.values():
+                        if each.pidfd is not None:
+                            os.close(each.pidfd)
+                    self._close_sockets()
+                    return
+                ended = [key.data for key in ready if key.data]
+                # All that the dead have said is there to be heard by now: perhaps that they end in good order.
+                for _ in range(_HEARD_MAX):
+                    if not self._hear(selector):
+                        break
+                ended += [each for each in self._watched.values() if each.pidfd is None]
+                for each in ended:
+                    if self._watched.get(each.pid) is each:
+                        self._has_died(selector, each)
+
+    def _close_sockets(self) -> None:
+        for each in (self._socket, self._ends, self._end):
+            each.close()
+
+    def _hear(self, selector: selectors.BaseSelector) -> bool:
+        """Take in one message; false where there is none."""
+        try:
+            text, ancillary, _, _ = self._socket.recvmsg(_LONGEST, socket.CMSG_SPACE(_CREDENTIALS.size))
+        except BlockingIOError:
+            return False
+        pid, user = next(
+            (_CREDENTIALS.unpack(data)[:2] for *_, data in ancillary if len(data) == _CREDENTIALS.size), (0, -1)
+        )
+        token = text[1:].decode(errors="replace")
+        # No pid: of another pid namespace, where we cannot see it.
+        if pid > 0 and user in self._users and self._is_token(token):
+            self._heard(selector, pid, is_there=text[:1] == BEGINS, token=token)
+        return True
+
+    def _heard(self, selector: selectors.BaseSelector, pid: int, *, is_there: bool, token: str) -> None:
+        watched = self._watched.get(pid)
+        if is_there:
+            watched = watched or self._watch(selector, pid)
+            if watched is not None:
+                watched.tokens[token] = None
+                if len(watched.tokens) > _TOKENS_MAX:
+                    del watched.tokens[next(iter(watched.tokens))]
+        elif watched is not None:
+            watched.tokens.pop(token, None)
+            if not watched.tokens:
+                self._forget(selector, watched)
+
+    def _watch(self, selector: selectors.BaseSelector, pid: int) -> _Watched | None:
+        """From now on; None where that cannot be, or enough are watched."""
+        if len(self._watched) >= self._most:
+            return None
+        try:
+            watched = _Watched(pid, os.pidfd_open(pid))
+        except ProcessLookupError:
+            watched = _Watched(pid, None)
+        except OSError:
+            return None
+        self._watched[pid] = watched
+        if watched.pidfd is not None:
+            selector.register(watched.pidfd, selectors.EVENT_READ, watched)
+        return watched
+
+    def _has_died(self, selector: selectors.BaseSelector, watched: _Watched) -> None:
+        self._forget(selector, watched)
+        for token in watched.tokens:
+            self._on_death(token, watched.pid)
+
+    def _forget(self, selector: selectors.BaseSelector, watched: _Watched) -> None:
+        if watched.pidfd is not None:
+            selector.unregister(watched.pidfd)
+            os.close(watched.pidfd)
+        del self._watched[watched.pid]
+
+
+def watch_deaths(incarnation: str, on_death: Callable[[str, int], None]) -> DeathWatch | None:
+    """Watch the programs of this machine where the system can; else None, and their leases tell."""
+    if sys.platform != "linux":
+        return None
+    try:
+        return DeathWatch(incarnation, on_death)
+    except OSError:
+        return None

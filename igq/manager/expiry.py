@@ -1,0 +1,135 @@
+"""Discards what has expired, and makes the reports that were asked for of that (MQRO_EXPIRATION)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import structlog
+
+from igq.agent.delivery.disposal import unwrap
+from sharedq.calls.put.confirm import send
+from sharedq.messages.message import Message
+from sharedq.messages.reports import ReportMessage, report_about
+from sharedq.mqi.constants import MQRC, Feedback, Format
+from sharedq.mqi.errors import MQIError
+from sharedq.redis.keys import structure_keys
+from sharedq.session.connection import Connection
+
+#: Expired messages that one step looks at; bytes of them that one script call does.
+_PER_CALL, _BYTES = 100, 1 << 20
+
+
+@dataclass(slots=True)
+class Sweep:
+    """One way through the messages of a structure whose time has passed when it begins, some at a time.
+
+    Where a report cannot be committed, because there is no room for it, what asks for one stays until the next sweep.
+
+    Attributes:
+        found_only: only what somebody has found expired already, and has left to be reported.
+        count: messages that were discarded or reported so far.
+    """
+
+    structure: str
+    found_only: bool = False
+    count: int = 0
+    #: Whether messages are taken to be reported; not once that was in vain.
+    _reports: bool = True
+    #: The score of the last one to look at; how many are left to look at, None: not known yet; how many stay listed.
+    _end: str = "(0"
+    _left: int | None = None
+    _stay: int = 0
+
+    def go_on(self, connection: Connection) -> bool:
+        """Discard some; whether there may be more.
+
+        Raises:
+            MQIError: 2009, the connection is lost: what it had taken to report comes back with its recovery.
+        """
+        found = self._expired(connection)
+        by_queue: dict[str, list[bytes]] = {}
+        for entry in found:
+            queue_name, _, message_id = entry.rpartition(b" ")
+            by_queue.setdefault(queue_name.decode(), []).append(message_id)
+        gone = sum(self._discard_on(connection, queue_name, ids) for queue_name, ids in by_queue.items())
+        self.count += gone
+        # What is in a unit of work stays listed; look behind it.
+        self._stay += len(found) - gone
+        return bool(self._left)
+
+    def _expired(self, connection: Connection) -> list[bytes]:
+        key = structure_keys(connection.group.name, self.structure).expiry
+        if self._left is None:
+            # As many as there are now, and no later ones: while others expire, or are found, it would never end.
+            if not self.found_only:
+                seconds, micros = connection.command(key, "TIME")
+                self._end = str(int(seconds) * 1000 + int(micros) // 1000)
+            self._left = int(connection.command(key, "ZCOUNT", key, "-inf", self._end))
+        if not self._left:
+            return []
+        limit = ("LIMIT", self._stay, min(_PER_CALL, self._left))
+        found: list[bytes] = connection.command(key, "ZRANGEBYSCORE", key, "-inf", self._end, *limit)
+        self._left = self._left - len(found) if found else 0
+        return found
+
+    def _discard_on(self, connection: Connection, queue_name: str, ids: list[bytes]) -> int:
+        """Discard these messages of a queue, and report those of which that was asked, some at a time."""
+        keys = connection.access(self.structure).keys
+        queue = keys.queue(queue_name)
+        total = 0
+        while ids:
+            caller = [connection.token, queue_name, connection.group.journal_max, connection.unit.id]
+            _, discarded, looked, taken = connection.checked_call(
+                "structure/expire",
+                [
+                    *(keys.owners, keys.messages, keys.expiry, queue.available, queue.index, keys.journal),
+                    *(queue.queue, queue.groups, queue.members, queue.marks, queue.marks_of),
+                    *(keys.unit_of_work + connection.token, queue.waiters, keys.wake),
+                ],
+                [*caller, _BYTES, int(self._reports), *ids],
+            )
+            ids = ids[int(looked) :]
+            total += int(discarded)
+            if taken:
+                total += self._report(connection, queue_name, taken)
+        return total
+
+    def _report(self, connection: Connection, queue_name: str, taken: list[bytes]) -> int:
+        """Report messages that were taken under syncpoint, and commit; how many those were."""
+        access = connection.access(self.structure)
+        now_ms = connection.redis_ms(access)
+        messages = [
+            Message((record, message_id, access.number, now_ms))
+            for message_id, record in zip(taken[::2], taken[1::2], strict=True)
+        ]
+        has_members = any(message.has_group for message in messages)
+        connection.unit.add(self.structure, queue_name, len(messages), has_members=has_members)
+        try:
+            reports = [_report_about(message, connection.qmgr_name) for message in messages]
+            send(connection, reports, connection.qmgr_name, in_unit=True)
+            connection.commit()
+        except MQIError as error:
+            if error.reason == MQRC.CONNECTION_BROKEN:
+                raise
+            if error.reason != MQRC.BACKED_OUT:
+                connection.backout()
+            self._reports = False
+            structlog.get_logger().warning("expirations_not_reported", structure=self.structure, error=str(error))
+            return 0
+        except BaseException:
+            # Nothing that is not reported may be in the unit of work of the next ones.
+            connection.break_off()
+            raise
+        return len(messages)
+
+
+def _report_about(message: Message, qmgr: str) -> ReportMessage | None:
+    md, body = message.md, message.body
+    if md.format.rstrip(b" \0") == Format.XMIT_Q_HEADER:
+        try:
+            inside = unwrap(md, body)
+        except MQIError:
+            # No queue manager has made this: it says not where to report.
+            return None
+        md, body = inside.md, inside.body
+    return report_about(md, body, Feedback.EXPIRATION, qmgr)

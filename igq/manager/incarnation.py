@@ -1,0 +1,414 @@
+"""One incarnation of a queue manager at work: its lease, its watch on the others, its agent, its end."""
+
+from __future__ import annotations
+
+import math
+import queue
+import random
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import Enum, auto
+from functools import partial
+from typing import Any, TypeVar
+
+from igq.agent.progress.report import AgentState, write_agent_state
+from igq.console.messages import trouble_id
+from igq.manager.agent_child import AgentChild
+from igq.manager.deaths import watch_deaths
+from igq.manager.heartbeat import Heartbeat
+from igq.manager.membership import Membership, Renewal
+from igq.manager.structure_watch import LOOK_S
+from igq.manager.worker import Worker
+from igq.operations.shutdown import STOP_TIMEOUT_S
+from recovery.target import Target
+from recovery.watch import due
+from sharedq.members.group import PASSING
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import MQIError
+from sharedq.objects.repository import Repository
+
+#: While it quiesces, how often it looks whether programs have ended, seconds.
+_QUIESCE_LOOK_S = 0.25
+#: An agent that ended within this time was started too soon, seconds.
+_AGENT_SETTLED_S = 10.0
+_AGENT_DELAY_MAX_S = 5.0
+#: Between two attempts to open, at most, seconds.
+_OPENING_DELAY_MAX_S = 5.0
+
+T = TypeVar("T")
+
+Event = Callable[[], None]
+Inbox = queue.SimpleQueue[Event]
+
+
+class Ending(Enum):
+    """How an incarnation ended."""
+
+    STOPPED = auto()
+    LEASE_LOST = auto()
+
+
+@dataclass(slots=True)
+class _Stop:
+    is_immediate: bool
+    until_s: float
+    is_told: bool = False
+    is_shutting_down: bool = False
+
+
+class Incarnation:
+    """Runs in the thread that calls `run`; everything else reaches it as events in the inbox.
+
+    Args:
+        say: takes a message id of `igq.console.messages` and its fields.
+        agent_kind: what its agent runs as.
+
+    Attributes:
+        lost_why: with ``LEASE_LOST``, why.
+        failure: why it stopped without having opened; another incarnation would fare no better.
+
+    Raises:
+        MQIError: 2059 the lease is lost, 2009 Redis cannot be reached.
+    """
+
+    def __init__(
+        self,
+        membership: Membership,
+        inbox: Inbox,
+        say: Callable[..., None],
+        *,
+        agent_kind: type[AgentChild] = AgentChild,
+    ) -> None:
+        self._membership, self._inbox, self._say = membership, inbox, say
+        self._agent_kind = agent_kind
+        self._process, _ = membership.new_process("manager")
+        self.worker = Worker(membership.group, self._process, say)
+        #: Changes of structures that the group was told of, as of the last renewal; and when to look at them anyway.
+        self._failures_told = 0
+        self._structures_due_s = math.inf
+        self._agent: AgentChild | None = None
+        self._agent_due_s: float | None = None
+        self._agent_started_s = 0.0
+        self._agent_delay_s = 0.0
+        self._restarts = 0
+        #: What begins to open it, and when that is due.
+        self._begin_opening: Callable[[], None] = lambda: None
+        self._opening_due_s = math.inf
+        self._opening_delay_s = 0.0
+        self._stop: _Stop | None = None
+        self._ending: Ending | None = None
+        self.lost_why = ""
+        self.failure: MQIError | None = None
+        #: Versions of IGQ: the latest that every structure surely knows, and that the worker was given to tell.
+        self._igq_told = self._igq_telling = 0
+        self._heartbeat = Heartbeat(membership.lease_ms / 1000)
+        self._deaths = watch_deaths(membership.token, lambda *who: inbox.put(partial(self._program_died, *who)))
+
+    def run(self, prepare: Callable[[], T], open_for_business: Callable[[T], None]) -> Ending:
+        """Work until stopped, or until the lease is lost; nothing of this incarnation runs afterwards.
+
+        Args:
+            prepare: what has to be done before anything else, in the worker's thread while the lease is renewed here:
+                it takes many calls, each as slow as Redis is just now.
+            open_for_business: takes what *prepare* returned, in this thread; the agent starts behind it.
+        """
+        self._begin_opening = lambda: self.worker.submit(partial(self._prepare, prepare, open_for_business))
+        self._opening_due_s = 0.0
+        try:
+            while (ending := self._ending) is None:
+                self._wait_for_event()
+                self._do_what_is_due()
+        finally:
+            # Its address is this process's, and taken while it listens.
+            if self._deaths is not None:
+                self._deaths.close()
+        self.worker.end()
+        if ending is Ending.LEASE_LOST:
+            self._process.lose()
+        if self._agent is not None:
+            self._agent.kill()
+        return ending
+
+    def _prepare(self, prepare: Callable[[], T], open_for_business: Callable[[T], None]) -> None:
+        """In the worker's thread; its outcome is an event."""
+        try:
+            prepared = prepare()
+        except Exception as error:  # noqa: BLE001 - raised again in the thread that can end
+            self._inbox.put(partial(self._could_not_open, error))
+            return
+        self._inbox.put(lambda: self._open(lambda: open_for_business(prepared)))
+
+    def _open(self, open_for_business: Callable[[], None]) -> None:
+        if self._stop is not None or self._ending is not None:
+            return
+        try:
+            open_for_business()
+        except MQIError as error:
+            self._could_not_open(error)
+            return
+        self._structures_due_s = 0.0
+        self._start_agent()
+
+    def _could_not_open(self, error: Exception) -> None:
+        if not isinstance(error, MQIError):
+            raise error
+        if error.reason == MQRC.Q_MGR_NOT_AVAILABLE:
+            self._lose(str(error))
+        elif error.reason in PASSING:
+            # The lease is renewed all the while; should it be lost, a renewal tells.
+            wait_s = self._opening_delay_s = min(_OPENING_DELAY_MAX_S, 2 * self._opening_delay_s + 0.1)
+            self._opening_due_s = time.monotonic() + wait_s
+            self._say(trouble_id(error), error=error, wait_s=wait_s)
+        elif self._stop is None:
+            # In good order: what it recovers meanwhile is not broken off.
+            self.failure = error
+            self._stop = _Stop(is_immediate=True, until_s=time.monotonic())
+
+    def request_stop(self, *, is_immediate: bool, timeout_s: float = STOP_TIMEOUT_S) -> None:
+        """Begin to stop, or hasten it: the mode that ends it sooner counts. To be called from an event."""
+        stop, until_s = self._stop, time.monotonic() + timeout_s
+        if stop is None:
+            mode = "immediate" if is_immediate else "quiesce"
+            self._say("CSQY009I", mode=mode, timeout_s=0 if is_immediate else timeout_s)
+            self._stop = _Stop(is_immediate, until_s)
+        elif stop.is_immediate:
+            return
+        elif is_immediate:
+            self._say("CSQY002I", mode="immediate")
+            stop.is_immediate = True
+        elif until_s < stop.until_s:
+            self._say("CSQY009I", mode="quiesce", timeout_s=timeout_s)
+            stop.until_s = until_s
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether it has begun to stop."""
+        return self._stop is not None
+
+    def _do_what_is_due(self) -> None:
+        now_s = time.monotonic()
+        if now_s >= self._heartbeat.next_s:
+            self._renew()
+        if now_s >= self._opening_due_s and self._stop is None:
+            self._opening_due_s = math.inf
+            self._begin_opening()
+        if self._agent_due_s is not None and now_s >= self._agent_due_s:
+            self._start_agent()
+        if self._stop is not None:
+            self._go_on_stopping(self._stop)
+
+    def _wait_for_event(self) -> None:
+        wanted = [self._heartbeat.next_s]
+        if self._stop is None:
+            wanted.append(self._opening_due_s)
+        if self._agent_due_s is not None:
+            wanted.append(self._agent_due_s)
+        if self._stop is not None and not self._stop.is_shutting_down:
+            wanted.append(time.monotonic() + _QUIESCE_LOOK_S)
+        # Nothing is planned any more once the incarnation is being given up: only events are left.
+        left_s = min(wanted) - time.monotonic()
+        try:
+            event = self._inbox.get(timeout=None if left_s == math.inf else max(0.0, left_s))
+        except queue.Empty:
+            return
+        event()
+
+    # -- the lease, and the others' ------------------------------------------------------------------------
+
+    def _renew(self) -> None:
+        membership, agent, heartbeat = self._membership, self._agent, self._heartbeat
+        looks, asks = heartbeat.begin(time.monotonic())
+        processes = [self._process.token, *([agent.token] if agent is not None else [])]
+        try:
+            renewal = membership.renew(processes, look=looks, ask=asks)
+        except MQIError as error:
+            self._renew_later(error)
+            return
+        if not renewal.is_held:
+            self._lose("a peer has taken it for dead")
+            return
+        at_s = membership.renewed_at_s
+        if self._process.token not in renewal.lost:
+            self._process.renewed(at_s)
+        if agent is not None and agent.token not in renewal.lost:
+            agent.renewed(at_s)
+        if agent is not None and agent.hangs():
+            # Its end is not waited for, which may hang too: the fence keeps it from doing anything more.
+            self._replace_agent(agent)
+        if looks:
+            self._watch(renewal)
+        heartbeat.renewed(at_s)
+        self._look_at_structures(self._failures_told if renewal.failures is None else renewal.failures)
+        self._complete_alter(int(renewal.member.get("igq_version", 0)))
+        if renewal.member.get("stop_at_once"):
+            self.request_stop(is_immediate=True)
+        elif (timeout_s := renewal.member.get("stop_timeout_s")) is not None:
+            self.request_stop(is_immediate=False, timeout_s=float(timeout_s))
+
+    def _look_at_structures(self, told: int) -> None:
+        """When somebody has told of one, and from time to time."""
+        now_s = time.monotonic()
+        if now_s >= self._structures_due_s or (told != self._failures_told and self._structures_due_s < math.inf):
+            has_heard = told != self._failures_told
+            self._failures_told, self._structures_due_s = told, now_s + LOOK_S
+            if has_heard:
+                self.worker.submit(self._learn_settings)
+            self.worker.submit(self.worker.look_at_structures)
+
+    def _learn_settings(self) -> None:
+        """In the worker's thread: go by the group's settings as they are now, and so does the agent."""
+        group = self._membership.group
+        record = group.read_record()
+        group.adopt(record, is_running=True)
+        self._inbox.put(partial(self._tell_agent, record))
+
+    def _tell_agent(self, record: bytes) -> None:
+        if self._agent is not None:
+            self._agent.adopt(record)
+
+    def _complete_alter(self, version: int) -> None:
+        """See to it that every structure knows what IGQ is now, though the command that altered it was cut off."""
+        if version <= max(self._igq_told, self._igq_telling):
+            return
+        self._igq_telling = version
+
+        def task() -> None:
+            try:
+                Repository(self._membership.group, self._membership.qmgr).announce_igq(self._membership.qmgr)
+                self._igq_told = version
+            finally:
+                # Where that failed, the next renewal tries again.
+                self._igq_telling = 0
+
+        self.worker.submit(task)
+
+    def _watch(self, renewal: Renewal) -> None:
+        targets = due(renewal.leases, renewal.now_ms, self._membership.token)
+        if targets:
+            # What one look shows may hide more, so another one follows when this is done.
+            self.worker.recover_soon(targets, lambda: self._inbox.put(self._heartbeat.look_again))
+        at_s = self._membership.renewed_at_s
+        self._heartbeat.looked(at_s, renewal.now_ms, renewal.leases, is_recovering=bool(targets))
+
+    def _renew_later(self, error: MQIError) -> None:
+        now_s, safe_until_s = time.monotonic(), self._membership.safe_until_s
+        if now_s >= safe_until_s:
+            self._lose(f"the lease could not be renewed in time: {error}")
+            return
+        self._heartbeat.retry(now_s, random.uniform(0.5, 1.0) / 4, safe_until_s)
+
+    def _lose(self, why: str) -> None:
+        if self._stop is not None and self._stop.is_shutting_down:
+            # It is just being given up; the worker will say so.
+            self._heartbeat.stop()
+            return
+        self.lost_why = why
+        self._ending = Ending.LEASE_LOST
+
+    def _program_died(self, token: str, pid: int) -> None:
+        # Anything can be said on this machine: a program's token is all that the recovery is for.
+        if token.startswith(f"{self._membership.token}.") and token not in self._own_tokens():
+            self.worker.recover_dead(token, pid)
+
+    # -- the agent -----------------------------------------------------------------------------------------
+
+    def _start_agent(self) -> None:
+        self._agent_due_s = None
+        try:
+            process, sent_at_s = self._membership.new_process("IGQ agent")
+        except MQIError:
+            # Redis is away; the lease will tell when it is back.
+            self._agent_due_s = time.monotonic() + self._heartbeat.period_s
+            return
+        self._agent_started_s = time.monotonic()
+        self._agent = self._agent_kind(
+            process, sent_at_s, self._heartbeat.period_s, self._restarts, self._agent_says, self._agent_ended
+        )
+        self._say("CSQM050I", pid=self._agent.pid)
+
+    def _agent_says(self, message: dict[str, Any]) -> None:
+        if message["kind"] == "say":
+            self._say(message["id"], **message["fields"])
+        elif message["kind"] == "woken":
+            self._inbox.put(self._heartbeat.hurry)
+
+    def _agent_ended(self, child: AgentChild) -> None:
+        """Called in the thread that listens to the agent."""
+        self._inbox.put(partial(self._replace_agent, child))
+
+    def _replace_agent(self, child: AgentChild) -> None:
+        # Its own end comes last of all: the next incarnation is given that event, which is none of its business.
+        is_ending = self._ending is not None or (self._stop is not None and self._stop.is_shutting_down)
+        if child is not self._agent or is_ending:
+            return
+        self._agent = None
+        self._restarts += 1
+        self._say("CSQM067E", why=child.how_it_ended)
+        is_settled = time.monotonic() - self._agent_started_s > _AGENT_SETTLED_S
+        self._agent_delay_s = 0.0 if is_settled else min(_AGENT_DELAY_MAX_S, 2 * self._agent_delay_s + 0.1)
+
+        def recover_then_start() -> None:
+            with suppress(MQIError):
+                # What is shown meanwhile; where Redis is away, nobody is shown anything.
+                self._show_stopped(child)
+            # Its tag is free, and what it did is resolved, before the next one asks for the tag.
+            self.worker.recover_ended(child.token)
+            self._inbox.put(self._agent_is_due)
+
+        self.worker.submit(recover_then_start)
+
+    def _agent_is_due(self) -> None:
+        if self._stop is None or not self._stop.is_shutting_down:
+            self._agent_due_s = time.monotonic() + self._agent_delay_s
+
+    def _show_stopped(self, agent: AgentChild) -> None:
+        """What an agent that has died cannot say itself. Raises MQIError: Redis cannot be reached."""
+        state = AgentState("STOPPED", agent.pid, self._restarts)
+        write_agent_state(self._membership.group, self._membership.qmgr, state)
+
+    # -- the end -------------------------------------------------------------------------------------------
+
+    def _go_on_stopping(self, stop: _Stop) -> None:
+        if stop.is_shutting_down:
+            return
+        try:
+            if not stop.is_told:
+                self._membership.tell(state="QUIESCING")
+                stop.is_told = True
+            is_over = stop.is_immediate or time.monotonic() >= stop.until_s
+            if not is_over and self._membership.programs(self._own_tokens()):
+                return
+        except MQIError:
+            # Redis is away: the lease decides how long to try.
+            return
+        stop.is_shutting_down = True
+        self._agent_due_s = None
+        self.worker.hurry()
+        self.worker.submit(self._shut_down)
+
+    def _own_tokens(self) -> list[str]:
+        return [self._process.token, *([self._agent.token] if self._agent is not None else [])]
+
+    def _shut_down(self) -> None:
+        """In the worker's thread: end the agent, what is left of the programs, and the membership."""
+        agent, membership = self._agent, self._membership
+        try:
+            if agent is not None:
+                self._say("CSQM051I")
+                if not agent.stop():
+                    self.worker.recover_ended(agent.token)
+                    self._show_stopped(agent)
+            self.worker.disconnect()
+            if not membership.leave(self._own_tokens()):
+                self.worker.recover(Target.parse(membership.token), is_forced=True, state="STOPPED")
+        except MQIError as error:
+            # The lease runs out, and the peers do the rest.
+            self._say("CSQE015I", target=membership.token, error=str(error))
+        finally:
+            # Whatever went wrong: a manager that was told to stop ends.
+            self._inbox.put(self._has_stopped)
+
+    def _has_stopped(self) -> None:
+        self._ending = Ending.STOPPED

@@ -1,0 +1,219 @@
+"""A manager's place in the group: taking its name, renewing its lease, leaving."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from igq.errors import CommandError
+from sharedq.members.agreed_settings import as_record
+from sharedq.members.group import Group
+from sharedq.members.kept_process import KeptProcess
+from sharedq.members.process import RENEWALS_PER_LEASE, SAFETY_PART
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import MQIError, error_for
+
+#: Leases that will run out next, of which a renewal returns so many where it looks at the group's leases.
+LOOK = 5
+_IS_REMOVED = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Renewal:
+    """What a renewal answered.
+
+    Attributes:
+        is_held: the lease is ours; false: a peer has taken it for dead.
+        now_ms: Redis' time.
+        member: what the group knows of this manager; may be empty where that was not asked.
+        leases: if looked at, those that have run out and may be this manager's to recover (hundreds at a time), and the
+            next to run out.
+        lost: processes of ours that were not renewed.
+        failures: how often the group was told that a structure has failed, or can be used again; None where that was
+            not asked.
+    """
+
+    is_held: bool
+    now_ms: int
+    member: Mapping[str, Any]
+    leases: Sequence[tuple[str, int]]
+    lost: Sequence[str]
+    failures: int | None
+
+
+class Membership:
+    """One incarnation of a queue manager, from `join` to `leave`."""
+
+    def __init__(self, group: Group, qmgr: str, incarnation: int, sent_at_s: float) -> None:
+        self.group, self.qmgr, self.incarnation = group, qmgr, incarnation
+        self.token = f"{qmgr}.{incarnation}"
+        #: As it was when the name was taken; what is changed since is for the next incarnation.
+        self.lease_ms = group.settings.lease_ms
+        self._lease_s = self.lease_ms / 1000
+        self.renewed_at_s = sent_at_s
+        #: Its own, so that no renewal waits for a call of somebody else.
+        self._links = group.new_links()
+
+    @classmethod
+    def join(
+        cls,
+        group: Group,
+        qmgr: str,
+        info: Mapping[str, Any],
+        wait: Callable[[float], None],
+        *,
+        own_incarnation: int | None = None,
+    ) -> Self:
+        """Take the name; wait for the lease of a predecessor that renews no more.
+
+        Args:
+            wait: waits some seconds; may raise to give up.
+            own_incarnation: an incarnation of this process that has ended. A renewal of it that Redis never
+                answered may still arrive, which says nothing of another process.
+
+        Raises:
+            CommandError: the manager runs already, or is being removed from the group.
+            MQIError: 2009, Redis cannot be reached.
+        """
+        keys = group.keys
+        text = json.dumps(dict(info))
+        ends_s: float | None = None
+        while True:
+            sent_at_s, lease_ms = time.monotonic(), group.settings.lease_ms
+            try:
+                reply = group.call(
+                    "admin/join",
+                    [keys.group, keys.members, keys.leases, keys.fence],
+                    [qmgr, lease_ms, text, own_incarnation or 0, as_record(group.own_settings)],
+                )
+            except MQIError as error:
+                group.reconsider(error)
+                raise
+            if reply[0] != _IS_REMOVED:
+                group.adopt(bytes(reply[-1]))
+            if not reply[0]:
+                return cls(group, qmgr, int(reply[1]), sent_at_s)
+            if reply[0] == _IS_REMOVED:
+                text = f"queue manager {qmgr} is being removed from the group: igq group remove {qmgr} completes that"
+                raise CommandError(text)
+            left_s = int(reply[1]) / 1000
+            seen_s = sent_at_s + left_s
+            # A renewal moves the end by a third of a lease; a slow answer never does.
+            is_renewed = ends_s is not None and seen_s > ends_s + lease_ms / 1000 / RENEWALS_PER_LEASE / 2
+            if is_renewed and int(reply[2]) != own_incarnation:
+                raise CommandError(_runs_already(group, qmgr, int(reply[2])))
+            ends_s = seen_s if ends_s is None else ends_s
+            wait(min(left_s + 0.01, 1.2 * lease_ms / 1000 / RENEWALS_PER_LEASE))
+
+    @property
+    def safe_until_s(self) -> float:
+        """Monotonic time until which the lease is surely held."""
+        return self.renewed_at_s + self._lease_s * (1 - SAFETY_PART)
+
+    def renew(self, processes: Sequence[str], *, look: bool, ask: bool = True) -> Renewal:
+        """Renew the lease, and with it those of the manager's own *processes*.
+
+        Args:
+            look: return leases of the group.
+            ask: return what the group knows of this manager.
+
+        Raises:
+            MQIError: 2009, Redis cannot be reached; the lease runs on.
+        """
+        keys = self.group.keys
+        sent_at_s = time.monotonic()
+        try:
+            held, now_ms, member, flat, tokens, told = self._links.call(
+                "admin/renew",
+                [keys.leases, keys.members],
+                [self.token, self.lease_ms, self.qmgr, LOOK if look else 0, int(ask), *processes],
+            )
+        except MQIError as error:
+            self.group.reconsider(error, self._links)
+            raise
+        if held:
+            self.renewed_at_s = sent_at_s
+        leases = [(name.decode(), int(float(at))) for name, at in zip(flat[::2], flat[1::2], strict=True)]
+        lost = [token.decode() for token in tokens]
+        failures = int(told) if ask else None
+        return Renewal(bool(held), int(now_ms), json.loads(member) if member else {}, leases, lost, failures)
+
+    def tell(self, **changes: Any) -> None:
+        """Change what the group knows of this manager.
+
+        Raises:
+            MQIError: 2009, another incarnation holds the name, a peer recovers this one, or Redis cannot be reached.
+        """
+        keys = self.group.keys
+        reply = self.group.call(
+            "admin/member_state", [keys.members, keys.fence], [self.qmgr, self.incarnation, json.dumps(changes)]
+        )
+        if reply[0]:
+            why = "another incarnation holds the name, or a peer recovers this one"
+            raise error_for(MQRC(reply[0]), "", self.qmgr, why)
+
+    def new_process(self, appl: str) -> tuple[KeptProcess, float]:
+        """Register a process of the manager itself; returns it and the monotonic time of its registration.
+
+        Raises:
+            MQIError: 2059 the lease is lost, 2009 Redis cannot be reached.
+        """
+        keys = self.group.keys
+        sent_at_s = time.monotonic()
+        info = json.dumps({"pid": os.getpid(), "appl": appl})
+        reply = self.group.call(
+            "admin/register_process",
+            [keys.group, keys.members, keys.leases, keys.processes],
+            [self.qmgr, self.lease_ms, info, 1],
+        )
+        if reply[0]:
+            raise error_for(MQRC(reply[0]), "", self.qmgr)
+        return KeptProcess(self.group, self.qmgr, int(reply[1]), int(reply[2]), sent_at_s), sent_at_s
+
+    def programs(self, own: Sequence[str]) -> list[str]:
+        """Tokens of the programs that still use this incarnation.
+
+        Raises:
+            MQIError: 2009, Redis cannot be reached.
+        """
+        key = self.group.keys.leases
+        found = [name.decode().removeprefix("!") for name in self.group.command(key, "ZRANGE", key, 0, -1)]
+        return [name for name in found if name.startswith(f"{self.token}.") and name not in own]
+
+    def close(self) -> None:
+        """This incarnation has ended, and renews no more."""
+        self._links.close()
+
+    def leave(self, own: Sequence[str]) -> bool:
+        """Give up the name in good order; false when something is left that must be recovered first.
+
+        Raises:
+            MQIError: 2009, a peer recovers this incarnation, or Redis cannot be reached.
+        """
+        keys = self.group.keys
+        reply = self.group.call(
+            "admin/leave",
+            [keys.leases, keys.members, keys.fence, keys.processes],
+            [self.qmgr, self.incarnation, *own],
+        )
+        if reply[0] == 1:
+            return False
+        if reply[0]:
+            raise error_for(MQRC(reply[0]), "", self.qmgr, "a peer recovers this incarnation")
+        return True
+
+
+def _runs_already(group: Group, qmgr: str, incarnation: int) -> str:
+    member = group.member(qmgr)
+    where = f", pid {member.pid} on {member.host}" if member is not None else ""
+    return f"queue manager {qmgr} is running already (incarnation {incarnation}{where})"
+
+
+def host_name() -> str:
+    """This machine's name."""
+    return socket.gethostname()

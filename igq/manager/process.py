@@ -1,0 +1,233 @@
+"""The queue manager process: joins its group, works, stops or joins again."""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import time
+from collections.abc import Callable
+from functools import partial
+from types import FrameType
+from typing import Any, TypeVar
+
+import structlog
+from apscheduler.schedulers.background import BackgroundScheduler
+from tenacity import RetryCallState, Retrying, retry_if_exception, wait_exponential_jitter
+
+from igq import __version__
+from igq.console.log import LogFile, start_log
+from igq.console.messages import trouble_id
+from igq.errors import CommandError, check_qmgr_name
+from igq.manager.incarnation import Ending, Inbox, Incarnation
+from igq.manager.membership import Membership, host_name
+from sharedq.calls.unit.in_doubt import prepared_units
+from sharedq.members.agreed_settings import contradictions
+from sharedq.members.group import Group
+from sharedq.messages.context import user_identifier
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import MQIError, error_for
+from sharedq.objects.definitions.managers import QueueManagerAttributes
+from sharedq.objects.repository import Repository
+from sharedq.objects.store.failures import structure_state
+from sharedq.objects.system import SYSTEM_DEAD_LETTER_QUEUE, define_system_objects
+from sharedq.redis.durability import read_weakest
+from sharedq.settings.loader import prepare_data_dir
+from sharedq.settings.values import Settings
+
+#: How often expired messages are looked for where EXPRYINT does not say, and how often at least what was found expired
+#: is reported, seconds.
+EXPIRY_SCAN_S = 60
+
+T = TypeVar("T")
+
+
+class QueueManager:
+    """One queue manager in the foreground of this process.
+
+    Signals: the first SIGTERM or SIGINT quiesces, the second stops at once, a third ends the process. SIGHUP opens the
+    log anew.
+    """
+
+    def __init__(self, settings: Settings, name: str) -> None:
+        check_qmgr_name(name, settings.group)
+        self._settings, self.name = settings, name
+        self._group = Group(settings)
+        self._inbox: Inbox = queue.SimpleQueue()
+        self._incarnation: Incarnation | None = None
+        self._signals = 0
+        self._log: structlog.typing.FilteringBoundLogger
+        self._log_file: LogFile
+
+    def run(self) -> None:
+        """Join, work and stop. Returns when the manager has stopped.
+
+        Raises:
+            CommandError: it runs already; durability is strict and not there; the log cannot be written; what it
+                needs cannot be defined.
+            DeploymentError, MQIError: Redis cannot be used.
+        """
+        prepare_data_dir(self._settings)
+        try:
+            self._log, self._log_file = start_log(self.name, self._settings.data_dir)
+        except OSError as error:
+            raise CommandError(f"{self.name}: the log cannot be written: {error}") from None
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._on_signal)
+        signal.signal(signal.SIGHUP, lambda *_: self._inbox.put(self._reopen_log))
+        try:
+            self._retried(self._tell_deployment, self._group.may_pass)
+            membership = self._retried(self._join, self._group.may_pass)
+            while self._serve(membership) is Ending.LEASE_LOST:
+                membership = self._rejoin(membership.incarnation)
+        except _Interrupted:
+            pass
+        finally:
+            self._group.leave()
+        self._say("CSQ3104I")
+
+    def _serve(self, membership: Membership) -> Ending:
+        """One incarnation, from joining to its end."""
+        self._say("CSQY001I", incarnation=membership.incarnation, pid=os.getpid())
+        # A scan that is late, on a machine that stood still, is made late, and only once.
+        scheduler = BackgroundScheduler(timezone="UTC", job_defaults={"misfire_grace_time": None, "coalesce": True})
+        try:
+            incarnation = self._incarnation = Incarnation(membership, self._inbox, self._say)
+            ending = incarnation.run(
+                partial(self._prepare, membership.incarnation),
+                partial(self._open_for_business, membership, scheduler, incarnation),
+            )
+            why = incarnation.lost_why
+            if incarnation.failure is not None:
+                raise CommandError(f"{self.name} does not start: {incarnation.failure}")
+        except MQIError as error:
+            ending, why = Ending.LEASE_LOST, str(error)
+        finally:
+            self._incarnation = None
+            membership.close()
+            if scheduler.running:
+                scheduler.shutdown(wait=False)
+        if ending is Ending.LEASE_LOST:
+            if self._signals:
+                raise _Interrupted
+            self._say("IGQ0001E", why=why)
+        return ending
+
+    def _prepare(self, incarnation: int) -> QueueManagerAttributes:
+        """See to it that the manager has what it needs; the lease is renewed meanwhile."""
+        repository = Repository(self._group, self.name)
+        # Later starts leave it as the administrator wants it.
+        at_first = {"dead_letter_queue": SYSTEM_DEAD_LETTER_QUEUE}
+        repository.prepare_manager(self.name, incarnation, at_first=at_first)
+        define_system_objects(repository, self._settings.default_structure)
+        for structure in self._group.structure_names():
+            # Of those that have failed, its watch says that.
+            if structure_state(self._group, structure) == "ACTIVE":
+                self._say("CSQE005I", structure=structure)
+        in_doubt = len(prepared_units(self._group, self.name))
+        if in_doubt:
+            self._say("CSQR004I", target=self.name, in_doubt=in_doubt)
+        return repository.qmgr_attributes(self.name)
+
+    def _open_for_business(
+        self,
+        membership: Membership,
+        scheduler: BackgroundScheduler,
+        incarnation: Incarnation,
+        attributes: QueueManagerAttributes,
+    ) -> None:
+        # First of all: where this fails it is done again.
+        membership.tell(state="RUNNING", igq=attributes.igq)
+        worker, interval_s = incarnation.worker, attributes.expiry_interval_s or EXPIRY_SCAN_S
+        jobs = [(worker.discard_expired, interval_s)]
+        if interval_s > EXPIRY_SCAN_S:
+            jobs.append((worker.report_expired, EXPIRY_SCAN_S))
+        for job, seconds in jobs:
+            scheduler.add_job(
+                worker.submit, "interval", (partial(job, seconds * 1000),), seconds=seconds, max_instances=1
+            )
+        scheduler.start()
+        self._say("CSQY022I")
+        self._say("CSQ9022I", incarnation=membership.incarnation, pid=os.getpid())
+
+    def _tell_deployment(self) -> None:
+        settings, group = self._settings, self._group
+        # Through a link first: its errors are told apart better than a client's.
+        record = group.read_record()
+        group.adopt(record)
+        durability = read_weakest(group.clients(), wait_replicas=group.settings.wait_replicas)
+        self._say("CSQY000I", version=__version__, group=group.name, redis=settings.redis_url_masked)
+        self._say("IGQ0004I", statement=durability.statement)
+        for difference in contradictions(settings, record) if record else ():
+            self._say("IGQ0006I", difference=difference)
+        if not durability.meets(strict=settings.durability == "strict"):
+            if durability.is_short_of_replicas:
+                raise error_for(MQRC.CF_NOT_AVAILABLE, "", self.name, f"durability is strict: {durability.statement}")
+            raise CommandError(f"{self.name} does not start, durability is strict: {durability.statement}")
+
+    def _info(self) -> dict[str, Any]:
+        return {"pid": os.getpid(), "host": host_name(), "igq": "DISABLED", "user": user_identifier().decode()}
+
+    def _rejoin(self, lost: int) -> Membership:
+        """Join as a new incarnation, behind the *lost* one, as soon as Redis answers."""
+        return self._retried(partial(self._join, lost), lambda error: isinstance(error, MQIError))
+
+    def _join(self, lost: int | None = None) -> Membership:
+        return Membership.join(self._group, self.name, self._info(), self._wait_for_predecessor, own_incarnation=lost)
+
+    def _retried(self, call: Callable[[], T], may_pass: Callable[[BaseException], bool]) -> T:
+        """What *call* returns, made anew as long as it fails for a reason that may pass; each time that is said."""
+
+        def before_sleep(state: RetryCallState) -> None:
+            assert state.outcome is not None
+            assert state.next_action is not None
+            error = state.outcome.exception()
+            self._say(trouble_id(error), error=error, wait_s=state.next_action.sleep)
+
+        retrying = Retrying(
+            wait=wait_exponential_jitter(multiplier=0.1, max=5.0, jitter=0.1),
+            retry=retry_if_exception(may_pass),
+            sleep=self._wait,
+            before_sleep=before_sleep,
+        )
+        return retrying(call)
+
+    def _wait_for_predecessor(self, seconds: float) -> None:
+        self._say("IGQ0002I", wait_s=seconds)
+        self._wait(seconds)
+
+    def _wait(self, seconds: float) -> None:
+        """Wait; a signal ends the manager, which has nothing to lose yet."""
+        end_s = time.monotonic() + seconds
+        while not self._signals and (left_s := end_s - time.monotonic()) > 0:
+            try:
+                self._inbox.get(timeout=left_s)()
+            except queue.Empty:
+                break
+        if self._signals:
+            raise _Interrupted
+
+    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+        self._signals += 1
+        if self._signals > 2:
+            # The agent follows by itself; peers recover what was under way.
+            os._exit(1)
+        # Nothing else is safe in a signal handler; SimpleQueue.put is.
+        self._inbox.put(partial(self._stop_asked, self._signals > 1))
+
+    def _stop_asked(self, is_immediate: bool) -> None:
+        if self._incarnation is not None:
+            self._incarnation.request_stop(is_immediate=is_immediate)
+
+    def _reopen_log(self) -> None:
+        try:
+            self._log_file.reopen()
+        except OSError as error:
+            self._log.warning("log_not_reopened", error=str(error))
+
+    def _say(self, message_id: str, **fields: Any) -> None:
+        self._log.info(message_id, **fields)
+
+
+class _Interrupted(Exception):
+    """Told to stop while nothing was running."""

@@ -1,0 +1,118 @@
+"""MQSC for one manager of the group: finds it, runs the commands, does what goes beyond definitions."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any, TextIO
+
+from igq.agent.progress.wake import wake_agent, wake_movers
+from igq.errors import CommandError
+from igq.mqsc.executor import run
+from igq.operations.shutdown import STOP_TIMEOUT_S, UP, require_running, stop_manager
+from sharedq.members.group import Group
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import error_for
+from sharedq.objects.definitions.managers import QueueManagerAttributes
+from sharedq.objects.definitions.queues import AnyQueue, QueueLocal
+from sharedq.objects.repository import Repository
+from sharedq.objects.store.finding import Chosen
+from sharedq.settings.values import Settings
+
+
+def run_session(settings: Settings, qmgr: str, source: TextIO, out: TextIO) -> int:
+    """Run the commands of *source* for the running manager *qmgr*; returns 0, 10 or 20.
+
+    Raises:
+        CommandError: there is no such manager, or it is not running.
+        DeploymentError, MQIError: Redis cannot be used.
+    """
+    group = Group(settings)
+    try:
+        require_running(group, qmgr)
+        group.adopt(group.read_record())
+        is_terminal = source.isatty()
+        lines = _prompted(source, out) if is_terminal else iter(source)
+        control = _Control(settings, group)
+        return run(lines, SessionRepository(group, qmgr), out, control=control, is_listed=not is_terminal)
+    finally:
+        group.leave()
+
+
+class SessionRepository(Repository):
+    """Definitions, and the agent and its movers that follow them."""
+
+    def alter(self, kind: str, name: str, changes: Mapping[str, Any], disposition: Chosen | None = None) -> None:
+        super().alter(kind, name, changes, disposition)
+        self._wake_movers(kind, everywhere="usage" in changes and disposition != "QMGR")
+
+    def define(self, definition: AnyQueue, *, replace: bool = False, like: str | None = None) -> None:
+        super().define(definition, replace=replace, like=like)
+        is_for_all = isinstance(definition, QueueLocal) and (
+            (definition.usage == "XMITQ" and definition.disposition != "QMGR")
+            or (definition.disposition == "SHARED" and self.lacks_transmit_parts(definition.structure))
+        )
+        self._wake_movers(definition.kind, everywhere=is_for_all)
+
+    def delete(self, kind: str, name: str, *, disposition: Chosen | None = None, purge: bool = False) -> None:
+        super().delete(kind, name, disposition=disposition, purge=purge)
+        self._wake_movers(kind, everywhere=False)
+
+    def delete_structure(self, name: str) -> None:
+        try:
+            super().delete_structure(name)
+        finally:
+            # Refused or not: those who serve what is sent to queues of it may have been told that it is gone.
+            self._wake_movers(QueueLocal.kind, everywhere=True)
+
+    def _wake_movers(self, kind: str, *, everywhere: bool) -> None:
+        """Have movers look at a local queue's new definition: this manager's, or those of all that run."""
+        if self.qmgr is None or kind != QueueLocal.kind:
+            return
+        running = {member.name for member in self.group.members() if member.state in UP} if everywhere else set()
+        for qmgr in sorted(running | {self.qmgr}):
+            wake_movers(self.group, qmgr)
+
+    def alter_qmgr(self, qmgr: str, changes: Mapping[str, Any]) -> QueueManagerAttributes:
+        attributes = super().alter_qmgr(qmgr, changes)
+        if changes.get("igq") == "ENABLED":
+            # IBM: this is how an operator gets an agent out of its state of retry.
+            wake_agent(self.group, qmgr, by_operator=True)
+        return attributes
+
+
+class _Control:
+    """START QMGR and STOP QMGR."""
+
+    def __init__(self, settings: Settings, group: Group) -> None:
+        self._settings, self._group = settings, group
+
+    def is_running(self, qmgr: str) -> bool:
+        """Whether it is up, whoever stopped it if it is not."""
+        try:
+            require_running(self._group, qmgr)
+        except CommandError:
+            return False
+        return True
+
+    def start(self, qmgr: str) -> None:
+        """A manager that takes commands runs already."""
+        raise error_for(MQRC.FUNCTION_NOT_SUPPORTED, "", qmgr, "it runs already")
+
+    def stop(self, qmgr: str, mode: str) -> None:
+        """Stop it and wait for its end."""
+        try:
+            stop_manager(self._settings, qmgr, is_immediate=mode != "QUIESCE", timeout_s=STOP_TIMEOUT_S)
+        except CommandError as error:
+            raise error_for(MQRC.Q_MGR_NOT_AVAILABLE, "", qmgr, str(error)) from error
+
+
+def _prompted(source: TextIO, out: TextIO) -> Iterator[str]:
+    while True:
+        out.write("> ")
+        out.flush()
+        line = source.readline()
+        if not line:
+            sys.stdout.write("\n")
+            return
+        yield line

@@ -1,0 +1,1 @@
+"""What is asked of managers from outside: start together, stop, remove, status."""

@@ -1,0 +1,92 @@
+"""``igq fsck``: an account of the group's keys, for an operator, and the repair of what nothing explains."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from igq.console.tables import new_table, widen
+from igq.errors import CommandError
+from recovery.accounting.account import account
+from recovery.accounting.finding import Finding
+from recovery.accounting.repair import repair
+from sharedq.display.terminal import Terminal
+from sharedq.members.group import Group
+from sharedq.members.process import Process
+from sharedq.mqi.errors import MQIError
+from sharedq.redis.deployment import DeploymentError
+from sharedq.session.connection import Connection
+from sharedq.settings.values import Settings
+
+#: Exit status where the group cannot be read or repaired.
+CANNOT_LOOK = 2
+#: Longest part of a name that is shown: an index entry has bytes of programs in it.
+_NAME_MAX = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What was found, and what is left of it; where nothing was to be repaired, all."""
+
+    found: Sequence[Finding]
+    left: Sequence[Finding]
+
+
+def check(settings: Settings, *, is_repaired: bool = False) -> Checked:
+    """What nothing explains in the group; repaired where that is asked for.
+
+    Raises:
+        CommandError: status 2, the group cannot be read, or nobody runs who could repair it.
+    """
+    group = Group(settings)
+    try:
+        if is_repaired:
+            return _repaired(group)
+        found = account(group)
+        return Checked(found, found)
+    except (DeploymentError, MQIError) as error:
+        what = "repaired" if is_repaired else "read"
+        raise CommandError(f"group {group.name} cannot be {what}: {error}", CANNOT_LOOK) from None
+    finally:
+        group.leave()
+
+
+def _repaired(group: Group) -> Checked:
+    running = [member.name for member in group.members() if member.state == "RUNNING"]
+    if not running:
+        raise CommandError(f"no queue manager of group {group.name} runs: start one, then repair", CANNOT_LOOK)
+    process = Process.register(group, running[0])
+    try:
+        connection = Connection(group, process)
+        found, left = repair(group, connection)
+        connection.disconnect()
+        return Checked(found, left)
+    finally:
+        process.end()
+
+
+def to_json(checked: Checked) -> str:
+    """For programs."""
+
+    def plain(findings: Sequence[Finding]) -> list[dict[str, Any]]:
+        return [asdict(finding) | {"kind": finding.kind.value} for finding in findings]
+
+    return json.dumps({"found": plain(checked.found), "left": plain(checked.left)}, indent=2)
+
+
+def print_checked(checked: Checked, console: Terminal | None = None) -> None:
+    """For people: a row for each finding, and whether it is repaired."""
+    console = console or Terminal()
+    if not checked.found:
+        console.print("Everything is accounted for.")
+        return
+    widen(console, 200)
+    table = new_table("", "WHAT", "WHERE", "NAME", "DETAIL", "REPAIRED")
+    left = set(checked.left)
+    for finding in sorted({*checked.found, *left}):
+        words = (text[:_NAME_MAX] for text in (finding.key, finding.name, finding.detail))
+        table.add_row(finding.kind.value, *words, "no" if finding in left else "yes")
+    console.print(table)
+    console.print(f"{len(checked.found)} found, {len(left)} left", highlight=False)

@@ -1,0 +1,76 @@
+"""The settings that belong to the group: shown, and changed for every member and program."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from igq.errors import CommandError
+from sharedq.members.agreed_settings import AGREED, as_record, contradictions, with_record
+from sharedq.members.group import Group
+from sharedq.settings.loader import with_changes
+from sharedq.settings.values import ConfigError, Settings
+
+
+def group_settings(settings: Settings) -> tuple[dict[str, str], list[str]]:
+    """The group's settings as text, and what this process was told otherwise.
+
+    Raises:
+        CommandError: no manager has ever joined the group.
+        DeploymentError, MQIError: Redis cannot be used.
+    """
+    group = Group(settings)
+    try:
+        record = _record(group, settings)
+    finally:
+        group.leave()
+    return _as_text(with_record(settings, record)), contradictions(settings, record)
+
+
+def change_group_settings(settings: Settings, changes: Sequence[str]) -> dict[str, str]:
+    """Change some, each given as NAME=VALUE; returns all as text.
+
+    Raises:
+        CommandError: a name or value cannot be, or no manager has ever joined the group; nothing has changed.
+        DeploymentError, MQIError: Redis cannot be used.
+    """
+    told = dict(_parsed(change) for change in changes)
+    # Too few replicas may be what it is to put right.
+    group = Group(settings.model_copy(update={"wait_replicas": 0}))
+    try:
+        while True:
+            record = _record(group, settings)
+            changed = _changed(with_record(settings, record), told)
+            # What a later version has recorded, too, stays.
+            text = json.dumps(json.loads(record) | json.loads(as_record(changed)))
+            keys = group.keys
+            known = group.read_record()
+            if known in (b"", record) and group.call("admin/set_settings", [keys.group, keys.members], [known, text]):
+                return _as_text(changed)
+    finally:
+        group.leave()
+
+
+def _record(group: Group, own: Settings) -> bytes:
+    """What is recorded; in a group that an older version made, what this process goes by."""
+    if not group.members():
+        raise CommandError(f"no queue manager has joined group {group.name} yet: its first one records the settings")
+    return group.read_record() or as_record(own).encode()
+
+
+def _parsed(change: str) -> tuple[str, str]:
+    name, separator, value = change.partition("=")
+    if not separator or name not in AGREED:
+        raise CommandError(f"{change!r} is no setting of a group: give NAME=VALUE with one of {', '.join(AGREED)}")
+    return name, value
+
+
+def _changed(settings: Settings, told: Mapping[str, str]) -> Settings:
+    try:
+        return with_changes(settings, told)
+    except ConfigError as error:
+        raise CommandError(str(error)) from None
+
+
+def _as_text(settings: Settings) -> dict[str, str]:
+    return {name: json.dumps(getattr(settings, name)) for name in AGREED}

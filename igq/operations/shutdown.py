@@ -1,0 +1,109 @@
+"""Stopping a manager from another process, on any host: asked through the group, waited for to its end."""
+
+from __future__ import annotations
+
+import json
+import time
+
+from igq.agent.progress.wake import wake_movers
+from igq.errors import CommandError
+from sharedq.members.group import Group, Member
+from sharedq.mqi.constants import MQRC
+from sharedq.settings.values import Settings
+
+__all__ = ["STOP_TIMEOUT_S", "require_running", "stop_manager"]
+
+#: Default time for programs to end when a manager quiesces, seconds.
+STOP_TIMEOUT_S = 30.0
+#: States of a manager that holds its name.
+UP = ("STARTING", "RUNNING", "QUIESCING")
+#: How often a waiting stop looks, seconds. The manager itself is told by its next renewal at the latest.
+_LOOK_S = 0.1
+#: What a manager needs beyond its programs' time: to hear of it, end its agent, recover the rest.
+_GRACE_S = 30.0
+
+
+def stop_manager(settings: Settings, name: str, *, is_immediate: bool, timeout_s: float) -> None:
+    """Ask the manager *name* to stop and wait until it has.
+
+    Raises:
+        CommandError: there is no such manager; it is not running; it ended in another way; it does not stop.
+        DeploymentError, MQIError: Redis cannot be used.
+    """
+    group = Group(settings)
+    try:
+        member = require_running(group, name)
+        _ask(group, member, is_immediate=is_immediate, timeout_s=timeout_s)
+        _wait(group, member, time.monotonic() + (0 if is_immediate else timeout_s) + _GRACE_S)
+    finally:
+        group.leave()
+
+
+def require_running(group: Group, name: str) -> Member:
+    """The manager *name* as the group knows it, if its lease has not run out.
+
+    Raises:
+        CommandError: there is no such manager, or it is not running.
+    """
+    member = group.member(name)
+    if member is None:
+        known = ", ".join(each.name for each in group.members()) or "it has none yet"
+        if name in (group.name, f"*{group.name}"):
+            raise CommandError(f"{name} is the queue-sharing group: name one of its queue managers: {known}")
+        raise CommandError(f"there is no queue manager {name} in group {group.name}: {known}")
+    if state_now(group, member) not in UP:
+        raise CommandError(f"queue manager {name} is not running")
+    return member
+
+
+def state_now(group: Group, member: Member) -> str:
+    """The state of a manager that was just read; ``FAILED`` where it should be up and has no lease."""
+    if member.state not in UP or has_lease(group, member):
+        return member.state
+    # A manager that stops writes that and gives its lease back in one script, maybe just now: read the other way round.
+    again = group.member(member.name)
+    is_same = again is not None and again.incarnation == member.incarnation and again.state in UP
+    return "FAILED" if again is None or is_same else again.state
+
+
+def has_lease(group: Group, member: Member) -> bool:
+    """Whether the manager's lease is in force: it lives, or died a moment ago."""
+    key = group.keys.leases
+    deadline = group.command(key, "ZSCORE", key, f"{member.name}.{member.incarnation}")
+    if deadline is None:
+        return False
+    seconds, microseconds = group.command(key, "TIME")
+    return float(deadline) > int(seconds) * 1000 + int(microseconds) // 1000
+
+
+def _ask(group: Group, member: Member, *, is_immediate: bool, timeout_s: float) -> None:
+    # Apart: who asks it to quiesce takes nothing back of what it has not heard of yet.
+    changes: dict[str, object] = {"stop_at_once": True} if is_immediate else {"stop_timeout_s": timeout_s}
+    reply = group.call(
+        "admin/member_state",
+        [group.keys.members, group.keys.fence],
+        [member.name, member.incarnation, json.dumps(changes)],
+    )
+    if reply[0] == MQRC.CONNECTION_BROKEN:
+        raise CommandError(f"queue manager {member.name} has ended or was restarted meanwhile")
+    # Its agent passes that on: it need not wait for its next renewal.
+    wake_movers(group, member.name)
+
+
+def _wait(group: Group, asked: Member, until_s: float) -> None:
+    while True:
+        member = group.member(asked.name)
+        if member is None or member.incarnation != asked.incarnation:
+            raise CommandError(f"queue manager {asked.name} was restarted meanwhile")
+        if member.state == "STOPPED":
+            # The member is stopped before its last work is resolved; its claim is gone when that is done.
+            claim = group.command(
+                group.keys.leases, "ZSCORE", group.keys.leases, f"!{member.name}.{member.incarnation}"
+            )
+            if claim is None:
+                return
+        elif state_now(group, member) == "FAILED":
+            raise CommandError(f"queue manager {asked.name} has failed meanwhile; its peers recover its work")
+        if time.monotonic() >= until_s:
+            raise CommandError(f"queue manager {asked.name} has not stopped in time")
+        time.sleep(_LOOK_S)

@@ -1,0 +1,95 @@
+"""`igq status` for people: tables that fit into 80 columns."""
+
+from __future__ import annotations
+
+from rich.table import Table
+from rich.text import Text
+
+from igq.console.tables import new_table, widen
+from igq.operations.status import AgentStatus, GroupStatus, MoverStatus
+from sharedq.display.terminal import Terminal
+
+
+def print_tables(status: GroupStatus, console: Terminal | None = None) -> None:
+    """Show the status to a person; everything fits, folded if need be, into 80 columns."""
+    console = console or Terminal()
+    # The longest names there are.
+    widen(console, 120)
+    where = f" on {status.redis.version}" if status.redis.version else ""
+    console.print(Text.assemble("Group ", (status.group, "bold"), where))
+    console.print(f"Durability {status.redis.durability}")
+    if not status.managers:
+        console.print("No queue manager has joined yet: start some with igq group start -m QM1 -m QM2")
+        return
+    console.print()
+    console.print(_managers_table(status))
+    console.print()
+    for manager in status.managers:
+        if manager.is_leaving:
+            text = f"{manager.name} is being removed from the group: igq group remove {manager.name} completes that"
+            console.print(text, style="yellow", highlight=False)
+        if manager.in_doubt:
+            what = "unit of work is" if manager.in_doubt == 1 else "units of work are"
+            where = f"{manager.in_doubt} {what} in doubt at {manager.name}"
+            console.print(f"{where}: DISPLAY THREAD(*) TYPE(INDOUBT)", style="yellow", highlight=False)
+        for text in _troubles(manager.agent):
+            console.print(f"Agent of {manager.name}: {text}", style="yellow", highlight=False)
+        for mover in manager.agent.movers:
+            for text in _troubles(mover):
+                where = f"Mover of {mover.queue} at {manager.name}"
+                console.print(f"{where}: {text}", style="yellow", highlight=False)
+    for structure in status.structures:
+        if structure.state != "ACTIVE":
+            since = f" since {structure.failed_at:%Y-%m-%d %H:%M:%S} UTC" if structure.failed_at else ""
+            what = f"Structure {structure.name}: {structure.state}{since}"
+            console.print(f"{what}, DISPLAY CFSTATUS({structure.name})", style="red", highlight=False)
+    if status.recoveries:
+        console.print(_recoveries_table(status))
+        console.print()
+    queues = _queues_table(status)
+    if queues.row_count:
+        console.print(queues)
+
+
+def _managers_table(status: GroupStatus) -> Table:
+    table = new_table("Managers", "Name", "State", "Pid", "Start", "IGQ agent", "Delivered", "Restarts")
+    for manager in status.managers:
+        agent = manager.agent
+        table.add_row(
+            manager.name,
+            manager.state,
+            "" if manager.pid is None else str(manager.pid),
+            str(manager.incarnation),
+            agent.state if manager.igq == "ENABLED" else manager.igq,
+            str(agent.delivered),
+            str(agent.restarts),
+            style={"RUNNING": "green", "FAILED": "red"}.get(manager.state, ""),
+        )
+    return table
+
+
+def _troubles(agent: AgentStatus | MoverStatus) -> list[str]:
+    troubles = [agent.last_error] if agent.last_error else []
+    if agent.next_retry_s is not None:
+        tries = f"{agent.short_retries} short and {agent.long_retries} long retries so far"
+        troubles.append(f"next try in {agent.next_retry_s:g} s, {tries}")
+    return troubles
+
+
+def _recoveries_table(status: GroupStatus) -> Table:
+    table = new_table("Recoveries", "Failed", "By", "State", "Units of work", "Messages", "Seconds")
+    for each in status.recoveries:
+        table.add_row(
+            each.failed, each.by, each.state, str(each.units_of_work), str(each.messages), f"{each.seconds:.2f}"
+        )
+    return table
+
+
+def _queues_table(status: GroupStatus) -> Table:
+    table = new_table("Local queues", "Queue", "Disposition", "Where", "Depth", "Uncommitted")
+    for queue in status.queues:
+        # System queues only when something is on them.
+        if not queue.name.startswith("SYSTEM.") or queue.depth:
+            where = queue.owner or queue.structure or ""
+            table.add_row(queue.name, queue.disposition, where, str(queue.depth), str(queue.uncommitted))
+    return table

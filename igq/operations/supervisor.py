@@ -1,0 +1,148 @@
+"""Several managers under one supervisor in the foreground: started, shown, stopped together."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from types import FrameType
+
+from rich.text import Text
+
+from igq.errors import CommandError, check_qmgr_name
+from sharedq.display.terminal import Terminal
+from sharedq.display.text import visible
+from sharedq.settings.loader import prepare_data_dir
+from sharedq.settings.values import Settings
+
+#: Seconds for managers to end once they were told to stop at once; then they are killed.
+KILL_TIMEOUT_S = 15.0
+#: Seconds for managers to quiesce: their own time for programs, and what it takes to recover the rest.
+QUIESCE_TIMEOUT_S = 60.0
+_COLOURS = ("cyan", "magenta", "yellow", "green", "blue", "red")
+
+
+class Supervisor:
+    """Starts managers as child processes and waits for their end. Restarts none.
+
+    The first Ctrl-C (or SIGTERM) has them quiesce, the second stops them at once, a third kills them. SIGHUP is passed
+    on: they open their logs anew. When the supervisor itself is killed, the kernel ends its children.
+    """
+
+    def __init__(self, settings: Settings, names: list[str]) -> None:
+        for name in names:
+            check_qmgr_name(name, settings.group)
+        if len(set(names)) != len(names):
+            raise CommandError("a queue manager is named twice")
+        self._settings, self._names = settings, names
+        self._console = Terminal(highlight=False, soft_wrap=True)
+        self._children: dict[str, subprocess.Popen[str]] = {}
+        self._events: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._signals = 0
+        self._hangups = 0
+
+    def run(self) -> int:
+        """Returns 0 when every manager has stopped in good order, else 1."""
+        prepare_data_dir(self._settings)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._on_signal)
+        # Children inherit that, and ignore it until they know what to do about it.
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        try:
+            for name in self._names:
+                self._start(name)
+            signal.signal(signal.SIGHUP, self._on_hangup)
+            return self._wait()
+        finally:
+            self._kill()
+
+    def _start(self, name: str) -> None:
+        child = subprocess.Popen(
+            [sys.executable, "-m", "igq", "qmgr", "start", name, "--parent", str(os.getpid())],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+            # The terminal's Ctrl-C reaches the supervisor, which passes it on: once.
+            start_new_session=True,
+        )
+        self._children[name] = child
+        threading.Thread(target=self._show, args=(name, child), name=f"output {name}", daemon=True).start()
+
+    def _show(self, name: str, child: subprocess.Popen[str]) -> None:
+        colour = _COLOURS[self._names.index(name) % len(_COLOURS)]
+        width = max(map(len, self._names))
+        assert child.stdout is not None
+        for line in child.stdout:
+            self._print(Text.assemble((f"{name:<{width}} | ", colour), visible(line.rstrip("\n"))))
+        child.wait()
+        self._events.put(name)
+
+    def _wait(self) -> int:
+        left, told, hangups, until_s = set(self._names), 0, 0, None
+        exit_status = 0
+        while left:
+            if self._hangups > hangups:
+                hangups = self._hangups
+                self._send(signal.SIGHUP)
+            if self._signals > told:
+                told = self._signals
+                until_s = time.monotonic() + (QUIESCE_TIMEOUT_S if told == 1 else KILL_TIMEOUT_S)
+                self._tell(told)
+            try:
+                left_s = None if until_s is None else max(0.0, until_s - time.monotonic())
+                name = self._events.get(timeout=left_s)
+            except queue.Empty:
+                self._say("not all managers have stopped in time: killing them")
+                return 1
+            if not name:
+                continue
+            left.discard(name)
+            status = self._children[name].returncode
+            if told and status == -signal.SIGTERM:
+                # Before it joins the group it knows what to do about this signal: it has not come so far.
+                self._say(f"{name} was stopped before it began to start")
+            elif status:
+                exit_status = 1
+                how = f"by signal {-status}" if status < 0 else f"with exit status {status}"
+                self._say(f"{name} has ended {how}")
+        return exit_status
+
+    def _tell(self, times: int) -> None:
+        # A manager counts its signals as the supervisor does.
+        self._send(signal.SIGTERM if times <= 2 else signal.SIGKILL)
+
+    def _send(self, number: signal.Signals) -> None:
+        for child in self._children.values():
+            if child.poll() is None:
+                child.send_signal(number)
+
+    def _kill(self) -> None:
+        for child in self._children.values():
+            if child.poll() is None:
+                child.kill()
+            child.wait()
+
+    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+        self._signals += 1
+        self._events.put("")
+
+    def _on_hangup(self, _number: int, _frame: FrameType | None) -> None:
+        self._hangups += 1
+        self._events.put("")
+
+    def _say(self, text: str) -> None:
+        self._print(Text(text, style="bold"))
+
+    def _print(self, text: Text) -> None:
+        # Nobody may read any more (`| head`), for which rich asks for an exit. The managers are to be drained and
+        # stopped in good order all the same: one whose pipe is full stands still.
+        with contextlib.suppress(OSError, SystemExit):
+            self._console.print(text)

@@ -1,0 +1,1 @@
+"""The audit: every message of a run, once and in order."""

@@ -1,0 +1,85 @@
+"""Reads a run directory: what the input rows demand, and what the programs on both sides saw, as JSON lines.
+
+A line that a killed program did not finish is skipped; it can only be the last one of its file. What must arrive was
+written by nobody who was killed: there every line counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
+from pyspark.sql.types import StructType
+
+from igq.pipeline.audit.runs import check_run, losses_of, read_timeline
+from igq.pipeline.errors import PipelineError
+from igq.pipeline.history.lost_structures import Loss
+from igq.pipeline.schemas import EXPECTED, JOURNAL, RECEIVED, SENT
+from sharedq.reading.journal import position_order
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecords:
+    """A run's records. `received` has a column ``consumer`` more than its schema: the file it came from."""
+
+    expected: DataFrame
+    sent: DataFrame
+    received: DataFrame
+    timeline: list[Mapping[str, Any]]
+    losses: tuple[Loss, ...] = ()
+
+
+def read_run(spark: SparkSession, directory: Path) -> RunRecords:
+    """The records in *directory*; a kind of which there is no file is an empty table.
+
+    Raises:
+        PipelineError: it is no directory, has no expected.jsonl, or lines of that cannot be read.
+    """
+    check_run(directory)
+    expected = _read(spark, directory, "expected.jsonl", EXPECTED)
+    check_lines(spark, directory / "expected.jsonl", expected)
+    return RunRecords(
+        expected=expected,
+        sent=_read(spark, directory, "sent-*.jsonl", SENT),
+        received=_read(spark, directory, "received-*.jsonl", RECEIVED),
+        timeline=read_timeline(directory / "timeline.jsonl"),
+        losses=tuple(_losses(spark, directory)),
+    )
+
+
+def _losses(spark: SparkSession, directory: Path) -> Iterator[Loss]:
+    """Each structure that the run has lost, with its journal until then."""
+    for told in losses_of(directory):
+        structure, backup = str(told["structure"]), position_order(str(told["backup"]), is_end=False)
+        path = directory / f"lost-{structure}.jsonl"
+        events = spark.read.schema(JOURNAL).json(str(path))
+        check_lines(spark, path, events.where(F.col("event").isNotNull() & F.col("stream_id").isNotNull()))
+        yield Loss(structure, backup, events)
+
+
+def check_lines(spark: SparkSession, path: Path, table: DataFrame) -> None:
+    """Whether every line of a file is a row of *table*, and there is one: what is not read is not missed either.
+
+    Raises:
+        PipelineError: they are not.
+    """
+    lines, rows = spark.read.text(str(path)).where(F.trim("value") != "").count(), table.count()
+    if rows < lines:
+        raise PipelineError(f"{path}: {lines - rows} of {lines} lines cannot be read")
+    if not lines:
+        raise PipelineError(f"{path}: is empty")
+
+
+def _read(spark: SparkSession, directory: Path, pattern: str, schema: StructType) -> DataFrame:
+    files = [str(path) for path in sorted(directory.glob(pattern))]
+    # Spark refuses a pattern without files, but a program that was killed early leaves none.
+    table = spark.read.schema(schema).json(files) if files else spark.createDataFrame([], schema)
+    return (
+        table.withColumn("consumer", F.input_file_name())
+        .where(F.col("correl").isNotNull() & F.col("path").isNotNull())
+        .withColumn("correl", F.lower("correl"))
+    )

@@ -1,0 +1,73 @@
+"""A batch that fails each time: its messages go to a backout queue, and its query goes on without them.
+
+Nobody can tell a batch that fails from one that its sink has and whose driver was killed before Spark noted that. So an
+operator decides it. The claims are committed by the same decision as what is put on the backout queue: each message is
+on one of the two, whoever dies in between. Spark tries the batch again when the query is started, and it has no rows.
+"""
+
+from __future__ import annotations
+
+import secrets
+from itertools import chain
+from pathlib import Path
+
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from igq.pipeline.claims.checkpoints import begun_claims
+from igq.pipeline.claims.claims import Claims, prefix_of, queue_at, xids_of
+from igq.pipeline.claims.release import claims_in, is_running
+from igq.pipeline.datasource.arrow_batches import batches
+from igq.pipeline.datasource.queue.sink import Sink
+from igq.pipeline.errors import PipelineError
+from igq.pipeline.schemas import QUEUE
+from sharedq.api import connect, group_for
+from sharedq.reading.queue import Reader
+from sharedq.settings.values import Settings
+
+
+def back_out_batch(settings: Settings, stream: str, checkpoint: Path, queue: str = "") -> tuple[int, str]:
+    """Move the messages of the batch that a query has begun and not processed; how many, and to which queue.
+
+    Args:
+        queue: where they go; default BOQNAME of the queue that they came from.
+
+    Raises:
+        PipelineError: a driver of the query runs, or the checkpoint has no such batch, or its messages are not claimed
+            any more, or no queue is named. Nothing has changed.
+        MQIError: the queue cannot be put to; 2009 unknown, may be repeated.
+    """
+    if is_running(settings, stream):
+        raise PipelineError(
+            f"stream {stream}: a driver of it is running, or has died and is not recovered yet: stop it"
+        )
+    group = group_for(settings)
+    with connect(group.name, settings=settings, appl_name="igq pipeline") as connection:
+        qmgr = connection.qmgr_name
+    at = next((each.qmgr for each in claims_in(settings) if each.name == stream), qmgr)
+    claims = Claims(settings, "", qmgr, stream, 0)
+    claims.hold()
+    try:
+        begun = begun_claims(checkpoint, stream, term=claims.term())
+        units = claims.units(begun)
+        if not units:
+            raise PipelineError(f"stream {stream}: the messages of its batch are on a backout queue: start the query")
+        source = units[0].place
+        target = queue or queue_at(group, source).backout_requeue_q_name
+        if not target:
+            raise PipelineError(f"queue {source.queue}: has no BOQNAME: say --to QUEUE, or ALTER it")
+        sink = Sink(settings, target, at if source.structure.startswith("@") else qmgr, sets_context=True)
+        # What another attempt has prepared, and was killed.
+        claims.give_back(but=begun)
+        reader = Reader(group.deployment(), group.name)
+        try:
+            reader.note_read(group.name, units[0].xid)
+            slices = chain.from_iterable(reader.read_unit(unit.place, unit.id) for unit in units)
+            rows = batches(slices, to_arrow_schema(QUEUE, timezone="UTC"))
+            marker = claims.backed_out(begun)
+            copies = sink.prepare(rows, marker, f"{prefix_of(stream)}{secrets.token_hex(8)}")
+        finally:
+            reader.close()
+        sink.commit(marker, [*xids_of(stream, begun), *copies.xids])
+        return sum(unit.messages for unit in units), target
+    finally:
+        claims.let_go()

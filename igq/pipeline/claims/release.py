@@ -1,0 +1,148 @@
+"""Streaming queries that have claimed messages, and the release of one that will not come back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+from dataclasses import dataclass
+from pathlib import Path
+
+from igq.pipeline.claims.checkpoints import BegunBatch, processed_claims
+from igq.pipeline.claims.claims import CLAIM_PREFIX, back_out, commit, tag_of, terms_of, xids_of
+from igq.pipeline.claims.summary import LeftInDoubt, summed_up
+from igq.pipeline.errors import PipelineError
+from sharedq.api import QueueManagerConnection, connect, group_for
+from sharedq.calls.handles.connect import is_tag_used
+from sharedq.calls.unit.in_doubt import Batch, PreparedUnit, latest_batch, prepared_units
+from sharedq.members.group import Group
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import MQIError
+from sharedq.settings.values import Settings
+
+
+def claims_in(settings: Settings) -> list[LeftInDoubt]:
+    """What streaming queries of the group have claimed now, by query and manager.
+
+    Raises:
+        MQIError: 2009, Redis cannot be reached.
+    """
+    return summed_up(_claims_of(group_for(settings)))
+
+
+def is_running(settings: Settings, stream: str) -> bool:
+    """Whether a driver has the query's name, or died and is still to be recovered."""
+    return is_tag_used(group_for(settings), tag_of(stream))
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """What became of the messages that a query had claimed: so many back on their queue, so many off it."""
+
+    given_back: int
+    committed: int
+
+
+def release_stream(
+    settings: Settings,
+    stream: str,
+    *,
+    force: bool = False,
+    checkpoint: Path | None = None,
+    begun: BegunBatch = "",
+) -> Released:
+    """End a query for good: put back on their queues what it has claimed.
+
+    First its term ends, so that it can claim nothing more should it come back. Killed in between, it can be repeated.
+
+    Args:
+        checkpoint: the query's. What Spark has noted there as processed is taken off the queues instead.
+        begun: as of `processed_claims`; and of a batch that is noted as processed and that nothing has read.
+
+    Raises:
+        PipelineError: there is no such query, or a driver of it runs and not *force*; or it is not its checkpoint, or
+            more has to be said of its last batch.
+        MQIError: 2059 no manager of the group is running; 2009 unknown, repeat it.
+    """
+    group = group_for(settings)
+    latest = latest_batch(group, terms_of(stream))
+    is_at_work = is_running(settings, stream)
+    if latest is None and not (force or is_at_work or _managers(group, stream)):
+        raise PipelineError(f"stream {stream}: there is no such query in {group.name}; igq pipeline claims lists them")
+    if is_at_work and not force:
+        raise PipelineError(
+            f"stream {stream}: a driver of it is running, or has died and is not recovered yet: stop it, or --force"
+        )
+    term = 0 if latest is None else latest + 1
+    # Whether it can be used is told before anything is done; what counts is what it says when nothing can be added.
+    at_least = 0 if force else term
+    _processed(group, checkpoint, stream, at_least, begun)
+    with connect_to(settings, group.name) as connection:
+        connection.commit_prepared_together((), Batch(terms_of(stream), term))
+    # Only now: nothing is added to them any more.
+    done = _processed(group, checkpoint, stream, at_least, begun)
+    prefix = f"{CLAIM_PREFIX}{stream}/"
+    ended = [end_at(settings, group, qmgr, prefix, done) for qmgr in sorted(_managers(group, stream))]
+    return Released(sum(each.given_back for each in ended), sum(each.committed for each in ended))
+
+
+def _processed(group: Group, checkpoint: Path | None, stream: str, term: int, begun: BegunBatch) -> set[bytes]:
+    """External ids of the claims that a checkpoint notes as processed, and that were read."""
+    if checkpoint is None:
+        return set()
+    claims = processed_claims(checkpoint, stream, term=term, begun=begun)
+    done = {xid for each in claims for xid in xids_of(stream, each)}
+    units = [unit for _, unit in _claims_of(group) if unit.xid in done]
+    if begun == "done" or not (units and all(unit.is_unread for unit in units)):
+        return done
+    if begun == "undone":
+        return set()
+    raise PipelineError(
+        f"checkpoint {checkpoint}: its last batch is noted as processed, but nothing has read it. A file sink passes"
+        " over batches whose numbers its directory has from another checkpoint: then say --begun undone, else done"
+    )
+
+
+def _managers(group: Group, stream: str) -> set[str]:
+    return {unit.qmgr for name, unit in _claims_of(group) if name == stream}
+
+
+def end_at(settings: Settings, group: Group, qmgr: str, prefix: str, done: Set[bytes] = frozenset()) -> Released:
+    """End what is in doubt at *qmgr* under external ids that begin with *prefix*: *done* is committed.
+
+    Raises:
+        MQIError: 2059 no manager of the group is running; 2009 unknown, may be repeated.
+    """
+    units = prepared_units(group, qmgr)
+    try:
+        connection = connect_to(settings, qmgr)
+    except MQIError as error:
+        if error.reason != MQRC.Q_MGR_NOT_AVAILABLE:
+            raise
+        # Any member may end what a manager that is down has in doubt.
+        connection = connect_to(settings, group.name)
+    with connection:
+        committed = commit(connection, (unit for unit in units if unit.xid in done))
+        return Released(back_out(connection, units, prefix), committed)
+
+
+def end_everywhere(settings: Settings, prefix: str) -> int:
+    """Back out what is in doubt at any manager under external ids that begin with *prefix*; how many messages.
+
+    Raises:
+        MQIError: as `end_at`.
+    """
+    group = group_for(settings)
+    places = {unit.qmgr for unit in prepared_units(group) if unit.xid.startswith(prefix.encode())}
+    return sum(end_at(settings, group, qmgr, prefix).given_back for qmgr in sorted(places))
+
+
+def connect_to(settings: Settings, name: str) -> QueueManagerConnection:
+    """A connection to a manager, or by the group's name to any. Raises MQIError: 2059 it is not running, ..."""
+    return connect(name, settings=settings, appl_name="igq pipeline")
+
+
+def _claims_of(group: Group) -> Iterator[tuple[str, PreparedUnit]]:
+    """Each claim in doubt, and the name of its query."""
+    for unit in prepared_units(group):
+        text = unit.xid.decode("latin-1")
+        if text.startswith(CLAIM_PREFIX) and unit.outcome is None:
+            yield text.removeprefix(CLAIM_PREFIX).partition("/")[0], unit

@@ -1,0 +1,190 @@
+"""`igq pipeline audit`."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from igq.pipeline.audit.runs import check_run, has_own_server
+from igq.pipeline.cli import options
+from igq.pipeline.cli.runner import check_group, errors_named, running
+from igq.pipeline.errors import PipelineError
+from igq.pipeline.spark.session import LOCAL_MASTER
+from sharedq.display.terminal import Terminal
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+#: Exit status where the verdict is bad.
+FAILED = 1
+#: Findings of each kind that a verdict names: EXAMPLES of igq.pipeline.audit.audit, which imports Spark.
+FINDINGS_MAX = 20
+#: The first messages of a run may carry a time just before the run's first record.
+RUN_MARGIN_MS = 1_000
+
+
+def audit(
+    run: Annotated[
+        Path | None,
+        typer.Option(
+            "--run",
+            metavar="DIR",
+            parser=options.local_path,
+            help="Records of a run: expected.jsonl, sent-*.jsonl, ...",
+        ),
+    ] = None,
+    group: options.Group = None,
+    url: options.Url = None,
+    master: options.Master = LOCAL_MASTER,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            parser=options.local_path,
+            help="Where the report goes. It must not exist, but for --follow. Default: the run's, or a new one.",
+        ),
+    ] = None,
+    start: options.Start = None,
+    end: options.End = None,
+    stored: options.Input = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Go on: judge what comes until interrupted. Needs --output; goes on there.")
+    ] = False,
+    once: Annotated[bool, typer.Option("--once", help="With --follow: judge what has come since, and end.")] = False,
+    every: Annotated[int, typer.Option(metavar="S", min=1, help="With --follow: seconds between verdicts.")] = 30,
+    remember: Annotated[
+        int,
+        typer.Option(metavar="MIN", min=1, help="With --follow: minutes within which order and hops are compared."),
+    ] = 60,
+    rows: Annotated[int, typer.Option(min=1, max=FINDINGS_MAX, help="Findings of each kind to show.")] = 3,
+    make_archive: Annotated[
+        bool, typer.Option("--make-archive", help="Keep Java's classes in the data directory: later jobs start faster.")
+    ] = False,
+    spark_log: options.SparkLog = "off",
+) -> None:
+    """Prove that every message arrived once and in order, or name those that did not.
+
+    Follows each message through the journal, from its committed put to its committed get. With --run, compares
+    that with what the input rows demand and with what the putting and getting programs saw. With --follow, goes
+    through the journal once, keeps in DIR what is still open, and writes a verdict on all of it again and again.
+
+    Writes verdict.json, report.html and findings as Parquet (each message that one is about), and prints a short
+    table. Order is judged within each group, and of each source and priority on a queue. Exit status: 0 nothing is
+    lost, duplicated, out of sequence or unexpected; 1 something is; 2 the audit could not be made.
+    """
+    with errors_named("audit"):
+        if not follow and once:
+            raise PipelineError("--once needs --follow")
+        if follow:
+            if run or end or stored or not output:
+                raise PipelineError("--follow needs --output, and goes without --run, --input and --to")
+            where = {"group": group, "url": url, "master": master, "spark_log": spark_log, "is_long": not once}
+            is_passed = _follow(output, start, None if once else every, remember, rows, where)
+        else:
+            is_passed = _audit(run, group, url, master, output, start, end, stored, rows, make_archive, spark_log)
+    raise typer.Exit(0 if is_passed else FAILED)
+
+
+def _audit(
+    run: Path | None,
+    group: str | None,
+    url: str | None,
+    master: str,
+    output: Path | None,
+    start: str | None,
+    end: str | None,
+    stored: Path | None,
+    rows: int,
+    make_archive: bool,
+    spark_log: str,
+) -> bool:
+    first, last = options.positions(start, end)
+    stored = options.stored_journal(stored)
+    if run:
+        check_run(run)
+    if run and not output:
+        options.check_writable(run)
+    # A run with an embedded server of its own has its journal there.
+    server_dir = run if run and has_own_server(run) else None
+    with (
+        options.new_directory(output) as new,
+        running(
+            "audit",
+            group=group,
+            url=url,
+            master=master,
+            spark_log=spark_log,
+            make_archive=make_archive,
+            is_long=stored is not None,
+            server_dir=server_dir,
+            needs_redis=stored is None,
+            check=None if stored else check_group,
+        ) as at,
+    ):
+        # Spark is there now, so the modules that import it can be.
+        from igq.pipeline.audit.audit import audit as judge
+        from igq.pipeline.audit.records import read_run
+        from igq.pipeline.datasource.journal.source import JournalPart
+        from igq.pipeline.reports.report import print_summary, write_report
+
+        records = read_run(at.session, run) if run else None
+        if start is None and records and records.timeline:
+            first = str(max(0, int(records.timeline[0]["t_ms"]) - RUN_MARGIN_MS))
+        part = JournalPart(at.group, "" if stored else at.url, first, last, stored)
+        own = run or at.settings.data_dir / "audits" / f"{datetime.now(UTC):%Y%m%dT%H%M%S}"
+        directory = options.made_directory(new.unfinished if new else own).absolute()
+
+        verdict, series = judge(at.session, part, records, at.step, lambda found: _keep(found, directory))
+        at.step("writing the report")
+        verdict.write(directory / "verdict.json")
+        write_report(verdict, series, directory / "report.html")
+        if new:
+            new.finish()
+            directory = new.path
+    print_summary(verdict, Terminal(), rows=rows)
+    _tell_report(directory)
+    return verdict.is_passed
+
+
+def _follow(
+    output: Path, start: str | None, every_s: int | None, remember_min: int, rows: int, where: dict[str, Any]
+) -> bool:
+    """Verdict after verdict; with *every_s* None one only. Whether the last one is good."""
+    first, _ = options.positions(start, None)
+    if output.is_dir() and any(output.iterdir()) and not (output / "checkpoint").is_dir():
+        raise PipelineError(f"output directory {output}: is not of an audit that follows; name a new one")
+    directory = options.made_directory(output).absolute()
+    with options.NewDirectory(directory).alone(), running("audit", **where, check=check_group) as at:
+        from igq.pipeline.audit.rounds import FollowingAudit
+        from igq.pipeline.datasource.journal.source import JournalPart
+        from igq.pipeline.reports.report import headline, print_summary, write_report
+
+        job = FollowingAudit(at.session, JournalPart(at.group, at.url, first), directory, remember_min * 60_000)
+        while True:
+            at.step("following the journal")
+            job.catch_up(at.step)
+            at.step("judging")
+            verdict, series = job.judge(lambda found: _keep(found, directory))
+            verdict.write(directory / "verdict.json")
+            write_report(verdict, series, directory / "report.html")
+            if every_s is None:
+                break
+            Terminal().print(f"{datetime.now(UTC):%H:%M:%S} {headline(verdict)}", highlight=False, soft_wrap=True)
+            at.step("waiting for more")
+            time.sleep(every_s)
+    print_summary(verdict, Terminal(), rows=rows)
+    _tell_report(directory)
+    return verdict.is_passed
+
+
+def _keep(findings: DataFrame, directory: Path) -> None:
+    # A run may be judged again, and what is followed is.
+    findings.coalesce(1).write.mode("overwrite").parquet(str(directory / "findings"))
+
+
+def _tell_report(directory: Path) -> None:
+    Terminal().print(f"report: {directory / 'report.html'}", highlight=False, soft_wrap=True)

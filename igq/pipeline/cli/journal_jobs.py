@@ -1,0 +1,276 @@
+"""`igq pipeline journal`, `flow`, `trace` and `recovery`: jobs over the journal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from igq.pipeline.audit.recovery_timeline import recoveries
+from igq.pipeline.audit.runs import timeline_of
+from igq.pipeline.cli import options
+from igq.pipeline.cli.runner import Running, check_group, errors_named, running
+from igq.pipeline.errors import PipelineError
+from igq.pipeline.spark.session import LOCAL_MASTER
+from sharedq.api import group_for
+from sharedq.display.terminal import Terminal
+from sharedq.members.recovery_records import recovery_records
+from sharedq.reading.journal_reach import Reach, read_reaches, trimmed_journals
+from sharedq.redis.deployment import Deployment
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True)
+class JournalJob:
+    """A job that reads the journal, writes tables, and shows some of them."""
+
+    name: str
+    group: str | None
+    url: str | None
+    master: str
+    stored: Path | None
+    output: Path | None
+    start: str | None
+    end: str | None
+    rows: int
+    spark_log: str
+
+    def run(
+        self,
+        tables_of: Callable[[Running, DataFrame, Path | None], Mapping[str, DataFrame]],
+        shown: tuple[str, ...],
+    ) -> None:
+        """Make the tables, write them where asked, and show those that are named in *shown*.
+
+        Args:
+            tables_of: makes them of the journal; it is told where the output goes, to add to it.
+
+        Raises:
+            PipelineError, JournalError, ...: it cannot run.
+        """
+        with self.reading() as (at, journal, output):
+            tables = tables_of(at, journal, output.unfinished if output else None)
+            from igq.pipeline.tables import print_table, write_tables
+
+            if output:
+                at.step(f"writing {self.output}")
+                write_tables(tables, output.unfinished)
+                output.finish()
+            at.step("counting")
+            for name in shown:
+                print_table(name, tables[name], self.rows, Terminal())
+
+    @contextmanager
+    def reading(self) -> Iterator[tuple[Running, DataFrame, options.NewDirectory | None]]:
+        """The job at work, for the time of a ``with``: the journal, and where the output goes.
+
+        Raises:
+            PipelineError, JournalError, ...: it cannot run.
+        """
+        first, last = options.positions(self.start, self.end)
+        stored = options.stored_journal(self.stored)
+        with (
+            options.new_directory(self.output) as output,
+            running(
+                self.name,
+                group=self.group,
+                url=self.url,
+                master=self.master,
+                spark_log=self.spark_log,
+                is_long=stored is not None,
+                needs_redis=stored is None,
+                check=None if stored else check_group,
+            ) as at,
+        ):
+            at.step("reading the journal")
+            # Spark is there now, so the modules that import it can be.
+            from igq.pipeline.datasource.journal.source import JournalPart
+
+            reaches = None
+            if first == "-" and not stored:
+                reaches = read_reaches(Deployment(at.url), at.group)
+                _tell_trimmed(at, reaches)
+            part = JournalPart(at.group, "" if stored else at.url, first, last, stored, reaches)
+            yield at, part.read(at.session), output
+
+
+def _tell_trimmed(at: Running, reaches: Mapping[str, Reach]) -> None:
+    """Say in a line which structures' journals have lost their beginning, and from when on there are events."""
+    trimmed = trimmed_journals(reaches)
+    if trimmed:
+        told = (
+            f"{name} has {f'events from {first} on' if first else 'none any more'}" for name, first in trimmed.items()
+        )
+        what = ", ".join(told)
+        at.tell(f"journals were trimmed, their beginning is not in this: {what}, or what is left when they are read")
+
+
+def journal(
+    output: Annotated[
+        Path,
+        typer.Option(
+            metavar="DIR",
+            parser=options.local_path,
+            help="Where the events go, as Parquet. It must not exist.",
+        ),
+    ],
+    group: options.Group = None,
+    url: options.Url = None,
+    master: options.Master = LOCAL_MASTER,
+    stored: options.Input = None,
+    start: options.Start = None,
+    end: options.End = None,
+    rows: options.Rows = 50,
+    spark_log: options.SparkLog = "off",
+) -> None:
+    """Store the journal as Parquet, one row an event, before Redis drops its oldest entries.
+
+    The other jobs read it with --input; so does this one, to cut one by time. Shows how many events of each kind there
+    are in it. Exit status: 0 stored; 2 it could not be.
+    """
+    job = JournalJob("journal", group, url, master, stored, output, start, end, rows, spark_log)
+    with errors_named("journal"), job.reading() as (at, events, directory):
+        from igq.pipeline.jobs.stored import stored_events
+        from igq.pipeline.schemas import JOURNAL, as_table
+        from igq.pipeline.tables import print_table
+
+        assert directory
+        at.step(f"writing {output}")
+        as_table(events, JOURNAL).write.parquet(str(directory.unfinished))
+        directory.finish()
+        at.step("counting")
+        print_table("stored", stored_events(at.session.read.parquet(str(directory.path))), rows, Terminal())
+
+
+def flow(
+    group: options.Group = None,
+    url: options.Url = None,
+    master: options.Master = LOCAL_MASTER,
+    stored: options.Input = None,
+    output: options.Output = None,
+    start: options.Start = None,
+    end: options.End = None,
+    rows: options.Rows = 20,
+    spark_log: options.SparkLog = "off",
+) -> None:
+    """Show how many messages went through each queue, how long they stayed, and how many lay there.
+
+    Of every queue, manager and hop: messages, messages a second, and the percentiles of the time from the commit of
+    the put (or the agent's hop) to that of the get. Tables: queues; minutes, the same minute by minute; depth, the
+    messages on each queue over time; agents, their batches, and those that they backed out to try again. With --output
+    also report.html, with plots. Exit status: 0 shown; 2 it could not be.
+    """
+    with errors_named("flow"):
+        job = JournalJob("flow", group, url, master, stored, output, start, end, rows, spark_log)
+
+        def tables(at: Running, journal: DataFrame, directory: Path | None) -> Mapping[str, DataFrame]:
+            from igq.pipeline.history.agent_batches import batches
+            from igq.pipeline.history.queue_stays import stays
+            from igq.pipeline.jobs.flow import flow_tables
+            from igq.pipeline.jobs.flow_points import read_flow_points
+            from igq.pipeline.reports.flow_report import write_flow_report
+
+            moves, moved = stays(journal).persist(), batches(journal).persist()
+            if directory:
+                at.step("drawing the report")
+                points = read_flow_points(moves, moved)
+                directory.mkdir(parents=True)
+                write_flow_report(points, at.group, directory / "report.html")
+            return flow_tables(moves, moved)
+
+        job.run(tables, ("queues", "depth", "agents"))
+
+
+def trace(
+    msg_id: Annotated[str | None, typer.Option(metavar="HEX", help="MsgId, 48 hexadecimal digits.")] = None,
+    correl_id: Annotated[str | None, typer.Option(metavar="HEX", help="CorrelId; zeros behind it are added.")] = None,
+    group_id: Annotated[str | None, typer.Option(metavar="HEX", help="GroupId; zeros behind it are added.")] = None,
+    message: Annotated[
+        str | None,
+        typer.Option(metavar="STRUCTURE/ID", help="One message, as the audit names it: also one whose put is unknown."),
+    ] = None,
+    group: options.Group = None,
+    url: options.Url = None,
+    master: options.Master = LOCAL_MASTER,
+    stored: options.Input = None,
+    output: options.Output = None,
+    start: options.Start = None,
+    end: options.End = None,
+    rows: options.Rows = 200,
+    spark_log: options.SparkLog = "off",
+) -> None:
+    """Follow the messages of one MsgId, CorrelId or GroupId, or a single one, through every manager and queue.
+
+    Shows each put, transfer and get in order of time, who did it, and whether it was committed, backed out, is in
+    doubt, or has not ended. Exit status: 0 shown; 2 it could not be.
+    """
+    with errors_named("trace"):
+        given = {"msg_id": msg_id, "correl_id": correl_id, "group_id": group_id, "message": message}
+        asked = {name: value for name, value in given.items() if value}
+        if len(asked) != 1:
+            raise PipelineError("say one of --msg-id, --correl-id, --group-id and --message")
+        ((column, text),) = asked.items()
+        named = column == "message"
+        place = options.message(text) if named else (column, options.identifier(column.replace("_", "-"), text))
+        if column == "msg_id" and len(text) < len(place[1]):
+            raise PipelineError(
+                f"--msg-id {text}: allowed: {len(place[1])} hexadecimal digits, as there is no part of one"
+            )
+        job = JournalJob("trace", group, url, master, stored, output, start, end, rows, spark_log)
+
+        def tables(at: Running, journal: DataFrame, _: Path | None) -> Mapping[str, DataFrame]:
+            from igq.pipeline.jobs import trace
+
+            follow = trace.trace_message if named else trace.trace
+            found = follow(journal, *place).persist()
+            if found.isEmpty():
+                at.tell(f"no message that was put in this journal has --{column.replace('_', '-')} {text}")
+            return {"trace": found}
+
+        job.run(tables, ("trace",))
+
+
+def recovery(
+    run: Annotated[
+        Path | None,
+        typer.Option(
+            "--run",
+            metavar="DIR",
+            parser=options.local_path,
+            help="A run's directory: its timeline is shown too.",
+        ),
+    ] = None,
+    group: options.Group = None,
+    url: options.Url = None,
+    master: options.Master = LOCAL_MASTER,
+    stored: options.Input = None,
+    output: options.Output = None,
+    start: options.Start = None,
+    end: options.End = None,
+    rows: options.Rows = 50,
+    spark_log: options.SparkLog = "off",
+) -> None:
+    """Show each failure that the group remembers, how long each phase of its recovery took, and what it touched.
+
+    Tables: recoveries and phases, of the latest 100; units, the units of work that peers ended by the journal; and
+    messages, what those had put and got. With --input Redis is not asked, so there is what the journal tells, and
+    with --run the timeline. Exit status: 0 shown; 2 it could not be.
+    """
+    with errors_named("recovery"):
+        first_ms, last_ms = options.moments(start, end)
+        timeline = [] if run is None else recoveries(timeline_of(run))
+        job = JournalJob("recovery", group, url, master, stored, output, start, end, rows, spark_log)
+
+        def tables(at: Running, journal: DataFrame, _: Path | None) -> Mapping[str, DataFrame]:
+            from igq.pipeline.jobs.recovery import detected_between, recovery_tables
+
+            records = [] if stored else recovery_records(group_for(at.settings))
+            return recovery_tables(at.session, journal, detected_between(records, first_ms, last_ms), timeline)
+
+        job.run(tables, ("recoveries", "phases", "units"))

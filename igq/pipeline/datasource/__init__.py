@@ -1,0 +1,1 @@
+"""The Spark data sources `format("igq")` and `format("igq.journal")`."""

@@ -1,0 +1,1 @@
+"""`format("igq.journal")`: the journal as a table and as a stream."""

@@ -1,0 +1,125 @@
+"""Ranges of a structure's journal as partitions of a query: planned on the driver, read in the workers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql.datasource import InputPartition
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from igq.pipeline.datasource.options import SourceOptions
+from igq.pipeline.datasource.worker import settle
+from sharedq.reading.journal import Entry, JournalError, parse_position, read_entries, split, structure_numbers
+from sharedq.reading.journal_reach import first_from
+from sharedq.redis.deployment import Deployment
+from sharedq.redis.keys import StructureKeys, structure_keys
+
+#: Options of the batch and of the stream.
+COMMON_OPTIONS = ("structures", "start", "entriesPerPartition", "failOnDataLoss")
+#: Entries in a partition, about, where events come evenly in time.
+ENTRIES_PER_PARTITION = 50_000
+
+
+@dataclass
+class JournalPartition(InputPartition):
+    """A range of stream ids of one structure, from an entry on. It holds the same entries however often it is read.
+
+    Attributes:
+        may_shrink: it begins with the oldest entry of a journal that is being trimmed: what is trimmed of it before it
+            is read is none of its own.
+    """
+
+    structure: str
+    number: int
+    start: str
+    end: str
+    may_shrink: bool = False
+
+
+class JournalAccess:
+    """The journals that the options of a query choose.
+
+    Raises:
+        PipelineError, JournalError: an option cannot be used.
+    """
+
+    def __init__(self, schema: StructType, options: SourceOptions) -> None:
+        self._schema = schema
+        self.group, self.url = options.text("group"), options.text("url")
+        if not (self.group and self.url):
+            settings = options.settings()
+            self.group, self.url = settings.group, str(settings.redis_url)
+        self._names = {name.strip() for name in options.text("structures").split(",") if name.strip()}
+        self.start = place_of(options, "start", "-")
+        self.per_partition = options.number("entriesPerPartition", ENTRIES_PER_PARTITION)
+        self.may_miss = not options.flag("failOnDataLoss", default=True)
+
+    def deployment(self) -> Deployment:
+        """A way to Redis, for one call of Spark's."""
+        return Deployment(self.url)
+
+    def keys(self, structure: str) -> StructureKeys:
+        """A structure's keys."""
+        return structure_keys(self.group, structure)
+
+    def structures(self, deployment: Deployment) -> dict[str, int]:
+        """The structures to read, with their numbers. Raises JournalError: one does not exist."""
+        numbers = structure_numbers(deployment, self.group)
+        unknown = self._names - set(numbers)
+        if unknown:
+            raise JournalError(f"group {self.group} has no structure {', '.join(sorted(unknown))}")
+        return {name: number for name, number in numbers.items() if not self._names or name in self._names}
+
+    def partitions(
+        self, deployment: Deployment, structure: str, number: int, start: str, end: str, entries: int
+    ) -> list[JournalPartition]:
+        """Partitions that together hold what lies from *start* to *end*, about *entries* entries."""
+        keys = self.keys(structure)
+        with deployment.client(keys.journal) as client:
+            # Each begins with an entry: as long as that is there when it is read, nothing of it was trimmed.
+            found = [
+                (first_from(client, keys, first, last), last)
+                for first, last in split(start, end, parts=max(1, -(-entries // self.per_partition)))
+            ]
+        return [JournalPartition(structure, number, first, last) for first, last in found if first is not None]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """A partition's rows."""
+        settle()
+        if isinstance(partition, JournalPartition):
+            yield from self.rows(self.entries(partition), partition)
+        else:
+            # What Spark makes of no partitions at all.
+            yield from self.rows((), JournalPartition("", 0, "", ""))
+
+    def entries(self, partition: JournalPartition) -> Iterator[Entry]:
+        """A partition's entries, as they are stored."""
+        keys = self.keys(partition.structure)
+        with self.deployment().client(keys.journal) as client:
+            yield from read_entries(
+                client,
+                keys,
+                partition.start,
+                partition.end,
+                is_first_there=not partition.may_shrink,
+                may_miss=self.may_miss,
+            )
+
+    def rows(self, entries: Iterable[Entry], partition: JournalPartition) -> Iterator[pa.RecordBatch]:
+        """The rows that a partition's *entries* are."""
+        # The driver's processes plan only.
+        from igq.pipeline.datasource.journal.columns import journal_batches
+
+        arrow = to_arrow_schema(self._schema, timezone="UTC")
+        return journal_batches(entries, partition.structure, partition.number, arrow)
+
+
+def place_of(options: SourceOptions, name: str, default: str) -> str:
+    """An option that is a place in the journal. Raises JournalError: it is none."""
+    try:
+        return parse_position(options.text(name, default))
+    except ValueError as error:
+        raise JournalError(str(error)) from None

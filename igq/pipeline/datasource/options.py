@@ -1,0 +1,114 @@
+"""Options that the data sources have in common: where the group is, and how a wrong value is named."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from igq.pipeline.errors import PipelineError
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+    from sharedq.settings.values import Settings
+
+#: Spark itself hands these over.
+_OF_SPARK = ("path", "paths")
+
+
+def check_chosen(schema: StructType, table: StructType) -> None:
+    """A schema may be given to ``spark.read``: some of a table's columns, in any order.
+
+    Raises:
+        PipelineError: one is not among them, has another type, or comes twice.
+    """
+    types = {field.name: field.dataType for field in table.fields}
+    names = schema.fieldNames()
+    for field in schema.fields:
+        if field.name not in types:
+            raise PipelineError(f"schema: there is no column {field.name}; allowed: {', '.join(types)}")
+        if field.dataType != types[field.name]:
+            raise PipelineError(f"schema: {field.name} is {types[field.name].simpleString()}")
+        if names.count(field.name) > 1:
+            raise PipelineError(f"schema: {field.name} comes {names.count(field.name)} times")
+
+
+class SourceOptions:
+    """The options of one read or write; names count in any case, as everywhere in Spark.
+
+    Args:
+        allowed: names besides ``group`` and ``url``; of those that begin with an underscore users are not told.
+
+    Raises:
+        PipelineError: an option that is not known.
+    """
+
+    def __init__(self, given: Mapping[str, str], allowed: Collection[str]) -> None:
+        self._given = {name.lower(): value for name, value in given.items()}
+        names = ("group", "url", *allowed)
+        known = {name.lower() for name in (*names, *_OF_SPARK)}
+        unknown = sorted(set(self._given) - known)
+        if unknown:
+            raise PipelineError(f"unknown option {unknown[0]}; allowed: {', '.join(_told(names))}")
+
+    def text(self, name: str, default: str = "") -> str:
+        """The option, or *default*."""
+        return self._given.get(name.lower(), default).strip()
+
+    def required(self, name: str, what: str) -> str:
+        """The option. Raises PipelineError: it is missing; *what* says what it is."""
+        value = self.text(name)
+        if not value:
+            raise PipelineError(f"the option {name} is missing: {what}")
+        return value
+
+    def manager(self, group: str) -> str:
+        """The option ``qmgr``, or ``""``.
+
+        Raises:
+            PipelineError: it means any manager of *group*. What one has prepared another one does not know.
+        """
+        name = self.text("qmgr")
+        if name.startswith("*") or name == group:
+            raise PipelineError(f"qmgr={name}: allowed: the name of one queue manager")
+        return name
+
+    def number(self, name: str, default: int) -> int:
+        """A whole number from 1 on. Raises PipelineError: it is none."""
+        text = self.text(name, str(default))
+        if not (text.isascii() and text.isdecimal() and int(text) > 0):
+            raise PipelineError(f"{name}={text}: allowed: whole numbers from 1 on")
+        return int(text)
+
+    def flag(self, name: str, *, default: bool) -> bool:
+        """A truth value. Raises PipelineError: it is none."""
+        text = self.text(name, str(default)).lower()
+        if text not in ("true", "false"):
+            raise PipelineError(f"{name}={text}: allowed: true, false")
+        return text == "true"
+
+    def settings(self) -> Settings:
+        """The settings in force, with the group and the URL of the options; without one that of the embedded server.
+
+        Raises:
+            PipelineError: nobody says where Redis is, and no embedded server runs.
+            ConfigError: a setting, or one of these options, cannot be used.
+        """
+        # Imported in every process otherwise that Spark asks something.
+        from sharedq.settings.loader import load_settings, with_place
+
+        given_as = {"group": "option group", "redis_url": "option url"}
+        settings = with_place(load_settings(), self.text("group"), self.text("url"), given_as)
+        if settings.redis_url:
+            return settings
+        from sharedq.redis.embedded import EmbeddedRedis
+
+        url = EmbeddedRedis.running_url(settings.data_dir)
+        if url is None:
+            where = f"no embedded server runs in {settings.data_dir}"
+            raise PipelineError(f"where is Redis? {where}: give the option url, or set IGQ_REDIS_URL")
+        return settings.model_copy(update={"redis_url": url})
+
+
+def _told(names: Iterable[str]) -> Iterator[str]:
+    return (name for name in names if not name.startswith("_"))

@@ -1,0 +1,130 @@
+"""Which filters of a query the server can look for itself: what they mean for `sharedq.reading.queue`. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from pyspark.sql.datasource import (
+    EqualTo,
+    Filter,
+    GreaterThan,
+    GreaterThanOrEqual,
+    LessThan,
+    LessThanOrEqual,
+)
+
+from sharedq.mqi.limits import MAX_PRIORITY, NULL_ID
+from sharedq.reading.queue import ALL, Wanted
+
+__all__ = ["Filter", "push"]
+
+_IDENTIFIERS = ("msg_id", "correl_id", "group_id")
+
+
+def push(filters: Iterable[Filter]) -> tuple[Wanted, list[Filter]]:
+    """What to ask the server for, and the filters that Spark must still apply to what it returns.
+
+    All of *filters* must hold. One that is not understood whole, or whose answer from the server may be too much, is
+    among those that are left.
+    """
+    wanted, left = ALL, []
+    for each in filters:
+        narrowed = _narrowed(wanted, each)
+        wanted = narrowed or wanted
+        if narrowed is None or _may_be_too_much(each):
+            left.append(each)
+    return wanted, left
+
+
+def _may_be_too_much(each: Filter) -> bool:
+    """Whether what the server lets pass for this filter need not pass it."""
+    column = _column(each)
+    if column == "priority":
+        # To the server the highest priority, and whatever is more, are one.
+        low, high = _bounds(each, each.value, each.value) or (None, None)  # type: ignore[attr-defined]
+        return (low or 0) > MAX_PRIORITY or (high or 0) >= MAX_PRIORITY
+    # Of MsgIds that igq generates it compares the message number only.
+    return column == "msg_id"
+
+
+def _column(each: Filter) -> str:
+    path: tuple[str, ...] = getattr(each, "attribute", ())
+    return ".".join(path)
+
+
+def _narrowed(wanted: Wanted, each: Filter) -> Wanted | None:
+    """*wanted* and this filter besides; None where that cannot be said."""
+    column, value = _column(each), getattr(each, "value", None)
+    if column in _IDENTIFIERS:
+        return _with_identifier(wanted, each, column, value)
+    if column == "priority" and type(value) is int:
+        low, high = _bounds(each, value, value) or (None, None)
+        return None if low is high is None else _with_priority(wanted, low, high)
+    if column == "put_at" and isinstance(value, datetime) and value.tzinfo is not None:
+        return _with_put_time(wanted, each, value)
+    return None
+
+
+def _with_identifier(wanted: Wanted, each: Filter, column: str, value: Any) -> Wanted | None:
+    # One identifier of each kind; a second one is left to Spark.
+    is_one = isinstance(each, EqualTo) and isinstance(value, bytes | bytearray) and len(value) == len(NULL_ID)
+    if not is_one or getattr(wanted, column):
+        return None
+    identifier = bytes(value)
+    match column:
+        case "msg_id":
+            return replace(wanted, msg_id=identifier)
+        case "correl_id":
+            return replace(wanted, correl_id=identifier)
+        case _:
+            return replace(wanted, group_id=identifier)
+
+
+def _with_priority(wanted: Wanted, low: int | None, high: int | None) -> Wanted:
+    return replace(
+        wanted,
+        priority_min=wanted.priority_min if low is None else max(min(low, MAX_PRIORITY), wanted.priority_min),
+        priority_max=wanted.priority_max if high is None else min(high, wanted.priority_max),
+    )
+
+
+def _with_put_time(wanted: Wanted, each: Filter, value: datetime) -> Wanted | None:
+    # The column has whole milliseconds, the value may have microseconds.
+    whole_s, micros = int(value.replace(microsecond=0).timestamp()), value.microsecond
+    floor_ms, rest = whole_s * 1000 + micros // 1000, micros % 1000
+    if isinstance(each, EqualTo) and rest:
+        return None
+    bounds = _bounds(each, floor_ms + (rest > 0), floor_ms, above=floor_ms + 1, below=floor_ms - (not rest))
+    if bounds is None:
+        return None
+    low, high = bounds
+    starts = [ms for ms in (low, wanted.put_from_ms) if ms is not None]
+    ends = [ms for ms in (high, wanted.put_until_ms) if ms is not None]
+    return replace(wanted, put_from_ms=max(starts, default=None), put_until_ms=min(ends, default=None))
+
+
+def _bounds(
+    each: Filter, least: int, most: int, *, above: int | None = None, below: int | None = None
+) -> tuple[int | None, int | None] | None:
+    """First and last value that a comparison lets pass; None for another kind of filter.
+
+    Args:
+        least, most: the first value that is not less, the last that is not more than what it compares with.
+        above, below: the first that is more, the last that is less; default the next whole numbers.
+    """
+    match each:
+        case EqualTo():
+            return least, most
+        case GreaterThanOrEqual():
+            return least, None
+        case GreaterThan():
+            return most + 1 if above is None else above, None
+        case LessThanOrEqual():
+            return None, most
+        case LessThan():
+            return None, least - 1 if below is None else below
+        case _:
+            return None

@@ -1,0 +1,79 @@
+"""`format("igq")`, reading: ranges of a queue, planned on the driver and read in the workers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from igq.pipeline.datasource.options import SourceOptions
+from igq.pipeline.datasource.queue.pushdown import Filter, push
+from igq.pipeline.datasource.worker import settle
+from sharedq.reading.queue import ALL, Reader, ReadRange, Wanted
+from sharedq.redis.deployment import Deployment
+
+#: Messages in a partition, about.
+ROWS_PER_PARTITION = 50_000
+OPTIONS = ("queue", "qmgr", "columns", "rowsPerPartition", "pushFilters")
+
+
+@dataclass
+class QueuePartition(InputPartition):
+    """A range of positions of one queue."""
+
+    what: ReadRange
+
+
+class QueueReader(DataSourceReader):
+    """Plans ranges on the driver and reads them in the workers."""
+
+    def __init__(self, schema: StructType, options: SourceOptions) -> None:
+        self._schema = schema
+        self._queue = options.required("queue", "the name of the queue to read")
+        self._qmgr = options.text("qmgr")
+        self._rows = options.number("rowsPerPartition", ROWS_PER_PARTITION)
+        settings = options.settings()
+        # No settings go to the workers: what they would have to import for them takes longer than most of what they do.
+        self._options = options
+        self._group, self._url = settings.group, str(settings.redis_url)
+        self._wanted: Wanted = ALL
+
+    def partitions(self) -> Sequence[InputPartition]:
+        from sharedq.members.group import Group
+        from sharedq.reading.plan import find_places, plan_ranges
+
+        group = Group(self._options.settings())
+        try:
+            places = find_places(group, self._queue, self._qmgr)
+            return [QueuePartition(what) for what in plan_ranges(group, places, self._wanted, self._rows)]
+        finally:
+            group.leave()
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        # The driver's processes plan only.
+        from igq.pipeline.datasource.arrow_batches import batch, batches
+
+        settle()
+        arrow = to_arrow_schema(self._schema, timezone="UTC")
+        if not isinstance(partition, QueuePartition):
+            # What Spark makes of no partitions at all.
+            yield batch([], arrow)
+            return
+        has_data = "data" in self._schema.fieldNames()
+        reader = Reader(Deployment(self._url), self._group, has_data=has_data, wanted=self._wanted)
+        try:
+            yield from batches(reader.read(partition.what), arrow)
+        finally:
+            reader.close()
+
+
+class PushingQueueReader(QueueReader):
+    """Has the server look for what the query's filters ask for, as far as it can."""
+
+    def pushFilters(self, filters: list[Filter]) -> Iterator[Filter]:  # noqa: N802 - Spark's name
+        self._wanted, left = push(filters)
+        yield from left

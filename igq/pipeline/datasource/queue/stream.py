@@ -1,0 +1,211 @@
+"""`format("igq")`, streaming: a query that takes messages off a queue, each exactly once.
+
+What a batch holds is claimed (``igq.pipeline.claims.claims``) before Spark writes the batch into its checkpoint, by
+names that
+stand in the offset. A batch that is tried again reads the same claims. They are committed when Spark asks for what
+comes behind them: by then it has noted that the batch is done. Spark's own ``commit`` comes later, or never for the
+last batch.
+
+Where a batch is full, the next one is claimed while Spark processes it (``igq.pipeline.claims.ahead``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
+from pyspark.sql.types import StructType
+
+from igq.pipeline.datasource.options import SourceOptions
+from igq.pipeline.datasource.worker import end_in_good_order, end_undisturbed, settle
+from igq.pipeline.errors import PipelineError
+from sharedq.mqi.errors import MQIError
+from sharedq.reading.queue import Place, Reader
+from sharedq.redis.deployment import Deployment
+
+if TYPE_CHECKING:
+    from igq.pipeline.claims.ahead import Ahead
+    from igq.pipeline.claims.claims import ClaimedUnit, Claims
+
+OPTIONS = ("queue", "qmgr", "columns", "stream", "maxMessagesPerTrigger", "rowsPerPartition", "wholeGroups")
+#: Messages in a batch, at most, and in each of its partitions.
+MESSAGES_PER_TRIGGER, ROWS_PER_PARTITION = 100_000, 50_000
+_NAME_MAX = 40
+
+#: ``batch``: how many batches there were. ``claims``: of the last one. ``term``: in which the query began. ``stream``:
+#: its name; ``queue``: what it reads; ``owner``: whose that is, a manager's or the group's; ``group``.
+Offset = dict[str, Any]
+
+
+@dataclass
+class UnitsPartition(InputPartition):
+    """Claimed units of work, and where their messages are: it holds the same ones however often it is read.
+
+    Attributes:
+        xid: external id of the first one, at which it is noted that they were read.
+    """
+
+    units: list[tuple[Place, str]]
+    xid: bytes
+
+
+class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Claims batches on the driver and reads them in the workers."""
+
+    def __init__(self, schema: StructType, options: SourceOptions) -> None:
+        self._schema = schema
+        name = options.required("stream", "a name for the query, unique in the group")
+        if len(name) > _NAME_MAX or not (name.isascii() and name.isprintable()) or "/" in name:
+            raise PipelineError(f"stream={name}: allowed: up to {_NAME_MAX} ASCII characters, no /")
+        self._limit = options.number("maxMessagesPerTrigger", MESSAGES_PER_TRIGGER)
+        self._rows = options.number("rowsPerPartition", ROWS_PER_PARTITION)
+        self._name, self._options = name, options
+        self._queue = options.required("queue", "the name of the queue to read")
+        options.required("qmgr", "the manager that messages are claimed at")
+        self._whole_groups = options.flag("wholeGroups", default=False)
+        settings = options.settings()
+        self._group, self._url = settings.group, str(settings.redis_url)
+        self._qmgr = options.manager(self._group)
+        #: With the trigger AvailableNow: what was there when it began, and is not claimed yet.
+        self._left: int | None = None
+        self._has_claimed = False
+
+    # Only the driver claims: in a worker it would take longer to import what that needs than to read.
+
+    @cached_property
+    def _claims(self) -> Claims:
+        from igq.pipeline.claims.claims import Claims
+
+        settings = self._options.settings()
+        return Claims(settings, self._queue, self._qmgr, self._name, self._rows, self._whole_groups)
+
+    @cached_property
+    def _ahead(self) -> Ahead:
+        from igq.pipeline.claims.ahead import Ahead
+
+        return Ahead(self._claims)
+
+    def initialOffset(self) -> Offset:  # noqa: N802 - Spark's name
+        return {"batch": 0, "claims": "", "term": self._claims.term(), **self._identity}
+
+    @cached_property
+    def _identity(self) -> dict[str, str]:
+        """What a query and its checkpoint are of. It can go on at another manager where that has the same queue."""
+        owner = self._claims.owner()
+        return {"group": self._group, "stream": self._name, "queue": self._queue, "owner": owner}
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
+        return ReadMaxRows(self._limit)
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
+        # Not before a driver that died is recovered: what it was about to claim goes back to the queue then.
+        self._claims.hold()
+        self._left = self._claims.depth()
+
+    def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802 - Spark's name
+        self._hold(start)
+        done, term = start["claims"], start["term"]
+        limit_rows = limit.max_rows if isinstance(limit, ReadMaxRows) else self._limit
+        ahead = self._ahead.take(done, self._at_most(limit_rows))
+        if ahead is None:
+            self._claims.finish(done)
+            self._give_back(done)
+        count = self._at_most(limit_rows)
+        if ahead is None:
+            claimed = self._claims.claim(count, term)
+        elif ahead.messages < count:
+            claimed = self._claims.claim(count - ahead.messages, term, behind=ahead)
+        else:
+            claimed = ahead
+        ending = self._claims.decide(done) if ahead else None
+        if self._left is not None:
+            self._left -= count
+        if not claimed.messages:
+            return start
+        # As many as were asked for: there is more, and meanwhile Redis has time for it.
+        following = self._at_most(limit_rows) if claimed.messages >= count else 0
+        self._ahead.begin(claimed.name, ending, following, term)
+        return start | {"batch": start["batch"] + 1, "claims": claimed.name}
+
+    def reportLatestOffset(self) -> dict[str, int] | None:  # noqa: N802 - Spark's name
+        """For the query's progress: how many messages wait."""
+        try:
+            return {"depth": self._claims.depth()}
+        except MQIError:
+            # Whatever it is, the query meets it where it matters.
+            return None
+
+    def _give_back(self, done: str) -> None:
+        """Claimed by a driver that died before Spark had written it down; or by this one, for nothing."""
+        messages = self._claims.give_back(but=done)
+        if self._left is not None and not self._has_claimed:
+            # They were there when this query began, if not on the queue.
+            self._left += messages
+        self._has_claimed = True
+
+    def _at_most(self, count: int) -> int:
+        return count if self._left is None else min(count, self._left)
+
+    def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
+        if start == end:
+            return []
+        self._hold(end)
+        parts = _parts(self._claims.units(end["claims"]), self._rows)
+        return [UnitsPartition([(unit.place, unit.id) for unit in units], units[0].xid) for units in parts]
+
+    def _hold(self, offset: Offset) -> None:
+        for name, own in self._identity.items():
+            if offset.get(name, own) != own:
+                what = "a queue of" if name == "owner" else name
+                raise PipelineError(f"stream {self._name}: the checkpoint is of {what} {offset[name]}, not of {own}")
+        # Else Spark would never come to `stop`.
+        end_in_good_order(self.stop)
+        self._claims.hold()
+        self._claims.check_term(offset["term"])
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        # The driver's process claims only.
+        from igq.pipeline.datasource.arrow_batches import batches
+
+        settle()
+        assert isinstance(partition, UnitsPartition)
+        has_data = "data" in self._schema.fieldNames()
+        reader = Reader(Deployment(self._url), self._group, has_data=has_data)
+        try:
+            reader.note_read(self._group, partition.xid)
+            found = (reader.read_unit(*unit) for unit in partition.units)
+            yield from batches(chain.from_iterable(found), to_arrow_schema(self._schema, timezone="UTC"))
+        finally:
+            reader.close()
+
+    def commit(self, end: Offset) -> None:
+        """Nothing: Spark had asked for what comes behind *end* before, and by that it was decided."""
+
+    def stop(self) -> None:
+        # Again where it was cut short: see end_in_good_order.
+        end_undisturbed()
+        try:
+            self._ahead.end()
+        finally:
+            self._claims.let_go()
+
+
+def _parts(units: Sequence[ClaimedUnit], rows: int) -> Iterator[list[ClaimedUnit]]:
+    """Units that follow each other: of *rows* messages at most, or one that has more."""
+    part: list[ClaimedUnit] = []
+    held = 0
+    for unit in units:
+        if part and held + unit.messages > rows:
+            yield part
+            part, held = [], 0
+        part.append(unit)
+        held += unit.messages
+    if part:
+        yield part

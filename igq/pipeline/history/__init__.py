@@ -1,0 +1,1 @@
+"""What the journal tells of messages: lives, order, stays on queues."""

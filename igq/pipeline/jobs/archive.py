@@ -1,0 +1,147 @@
+"""The archive job: queues as Parquet, message by message; ``igq.pipeline.jobs.replay`` puts them back.
+
+Each run adds what is not in the archive yet, known by its structure and message id, and by its MsgId, put
+time and length, where a structure was lost and numbers its messages anew. A run has each queue whole or not at all,
+also where it was killed; the next run adds what it has not.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from igq.pipeline.datasource.queue.source import queue_table
+from igq.pipeline.history.time_range import Moments, is_between
+from igq.pipeline.jobs.archives import Archive
+from igq.pipeline.jobs.take import Taker
+from igq.pipeline.schemas import ARCHIVE, DONE, as_table
+from sharedq.settings.values import Settings
+
+#: Messages that are taken off a queue in one unit of work.
+UNIT_MESSAGES = 100
+#: What tells messages apart, also where a structure was lost once and began anew to number them.
+_KEY = ("structure", "message_id", "msg_id", "put_at", "length")
+#: Digits of the numbers of runs that come from another archive.
+_RUN_DIGITS = 6
+_PARTITIONED_BY = ("run", "queue", "day")
+
+
+def new_run() -> str:
+    """The name of a run: later ones sort behind."""
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%S.%f}-{secrets.token_hex(4)}"
+
+
+def archive_queue(
+    spark: SparkSession,
+    settings: Settings,
+    queue: str,
+    qmgr: str,
+    archive: Archive,
+    run: str,
+    put: Moments = (None, None),
+) -> None:
+    """Add the messages of a queue that are not in the archive yet, of those that were *put* in that time."""
+    messages = queue_table(spark, settings, queue, qmgr).where(is_between("put_at", put))
+    _add(not_archived(messages, archive.read(spark)).transform(with_partitions, run), archive)
+
+
+def copy_archive(
+    spark: SparkSession,
+    source: Archive,
+    queues: Sequence[str],
+    archive: Archive,
+    run: str,
+    put: Moments = (None, None),
+) -> None:
+    """Add the messages of an archive that are not in another one yet, of *queues* and those *put* in that time."""
+    chosen = source.read_whole_runs(spark).where(F.col("queue").isin(list(queues)) & is_between("put_at", put))
+    messages = not_archived(chosen.transform(with_runs, run), archive.read(spark))
+    # Else each task would write a file for each run, queue and day.
+    _add(messages.hint("rebalance", *_PARTITIONED_BY), archive)
+
+
+def _add(messages: DataFrame, archive: Archive) -> None:
+    with archive.adding() as directory:
+        (
+            as_table(messages, ARCHIVE)
+            # A replay in parts finds each part's messages by that without reading all.
+            .sortWithinPartitions(*_PARTITIONED_BY, "position")
+            .write.partitionBy(*_PARTITIONED_BY)
+            .parquet(str(directory))
+        )
+
+
+def not_archived(messages: DataFrame, archive: DataFrame) -> DataFrame:
+    """The messages that are not in an archive."""
+    return messages.join(_keys(archive), _is_known(), "left_anti")
+
+
+def with_partitions(messages: DataFrame, run: str) -> DataFrame:
+    """With the columns that an archive is partitioned by."""
+    day = F.coalesce(F.date_format("put_at", "yyyy-MM-dd"), F.lit("none"))
+    return messages.withColumn("run", F.lit(run)).withColumn("day", day)
+
+
+def with_runs(messages: DataFrame, run: str) -> DataFrame:
+    """Their runs become runs that sort in the same order behind *run*: positions are an order within one only."""
+    runs = messages.select("run").distinct()
+    number = F.lpad(F.row_number().over(Window.orderBy("run")).cast("string"), _RUN_DIGITS, "0")
+    names = runs.select("run", F.concat(F.lit(f"{run}-"), number).alias("new_run"))
+    return messages.join(F.broadcast(names), "run").withColumn("run", F.col("new_run"))
+
+
+def remove_archived(
+    spark: SparkSession, settings: Settings, queue: str, qmgr: str, archive: Archive, put: Moments = (None, None)
+) -> DataFrame:
+    """Take off a queue what is in the archive and was *put* in that time, and count it. Each evaluation does it."""
+    schema = to_arrow_schema(DONE)
+
+    def take(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        removed = 0
+        with Taker(settings, queue, qmgr) as taker:
+            per_unit = min(UNIT_MESSAGES, taker.connection.connection.max_uncommitted)
+            for batch in batches:
+                for number, row in enumerate(batch.to_pylist(), 1):
+                    removed += taker.take(row["structure"], row["message_id"]) is not None
+                    if number % per_unit == 0:
+                        taker.connection.commit()
+                taker.connection.commit()
+        yield pa.RecordBatch.from_pylist([{"queue": queue, "done": "removed", "messages": removed}], schema=schema)
+
+    there = queue_table(spark, settings, queue, qmgr, columns=_KEY).where(is_between("put_at", put))
+    archived = there.join(_keys(archive.read(spark)), _is_known(), "left_semi")
+    return (
+        archived.mapInArrow(take, DONE)
+        .groupBy("queue", "done")
+        .agg(F.sum("messages").alias("messages"))
+        .transform(as_table, DONE)
+    )
+
+
+def archived(archive: DataFrame, run: str) -> DataFrame:
+    """How many messages of each queue a run has archived."""
+    return (
+        archive.where(F.col("run").startswith(run))
+        .groupBy("queue")
+        .agg(F.lit("archived").alias("done"), F.count("*").alias("messages"))
+        .orderBy("queue")
+        .transform(as_table, DONE)
+    )
+
+
+def _keys(archive: DataFrame) -> DataFrame:
+    return archive.select(*(F.col(name).alias(f"known_{name}") for name in _KEY))
+
+
+def _is_known() -> Column:
+    """Whether a message is one of ``_keys``."""
+    first, *more = (F.col(name).eqNullSafe(F.col(f"known_{name}")) for name in _KEY)
+    for condition in more:
+        first = first & condition
+    return first

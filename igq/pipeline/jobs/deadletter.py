@@ -1,0 +1,199 @@
+"""The deadletter job: what is on a dead-letter queue and why; and back to where it was meant to go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from functools import reduce
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from igq.pipeline.history.time_range import Moments, is_between
+from igq.pipeline.jobs.requeue import Requeuer
+from igq.pipeline.schemas import DEAD_LETTER_SUMMARY, DEAD_LETTERS, REQUEUED, as_table
+from sharedq.mqi import wire
+from sharedq.mqi.constants import MQRC, Feedback
+from sharedq.mqi.errors import MQIError
+from sharedq.mqi.headers import MQDLH
+from sharedq.settings.values import Settings
+
+#: Columns of a queue, or of an archive, that the job reads.
+COLUMNS = (
+    *("structure", "position", "message_id", "put_appl_name", "put_at", "msg_id", "correl_id", "length", "data"),
+    "format",
+)
+_HEADER_LENGTH = wire.DLH.length(1)
+_FORMAT = "MQDEAD"
+#: Values of a column that are told where none fits, at most.
+_VALUES = 10
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Which messages; what is empty asks nothing.
+
+    Attributes:
+        dead: when they became dead letters.
+    """
+
+    reason: int | None = None
+    dest_queue: str = ""
+    source: str = ""
+    correl_id: bytes = b""
+    dead: Moments = (None, None)
+
+    def conditions(self) -> dict[str, Column]:
+        """What is asked of which column of a table of dead letters."""
+        asked: dict[str, Column] = {}
+        if self.reason is not None:
+            asked["reason"] = F.col("reason") == self.reason
+        if self.dest_queue:
+            asked["dest_queue"] = F.col("dest_queue") == self.dest_queue
+        if self.source:
+            asked["source"] = F.col("source") == self.source
+        if self.correl_id:
+            asked["correl_id"] = F.col("correl_id") == F.lit(self.correl_id)
+        if self.dead != (None, None):
+            asked["dead_at"] = is_between("dead_at", self.dead)
+        return asked
+
+    def condition(self) -> Column:
+        """All of that, as a filter."""
+        return reduce(Column.__and__, self.conditions().values(), F.lit(True))
+
+
+def dead_letters(queue: DataFrame) -> DataFrame:
+    """The messages of a dead-letter queue, of which there are at least `COLUMNS`, with what their headers say."""
+    schema = to_arrow_schema(DEAD_LETTERS, timezone="UTC")
+
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield pa.RecordBatch.from_pylist([_letter(row) for row in batch.to_pylist()], schema=schema)
+
+    # Python is given no more of the data than what it looks at.
+    beginnings = queue.select(*COLUMNS).withColumn("data", F.substring("data", 1, _HEADER_LENGTH))
+    return beginnings.mapInArrow(read, DEAD_LETTERS)
+
+
+def may_be_letters(messages: DataFrame) -> DataFrame:
+    """Those of the messages of any queues that can have a dead-letter header."""
+    return messages.where(F.col("format") == _FORMAT)
+
+
+def with_header(letters: DataFrame) -> DataFrame:
+    """Those of the dead letters that have a header."""
+    return letters.where(F.col("reason").isNotNull())
+
+
+def fitting(letters: DataFrame, chosen: Chosen) -> dict[str, tuple[int, list[str]]]:
+    """Of each column that is asked about: how many messages fit that alone, and some of the values that there are."""
+    asked = chosen.conditions()
+    counts = [F.count_if(condition).alias(f"{name} fit") for name, condition in asked.items()]
+    values = [_values(name).alias(name) for name in asked]
+    (row,) = letters.agg(*counts, *values).collect()
+    return {name: (row[f"{name} fit"], row[name]) for name in asked}
+
+
+def summary(letters: DataFrame) -> DataFrame:
+    """How many messages there are for each reason, destination and source, and since when."""
+    return (
+        letters.groupBy("reason", "why", "dest_queue", "dest_qmgr", "source", "by")
+        .agg(
+            F.count("*").alias("messages"),
+            F.sum("length").alias("bytes"),
+            F.min("dead_at").alias("oldest"),
+            F.max("dead_at").alias("newest"),
+        )
+        .orderBy(F.desc("messages"), "reason", "dest_queue", "source")
+        .transform(as_table, DEAD_LETTER_SUMMARY)
+    )
+
+
+def requeue(letters: DataFrame, settings: Settings, queue: str, qmgr: str) -> DataFrame:
+    """Put messages back where they were meant to go, and tell what came of it. Each evaluation does it.
+
+    Those of one destination keep their order. A message that is gone already is passed over, so a task that Spark
+    tries again puts nothing back twice. One without a dead-letter header stays: nothing says where it belongs.
+    """
+    schema = to_arrow_schema(REQUEUED)
+
+    def put_back(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with Requeuer(settings, queue, qmgr) as requeuer:
+            for batch in batches:
+                requeuer.put_back(batch.to_pylist())
+        yield pa.RecordBatch.from_pylist(requeuer.told(), schema=schema)
+
+    return (
+        letters.select("structure", "message_id", "dest_queue", "dest_qmgr", "position")
+        .repartition("dest_queue", "dest_qmgr")
+        .sortWithinPartitions("position")
+        .mapInArrow(put_back, REQUEUED)
+        .groupBy("outcome", "dest_queue", "dest_qmgr")
+        .agg(F.sum("messages").alias("messages"))
+        .transform(as_table, REQUEUED)
+    )
+
+
+def reason_name(reason: int) -> str:
+    """The name of a reason or feedback code; empty for one that is not known."""
+    for names in (MQRC, Feedback):
+        try:
+            return str(names(reason).name)
+        except ValueError:
+            continue
+    return ""
+
+
+def _letter(row: dict[str, Any]) -> dict[str, Any]:
+    header = _header(row)
+    told: dict[str, Any] = {}
+    if header is not None:
+        told = {
+            "reason": header.reason,
+            "why": reason_name(header.reason),
+            "dest_queue": header.dest_q_name.decode("latin-1"),
+            "dest_qmgr": header.dest_q_mgr_name.decode("latin-1"),
+            "by": header.put_appl_name.decode("latin-1"),
+            "dead_at": _time(header),
+        }
+    names = ("structure", "position", "message_id", "put_at", "msg_id", "correl_id")
+    length = row["length"] - (_HEADER_LENGTH if header else 0)
+    return {name: row[name] for name in names} | told | {"source": row["put_appl_name"], "length": length}
+
+
+def _header(row: dict[str, Any]) -> MQDLH | None:
+    if row["format"] != _FORMAT:
+        return None
+    try:
+        return wire.DLH.unpack(row["data"][:_HEADER_LENGTH], may_be_foreign=True)
+    except MQIError:
+        return None
+
+
+def _time(header: MQDLH) -> datetime | None:
+    # HHMMSSTH: hundredths are a fraction of the second.
+    text = f"{header.put_date.decode('latin-1')}{header.put_time.decode('latin-1')}0000+0000"
+    try:
+        return datetime.strptime(text, "%Y%m%d%H%M%S%f%z")
+    except ValueError:
+        return None
+
+
+def _values(name: str) -> Column:
+    """Some values of a column, as text; of times the first and the last; of identifiers, which say nothing, none."""
+    match name:
+        case "correl_id":
+            return F.array().cast("array<string>")
+        case "dead_at":
+            ends = F.array_distinct(F.array(F.min(name), F.max(name)))
+            return F.transform(F.array_compact(ends), lambda time: F.date_format(time, "yyyy-MM-dd'T'HH:mm:ss'Z'"))
+        case "reason":
+            found = F.coalesce(F.nullif(F.col("why"), F.lit("")), F.col("reason").cast("string"))
+        case _:
+            found = F.col(name)
+    return F.slice(F.array_sort(F.collect_set(found)), 1, _VALUES)

@@ -1,0 +1,136 @@
+"""The flow job: how much went through each queue and how long it took, minute by minute, and what lay there; and what
+the agents did, batch by batch.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
+
+from igq.pipeline.history.lives import TRANSMIT_QUEUE
+from igq.pipeline.schemas import FLOW_AGENTS, FLOW_DEPTH, FLOW_MINUTES, FLOW_QUEUES, as_table
+
+_MINUTE_MS = 60_000
+#: Of the times that messages stayed; the middle one is the median.
+_PERCENTILES = (0.5, 0.9, 0.99)
+_ACCURACY = 10_000
+#: How a message left a queue, other than by a get -> what it was for its journey.
+_HOPS = {"transfer": "agent's hop", "expire": "expired", "clear": "cleared"}
+
+
+def flow_tables(moves: DataFrame, moved: DataFrame) -> dict[str, DataFrame]:
+    """The job's tables by name: ``queues``, ``minutes``, ``depth`` and ``agents``.
+
+    Args:
+        moves: as `stays.stays` gives them.
+        moved: as `batches.batches` does.
+    """
+    return {"queues": queues(moves), "minutes": minutes(moves), "depth": depth(moves), "agents": agents(moved)}
+
+
+def queues(moves: DataFrame) -> DataFrame:
+    """A row a queue, manager and hop: messages, messages a second and how long they stayed, over all of the time."""
+    left = moves.where("left_ms IS NOT NULL").withColumn("hop", _hop())
+    span_s = F.greatest((F.max("left_ms") - F.min("left_ms")) / 1000, F.lit(1.0))
+    return (
+        left.groupBy("structure", "queue", F.col("get_qmgr").alias("qmgr"), "hop")
+        .agg(F.count("*").alias("messages"), F.round(F.count("*") / span_s, 1).alias("per_second"), *_stayed())
+        .withColumns(_percentiles())
+        .orderBy("structure", "queue", "qmgr", "hop")
+        .transform(as_table, FLOW_QUEUES)
+    )
+
+
+def minutes(moves: DataFrame, width_ms: int = _MINUTE_MS) -> DataFrame:
+    """As `queues`, a row for each minute, or *width_ms*, in which messages left; ``minute`` is its beginning."""
+    left = moves.where("left_ms IS NOT NULL").withColumns({"hop": _hop(), "minute": _minute("left_ms", width_ms)})
+    return (
+        left.groupBy("minute", "structure", "queue", F.col("get_qmgr").alias("qmgr"), "hop")
+        .agg(F.count("*").alias("messages"), *_stayed())
+        .withColumns(_percentiles())
+        .orderBy("minute", "structure", "queue", "qmgr", "hop")
+        .transform(as_table, FLOW_MINUTES)
+    )
+
+
+def depth(moves: DataFrame, width_ms: int = _MINUTE_MS) -> DataFrame:
+    """Messages on each queue at the end of each minute, or *width_ms*, in which something changed there.
+
+    What was there before the journal begins counts as soon as it leaves, so no depth is below 0 for long: it is
+    counted from the journal's first event, as though those had arrived before it.
+    """
+    arrived = moves.where("arrived_ms IS NOT NULL").select(
+        *("structure", "queue", _minute("arrived_ms", width_ms).alias("minute"), F.lit(1).alias("change")),
+        F.col("is_dead_letter").alias("comes_dead"),
+    )
+    left = moves.where("left_ms IS NOT NULL").select(
+        *("structure", "queue", _minute("left_ms", width_ms).alias("minute"), F.lit(-1).alias("change")),
+        F.lit(False).alias("comes_dead"),
+    )
+    older = moves.where("arrived_ms IS NULL").groupBy("structure", "queue").agg(F.count("*").alias("older"))
+    until = Window.partitionBy("structure", "queue").orderBy("minute").rowsBetween(Window.unboundedPreceding, 0)
+    is_arrival = F.col("change") > 0
+    return (
+        arrived.unionByName(left)
+        .groupBy("minute", "structure", "queue")
+        .agg(
+            F.count_if(is_arrival).alias("arrived"),
+            F.count_if("comes_dead").alias("dead_letters"),
+            F.count_if(~is_arrival).alias("left"),
+        )
+        .withColumn("change", F.sum(F.col("arrived") - F.col("left")).over(until))
+        .join(F.broadcast(older), ["structure", "queue"], "left")
+        .withColumn("depth", F.col("change") + F.coalesce("older", F.lit(0)))
+        .orderBy("minute", "structure", "queue")
+        .transform(as_table, FLOW_DEPTH)
+    )
+
+
+def agents(moved: DataFrame, width_ms: int = _MINUTE_MS) -> DataFrame:
+    """Each agent's batches, a row for each minute, or *width_ms*, in which one ended.
+
+    ``backed_out`` counts the batches that it could not deliver: it tries again, after the waits of the state of retry
+    where the transmission queue was the trouble. ``took_ms`` is the longest from a batch's first get to its end;
+    null where each was moved by one script, of which the journal has one moment only.
+    """
+    done = F.col("outcome") == "delivered"
+    return (
+        moved.groupBy(_minute("ended_ms", width_ms).alias("minute"), "qmgr")
+        .agg(
+            F.count_if(done).alias("batches"),
+            F.coalesce(F.sum(F.when(done, F.col("messages"))), F.lit(0)).alias("messages"),
+            F.round(F.avg(F.when(done, F.col("messages"))), 1).alias("mean_batch"),
+            F.max(F.when(done, F.col("messages"))).alias("largest_batch"),
+            F.sum("dead_letters").alias("dead_letters"),
+            F.count_if(F.col("outcome") == "backed out").alias("backed_out"),
+            F.count_if("is_recovered").alias("ended_by_peers"),
+            F.max(F.col("ended_ms") - F.col("began_ms")).alias("took_ms"),
+        )
+        .orderBy("minute", "qmgr")
+        .transform(as_table, FLOW_AGENTS)
+    )
+
+
+def _hop() -> Column:
+    by_event = F.create_map(*(F.lit(text) for pair in _HOPS.items() for text in pair))[F.col("left_by")]
+    is_get = F.col("left_by") == "get"
+    return (
+        F.when(is_get & (F.col("queue") == TRANSMIT_QUEUE), "agent's hop")
+        .when(is_get & F.col("is_dead_letter"), "dead letter")
+        .when(is_get, "delivery")
+        .otherwise(by_event)
+    )
+
+
+def _minute(ms: str, width_ms: int) -> Column:
+    return F.timestamp_millis(F.floor(F.col(ms) / width_ms) * width_ms)
+
+
+def _stayed() -> tuple[Column, ...]:
+    """How long messages stayed, of those whose arrival is known."""
+    stayed = F.col("left_ms") - F.col("arrived_ms")
+    return F.percentile_approx(stayed, list(_PERCENTILES), _ACCURACY).alias("stayed"), F.max(stayed).alias("max_ms")
+
+
+def _percentiles() -> dict[str, Column]:
+    return {f"p{round(part * 100)}_ms": F.get("stayed", F.lit(at)) for at, part in enumerate(_PERCENTILES)}

@@ -1,0 +1,175 @@
+"""The replay job: the messages of an archive, put back as they were and in their order.
+
+What each run has of each queue is put by one job of that name (``igq.pipeline.datasource.queue.sink``), or part by
+part where it is
+too much for one: whole or not at all, and once, however often the command is repeated.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
+
+from igq.pipeline.datasource.queue.source import QueueSource
+from igq.pipeline.errors import PipelineError
+from igq.pipeline.history.time_range import Moments
+from igq.pipeline.jobs.archives import Archive
+from igq.pipeline.jobs.replays import ALWAYS, is_done, job_of
+from igq.pipeline.schemas import DONE, QUEUE, REPLAYED, as_table
+from sharedq.settings.values import Settings
+
+#: Messages that are put by one job, at most; a sink cannot commit any number together. To change it would make other
+#: parts of what was put in parts, and put messages twice or never.
+PART_MESSAGES = 1_000_000
+PUT, THERE = "replayed", "there already"
+#: What Spark says of the sink whose units of work somebody has backed out.
+_BACKED_OUT = re.compile(r"XAError: (XA_HEURRB|XAER_NOTA) |the job was ended while it was at work")
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one job puts: messages of one run and queue.
+
+    Attributes:
+        number: from 1; None where it is all that the run has of the queue.
+        behind, until: positions that it lies between, *until* included; None leaves an end open.
+        messages: how many they are.
+    """
+
+    run: str
+    queue: str
+    number: int | None
+    behind: int | None
+    until: int | None
+    messages: int
+
+    def condition(self) -> Column:
+        """As a filter of a table of messages."""
+        chosen = (F.col("run") == self.run) & (F.col("queue") == self.queue)
+        if self.behind is not None:
+            chosen &= F.col("position") > self.behind
+        if self.until is not None:
+            chosen &= F.col("position") <= self.until
+        return chosen
+
+
+@dataclass(frozen=True)
+class Replay:
+    """Where parts of an archive go, and under which names.
+
+    Attributes:
+        target: the queue that all is put on; none: each on its own.
+        again, put: as of `job_of`.
+    """
+
+    settings: Settings
+    archive: Archive
+    target: str = ""
+    qmgr: str = ""
+    again: str = ""
+    put: Moments = ALWAYS
+
+    def put_part(self, messages: DataFrame, part: Part) -> str:
+        """Put a part of *messages*, unless that was done: `PUT`, or `THERE`.
+
+        Raises:
+            PipelineError: it was backed out, as another replay does with what it finds prepared.
+        """
+        job = self._job(part, self.put, part.number)
+        # Under the first of these names versions without parts have put all that the run has, whatever its time.
+        if any(is_done(self.settings, name) for name in {self._job(part, ALWAYS, None), job}):
+            return THERE
+        try:
+            put_messages(messages.where(part.condition()), self.settings, self.target_of(part), self.qmgr, job)
+        except PySparkException as error:
+            if _BACKED_OUT.search(str(error)):
+                raise PipelineError(
+                    f"another replay of {self.archive.directory} on {self.target_of(part)} was under way, or a release,"
+                    " and has backed out what this one had prepared; nothing was put twice; run it again"
+                ) from error
+            raise
+        return PUT
+
+    def target_of(self, part: Part) -> str:
+        """The queue that a part is put on."""
+        return self.target or part.queue
+
+    def _job(self, part: Part, put: Moments, number: int | None) -> str:
+        return job_of(self.archive, part.run, part.queue, self.target_of(part), self.again, put, number)
+
+
+def parts(archive: DataFrame, size: int = PART_MESSAGES) -> list[Part]:
+    """What is put together, in the order in which it is: of each run, each queue, in the order of its positions.
+
+    Always the same of the same messages: nothing here depends on how Spark cuts its work.
+    """
+    rows = with_part(archive, size).transform(part_ends).collect()
+    found: list[Part] = []
+    for row in rows:
+        before = found[-1] if row["part"] > 1 else None
+        is_last = row["part"] == row["parts"]
+        found.append(
+            Part(
+                row["run"],
+                row["queue"],
+                row["part"] if row["parts"] > 1 else None,
+                before.until if before else None,
+                None if is_last else row["last"],
+                row["messages"],
+            )
+        )
+    return found
+
+
+def with_part(archive: DataFrame, size: int) -> DataFrame:
+    """Run, queue and position of each message, and the number of the ``part`` that it falls into, from 1."""
+    in_order = Window.partitionBy("run", "queue").orderBy("position")
+    place = F.row_number().over(in_order) - 1
+    return archive.select("run", "queue", "position", (F.floor(place / size) + 1).cast("int").alias("part"))
+
+
+def part_ends(numbered: DataFrame) -> DataFrame:
+    """A row a part: how many ``messages`` it has, its ``last`` position, and how many ``parts`` there are."""
+    of_queue = Window.partitionBy("run", "queue")
+    return (
+        numbered.groupBy("run", "queue", "part")
+        .agg(F.count("*").alias("messages"), F.max("position").alias("last"))
+        .withColumn("parts", F.count("*").over(of_queue))
+        .orderBy("run", "queue", "part")
+    )
+
+
+def put_messages(messages: DataFrame, settings: Settings, target: str, qmgr: str, job: str) -> None:
+    """Put messages on *target*, in the order that they had: once for each *job*."""
+    messages.sparkSession.dataSource.register(QueueSource)
+    (
+        messages.select(*QUEUE.fieldNames())
+        # One task: several would put at the same time.
+        .repartition(1)
+        .sortWithinPartitions("position")
+        .write.format("igq")
+        .options(group=settings.group, url=settings.redis_url, queue=target, qmgr=qmgr, jobId=job)
+        .mode("append")
+        .save()
+    )
+
+
+def replayed(spark: SparkSession, done: Sequence[tuple[Part, str, str]]) -> DataFrame:
+    """What became of each part: the part, the queue that it was to be put on, and `PUT` or `THERE`."""
+    rows = [(part.run, part.queue, target, part.number or 1, part.messages, what) for part, target, what in done]
+    return spark.createDataFrame(rows, REPLAYED)
+
+
+def by_target(parts_put: DataFrame) -> DataFrame:
+    """How many messages are on each queue now by this replay, and by earlier ones."""
+    return (
+        parts_put.groupBy(F.col("target").alias("queue"), "done")
+        .agg(F.sum("messages").alias("messages"))
+        .orderBy("queue", "done")
+        .transform(as_table, DONE)
+    )

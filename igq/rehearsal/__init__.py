@@ -1,0 +1,1 @@
+"""The test bench that ships with the product: load, demo and drills."""

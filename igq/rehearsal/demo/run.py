@@ -1,0 +1,182 @@
+"""`igq demo`: real departures through three queue managers, one of them killed on the way; then the audit."""
+
+from __future__ import annotations
+
+import random
+import time
+from pathlib import Path
+
+from igq.errors import CommandError
+from igq.rehearsal.demo.story import Story
+from igq.rehearsal.load.audit import audit_run
+from igq.rehearsal.load.processes.children import CONSUMER, PUTTER
+from igq.rehearsal.load.programs.interrupts import interrupt_on_termination
+from igq.rehearsal.load.rows.departures import QMGRS
+from igq.rehearsal.load.rows.expected import ExpectedWriter
+from igq.rehearsal.load.rows.plan import PRIVATE_QUEUE, SHARED_QUEUE
+from igq.rehearsal.load.rows.sources import Source
+from igq.rehearsal.load.run_settings import settings_of_run
+from igq.rehearsal.load.scene import Scene
+from igq.rehearsal.load.view import working_agent
+from igq.rehearsal.load.waits import wait_for_agent, wait_for_puts, wait_until_delivered, wait_until_recovered
+from sharedq.display.terminal import Terminal
+from sharedq.settings.values import Settings
+
+DEFAULT_MESSAGES = 30_000
+DEFAULT_KILL = "LGA"
+#: Exit status of a run that the user ended.
+INTERRUPTED = 130
+#: Rows of the whole table.
+_ALL_ROWS = 336_776
+
+
+def demo(
+    messages: int | None = DEFAULT_MESSAGES,
+    kill: str = DEFAULT_KILL,
+    data_dir: Path | None = None,
+    seed: int = 2013,
+) -> int:
+    """Run the demo; the audit's exit status, 130 after Ctrl-C.
+
+    Args:
+        messages: departures to send, None for all; each is sent twice.
+        kill: the manager to kill.
+        data_dir: directory of the run; default: ``demo-TIME`` in the data directory of the settings.
+        seed: of the moment at which the manager is killed.
+
+    Raises:
+        CommandError: the arguments are wrong, the input is missing, or something failed on the way.
+        ConfigError, DeploymentError, MQIError: Redis or the settings cannot be used.
+    """
+    if kill not in QMGRS:
+        raise CommandError(f"--kill {kill}: one of {', '.join(QMGRS)}", 2)
+    settings = settings_of_run("demo", data_dir)
+    directory = settings.data_dir
+    console = Terminal(highlight=False, soft_wrap=True)
+    try:
+        with interrupt_on_termination(), Story(console) as story:
+            return _Demo(settings, directory, Source("flights", messages), kill, seed, story).run()
+    except KeyboardInterrupt:
+        console.print("Ended by the user; every process of the demo has been stopped.")
+        return INTERRUPTED
+
+
+class _Demo:
+    """One run."""
+
+    def __init__(
+        self, settings: Settings, directory: Path, source: Source, victim: str, seed: int, story: Story
+    ) -> None:
+        self._victim, self._story, self._source = victim, story, source
+        self._settings, self._directory = settings, directory
+        self._departures = min(source.count or _ALL_ROWS, _ALL_ROWS)
+        # What is left then outlasts the lease of the one that is killed: its peers recover it, and work meanwhile.
+        self._kill_at = random.Random(seed).uniform(0.2, 0.3)
+        self._scene = Scene(settings, source, look=self._show_progress)
+
+    def run(self) -> int:
+        with self._scene as scene:
+            scene.open()
+            self._start()
+            self._story.show_bars(self._departures)
+            scene.start_load()
+            with ExpectedWriter(self._source, self._directory) as expected:
+                self._kill_in_the_middle()
+                wait_until_delivered(scene)
+                scene.finish_load()
+                expected.count()
+            # All was put and every queue is empty, which is more than the programs' counts can say (see below).
+            self._story.update(2 * self._departures, self._departures, self._departures)
+            self._story.hide_bars()
+            self._stop()
+            return self._audit()
+
+    def _start(self) -> None:
+        say, scene = self._story.say, self._scene
+        say(f"Run directory: {self._directory}")
+        say(f"Starting the queue managers {', '.join(QMGRS)} of group {self._settings.group}.", "bold")
+        scene.start_managers()
+        for name in QMGRS:
+            scene.timeline.add("started", name, detail="ready")
+        scene.define_queues()
+        say(
+            f"Each departure is put by the manager of its origin airport twice: through intra-group queuing to "
+            f"{PRIVATE_QUEUE} at the next manager, and on the shared queue {SHARED_QUEUE}, which consumers on all "
+            f"three drain."
+        )
+
+    def _kill_in_the_middle(self) -> None:
+        scene, victim, say = self._scene, self._victim, self._story.say
+        wait_for_puts(scene, int(2 * self._departures * self._kill_at))
+        incarnation, agent_pid = scene.incarnation(victim), working_agent(scene.group, victim)
+        programs = scene.programs_of(victim)
+        puts, gets = scene.hold(programs)
+        killed_s = time.monotonic()
+        scene.timeline.add("killed", victim, by="demo", detail=f"{puts} uncommitted puts, {gets} uncommitted gets")
+        # The agent goes with its manager: the kernel ends it when its parent ends.
+        scene.kill([scene.managers[victim], *programs])
+        say(
+            f"{victim} was killed with SIGKILL, and its agent, its putter and its consumers with it, while they held "
+            f"{puts} uncommitted puts and {gets} uncommitted gets; one of each is the putter's note of how far it is, "
+            f"which the audit does not count.",
+            "bold red",
+        )
+        self._recover(incarnation, killed_s)
+        self._restart(agent_pid)
+
+    def _recover(self, incarnation: str, killed_s: float) -> None:
+        scene, victim = self._scene, self._victim
+        killed_ms = time.time() * 1000 - (time.monotonic() - killed_s) * 1000
+        recovery = wait_until_recovered(scene, incarnation)
+        moments = dict(recovery.moments)
+        detected_s = (moments["detected"] - killed_ms) / 1000
+        took_ms = moments["resolved"] - moments["detected"]
+        self._story.say(
+            f"{recovery.by} noticed after {detected_s:.1f} s that {victim} renews its lease no more (a lease lasts "
+            f"{self._settings.lease_ms / 1000:g} s), claimed its recovery, fenced it, and resolved "
+            f"{recovery.units_of_work} units of work with {recovery.messages} messages within {took_ms} ms.",
+            "yellow",
+        )
+
+    def _restart(self, old_agent_pid: int) -> None:
+        scene, victim = self._scene, self._victim
+        waiting = scene.backlog().transmit
+        scene.start_managers([victim])
+        scene.timeline.add("restarted", victim, by="demo")
+        scene.start_programs(victim)
+        pid = wait_for_agent(scene, victim, old_agent_pid)
+        scene.timeline.add("serialized", victim, detail=f"IGQ agent, pid {pid}")
+        self._story.say(
+            f"{victim} was started again; its new agent has taken its connection tag (serialized) and goes on with "
+            f"{waiting} messages that waited on the transmit queue. Its putter goes on behind the last committed unit "
+            f"of work.",
+            "green",
+        )
+
+    def _stop(self) -> None:
+        scene = self._scene
+        scene.timeline.add("drained", "", detail="every queue is empty")
+        self._story.say("Everything is delivered, every queue is empty; stopping the managers in good order.")
+        scene.stop_managers()
+
+    def _audit(self) -> int:
+        self._story.say(
+            "The Spark audit now recomputes from the input rows and the journal whether anything was lost, duplicated "
+            "or reordered.",
+            "bold",
+        )
+        status = audit_run(self._directory, self._scene.environment)
+        if status == 0:
+            text = f"Nothing was lost, duplicated or reordered. Report and records: {self._directory}"
+            self._story.say(text, "green")
+        else:
+            self._story.say(f"The audit failed with status {status}. Records: {self._directory}", "bold red")
+        return status
+
+    def _put(self) -> int:
+        return self._scene.count(PUTTER, "put")
+
+    def _show_progress(self) -> None:
+        private, shared = (self._scene.count(CONSUMER, "got", queue) for queue in (PRIVATE_QUEUE, SHARED_QUEUE))
+        # A consumer cannot know the outcome of a commit that broke off, so it may count a message that comes again.
+        self._story.update(self._put(), min(private, self._departures), min(shared, self._departures))

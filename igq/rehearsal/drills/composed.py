@@ -1,0 +1,76 @@
+"""Drills that are composed: several faults, as a seed draws them."""
+
+from __future__ import annotations
+
+import random
+
+from igq.rehearsal.drills import incidents
+from igq.rehearsal.drills.incidents import Steps
+from igq.rehearsal.drills.scenario import (
+    Drain,
+    Draw,
+    FlushScripts,
+    Hold,
+    Kill,
+    Resolve,
+    Scenario,
+    Start,
+    StartGroup,
+    StartLoad,
+    Step,
+    WaitForAgent,
+    WaitForPuts,
+    WaitUntilRecovered,
+    Who,
+)
+
+_CUTS: tuple[Steps, ...] = (
+    (WaitForAgent(), *incidents.CUT_IN_COMMITS),
+    (WaitForAgent(), *incidents.CUT_BEFORE_COMMITS),
+)
+#: What a random drill is made of. Each begins and ends with everybody at work.
+_BLOCKS: tuple[Steps, ...] = (
+    incidents.MANAGER_KILLED,
+    incidents.EVERYTHING_KILLED,
+    (Hold(), Kill(Who.EVERYTHING), Start(Who.EVERYTHING), WaitUntilRecovered(Who.MANAGER), WaitForAgent()),
+    incidents.TWO_MANAGERS_KILLED,
+    incidents.ALL_MANAGERS_KILLED,
+    (*incidents.KILLED_IN_DOUBT, Resolve()),
+    (WaitForAgent(), *incidents.AGENT_KILLED),
+    (WaitForAgent(), *incidents.AGENT_PAUSED),
+    (WaitForAgent(), *incidents.AGENT_HUNG),
+    incidents.PROGRAMS_KILLED,
+    incidents.PROGRAMS_PAUSED,
+    incidents.EVERYTHING_PAUSED,
+    (FlushScripts(20),),
+    incidents.IGQ_TOGGLED,
+    incidents.MEMORY_FULL,
+    *_CUTS,
+)
+#: Faults of a random drill. While one lasts the putters slow down, so that the next finds them at work.
+_FAULTS, _PACE_S = 4, 0.5
+
+
+def random_scenario(seed: int, *, may_cut: bool = True) -> Scenario:
+    """A scenario composed from the seed: the same one for the same seed.
+
+    Args:
+        may_cut: the network can be cut here; else those faults are left out, and the others stay as they are.
+    """
+    generator = random.Random(seed)
+    drawn = [generator.choice(_BLOCKS) for _ in range(_FAULTS)]
+    steps: list[Step] = [StartGroup(), WaitForAgent(), StartLoad()]
+    for number, block in enumerate(drawn):
+        # The victims of those that follow are the same, with or without it.
+        steps += [
+            WaitForPuts((number + 0.5) / (_FAULTS + 1), _PACE_S),
+            Draw(),
+            *(block if may_cut or block not in _CUTS else ()),
+        ]
+    return Scenario(
+        "random",
+        "Faults as the seed composes them.",
+        (*steps, Drain()),
+        load=2,
+        has_machines=may_cut and any(block in _CUTS for block in drawn),
+    )

@@ -1,0 +1,135 @@
+"""What befalls a group, as steps that several drills have in common. Each begins and ends with everybody at work."""
+
+from __future__ import annotations
+
+from igq.rehearsal.drills.scenario import (
+    AlterIgq,
+    Cut,
+    ExpectInDoubt,
+    ExpectInLog,
+    ExpectShutOut,
+    HangAgent,
+    Heal,
+    Hold,
+    Kill,
+    LetLeasePass,
+    LimitMemory,
+    Pause,
+    Prepare,
+    Release,
+    Resolve,
+    Resume,
+    Start,
+    Step,
+    WaitForAgent,
+    WaitForPutter,
+    WaitForRefusal,
+    WaitUntilReady,
+    WaitUntilRecovered,
+    Who,
+)
+from sharedq.mqi.constants import MQRC
+
+Steps = tuple[Step, ...]
+
+_CONNECTION_BROKEN = int(MQRC.CONNECTION_BROKEN)
+_OBJECT_CHANGED = int(MQRC.OBJECT_CHANGED)
+_STORAGE_MEDIUM_FULL = int(MQRC.STORAGE_MEDIUM_FULL)
+
+MANAGER_KILLED: Steps = (
+    Hold(),
+    Kill(Who.MANAGER),
+    WaitUntilRecovered(Who.MANAGER),
+    Release(),
+    Start(Who.MANAGER),
+    WaitForAgent(),
+)
+EVERYTHING_KILLED: Steps = (
+    Hold(),
+    Kill(Who.EVERYTHING),
+    WaitUntilRecovered(Who.MANAGER),
+    Start(Who.EVERYTHING),
+    WaitForAgent(),
+)
+TWO_MANAGERS_KILLED: Steps = (
+    Hold(managers=2),
+    Kill(Who.EVERYTHING, managers=2),
+    WaitUntilRecovered(Who.MANAGER, managers=2),
+    Start(Who.EVERYTHING, managers=2),
+    WaitForAgent(),
+)
+ALL_MANAGERS_KILLED: Steps = (
+    Hold(managers=3),
+    Kill(Who.EVERYTHING, managers=3),
+    Start(Who.MANAGER),
+    WaitUntilRecovered(Who.MANAGER, managers=3),
+    Start(Who.EVERYTHING, managers=3),
+    WaitForAgent(),
+)
+AGENT_KILLED: Steps = (Kill(Who.AGENT), WaitForAgent(), ExpectInLog("CSQM067E"))
+AGENT_HUNG: Steps = (HangAgent(), WaitForAgent(), ExpectInLog("CSQM067E"))
+AGENT_PAUSED: Steps = (Pause(Who.AGENT), LetLeasePass(), Resume(Who.AGENT))
+PROGRAMS_KILLED: Steps = (Hold(), Kill(Who.PROGRAMS), WaitUntilRecovered(Who.PROGRAMS), Start(Who.PROGRAMS))
+PROGRAMS_PAUSED: Steps = (
+    Hold(),
+    Pause(Who.PROGRAMS),
+    WaitUntilRecovered(Who.PROGRAMS),
+    Resume(Who.PROGRAMS),
+    Release(),
+)
+EVERYTHING_PAUSED: Steps = (
+    Hold(),
+    Pause(Who.EVERYTHING),
+    WaitUntilRecovered(Who.MANAGER),
+    Resume(Who.EVERYTHING),
+    Release(),
+    WaitUntilReady(),
+    WaitForAgent(),
+)
+#: But for what is left to be resolved then.
+KILLED_IN_DOUBT: Steps = (
+    Hold(),
+    Prepare(),
+    Kill(Who.EVERYTHING),
+    WaitUntilRecovered(Who.MANAGER),
+    ExpectInDoubt(),
+    Resolve(is_by_peer=True),
+    Start(Who.EVERYTHING),
+    WaitForAgent(),
+    ExpectInDoubt(),
+)
+
+# A putter that has not opened its queue (yet, or again) would find no way to the other managers, and wait for one.
+IGQ_TOGGLED: Steps = (
+    WaitForPutter(),
+    AlterIgq("DISABLED"),
+    WaitForRefusal(_OBJECT_CHANGED),
+    AlterIgq("ENABLED"),
+)
+MEMORY_FULL: Steps = (LimitMemory(), WaitForRefusal(_STORAGE_MEDIUM_FULL), LimitMemory(is_lifted=True))
+
+_BACK_ON_THE_NETWORK: Steps = (
+    Heal(),
+    WaitUntilReady(),
+    WaitForAgent(),
+    ExpectInLog("IGQ0001E"),
+    ExpectShutOut(),
+)
+# Commits are sent at once: they stay in the kernel of whoever was cut off until the network heals.
+CUT_IN_COMMITS: Steps = (
+    Hold(),
+    Cut(),
+    Release(),
+    WaitUntilRecovered(Who.MANAGER),
+    WaitForRefusal(_CONNECTION_BROKEN),
+    *_BACK_ON_THE_NETWORK,
+)
+CUT_BEFORE_COMMITS: Steps = (
+    Hold(),
+    Cut(),
+    WaitUntilRecovered(Who.MANAGER),
+    LetLeasePass(),
+    Release(),
+    WaitForRefusal(_CONNECTION_BROKEN),
+    *_BACK_ON_THE_NETWORK,
+)

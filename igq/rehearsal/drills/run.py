@@ -1,0 +1,283 @@
+"""`igq drill`: lists the drills, or runs one as often as asked."""
+
+from __future__ import annotations
+
+import random
+import re
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
+from itertools import chain
+from itertools import count as count_from
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from igq.errors import CommandError
+from igq.rehearsal.drills.check import Position, Verdict, check
+from igq.rehearsal.drills.composed import random_scenario
+from igq.rehearsal.drills.promise import check_promise
+from igq.rehearsal.drills.scenario import Scenario, Step
+from igq.rehearsal.drills.scenarios import SCENARIOS
+from igq.rehearsal.drills.stage import Stage
+from igq.rehearsal.drills.troubles.machines import Machines
+from igq.rehearsal.drills.troubles.network import Network
+from igq.rehearsal.load.audit import audit_run
+from igq.rehearsal.load.programs.interrupts import interrupt_on_termination
+from igq.rehearsal.load.records import EXPECTED, read_lines, read_timeline, write_expected
+from igq.rehearsal.load.rows.departures import QMGRS
+from igq.rehearsal.load.rows.plan import Copy, units_of_work
+from igq.rehearsal.load.rows.sources import Source
+from igq.rehearsal.load.run_settings import settings_of_run
+from igq.rehearsal.load.scene import Scene, environment_of
+from sharedq.display.terminal import Terminal
+from sharedq.members.group import Group
+from sharedq.mqi.errors import MQIError
+from sharedq.reading.journal import read_entries
+from sharedq.settings.values import Settings
+
+#: Departures of a drill's load; each is two messages.
+DEPARTURES = 1_500
+INTERRUPTED = 130
+#: The name by which a composed drill is asked for.
+RANDOM = "random"
+#: Messages named on the terminal for each fault, and for each thing that is as it must be.
+_SHOWN, _PROMISED_SHOWN = 20, 3
+
+
+def drill(
+    name: str | None,
+    repeat: int = 1,
+    seed: int | None = None,
+    *,
+    runs_all: bool = False,
+    minutes: float | None = None,
+    is_audited: bool = True,
+) -> int:
+    """List the drills, or run some; 0 when nothing was lost, duplicated, reordered or unexpected.
+
+    The verdict is that of the Spark audit, over the records and the journal; the programs' own histories must agree.
+
+    Args:
+        name: of the drill, or ``random``: composed from the seed; None lists them.
+        repeat: how many runs, each with the next seed.
+        seed: of the load and of the choice of the victims; default: drawn, and printed.
+        runs_all: run every drill there is.
+        minutes: begin runs, each with the next seed, for so long.
+        is_audited: have the audit judge; else the histories alone do, within a second.
+
+    Raises:
+        CommandError: there is no such drill, or a step failed.
+        ConfigError, DeploymentError, MQIError: the settings or Redis cannot be used.
+    """
+    console = Terminal(highlight=False, soft_wrap=True)
+    if name is None and not runs_all:
+        console.print(_listing())
+        return 0
+    if name is not None and runs_all:
+        raise CommandError(f"--all and {name}: one of them", 2)
+    if name not in (None, RANDOM, *SCENARIOS):
+        raise CommandError(f"there is no drill {name}; there are {', '.join([*SCENARIOS, RANDOM])}", 2)
+    if repeat < 1:
+        raise CommandError(f"--repeat {repeat}: at least 1", 2)
+    if seed is not None and seed < 0:
+        raise CommandError(f"--seed {seed}: 0 or more", 2)
+    first = secrets.randbelow(1_000_000) if seed is None else seed
+    names = [name] if name is not None else _possible(console)
+    until_s = None if minutes is None else time.monotonic() + 60 * minutes
+    if is_audited and find_spec("pyspark") is None:
+        console.print("Spark is not installed (igq[spark]), so there is no audit: the programs' own histories judge.")
+        is_audited = False
+    bad: list[str] = []
+    count = 0
+    try:
+        with interrupt_on_termination():
+            for each, scenario in _runs(names, first, repeat, until_s, console):
+                count += 1
+                if not _run(scenario, each, console, is_audited=is_audited):
+                    bad.append(f"{scenario.name} --seed {each}")
+    except KeyboardInterrupt:
+        console.print("Ended by the user; every process of the drill has been stopped.")
+        return INTERRUPTED
+    if count > 1:
+        console.print(f"{count - len(bad)} of {count} runs were good")
+    for which in bad:
+        console.print(f"not good: igq drill {which}")
+    return 1 if bad else 0
+
+
+def _possible(console: Terminal) -> list[str]:
+    """All drills, but for those that this machine does not let us do, which are named."""
+    left_out = [each.name for each in SCENARIOS.values() if each.has_machines]
+    if _may_cut(console, f"{', '.join(left_out)}: not run"):
+        return list(SCENARIOS)
+    return [name for name in SCENARIOS if name not in left_out]
+
+
+def _may_cut(console: Terminal, otherwise: str) -> bool:
+    """Whether the network can be cut here; if not, says why, and what is done *otherwise*."""
+    try:
+        Network(["trial"]).close()
+    except CommandError as error:
+        console.print(Text(f"{otherwise}, because {error}"))
+        return False
+    return True
+
+
+def _runs(
+    names: Sequence[str], first: int, repeat: int, until_s: float | None, console: Terminal
+) -> Iterator[tuple[int, Scenario]]:
+    """Seeds and scenarios: *repeat* times every name, or for as long as there is time."""
+    may_cut = RANDOM in names and _may_cut(console, f"{RANDOM}: without cuts of the network")
+    for seed in count_from(first):
+        if until_s is None and seed >= first + repeat:
+            return
+        for name in names:
+            if until_s is not None and time.monotonic() >= until_s:
+                return
+            yield seed, random_scenario(seed, may_cut=may_cut) if name == RANDOM else SCENARIOS[name]
+
+
+def run_once(
+    scenario: Scenario,
+    settings: Settings,
+    seed: int,
+    console: Terminal,
+    departures: int = DEPARTURES,
+    at_end: Callable[[Settings], None] = lambda _: None,
+) -> Verdict:
+    """Run a scenario in the data directory of *settings*, which must be new to it; returns what the checker found.
+
+    Args:
+        at_end: called while Redis is still there, with settings that tell where.
+
+    Raises:
+        CommandError: a step failed.
+    """
+    if scenario.has_machines:
+        with Machines(settings.data_dir) as machines:
+            there = settings.model_copy(update={"redis_url": machines.runner_url})
+            verdict = _run_on(scenario, there, seed, console, departures, machines)
+            at_end(there)
+    else:
+        verdict = _run_on(scenario, settings, seed, console, departures, None)
+        at_end(settings)
+    return verdict
+
+
+def _run_on(
+    scenario: Scenario, settings: Settings, seed: int, console: Terminal, departures: int, machines: Machines | None
+) -> Verdict:
+    source = Source("made-up", departures * scenario.load, seed)
+    directory = settings.data_dir
+    begun_s = time.monotonic()
+
+    def say(who: str, text: str) -> None:
+        console.print(Text(f"{time.monotonic() - begun_s:6.1f} s  {who}  {text}"))
+
+    messages = write_expected(source.days(), directory / EXPECTED)
+    with Scene(settings, source, is_history_kept=True, machines=machines) as scene:
+        scene.timeline.add("begun", "", by="drill", detail=f"{scenario.name}, seed {seed}")
+        stage = Stage(scene, random.Random(seed), messages, say)
+        for number, step in enumerate(scenario.steps, 1):
+            try:
+                stage.do(step)
+            except (CommandError, MQIError) as error:
+                where = f"step {number} of {len(scenario.steps)} ({_in_words(step)})"
+                raise CommandError(f"drill {scenario.name}, seed {seed}, {where}: {error}") from error
+        commits = commit_positions(scene.group)
+        if not scenario.loses_structure:
+            return check(_copies(source), _history(directory), commits)
+        stage.structure.record(directory)
+        return check_promise(_copies(source), list(_history(directory)), commits, stage.structure.told())
+
+
+def _in_words(step: Step) -> str:
+    """``StartGroup()`` is "start group"."""
+    return re.sub("(?=[A-Z])", " ", type(step).__name__).strip().lower()
+
+
+def commit_positions(group: Group) -> dict[str, Position]:
+    """Every committed unit of work with the place of its commit in the journal of a structure it touched.
+
+    A consumer's touches one structure only. A large one is applied in chunks: the first counts.
+    """
+    found: dict[str, Position] = {}
+    client = group.client()
+    for name in group.structure_names():
+        for entry in read_entries(client, group.structure(name)):
+            if entry.fields.get(b"e") == b"commit":
+                at_ms, _, sequence = entry.stream_id.partition("-")
+                found.setdefault(entry.fields[b"u"].decode(), (int(at_ms), int(sequence)))
+    return found
+
+
+def _run(scenario: Scenario, seed: int, console: Terminal, *, is_audited: bool) -> bool:
+    changes = {} if scenario.lease_ms is None else {"lease_ms": scenario.lease_ms}
+    settings = settings_of_run(f"drill-{scenario.name}-{seed}", None, **changes)
+    console.print(Text(f"Drill {scenario.name}, seed {seed}: {scenario.summary}", style="bold"))
+    status = 0
+
+    def judge(there: Settings) -> None:
+        nonlocal status
+        console.print(_timeline(settings.data_dir))
+        if is_audited:
+            status = audit_run(settings.data_dir, environment_of(there))
+
+    verdict = run_once(scenario, settings, seed, console, at_end=judge)
+    _report(verdict, console)
+    is_good = verdict.is_good and status == 0
+    if status:
+        console.print(Text(f"The audit ended with status {status}.", style="bold red"))
+    said = "Passed" if is_good else "Failed"
+    style = "bold green" if is_good else "bold red"
+    console.print(Text(f"{said}: drill {scenario.name}, seed {seed}. Records: {settings.data_dir}", style=style))
+    return is_good
+
+
+def _copies(source: Source) -> Iterator[Copy]:
+    for qmgr in QMGRS:
+        for unit in units_of_work(source.days(), qmgr):
+            for planned in unit:
+                yield from planned.copies()
+
+
+def _history(directory: Path) -> Iterator[Mapping[str, Any]]:
+    return chain.from_iterable(read_lines(path) for path in sorted(directory.glob("history-*.jsonl")))
+
+
+def _listing() -> Table:
+    usage = "igq drill NAME | --all [--repeat N | --minutes M] [--seed S] [--no-audit]"
+    table = Table("Drill", "What happens", title=usage)
+    for scenario in SCENARIOS.values():
+        table.add_row(scenario.name, scenario.summary)
+    table.add_row(RANDOM, "Several of these faults, composed from the seed; --minutes goes on with the next seeds.")
+    return table
+
+
+def _timeline(directory: Path) -> Table:
+    events = read_timeline(directory)
+    table = Table("Seconds", "Event", "Manager", "By", "Detail", title="Timeline")
+    for event in events:
+        at_s = (int(event["t_ms"]) - int(events[0]["t_ms"])) / 1000
+        table.add_row(f"{at_s:.3f}", event["event"], event["qmgr"], event["by"], event["detail"])
+    return table
+
+
+def _report(verdict: Verdict, console: Terminal) -> None:
+    console.print(
+        f"By the programs' own histories: {verdict.expected} messages expected, {verdict.delivered} delivered; "
+        f"{verdict.unknown_calls} calls of unknown outcome, decided by the journal"
+    )
+    for kind, wrong in verdict.problems.items():
+        style = "bold red" if wrong else "green"
+        console.print(Text(f"  {kind}: {len(wrong)}", style=style))
+        for line in wrong[:_SHOWN]:
+            console.print(Text(f"    {line}"))
+    for kind, told in verdict.promised.items():
+        console.print(Text(f"  as the backup promises, {kind}: {len(told)}"))
+        for line in told[:_PROMISED_SHOWN]:
+            console.print(Text(f"    {line}"))

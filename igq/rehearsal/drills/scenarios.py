@@ -1,0 +1,398 @@
+"""The drills there are."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+from igq.rehearsal.drills.incidents import (
+    AGENT_HUNG,
+    AGENT_KILLED,
+    AGENT_PAUSED,
+    ALL_MANAGERS_KILLED,
+    CUT_BEFORE_COMMITS,
+    CUT_IN_COMMITS,
+    EVERYTHING_KILLED,
+    EVERYTHING_PAUSED,
+    IGQ_TOGGLED,
+    KILLED_IN_DOUBT,
+    MANAGER_KILLED,
+    MEMORY_FULL,
+    PROGRAMS_KILLED,
+    PROGRAMS_PAUSED,
+    TWO_MANAGERS_KILLED,
+)
+from igq.rehearsal.drills.scenario import (
+    BackUp,
+    Cut,
+    CutOffRecovery,
+    Drain,
+    Draw,
+    ExpectInLog,
+    ExpectShutOut,
+    ExpectUnharmed,
+    FlushScripts,
+    Heal,
+    Hold,
+    HoldBulk,
+    Kill,
+    KillRedis,
+    LetLeasePass,
+    LoseStructure,
+    Pause,
+    Recover,
+    Release,
+    ReleaseBulk,
+    Resolve,
+    Resume,
+    Scenario,
+    Start,
+    StartGroup,
+    StartLoad,
+    WaitForAgent,
+    WaitForBacklog,
+    WaitForLogs,
+    WaitForPuts,
+    WaitForPutter,
+    WaitForRecoverer,
+    WaitForRefusal,
+    WaitForRetry,
+    WaitUntilRecovered,
+    Who,
+)
+from sharedq.mqi.constants import MQRC
+
+#: Uncommitted messages whose recovery takes long enough to be caught in the middle.
+_BULK = 30_000
+_CF_STRUC_FAILED = int(MQRC.CF_STRUC_FAILED)
+_CF_STRUC_IN_USE = int(MQRC.CF_STRUC_IN_USE)
+
+#: The structure that is lost: what programs remember of their work is in another one.
+_LOST = "LOST1"
+
+_ALL = (
+    Scenario(
+        "kill-manager",
+        "A manager is killed while programs attached to it have uncommitted puts and gets; they outlive it, and "
+        "what they try to commit afterwards must come to nothing.",
+        (
+            StartGroup(),
+            StartLoad(),
+            WaitForPuts(0.4),
+            *MANAGER_KILLED,
+            Drain(),
+        ),
+    ),
+    Scenario(
+        "kill-everything",
+        "A manager is killed together with its agent and its programs, in the middle of their units of work, and all "
+        "of them are started again.",
+        (
+            StartGroup(),
+            StartLoad(),
+            WaitForPuts(0.4),
+            *EVERYTHING_KILLED,
+            Drain(),
+        ),
+    ),
+    Scenario(
+        "kill-agent",
+        "An IGQ agent is killed in the middle of a backlog; its manager says CSQM067E and starts it again, and no "
+        "message may be lost, doubled or overtaken.",
+        (
+            StartGroup(),
+            # Paused before there is anything to deliver: the backlog builds up, however small the load.
+            WaitForAgent(),
+            Pause(Who.AGENT),
+            StartLoad(),
+            WaitForBacklog(200),
+            Resume(Who.AGENT),
+            *AGENT_KILLED,
+            Drain(),
+        ),
+    ),
+    Scenario(
+        "hang-agent",
+        "An IGQ agent hangs in the middle of a backlog, its lease being renewed; its manager notices that it gets "
+        "nothing done, ends it, says CSQM067E and starts it again, and no message may be lost, doubled or overtaken.",
+        (
+            StartGroup(),
+            WaitForAgent(),
+            Pause(Who.AGENT),
+            StartLoad(),
+            WaitForBacklog(200),
+            Resume(Who.AGENT),
+            *AGENT_HUNG,
+            Drain(),
+        ),
+    ),
+    Scenario(
+        "in-doubt",
+        "A manager and its programs are killed when these have prepared their work for an external coordinator: who "
+        "recovers them leaves it, their tags stay in use, and an operator commits or backs out each, one at a peer and "
+        "the others when the manager is back.",
+        (
+            StartGroup(),
+            StartLoad(),
+            # From the beginning, while there is work for each of them: one unit of work ends at a peer, and others are
+            # still in doubt when the manager is back.
+            Hold(),
+            WaitForPuts(0.4),
+            *KILLED_IN_DOUBT,
+            ExpectInLog("CSQR004I"),
+            Resolve(),
+            Drain(),
+        ),
+    ),
+    Scenario(
+        "kill-application",
+        "The programs of one manager are killed with uncommitted puts and gets; the manager lives and backs their "
+        "work out.",
+        (
+            StartGroup(),
+            StartLoad(),
+            WaitForPuts(0.4),
+            *PROGRAMS_KILLED,
+            Drain(),
+        ),
+    ),
+    Scenario(
+        "pause-manager",
+        "A manager, its agent and its programs are stopped past their leases and then go on: the zombies must change "
+        "nothing, notice that they were given up, and join again.",
+        (
+            StartGroup(),
+            StartLoad(),
+            WaitForPuts(0.4),
+            *EVERYTHING_PAUSED,
+            ExpectShutOut(),
+            Drain(),
+        ),
+    ),
+    Scenario(
+        "kill-several-managers",
+        "Two managers die in one moment with everything attached to them, in the middle of their units of work; the "
+        "third one recovers both.",
+        (
+            StartGroup(),
+            StartLoad(),
+            WaitForPuts(0.4),
+            *TWO_MANAGERS_KILLED,
+            Drain(),
+        ),
+    ),
+    Scenario(
+        "kill-recoverer",
+        "A manager dies with large units of work open, and the peer that recovers them dies in the middle of that: "
+        "another one takes over, and nothing is undone twice.",
+        (
+            StartGroup(),
+            StartLoad(),
+            WaitForPuts(0.3),
+            Hold(),
+            HoldBulk(_BULK),
+            Kill(Who.EVERYTHING),
+            WaitForRecoverer(),
+            Kill(Who.RECOVERER),
+            WaitUntilRecovered(Who.MANAGER),
+            WaitUntilRecovered(Who.RECOVERER),
+            ReleaseBulk(),
+            Start(Who.EVERYTHING),
+            Start(Who.RECOVERER),
+            WaitForAgent(),
+            Drain(),
+        ),
+    ),
+    Scenario(
+        "last-manager",
+        "All managers die with everything attached to them; one that is started again, alone, recovers itself and the "
+        "others.",
+        (
+            StartGroup(),
+            StartLoad(),
+            WaitForPuts(0.4),
+            *ALL_MANAGERS_KILLED,
+            Drain(),
+        ),
+    ),
+    Scenario(
+        "slow-recovery",
+        "A failed manager restarts before its peer, stopped in the middle, has recovered it: its agent and programs "
+        "are refused their connection tags until that is done, so nothing committed overtakes what is recovered.",
+        (
+            StartGroup(),
+            StartLoad(),
+            WaitForPuts(0.3),
+            Hold(),
+            HoldBulk(_BULK),
+            Kill(Who.EVERYTHING),
+            WaitForRecoverer(),
+            Pause(Who.RECOVERER),
+            Start(Who.EVERYTHING),
+            WaitForRetry(),
+            ExpectInLog("CSQM065E"),
+            Resume(Who.RECOVERER),
+            WaitUntilRecovered(Who.MANAGER),
+            ReleaseBulk(),
+            WaitForAgent(),
+            Drain(),
+        ),
+        # The claim of the one that is stopped must last until the failed manager is back.
+        lease_ms=30_000,
+    ),
+    Scenario(
+        "pause-agent",
+        "An IGQ agent is stopped for longer than a lease while messages for its manager arrive, and goes on.",
+        (
+            StartGroup(),
+            StartLoad(),
+            WaitForPuts(0.2),
+            *AGENT_PAUSED,
+            Drain(),
+        ),
+    ),
+    Scenario(
+        "pause-application",
+        "The programs of one manager are stopped past their leases with uncommitted puts and gets; what they try to "
+        "commit afterwards must come to nothing.",
+        (
+            StartGroup(),
+            StartLoad(),
+            WaitForPuts(0.4),
+            *PROGRAMS_PAUSED,
+            Drain(),
+        ),
+    ),
+    Scenario(
+        "kill-redis",
+        "The embedded server is killed under load, twice, and comes back with everything it acknowledged.",
+        (StartGroup(), StartLoad(), WaitForPuts(0.2), KillRedis(), WaitForPuts(0.5), KillRedis(), Drain()),
+    ),
+    Scenario(
+        "script-flush",
+        "Redis forgets its scripts again and again while everybody calls them.",
+        (StartGroup(), StartLoad(), WaitForPuts(0.1), FlushScripts(100), Drain()),
+        load=2,
+    ),
+    Scenario(
+        "igq-toggle",
+        "Intra-group queuing is disabled and enabled again while programs put through it: their handles become invalid "
+        "(2041), and what was put before, or is put afterwards, arrives once and in order.",
+        (
+            StartGroup(),
+            StartLoad(),
+            WaitForPuts(0.1),
+            *IGQ_TOGGLED,
+            Draw(),
+            *IGQ_TOGGLED,
+            Draw(),
+            *IGQ_TOGGLED,
+            Drain(),
+        ),
+        load=2,
+    ),
+    Scenario(
+        "memory-full",
+        "Redis may use no more memory: puts are refused (2192), nothing is half done, and getting goes on.",
+        (
+            StartGroup(),
+            StartLoad(),
+            WaitForPuts(0.1),
+            *MEMORY_FULL,
+            WaitForPuts(0.5),
+            *MEMORY_FULL,
+            Drain(),
+        ),
+        load=2,
+    ),
+    Scenario(
+        "lose-structure",
+        "The structure of the shared queue is backed up under load and loses its keys: programs are refused (2373), "
+        "and again while it is recovered (2346) by a process that dies in the middle of it. A second RECOVER CFSTRUCT "
+        "brings back what was there when the backup ended, exactly that, and the group goes on.",
+        (
+            StartGroup(shared=_LOST),
+            StartLoad(),
+            # Its puts come behind the backup, and nobody commits to have got them.
+            Hold(who=Who.PUTTER),
+            WaitForPuts(0.15),
+            Hold(who=Who.DRAINERS),
+            WaitForPuts(0.3),
+            BackUp(),
+            Release(Who.DRAINERS),
+            WaitForPuts(0.45),
+            Hold(who=Who.DRAINERS),
+            Release(Who.PUTTER),
+            WaitForPutter(),
+            Hold(),
+            LoseStructure(),
+            # Their gets went with the structure.
+            Release(Who.DRAINERS),
+            WaitForRefusal(_CF_STRUC_FAILED, is_certain=True),
+            WaitForLogs("CSQE035E"),
+            CutOffRecovery(),
+            WaitForRefusal(_CF_STRUC_IN_USE, is_certain=True),
+            Recover(),
+            WaitForLogs("CSQE131I"),
+            # What is of before the loss must come to nothing, also behind the recovery.
+            Release(),
+            Drain(),
+        ),
+        load=2,
+    ),
+    Scenario(
+        "partition",
+        "A manager's machine, with its programs, is cut off from Redis for longer than its lease, with commits on "
+        "their way: they arrive when the network heals, and change nothing. Who was cut off gets 2009, and comes back "
+        "by itself.",
+        (
+            StartGroup(),
+            WaitForAgent(),
+            StartLoad(),
+            WaitForPuts(0.3),
+            *CUT_IN_COMMITS,
+            Drain(),
+        ),
+        load=2,
+        has_machines=True,
+    ),
+    Scenario(
+        "late-partition",
+        "The same, but the programs try to commit when their work has been recovered long since.",
+        (
+            StartGroup(),
+            WaitForAgent(),
+            StartLoad(),
+            WaitForPuts(0.3),
+            *CUT_BEFORE_COMMITS,
+            Drain(),
+        ),
+        load=2,
+        has_machines=True,
+    ),
+    Scenario(
+        "short-partition",
+        "A manager's machine, with its programs, is cut off from Redis for less than its lease, with calls on their "
+        "way: everything goes on as if it had only been slow.",
+        (
+            StartGroup(),
+            WaitForAgent(),
+            StartLoad(),
+            WaitForPuts(0.3),
+            Hold(),
+            Cut(),
+            Release(),
+            LetLeasePass(0.1),
+            Heal(),
+            WaitForPutter(),
+            ExpectUnharmed(),
+            Drain(),
+        ),
+        # What is sent anew at doubling intervals arrives at most a cut later than it could.
+        lease_ms=30_000,
+        load=2,
+        has_machines=True,
+    ),
+)
+
+#: Name -> scenario.
+SCENARIOS = MappingProxyType({scenario.name: scenario for scenario in _ALL})

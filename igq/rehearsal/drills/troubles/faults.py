@@ -1,0 +1,83 @@
+"""Faults that are no signals to the group's processes: of Redis, and of definitions."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+from igq.errors import CommandError
+from igq.rehearsal.load.rows.queues import do_mqsc
+from igq.rehearsal.load.scene import Scene
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import MQIError
+
+_BACK_TIMEOUT_S = 60.0
+#: Time between two flushes, seconds: enough for scripts to be loaded again and to be in use.
+_FLUSH_S = 0.05
+
+
+def kill_server(scene: Scene) -> int:
+    """SIGKILL to the embedded server; returns its process id when another one has taken its place.
+
+    Raises:
+        CommandError: there is no embedded server, or none comes back.
+        MQIError: 2009, it cannot be reached before.
+    """
+    if not scene.settings.is_embedded:
+        raise CommandError("the embedded server is to be killed, but IGQ_REDIS_URL names another one", 2)
+    pid = int(_info(scene, "server", "process_id"))
+    os.kill(pid, signal.SIGKILL)
+
+    def is_back() -> bool:
+        try:
+            return int(_info(scene, "server", "process_id")) != pid
+        except MQIError:
+            return False
+
+    scene.watch.wait(is_back, "the embedded server to come back", _BACK_TIMEOUT_S, asks_group=True)
+    return pid
+
+
+def flush_scripts(scene: Scene, times: int) -> None:
+    """Have Redis forget its scripts, again and again."""
+    key = scene.group.keys.group
+    for _ in range(times):
+        scene.group.command(key, "SCRIPT", "FLUSH")
+        scene.watch.wait_a_while(lambda: False, _FLUSH_S)
+
+
+def alter_igq(scene: Scene, qmgr: str, value: str) -> None:
+    """``ALTER QMGR IGQ(...)``, again where it is not known whether it was done: then it does no harm.
+
+    Raises:
+        CommandError: it was refused, or Redis does not come back.
+    """
+
+    def is_altered() -> bool:
+        try:
+            do_mqsc(scene.group, qmgr, f"ALTER QMGR IGQ({value})")
+        except MQIError as error:
+            if error.reason != MQRC.CONNECTION_BROKEN:
+                raise
+            return False
+        return True
+
+    scene.watch.wait(is_altered, f"IGQ({value}) at {qmgr}", _BACK_TIMEOUT_S, asks_group=True)
+
+
+def limit_memory(scene: Scene, *, is_lifted: bool) -> int:
+    """Limit Redis' memory to what is used now, or lift the limit; returns it in bytes, 0 for none."""
+    key = scene.group.keys.group
+    limit = 0 if is_lifted else int(_info(scene, "memory", "used_memory"))
+    scene.group.command(key, "CONFIG", "SET", "maxmemory", limit)
+    return limit
+
+
+def _info(scene: Scene, section: str, field: str) -> str:
+    key = scene.group.keys.group
+    text: bytes = scene.group.command(key, "INFO", section)
+    for line in text.decode().splitlines():
+        name, _, value = line.partition(":")
+        if name == field:
+            return value
+    raise CommandError(f"INFO {section} names no {field}")

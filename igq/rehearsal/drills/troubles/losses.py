@@ -1,0 +1,126 @@
+"""A structure that a drill has lost, and what its journals say of it: before it was lost, and since it is recovered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from igq.errors import CommandError
+from igq.rehearsal.drills.check import Position
+from igq.rehearsal.drills.promise import Loss
+from igq.rehearsal.load.records import LOSSES, LineFile
+from igq.rehearsal.load.rows.departures import QMGRS
+from igq.rehearsal.load.rows.plan import SHARED_QUEUE
+from igq.rehearsal.load.rows.queues import do_mqsc
+from igq.rehearsal.load.scene import Scene
+from sharedq.admin.backup.file import Backup, backup_path
+from sharedq.admin.backup.restore import recover
+from sharedq.members.group import Group
+from sharedq.reading.journal import JournalRow, expand, position_order, read_entries
+from sharedq.redis.keys import StructureKeys
+from sharedq.redis.link import Argument, Reply
+from sharedq.settings.values import Settings
+
+#: All keys in one moment, whatever programs do meanwhile; the journal is kept aside, for whoever judges the drill.
+_LOSE = """
+redis.call("RENAME", KEYS[1], KEYS[2])
+for _, key in ipairs(redis.call("KEYS", ARGV[1])) do redis.call("UNLINK", key) end
+"""
+#: Where the last step of a recovery lets programs in.
+_LAST_STEP = "structure/restore_end"
+#: Before one of these the process that recovers dies.
+CUTS = ("structure/restore", _LAST_STEP)
+
+
+class LostStructure:
+    """The application structure *name* of a drill's group: backed up, lost and recovered."""
+
+    def __init__(self, scene: Scene, name: str) -> None:
+        self.name = name
+        self._scene, self._group = scene, scene.group
+        self._keys = scene.group.structure(name)
+        self._backup: Position = (0, 0)
+
+    def back_up(self) -> str:
+        """BACKUP CFSTRUCT; the journal entry that it goes up to.
+
+        Raises:
+            CommandError: it was refused.
+        """
+        do_mqsc(self._group, QMGRS[0], f"BACKUP CFSTRUCT({self.name})")
+        settings = self._group.settings
+        ending = Backup(backup_path(settings, self.name), self._group.name, self.name).ending
+        self._backup = position_order(ending["position"], is_end=False)
+        return str(ending["position"])
+
+    def lose(self) -> None:
+        """Its keys are gone, as though its server had lost them."""
+        keys = self._keys
+        self._group.command(keys.journal, "EVAL", _LOSE, 2, keys.journal, self._before.journal, f"{keys.tag}:*")
+
+    def recover_in_vain(self, cut: str) -> None:
+        """RECOVER CFSTRUCT by a process that dies before the script *cut*, or before the last step."""
+        group = _DyingGroup(self._scene.settings, cut)
+        try:
+            recover(group, self.name)
+        except _DiedError:
+            return
+        finally:
+            group.leave()
+        raise CommandError(f"the recovery of {self.name} was to be cut off")
+
+    def recover(self) -> None:
+        """RECOVER CFSTRUCT.
+
+        Raises:
+            CommandError: it was refused.
+        """
+        do_mqsc(self._group, QMGRS[0], f"RECOVER CFSTRUCT({self.name})")
+
+    def record(self, directory: Path) -> None:
+        """Write what the audit must know of the loss: up to where the backup goes, and the journal until then."""
+        with LineFile(directory / LOSSES) as losses, LineFile(directory / f"lost-{self.name}.jsonl") as journal:
+            journal.write(_as_json(row) for row in self._rows(self._before))
+            losses.write([{"structure": self.name, "backup": "{}-{}".format(*self._backup)}])
+
+    def told(self) -> Loss:
+        """What its journals tell of the queue that all managers drain."""
+        return Loss(self._rows(self._before), self._backup, self._rows(self._keys))
+
+    @property
+    def _before(self) -> StructureKeys:
+        # In the slot of the structure, and no key of it.
+        return replace(self._keys, journal=f"{self._keys.tag}lost:journal")
+
+    def _rows(self, keys: StructureKeys) -> Sequence[JournalRow]:
+        number = self._group.structure_number(self.name)
+        rows: list[JournalRow] = []
+        for entry in read_entries(self._group.client(keys.journal), keys):
+            rows += (row for row in expand(entry, self.name, number) if row.queue in (SHARED_QUEUE, None))
+        return rows
+
+
+def _as_json(row: JournalRow) -> dict[str, Any]:
+    values = row._asdict()
+    at = datetime.fromtimestamp(values.pop("time_us") / 1e6, UTC)
+    return {"time": at.isoformat(), **values}
+
+
+class _DiedError(Exception):
+    pass
+
+
+class _DyingGroup(Group):
+    """The group as a process sees it that dies before one of the calls of a recovery."""
+
+    def __init__(self, settings: Settings, cut: str) -> None:
+        super().__init__(settings)
+        self._cuts = (cut, _LAST_STEP)
+
+    def call(self, name: str, keys: Sequence[str], args: Sequence[Argument]) -> Reply:
+        if name in self._cuts:
+            raise _DiedError
+        return super().call(name, keys, args)

@@ -1,0 +1,20 @@
+"""Becomes a Spark job that ends with its parent: `python -m igq.rehearsal.load.audit_process PARENT ARGUMENT...`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+from igq.console.child import die_with_parent
+
+
+def main() -> None:
+    """Have the kernel say SIGTERM, which ends a job with its Java, when the process *PARENT* has ended; be the job."""
+    parent_pid, *arguments = sys.argv[1:]
+    die_with_parent(int(parent_pid), signal.SIGTERM)
+    os.execv(sys.executable, [sys.executable, "-m", "igq.pipeline", *arguments])
+
+
+if __name__ == "__main__":
+    main()

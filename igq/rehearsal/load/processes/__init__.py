@@ -1,0 +1,1 @@
+"""The processes of a load: started, forked, watched."""

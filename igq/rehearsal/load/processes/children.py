@@ -1,0 +1,178 @@
+"""Child processes of a run: queue managers and load programs, each leading a session of its own.
+
+The kernel ends them when the runner ends (`igq.console.child`), Ctrl-C in the terminal does not reach them, and what
+they
+say arrives as events in one queue. To be started from the runner's main thread: a parent's death is noticed by
+the death of the thread that started the child.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from igq.rehearsal.load.processes.forked import ForkedProcess, ProgramStarter
+from igq.rehearsal.load.programs.program import Options
+
+PUTTER, CONSUMER = "putter", "consumer"
+#: The line with which a manager says that it is ready.
+_READY_ID = "CSQ9022I"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something a child said or did; ``kind`` ``ended`` is its end."""
+
+    child: Child
+    kind: str
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+Events = queue.SimpleQueue[Event]
+Process = subprocess.Popen[str] | ForkedProcess
+
+
+class Child:
+    """One child process.
+
+    Attributes:
+        is_expected_to_end: the runner has ended it, or asked it to end; otherwise its end is a failure.
+    """
+
+    def __init__(self, name: str, start: Callable[[int], Process], directory: Path, events: Events) -> None:
+        self.name = name
+        self.is_expected_to_end = False
+        self._events = events
+        self._errors = directory / f"{name}.err"
+        with self._errors.open("ab") as errors:
+            self._process = start(errors.fileno())
+        self._thread = threading.Thread(target=self._listen, name=f"output {name}", daemon=True)
+        self._thread.start()
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it has not ended."""
+        return self._process.poll() is None
+
+    @property
+    def last_error(self) -> str:
+        """The last line it wrote to its standard error."""
+        lines = self._errors.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        return lines[-1] if lines else ""
+
+    def signal(self, number: int) -> None:
+        """Send a signal to it, and to nobody else."""
+        with contextlib.suppress(ProcessLookupError):
+            self._process.send_signal(number)
+
+    def kill(self) -> None:
+        """SIGKILL; returns without waiting."""
+        self.is_expected_to_end = True
+        self.signal(signal.SIGKILL)
+
+    def wait(self, timeout_s: float | None = None) -> int:
+        """Wait for its end; the exit status.
+
+        Raises:
+            subprocess.TimeoutExpired: it runs on.
+        """
+        status = self._process.wait(timeout_s)
+        if self._process.stdin is not None:
+            with contextlib.suppress(OSError):
+                self._process.stdin.close()
+        return status
+
+    def send(self, line: str) -> None:
+        """Write a line to its standard input; one that has ended does not mind."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError, ValueError):
+            self._process.stdin.write(line + "\n")
+            self._process.stdin.flush()
+
+    def _listen(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self._hear(line.rstrip("\n"))
+        self._events.put(Event(self, "ended", {"status": self._process.wait()}))
+
+    def _hear(self, line: str) -> None:
+        raise NotImplementedError
+
+
+class Manager(Child):
+    """A queue manager, started as its command line starts it."""
+
+    def __init__(
+        self, name: str, env: Mapping[str, str], directory: Path, events: Events, enter: Sequence[str] = ()
+    ) -> None:
+        """*enter*: the words that let the command behind them run on the manager's machine."""
+
+        def start(stderr: int) -> Process:
+            return subprocess.Popen(
+                [*enter, sys.executable, "-m", "igq", "qmgr", "start", name, "--parent", str(os.getpid())],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                env=dict(env),
+                text=True,
+                encoding="utf-8",
+                errors="replace",
+                start_new_session=True,
+            )
+
+        super().__init__(name, start, directory, events)
+
+    def _hear(self, line: str) -> None:
+        if _READY_ID in line:
+            self._events.put(Event(self, "ready", {"line": line}))
+
+
+class Program(Child):
+    """A load program.
+
+    Attributes:
+        kind: putter or consumer.
+        owner: token of its connection, once it has one.
+        progress: what it reported last.
+    """
+
+    def __init__(self, kind: str, options: Options, starter: ProgramStarter, events: Events) -> None:
+        self.kind, self.options = kind, options
+        self.owner = ""
+        self.progress: Mapping[str, int] = {}
+        start = partial(starter.start, kind, options.arguments())
+        super().__init__(options.name, start, options.directory, events)
+
+    @property
+    def qmgr(self) -> str:
+        """The manager it is attached to."""
+        return self.options.qmgr
+
+    def _hear(self, line: str) -> None:
+        try:
+            details = json.loads(line)
+            kind = details.pop("event")
+        except (ValueError, KeyError, TypeError, AttributeError):
+            # A library's word, not an event; the thread that listens must not end of it.
+            return
+        if kind == "attached":
+            self.owner = details["owner"]
+        elif kind == "progress":
+            self.progress = details
+        self._events.put(Event(self, kind, details))

@@ -1,0 +1,1 @@
+"""The programs of a load: they put, get and note what they did."""

@@ -1,0 +1,67 @@
+"""What the two load programs have in common: their command line and their end."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from igq.console.log import log_to_stderr
+from igq.errors import CommandError
+from igq.rehearsal.load.history import History
+from igq.rehearsal.load.rows.sources import Source
+from sharedq import MQIError
+from sharedq.redis.deployment import DeploymentError
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a load program was started.
+
+    Attributes:
+        name: of the program: of its files, its connection tag, its status message.
+        directory: of the run.
+        queue: that a consumer drains.
+        is_history_kept: write every call to history-NAME.jsonl.
+    """
+
+    name: str
+    qmgr: str
+    directory: Path
+    source: Source
+    queue: str
+    is_history_kept: bool
+
+    def history(self) -> History:
+        """The program's history."""
+        path = self.directory / f"history-{self.name}.jsonl" if self.is_history_kept else None
+        return History(path, self.name)
+
+    def arguments(self) -> list[str]:
+        """The command line that `run_program` reads."""
+        given = ["--name", self.name, "--qmgr", self.qmgr, "--run", str(self.directory), "--source", str(self.source)]
+        return [*given, "--queue", self.queue, *(["--history"] if self.is_history_kept else [])]
+
+
+def run_program(main: Callable[[Options], None], arguments: Sequence[str]) -> int:
+    """Parse the command line, run, say in one line what went wrong; the exit status."""
+    parser = argparse.ArgumentParser(description="A program of igq's demo and drills; they start it themselves.")
+    for option in ("--name", "--qmgr", "--run", "--source", "--queue"):
+        parser.add_argument(option, default="")
+    parser.add_argument("--history", action="store_true")
+    given = parser.parse_args(arguments)
+    # Standard output belongs to the control line.
+    log_to_stderr()
+    # Ctrl-C is for the runner, which ends its programs in order.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    source = Source.parse(given.source)
+    options = Options(given.name, given.qmgr, Path(given.run), source, given.queue, given.history)
+    try:
+        main(options)
+    except (MQIError, DeploymentError, CommandError) as error:
+        print(f"{options.name}: {error}", file=sys.stderr, flush=True)
+        return 1
+    return 0

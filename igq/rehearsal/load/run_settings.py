@@ -1,0 +1,50 @@
+"""The settings of a run: those in force, with a directory of its own and, in a Redis of others, a group of its own."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime
+from pathlib import Path
+
+from igq.errors import CommandError
+from igq.rehearsal.load.records import EXPECTED
+from sharedq.settings.loader import load_settings, prepare_data_dir
+from sharedq.settings.values import Settings
+
+_DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def settings_of_run(kind: str, directory: Path | None = None, **changes: object) -> Settings:
+    """Settings whose data directory is the run's, created.
+
+    Without a Redis URL the embedded server of that directory is used, so nothing of other runs is there. With one,
+    and the group's name left at its default, the group gets a name that is not in use by chance of the clock.
+
+    Args:
+        kind: first part of the directory's name: ``demo``, ``drill-kill-manager``.
+        directory: of the run; default: ``KIND-TIME`` in the data directory.
+        changes: settings of the run.
+
+    Raises:
+        CommandError: the directory has the records of another run.
+        ConfigError: the settings or the directory cannot be used.
+    """
+    settings = load_settings()
+    given_as = "IGQ_DATA_DIR" if directory is None else "--data-dir"
+    if directory is None:
+        directory = settings.data_dir / f"{kind}-{datetime.now().astimezone():%Y%m%d-%H%M%S}"
+    directory = directory.absolute()
+    if (directory / EXPECTED).exists():
+        raise CommandError(f"{directory} has the records of an earlier run; name another directory")
+    values: dict[str, object] = {"data_dir": directory, **changes}
+    if settings.redis_url is not None and settings.group == Settings.model_fields["group"].default:
+        values["group"] = new_group_name()
+    run = settings.model_copy(update=values)
+    prepare_data_dir(run, given_as)
+    return run
+
+
+def new_group_name() -> str:
+    """A group name for one run: another one each second for half a day."""
+    number = int(time.time()) % len(_DIGITS) ** 3
+    return "D" + "".join(_DIGITS[number // len(_DIGITS) ** place % len(_DIGITS)] for place in (2, 1, 0))

@@ -1,0 +1,64 @@
+"""What a runner sees of its group: how much is queued, what recovery does, which agent works."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from igq.rehearsal.load.rows.plan import PRIVATE_QUEUE, SHARED_QUEUE
+from recovery.report import Recovery, recoveries
+from sharedq.members.group import Group
+from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.repository import Repository
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """Messages that are on their way: available, or put or got by units of work under way."""
+
+    transmit: int
+    private: int
+    shared: int
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether everything was delivered."""
+        return not (self.transmit or self.private or self.shared)
+
+
+def read_backlog(group: Group, qmgrs: Sequence[str]) -> Backlog:
+    """The backlog now; the transmit queue is read first, so that nothing passes by unseen.
+
+    Raises:
+        MQIError: 2009, Redis cannot be reached.
+    """
+    first = Repository(group, qmgrs[0])
+    transmit = _on_way(first, SYSTEM_QSG_TRANSMIT_QUEUE)
+    private = sum(_on_way(Repository(group, qmgr), PRIVATE_QUEUE) for qmgr in qmgrs)
+    return Backlog(transmit, private, _on_way(first, SHARED_QUEUE))
+
+
+def recovery_of(group: Group, owner: str) -> Recovery | None:
+    """The latest recovery that resolved, or resolves, what *owner* (a token or a prefix of one) left."""
+    covering = [each for each in recoveries(group) if f"{owner}.".startswith(f"{each.failed}.")]
+    return covering[-1] if covering else None
+
+
+def agent_state(group: Group, qmgr: str) -> Mapping[str, Any]:
+    """What the manager's agent last reported; empty when there was none yet."""
+    key = group.keys.agents
+    text = group.command(key, "HGET", key, qmgr)
+    return json.loads(text) if text else {}
+
+
+def working_agent(group: Group, qmgr: str) -> int:
+    """Process id of the manager's agent if it works, else 0; as the agent last reported."""
+    state = agent_state(group, qmgr)
+    return int(state["pid"]) if state.get("state") == "RUNNING" else 0
+
+
+def _on_way(repository: Repository, name: str) -> int:
+    state = repository.queue_status(name)
+    return state.depth + state.uncommitted_gets

@@ -1,0 +1,133 @@
+"""Finding what stands under the tokens of targets: one look for all of them, without loading what does not."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from recovery.claim import Remain, chunks
+from recovery.target import Target, Targets, common_beginning
+from sharedq.members.group import Group
+from sharedq.session.connection import Connection
+
+#: Entries that Redis looks at for one step of a scan, or that are asked for by name in one call.
+_SCAN_COUNT = 500
+#: Recoveries that are kept to be shown.
+RECOVERIES_KEPT = 100
+
+
+def fields_under(connection: Connection, key: str, targets: Targets) -> Iterator[tuple[Target, str, bytes]]:
+    """Fields of a hash that are tokens of *targets* or under them: whose they are, and their values.
+
+    Connections are asked for by name, and one scan finds what belongs to all the other targets. Every field that is
+    there from the first step to the last is found; one may come twice.
+    """
+    for tokens in chunks(targets.connections, _SCAN_COUNT):
+        for token, value in zip(tokens, connection.command(key, "HMGET", key, *tokens), strict=True):
+            if value is not None:
+                yield Target.parse(token), token, value
+    if targets.wide:
+        for field, value in _scan(connection, "HSCAN", key, targets.pattern(targets.wide)):
+            target = targets.covering(field.decode())
+            if target is not None:
+                yield target, field.decode(), value
+
+
+def leases_under(connection: Connection, group: Group, targets: Targets) -> list[str]:
+    """Leases of the programs and lost connections under *targets*, the caller's own process left out."""
+    if not targets.wide:
+        return []
+    own_process = connection.process.token
+    leases = _scan(connection, "ZSCAN", group.keys.leases, targets.pattern(targets.wide))
+    found = (token.decode() for token, _ in leases)
+    return [token for token in found if token != own_process and _is_below(targets, token)]
+
+
+def _is_below(targets: Targets, token: str) -> bool:
+    target = targets.covering(token)
+    return target is not None and target.token != token
+
+
+def needless_fences(connection: Connection, key: str, targets: Targets) -> list[tuple[Target, str]]:
+    """Fences of programs and connections whose manager's incarnation is shut out as a whole, and by which target."""
+    managers = {target.qmgr: target for target in sorted(targets.managers, key=lambda target: target.incarnation)}
+    if not managers:
+        return []
+    pattern = common_beginning([*managers]) + "*.*"
+    tokens = [field.decode() for field, _ in _scan(connection, "HSCAN", key, pattern)]
+    fences = [(Target.parse(token), token) for token in tokens]
+    return [
+        (managers[fence.qmgr], token)
+        for fence, token in fences
+        if fence.qmgr in managers and fence.incarnation <= managers[fence.qmgr].incarnation
+    ]
+
+
+def own_fences(connection: Connection, key: str, targets: Targets) -> list[tuple[Target, str]]:
+    """Fences of the programs and connections among *targets*, and of connections of these programs."""
+    fences = fields_under(connection, key, targets)
+    return [(target, token) for target, token, _ in fences if not target.is_manager]
+
+
+def admin_remains(connection: Connection, group: Group, targets: Targets) -> dict[str, list[Remain]]:
+    """What the administration structure can forget with each of *targets*, for ``Claims.finish``.
+
+    Of the caller's own connection nothing: a manager that stops disconnects it itself.
+    """
+    keys, found = group.keys, defaultdict[str, list[Remain]](list)
+
+    def note(kind: str, field: str, token: str) -> None:
+        target = targets.covering(token)
+        if target is not None and token not in (connection.token, connection.process.token):
+            found[target.token].append((kind, field))
+
+    for kind, field, token in [
+        *_tags(connection, group, targets),
+        *(("own", token, token) for _, token, _ in fields_under(connection, keys.owners, targets)),
+    ]:
+        note(kind, field, token)
+    if targets.wide:
+        for _, token, _ in fields_under(connection, keys.processes, Targets(targets.wide)):
+            note("process", token, token)
+    for unit, _ in _scan(connection, "HSCAN", keys.decisions, targets.pattern()):
+        note("decision", unit.decode(), unit.decode().partition("/")[0])
+    for target, fence in [
+        *needless_fences(connection, keys.fence, targets),
+        *own_fences(connection, keys.fence, targets),
+    ]:
+        found[target.token].append(("fence", fence))
+    return {token: list(dict.fromkeys(entries)) for token, entries in found.items()}
+
+
+def _tags(connection: Connection, group: Group, targets: Targets) -> Iterator[tuple[str, str, str]]:
+    """Connection tags that are in use by one of *targets*: ``tag``, the tag, by whom."""
+    keys = group.keys
+    if targets.wide:
+        for field, users in _scan(connection, "HSCAN", keys.tags, "*"):
+            for user in users.decode().split():
+                yield "tag", field.decode(), user[1:]
+    # A connection says itself which it asked for.
+    for _, token, text in fields_under(connection, keys.owners, Targets(map(Target.parse, targets.connections))):
+        if tag := json.loads(text).get("tag"):
+            yield "tag", tag, token
+
+
+def oldest_recoveries(connection: Connection, group: Group) -> Sequence[str]:
+    """Recoveries that are over, beyond those that are kept to be shown."""
+    key = group.keys.recoveries
+    if int(connection.command(key, "HLEN", key)) <= RECOVERIES_KEPT:
+        return []
+    records = {failed.decode(): json.loads(text) for failed, text in _scan(connection, "HSCAN", key, "*")}
+    resolved = [failed for failed, record in records.items() if record["state"] == "RESOLVED"]
+    resolved.sort(key=lambda failed: int(records[failed]["resolved_ms"]))
+    return resolved[: max(0, len(records) - RECOVERIES_KEPT)]
+
+
+def _scan(connection: Connection, command: str, key: str, pattern: str) -> Iterator[tuple[bytes, bytes]]:
+    cursor = b"0"
+    while True:
+        cursor, flat = connection.command(key, command, key, cursor, "MATCH", pattern, "COUNT", _SCAN_COUNT)
+        yield from zip(flat[::2], flat[1::2], strict=True)
+        if cursor == b"0":
+            return

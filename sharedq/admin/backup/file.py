@@ -1,0 +1,184 @@
+"""The file of a backup: messages as they were found, what became of them while it was made, and how it ended.
+
+A frame is a letter, the length of what follows (4 bytes, big-endian), and that:
+``H`` JSON that says of what it is a backup; ``M`` a message: queue and id, each behind a length byte, its place (8
+bytes), its record; of several with one id the last counts. ``G`` ids with blanks between them, which are gone.
+``E`` JSON with the definitions of the structure and its queues, and the end. Behind it stands the SHA-256 of all that
+is in front.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import struct
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from sharedq.admin.backup.errors import BackupError, no_backup
+from sharedq.settings.directories import make_private
+from sharedq.settings.values import Settings
+
+FORMAT = 1
+_HEAD = struct.Struct(">cI")
+_PLACE = struct.Struct(">Q")
+_DIGEST_BYTES = hashlib.sha256().digest_size
+
+
+class Stored(NamedTuple):
+    """A message in a backup. ``score``: its place on the queue."""
+
+    queue: bytes
+    id: bytes
+    score: int
+    record: bytes
+
+
+def backup_path(settings: Settings, structure: str) -> Path:
+    """Where the latest backup of a structure is."""
+    return settings.backups / f"{settings.group}.{structure}.backup"
+
+
+class BackupWriter:
+    """Writes a backup beside the one before it, which it replaces when it is complete.
+
+    Raises (from every method):
+        OSError: the file cannot be written.
+    """
+
+    def __init__(self, path: Path, about: Mapping[str, Any]) -> None:
+        self._path, self._partial = path, path.with_name(path.name + ".partial")
+        make_private(path.parent)
+        self._file = os.fdopen(os.open(self._partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb")
+        self._digest = hashlib.sha256()
+        self.bytes = 0
+        self._frame(b"H", json.dumps({"format": FORMAT, **about}).encode())
+
+    def message(self, queue: bytes, message_id: bytes, score: int, record: bytes) -> None:
+        """A message that is on a queue."""
+        names = bytes((len(queue),)) + queue + bytes((len(message_id),)) + message_id
+        self._frame(b"M", names + _PLACE.pack(score) + record)
+
+    def gone(self, ids: list[bytes]) -> None:
+        """Messages that are not there any more."""
+        self._frame(b"G", b" ".join(ids))
+
+    def end(self, values: Mapping[str, Any]) -> None:
+        """Complete the backup: from now on it is the one that counts."""
+        self._frame(b"E", json.dumps(values).encode())
+        self._file.write(self._digest.digest())
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+        self._partial.replace(self._path)
+        directory = os.open(self._path.parent, os.O_RDONLY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+
+    def give_up(self) -> None:
+        """Leave the backup before it as it is."""
+        self._file.close()
+        self._partial.unlink(missing_ok=True)
+
+    def _frame(self, kind: bytes, payload: bytes) -> None:
+        frame = _HEAD.pack(kind, len(payload)) + payload
+        self._digest.update(frame)
+        self._file.write(frame)
+        self.bytes += len(frame)
+
+
+class Backup:
+    """A complete backup, read.
+
+    Attributes:
+        about: of what it is a backup.
+        ending: the definitions of the queues, and how it ended.
+        digest: tells it from any other one.
+    """
+
+    def __init__(self, path: Path, group: str, structure: str) -> None:
+        """Check the whole file.
+
+        Raises:
+            BackupError: there is none, it is damaged, or it is of something else.
+        """
+        self.path = path
+        try:
+            with path.open("rb") as file:
+                size = os.fstat(file.fileno()).st_size - _DIGEST_BYTES
+                self.about, self.ending, self._where, self.digest = _scan(file, size)
+        except FileNotFoundError:
+            raise no_backup(structure, f"there is no {path}") from None
+        except OSError as error:
+            raise no_backup(structure, f"{path} cannot be read: {error.strerror}") from error
+        except (ValueError, KeyError, IndexError, struct.error) as error:
+            raise no_backup(structure, f"{path} is no complete backup") from error
+        whose = self.about["group"], self.about["structure"]
+        if whose != (group, structure):
+            raise no_backup(structure, f"{path} is a backup of {whose[1]} of group {whose[0]}")
+
+    def __len__(self) -> int:
+        return len(self._where)
+
+    def messages(self) -> Iterator[Stored]:
+        """The messages, in the order in which they were found.
+
+        Raises:
+            BackupError: the file cannot be read any more.
+        """
+        try:
+            with self.path.open("rb") as file:
+                for at in sorted(self._where.values()):
+                    file.seek(at)
+                    _, length = _HEAD.unpack(file.read(_HEAD.size))
+                    yield _message(file.read(length))
+        except (OSError, IndexError, struct.error) as error:
+            raise no_backup(str(self.about["structure"]), f"{self.path} cannot be read: {error}") from error
+
+
+def _scan(file: BinaryIO, size: int) -> tuple[dict[str, Any], dict[str, Any], dict[bytes, int], bytes]:
+    """What the file is about, its end, where each message that counts is, and the digest.
+
+    Raises:
+        ValueError, KeyError, IndexError, struct.error: it is no complete backup.
+    """
+    digest, where = hashlib.sha256(), dict[bytes, int]()
+    about: dict[str, Any] | None = None
+    ending: dict[str, Any] | None = None
+    at = 0
+    while at < size:
+        head = file.read(_HEAD.size)
+        kind, length = _HEAD.unpack(head)
+        if ending is not None or at + _HEAD.size + length > size:
+            raise ValueError("frames")
+        payload = file.read(length)
+        digest.update(head)
+        digest.update(payload)
+        if kind == b"M":
+            where[_message(payload).id] = at
+        elif kind == b"G":
+            for message_id in payload.split(b" "):
+                where.pop(message_id, None)
+        elif kind == b"H":
+            about = json.loads(payload)
+        elif kind == b"E":
+            ending = json.loads(payload)
+        at += _HEAD.size + length
+    if file.read() != digest.digest() or about is None or ending is None or about["format"] != FORMAT:
+        raise ValueError("end")
+    _ = about["group"], about["structure"], ending["queues"], ending["sequence"]
+    return about, ending, where, digest.digest()
+
+
+def _message(payload: bytes) -> Stored:
+    queue_end = 1 + payload[0]
+    id_end = queue_end + 1 + payload[queue_end]
+    (score,) = _PLACE.unpack_from(payload, id_end)
+    return Stored(payload[1:queue_end], payload[queue_end + 1 : id_end], score, payload[id_end + _PLACE.size :])
+
+
+__all__ = ["Backup", "BackupError", "BackupWriter", "Stored", "backup_path"]

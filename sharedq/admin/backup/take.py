@@ -1,0 +1,291 @@
+"""BACKUP CFSTRUCT: a structure's persistent messages to a file, while it is in use.
+
+The journal's end is noted, then the open units of work and the queues are read page by page, and what the journal says
+has changed is looked up, until one script finds that nothing has: the backup is what the structure held at that moment.
+The definitions of its queues are read then; they may be a little younger.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Container, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from sharedq.admin.backup.errors import failed, in_use, not_recoverable
+from sharedq.admin.backup.file import BackupWriter, backup_path
+from sharedq.admin.backup.image import Image, read_operation
+from sharedq.calls.unit.in_doubt import prepared_units
+from sharedq.members.group import Group
+from sharedq.messages.record import RECORD_PERSISTENT, record_flags
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import error_for
+from sharedq.objects.definitions.managers import CFStruct
+from sharedq.objects.store.directory import Directory
+from sharedq.objects.store.local_queues import LocalQueues
+from sharedq.objects.store.lost import lost_queues, queues_in
+from sharedq.objects.store.parts import parts_of
+from sharedq.objects.store.structures import Structures
+from sharedq.redis.link import Argument, Reply
+from sharedq.settings.directories import make_private
+
+_PAGE_MESSAGES, _PAGE_BYTES = 100, 1 << 20
+_ENTRIES, _LOOK_UPS, _UNITS, _OPERATIONS = 500, 500, 50, 50
+#: Messages of open units of work that a script is told of.
+_OPEN_MESSAGES = 4000
+_SCAN_COUNT = 100
+#: With its place it is the score of what waits to be reported in a structure's `expiry` (lua/prelude/place).
+_WAITS_TO_BE_TOLD = -(1 << 52)
+#: How long a backup waits for units of work whose end others have begun, or for discarded messages, seconds.
+PATIENCE_S = 60.0
+_PAUSE_S = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A backup that was made. ``position``: the journal entry that it goes up to."""
+
+    path: Path
+    messages: int
+    queues: int
+    bytes: int
+    position: str
+
+
+def backup(group: Group, structure: str) -> Taken:
+    """Back the application structure *structure* up; the backup before it is replaced.
+
+    Raises:
+        BackupError: it is not recoverable, or being backed up; the journal is off, or was trimmed meanwhile.
+        MQIError: 2349 there is no such structure, 2009 Redis cannot be reached.
+    """
+    definition = check_recoverable(group, structure)
+    if not group.settings.journal:
+        raise not_recoverable(structure, "the group has no journal (setting journal)")
+    path = backup_path(group.settings, structure)
+    try:
+        with exclusively(path, structure):
+            _refuse_what_is_lost(group, structure)
+            about = {"group": group.name, "structure": structure, "begun": datetime.now(UTC).isoformat()}
+            writer = BackupWriter(path, about)
+            try:
+                return _Backup(group, definition, writer).make(path)
+            except BaseException:
+                writer.give_up()
+                raise
+    except OSError as error:
+        raise failed(structure, f"{error.filename or path}: {error.strerror}") from error
+
+
+def check_recoverable(group: Group, structure: str) -> CFStruct:
+    """The definition of a structure that can be backed up and recovered.
+
+    Raises:
+        BackupError: it has RECOVER(NO), or its level allows no persistent messages.
+        MQIError: 2349 there is no such structure.
+    """
+    known = {each.name: each for each in Structures(group, lambda: datetime.now(UTC)).list()}.get(structure)
+    if known is None:
+        raise error_for(MQRC.CF_STRUC_ERROR, "", structure, "there is no such structure")
+    if not known.is_recoverable:
+        raise not_recoverable(structure, "it needs RECOVER(YES) and CFLEVEL(3) at least")
+    return known
+
+
+@contextmanager
+def exclusively(path: Path, structure: str) -> Iterator[None]:
+    """Keep others on this machine from the backup *path*, for as long as this process lives."""
+    make_private(path.parent)
+    lock = os.open(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise in_use(structure, "another BACKUP or RECOVER of it runs") from None
+        yield
+    finally:
+        os.close(lock)
+
+
+def queues_of(group: Group, structure: str) -> list[str]:
+    """Names of the shared queues that the directory has in a structure."""
+    return queues_in(Directory(group), structure)
+
+
+def parts_in(group: Group, structure: str) -> list[str]:
+    """What parts of SYSTEM.QSG.TRANSMIT.QUEUE there may be in a structure, as they are called there."""
+    return [part.queue for part in parts_of(group) if part.structure == structure]
+
+
+def _refuse_what_is_lost(group: Group, structure: str) -> None:
+    """A backup of it would take the place of the one that it can be recovered from."""
+    lost = lost_queues(Directory(group), LocalQueues(group, None, ""), structure)
+    if lost:
+        raise not_recoverable(structure, f"queue {lost[0]} is lost: RECOVER CFSTRUCT first, or DELETE it")
+
+
+class _Backup:
+    def __init__(self, group: Group, definition: CFStruct, writer: BackupWriter) -> None:
+        self._group, self._structure, self._writer = group, definition.name, writer
+        self._definition = definition
+        self._keys = group.structure(self._structure)
+        self._image = Image(writer)
+        self._last, self._has_caught_up = b"0-0", False
+
+    def make(self, path: Path) -> Taken:
+        group = self._group
+        found = group.command(self._keys.journal, "XREVRANGE", self._keys.journal, "+", "-", "COUNT", 1)
+        self._last = found[0][0] if found else b"0-0"
+        # Behind the journal's end: whatever arrives later has its entry there.
+        arrival = int(group.command(self._keys.sequence, "GET", self._keys.sequence) or 0)
+        self._read_units()
+        names = [*queues_of(group, self._structure), *parts_in(group, self._structure)]
+        for name in names:
+            queue = self._keys.queue(name)
+            for messages in (queue.available, queue.members):
+                self._read_queue(name, messages, queue.locks, arrival)
+        self._read_unreported({name.encode() for name in names})
+        sequence = self._catch_up()
+        stored = LocalQueues(group, None, "").read(self._structure, queues_of(group, self._structure))
+        definitions = {name: queue.definition.to_json() for name, queue in stored.items()}
+        flat = group.command(self._keys.destinations, "HGETALL", self._keys.destinations)
+        destinations = {name.decode(): text.decode() for name, text in zip(flat[::2], flat[1::2], strict=True)}
+        position = self._last.decode()
+        self._writer.end(
+            {
+                "structure": self._definition.to_json(),
+                "number": group.structure_number(self._structure),
+                "queues": definitions,
+                "destinations": destinations,
+                "sequence": sequence,
+                "position": position,
+            }
+        )
+        return Taken(path, len(self._image), len(definitions), self._writer.bytes, position)
+
+    def _read_units(self) -> None:
+        """Read the units of work that are open, or see them ended before any queue is read."""
+        read = []
+        for owner, lists in self._owners():
+            for key in lists:
+                state: list[bytes] = self._group.command(key, "LRANGE", key, 0, 0)
+                if state:
+                    read.append(state[0][1:])
+                    self._image.unit(read[-1], owner)
+        until_s = time.monotonic() + PATIENCE_S
+        while self._image.is_to_look_at(read):
+            self._step()
+            self._wait(until_s)
+
+    def _owners(self) -> Iterator[tuple[bytes, list[str]]]:
+        """Who may have a unit of work, and the lists where it can be.
+
+        In this order: an owner that is shut out goes to the dead, a unit of work that is prepared is known as such
+        before it leaves its owner.
+        """
+        for key in (self._keys.owners, self._keys.dead):
+            cursor = b"0"
+            while True:
+                cursor, flat = self._group.command(key, "HSCAN", key, cursor, "COUNT", _SCAN_COUNT)
+                for owner in flat[::2]:
+                    yield owner, [self._keys.unit_of_work + owner.decode()]
+                if cursor == b"0":
+                    break
+        for unit in prepared_units(self._group):
+            yield unit.owner.encode(), [self._keys.unit_of_work + name for name in (unit.owner, unit.id)]
+
+    def _read_queue(self, name: str, messages: str, locks: str, arrival: int) -> None:
+        after = b"0"
+        while after:
+            after, *flat = self._group.call(
+                "structure/backup_page",
+                [messages, locks, self._keys.messages],
+                [after, arrival, _PAGE_MESSAGES, _PAGE_BYTES],
+            )
+            for message_id, score, record in zip(flat[::3], flat[1::3], flat[2::3], strict=True):
+                self._image.on_queue(name.encode(), message_id, int(score), record)
+            # So the journal need not keep more than what happens while a page is read.
+            self._step()
+
+    def _read_unreported(self, queues: Container[bytes]) -> None:
+        """Read what was found expired on one of *queues* and is still to be reported; it knows its place.
+
+        Behind the queues: what is found so meanwhile was read there.
+        """
+        key, after = self._keys.expiry, "-inf"
+        while True:
+            flat = self._group.command(key, "ZRANGEBYSCORE", key, after, "(0", "WITHSCORES", "LIMIT", 0, _PAGE_MESSAGES)
+            for entry, noted in zip(flat[::2], flat[1::2], strict=True):
+                queue, _, message_id = entry.rpartition(b" ")
+                record = self._group.command(self._keys.messages, "HGET", self._keys.messages, message_id)
+                if queue in queues and record and record_flags(record) & RECORD_PERSISTENT:
+                    self._image.on_queue(queue, message_id, int(noted) - _WAITS_TO_BE_TOLD, record)
+            if len(flat) < 2 * _PAGE_MESSAGES:
+                return
+            after = f"({int(flat[-1])}"
+            self._step()
+
+    def _catch_up(self) -> int:
+        """Follow the journal to its end; the counter of message numbers there."""
+        until_s = time.monotonic() + PATIENCE_S
+        while True:
+            sequence = self._step()
+            if sequence is not None:
+                return sequence
+            self._wait(until_s)
+
+    def _wait(self, until_s: float) -> None:
+        if time.monotonic() > until_s:
+            raise in_use(self._structure, "what others have begun there takes too long")
+
+    def _step(self) -> int | None:
+        """Learn what has happened and ask what is doubtful. None unless all of it was certain in one moment."""
+        image = self._image
+        reply = self._ask()
+        if reply[0]:
+            raise failed(self._structure, "its journal was trimmed meanwhile, make journal_max_entries larger")
+        _, entries, is_end, found, standing, sequence, trash = reply
+        for entry_id, flat in entries:
+            self._last = entry_id
+            image.entry(dict(zip(flat[::2], flat[1::2], strict=True)))
+        for unit_id, state, *elements in standing:
+            operations = [] if state in (b"B", b"C") else [read_operation(element) for element in elements]
+            image.looked_at(unit_id, state, operations, len(elements) < _OPERATIONS)
+        for message_id, queue, score, record in zip(found[::4], found[1::4], found[2::4], found[3::4], strict=True):
+            image.looked_up(queue, message_id, int(score) if score else None, record)
+        self._has_caught_up = bool(is_end)
+        if trash:
+            LocalQueues(self._group, None, "").finish_discards(self._structure)
+        elif is_end and image.is_certain:
+            return int(sequence)
+        if not entries and image.is_waiting:
+            time.sleep(_PAUSE_S)
+        return None
+
+    def _ask(self) -> Reply:
+        keys, of_queue, image = self._keys, self._keys.queue(""), self._image
+        doubtful = image.doubtful(_LOOK_UPS)
+        wanted = image.units_to_look_at(_UNITS)
+        # Near the end, what the next entries are about is looked at too: it must be known what units of work did.
+        others = image.open_units(_OPEN_MESSAGES) if self._has_caught_up else []
+        known = {unit.id for unit in wanted}
+        units = [*((unit, 1) for unit in wanted), *((unit, 0) for unit in others if unit.id not in known)]
+        arguments: list[Argument] = [self._last, _ENTRIES, _PAGE_BYTES, 2 * _LOOK_UPS, len(doubtful), len(units)]
+        for queue, ids in doubtful.items():
+            arguments += [queue, b" ".join(ids)]
+        for unit, is_wanted in units:
+            arguments += [unit.owner, unit.id, unit.known, is_wanted, _by_queue(unit.puts), _by_queue(unit.gets)]
+        bases = [keys.unit_of_work, of_queue.available, of_queue.members, of_queue.locks, keys.expiry]
+        script_keys = [keys.journal, keys.messages, keys.sequence, keys.trash, *bases]
+        return self._group.call("structure/backup_changes", script_keys, arguments)
+
+
+def _by_queue(messages: Mapping[bytes, bytes]) -> bytes:
+    ids: dict[bytes, list[bytes]] = {}
+    for message_id, queue in messages.items():
+        ids.setdefault(queue, []).append(message_id)
+    return b"".join(queue + b"\n" + b" ".join(of_queue) + b"\n" for queue, of_queue in ids.items())

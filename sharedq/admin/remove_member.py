@@ -1,0 +1,275 @@
+"""A member leaves the group for good: what IBM MQ for z/OS has CSQ5PQSG REMOVE QMGR for.
+
+Only of one that is down, of which nothing is unresolved, and whose queues are empty and unused. In this order:
+
+1. The group notes that it is being removed (``admin/remove_begin``): nobody starts under its name, nobody sends to it,
+   and no structure is recovered, which would bring back what was on its way to it (``admin/restore_begin``).
+2. Each of its queues, and its parts of SYSTEM.QSG.TRANSMIT.QUEUE, is shut, by a script that refuses where anything is
+   on it, or the structure has lost it (``structure/shut_queue``). A refusal opens all of them again, and the member is
+   as it was.
+3. All are shut: that is the decision, and from here on there is no way back. What is defined and remembered of it goes
+   (``admin/remove_member``), then its structure and its parts (``structure/remove_keys``), then its own entry.
+
+Whoever is killed in the middle leaves that note: the next attempt goes on from there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import islice
+
+from sharedq.calls.unit.in_doubt import prepared_units
+from sharedq.members.group import Group
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import MQIError, error_for
+from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.store.failures import structure_state
+from sharedq.objects.store.finding import Finder
+from sharedq.objects.store.lost import has_lost_all
+from sharedq.objects.store.parts import Place, own_part, part_in
+from sharedq.objects.store.structures import holder_field
+from sharedq.redis.keys import private_structure
+from sharedq.redis.link import Argument
+
+_UNKNOWN, _RUNNING, _LEFT, _FAILED = 1, 2, 3, 5
+_SHUTTING, _OPENING, _DROPPING, _GONE = "SHUTTING", "OPENING", "DROPPING", "GONE"
+#: Fields, or keys, that one script call drops.
+_CHUNK = 250
+#: Entries that Redis looks at for one step of a scan.
+_SCAN_COUNT = 500
+
+
+class RemovalRefusedError(Exception):
+    """Something stands against the removal: one line for the user. The member is as it was."""
+
+
+def remove_member(group: Group, qmgr: str) -> None:
+    """Remove the member *qmgr* from the group, or end its removal that was cut off.
+
+    Its definitions, empty queues and attributes go, and the journal of its structure. A later start of that name is
+    a new member.
+
+    Raises:
+        RemovalRefusedError: there is none, it is up, or not recovered, or something of it is unresolved or in use; a
+            structure has failed.
+        MQIError: 2009 Redis cannot be reached, or another attempt took over; 2345 a structure's server cannot be.
+            Repeating it goes on.
+    """
+    for name in (*group.structure_names(), private_structure(qmgr)):
+        # Found out before anything is noted, or shut.
+        group.require_reachable(name)
+    while True:
+        attempt, stage = _begin(group, qmgr)
+        removal = _Removal(group, qmgr, attempt)
+        if stage != _OPENING:
+            break
+        removal.open_again()
+    if stage == _SHUTTING:
+        try:
+            removal.shut()
+        except RemovalRefusedError:
+            removal.advance(_OPENING)
+            removal.open_again()
+            raise
+    removal.drop()
+
+
+def _begin(group: Group, qmgr: str) -> tuple[int, str]:
+    for name in group.structure_names():
+        if not name.startswith(private_structure("")):
+            # A loss that nobody has met yet is told.
+            structure_state(group, name)
+    keys = group.keys
+    script_keys = [keys.group, keys.members, keys.leases, keys.structures, keys.failures]
+    status, *detail = group.call("admin/remove_begin", script_keys, [qmgr])
+    if status == _UNKNOWN:
+        known = ", ".join(each.name for each in group.members()) or "it has none"
+        raise RemovalRefusedError(f"there is no queue manager {qmgr} in group {group.name}: {known}")
+    if status == _RUNNING:
+        raise RemovalRefusedError(f"queue manager {qmgr} is running: igq qmgr stop {qmgr} stops it")
+    if status == _LEFT:
+        left = detail[0].decode()
+        raise RemovalRefusedError(
+            f"{left} has still to be recovered: start {qmgr}, or another queue manager of the group"
+        )
+    if status == _FAILED:
+        raise RemovalRefusedError(_lost(detail[0].decode(), qmgr))
+    if status:
+        raise RemovalRefusedError(f"{detail[0].decode()} is being recovered: repeat it when igq status says RESOLVED")
+    return int(detail[0]), detail[1].decode()
+
+
+def _lost(structure: str, qmgr: str) -> str:
+    """What a structure that has failed has to do with it, and what to do about it."""
+    how = f"RECOVER CFSTRUCT({structure}), or DEFINE its queues with REPLACE where no backup can be"
+    return f"structure {structure} has failed, and what it had for {qmgr} may come back: {how}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Removal:
+    """One attempt, by its number: the latest one goes on, every other is refused from then on."""
+
+    group: Group
+    qmgr: str
+    attempt: int
+
+    @property
+    def structure(self) -> str:
+        return private_structure(self.qmgr)
+
+    def shut(self) -> None:
+        """Shut every queue. Raises RemovalRefusedError: something stands against it."""
+        in_doubt = sum(
+            unit.prepared_at == self.qmgr or self.structure in unit.structures for unit in prepared_units(self.group)
+        )
+        if in_doubt:
+            what = "1 unit of work is" if in_doubt == 1 else f"{in_doubt} units of work are"
+            how = f"DISPLAY THREAD(*) TYPE(INDOUBT) QMNAME({self.qmgr})"
+            raise RemovalRefusedError(f"{what} in doubt at queue manager {self.qmgr}: {how}")
+        decided = next(self._scan("HSCAN", self.group.keys.decisions, f"{self.qmgr}.*"), None)
+        if decided is not None:
+            raise RemovalRefusedError(f"unit of work {decided} of queue manager {self.qmgr} is not completed yet")
+        # What interrupted clears have set aside is on no queue any more.
+        self._finder().queues.finish_discards(self.structure)
+        for place in self._places():
+            try:
+                self._set_queue(place, "shut")
+            except MQIError as error:
+                if error.reason == MQRC.CF_STRUC_FAILED and not self._may_come_back(place):
+                    continue
+                if error.reason in (MQRC.CF_STRUC_FAILED, MQRC.CF_STRUC_IN_USE):
+                    raise RemovalRefusedError(_lost(place.structure, self.qmgr)) from error
+                if error.reason not in (MQRC.OBJECT_IN_USE, MQRC.Q_NOT_EMPTY):
+                    raise
+                raise RemovalRefusedError(self._obstacle(place, error.reason)) from error
+        messages = self.group.structure(self.structure).messages
+        held = int(self.group.command(messages, "HLEN", messages))
+        if held:
+            why = "expired, and to be reported by a queue manager that runs"
+            raise RemovalRefusedError(f"{held} messages of {self.qmgr} are on no queue: {why}")
+
+    def _may_come_back(self, place: Place) -> bool:
+        """Whether a structure without keys has lost them, and a backup of it can be."""
+        finder = self._finder()
+        return place.structure != self.structure and has_lost_all(finder.directory, finder.queues, place.structure)
+
+    def open_again(self) -> None:
+        """Open what is shut; then the member is as it was."""
+        finder = self._finder()
+        for place in self._places():
+            self._set_queue(place, "open")
+        master = finder.directory.read("S", SYSTEM_QSG_TRANSMIT_QUEUE)
+        if master is not None:
+            # It may have been altered meanwhile, which a part that is shut does not learn.
+            finder.set_partitions(master, [place for place in self._parts() if place in finder.queues.read_at([place])])
+        self.advance("")
+
+    def drop(self) -> None:
+        """Everything is shut: it goes."""
+        self.advance(_DROPPING)
+        while chunk := list(islice(self._remains(), _CHUNK)):
+            self.advance(_DROPPING, chunk)
+        own, field = self.group.structure(self.structure), holder_field(self.qmgr)
+        for place in self._parts():
+            if place.structure != self.structure:
+                queue = self.group.structure(place.structure).queue(place.queue)
+                keys = [queue.queue, queue.available, queue.index, queue.groups, queue.members]
+                keys += [queue.waiters, queue.handles, queue.locks, queue.marks]
+                self._remove_keys(place.structure, keys)
+        for structure in self.group.structure_names():
+            self._remove_keys(structure, [], [f"IGQ {self.qmgr}", field])
+        self.group.require_reachable(self.structure)
+        left = (key for key in self._keys_of(own.tag) if key != own.versions)
+        while chunk_of_keys := list(islice(left, _CHUNK)):
+            self._remove_keys(self.structure, chunk_of_keys)
+        # Last: until then the structure knows of this attempt, and refuses those before it.
+        self._remove_keys(self.structure, [own.versions])
+        self.advance(_GONE)
+
+    def advance(self, stage: str, remains: Iterable[tuple[str, str]] = ()) -> None:
+        """The next stage. Raises MQIError: 2009 another attempt took over."""
+        keys = self.group.keys
+        script_keys = [keys.group, keys.members, keys.fence, keys.structures, keys.failures, keys.qmgr, keys.agents]
+        script_keys += [keys.directory, keys.owners, keys.processes, keys.recoveries, keys.completed]
+        fields = [part for pair in remains for part in pair]
+        self._call("admin/remove_member", script_keys, [self.qmgr, self.attempt, stage, self.structure, *fields])
+
+    def _set_queue(self, place: Place, mode: str) -> None:
+        keys = self.group.structure(place.structure)
+        queue = keys.queue(place.queue)
+        self.group.require_reachable(place.structure)
+        script_keys = [keys.versions, queue.queue, queue.available, queue.handles, keys.sequence]
+        self._call("structure/shut_queue", script_keys, [holder_field(self.qmgr), self.attempt, mode])
+
+    def _remove_keys(self, structure: str, keys: list[str], fields: Iterable[str] = ()) -> None:
+        self.group.require_reachable(structure)
+        script_keys = [self.group.structure(structure).versions, *keys]
+        self._call("structure/remove_keys", script_keys, [holder_field(self.qmgr), self.attempt, *fields])
+
+    def _call(self, name: str, keys: list[str], args: list[Argument]) -> None:
+        reason, *_ = self.group.call(name, keys, args)
+        if reason:
+            detail = "its removal goes on elsewhere" if reason == MQRC.CONNECTION_BROKEN else ""
+            raise error_for(MQRC(reason), "", self.qmgr, detail)
+
+    # -- what there is of it ---------------------------------------------------------------------------------
+
+    def _finder(self) -> Finder:
+        return Finder(self.group, self.qmgr, lambda: datetime.now(UTC))
+
+    def _parts(self) -> list[Place]:
+        """Where it may have parts of the transmission queue, whether its structure is still listed or not."""
+        is_cluster = self.group.deployment().is_cluster
+        own = private_structure("")
+        others = [] if is_cluster else [name for name in self.group.structure_names() if not name.startswith(own)]
+        return [own_part(self.qmgr), *(part_in(name, self.qmgr) for name in others)]
+
+    def _places(self) -> list[Place]:
+        entries = self._finder().directory.scan()
+        names = {entry.name for entry in entries if entry.qmgr == self.qmgr and entry.structure == self.structure}
+        return [*(Place(self.structure, name) for name in sorted(names)), *self._parts()]
+
+    def _obstacle(self, place: Place, reason: int) -> str:
+        """What a queue that could not be shut has, and what to do about it."""
+        queues, is_part = self._finder().queues, place in self._parts()
+        what = f"{SYSTEM_QSG_TRANSMIT_QUEUE} for {self.qmgr}" if is_part else f"queue {place.queue} of {self.qmgr}"
+        if reason == MQRC.OBJECT_IN_USE:
+            token, detail = next(iter(queues.handles(*place)), ("#", " {}"))
+            shown = json.loads(detail.partition(" ")[2])
+            by = f"{shown.get('appl', '')} (pid {shown.get('pid', 0)}, {token.partition('#')[0]})"
+            return f"{what} is open, by {by}: it must be closed first"
+        stored = queues.read_at([place]).get(place)
+        uncommitted, depth = (stored.state.uncommitted, stored.state.depth) if stored else (0, 0)
+        if uncommitted:
+            return f"{what} has uncommitted messages ({uncommitted}): they must be committed or backed out first"
+        how = f"start {self.qmgr}, it takes them" if is_part else f"start {self.qmgr}, and get or CLEAR them"
+        # A part that was just recovered has no definition yet.
+        return f"{what} has messages{f' ({depth})' if stored else ''}: {how}"
+
+    def _remains(self) -> Iterator[tuple[str, str]]:
+        """What the administration structure has of it beside its own entry: kind and field."""
+        keys, under = self.group.keys, f"{self.qmgr}.*"
+        for kind, key, pattern in (
+            ("object", keys.directory, f"P {self.qmgr} *"),
+            ("own", keys.owners, under),
+            ("process", keys.processes, under),
+            ("fence", keys.fence, under),
+            ("recovery", keys.recoveries, under),
+        ):
+            yield from ((kind, field) for field in self._scan("HSCAN", key, pattern))
+        yield from (("completed", field) for field in self._scan("ZSCAN", keys.completed, f"? {self.qmgr} *"))
+
+    def _scan(self, command: str, key: str, pattern: str) -> Iterator[str]:
+        cursor = b"0"
+        while True:
+            cursor, flat = self.group.command(key, command, key, cursor, "MATCH", pattern, "COUNT", _SCAN_COUNT)
+            yield from (field.decode() for field in flat[::2])
+            if cursor == b"0":
+                return
+
+    def _keys_of(self, tag: str) -> Iterator[str]:
+        for key in self.group.client(f"{tag}:").scan_iter(match=f"{tag}:*", count=_SCAN_COUNT):
+            yield key.decode()

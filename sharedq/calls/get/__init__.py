@@ -1,0 +1,1 @@
+"""MQGET: get, browse, wait, logical order, selection, locks."""

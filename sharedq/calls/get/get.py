@@ -1,0 +1,345 @@
+"""MQGET: taking messages and browsing them, with and without waiting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from sharedq.calls.get.browse import browse
+from sharedq.calls.get.lock import unlock_after_nothing
+from sharedq.calls.get.order import GROUP_MATCHES, GROUPING, ordered_selection, retain_got
+from sharedq.calls.get.selection import ANY, Selection, full_length, selection_for
+from sharedq.calls.get.wait import call_or_wait
+from sharedq.calls.put.confirm import confirm_delivery
+from sharedq.calls.put.store import check_unit_room
+from sharedq.calls.routes.refresh import refresh_definition
+from sharedq.calls.unit.pending import flush_pending
+from sharedq.logical import NOTHING, UNUSED, match_options_of
+from sharedq.messages.context import context_of
+from sharedq.messages.message import Message, decode
+from sharedq.mqi.constants import MQRC, GetOption, OpenOption
+from sharedq.mqi.data_conversion import Representation
+from sharedq.mqi.errors import NoMsgAvailable, error_for
+from sharedq.mqi.limits import UNLIMITED_WAIT
+from sharedq.mqi.options import check_get_options
+from sharedq.mqi.structures import MQGMO, MQMD
+from sharedq.redis.link import Reply
+from sharedq.scripts.get import BEHIND_COMMIT, MARKS, get_call
+from sharedq.session.connection import Connection, ScriptCall
+from sharedq.session.handle import Handle
+from sharedq.session.unit_of_work import Marked
+
+#: Messages one script call returns, at most.
+BATCH_MESSAGES = 100
+#: The version of MQGMO that has MsgToken and ReturnedLength.
+_VERSION_WITH_TOKEN = 3
+#: Messages that one call of `take_unseen` takes, at most, and calls in one of its writes.
+UNSEEN_MESSAGES, _CALLS_TOGETHER = 500, 2
+#: Longest body that can exist (MAXMSGL's limit).
+LENGTH_MAX = 104_857_600
+
+#: Messages of one operation in a unit of work, where structure/get_grouped takes more.
+_OPERATION_MESSAGES = 100
+# Plain integers: an operation on IntFlag members costs about a microsecond, and these are tested on every call.
+_WAIT = int(GetOption.WAIT)
+_SYNCPOINT = int(GetOption.SYNCPOINT)
+_SYNCPOINT_IF_PERSISTENT = int(GetOption.SYNCPOINT_IF_PERSISTENT)
+_IN_UNIT = _SYNCPOINT | _SYNCPOINT_IF_PERSISTENT
+_BROWSE_UNDER_CURSOR = int(GetOption.BROWSE_MSG_UNDER_CURSOR)
+_BROWSE = int(GetOption.BROWSE_FIRST) | int(GetOption.BROWSE_NEXT) | _BROWSE_UNDER_CURSOR
+_UNDER_CURSOR = int(GetOption.MSG_UNDER_CURSOR)
+_FAIL_IF_QUIESCING = int(GetOption.FAIL_IF_QUIESCING)
+_CONVERT = int(GetOption.CONVERT)
+_ACCEPT_TRUNCATED = int(GetOption.ACCEPT_TRUNCATED_MSG)
+_MARK_SKIP_BACKOUT = int(GetOption.MARK_SKIP_BACKOUT)
+_IN_HANDLE = int(GetOption.PROPERTIES_IN_HANDLE)
+#: There is no event of the operating system to post, and there are no message handles.
+_NOT_BUILT = _IN_HANDLE | int(GetOption.SET_SIGNAL)
+_INPUT = int(OpenOption.INPUT_AS_Q_DEF | OpenOption.INPUT_SHARED | OpenOption.INPUT_EXCLUSIVE)
+_OPEN_BROWSE = int(OpenOption.BROWSE)
+_SAVE_CONTEXT = int(OpenOption.SAVE_ALL_CONTEXT)
+_OPEN_CO_OP = int(OpenOption.CO_OP)
+_CO_OP_MARKS = int(GetOption.MARK_BROWSE_CO_OP | GetOption.UNMARK_BROWSE_CO_OP)
+
+
+def get(connection: Connection, handle: Handle, md: MQMD, gmo: MQGMO, *, max_length: int = LENGTH_MAX) -> Message:
+    """Take or browse one message.
+
+    Args:
+        md: what to match, where ``gmo.match_options`` asks for it; with MQGMO_CONVERT, the CodedCharSetId (0: the
+            manager's) and Encoding to which data are converted.
+        gmo: options; ``wait_interval`` in milliseconds, -1 for ever.
+        max_length: longest body accepted, bytes.
+
+    Raises:
+        MQIError: 2033 nothing fits, and every other reason with MQCC_FAILED.
+    """
+    options = int(gmo.options)
+    _check(connection, handle, gmo, options)
+    if options & _SYNCPOINT:
+        _check_unit(connection, handle, options, 1)
+    flush_pending(connection)
+    try:
+        selection = _selection(handle, md, gmo, options)
+    except NoMsgAvailable:
+        # Nothing was looked at, so nobody has said what is in force.
+        refresh_definition(connection, handle)
+        if handle.facts.is_get_inhibited:
+            raise error_for(MQRC.GET_INHIBITED, "MQGET", handle.object_name) from None
+        unlock_after_nothing(connection, handle, options)
+        raise
+    may_wait = bool(options & _WAIT) and not selection.is_under_cursor
+    wait_ms = gmo.wait_interval if may_wait else 0
+    if options & _BROWSE:
+        message = browse(connection, handle, selection, options, max_length, wait_ms)
+        if message.reason != MQRC.TRUNCATED_MSG_FAILED:
+            # What is only looked at leaves nothing to pass on.
+            handle.saved_context = None
+    else:
+        message = _take(connection, handle, selection, options, 1, max_length, wait_ms)[0]
+    _convert(connection, md, options, [message], max_length)
+    gmo.resolved_q_name = handle.name.encode()
+    if message.has_group:
+        gmo.group_status, gmo.segment_status = message.group_status, message.segment_status
+        gmo.segmentation = message.segmentation
+    else:
+        gmo.group_status = gmo.segment_status = gmo.segmentation = b" "
+    if gmo.version >= _VERSION_WITH_TOKEN:
+        gmo.msg_token, gmo.returned_length = message.msg_token, len(message.body)
+    return message
+
+
+def get_many(
+    connection: Connection, handle: Handle, gmo: MQGMO, count: int, *, max_length: int = LENGTH_MAX
+) -> list[Message]:
+    """Take up to *count* (1..100) messages in delivery order in one round trip; at least one.
+
+    Waits, where ``gmo`` says so, for the first message only. A batch also ends at 1 MiB of data.
+
+    Raises:
+        MQIError: as for ``get``.
+    """
+    options = int(gmo.options)
+    _check(connection, handle, gmo, options)
+    _check_batch(handle, options, count, gmo.match_options)
+    if options & _IN_UNIT:
+        _check_unit(connection, handle, options, count)
+    flush_pending(connection)
+    wait_ms = gmo.wait_interval if options & _WAIT else 0
+    messages = _take(connection, handle, ANY, options, count, max_length, wait_ms)
+    return _convert(connection, None, options, messages, max_length)
+
+
+def take_unseen(connection: Connection, handle: Handle, count: int) -> int:
+    """Take up to *count* messages under syncpoint, in delivery order, without fetching them; how many were taken.
+
+    For a program that reads its unit of work in another way, once it is prepared. Only plain messages come so: where
+    something else is in the way, or nothing is there, fewer are taken, and `get_many` takes the next one or tells.
+
+    Raises:
+        MQIError: 2024 that many are too many; 2009.
+    """
+    check_unit_room(connection, count)
+    flush_pending(connection)
+    taken, is_stopped = 0, handle.facts.is_get_inhibited
+    while taken < count and not is_stopped:
+        sizes = [min(UNSEEN_MESSAGES, count - at) for at in range(taken, count, UNSEEN_MESSAGES)][:_CALLS_TOGETHER]
+        calls = [
+            get_call(connection, handle, ANY, _SYNCPOINT, size, LENGTH_MAX, b"", connection.unit.id, is_blind=True)
+            for size in sizes
+        ]
+        if calls[0][0] != "structure/get":
+            break
+        for size, reply in zip(sizes, connection.call_many(calls), strict=True):
+            got = 0 if reply[0] else len(reply[2].split())
+            if got:
+                connection.unit.add(handle.structure.keys.name, handle.name, got)
+            taken, is_stopped = taken + got, is_stopped or got < size
+    return taken
+
+
+def get_later(
+    connection: Connection, handle: Handle, count: int, *, max_length: int = LENGTH_MAX
+) -> tuple[ScriptCall, Callable[[Reply], list[Message]]]:
+    """A get of up to *count* messages under syncpoint that somebody else sends, behind a wait.
+
+    Returns:
+        The call, and what makes its reply messages: none where there were none. It raises as `get_many` does.
+    """
+    options = _SYNCPOINT
+
+    def taken(reply: Reply) -> list[Message]:
+        try:
+            return _take(connection, handle, ANY, options, count, max_length, 0, first_reply=reply)
+        except NoMsgAvailable:
+            return []
+
+    return get_call(connection, handle, ANY, options, count, max_length, b"", connection.unit.id), taken
+
+
+def commit_and_get(
+    connection: Connection, handle: Handle, gmo: MQGMO, count: int = 1, *, max_length: int = LENGTH_MAX
+) -> list[Message]:
+    """MQCMIT and the next MQGET of any *count* (1..100) messages, in one round trip where all lives in one structure.
+
+    Raises:
+        MQIError: 2003 the commit failed and was backed out (nothing was taken); 2033 committed, nothing to get.
+    """
+    options = int(gmo.options)
+    _check(connection, handle, gmo, options)
+    _check_batch(handle, options, count, gmo.match_options)
+    if options & _IN_UNIT and count > connection.max_uncommitted:
+        raise error_for(MQRC.SYNCPOINT_LIMIT_REACHED, "MQGET", handle.object_name)
+    wait_ms = gmo.wait_interval if options & _WAIT else 0
+    if options & (GROUPING | _MARK_SKIP_BACKOUT):
+        # What is retained decides what is got, and a commit that fails restores it: one after the other. But what
+        # is refused anyhow commits nothing.
+        with suppress(NoMsgAvailable):
+            _selection(handle, MQMD(version=2), gmo, options)
+        connection.commit()
+        return [get(connection, handle, MQMD(version=2), gmo, max_length=max_length)]
+    if not options & _SYNCPOINT or handle.facts.is_get_inhibited:
+        connection.commit()
+        messages = _take(connection, handle, ANY, options, count, max_length, wait_ms)
+        return _convert(connection, None, options, messages, max_length)
+    # The get belongs to the next unit of work, whose id follows from this one's.
+    unit_id = connection.next_unit_id
+    call = get_call(connection, handle, ANY, options, count, max_length, BEHIND_COMMIT, unit_id)
+    reply = connection.commit(and_then=call, of=handle)
+    messages = _take(connection, handle, ANY, options, count, max_length, wait_ms, first_reply=reply)
+    return _convert(connection, None, options, messages, max_length)
+
+
+def _check_batch(handle: Handle, options: int, count: int, match_options: int) -> None:
+    if (
+        options & (_BROWSE | _UNDER_CURSOR)
+        or not 1 <= count <= BATCH_MESSAGES
+        or (options & (GROUPING | _MARK_SKIP_BACKOUT) and count > 1)
+        or match_options & GROUP_MATCHES
+    ):
+        detail = "a batch takes 1 to 100 messages, of any kind and in physical order"
+        raise error_for(MQRC.OPTIONS_ERROR, "MQGET", handle.object_name, detail)
+
+
+def _check(connection: Connection, handle: Handle, gmo: MQGMO, options: int) -> None:
+    if handle.structure.has_failed:
+        connection.check_usable(handle)
+    reason = check_get_options(options, match_options_of(gmo))
+    if reason or options & _NOT_BUILT:
+        not_built = MQRC.HMSG_ERROR if options & _IN_HANDLE else MQRC.OPTIONS_ERROR
+        raise error_for(reason or not_built, "MQGET", handle.object_name)
+    is_browse = options & _BROWSE
+    if (is_browse or options & _UNDER_CURSOR) and not handle.options & _OPEN_BROWSE:
+        raise error_for(MQRC.NOT_OPEN_FOR_BROWSE, "MQGET", handle.object_name)
+    if not is_browse and not handle.options & _INPUT:
+        raise error_for(MQRC.NOT_OPEN_FOR_INPUT, "MQGET", handle.object_name)
+    if options & _CO_OP_MARKS and not handle.options & _OPEN_CO_OP:
+        raise error_for(MQRC.OPTIONS_ERROR, "MQGET", handle.object_name, "its handle is not of the co-operating set")
+    if options & MARKS and handle.facts.is_transmission:
+        raise error_for(MQRC.OPTIONS_ERROR, "MQGET", handle.object_name, "nothing is marked on a transmission queue")
+    is_waiting = options & _WAIT and not options & (_UNDER_CURSOR | _BROWSE_UNDER_CURSOR)
+    if is_waiting and gmo.wait_interval < UNLIMITED_WAIT:
+        raise error_for(MQRC.WAIT_INTERVAL_ERROR, "MQGET", handle.object_name)
+    if connection.is_quiescing and options & _FAIL_IF_QUIESCING:
+        raise error_for(MQRC.Q_MGR_QUIESCING, "MQGET", handle.object_name)
+
+
+def _check_unit(connection: Connection, handle: Handle, options: int, count: int) -> None:
+    check_unit_room(connection, count)
+    if options & _MARK_SKIP_BACKOUT and connection.unit.marked:
+        raise error_for(MQRC.SECOND_MARK_NOT_ALLOWED, "MQGET", handle.object_name)
+
+
+def _convert(
+    connection: Connection, md: MQMD | None, options: int, messages: list[Message], max_length: int
+) -> list[Message]:
+    """Convert what was got, where the call says so; without *md* to what a new one says.
+
+    Called last: what is retained of groups knows the lengths that data had on the queue.
+    """
+    if options & _CONVERT:
+        md = md or MQMD()
+        target = Representation(md.coded_char_set_id or connection.ccsid, md.encoding)
+        for message in messages:
+            message.convert(target, max_length, may_cut=bool(options & _ACCEPT_TRUNCATED))
+    return messages
+
+
+def _selection(handle: Handle, md: MQMD, gmo: MQGMO, options: int) -> Selection:
+    if options & (_UNDER_CURSOR | _BROWSE_UNDER_CURSOR):
+        if not handle.cursor.message_id:
+            raise error_for(MQRC.NO_MSG_UNDER_CURSOR, "MQGET", handle.object_name)
+        if handle.order is UNUSED and not options & GROUPING:
+            return Selection(message_id=handle.cursor.message_id, is_under_cursor=True)
+    else:
+        md, gmo = full_length(handle, md, gmo)
+    if options & GROUPING or gmo.match_options & GROUP_MATCHES or handle.order is not UNUSED:
+        return ordered_selection(handle, md, gmo, options)
+    return selection_for(handle, md, gmo)
+
+
+# -- taking --------------------------------------------------------------------------------------------------------
+
+
+def _take(
+    connection: Connection,
+    handle: Handle,
+    selection: Selection,
+    options: int,
+    count: int,
+    max_length: int,
+    wait_ms: int,
+    first_reply: Reply = None,
+) -> list[Message]:
+    def call(waiter: bytes, horizon: int) -> ScriptCall:
+        unit_id = connection.unit.id
+        return get_call(connection, handle, selection, options, count, max_length, waiter, unit_id, horizon)
+
+    reply = first_reply
+    if reply is None and not wait_ms and not handle.facts.is_get_inhibited:
+        reply = connection.call(*call(b"", 0))
+    if reply is None or reply[0]:
+        waiter = selection.waiter_text(is_browse=False)
+        reply = call_or_wait(connection, handle, options, call, waiter, wait_ms, reply)
+    is_grouped = type(reply[2]) is list
+    segments = int(reply[2][2]) if is_grouped else 0
+    messages = decode(handle, reply, max_length, connection.redis_ms)
+    # Where structure/get has looked, there is no member of a group.
+    has_members = is_grouped and any(message.has_group for message in messages)
+    taken = len(messages) if reply[0] != MQRC.TRUNCATED_MSG_FAILED else 0
+    if options & _IN_UNIT:
+        kept = segments or taken
+        if options & _SYNCPOINT_IF_PERSISTENT:
+            kept = sum(message.is_persistent for message in messages[:taken])
+        if kept and taken:
+            structure, operations = handle.structure.keys.name, -(-kept // _OPERATION_MESSAGES)
+            connection.unit.add(structure, handle.name, kept, operations=operations, has_members=has_members)
+            if options & _MARK_SKIP_BACKOUT:
+                connection.unit.marked = Marked(structure, handle.name, kept, operations, has_members)
+    if taken and handle.options & _SAVE_CONTEXT:
+        handle.saved_context = context_of(messages[taken - 1].md)
+    if taken and (has_members or handle.order.gets is not NOTHING):
+        _retain(connection, handle, options, messages)
+    # Only an id that ends in "x" can be that of a message that asks for reports.
+    if taken and (is_grouped or b"x" in reply[2]):
+        _confirm(connection, handle, options, messages)
+    return messages
+
+
+def _confirm(connection: Connection, handle: Handle, options: int, messages: Sequence[Message]) -> None:
+    by_unit: dict[bool, list[Message]] = {}
+    for message in messages:
+        if message.asks_reports:
+            in_unit = bool(options & _SYNCPOINT or (options & _SYNCPOINT_IF_PERSISTENT and message.is_persistent))
+            by_unit.setdefault(in_unit, []).append(message)
+    for in_unit, asking in by_unit.items():
+        confirm_delivery(connection, handle, asking, in_unit=in_unit)
+
+
+def _retain(connection: Connection, handle: Handle, options: int, messages: Sequence[Message]) -> None:
+    if handle.facts.is_transmission:
+        return
+    warning = retain_got(connection, handle, options, [(message.md, message.data_length) for message in messages])
+    first = messages[0]
+    if warning and first.reason in (MQRC.NONE, MQRC.TRUNCATED_MSG_ACCEPTED):
+        first.reason = warning

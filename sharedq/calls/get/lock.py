@@ -1,0 +1,58 @@
+"""Locks of browsing handles: MQGMO_LOCK asks for one, MQGMO_UNLOCK and others end it.
+
+What is locked is truth of the structure (``prelude/locks.lua``). A handle only remembers that it may have something
+locked: then its gets go where locks count, for to its own handle a locked message is not invisible.
+"""
+
+from __future__ import annotations
+
+from sharedq.calls.unit.pending import flush_pending
+from sharedq.logical import match_options_of
+from sharedq.mqi.constants import MQRC, GetOption
+from sharedq.mqi.errors import error_for
+from sharedq.mqi.options import check_get_options
+from sharedq.mqi.structures import MQGMO
+from sharedq.session.connection import Connection
+from sharedq.session.handle import Handle
+
+_BROWSE_FROM_PLACE = int(GetOption.BROWSE_FIRST | GetOption.BROWSE_NEXT)
+
+
+def unlock(connection: Connection, handle: Handle, gmo: MQGMO) -> MQRC:
+    """MQGET with MQGMO_UNLOCK.
+
+    Returns:
+        ``NONE``, or ``NO_MSG_LOCKED`` (2209), a warning.
+
+    Raises:
+        MQIError: 2046 an option that does not go with it, 2247 an unknown match option.
+    """
+    reason = check_get_options(int(gmo.options), match_options_of(gmo))
+    if reason:
+        raise error_for(reason, "MQGET", handle.object_name)
+    connection.check_usable(handle)
+    flush_pending(connection)
+    return _unlock(connection, handle)
+
+
+def unlock_after_nothing(connection: Connection, handle: Handle, options: int) -> None:
+    """For an MQGET that ends with 2033 without a look at the queue: also that ends the lock, if it is a browse."""
+    if handle.may_hold_lock and options & _BROWSE_FROM_PLACE:
+        _unlock(connection, handle)
+
+
+def _unlock(connection: Connection, handle: Handle) -> MQRC:
+    """End the handle's lock, if it has one."""
+    keys, queue = handle.structure.keys, handle.queue
+    reply = connection.call(
+        "structure/unlock",
+        [
+            *(keys.owners, keys.messages, queue.queue, queue.available, queue.index, queue.waiters, keys.expiry),
+            *(keys.wake, queue.groups, queue.members, queue.locks, queue.marks, queue.marks_of, queue.handles),
+        ],
+        [connection.token, handle.name, handle.number],
+    )
+    if reply[0] not in (MQRC.NONE, MQRC.NO_MSG_LOCKED):
+        raise connection.error(reply[0], "MQGET", handle.object_name)
+    handle.may_hold_lock = False
+    return MQRC(reply[0])

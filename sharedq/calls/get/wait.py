@@ -1,0 +1,197 @@
+"""MQGMO_WAIT: a call is made again and again until something fits, the interval ends or the wait is canceled."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sharedq.calls.routes.refresh import refresh_definition, refresh_path, take_definition
+from sharedq.mqi.constants import MQRC, GetOption
+from sharedq.mqi.errors import MQIError, error_for
+from sharedq.mqi.limits import UNLIMITED_WAIT
+from sharedq.redis.link import Reply
+from sharedq.scripts.get import handed_reply, is_handed
+from sharedq.session.connection import Connection, ScriptCall
+from sharedq.session.handle import Handle
+
+#: Longest time a connection blocks in Redis before it looks again, seconds.
+BLOCK_MAX_S = 180.0
+
+_STALE, _LOOK_AGAIN, _GROUPED, _MARKED = _NOT_LOOKED = 1, 2, 3, 4
+#: Where a reply without a message tells when the next mark ends, ms from now.
+_MARK_ENDS = 2
+_FAIL_IF_QUIESCING = int(GetOption.FAIL_IF_QUIESCING)
+
+
+def call_or_wait(
+    connection: Connection,
+    handle: Handle,
+    options: int,
+    make_call: Callable[[bytes, int], ScriptCall],
+    waiter: bytes,
+    wait_ms: int,
+    reply: Reply,
+) -> Reply:
+    """Call until something fits or the wait interval ends; the reply of the call that succeeded.
+
+    Args:
+        make_call: makes the script call, registering the given waiter text ("" registers none); the number is the
+            place up to which this search has looked.
+        reply: of a call made already without registering, or None.
+
+    Raises:
+        MQIError: 2033, 2016 (also while waiting), 2161, ...
+    """
+    search = _Search(connection, handle, options, make_call, waiter, wait_ms)
+    try:
+        return search.run(reply)
+    except MQIError:
+        search.give_up()
+        raise
+    except BaseException:
+        # Interrupted: it may be woken, or handed a message that it would never take. Its recovery passes that on.
+        connection.break_off()
+        raise
+
+
+@dataclass(slots=True)
+class _Search:
+    """A call that is made until something fits; arguments as of `call_or_wait`.
+
+    Attributes:
+        is_waiting: the latest call was to register a waiter, should it find nothing.
+        may_be_waiter: the structure may have it among its waiters, or may have woken it.
+        horizon: the place up to which it has looked in vain.
+    """
+
+    connection: Connection
+    handle: Handle
+    options: int
+    make_call: Callable[[bytes, int], ScriptCall]
+    waiter: bytes
+    wait_ms: int
+    is_waiting: bool = False
+    may_be_waiter: bool = False
+    horizon: int = 0
+    asked: ScriptCall = ("", (), ())
+
+    def run(self, reply: Reply) -> Reply:
+        deadline_s = None if self.wait_ms == UNLIMITED_WAIT else time.monotonic() + self.wait_ms / 1000
+        while True:
+            left_s = BLOCK_MAX_S if deadline_s is None else min(BLOCK_MAX_S, deadline_s - time.monotonic())
+            if reply is None:
+                reply = self._call(left_s)
+            is_found_nothing = reply[0] == MQRC.NO_MSG_AVAILABLE and self.is_waiting
+            # A look at the queue ends the wait before it.
+            self.may_be_waiter &= is_found_nothing or reply[0] in _NOT_LOOKED
+            if not reply[0] or reply[0] in (MQRC.TRUNCATED_MSG_ACCEPTED, MQRC.TRUNCATED_MSG_FAILED):
+                return reply
+            if is_found_nothing:
+                reply = self._block(reply, left_s)
+            else:
+                self._learn(reply, left_s)
+                reply = None
+
+    def _call(self, left_s: float) -> Reply:
+        """Make the call; unless gets are inhibited."""
+        connection, handle = self.connection, self.handle
+        if handle.facts.is_get_inhibited:
+            # What is in force now may be another definition, and inhibit gets nevertheless.
+            refresh_definition(connection, handle)
+        if handle.facts.is_get_inhibited:
+            raise error_for(MQRC.GET_INHIBITED, "MQGET", handle.object_name)
+        self.is_waiting = self.wait_ms != 0 and left_s > 0
+        self.may_be_waiter |= self.is_waiting
+        self.asked = self.make_call(self.waiter if self.is_waiting else b"", self.horizon)
+        return connection.call(*self.asked)
+
+    def _block(self, reply: Reply, left_s: float) -> Reply:
+        """Wait to be woken; what it was handed then, or found, or None: it is to look again."""
+        connection, wake_key = self.connection, self.handle.structure.keys.wake + self.connection.token
+        self.horizon = 0
+        self._wait_as(reply, 1)
+        block_s = max(_until_mark_ends(reply, left_s), 0.001)
+        # Known before it is asked whether the manager quiesces: who notices that later finds it blocking here.
+        connection.waits_on(wake_key, block_s)
+        try:
+            self._check_wait(left_s)
+            if is_handed(self.asked):
+                # What wakes it is the message itself, or else it looks again.
+                handed = connection.block(wake_key, block_s)
+                return handed and handed_reply(handed)
+            # The wake-up and the next look are one write: see Link.block_then_call.
+            self.asked = self.make_call(self.waiter, 0)
+            _, (reply,) = connection.block_then_call(wake_key, block_s, self.asked)
+            return reply
+        finally:
+            connection.waits_on(None)
+
+    def _check_wait(self, left_s: float) -> None:
+        """Raise when the wait is canceled (2161), or its interval has ended (2033)."""
+        name = self.handle.object_name
+        if self.connection.is_quiescing and self.options & _FAIL_IF_QUIESCING:
+            raise error_for(MQRC.Q_MGR_QUIESCING, "MQGET", name)
+        if left_s <= 0:
+            raise error_for(MQRC.NO_MSG_AVAILABLE, "MQGET", name, f"waited {self.wait_ms} ms")
+
+    def give_up(self) -> None:
+        """It ends without a message: it must not be woken any more, or handed one that it would never take.
+
+        Raises:
+            MQIError: 2009, Redis refuses that now: the recovery of the connection does it.
+        """
+        connection, handle = self.connection, self.handle
+        if not self.may_be_waiter or connection.is_ended or handle.structure.has_failed:
+            return
+        try:
+            stop_waiting(connection, handle)
+        except MQIError as error:
+            if not connection.has_entered(handle.structure):
+                # It has failed, and with it the wait.
+                return
+            connection.break_off()
+            detail = f"the wait cannot be ended ({error}): the group ends it"
+            raise connection.error(MQRC.CONNECTION_BROKEN, "MQGET", handle.object_name, detail) from error
+
+    def _learn(self, reply: Reply, left_s: float) -> None:
+        """What the next call must know; raise where there is none."""
+        connection, handle = self.connection, self.handle
+        if reply[0] == _STALE:
+            refresh_path(connection, handle)
+            take_definition(handle, reply)
+        elif reply[0] in (_GROUPED, _MARKED):
+            handle.has_members = handle.has_members or reply[0] == _GROUPED
+            handle.may_meet_marks = handle.may_meet_marks or reply[0] == _MARKED
+        elif reply[0] == _LOOK_AGAIN:
+            self.horizon = int(reply[1] or 0)
+            self._wait_as(reply, 2)
+        elif reply[0] != MQRC.NO_MSG_AVAILABLE:
+            raise connection.error(reply[0], "MQGET", handle.object_name)
+        elif self.wait_ms == 0 or left_s <= 0:
+            raise error_for(MQRC.NO_MSG_AVAILABLE, "MQGET", handle.object_name)
+        else:
+            self.horizon = 0
+
+    def _wait_as(self, reply: Reply, position: int) -> None:
+        """A browse that locks may be told to wait from now on as any other browse."""
+        self.waiter = reply[position] or self.waiter if len(reply) > position else self.waiter
+
+
+def _until_mark_ends(reply: Reply, left_s: float) -> float:
+    """How long to block: what is passed over because it is marked may become eligible before anything arrives."""
+    return min(left_s, int(reply[_MARK_ENDS]) / 1000) if len(reply) > _MARK_ENDS else left_s
+
+
+def stop_waiting(connection: Connection, handle: Handle) -> None:
+    """Take the connection off the waiters; a wake-up that it got meanwhile goes to another."""
+    keys, queue = handle.structure.keys, handle.queue
+    wake_key = keys.wake + connection.token
+    connection.checked_call(
+        "structure/unwait",
+        [
+            *(keys.owners, queue.queue, queue.available, queue.waiters, wake_key, keys.wake, keys.messages),
+            *(keys.journal, queue.index),
+        ],
+        [connection.token, handle.name, connection.journal_max],
+    )

@@ -1,0 +1,100 @@
+"""MQCONN and MQCONNX: which manager a name means, and what a connection tag asks for."""
+
+from __future__ import annotations
+
+from sharedq.members.group import Group
+from sharedq.members.process import Process, process_for, release_process
+from sharedq.mqi.constants import MQRC, ConnectOption
+from sharedq.mqi.errors import MQIError, error_for
+from sharedq.mqi.limits import CONN_TAG_LENGTH
+from sharedq.session.connection import Connection
+
+#: Letters of ``prelude/tags.lua``.
+_TAG_OPTIONS = {
+    ConnectOption.SERIALIZE_CONN_TAG_QSG: "G",
+    ConnectOption.SERIALIZE_CONN_TAG_Q_MGR: "Q",
+    ConnectOption.RESTRICT_CONN_TAG_QSG: "g",
+    ConnectOption.RESTRICT_CONN_TAG_Q_MGR: "q",
+}
+#: How tags begin that the queue manager keeps for itself, in any case (IBM's rule).
+RESERVED_TAG = b"MQ"
+
+
+def connect_to(
+    group: Group, name: str, *, tag: bytes = b"", options: ConnectOption | int = 0, appl_name: str = ""
+) -> Connection:
+    """MQCONNX: connect to a manager, or by the group's name (or ``*`` and it) to any running member.
+
+    Raises:
+        MQIError: 2058 no such manager, 2059 not running, or Redis cannot be reached; 2035 Redis refuses us; 2161
+            quiescing, 2271 tag in use, 2350 tag not usable, 2046 bad options.
+    """
+    try:
+        return _connect_to(group, name, tag, options, appl_name)
+    except MQIError as error:
+        if error.reason == MQRC.Q_MGR_NOT_AVAILABLE and not error.detail:
+            raise error_for(error.reason, "MQCONN", name, f"it is not running: igq qmgr start {name}") from error
+        if error.reason not in (MQRC.CONNECTION_BROKEN, MQRC.CF_NOT_AVAILABLE):
+            raise
+        # What was begun is recovered if need be; the program has never had a connection that could break.
+        raise error_for(MQRC.Q_MGR_NOT_AVAILABLE, "MQCONN", name, error.detail) from error
+
+
+def _connect_to(group: Group, name: str, tag: bytes, options: ConnectOption | int, appl_name: str) -> Connection:
+    tag_text = tag_argument(name, tag, ConnectOption(options))
+    if tag_text and tag[: len(RESERVED_TAG)].upper() == RESERVED_TAG:
+        raise error_for(MQRC.CONN_TAG_NOT_USABLE, "MQCONNX", name, "tags that begin with MQ are the queue manager's")
+    stripped = name.removeprefix("*")
+    if stripped in ("", group.name):
+        return _connect_to_any(group, tag_text, appl_name)
+    if group.member(stripped) is None:
+        raise error_for(MQRC.Q_MGR_NAME_ERROR, "MQCONN", stripped)
+    return _connect_over(group, process_for(group, stripped), tag_text, appl_name)
+
+
+def _connect_over(group: Group, process: Process, tag: str, appl_name: str) -> Connection:
+    try:
+        return Connection(group, process, tag=tag, appl_name=appl_name)
+    finally:
+        release_process(process, is_reserved=True)
+
+
+def tag_argument(qmgr: str, tag: bytes, options: ConnectOption) -> str:
+    """A connection tag as ``admin/connect`` takes it; ``""`` when none is asked for.
+
+    Raises:
+        MQIError: 2046, more than one of the options about it; 2139, it is longer than 128 bytes.
+    """
+    asked = [scope for option, scope in _TAG_OPTIONS.items() if options & option]
+    if len(asked) > 1:
+        raise error_for(MQRC.OPTIONS_ERROR, "MQCONNX", qmgr, "more than one connection tag option")
+    stripped = tag.rstrip(b"\0")
+    if not asked or not stripped:
+        return ""
+    if len(stripped) > CONN_TAG_LENGTH:
+        raise error_for(MQRC.CNO_ERROR, "MQCONNX", qmgr, f"a tag of {len(stripped)} bytes")
+    return f"{asked[0]}{stripped.hex()}"
+
+
+def is_tag_used(group: Group, tag: bytes) -> bool:
+    """Whether a connection tag is taken now, be it by a connection that died and is still to be recovered.
+
+    Raises:
+        MQIError: 2009, Redis cannot be reached.
+    """
+    key = group.keys.tags
+    return bool(group.command(key, "HEXISTS", key, tag.rstrip(b"\0").hex()))
+
+
+def _connect_to_any(group: Group, tag: str, appl_name: str) -> Connection:
+    failure = error_for(MQRC.Q_MGR_NOT_AVAILABLE, "MQCONN", group.name, "no member of the group is running")
+    for member in group.members():
+        if member.state != "RUNNING":
+            continue
+        try:
+            return _connect_over(group, process_for(group, member.name), tag, appl_name)
+        except MQIError as error:
+            if error.reason not in (MQRC.Q_MGR_NOT_AVAILABLE, MQRC.Q_MGR_QUIESCING):
+                raise
+            failure = error
+    raise failure

@@ -1,0 +1,173 @@
+"""MQINQ and MQSET."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from sharedq.calls.routes.refresh import refresh_definition
+from sharedq.calls.routes.resolve import resolve
+from sharedq.calls.unit.pending import flush_pending
+from sharedq.mqi.constants import MQRC, CharSelector, IntSelector, OpenOption
+from sharedq.mqi.errors import MQIError, error_for
+from sharedq.objects.definitions.attributes import Attribute, by_selector
+from sharedq.objects.definitions.managers import QueueManagerAttributes
+from sharedq.objects.definitions.queues import QUEUE_KINDS, QueueAlias, QueueLocal, QueueRemote
+from sharedq.objects.definitions.words import QUEUE_TYPE
+from sharedq.objects.repository import Repository
+from sharedq.session.connection import Connection
+from sharedq.session.handle import Handle
+
+#: What MQSET may change, and the reason for a value that cannot be.
+SETTABLE: Mapping[int, MQRC] = {
+    IntSelector.INHIBIT_GET: MQRC.INHIBIT_VALUE_ERROR,
+    IntSelector.INHIBIT_PUT: MQRC.INHIBIT_VALUE_ERROR,
+    IntSelector.TRIGGER_CONTROL: MQRC.TRIGGER_CONTROL_ERROR,
+    IntSelector.TRIGGER_TYPE: MQRC.TRIGGER_TYPE_ERROR,
+    IntSelector.TRIGGER_DEPTH: MQRC.TRIGGER_DEPTH_ERROR,
+    IntSelector.TRIGGER_MSG_PRIORITY: MQRC.TRIGGER_MSG_PRIORITY_ERR,
+    CharSelector.TRIGGER_DATA: MQRC.CHAR_ATTR_LENGTH_ERROR,
+}
+
+#: What counts for CURDEPTH beside the available set: uncommitted puts, locked messages, members of groups.
+_NOT_IN_AVAILABLE = ("pu", "lk", "gm")
+_ANY_QUEUE = QueueLocal(name="ANY")
+#: MQIAV_NOT_APPLICABLE
+_NO_NUMBER = -1
+#: What MQINQ returns for the attributes of queues where one has no such attribute.
+_NOT_APPLICABLE: Mapping[int, int | bytes] = {
+    int(selector): _NO_NUMBER
+    for selector in (IntSelector.CURRENT_Q_DEPTH, IntSelector.OPEN_INPUT_COUNT, IntSelector.OPEN_OUTPUT_COUNT)
+} | {
+    selector: b"*" * attribute.mqsc.length or _NO_NUMBER
+    for kind in QUEUE_KINDS.values()
+    for selector, attribute in by_selector(kind).items()
+}
+
+
+def inquire(connection: Connection, handle: Handle, selectors: Sequence[int]) -> tuple[dict[int, int | bytes], MQRC]:
+    """MQINQ of an open queue, or of the alias or remote definition that it was opened by: the value for each selector.
+
+    Returns:
+        The values; and ``NONE``, or 2068: some selectors are for queues of other types, and their values are
+        MQIAV_NOT_APPLICABLE, or asterisks.
+
+    Raises:
+        MQIError: 2038 not open for inquire, 2067 a selector that no queue has; 2041 its alias or remote definition
+            leads elsewhere now, or is gone; 2052 the queue is gone.
+    """
+    if not handle.options & int(OpenOption.INQUIRE):
+        raise error_for(MQRC.NOT_OPEN_FOR_INQUIRE, "MQINQ", handle.object_name)
+    connection.check_usable(handle)
+    named = _definition_in_force(connection, handle, "MQINQ")
+    known = _local_values(connection, handle, selectors) if named is None else _stated(named)
+    values, reason = dict[int, int | bytes](), MQRC.NONE
+    for selector in map(int, selectors):
+        if selector in known:
+            values[selector] = known[selector]
+        elif selector in _NOT_APPLICABLE:
+            values[selector], reason = _NOT_APPLICABLE[selector], MQRC.SELECTOR_NOT_FOR_TYPE
+        else:
+            raise error_for(MQRC.SELECTOR_ERROR, "MQINQ", handle.object_name, f"selector {selector}")
+    return values, reason
+
+
+def _local_values(connection: Connection, handle: Handle, selectors: Sequence[int]) -> dict[int, int | bytes]:
+    if IntSelector.CURRENT_Q_DEPTH in selectors:
+        # What this connection has put counts, committed or not.
+        flush_pending(connection)
+    key = handle.queue.queue
+    text, inputs, outputs, *elsewhere = connection.command(key, "HMGET", key, "def", "ip", "op", *_NOT_IN_AVAILABLE)
+    if text is None:
+        connection.check_there(handle)
+        raise error_for(MQRC.Q_DELETED, "MQINQ", handle.object_name)
+    available = connection.command(key, "ZCARD", handle.queue.available)
+    known = _stated(QueueLocal.from_json(text))
+    known[int(IntSelector.CURRENT_Q_DEPTH)] = int(available) + sum(int(count or 0) for count in elsewhere)
+    known[int(IntSelector.OPEN_INPUT_COUNT)] = int(inputs or 0)
+    known[int(IntSelector.OPEN_OUTPUT_COUNT)] = int(outputs or 0)
+    return known
+
+
+def _definition_in_force(connection: Connection, handle: Handle, verb: str) -> QueueAlias | QueueRemote | None:
+    """The alias or remote definition that the handle was opened by, as it is now; None: it was the queue's own name.
+
+    What puts know of it stays as it is: they find out for themselves.
+    """
+    if handle.route is None or handle.route.definition is None:
+        return None
+    try:
+        route = resolve(connection, handle.object_name, handle.object_q_mgr_name, handle.opened_at)
+    except MQIError as error:
+        if error.reason == MQRC.CONNECTION_BROKEN:
+            raise
+        raise error_for(MQRC.OBJECT_CHANGED, verb, handle.object_name, str(error)) from error
+    if not route.leads_where(handle.route):
+        raise error_for(MQRC.OBJECT_CHANGED, verb, handle.object_name, "its name leads elsewhere now")
+    return route.definition
+
+
+def _stated(definition: QueueLocal | QueueAlias | QueueRemote) -> dict[int, int | bytes]:
+    """What a definition says, by selector."""
+    values = {
+        selector: _inquired(attribute, getattr(definition, attribute.field))
+        for selector, attribute in by_selector(type(definition)).items()
+    }
+    values[int(IntSelector.Q_TYPE)] = QUEUE_TYPE[definition.kind]
+    return values
+
+
+def inquire_qmgr(connection: Connection, selectors: Sequence[int]) -> dict[int, int | bytes]:
+    """MQINQ of the queue manager: the value for each selector.
+
+    Raises:
+        MQIError: 2067 a selector that queue managers do not have.
+    """
+    attributes = Repository(connection.group, connection.qmgr_name).qmgr_attributes(connection.qmgr_name)
+    known = by_selector(QueueManagerAttributes)
+    values: dict[int, int | bytes] = {}
+    for selector in selectors:
+        attribute = known.get(int(selector))
+        if attribute is None:
+            raise error_for(MQRC.SELECTOR_ERROR, "MQINQ", connection.qmgr_name, f"selector {selector}")
+        values[int(selector)] = _inquired(attribute, getattr(attributes, attribute.field))
+    return values
+
+
+def set_attributes(connection: Connection, handle: Handle, values: Mapping[int, int | bytes]) -> None:
+    """MQSET of an open local queue, or of the alias or remote definition that it was opened by.
+
+    Raises:
+        MQIError: 2040 not open for set, 2067 a selector that cannot be set, the reason of ``SETTABLE`` for a bad value;
+            2041 its alias or remote definition leads elsewhere now, or is gone.
+    """
+    if not handle.options & int(OpenOption.SET):
+        raise error_for(MQRC.NOT_OPEN_FOR_SET, "MQSET", handle.object_name)
+    connection.check()
+    named = _definition_in_force(connection, handle, "MQSET")
+    kind, name = (QueueLocal, handle.name) if named is None else (type(named), named.name)
+    attributes = by_selector(kind)
+    changes: dict[str, str | int] = {}
+    for selector, value in values.items():
+        attribute = attributes.get(int(selector))
+        if attribute is None or int(selector) not in SETTABLE:
+            raise error_for(MQRC.SELECTOR_ERROR, "MQSET", handle.object_name, f"selector {selector}")
+        changes[attribute.field] = _checked(attribute, value, SETTABLE[int(selector)], handle.object_name)
+    connection.check_there(handle)
+    repository = Repository(connection.group, connection.qmgr_name, caller=connection.token)
+    repository.alter(kind.kind, name, changes)
+    refresh_definition(connection, handle)
+
+
+def _inquired(attribute: Attribute, value: str | int) -> int | bytes:
+    found = attribute.inquired(value)
+    return found if isinstance(found, int) else found.encode().ljust(attribute.mqsc.length)
+
+
+def _checked(attribute: Attribute, value: int | bytes, reason: MQRC, name: str) -> str | int:
+    """The field's value for what MQSET gives. Checked one by one, so that *reason* is that of the wrong one."""
+    try:
+        found = value.rstrip(b" \0").decode() if isinstance(value, bytes) else attribute.from_number(value)
+        _ANY_QUEUE.with_changes({attribute.field: found})
+    except ValueError as error:
+        raise error_for(reason, "MQSET", name, str(error)) from None
+    return found

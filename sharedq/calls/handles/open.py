@@ -1,0 +1,414 @@
+"""MQOPEN and MQCLOSE."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+
+from sharedq.calls.routes.refresh import follow_path, refresh_definition, take_definition
+from sharedq.calls.routes.resolve import Route, conventional_route, read_versions, resolve, resolve_checked
+from sharedq.calls.unit.pending import flush_pending
+from sharedq.logical import check_close
+from sharedq.mqi.constants import MQRC, CloseOption, ObjectType, OpenOption
+from sharedq.mqi.errors import MQIError, error_for
+from sharedq.mqi.options import check_close_options, check_open_options
+from sharedq.mqi.structures import MQOD
+from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE, check_object_name
+from sharedq.objects.repository import Repository
+from sharedq.redis.keys import private_structure
+from sharedq.session.connection import Connection
+from sharedq.session.facts import QueueFacts
+from sharedq.session.handle import Handle, QMgrHandle, StructureAccess
+
+#: Letters of ``prelude/handles.lua``; "i" asks for the queue's own DEFSOPT.
+_MODES = (
+    (int(OpenOption.INPUT_AS_Q_DEF), "i"),
+    (OpenOption.INPUT_SHARED, "I"),
+    (OpenOption.INPUT_EXCLUSIVE, "X"),
+    (OpenOption.BROWSE, "B"),
+    (OpenOption.CO_OP, "C"),
+    (OpenOption.OUTPUT, "O"),
+    (OpenOption.INQUIRE, "Q"),
+    (OpenOption.SET, "S"),
+)
+_NOT_FOR_REMOTE = (
+    OpenOption.INPUT_AS_Q_DEF
+    | OpenOption.INPUT_SHARED
+    | OpenOption.INPUT_EXCLUSIVE
+    | OpenOption.BROWSE
+    | OpenOption.SET
+)
+_INQUIRE = int(OpenOption.INQUIRE)
+#: What structure/open answers where a definition on the way is another one now.
+_CHANGED = 1
+_DELETES = int(CloseOption.DELETE | CloseOption.DELETE_PURGE)
+#: Among what is checked: the definition of the queue that messages of this length do not take.
+TRANSMIT_QUEUE_CHECKED = f"DEF {SYSTEM_QSG_TRANSMIT_QUEUE}"
+#: How many times MQOPEN resolves a name whose way changes meanwhile.
+RESOLUTIONS_MAX = 100
+
+
+def open_queue(
+    connection: Connection, od: MQOD, options: OpenOption | int, *, opened_at: str = "", may_create: bool = True
+) -> Handle:
+    """MQOPEN of a queue; ``od`` returns what the name resolved to.
+
+    Args:
+        opened_at: open it as this manager would; empty: the one connected to.
+        may_create: whether a model queue's name makes a dynamic queue. Not for one put, which it would end with.
+
+    Raises:
+        MQIError: 2085 and its kin when the name does not resolve, 2017 MAXHANDS are open, 2042 in use, 2045 an option
+            that its type does not allow, 2046 bad options, 2057 a model queue where nothing may be made of it, 2152 no
+            queue or manager can have such a name, 2161 quiescing, 2373 its structure has failed, 2346 that is being
+            recovered.
+    """
+    options = int(options)
+    name, qmgr_name = _text(od.object_name), _text(od.object_q_mgr_name)
+    reason = check_open_options(options)
+    if reason:
+        raise error_for(reason, "MQOPEN", name)
+    if od.object_type != ObjectType.Q:
+        raise error_for(MQRC.OBJECT_TYPE_ERROR, "MQOPEN", name)
+    if connection.is_quiescing and options & OpenOption.FAIL_IF_QUIESCING:
+        raise error_for(MQRC.Q_MGR_QUIESCING, "MQOPEN", name)
+    _check_names(name, qmgr_name)
+    if len(connection.handles) >= connection.max_handles:
+        raise error_for(MQRC.HANDLE_NOT_AVAILABLE, "MQOPEN", name, f"MAXHANDS({connection.max_handles}) are open")
+    opened_at = opened_at or connection.qmgr_name
+    handle = _open_name(connection, od, name, qmgr_name, opened_at, options, may_create=may_create)
+    od.resolved_q_name = handle.destination or handle.name.encode()
+    od.resolved_q_mgr_name = handle.resolved_q_mgr
+    return handle
+
+
+def _open_name(
+    connection: Connection, od: MQOD, name: str, qmgr_name: str, opened_at: str, options: int, *, may_create: bool
+) -> Handle:
+    """Resolve the name and open where it leads; resolve it again where that has changed in between."""
+    missing: MQIError | None = None
+    for _ in range(RESOLUTIONS_MAX):
+        route, checks = resolve_checked(connection, name, qmgr_name, opened_at)
+        if route.model is not None:
+            if not may_create:
+                raise error_for(MQRC.Q_TYPE_ERROR, "MQOPEN", name, "it is a QMODEL")
+            route = _create_dynamic(connection, od, route, opened_at)
+        if route.destination and (options & _NOT_FOR_REMOTE or (options & _INQUIRE and route.definition is None)):
+            raise error_for(MQRC.OPTION_NOT_VALID_FOR_TYPE, "MQOPEN", name)
+        try:
+            handle = _open_route(connection, name, qmgr_name, opened_at, route, checks, options)
+        except MQIError as error:
+            # The queue was deleted since the name was resolved. Or its structure has failed, and this connection has
+            # entered it afterwards.
+            if route.is_temporary or route.is_permanent:
+                # What cannot be deleted now goes with the next close, or with the connection.
+                connection.temporary_queues.append((connection.access(route.structure), route.queue))
+                delete_temporary_queues(connection)
+                raise
+            if error.reason != MQRC.UNKNOWN_OBJECT_NAME or missing is not None:
+                raise
+            missing = error
+            continue
+        if handle is not None:
+            return handle
+    raise missing or error_for(MQRC.OBJECT_IN_USE, "MQOPEN", name, "the definitions on its way change all the time")
+
+
+def _check_names(name: str, qmgr_name: str) -> None:
+    """Refuse names that no object can have: those of another manager's queues are looked up nowhere here."""
+    for each, reason in ((name, MQRC.UNKNOWN_OBJECT_NAME), (qmgr_name, MQRC.UNKNOWN_OBJECT_Q_MGR)):
+        try:
+            if each:
+                check_object_name(each)
+        except ValueError as error:
+            raise error_for(reason, "MQOPEN", "", str(error)) from error
+
+
+def open_qmgr(connection: Connection, od: MQOD, options: OpenOption | int) -> QMgrHandle:
+    """MQOPEN of the queue manager's own attributes (MQOT_Q_MGR), for MQINQ.
+
+    Raises:
+        MQIError: 2152 a name is given, 2153 another manager's, 2045 anything but inquiring, 2161 quiescing.
+    """
+    name = connection.qmgr_name
+    options = int(options)
+    if _text(od.object_name):
+        raise error_for(MQRC.OBJECT_NAME_ERROR, "MQOPEN", name)
+    if _text(od.object_q_mgr_name) not in ("", name):
+        raise error_for(MQRC.OBJECT_Q_MGR_NAME_ERROR, "MQOPEN", name)
+    reason = check_open_options(options)
+    if reason:
+        raise error_for(reason, "MQOPEN", name)
+    if options & ~int(OpenOption.INQUIRE | OpenOption.FAIL_IF_QUIESCING):
+        raise error_for(MQRC.OPTION_NOT_VALID_FOR_TYPE, "MQOPEN", name)
+    if connection.is_quiescing and options & OpenOption.FAIL_IF_QUIESCING:
+        raise error_for(MQRC.Q_MGR_QUIESCING, "MQOPEN", name)
+    return QMgrHandle(name)
+
+
+def _open_route(
+    connection: Connection,
+    name: str,
+    qmgr_name: str,
+    opened_at: str,
+    route: Route,
+    checks: tuple[str, ...],
+    options: int,
+) -> Handle | None:
+    """A handle of the queue that *route* leads to; None where *checks* do not hold any more, and nothing is open.
+
+    From the moment in which the structure has the handle, the connection knows it.
+    """
+    mark_ms = _mark_interval_ms(connection) if options & OpenOption.CO_OP else 0
+    access = connection.access(route.structure)
+    keys = access.keys
+    queue = keys.queue(route.queue)
+    number = connection.next_handle_number()
+    mode = "".join(letter for option, letter in _MODES if options & option)
+    detail = json.dumps({"appl": connection.appl_name, "pid": os.getpid(), "object": name})
+    reply = connection.call(
+        "structure/open",
+        [
+            *(keys.owners, queue.queue, queue.handles, keys.holdings + connection.token),
+            *((keys.versions,) if checks or route.is_permanent else ()),
+            *((keys.made + connection.token,) if route.is_permanent else ()),
+        ],
+        [connection.token, route.queue, number, mode, detail, *checks],
+    )
+    if reply[0] == _CHANGED:
+        return None
+    if reply[0]:
+        raise connection.error(reply[0], "MQOPEN", name)
+    handle = _handle(connection, access, route, name, qmgr_name, opened_at, options, reply)
+    handle.number, handle.is_registered, handle.is_temporary = number, True, route.is_temporary
+    connection.handles[number] = handle
+    if options & OpenOption.CO_OP:
+        handle.may_hold_marks, handle.mark_ms = True, mark_ms
+    follow_path(handle, route, checks)
+    take_definition(handle, reply)
+    return handle
+
+
+def _handle(
+    connection: Connection,
+    access: StructureAccess,
+    route: Route,
+    name: str,
+    qmgr_name: str,
+    opened_at: str,
+    options: int,
+    found: Sequence[bytes],
+) -> Handle:
+    """A handle that has no number yet; *found* ends with the version and the definition of its queue."""
+    is_private = route.structure == private_structure(opened_at)
+    return Handle(
+        number=0,
+        options=options,
+        object_name=name,
+        object_q_mgr_name=qmgr_name,
+        opened_at=opened_at,
+        name=route.queue,
+        structure=access,
+        queue=access.keys.queue(route.queue),
+        facts=QueueFacts.of(found[2]),
+        version=found[1].decode(),
+        destination=route.destination.encode(),
+        target_qmgr=route.target_qmgr.encode(),
+        resolved_q_mgr=(route.target_qmgr or (opened_at if is_private else connection.group.name)).encode(),
+        is_intra_group=route.is_intra_group,
+        adds_headers=route.queue == SYSTEM_QSG_TRANSMIT_QUEUE and not route.destination,
+    )
+
+
+def find_queue(connection: Connection, od_name: bytes, od_qmgr_name: bytes, opened_at: str) -> Handle:
+    """A handle to put through, as the manager *opened_at* would open it, but one that the queue knows nothing of.
+
+    It needs no close, and the queue can be cleared and deleted.
+
+    Raises:
+        MQIError: as for ``open_queue``; 2057 the name is a model queue's.
+    """
+    name, qmgr_name = _text(od_name), _text(od_qmgr_name)
+    _check_names(name, qmgr_name)
+    route, checks = resolve_checked(connection, name, qmgr_name, opened_at)
+    if route.model is not None:
+        raise error_for(MQRC.Q_TYPE_ERROR, "MQOPEN", name, "it is a QMODEL")
+    access = connection.access(route.structure)
+    queue = access.keys.queue(route.queue)
+    version, definition = connection.command(queue.queue, "HMGET", queue.queue, "ver", "def")
+    if version is None:
+        raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "MQOPEN", name)
+    found = [b"", version, definition]
+    handle = _handle(connection, access, route, name, qmgr_name, opened_at, int(OpenOption.OUTPUT), found)
+    follow_path(handle, route, checks)
+    take_definition(handle, found)
+    return handle
+
+
+def for_length(connection: Connection, handle: Handle, length: int) -> Handle:
+    """The handle to put a message of *length* bytes through: what SYSTEM.QSG.TRANSMIT.QUEUE does not take goes by the
+    conventional transmission queue, where there is one.
+
+    Raises:
+        MQIError: 2041, the handle's name leads elsewhere now; 2373, 2346 the other way's structure has failed.
+    """
+    if not handle.is_intra_group or length <= handle.facts.max_msg_length:
+        return handle
+    if handle.other_way is None or handle.other_way.structure.has_failed:
+        assert handle.route is not None
+        try:
+            route = conventional_route(connection, handle.route, handle.opened_at)
+        except MQIError as error:
+            if error.reason in (MQRC.CONNECTION_BROKEN, MQRC.CF_STRUC_FAILED, MQRC.CF_STRUC_IN_USE):
+                raise
+            return handle
+        checks = _checks_elsewhere(connection, handle, route)
+        name, qmgr_name = handle.object_name, handle.object_q_mgr_name
+        handle.other_way = _open_route(connection, name, qmgr_name, handle.opened_at, route, checks, handle.options)
+        if handle.other_way is None:
+            raise _leads_elsewhere(handle)
+    return handle.other_way
+
+
+def _checks_elsewhere(connection: Connection, handle: Handle, route: Route) -> tuple[str, ...]:
+    """What *handle* checks, as the structure of *route* knows it: IGQ, the definitions that its name led through, and
+    that of SYSTEM.QSG.TRANSMIT.QUEUE.
+
+    Whoever alters them changes the directory and the queue first: what has not changed there after the structure was
+    asked had not been told to it either.
+    """
+    checked = (*route.checked, TRANSMIT_QUEUE_CHECKED)
+    values = read_versions(connection, connection.access(route.structure).keys, checked)
+    refresh_definition(connection, handle)
+    assert handle.route is not None
+    now = resolve(connection, handle.object_name, handle.object_q_mgr_name, handle.opened_at)
+    if not now.leads_where(handle.route):
+        raise _leads_elsewhere(handle)
+    return tuple(part for pair in zip(checked, values, strict=True) for part in pair)
+
+
+def _leads_elsewhere(handle: Handle) -> MQIError:
+    return error_for(MQRC.OBJECT_CHANGED, "MQPUT", handle.object_name, "its name leads elsewhere now")
+
+
+def _mark_interval_ms(connection: Connection) -> int:
+    return Repository(connection.group, connection.qmgr_name).qmgr_attributes(connection.qmgr_name).mark_interval_ms
+
+
+def _create_dynamic(connection: Connection, od: MQOD, route: Route, opened_at: str) -> Route:
+    """Opening a model queue creates a dynamic queue; its name comes from DynamicQName."""
+    assert route.model is not None
+    structure = route.model.structure or private_structure(opened_at)
+    # Entered before: the structure notes who makes the queue in the moment in which it is there.
+    connection.access(structure)
+    repository = Repository(connection.group, opened_at, caller=connection.token)
+    created = repository.create_dynamic(route.model, _text(od.dynamic_q_name))
+    od.object_name = created.name.encode()
+    is_temporary = route.model.definition_type == "TEMPDYN"
+    return Route(created.structure, created.name, is_temporary=is_temporary, is_permanent=not is_temporary)
+
+
+def close_handle(connection: Connection, handle: Handle, options: CloseOption | int = 0) -> MQRC:
+    """MQCLOSE. A temporary dynamic queue goes with the handle that made it, and with it what is on it.
+
+    Returns:
+        ``NONE``, or the reason of a warning: a group (2241) or logical message (2242) that was being put or got in
+        logical order is not finished.
+
+    Raises:
+        MQIError: 2019 the handle is closed already; 2045, 2046 refused options, or Redis refuses the call (2035, 2192,
+            2195, 2346), and it stays open; 2055, 2042 MQCO_DELETE cannot be done, and it is closed.
+    """
+    options = int(options)
+    may_delete = handle.is_temporary or (handle.facts.is_permanent_dynamic and not handle.destination)
+    _check_close(handle, options, may_delete=may_delete)
+    if handle.is_temporary or options & _DELETES:
+        # What is on its way there keeps the queue from being deleted.
+        flush_pending(connection)
+    if handle.other_way is not None:
+        close_handle(connection, handle.other_way)
+        handle.other_way = None
+    _give_back(connection, handle)
+    handle.is_closed = True
+    connection.handles.pop(handle.number, None)
+    if handle.structure.has_failed:
+        return check_close(handle.order).reason
+    if handle.is_temporary:
+        connection.temporary_queues.append((handle.structure, handle.name))
+        delete_temporary_queues(connection)
+    elif options & _DELETES:
+        # Who was shut out since the handle was closed deletes nothing.
+        Repository(connection.group, connection.qmgr_name, caller=connection.token).delete_dynamic(
+            handle.name, purge=bool(options & CloseOption.DELETE_PURGE)
+        )
+    return check_close(handle.order).reason
+
+
+def _give_back(connection: Connection, handle: Handle) -> None:
+    """Let the structure forget the handle with its lock and its marks, unless the structure has failed."""
+    if handle.structure.has_failed:
+        return
+    keys, queue = handle.structure.keys, handle.queue
+    script_keys = [keys.owners, queue.queue, queue.handles, keys.holdings + connection.token]
+    if handle.may_hold_marks or handle.may_hold_lock:
+        script_keys += [queue.available, queue.marks, queue.marks_of]
+    if handle.may_hold_lock:
+        script_keys += [keys.messages, queue.index, queue.waiters, keys.expiry, keys.wake]
+        script_keys += [queue.groups, queue.members, queue.locks]
+    try:
+        connection.checked_call("structure/close", script_keys, [connection.token, handle.name, handle.number])
+    except MQIError:
+        # Where it has failed nothing of the handle is left.
+        if connection.has_entered(handle.structure):
+            raise
+
+
+def close_qmgr(handle: QMgrHandle, options: CloseOption | int = 0) -> None:
+    """MQCLOSE of the queue manager's own attributes.
+
+    Raises:
+        MQIError: 2019 the handle is closed already, 2045, 2046 refused options.
+    """
+    _check_close(handle, int(options), may_delete=False)
+    handle.is_closed = True
+
+
+def _check_close(handle: Handle | QMgrHandle, options: int, *, may_delete: bool) -> None:
+    if handle.is_closed:
+        raise error_for(MQRC.HOBJ_ERROR, "MQCLOSE", handle.object_name)
+    reason = check_close_options(options, may_delete=may_delete)
+    if reason:
+        raise error_for(reason, "MQCLOSE", handle.object_name)
+
+
+def delete_temporary_queues(connection: Connection, *, is_last: bool = False) -> None:
+    """Delete the temporary dynamic queues whose creating handles are closed.
+
+    One that has uncommitted messages, or that somebody else has open, or where Redis refuses it, stays until the next
+    close, or the end of the connection.
+
+    Args:
+        is_last: the connection ends; one that others use stays from now on.
+    """
+    repository = Repository(connection.group, connection.qmgr_name, caller=connection.token)
+    left = []
+    for access, name in connection.temporary_queues:
+        structure = access.keys.name
+        try:
+            if not access.has_failed:
+                repository.delete_made(structure, name, connection.token)
+        except MQIError as error:
+            if is_last and error.reason in (MQRC.OBJECT_IN_USE, MQRC.Q_NOT_EMPTY):
+                repository.forget_made(structure, name, connection.token)
+            elif error.reason != MQRC.CONNECTION_BROKEN:
+                left.append((access, name))
+            elif not connection.has_lost(access):
+                raise
+    connection.temporary_queues = left
+
+
+def _text(name: bytes | str) -> str:
+    """A blank- or null-padded name as text."""
+    raw = name.encode() if isinstance(name, str) else name
+    return raw.partition(b"\0")[0].decode("utf-8", "replace").rstrip(" ")

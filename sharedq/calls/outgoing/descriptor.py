@@ -1,0 +1,292 @@
+"""What a message is stored as: its descriptor completed by the queue's definition, its record, its priority."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache, reduce
+from operator import attrgetter, or_
+from typing import Any, Final
+
+from sharedq.calls.outgoing.reply_to import resolve_reply_to
+from sharedq.messages.context import fill_in_context, new_identifier
+from sharedq.messages.record import (
+    RECORD_NEEDS_LOOK,
+    encode_record,
+    plain_head,
+    put_date_and_time,
+    record_flags,
+    with_put_time,
+)
+from sharedq.messages.transmission import as_transmitted
+from sharedq.mqi.constants import MQRC, Format, MsgFlag, MsgType, Persistence, PutOption, Report
+from sharedq.mqi.constants.descriptor import REPORT_ACCEPT_UNSUP_IF_XMIT_MASK, REPORT_REJECT_UNSUP_MASK
+from sharedq.mqi.errors import error_for
+from sharedq.mqi.limits import (
+    DEFAULT_CCSID,
+    MAX_EXPIRY,
+    MAX_PRIORITY,
+    NULL_ACCOUNTING_TOKEN,
+    NULL_ID,
+    PRIORITY_AS_Q_DEF,
+    UNDEFINED_ORIGINAL_LENGTH,
+    UNLIMITED_EXPIRY,
+)
+from sharedq.mqi.structures import MQMD
+from sharedq.reading.journal import DEAD_LETTER
+from sharedq.scripts.put import PutArguments
+from sharedq.session.connection import Connection
+from sharedq.session.facts import QueueFacts
+from sharedq.session.handle import Handle
+
+#: One priority's share of the scores of a queue: room for 2^48 arrivals.
+PRIORITY_STEP = 1 << 48
+#: In a queue that is indexed by GroupId what begins a group is placed with this priority at least.
+GROUP_PRIORITY_MIN = 2
+#: Reports that need a ReplyToQ.
+REPORTS_WANTED = int(
+    Report.EXCEPTION | Report.EXPIRATION | Report.COA | Report.COD | Report.PAN | Report.NAN | Report.ACTIVITY
+)
+
+# Plain integers: an operation on IntFlag members costs about a microsecond, and these are tested on every call.
+_IN_GROUP = int(MsgFlag.MSG_IN_GROUP | MsgFlag.LAST_MSG_IN_GROUP)
+_NEW_MSG_ID = int(PutOption.NEW_MSG_ID)
+_NEW_CORREL_ID = int(PutOption.NEW_CORREL_ID)
+#: Options that give a message new identifiers.
+NEW_IDS = _NEW_MSG_ID | _NEW_CORREL_ID
+_NO_CONTEXT, _SET_ALL = int(PutOption.NO_CONTEXT), int(PutOption.SET_ALL_CONTEXT)
+#: Options with which two messages of one descriptor need not be alike, or ``completed`` does not say all.
+_UNLIKE = NEW_IDS | _NO_CONTEXT | _SET_ALL | int(PutOption.SET_IDENTITY_CONTEXT)
+_AS_Q_DEF = int(Persistence.AS_Q_DEF)
+_REQUEST = int(MsgType.REQUEST)
+_MSG_TYPE_MAX = int(MsgType.APPL_LAST)
+#: Report options that have no name. (A Flag counts only those of one bit among its members when it is iterated.)
+UNKNOWN_REPORTS = ~reduce(or_, map(int, Report.__members__.values()))
+_TIME: Final = ("put_date", "put_time")
+_ASKED: Final = (*(field.name for field in fields(MQMD) if field.name not in ("backout_count", *_TIME)), *_TIME)
+#: What a descriptor says before it is put, its time at the end; BackoutCount is not read.
+_asked_by: Final[Callable[[MQMD], tuple[Any, ...]]] = attrgetter(*_ASKED)
+#: What `complete_descriptor` may change of it, identifiers apart, and what is most often empty anyhow.
+_completed_of: Final[Callable[[MQMD], tuple[Any, ...]]] = attrgetter(
+    "persistence",
+    "priority",
+    "user_identifier",
+    "put_appl_type",
+    "put_appl_name",
+)
+
+
+@dataclass(slots=True)
+class LastPut:
+    """The last plain message put through a handle: most often the next one's descriptor says the same.
+
+    Attributes:
+        circumstances: all that the outcome depends on beside the descriptor.
+        asked: the descriptor as the program gave it, but for its time, which is the queue manager's.
+        completed: the fields of it that were completed.
+        base: the place among the priorities.
+        put_time_ms: in ``head``, which is the record up to the data.
+    """
+
+    circumstances: tuple[Any, ...]
+    asked: tuple[Any, ...]
+    completed: tuple[Any, ...]
+    base: int
+    put_time_ms: int
+    head: bytes
+
+
+def prepare(
+    connection: Connection,
+    handle: Handle,
+    messages: Sequence[tuple[MQMD, bytes]],
+    options: int,
+    before: list[tuple[Any, ...]],
+) -> tuple[MQRC, list[PutArguments], list[str]]:
+    """Arguments of the put script for each message, by the handle's definition.
+
+    Args:
+        before: takes what each descriptor said before it was completed: for ``empty_again``.
+    """
+    facts = handle.facts
+    if facts.is_put_inhibited:
+        raise error_for(MQRC.PUT_INHIBITED, "MQPUT", handle.object_name)
+    length_max = facts.max_msg_length
+    is_journaled = connection.journal_max != "0"
+    # A program that sets all context may leave the time blank.
+    put_time_ms = 0 if options & (_NO_CONTEXT | _SET_ALL) else int(time.time() * 1000)
+    now = _told_time(put_time_ms)
+    warning = MQRC.NONE
+    arguments: list[PutArguments] = []
+    details: list[str] = []
+    circumstances = (facts, options, handle.default_priority, handle.default_persistence, handle.destination)
+    last: LastPut | None = handle.last_put
+    if last is not None and last.circumstances != circumstances:
+        last = None
+    for md, body in messages:
+        if len(body) > length_max:
+            raise error_for(
+                MQRC.MSG_TOO_BIG_FOR_Q, "MQPUT", handle.object_name, f"{len(body)} bytes, MAXMSGL({length_max})"
+            )
+        asked = _asked_by(md)
+        before.append(asked)
+        if md.reply_to_q:
+            resolve_reply_to(connection, md)
+            asked = _asked_by(md)
+        if last is not None and last.asked == asked[:-2]:
+            if last.put_time_ms != put_time_ms:
+                last.head, last.put_time_ms = with_put_time(last.head, put_time_ms), put_time_ms
+            (
+                md.persistence,
+                md.priority,
+                md.user_identifier,
+                md.put_appl_type,
+                md.put_appl_name,
+            ) = last.completed
+            md.put_date, md.put_time = now
+            arguments.append((last.base, "", last.head + body))
+            if is_journaled:
+                details.append(journal_detail(md, len(body)))
+            continue
+        is_marked = bool(md.appl_identity_data or md.appl_origin_data or md.accounting_token != NULL_ACCOUNTING_TOKEN)
+        its_warning = complete_descriptor(connection, handle, md, options)
+        warning = its_warning or warning
+        is_conventional = bool(handle.destination) and not handle.is_intra_group
+        record = _record(connection, handle, md, body, put_time_ms, is_conventional=is_conventional)
+        if not options & _SET_ALL:
+            # Not before: what is in the descriptor when it is encoded passes for a time that the program set itself.
+            md.put_date, md.put_time = now
+        look = "x" if record_flags(record) & RECORD_NEEDS_LOOK else ""
+        base = (MAX_PRIORITY - _place(facts, md)) * PRIORITY_STEP
+        arguments.append((base, look, record))
+        # Not where a field is new at each put, is the program's own put time, or makes a warning.
+        is_like = not (its_warning or is_conventional or is_marked or options & _UNLIKE)
+        head = plain_head(record, body) if is_like else None
+        if head is not None:
+            last = LastPut(circumstances, asked[:-2], _completed_of(md), base, put_time_ms, head)
+            handle.last_put = last
+        if is_journaled:
+            details.append(journal_detail(md, len(body)))
+    return warning, arguments, details
+
+
+def empty_again(messages: Sequence[tuple[MQMD, bytes]], before: Sequence[tuple[Any, ...]], first: int = 0) -> None:
+    """Let the descriptors of *messages*, from the *first* on, say again what they said *before* they were prepared."""
+    # Messages may share one, which the first of them has completed.
+    originals: dict[int, tuple[Any, ...]] = {}
+    for (md, _), values in zip(messages, before, strict=False):
+        originals.setdefault(id(md), values)
+    for md, _ in messages[first:]:
+        for name, value in zip(_ASKED, originals.get(id(md), ()), strict=False):
+            setattr(md, name, value)
+
+
+@lru_cache(maxsize=1)
+def _told_time(put_time_ms: int) -> tuple[bytes, bytes]:
+    """PutDate and PutTime as the descriptor of the MQPUT tells them: blank without context."""
+    return put_date_and_time(put_time_ms) if put_time_ms else (b"", b"")
+
+
+def _place(facts: QueueFacts, md: MQMD) -> int:
+    """The priority by which a message is placed."""
+    place = facts.default_priority if facts.is_fifo else min(md.priority, MAX_PRIORITY)
+    if facts.is_group_indexed and place < GROUP_PRIORITY_MIN and _begins_group(md):
+        return GROUP_PRIORITY_MIN
+    return place
+
+
+def _begins_group(md: MQMD) -> bool:
+    return md.msg_seq_number == 1 and md.offset == 0 and bool(md.msg_flags & _IN_GROUP)
+
+
+def _record(
+    connection: Connection, handle: Handle, md: MQMD, body: bytes, put_time_ms: int, *, is_conventional: bool
+) -> bytes:
+    said = md
+    # MQCCSI_Q_MGR means the manager that it is put at, and its number goes with the message, not into ``md``.
+    if not md.coded_char_set_id and (is_conventional or connection.ccsid != DEFAULT_CCSID):
+        said = replace(md, coded_char_set_id=connection.ccsid)
+    if not is_conventional:
+        return encode_record(said, body, connection.origin, put_time_ms, handle.destination or None)
+    if md.msg_id == NULL_ID:
+        # The header shows it, before the message has a number of its own.
+        md.msg_id = said.msg_id = new_identifier(connection.origin)
+    return _conventional_record(connection, handle, said, body, put_time_ms)
+
+
+def _conventional_record(connection: Connection, handle: Handle, md: MQMD, body: bytes, put_time_ms: int) -> bytes:
+    """A message for a conventional transmission queue: what takes it from there knows IBM's headers only."""
+    outer = replace(md)
+    if put_time_ms and not md.put_date:
+        outer.put_date, outer.put_time = put_date_and_time(put_time_ms)
+    data = as_transmitted(outer, body, handle.destination, handle.target_qmgr)
+    # The group and segment stand in the header with the message: what travels is one message by itself.
+    outer.group_id, outer.msg_seq_number, outer.offset, outer.msg_flags = NULL_ID, 1, 0, 0
+    outer.original_length = UNDEFINED_ORIGINAL_LENGTH
+    return encode_record(outer, data, connection.origin, put_time_ms)
+
+
+def complete_descriptor(connection: Connection, handle: Handle, md: MQMD, options: int) -> MQRC:
+    """Check the descriptor, resolve what it leaves to the queue.
+
+    Returns:
+        NONE, or the reason of a warning: 2049 its priority was too high, 2104 a report option that nobody knows.
+    """
+    facts = handle.facts
+    warning = MQRC.NONE
+    if not 1 <= md.msg_type <= _MSG_TYPE_MAX:
+        raise error_for(MQRC.MSG_TYPE_ERROR, "MQPUT", handle.object_name)
+    if md.report & UNKNOWN_REPORTS:
+        warning = _judge_unknown_reports(handle, md.report & UNKNOWN_REPORTS)
+    if md.persistence == _AS_Q_DEF:
+        default = handle.default_persistence
+        md.persistence = facts.default_persistence if default is None else default
+    elif md.persistence not in (0, 1):
+        raise error_for(MQRC.PERSISTENCE_ERROR, "MQPUT", handle.object_name)
+    if md.persistence and facts.is_temporary:
+        raise error_for(MQRC.PERSISTENT_NOT_ALLOWED, "MQPUT", handle.object_name, "a temporary dynamic queue")
+    if md.priority == PRIORITY_AS_Q_DEF:
+        default = handle.default_priority
+        md.priority = facts.default_priority if default is None else default
+    elif md.priority > MAX_PRIORITY:
+        # It is placed by the highest there is, and keeps what it says.
+        warning = MQRC.PRIORITY_EXCEEDS_MAXIMUM
+    elif md.priority < 0:
+        raise error_for(MQRC.PRIORITY_ERROR, "MQPUT", handle.object_name)
+    if md.expiry != UNLIMITED_EXPIRY and not 0 < md.expiry <= MAX_EXPIRY:
+        raise error_for(MQRC.EXPIRY_ERROR, "MQPUT", handle.object_name)
+    if (md.msg_type == _REQUEST or md.report & REPORTS_WANTED) and not md.reply_to_q.strip(b" \0"):
+        raise error_for(MQRC.MISSING_REPLY_TO_Q, "MQPUT", handle.object_name)
+    if options & _NEW_MSG_ID:
+        md.msg_id = NULL_ID
+    if options & _NEW_CORREL_ID:
+        md.correl_id = new_identifier(connection.origin)
+    fill_in_context(md, options, connection.appl_name_bytes)
+    return warning
+
+
+def _judge_unknown_reports(handle: Handle, unknown: int) -> MQRC:
+    """2104, a warning; 2061 where one of them must be known, or must be unless the message travels on."""
+    refused = REPORT_REJECT_UNSUP_MASK
+    if not (handle.facts.is_transmission or handle.destination):
+        refused |= REPORT_ACCEPT_UNSUP_IF_XMIT_MASK
+    if unknown & refused:
+        raise error_for(MQRC.REPORT_OPTIONS_ERROR, "MQPUT", handle.object_name)
+    return MQRC.UNKNOWN_REPORT_OPTION
+
+
+def _digits(identifier: bytes) -> str:
+    """As it is stored: whole; without any byte but zeros there is none."""
+    if len(identifier) == len(NULL_ID):
+        return identifier.hex()
+    return identifier.hex().ljust(2 * len(NULL_ID), "0") if identifier.strip(b"\0") else ""
+
+
+def journal_detail(md: MQMD, length: int) -> str:
+    """One line of the journal about a message put: the fields of ``docs/keyspace.md``, "The journal"."""
+    msg_id = "" if md.msg_id == NULL_ID else _digits(md.msg_id)
+    correl_id = "" if md.correl_id == NULL_ID else _digits(md.correl_id)
+    group_id = "" if md.group_id == NULL_ID else _digits(md.group_id)
+    marks = int(md.persistence) | (DEAD_LETTER if md.format == Format.DEAD_LETTER_HEADER else 0)
+    return f"{msg_id},{correl_id},{group_id},{md.msg_seq_number},{length},{marks},{md.priority}"

@@ -1,0 +1,181 @@
+"""MQPUT: what is decided before a message is stored, and what is confirmed when it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from sharedq.calls.handles.open import for_length
+from sharedq.calls.put.confirm import CONFIRMS_ARRIVAL, confirm_arrival
+from sharedq.calls.put.store import Messages, check_unit_room, store_many, store_one
+from sharedq.calls.unit.pending import flush_pending, put_later
+from sharedq.messages.context import IDENTITY, Context, context_of, give_context
+from sharedq.mqi.constants import MQRC, OpenOption, PutOption
+from sharedq.mqi.errors import MQIError, error_for
+from sharedq.mqi.options import PUT_CONTEXT, check_put_context, check_put_options
+from sharedq.mqi.structures import MQMD, MQPMO
+from sharedq.session.connection import Connection
+from sharedq.session.handle import Handle
+
+# Plain integers: an operation on IntFlag members costs about a microsecond, and these are tested on every call.
+_SYNCPOINT = int(PutOption.SYNCPOINT)
+_ASYNC_RESPONSE = int(PutOption.ASYNC_RESPONSE)
+_FAIL_IF_QUIESCING = int(PutOption.FAIL_IF_QUIESCING)
+_PASS_ALL = int(PutOption.PASS_ALL_CONTEXT)
+_PASSES = int(PutOption.PASS_IDENTITY_CONTEXT) | _PASS_ALL
+_SET_ALL, _SET_IDENTITY = int(PutOption.SET_ALL_CONTEXT), int(PutOption.SET_IDENTITY_CONTEXT)
+_OUTPUT = int(OpenOption.OUTPUT)
+_SAVE_CONTEXT = int(OpenOption.SAVE_ALL_CONTEXT)
+T = TypeVar("T")
+
+
+def put(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body: bytes) -> MQRC:
+    """Put one message; ``md`` returns its identifiers.
+
+    Returns:
+        ``MQRC.NONE``, or the reason of a warning (2049).
+
+    Raises:
+        MQIError: the message was not put, or (2009) its fate is unknown.
+    """
+    in_unit = _check(connection, handle, int(pmo.options), 1)
+    if int(pmo.options) & _PASSES:
+        return _pass_context(connection, [md], pmo, lambda: _put(connection, handle, md, pmo, body, in_unit))
+    return _put(connection, handle, md, pmo, body, in_unit)
+
+
+def _put(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body: bytes, in_unit: bool) -> MQRC:
+    options = int(pmo.options)
+    if handle.is_intra_group:
+        way = for_length(connection, handle, len(body))
+        if way is not handle:
+            return _by_way(connection, handle, way, in_unit, lambda: _put(connection, way, md, pmo, body, in_unit))
+    is_confirmed = md.report & CONFIRMS_ARRIVAL
+    if in_unit and options & _ASYNC_RESPONSE and not is_confirmed:
+        return put_later(connection, handle, [(md, body)], options)
+    flush_pending(connection)
+    warning, stored = store_one(connection, handle, md, pmo, body, in_unit)
+    if is_confirmed:
+        confirm_arrival(connection, handle, stored, in_unit=in_unit)
+    return warning
+
+
+def put_many(connection: Connection, handle: Handle, messages: Messages, pmo: MQPMO) -> MQRC:
+    """Put messages on one queue: each script call's batch is stored whole or not at all.
+
+    Under syncpoint, or when they fit one call (100 messages, 1 MiB), all of them are put or none: a refusal leaves the
+    unit of work as it was.
+
+    Raises:
+        MQIError: as for ``put``.
+    """
+    in_unit = _check(connection, handle, int(pmo.options), len(messages))
+
+    def call() -> MQRC:
+        return _put_many(connection, handle, messages, pmo, in_unit)
+
+    return _pass_context(connection, [md for md, _ in messages], pmo, call) if int(pmo.options) & _PASSES else call()
+
+
+def _put_many(connection: Connection, handle: Handle, messages: Messages, pmo: MQPMO, in_unit: bool) -> MQRC:
+    options = int(pmo.options)
+    if handle.is_intra_group and messages:
+        # One way for all of them, which keeps their order.
+        way = for_length(connection, handle, max(len(body) for _, body in messages))
+        if way is not handle:
+
+            def call() -> MQRC:
+                return _put_many(connection, way, messages, pmo, in_unit)
+
+            return _by_way(connection, handle, way, in_unit, call)
+    is_confirmed = any(md.report & CONFIRMS_ARRIVAL for md, _ in messages)
+    if in_unit and options & _ASYNC_RESPONSE and not is_confirmed:
+        return put_later(connection, handle, messages, options)
+    flush_pending(connection)
+    if is_confirmed:
+        messages = _apart(messages)
+    kept: list[tuple[MQMD, bytes]] = []
+    try:
+        warning, stored = store_many(connection, handle, messages, pmo, in_unit, is_whole=False, kept=kept)
+    except MQIError:
+        if is_confirmed and kept and not connection.is_ended:
+            # They have arrived all the same.
+            confirm_arrival(connection, handle, kept, in_unit=in_unit)
+        raise
+    if is_confirmed:
+        confirm_arrival(connection, handle, stored, in_unit=in_unit)
+    return warning
+
+
+def _by_way(connection: Connection, handle: Handle, way: Handle, in_unit: bool, call: Callable[[], MQRC]) -> MQRC:
+    """Make the *call*, which puts by another way than the handle's own, and goes on with the handle's group."""
+    way.order = handle.order
+    try:
+        return call()
+    finally:
+        # What is refused in its middle has put something, too.
+        connection.unit.retain(handle, "puts", way.order, in_unit=in_unit)
+
+
+def _pass_context(connection: Connection, mds: Sequence[MQMD], pmo: MQPMO, call: Callable[[], T]) -> T:
+    """Make the *call* with the context that came with a message, as though the program set that itself.
+
+    Raises:
+        MQIError: 2097, 2098, or what *call* raises; then the descriptors have the context that they had.
+    """
+    options, passed = int(pmo.options), _saved_context(connection, pmo.context)
+    asked = [context_of(md) for md in mds]
+    is_all = options & _PASS_ALL
+    for md in mds:
+        give_context(md, passed, len(passed) if is_all else IDENTITY)
+    pmo.options = options & ~_PASSES | (_SET_ALL if is_all else _SET_IDENTITY)
+    try:
+        return call()
+    except BaseException:
+        for md, was in zip(mds, asked, strict=True):
+            give_context(md, was)
+        raise
+    finally:
+        pmo.options = options
+
+
+def _saved_context(connection: Connection, number: int) -> Context:
+    source = connection.handles.get(number)
+    if source is None or not source.options & _SAVE_CONTEXT:
+        detail = f"{number} is no handle that was opened with MQOO_SAVE_ALL_CONTEXT"
+        raise error_for(MQRC.CONTEXT_HANDLE_ERROR, "MQPUT", connection.qmgr_name, detail)
+    if source.saved_context is None:
+        raise error_for(MQRC.CONTEXT_NOT_AVAILABLE, "MQPUT", source.object_name)
+    return source.saved_context
+
+
+def _apart(messages: Messages) -> Messages:
+    """Give each message a descriptor of its own: reports name its MsgId, and who shares one gets that of the first."""
+    seen: set[int] = set()
+    apart = []
+    for md, body in messages:
+        apart.append((replace(md) if id(md) in seen else md, body))
+        seen.add(id(md))
+    return apart
+
+
+def _check(connection: Connection, handle: Handle, options: int, count: int) -> bool:
+    """Refuse what no definition need be asked for; whether the puts belong to the unit of work."""
+    if handle.structure.has_failed:
+        connection.check_usable(handle)
+    reason = check_put_options(options)
+    if reason:
+        raise error_for(reason, "MQPUT", handle.object_name)
+    if not handle.options & _OUTPUT:
+        raise error_for(MQRC.NOT_OPEN_FOR_OUTPUT, "MQPUT", handle.object_name)
+    if options & PUT_CONTEXT:
+        reason = check_put_context(options & PUT_CONTEXT, handle.options)
+        if reason:
+            raise error_for(reason, "MQPUT", handle.object_name)
+    if connection.is_quiescing and options & _FAIL_IF_QUIESCING:
+        raise error_for(MQRC.Q_MGR_QUIESCING, "MQPUT", handle.object_name)
+    if not options & _SYNCPOINT:
+        return False
+    check_unit_room(connection, count)
+    return True

@@ -1,0 +1,1 @@
+"""What an object's name leads to, and whether it still does."""

@@ -1,0 +1,85 @@
+"""Where messages for another manager arrive: the local queue that a name stands for there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sharedq.calls.outgoing.descriptor import PRIORITY_STEP
+from sharedq.mqi.constants import OpenOption
+from sharedq.mqi.errors import MQIError
+from sharedq.mqi.limits import MAX_PRIORITY
+from sharedq.objects.definitions.queues import QueueLocal
+from sharedq.objects.repository import Repository
+from sharedq.redis.link import Reply
+from sharedq.session.connection import Connection, ScriptCall
+from sharedq.session.facts import QueueFacts
+from sharedq.session.handle import Handle
+
+#: A name's private and shared entry in the directory.
+Entries = tuple[bytes, bytes]
+
+
+@dataclass(slots=True)
+class Arrival:
+    """A local queue that a name stands for.
+
+    Attributes:
+        entries: the name's. While they are these, it stands for this queue.
+        handle: to put through. The queue knows nothing of it: it can be cleared and deleted, and its version tells of
+            that.
+    """
+
+    entries: Entries
+    handle: Handle
+
+    def base(self, record: bytes) -> int:
+        """The place among the priorities of a message that begins no group."""
+        facts = self.handle.facts
+        return (MAX_PRIORITY - (facts.default_priority if facts.is_fifo else record[1])) * PRIORITY_STEP
+
+
+def look_call(connection: Connection, qmgr: str, name: bytes) -> ScriptCall:
+    """The script call that asks for the entries of *name*: see `entries_of`."""
+    keys = connection.group.keys
+    return "admin/lookup", (keys.directory, keys.qmgr), (qmgr, name)
+
+
+def entries_of(found: Reply) -> Entries | None:
+    """What a `look_call` has found; None where it was refused."""
+    return (found[0], found[1]) if len(found) > 1 else None
+
+
+def find_arrival(connection: Connection, qmgr: str, name: bytes) -> Arrival | None:
+    """The queue that *name* stands for at *qmgr*, if that is a local one which takes messages as they are.
+
+    Raises:
+        MQIError: 2009, the connection is lost. What else is wrong is told by a put there.
+    """
+    try:
+        entries = entries_of(connection.call(*look_call(connection, qmgr, name)))
+        located = Repository(connection.group, qmgr).lookup(name.decode())
+        if entries is None or located is None or not isinstance(located.definition, QueueLocal):
+            return None
+        access = connection.access(located.structure)
+    except (MQIError, ValueError):
+        # Or it is no name, or no definition.
+        connection.check()
+        return None
+    queue = access.keys.queue(located.name)
+    version, definition = connection.command(queue.queue, "HMGET", queue.queue, "ver", "def")
+    if version is None:
+        return None
+    facts = QueueFacts.of(definition)
+    if facts.is_put_inhibited or facts.is_transmission:
+        return None
+    handle = Handle(
+        number=0,
+        options=int(OpenOption.OUTPUT),
+        object_name=located.name,
+        name=located.name,
+        structure=access,
+        queue=queue,
+        facts=facts,
+        version=version.decode(),
+    )
+    return Arrival(entries, handle)

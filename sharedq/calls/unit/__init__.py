@@ -1,0 +1,1 @@
+"""Units of work: pending puts, commit and backout, work in doubt."""

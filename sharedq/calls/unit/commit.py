@@ -1,0 +1,377 @@
+"""How a connection's unit of work ends: MQCMIT and MQBACK, in one structure and in several."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NoReturn
+
+from sharedq.calls.unit.pending import (
+    Sending,
+    commit_at_once_call,
+    flush_pending,
+    note_replies,
+    pending_calls,
+    send_pending,
+)
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import MQIError, error_for
+from sharedq.redis.link import Reply
+from sharedq.scripts.get import is_plain, may_ride, with_commit
+from sharedq.session.connection import Connection, ScriptCall
+from sharedq.session.handle import Handle, StructureAccess
+from sharedq.session.unit_of_work import CHUNK_MESSAGES
+
+#: Where the reply of structure/commit_put has that to the get that rode along, if it got a message.
+_RIDER = 3
+#: What Redis may refuse a call with, or a script where a unit of work is not as it should be: nothing was done.
+_UNDONE = (
+    MQRC.STORAGE_MEDIUM_FULL,
+    MQRC.NOT_AUTHORIZED,
+    MQRC.CF_STRUC_IN_USE,
+    MQRC.UNEXPECTED_ERROR,
+    MQRC.BACKED_OUT,
+)
+#: A backout that undoes everything.
+NOTHING_SKIPPED = ("", 0)
+
+
+def commit(connection: Connection, *, and_then: ScriptCall | None = None, of: Handle | None = None) -> Reply:
+    """MQCMIT: make the unit of work's puts available and its gets final.
+
+    Args:
+        and_then: a get under syncpoint through the handle *of*, for the unit of work that follows. It leaves in
+            the same write where one call commits everything, in the structure of *of*, and where it can end what was
+            got there before; else after the commit.
+
+    Returns:
+        The reply to *and_then*; None where that is still to be called.
+
+    Raises:
+        MQIError: 2003 an asynchronous put of it had failed, or a structure: everything is backed out; 2123 committed,
+            but for what it did in a structure that has failed; 2009 unknown.
+    """
+    try:
+        return _commit(connection, and_then, of)
+    except MQIError as error:
+        if connection.is_ended or error.reason == MQRC.BACKED_OUT:
+            raise
+        # Nothing was decided: a structure has failed, or refuses for now and the commit can be tried again.
+        _back_out_failed_puts(connection)
+        raise
+
+
+def _commit(connection: Connection, and_then: ScriptCall | None, of: Handle | None) -> Reply:
+    _back_out_failed_puts(connection)
+    followed = None if and_then is None or of is None else (and_then, of)
+    if connection.pending:
+        structure = connection.pending[0].handle.structure.keys.name
+        rider = followed if followed and may_ride(*followed, structure) else None
+        at_once = commit_at_once_call(connection, is_followed=followed is not None, rider=rider and rider[0])
+        if at_once is not None:
+            return _commit_one(connection, structure, [at_once], None, followed, is_riding=rider is not None)
+    if followed and _may_commit_within(connection, *followed):
+        return _commit_within(connection, *followed)
+    by_structure = pending_calls(connection)
+    parts = connection.unit.parts
+    if len(parts) == 1:
+        (structure,) = parts
+        end = _end_call(connection, "commit", structure, expected=parts[structure].operations)
+        return _commit_one(connection, structure, by_structure.get(structure, []), end, followed)
+    send_pending(connection, by_structure)
+    _back_out_failed_puts(connection)
+    return _commit_everywhere(connection, followed) if parts else None
+
+
+def _may_commit_within(connection: Connection, get: ScriptCall, handle: Handle) -> bool:
+    """Whether the unit of work is nothing but gets of plain messages in the structure of *handle*, few enough."""
+    return not connection.pending and len(connection.unit.parts) == 1 and _may_end_part(connection, get, handle)
+
+
+def _may_end_part(connection: Connection, get: ScriptCall, handle: Handle) -> bool:
+    """Whether the call *get* can end what the unit of work did in the structure of *handle*: few gets, all plain."""
+    unit = connection.unit
+    part = unit.parts.get(handle.structure.keys.name)
+    return get[0] == "structure/get" and part is not None and part.is_only_gets and unit.messages <= part.chunk
+
+
+def _commit_within(connection: Connection, get: ScriptCall, handle: Handle) -> Reply:
+    """Commit in the script that makes the next get; its reply."""
+    reply = connection.call(*with_commit(get, handle.structure.keys, connection.unit))
+    if reply[0] == MQRC.BACKED_OUT:
+        _lose_unit(connection, "an operation is missing")
+    connection.unit.begin_next()
+    return reply
+
+
+def _lose_unit(connection: Connection, why: str) -> NoReturn:
+    backout(connection)
+    raise error_for(MQRC.BACKED_OUT, "MQCMIT", connection.qmgr_name, why)
+
+
+def _commit_one(
+    connection: Connection,
+    structure: str,
+    sendings: list[Sending],
+    end: ScriptCall | None,
+    followed: tuple[ScriptCall, Handle] | None,
+    *,
+    is_riding: bool = False,
+) -> Reply:
+    """Commit in the one structure that the unit of work touches: by *end*, or else by what sends its puts.
+
+    Args:
+        followed: a get, and its handle, for the unit of work that follows.
+        is_riding: that get is a part of the call that sends the puts, if it can be made there.
+    """
+    unit = connection.unit
+    calls = [sending.call for sending in sendings] + ([end] if end else [])
+    part = unit.parts.get(structure)
+    chunk = CHUNK_MESSAGES if part is None else part.chunk
+    behind: list[ScriptCall] = []
+    # Behind the first chunk of a large unit of work, a get would be taken for a part of it.
+    if followed and not is_riding and followed[1].structure.keys.name == structure and unit.messages <= chunk:
+        behind = [followed[0]]
+    replies = connection.call_many([*calls, *behind])
+    # Not before: a commit that Redis refused as a whole (2192) can be tried again.
+    connection.pending.clear()
+    note_replies(connection, sendings, replies[: len(sendings)])
+    decided = replies[len(calls) - 1]
+    if decided[0]:
+        _lose_unit(connection, f"an asynchronous put failed: {decided[0]}")
+    if structure in unit.parts:
+        _finish_decided(connection, structure, decided)
+    unit.begin_next()
+    if not followed or not (is_riding or behind):
+        return None
+    got = replies[-1] if behind else next(iter(decided[_RIDER:]), None)
+    followed[1].rides = got is not None and is_plain(got)
+    return got
+
+
+def _back_out_failed_puts(connection: Connection) -> None:
+    if connection.put_failure is not None:
+        failure, connection.put_failure = connection.put_failure, None
+        for puts in connection.pending:
+            # Never sent: nobody has said whether they went by definitions that are in force.
+            puts.handle.may_be_stale = True
+        backout(connection)
+        raise error_for(MQRC.BACKED_OUT, "MQCMIT", connection.qmgr_name, str(failure)) from failure
+
+
+def _commit_everywhere(connection: Connection, followed: tuple[ScriptCall, Handle] | None) -> Reply:
+    """Several structures: one decision in the administration structure, then each applies it, all at once.
+
+    Returns:
+        The reply to the get that *followed* names, where that ended the part of its structure; else None.
+    """
+    keys, unit = connection.group.keys, connection.unit
+    decide: ScriptCall = (
+        "admin/decide",
+        [keys.fence, keys.decisions, keys.owners],
+        (*connection.owner_arguments(), unit.id, " ".join(unit.parts)),
+    )
+    within = followed if followed and _may_end_part(connection, *followed) else None
+    got: Reply = None
+    failed: list[str] = []
+
+    def apply(structures: Sequence[str]) -> None:
+        nonlocal got
+        calls = [_end_call(connection, "commit", structure, expected=-1) for structure in structures]
+        source = ""
+        if within:
+            get, handle = within
+            source = handle.structure.keys.name
+            calls[structures.index(source)] = with_commit(get, handle.structure.keys, unit)
+        for structure, reply in zip(structures, connection.call_apart(calls), strict=True):
+            # Nothing is left to end in one that has just failed.
+            is_within = structure == source and structure in unit.parts
+            if is_within and reply[0] not in _UNDONE:
+                got = reply
+            elif not _finish_decided(connection, structure, None if is_within else reply):
+                failed.append(structure)
+
+    decided = settle(connection, decide, apply)
+    if decided[0]:
+        raise connection.error(decided[0], "MQCMIT")
+    if failed:
+        if got is not None and within and got[0] in (MQRC.NONE, MQRC.TRUNCATED_MSG_ACCEPTED):
+            # Nobody is told of what it took.
+            unit.add(within[1].structure.keys.name, within[1].name, len(got[2].split()))
+            backout(connection)
+        detail = f"committed, but for what it did in {' and '.join(failed)}, which has failed"
+        raise connection.error(MQRC.OUTCOME_MIXED, "MQCMIT", detail=detail)
+    return got
+
+
+def settle(connection: Connection, decide: ScriptCall, apply: Callable[[Sequence[str]], None]) -> Reply:
+    """Write a decision about the unit of work, have its structures apply that, and begin the next one.
+
+    Returns:
+        The reply to *decide*. Where it begins with a number other than 0 nothing is decided, and nothing done.
+    """
+    unit = connection.unit
+    forget: list[ScriptCall] = []
+    if connection.to_forget:
+        forget = [("admin/forget", [connection.group.keys.decisions], connection.to_forget)]
+    decided, *forgotten = connection.call_many([decide, *forget])
+    if all(not reply[0] for reply in forgotten):
+        connection.to_forget = []
+    if decided[0]:
+        return decided
+    apply(list(unit.parts))
+    # Where a structure has failed meanwhile, that counts for what was decided here, not for what follows.
+    connection.put_failure = None
+    # Only now: as long as a structure has not applied it, whoever recovers us must find the decision.
+    connection.to_forget.append(unit.id)
+    unit.begin_next()
+    return decided
+
+
+def send_outstanding(connection: Connection) -> None:
+    """Send the buffered puts, so that everything the unit of work did is recorded where it was done.
+
+    Raises:
+        MQIError: 2003 one of its asynchronous puts had failed, everything is backed out; 2009 unknown.
+    """
+    flush_pending(connection)
+    _back_out_failed_puts(connection)
+
+
+def require_recorded(connection: Connection) -> None:
+    """See that each structure still has what the unit of work did there: none has failed meanwhile.
+
+    Raises:
+        MQIError: 2003 one has, everything is backed out; 2009 a recoverer has shut this connection out.
+    """
+    unit = connection.unit
+    for structure in unit.parts:
+        key = connection.access(structure).keys.unit_of_work + connection.token
+        if connection.command(key, "LINDEX", key, 0) != f"A{unit.id}".encode():
+            _lose_unit(connection, f"what it did in {structure} is not there any more")
+
+
+def _finish_decided(connection: Connection, structure: str, reply: Reply) -> bool:
+    """Apply what is decided. Where that cannot be done now the group does it, and this connection is over.
+
+    Returns:
+        False where the structure has failed: nothing is left there to apply.
+    """
+    try:
+        if reply and reply[0]:
+            raise connection.error(reply[0], "MQCMIT", structure)
+        _end_part(connection, "commit", structure, reply)
+    except MQIError as error:
+        if structure in connection.unit.parts:
+            connection.leave_to_group("committed", structure, error)
+        connection.put_failure = None
+        return False
+    return True
+
+
+def backout(connection: Connection, *, by_program: bool = False) -> None:
+    """MQBACK: undo the unit of work. Puts vanish, gets return to their places.
+
+    Where a structure cannot do that now the group does it, and this connection is over. Nobody may commit the rest:
+    what is undone elsewhere is gone, and so is what was known of asynchronous puts.
+
+    Args:
+        by_program: the program itself calls MQBACK: a message that it got with MQGMO_MARK_SKIP_BACKOUT stays got,
+            in the unit of work that follows. Else everything is undone.
+
+    Raises:
+        MQIError: 2009, the group backs it out.
+    """
+    unit = connection.unit
+    connection.pending.clear()
+    connection.put_failure = None
+    marked = unit.marked if by_program else None
+    unit.marked = marked
+    for structure in list(unit.parts):
+        try:
+            _end_part(connection, "backout", structure, None)
+        except MQIError as error:
+            # One that has failed has nothing left to undo.
+            if connection.is_ended:
+                raise
+            if structure in unit.parts:
+                connection.leave_to_group("backed out", structure, error)
+    connection.put_failure, marked = None, unit.marked
+    unit.restore_order()
+    unit.begin_next()
+    if marked:
+        structure, queue, messages, operations, has_members = marked
+        unit.add(structure, queue, messages, operations=operations, has_members=has_members)
+
+
+def _end_part(connection: Connection, how: str, structure: str, reply: Reply) -> None:
+    """Call until a structure has applied its part of the unit of work, chunk by chunk."""
+    while reply is None or reply[1]:  # operations left
+        name, keys, args = _end_call(connection, how, structure, expected=-1)
+        reply = connection.checked_call(name, keys, args)
+
+
+def _end_call(connection: Connection, how: str, structure: str, *, expected: int) -> ScriptCall:
+    unit = connection.unit
+    part, marked = unit.parts[structure], unit.marked
+    skip = NOTHING_SKIPPED
+    if marked and marked.structure == structure:
+        skip = (unit.next_id, marked.operations)
+    return end_unit_call(
+        connection.access(structure),
+        how,
+        connection.token,
+        connection.token,
+        unit.id,
+        list(part.queues),
+        expected,
+        connection.journal_max,
+        has_members=part.has_members,
+        chunk=part.chunk,
+        skip=skip,
+    )
+
+
+def end_unit_call(
+    access: StructureAccess,
+    how: str,
+    caller: str,
+    owner: str,
+    unit_id: str,
+    queues: Sequence[str],
+    expected: int,
+    journal_max: str,
+    *,
+    has_members: bool = True,
+    chunk: int = CHUNK_MESSAGES,
+    skip: tuple[str, int] = NOTHING_SKIPPED,
+    is_prepared: bool = False,
+) -> ScriptCall:
+    """The script call that commits or backs out (*how*) the next chunk of *owner*'s unit of work.
+
+    Args:
+        has_members: members of groups, or segments, may be among its messages.
+        chunk: messages, at most.
+        skip: what a backout by the program leaves got: the unit of work where that goes on, and how many operations.
+        is_prepared: the unit of work stands under its own id; *owner* is the caller, since nobody else owns it.
+    """
+    keys = access.keys
+    script_keys = [
+        keys.owners,
+        keys.dead,
+        keys.unit_of_work + (unit_id if is_prepared else owner),
+        keys.messages,
+        keys.expiry,
+        keys.wake,
+        keys.journal,
+    ]
+    for name in queues:
+        queue = keys.queue(name)
+        script_keys += [queue.queue, queue.available, queue.index, queue.waiters]
+        if has_members:
+            script_keys += [queue.groups, queue.members]
+    condition = [expected] if how == "commit" else skip
+    return (
+        f"structure/{how}",
+        script_keys,
+        [caller, owner, unit_id, *condition, chunk, journal_max, *queues],
+    )

@@ -1,0 +1,244 @@
+"""Asynchronous puts (MQPMO_ASYNC_RESPONSE): kept until the commit, the next get or a full buffer sends them."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from sharedq.calls.outgoing.descriptor import NEW_IDS, empty_again, prepare
+from sharedq.calls.outgoing.segments import copy_fields, is_grouped, return_times, split_up
+from sharedq.calls.routes.refresh import refresh_definition
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import MQIError, error_for
+from sharedq.mqi.structures import MQMD
+from sharedq.redis.link import Reply
+from sharedq.scripts.get import riding
+from sharedq.scripts.put import (
+    BATCH_MESSAGES,
+    KEYS_WITHOUT_JOURNAL,
+    STALE,
+    PutArguments,
+    batch_ends,
+    has_members,
+    put_call,
+    put_plain_keys,
+)
+from sharedq.session.connection import Connection, ScriptCall
+from sharedq.session.handle import Handle
+from sharedq.session.unit_of_work import CHUNK_MESSAGES
+
+#: Messages buffered, at most.
+PENDING_MESSAGES = BATCH_MESSAGES
+
+
+@dataclass(slots=True)
+class PendingPuts:
+    """Messages of asynchronous puts through one handle that wait to be sent.
+
+    Attributes:
+        version: of the queue's definition that they were completed by, whatever the handle has learned since.
+        details: the journal's lines about them; none where there is no journal.
+        begun: for each message 1 where it is a put's first or only one, 0 where it is a later segment.
+    """
+
+    handle: Handle
+    version: str
+    arguments: list[PutArguments]
+    details: list[str]
+    begun: list[int]
+
+
+class Sending(NamedTuple):
+    """A script call that stores what was put: how many MQPUTs that were, and through which handle."""
+
+    call: ScriptCall
+    puts: int
+    handle: Handle
+
+
+def put_later(connection: Connection, handle: Handle, messages: Sequence[tuple[MQMD, bytes]], options: int) -> MQRC:
+    """MQPMO_ASYNC_RESPONSE: buffer; the messages leave with the commit, the next get, or a full buffer."""
+    if handle.may_be_stale:
+        refresh_definition(connection, handle)
+        handle.may_be_stale = False
+    if any(is_grouped(handle, md, options) for md, _ in messages):
+        return _put_grouped_later(connection, handle, messages, options)
+    while True:
+        before: list[tuple[Any, ...]] = []
+        try:
+            warning, arguments, details = prepare(connection, handle, messages, options, before)
+            break
+        except MQIError:
+            # What was filled in by then may be of a definition that is not in force.
+            empty_again(messages, before)
+            if not refresh_definition(connection, handle):
+                raise
+    _buffer(connection, handle, arguments, details, range(len(arguments)))
+    return warning
+
+
+def _put_grouped_later(
+    connection: Connection, handle: Handle, messages: Sequence[tuple[MQMD, bytes]], options: int
+) -> MQRC:
+    asked = [replace(md) for md, _ in messages]
+    while True:
+        try:
+            pieces = split_up(connection, handle, messages, options)
+            stored, arguments, details = prepare(connection, handle, pieces.messages, options & ~NEW_IDS, [])
+            break
+        except MQIError:
+            for (md, _), was in zip(messages, asked, strict=True):
+                copy_fields(md, was)
+            if not refresh_definition(connection, handle):
+                raise
+    if len(pieces.messages) > connection.unit_room:
+        for (md, _), was in zip(messages, asked, strict=True):
+            copy_fields(md, was)
+        raise error_for(MQRC.SYNCPOINT_LIMIT_REACHED, "MQPUT", connection.qmgr_name)
+    connection.unit.retain(handle, "puts", pieces.order, in_unit=True)
+    return_times(messages, pieces)
+    _buffer(connection, handle, arguments, details, frozenset(pieces.first))
+    return pieces.warning or stored
+
+
+def _buffer(
+    connection: Connection,
+    handle: Handle,
+    arguments: Sequence[PutArguments],
+    details: Sequence[str],
+    counted: Container[int],
+) -> None:
+    begun = [int(position in counted) for position in range(len(arguments))]
+    pending = connection.pending
+    if pending and pending[-1].handle is handle and pending[-1].version == handle.version:
+        pending[-1].arguments += arguments
+        pending[-1].details += details
+        pending[-1].begun += begun
+    else:
+        pending.append(PendingPuts(handle, handle.version, list(arguments), list(details), begun))
+    if sum([len(puts.arguments) for puts in pending]) >= PENDING_MESSAGES:
+        flush_pending(connection)
+
+
+def flush_pending(connection: Connection) -> None:
+    """Send buffered asynchronous puts. A failure is kept: the commit will report it (2003), MQSTAT too.
+
+    Raises:
+        MQIError: 2009, their fate is unknown.
+    """
+    if connection.pending:
+        send_pending(connection, pending_calls(connection))
+
+
+def send_pending(connection: Connection, by_structure: dict[str, list[Sending]]) -> None:
+    """Make the calls of `pending_calls`. They count as operations of the unit of work, so any failure must be kept.
+
+    Raises:
+        MQIError: 2009, their fate is unknown.
+    """
+    for sendings in by_structure.values():
+        try:
+            replies = connection.call_many([sending.call for sending in sendings])
+        except MQIError as error:
+            # Refused by Redis as a whole: it is full, or does not permit it.
+            if connection.is_ended:
+                raise
+            for sending in sendings:
+                _note_failure(connection, sending, error)
+            continue
+        note_replies(connection, sendings, replies)
+
+
+def note_replies(connection: Connection, sendings: Sequence[Sending], replies: Sequence[Reply]) -> None:
+    """Remember what became of asynchronous puts, for MQSTAT and the commit."""
+    for sending, reply in zip(sendings, replies, strict=True):
+        if reply[0]:
+            reason = MQRC.OBJECT_CHANGED if reply[0] == STALE else MQRC(reply[0])
+            _note_failure(connection, sending, error_for(reason, "MQPUT", sending.handle.object_name))
+        else:
+            connection.put_status.successes += sending.puts
+
+
+def _note_failure(connection: Connection, sending: Sending, why: MQIError) -> None:
+    connection.put_failure = connection.put_failure or why
+    # Whatever was altered since it was opened counts from the next put on.
+    sending.handle.may_be_stale = True
+    connection.put_status.failed(sending.puts, why)
+
+
+def pending_calls(connection: Connection) -> dict[str, list[Sending]]:
+    """The buffered puts as script calls by structure, counted into the unit of work; the buffer is empty then."""
+    calls: dict[str, list[Sending]] = {}
+    pending, connection.pending = connection.pending, []
+    for puts in pending:
+        structure = puts.handle.structure.keys.name
+        first = 0
+        for end in batch_ends(puts.arguments):
+            arguments, details = puts.arguments[first:end], puts.details[first:end]
+            call = put_call(connection, puts.handle, arguments, details, True, puts.version)
+            sending = Sending(call, sum(puts.begun[first:end]), puts.handle)
+            calls.setdefault(structure, []).append(sending)
+            connection.unit.add(
+                structure, puts.handle.name, end - first, is_put=True, has_members=has_members(arguments)
+            )
+            first = end
+    return calls
+
+
+def commit_at_once_call(connection: Connection, *, is_followed: bool, rider: ScriptCall | None) -> Sending | None:
+    """One call that puts the buffered messages and commits; None where that takes several.
+
+    The messages must be plain, for one queue and few enough for one call, and what the unit of work has recorded
+    must be gets in the same structure. Nothing recorded at all: then the put is the whole unit of work.
+
+    Args:
+        is_followed: a get leaves in the same write, and must be undone if this call fails: by its unit of work.
+        rider: the get that this call is to make, too, if a plain message is there for it.
+    """
+    parts = connection.unit.parts
+    puts, *others = connection.pending
+    handle, arguments, details = puts.handle, puts.arguments, puts.details
+    structure = handle.structure.keys.name
+    part = parts.get(structure)
+    if (
+        len(parts) > (part is not None)
+        or (part is None and is_followed)
+        or (part is not None and (part.has_puts or connection.unit.messages > CHUNK_MESSAGES))
+        or others
+        or handle.checks
+        or handle.is_intra_group
+        or any(look for _, look, _ in arguments)
+        or len(batch_ends(arguments)) > 1
+    ):
+        return None
+    # None of these is a segment.
+    count = len(arguments)
+    if part is None:
+        return Sending(put_call(connection, handle, arguments, details, False, puts.version), count, handle)
+    keys = handle.structure.keys
+    head = handle.put_keys or put_plain_keys(connection, handle)
+    rider_keys, rider_arguments = ((), ()) if rider is None else riding(rider)
+    script_keys = (
+        *head[:KEYS_WITHOUT_JOURNAL],
+        keys.unit_of_work + connection.token,
+        keys.journal,
+        *[keys.queue(name).queue for name in part.queues],
+        *rider_keys,
+    )
+    script_arguments = (
+        connection.token,
+        handle.name,
+        puts.version,
+        handle.facts.max_depth,
+        connection.unit.id,
+        part.operations,
+        connection.journal_max,
+        "\n".join(details),
+        count,
+        0 if rider is None else 1,
+        *[word for base, _, record in arguments for word in (base, record)],
+        *part.queues,
+        *rider_arguments,
+    )
+    return Sending(("structure/commit_put", script_keys, script_arguments), count, handle)

@@ -1,0 +1,1 @@
+"""Foreign text made safe for the terminal, the log and the error line."""

@@ -1,0 +1,390 @@
+"""Owners: a process of a queue manager, its lease, and the moment it must stop by itself.
+
+A process is registered under one incarnation of one manager and renews a lease. It counts the lease on its own
+monotonic clock from *before* each renewal was sent, so it stops before its peers may think it dead; the fence in
+every script is the safety net behind that. Stopped, a call waits for the answer to a renewal: Redis may only have
+been slow, and then the lease is held still, and nothing has to be given up.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol
+
+import redis
+
+from sharedq.log import LibraryLogger
+from sharedq.members.agreed_settings import contradictions
+from sharedq.members.forks import after_fork
+from sharedq.members.group import Group
+from sharedq.members.presence import BEGINS, ENDS, address_of, tell_presence
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import MQIError, error_for
+from sharedq.redis.keepalive import silence_of
+
+log = LibraryLogger(__name__)
+
+#: A lease is renewed this many times in its length.
+RENEWALS_PER_LEASE = 3
+#: A process stops by itself this part of a lease before the lease ends.
+SAFETY_PART = 0.1
+#: Lost connections that one script call tells the group of.
+_ABANDON_CHUNK = 250
+
+
+class Interruptible(Protocol):
+    """What a process ends when it loses its lease: a connection."""
+
+    def interrupt(self) -> None:
+        """End a running call with 2009, from another thread."""
+
+    def notice_quiescing(self) -> None:
+        """End a wait that asked to fail when the manager quiesces."""
+
+    def look_again(self) -> None:
+        """Have a wait look whether the structure that it waits in has failed."""
+
+    def keep_alive(self) -> None:
+        """Have no server close the connection because it is idle; called in every period."""
+
+    def end_if_silent(self, limit_s: float, period_s: float) -> None:
+        """End a running call with 2009 that nobody has answered for so long; called in every period."""
+
+
+class Process:
+    """This operating-system process as a user of one manager.
+
+    A child that this process forks is not registered: there the registration is lost from the first moment.
+
+    Attributes:
+        token: ``QM.incarnation.process``.
+        is_quiescing: the manager has begun to stop.
+    """
+
+    def __init__(self, group: Group, qmgr: str, incarnation: int, number: int, sent_at_s: float) -> None:
+        self.group, self.qmgr, self.incarnation = group, qmgr, incarnation
+        self.token = f"{qmgr}.{incarnation}.{number}"
+        self.is_quiescing = False
+        self.pid = os.getpid()
+        self._lease_ms = group.settings.lease_ms
+        self._lease_s = self._lease_ms / 1000
+        self._safe_until_s = sent_at_s + self._lease_s * (1 - SAFETY_PART)
+        self._connections: weakref.WeakSet[Interruptible] = weakref.WeakSet()
+        self._abandoned: set[str] = set()
+        #: Every connection that was lost: the group remembers those that it did not know, until this process ends.
+        self._lost: list[str] = []
+        self._connection_number = 0
+        self._reserved = 0
+        self._manager_address = b""
+        self._failures_told = 0
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        self._nudged = threading.Event()
+        #: Told when the lease was renewed or lost.
+        self._settled = threading.Condition()
+        after_fork(self._lose_in_child)
+        #: Its own, so that no renewal waits for a call of somebody else.
+        self._links = group.new_links()
+        self._thread = threading.Thread(target=self._keep, name=f"lease {self.token}", daemon=True)
+
+    @classmethod
+    def register(cls, group: Group, qmgr: str, *, is_internal: bool = False) -> Process:
+        """Register this process with the running manager *qmgr* and start renewing its lease.
+
+        Raises:
+            MQIError: 2059 not running, 2161 quiescing, 2009 Redis cannot be reached.
+        """
+        keys = group.keys
+        info = json.dumps({"pid": os.getpid(), "appl": Path(sys.argv[0] or "python").name[:28]})
+        sent_at_s = time.monotonic()
+        try:
+            reply = group.call(
+                "admin/register_process",
+                [keys.group, keys.members, keys.leases, keys.processes],
+                [qmgr, group.settings.lease_ms, info, int(is_internal)],
+            )
+        except MQIError as error:
+            group.reconsider(error)
+            raise
+        if reply[0]:
+            raise error_for(MQRC(reply[0]), "MQCONN", qmgr)
+        _adopt(group, bytes(reply[4]))
+        process = cls(group, qmgr, int(reply[1]), int(reply[2]), sent_at_s)
+        process._manager_address = address_of(int(reply[3]), f"{qmgr}.{process.incarnation}")
+        tell_presence(process._manager_address, BEGINS, process.token)
+        process._thread.start()
+        return process
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether calls may still be made under this registration."""
+        return not self._ended.is_set() and time.monotonic() < self._safe_until_s and os.getpid() == self.pid
+
+    @property
+    def _silence_s(self) -> float:
+        return silence_of(self._lease_ms) + self.group.settings.longest_replication_s
+
+    def check(self) -> None:
+        """Return while the lease is surely held; where it may have ended, wait until that is known.
+
+        Raises:
+            MQIError: 2009, the lease is lost, or nothing was heard of it for the length of another.
+        """
+        if self._ended.is_set() or (time.monotonic() >= self._safe_until_s and not self._is_renewed_late()):
+            why = "the lease of this process ran out"
+            if os.getpid() != self.pid:
+                why = "the connection belongs to the process that forked this one; connect anew here"
+            raise error_for(MQRC.CONNECTION_BROKEN, "", self.qmgr, why)
+
+    def _is_renewed_late(self) -> bool:
+        """Wait for the answer to a renewal; false when the lease is lost."""
+        self._nudged.set()
+        with self._settled:
+            self._settled.wait_for(
+                lambda: self._ended.is_set() or time.monotonic() < self._safe_until_s, timeout=self._lease_s
+            )
+        return self.is_alive
+
+    def _hold(self, sent_at_s: float) -> None:
+        """The lease was renewed by a call sent at *sent_at_s* (monotonic)."""
+        self._safe_until_s = sent_at_s + self._lease_s * (1 - SAFETY_PART)
+        with self._settled:
+            self._settled.notify_all()
+
+    def add(self, connection: Interruptible) -> int:
+        """Take a connection in; returns its number, never used before under this process."""
+        with self._lock:
+            self._connection_number += 1
+            self._connections.add(connection)
+            return self._connection_number
+
+    def discard(self, connection: Interruptible) -> None:
+        """A connection has ended."""
+        with self._lock:
+            self._connections.discard(connection)
+
+    def abandon(self, owner: str) -> None:
+        """A connection was lost in the middle: have a manager back out its work as soon as Redis can be told."""
+        with self._lock:
+            self._abandoned.add(owner)
+            self._lost.append(owner)
+        self._nudged.set()
+
+    def reserve(self, count: int) -> None:
+        """Somebody is about to add a connection (1), or has done so or given it up (-1)."""
+        with self._lock:
+            self._reserved += count
+
+    @property
+    def connection_count(self) -> int:
+        """Connections that are open now, or about to be."""
+        with self._lock:
+            return len(self._connections) + self._reserved
+
+    def end(self) -> None:
+        """End the registration in good order; connections must have ended before."""
+        if os.getpid() != self.pid:
+            # It is the parent's to end.
+            return
+        is_held = self.is_alive
+        self._stop_thread()
+        if self._thread is not threading.current_thread():
+            self._thread.join()
+        if not is_held:
+            # The group finds out by itself. Nobody shall wait here for a Redis that may be out of reach.
+            return
+        try:
+            self._tell_abandoned()
+            keys = self.group.keys
+            for position in range(0, max(1, len(self._lost)), _ABANDON_CHUNK):
+                lost = self._lost[position : position + _ABANDON_CHUNK]
+                script_keys = [keys.leases, keys.processes, keys.fence]
+                self._links.call("admin/end_process", script_keys, [self.token, *lost])
+            tell_presence(self._manager_address, ENDS, self.token)
+        except MQIError as error:
+            # The lease runs out by itself, and peers find nothing to recover.
+            log.debug("process_not_unregistered", process=self.token, error=str(error))
+        finally:
+            self._links.close()
+
+    def stop_renewing(self) -> None:
+        """Renew the lease no more, and tell nobody: as if this process had died. For faults in tests and drills."""
+        self._stop_thread()
+
+    def _stop_thread(self) -> None:
+        self._end_now()
+        self._nudged.set()
+
+    def _end_now(self) -> None:
+        self._ended.set()
+        with self._settled:
+            self._settled.notify_all()
+
+    def _keep(self) -> None:
+        try:
+            self._renew_until_ended()
+        finally:
+            self._links.close()
+
+    def _renew_until_ended(self) -> None:
+        period_s = self._lease_s / RENEWALS_PER_LEASE
+        while True:
+            # Nudged where somebody should not have to wait for the next renewal.
+            self._nudged.wait(period_s)
+            self._nudged.clear()
+            if self._ended.is_set():
+                return
+            is_held = self._renew()
+            if is_held:
+                self._for_each(lambda connection: connection.end_if_silent(self._silence_s, period_s))
+                self._for_each(lambda connection: connection.keep_alive())
+            if self.is_alive:
+                continue
+            if is_held:
+                # The answer took too long to count on it, but it says that nobody has taken the lease: ask anew.
+                self._nudged.set()
+            elif not self._ended.is_set():
+                self._lose("the lease ran out")
+
+    def _renew(self) -> bool:
+        """Ask Redis for another lease; true when it was granted."""
+        keys = self.group.keys
+        sent_at_s = time.monotonic()
+        try:
+            self._tell_abandoned()
+            held, _, member, _, _, failures = self._links.call(
+                "admin/renew",
+                [keys.leases, keys.members],
+                [self.token, self._lease_ms, self.qmgr, 0, 1],
+            )
+        except MQIError as error:
+            log.debug("lease_not_renewed", process=self.token, error=str(error))
+            with suppress(MQIError):
+                self.group.reconsider(error, self._links)
+            return False
+        if not held:
+            self._lose("the manager or a peer has fenced this process")
+            return False
+        self._hold(sent_at_s)
+        info = json.loads(member) if member else {}
+        if info.get("state") == "QUIESCING" and not self.is_quiescing:
+            self.is_quiescing = True
+            self._wake_each(lambda connection: connection.notice_quiescing())
+        if int(failures) != self._failures_told:
+            # Of structures that have failed, or can be used again, or of the group's settings.
+            if self._has_learned_settings():
+                self._failures_told = int(failures)
+            self._wake_each(lambda connection: connection.look_again())
+        return True
+
+    def _has_learned_settings(self) -> bool:
+        """Go by the group's settings as they are now; false where they cannot be read, so the next renewal must."""
+        try:
+            self.group.adopt(self.group.read_record(self._links), is_running=True)
+        except MQIError as error:
+            log.debug("group_settings_not_read", process=self.token, error=str(error))
+            return False
+        return True
+
+    def _wake_each(self, act: Callable[[Interruptible], None]) -> None:
+        """Wake those that wait, in a thread of its own: the server that they wait at may hang, and the lease is due."""
+        threading.Thread(target=self._for_each, args=(act,), name=f"wake {self.token}", daemon=True).start()
+
+    def _tell_abandoned(self) -> None:
+        with self._lock:
+            abandoned = list(self._abandoned)
+        keys = self.group.keys
+        for position in range(0, len(abandoned), _ABANDON_CHUNK):
+            owners = abandoned[position : position + _ABANDON_CHUNK]
+            self._links.call("admin/abandon", [keys.leases, keys.owners, keys.fence], owners)
+            with self._lock:
+                # The script may be repeated, so two threads may tell the same.
+                self._abandoned.difference_update(owners)
+
+    def _lose(self, why: str) -> None:
+        log.warning("lease_lost", process=self.token, why=why)
+        self._give_up()
+
+    def _give_up(self) -> None:
+        self._end_now()
+        self._for_each(lambda connection: connection.interrupt())
+
+    def _for_each(self, act: Callable[[Interruptible], None]) -> None:
+        with self._lock:
+            connections = list(self._connections)
+        for connection in connections:
+            try:
+                act(connection)
+            except (MQIError, redis.RedisError) as error:
+                # The lease must go on being renewed, whatever one connection meets.
+                log.warning("connection_not_told", process=self.token, error=str(error))
+
+    def _lose_in_child(self) -> None:
+        # New locks: the thread that held the old ones was not forked.
+        self._lock, self._ended, self._nudged = threading.Lock(), threading.Event(), threading.Event()
+        self._settled = threading.Condition()
+        self._safe_until_s = float("-inf")
+        self._ended.set()
+
+
+def _adopt(group: Group, record: bytes) -> None:
+    """Go by the group's settings, and say once where the process was told otherwise."""
+    told = contradictions(group.own_settings, record) if record else []
+    if told and record not in _told_records:
+        _told_records.add(record)
+        log.warning("group_settings_differ", group=group.name, differences="; ".join(told))
+    group.adopt(record)
+
+
+#: Records of which this process was told that its own settings are others.
+_told_records: set[bytes] = set()
+_processes: dict[tuple[int, str, str], Process] = {}
+_processes_lock = threading.Lock()
+
+
+def _forget_in_child() -> None:
+    global _processes_lock
+    _processes_lock = threading.Lock()
+    _processes.clear()
+
+
+after_fork(_forget_in_child)
+
+
+def process_for(group: Group, qmgr: str) -> Process:
+    """The registration of this process with *qmgr*, shared by all its connections.
+
+    It is reserved for the caller, so that the end of its last connection does not end it: give the reservation
+    back with ``release_process(process, is_reserved=True)`` when the connection is made, or could not be.
+
+    Raises:
+        MQIError: 2059, 2161 or 2009 as for ``Process.register``.
+    """
+    key = (id(group), group.name, qmgr)
+    with _processes_lock:
+        process = _processes.get(key)
+        if process is None or not process.is_alive:
+            process = _processes[key] = Process.register(group, qmgr)
+        process.reserve(1)
+        return process
+
+
+def release_process(process: Process, *, is_reserved: bool = False) -> None:
+    """Unregister when the last connection has gone."""
+    with _processes_lock:
+        if is_reserved:
+            process.reserve(-1)
+        if process.connection_count:
+            return
+        for key, known in list(_processes.items()):
+            if known is process:
+                del _processes[key]
+    process.end()

@@ -1,0 +1,1 @@
+"""Messages as programs see them and as Redis stores them."""

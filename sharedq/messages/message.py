@@ -1,0 +1,237 @@
+"""What an MQGET returns, made from the reply of the script that found it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from sharedq.calls.get.selection import message_token
+from sharedq.logical import group_status, reassembled, segment_status, segmentation
+from sharedq.messages.record import (
+    RECORD_EXPIRY,
+    RECORD_GROUP,
+    RECORD_PERSISTENT,
+    RECORD_REPORT,
+    carried_record,
+    decode_descriptor,
+    record_body,
+    record_destination,
+    record_flags,
+    record_length,
+    record_origin,
+)
+from sharedq.messages.transmission import as_transmitted
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.data_conversion import Converted, Representation, convert
+from sharedq.mqi.structures import MQMD
+from sharedq.redis.link import Reply
+from sharedq.session.handle import Handle, StructureAccess
+
+Clock = Callable[[StructureAccess], int]
+
+# Looked up as a member, it costs a batch two microseconds.
+_NO_REASON = MQRC.NONE
+#: Not all of the message was returned, or its parts differ in what would be converted.
+_NEVER_CONVERTED = (MQRC.TRUNCATED_MSG_FAILED, MQRC.INCONSISTENT_CCSIDS, MQRC.INCONSISTENT_ENCODINGS)
+
+
+class Message:
+    """What an MQGET returned: one message, or a logical message put together from its segments.
+
+    Its parts are made when somebody looks at them: in a batch they cost more than all the rest of a get.
+
+    Args:
+        got: record, message id, the structure's number, and Redis' time of the get where the message expires, ms.
+
+    Attributes:
+        reason: ``NONE``, or the reason of a warning.
+    """
+
+    __slots__ = ("_body", "_data_length", "_got", "_md", "reason")
+
+    def __init__(self, got: tuple[bytes, bytes, int, int]) -> None:
+        self._got = got
+        self._md: MQMD | None = None
+        self._body: bytes | None = None
+        self._data_length = -1
+        self.reason = _NO_REASON
+
+    @property
+    def body(self) -> bytes:
+        """The data, cut when ``reason`` is 2079 or 2080."""
+        if self._body is None:
+            self._body = record_body(self._got[0])
+        return self._body
+
+    @body.setter
+    def body(self, body: bytes) -> None:
+        self._body = body
+
+    @property
+    def data_length(self) -> int:
+        """Length of the whole data, bytes."""
+        return record_length(self._got[0]) if self._data_length < 0 else self._data_length
+
+    @data_length.setter
+    def data_length(self, length: int) -> None:
+        self._data_length = length
+
+    @property
+    def is_persistent(self) -> bool:
+        """As the descriptor's Persistence says."""
+        return bool(record_flags(self._got[0]) & RECORD_PERSISTENT)
+
+    @property
+    def has_group(self) -> bool:
+        """Whether it has a GroupId: it is in a group, a segment, or may be segmented."""
+        return bool(record_flags(self._got[0]) & RECORD_GROUP)
+
+    @property
+    def asks_reports(self) -> bool:
+        """Whether the descriptor's Report says anything."""
+        return bool(record_flags(self._got[0]) & RECORD_REPORT)
+
+    @property
+    def msg_token(self) -> bytes:
+        """MsgToken: with MQMO_MATCH_MSG_TOKEN it names this message for as long as that is on the queue."""
+        _, message_id, structure_number, _ = self._got
+        return message_token(message_id, structure_number)
+
+    @property
+    def group_status(self) -> bytes:
+        """GroupStatus: b"G" in a group, b"L" the last message of one, b" " in none."""
+        return group_status(self._msg_flags)
+
+    @property
+    def segment_status(self) -> bytes:
+        """SegmentStatus: b"S" a segment, b"L" the last or only one, b" " none."""
+        return segment_status(self._msg_flags)
+
+    @property
+    def segmentation(self) -> bytes:
+        """Segmentation: b"A" the message may be segmented further, b" " it may not."""
+        return segmentation(self._msg_flags)
+
+    @property
+    def _msg_flags(self) -> int:
+        return self.md.msg_flags if self.has_group else 0
+
+    @property
+    def md(self) -> MQMD:
+        """The message's descriptor, as it was when the message was got."""
+        if self._md is None:
+            record, message_id, structure_number, now_ms = self._got
+            self._md = decode_descriptor(record, message_number(message_id), structure_number, now_ms)
+        return self._md
+
+    def put_together(self, segments: Sequence[Message]) -> None:
+        """Make it the logical message that it is the first segment of."""
+        whole = reassembled([(segment.md, segment.body) for segment in segments])
+        self._md, self.body, self.reason = whole.md, whole.body, whole.reason
+        self.data_length = len(whole.body)
+
+    def convert(self, target: Representation, room: int, *, may_cut: bool) -> None:
+        """MQGMO_CONVERT: make the data those of another character set and encoding, and the descriptor say so.
+
+        Where that cannot be done ``reason`` says why, and data and descriptor are left as they are. A warning that
+        says something else of the message stays.
+
+        Args:
+            room: length of the buffer, bytes.
+            may_cut: data that do not fit it when they are converted are cut (2079).
+        """
+        md = self.md
+        source = Representation(md.coded_char_set_id, md.encoding)
+        if source == target or self.reason in _NEVER_CONVERTED or not (self.body and room):
+            return
+        is_cut = len(self.body) < self.data_length
+        converted = convert(self.body, md.format, source, target, room, may_cut=may_cut, is_cut=is_cut)
+        if not isinstance(converted, Converted):
+            if self.reason in (MQRC.NONE, MQRC.TRUNCATED_MSG_ACCEPTED):
+                self.reason = converted
+            return
+        self.body, md.coded_char_set_id, md.encoding = converted.data, target.ccsid, target.encoding
+        # The length of data that were cut, whenever that was, is what they had on the queue.
+        if converted.is_cut:
+            self.reason = self.reason or MQRC.TRUNCATED_MSG_ACCEPTED
+        elif not is_cut:
+            self.data_length = len(self.body)
+
+    @property
+    def destination(self) -> bytes:
+        """The queue that a message stored through IGQ must go to; empty for any other."""
+        return record_destination(self._got[0])
+
+    @property
+    def origin(self) -> bytes:
+        """The manager where it was put: the first 12 bytes of its name."""
+        return record_origin(self._got[0])
+
+    def carried(self) -> bytes | None:
+        """Its record, put on the queue where it is to go (``record.carried_record``); None: it cannot go as it is."""
+        record, message_id, structure_number, _ = self._got
+        return carried_record(record, message_number(message_id), structure_number)
+
+    def wrap(self, destination: bytes, remote_qmgr: bytes) -> None:
+        """Give it the header of a transmission queue, as whoever gets messages from one expects."""
+        self.body = as_transmitted(self.md, self.body, destination, remote_qmgr)
+        self.data_length = len(self.body)
+
+
+def message_number(message_id: bytes) -> int:
+    """The number in a message id such as ``124.5x``."""
+    return int(message_id.rstrip(b"x").partition(b".")[0])
+
+
+def decode(handle: Handle, reply: Reply, max_length: int, clock: Clock) -> list[Message]:
+    """Messages of a reply of structure/get or structure/get_grouped; ``max_length`` cuts those of the latter.
+
+    Args:
+        clock: tells what Redis' clock says where a structure is, ms; asked where a message expires.
+    """
+    if type(reply[2]) is list:
+        return _decode_grouped(handle, reply, max_length, clock)
+    # Only an id that ends in "x" can be that of a message that expires.
+    now_ms = _now_ms(handle.structure, reply[3], clock) if b"x" in reply[2] else 0
+    messages = _decode_records(handle, reply[2].split(), reply[3], now_ms)
+    if reply[0]:
+        messages[0].reason = MQRC(int(reply[0]))
+        messages[0].data_length = int(reply[1])
+    return messages
+
+
+def _now_ms(access: StructureAccess, records: Sequence[bytes], clock: Clock) -> int:
+    return clock(access) if any(record_flags(record) & RECORD_EXPIRY for record in records) else 0
+
+
+def _decode_grouped(handle: Handle, reply: Reply, max_length: int, clock: Clock) -> list[Message]:
+    """Of structure/get_grouped; segments that belong together are put together."""
+    reason, length, (_, left, segments, *for_handle), *records = reply
+    handle.has_members = left not in (None, b"0")
+    if for_handle:
+        handle.may_hold_lock, handle.may_meet_marks = map(bool, for_handle)
+    messages = _decode_records(handle, records[::2], records[1::2], _now_ms(handle.structure, records[1::2], clock))
+    first = messages[0]
+    if int(segments):
+        first.put_together(messages)
+        messages = [first]
+    first.data_length = int(length)
+    if first.data_length > max_length:
+        first.body = first.body[:max_length]
+        # That it was cut is told if there is nothing else to tell (2079), and in any case where it stays (2080).
+        if not first.reason or reason == MQRC.TRUNCATED_MSG_FAILED:
+            first.reason = MQRC(reason)
+    return messages
+
+
+def _decode_records(handle: Handle, ids: Sequence[bytes], records: Sequence[bytes], now_ms: int) -> list[Message]:
+    structure_number = handle.structure.number
+    messages = [
+        Message((record, message_id, structure_number, now_ms)) for message_id, record in zip(ids, records, strict=True)
+    ]
+    if handle.facts.is_transmission and handle.adds_headers:
+        # A part of the shared transmission queue holds what is addressed to the manager of its structure.
+        remote_qmgr = handle.structure.keys.name.removeprefix("@").encode()
+        for message in messages:
+            if message.destination:
+                message.wrap(message.destination, remote_qmgr)
+    return messages

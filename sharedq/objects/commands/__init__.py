@@ -1,0 +1,1 @@
+"""The commands that define, alter, delete and display objects."""

@@ -1,0 +1,63 @@
+"""ALTER: made from the definition in force, and made again when that was altered meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import error_for
+from sharedq.objects.commands.announce import announce_definition, spread_definition
+from sharedq.objects.definitions.queues import AnyQueue, Definition
+from sharedq.objects.store.directory import Entry
+from sharedq.objects.store.failures import why_not_there
+from sharedq.objects.store.finding import Finder
+
+_Q = TypeVar("_Q", bound=Definition)
+
+CopyToActive = Callable[[AnyQueue], None]
+
+
+def alter_local(finder: Finder, structure: str, name: str, changes: Mapping[str, Any]) -> None:
+    """Alter a queue where its structure defines it; waiting gets look again when GET or PUT may have changed.
+
+    Raises:
+        MQIError: as for `Repository.alter`.
+        ValueError: a value is out of its range.
+    """
+    while True:
+        stored = finder.queues.read(structure, [name]).get(name)
+        if stored is None:
+            gone = error_for(MQRC.UNKNOWN_OBJECT_NAME, "", name, f"{structure} does not have it")
+            raise why_not_there(finder.group, structure, name) or gone
+        altered = _altered(stored.definition, changes).altered_at(finder.clock())
+        if finder.queues.alter(structure, stored, altered):
+            break
+    finder.queues.wake_waiters(structure, name)
+
+
+def alter_in_directory(finder: Finder, entry: Entry, changes: Mapping[str, Any], copy_to_active: CopyToActive) -> bool:
+    """Alter what the directory defines; false when that is no longer *entry*.
+
+    Returns only when no put can go by the old definition.
+    """
+    assert entry.definition is not None
+    definition = _altered(entry.definition, changes).altered_at(finder.clock())
+    written = finder.directory.write(replace(entry, definition=definition), "alter")
+    if written is None:
+        return False
+    if entry.disposition == "GROUP":
+        copy_to_active(definition)
+    elif entry.is_partitioned:
+        spread_definition(finder, written)
+    else:
+        announce_definition(finder, entry.name, written.version, entry.definition, entry.qmgr)
+    return True
+
+
+def _altered(definition: _Q, changes: Mapping[str, Any]) -> _Q:
+    for field, reason in (("name", MQRC.OBJECT_NOT_UNIQUE), ("structure", MQRC.CF_STRUC_ERROR)):
+        if field in changes and changes[field] != getattr(definition, field, None):
+            raise error_for(reason, "", definition.name, f"the {field} of a queue cannot be altered")
+    return definition.with_changes(changes)

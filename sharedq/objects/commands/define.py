@@ -1,0 +1,173 @@
+"""DEFINE: a local queue in its structure first, then in the directory; other objects in the directory."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TypeVar
+
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import MQIError, error_for
+from sharedq.objects.commands.announce import announce_definition, spread_definition
+from sharedq.objects.commands.delete import drop_closed_parts
+from sharedq.objects.definitions.base import parse_definition
+from sharedq.objects.definitions.queues import AnyQueue, Definition, QueueLocal, QueueModel
+from sharedq.objects.store.directory import Entry, Mode
+from sharedq.objects.store.failures import structure_state
+from sharedq.objects.store.finding import Finder
+from sharedq.objects.store.lost import LOST_QUEUES_REMEDY, has_lost_all
+from sharedq.redis.keys import private_structure
+
+_D = TypeVar("_D", bound=Definition)
+
+#: What a definition does not take from the one that it is like.
+_OWN = ("name", "disposition", "structure", "definition_type", "creation_date", "creation_time")
+_TEMPLATES = {
+    "QLOCAL": "SYSTEM.DEFAULT.LOCAL.QUEUE",
+    "QALIAS": "SYSTEM.DEFAULT.ALIAS.QUEUE",
+    "QREMOTE": "SYSTEM.DEFAULT.REMOTE.QUEUE",
+    "QMODEL": "SYSTEM.DEFAULT.MODEL.QUEUE",
+}
+
+
+def complete(finder: Finder, definition: AnyQueue, like: str | None) -> AnyQueue:
+    """*definition* with the fields that it does not set taken from where DEFINE takes them.
+
+    Raises:
+        MQIError: 2085 there is nothing to be *like*, or no group object to copy.
+        ValueError: attributes that do not go together.
+    """
+    kind = definition.kind
+    if definition.disposition == "COPY":
+        entry = finder.directory.read("G", definition.name)
+        if entry is None or entry.kind != kind:
+            detail = "there is no QSGDISP(GROUP) object to copy"
+            raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "", definition.name, detail)
+        base = entry.definition
+    else:
+        base = _base(finder, kind, like or _TEMPLATES[kind])
+        if base is None and like:
+            raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "", like, f"there is no {kind}({like}) for it to be like")
+    if base is None:
+        return definition
+    # CFSTRUCT has no default: it goes with the disposition, except on models, which are never shared.
+    own = () if kind == QueueModel.kind else _OWN
+    if not like and definition.disposition != "COPY":
+        # The template describes itself, not what is made from it.
+        own = (*own, "description")
+    taken = {field: value for field, value in base.model_dump().items() if field not in own}
+    given = {field: getattr(definition, field) for field in definition.model_fields_set}
+    return parse_definition(
+        type(definition), taken | {"name": definition.name, "disposition": definition.disposition} | given
+    )
+
+
+def _base(finder: Finder, kind: str, name: str) -> AnyQueue | None:
+    known = finder.locate(name)
+    located = None if known is None else finder.located(known)
+    if located is not None:
+        definition: AnyQueue | None = located.definition
+    else:
+        entry = finder.directory.read("G", name)
+        definition = entry.definition if entry is not None else None
+    return definition if definition is not None and definition.kind == kind else None
+
+
+def define_at(finder: Finder, definition: AnyQueue, qmgr: str, *, is_replace: bool, maker: str = "") -> None:
+    """Define an object that is no template: private to *qmgr*, or shared when that is empty.
+
+    Args:
+        maker: the connection whose MQOPEN of a model makes this local queue.
+
+    Raises:
+        MQIError: as for `Repository.define`; 2009 *maker* was shut out.
+    """
+    mode: Mode = "replace" if is_replace else "new"
+    private, shared = finder.directory.find(definition.name, qmgr)
+    entry = Entry(definition.name, definition.kind, definition.disposition, qmgr)
+    known = private if qmgr else shared
+    if is_replace and known is not None and known.definition is not None:
+        definition = _keep_creation(definition, known.definition)
+    if not isinstance(definition, QueueLocal):
+        written = _write(finder, replace(entry, definition=definition), mode)
+        if is_replace:
+            former = known.definition if known is not None else None
+            announce_definition(finder, definition.name, written.version, former, qmgr)
+        return
+    entry = replace(entry, structure=private_structure(qmgr) if qmgr else definition.structure)
+    _check_room(entry, private, shared)
+    if entry.is_partitioned:
+        _define_partitioned(finder, replace(entry, definition=definition), known, mode)
+    else:
+        _define_local(finder, entry, definition, mode, was_there=known is not None, maker=maker)
+
+
+def _define_partitioned(finder: Finder, entry: Entry, known: Entry | None, mode: Mode) -> None:
+    """First the directory, whose version every part gets."""
+    if known is not None and mode == "new":
+        # The command that defined it may have been cut off before every part had it.
+        spread_definition(finder, known)
+    if known is None:
+        # Deleted by a command that was cut off before the last messages went.
+        drop_closed_parts(finder)
+    spread_definition(finder, _write(finder, entry, mode))
+
+
+def _refuse_where_lost(finder: Finder, entry: Entry) -> None:
+    """A new queue would make a structure that has lost its queues look as if it were whole."""
+    if not finder.queues.has_begun(entry.structure) and has_lost_all(finder.directory, finder.queues, entry.structure):
+        detail = f"{entry.structure} has lost its queues: {LOST_QUEUES_REMEDY}"
+        raise error_for(MQRC.CF_STRUC_FAILED, "", entry.name, detail)
+
+
+def _define_local(finder: Finder, entry: Entry, queue: QueueLocal, mode: Mode, *, was_there: bool, maker: str) -> None:
+    """First the structure, then the directory."""
+    if mode == "replace":
+        stored = finder.queues.read(entry.structure, [queue.name]).get(queue.name)
+        if stored is not None:
+            queue = _keep_creation(queue, stored.definition)
+        elif was_there:
+            # Lost perhaps, and nobody has noticed: who serves or waits there has to hear of it.
+            structure_state(finder.group, entry.structure)
+    if not was_there:
+        # Before anything is written there; one that is deleted from now on keeps its counter, as any that had queues.
+        finder.directory.check_structure(entry)
+        if entry.scope == "S":
+            _refuse_where_lost(finder, entry)
+    try:
+        is_created = finder.queues.define(entry.structure, queue, replace=mode == "replace", maker=maker)
+    except MQIError as error:
+        if error.reason == MQRC.OBJECT_ALREADY_EXISTS and not was_there:
+            # Another command got this far, or was cut off here: what it defined becomes visible.
+            _write(finder, entry, "adopt", maker)
+        raise
+    try:
+        _write(finder, entry, "adopt" if is_created else mode, maker)
+    except MQIError:
+        if is_created:
+            finder.queues.remove(entry.structure, queue.name, "delete")
+        raise
+    if not is_created:
+        # GET may be another now.
+        finder.queues.wake_waiters(entry.structure, queue.name)
+
+
+def _check_room(entry: Entry, private: Entry | None, shared: Entry | None) -> None:
+    """Refuse what the directory would refuse in the end, before the structure is written."""
+    known, other = (private, shared) if entry.scope == "P" else (shared, private)
+    if other is not None:
+        detail = f"there is a {other.kind} with QSGDISP({other.disposition})"
+        raise error_for(MQRC.OBJECT_NOT_UNIQUE, "", entry.name, detail)
+    if known is not None and known.kind != entry.kind:
+        raise error_for(MQRC.Q_TYPE_ERROR, "", entry.name, f"it is a {known.kind}")
+    if known is not None and known.structure != entry.structure:
+        raise error_for(MQRC.OBJECT_ALREADY_EXISTS, "", entry.name, f"it is in structure {known.structure}")
+
+
+def _write(finder: Finder, entry: Entry, mode: Mode, caller: str = "") -> Entry:
+    written = finder.directory.write(entry, mode, caller=caller)
+    assert written is not None, "only an alter can meet another version"
+    return written
+
+
+def _keep_creation(definition: _D, known: Definition) -> _D:
+    return definition.model_copy(update={"creation_date": known.creation_date, "creation_time": known.creation_time})

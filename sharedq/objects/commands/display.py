@@ -1,0 +1,136 @@
+"""What DISPLAY QUEUE and DISPLAY QSTATUS show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import MQIError
+from sharedq.objects.definitions.names import matches
+from sharedq.objects.definitions.queues import AnyQueue, QueueLocal
+from sharedq.objects.store.directory import Entry
+from sharedq.objects.store.failures import why_not_there
+from sharedq.objects.store.finding import Finder
+from sharedq.objects.store.local_queues import QueueState
+from sharedq.objects.store.parts import Place
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayedQueue:
+    """A queue with its definition.
+
+    Attributes:
+        structure: of a local queue, also a private one's (``@QM``); else empty.
+        qmgr: the manager that a private queue belongs to; else empty.
+        state: None for what holds no messages.
+    """
+
+    name: str
+    definition: AnyQueue
+    structure: str
+    qmgr: str
+    state: QueueState | None
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Queues that cannot be displayed: their structure failed (2373), is recovered (2346) or out of reach (2345)."""
+
+    structure: str
+    names: tuple[str, ...]
+    why: MQIError
+
+
+@dataclass(frozen=True, slots=True)
+class OpenHandle:
+    """An open handle: owner token ``#`` handle number, letters of its mode, details (JSON)."""
+
+    owner: str
+    mode: str
+    detail: str
+
+
+def displayed_queues(
+    finder: Finder,
+    pattern: str,
+    kinds: tuple[str, ...],
+    qsgdisp: str,
+    *,
+    every_manager: bool = False,
+    without: tuple[str, ...] = (),
+    may_be_silent: bool = False,
+) -> tuple[list[DisplayedQueue], list[Entry]]:
+    """The queues whose name is *pattern*, by name and disposition; and those that their structure does not have.
+
+    Args:
+        may_be_silent: a structure whose server cannot be reached counts as having none.
+    """
+    wanted = [
+        entry
+        for entry in {entry.field: entry for entry in finder.directory.scan()}.values()
+        if matches(pattern, entry.name)
+        and entry.name not in without
+        and (not kinds or entry.kind in kinds)
+        and (every_manager or entry.scope != "P" or entry.qmgr == finder.qmgr)
+        and _is_meant(entry.disposition, qsgdisp)
+    ]
+    places = {entry.field: finder.places(entry) for entry in wanted}
+    to_read = [place for of_queue in places.values() for place in of_queue]
+    stored = finder.queues.read_at(_reachable(finder, to_read) if may_be_silent else to_read)
+    shown, missing = [], []
+    for entry in wanted:
+        parts = [stored[place] for place in places[entry.field] if place in stored]
+        definition = entry.definition or (parts[0].definition if parts else None)
+        if definition is not None:
+            state = sum((part.state for part in parts), QueueState()) if places[entry.field] else None
+            shown.append(DisplayedQueue(entry.name, definition, entry.structure, entry.qmgr, state))
+        else:
+            missing.append(entry)
+    return sorted(shown, key=lambda queue: (queue.name, queue.definition.disposition, queue.qmgr)), missing
+
+
+def left_out(finder: Finder, missing: Iterable[Entry]) -> list[LeftOut]:
+    """Of the queues that their structures do not have, those whose structure cannot be used, by structure."""
+    names: dict[str, list[str]] = {}
+    for entry in missing:
+        names.setdefault(entry.structure, []).append(entry.name)
+    found = []
+    for structure, of_structure in sorted(names.items()):
+        try:
+            finder.group.require_reachable(structure)
+            # None where a DEFINE or a DELETE was cut off.
+            why = why_not_there(finder.group, structure, of_structure[0])
+        except MQIError as error:
+            if error.reason != MQRC.CF_NOT_AVAILABLE:
+                raise
+            why = error
+        if why is not None:
+            found.append(LeftOut(structure, tuple(sorted(of_structure)), why))
+    return found
+
+
+def _reachable(finder: Finder, places: Iterable[Place]) -> list[Place]:
+    """Those whose structure's server can be reached."""
+    known = list(places)
+    silent = {name for name in {place.structure for place in known} if not finder.group.can_reach(name)}
+    return [place for place in known if place.structure not in silent]
+
+
+def open_handles(finder: Finder, name: str) -> list[OpenHandle]:
+    """The open handles of a local queue. Raises MQIError: 2085 no such queue, 2057 not a local one."""
+    entry = finder.chosen(QueueLocal.kind, name, None)
+    found = []
+    for place in finder.places(entry):
+        for owner, text in finder.queues.handles(*place):
+            mode, _, detail = text.partition(" ")
+            found.append(OpenHandle(owner, mode, detail))
+    return found
+
+
+def _is_meant(disposition: str, qsgdisp: str) -> bool:
+    if qsgdisp == "LIVE":
+        return disposition != "GROUP"
+    if qsgdisp == "PRIVATE":
+        return disposition in ("QMGR", "COPY")
+    return qsgdisp in ("ALL", disposition)

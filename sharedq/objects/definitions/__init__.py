@@ -1,0 +1,1 @@
+"""Definitions of queues and queue managers: attributes, defaults and names. Pure."""

@@ -1,0 +1,102 @@
+"""What definitions have in common: frozen, checked, in and out as JSON, changed by making a new one. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Any, ClassVar, Self, TypeVar
+from unicodedata import category
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from sharedq.mqi.constants import CharSelector as Char
+from sharedq.objects.definitions.attributes import Attribute, Mqsc, attributes_of
+
+_D = TypeVar("_D", bound="ObjectDefinition")
+
+#: Controls, line and paragraph separators, halves of surrogate pairs.
+_CONTROLS = ("Cc", "Zl", "Zp", "Cs")
+Description = Annotated[str, Field(max_length=64)]
+Date = Annotated[str, Field(pattern=r"^(\d{4}-\d\d-\d\d)?$")]
+Time = Annotated[str, Field(pattern=r"^(\d\d\.\d\d\.\d\d)?$")]
+
+
+class ObjectDefinition(BaseModel):
+    """A definition of an object. ``kind`` is MQSC's word for it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: ClassVar[str]
+    #: Fields that say when, not what: they do not count when definitions are compared.
+    dates: ClassVar[frozenset[str]] = frozenset({"alteration_date", "alteration_time"})
+
+    alteration_date: Annotated[Date, Mqsc("ALTDATE", Char.ALTERATION_DATE, is_output=True, length=12)] = ""
+    alteration_time: Annotated[Time, Mqsc("ALTTIME", Char.ALTERATION_TIME, is_output=True, length=8)] = ""
+
+    def with_changes(self, changes: Mapping[str, Any]) -> Self:
+        """This definition with some fields changed, checked as a new one is.
+
+        Raises:
+            ValueError: a field does not exist, or a value is out of its range; one line.
+        """
+        values = {name: getattr(self, name) for name in self.model_fields_set} | dict(changes)
+        return parse_definition(type(self), values)
+
+    def is_same_as(self, other: ObjectDefinition) -> bool:
+        """Whether both say the same, whenever they were made."""
+        return type(self) is type(other) and self.model_dump(exclude=set(self.dates)) == other.model_dump(
+            exclude=set(self.dates)
+        )
+
+    def altered_at(self, now: datetime) -> Self:
+        """This definition, altered at *now*."""
+        return self.model_copy(
+            update={"alteration_date": now.strftime("%Y-%m-%d"), "alteration_time": now.strftime("%H.%M.%S")}
+        )
+
+    def to_json(self) -> str:
+        """Everything, as JSON that scripts read too."""
+        return self.model_dump_json()
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """The definition that `to_json` wrote."""
+        return cls.model_validate_json(text)
+
+    @classmethod
+    def attributes(cls) -> tuple[Attribute, ...]:
+        """The attributes of this kind of object."""
+        return attributes_of(cls)
+
+
+def parse_definition(model: type[_D], values: Mapping[str, Any]) -> _D:
+    """A definition from field values.
+
+    Raises:
+        ValueError: one line that names the attribute as MQSC does, its value and what is wrong with it.
+    """
+    for name, value in values.items():
+        # A definition is shown in lines; so is the complaint about this one.
+        if isinstance(value, str) and any(category(character) in _CONTROLS for character in value):
+            keyword = next((each.keyword for each in attributes_of(model) if each.field == name), name)
+            raise ValueError(f"{keyword}({ascii(value)[1:-1]}): control characters are not allowed")
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        raise ValueError(_one_line(model, error)) from None
+
+
+def _one_line(model: type[ObjectDefinition], error: ValidationError) -> str:
+    first = error.errors()[0]
+    if not first["loc"]:
+        return first["msg"].removeprefix("Value error, ")
+    name = str(first["loc"][0])
+    attribute = next((each for each in attributes_of(model) if each.field == name), None)
+    keyword = name if attribute is None else attribute.keyword
+    if attribute is not None and first["type"] in ("greater_than_equal", "less_than_equal") and attribute.limits:
+        # The library names the bound that was passed; who has to choose another value needs both.
+        return f"{keyword}({first['input']}): {attribute.expected} expected"
+    text = first["msg"].removeprefix("Value error, ")
+    # Our own words, with a name in them, stay as they are; the library's begin a sentence.
+    text = text if text != first["msg"] else text[0].lower() + text[1:]
+    return f"{keyword}({first['input']}): {text}"

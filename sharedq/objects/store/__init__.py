@@ -1,0 +1,1 @@
+"""Where Redis keeps the definitions of queues, structures and authorities, and how they are found."""

@@ -1,0 +1,145 @@
+"""Who may put on which queues: the authority records of the group.
+
+While there is none, nothing is checked. Records change in the administration structure first; every structure is told
+of their version afterwards, so that an agent which moves messages without reading them learns of a change in the script
+that would have moved the next one. A command that was cut off in between is completed by repeating it.
+
+Source: IBM MQ reference, "SET AUTHREC", "DISPLAY AUTHREC"; of its authorities PUT is known here, of its object types
+queues.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from sharedq.members.group import Group
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import error_for
+from sharedq.objects.definitions.names import check_object_name, is_generic, matches
+from sharedq.objects.store.structures import announce
+from sharedq.redis.keys import StructureKeys
+from sharedq.redis.link import Reply
+
+#: What the structures call the version of the authority records.
+AUTHORITIES = "AUT"
+#: The authority that an MQPUT needs.
+PUT = "PUT"
+#: Bytes of a user id in a message descriptor.
+USER_ID_LENGTH = 12
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class AuthorityRecord:
+    """What one user may do with the queues of one profile: a queue's name, or its beginning and ``*``."""
+
+    profile: str
+    principal: str
+    authorities: tuple[str, ...] = ()
+
+
+class AuthorityTable:
+    """The records as they were at one moment. Pure."""
+
+    def __init__(self, records: Iterable[AuthorityRecord]) -> None:
+        self._of: dict[str, list[AuthorityRecord]] = {}
+        for record in records:
+            self._of.setdefault(record.principal, []).append(record)
+
+    def __bool__(self) -> bool:
+        return bool(self._of)
+
+    def may_put(self, principal: str, queue: str) -> bool:
+        """Whether *principal* may put on *queue*: its record with the most specific profile says so."""
+        found = [record for record in self._of.get(principal, ()) if matches(record.profile, queue)]
+        if not found:
+            return False
+        best = max(found, key=lambda record: (not is_generic(record.profile), len(record.profile)))
+        return PUT in best.authorities
+
+
+class Authorities:
+    """Reads and changes the records."""
+
+    def __init__(self, group: Group) -> None:
+        self._group = group
+        self._keys = [group.keys.group, group.keys.authorities]
+
+    def records(self) -> list[AuthorityRecord]:
+        """Every record, by profile and user."""
+        key = self._group.keys.authorities
+        flat = [part.decode() for part in self._group.command(key, "HGETALL", key)]
+        return sorted(_parse(field, text) for field, text in zip(flat[::2], flat[1::2], strict=True))
+
+    def table(self) -> AuthorityTable:
+        """What is in force."""
+        return AuthorityTable(self.records())
+
+    def exist(self) -> bool:
+        """Whether there is any record, so that authorities are checked."""
+        key = self._group.keys.authorities
+        return bool(self._group.command(key, "HLEN", key))
+
+    def change(self, profile: str, principal: str, *, add: Iterable[str] = (), remove: Iterable[str] = ()) -> None:
+        """SET AUTHREC: when it returns, no message moves by what was in force before.
+
+        Raises:
+            ValueError: profile or user cannot be.
+        """
+        field = f"{check_profile(profile)}\n{check_principal(principal)}"
+        self._announce(self._group.call("admin/set_authority", self._keys, [field, " ".join(add), " ".join(remove)]))
+
+    def delete(self, profile: str, principal: str) -> None:
+        """DELETE AUTHREC. Raises MQIError: 2085 there is no such record."""
+        reply = self._group.call("admin/remove_authority", self._keys, [f"{profile}\n{principal}"])
+        if reply[0]:
+            raise error_for(MQRC(reply[0]), "", profile, f"{principal} has no record of this profile")
+        self._announce(reply)
+
+    def version(self, structure: StructureKeys) -> str:
+        """The version that a structure knows of; empty for none."""
+        known = self._group.command(structure.versions, "HGET", structure.versions, AUTHORITIES)
+        return (known or b"").decode()
+
+    def _announce(self, reply: Reply) -> None:
+        announce(self._group, AUTHORITIES, str(reply[1]))
+
+
+def users_of_members(details: Mapping[str, Mapping[str, object]]) -> dict[str, str]:
+    """The user ids that managers run under, by what a message says of where it was put: 12 characters of a name.
+
+    Names that agree in these have no user id: nobody could say whose message it was.
+    """
+    users: dict[str, str] = {}
+    for name, info in details.items():
+        short = name[:12]
+        users[short] = "" if short in users else str(info.get("user", ""))
+    return users
+
+
+def check_profile(profile: str) -> str:
+    """*profile* itself when it is a queue's name, or the beginning of names and ``*``.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    try:
+        return profile if profile == "*" else check_object_name(profile.removesuffix("*")) and profile
+    except ValueError:
+        raise ValueError(f"PROFILE({profile}): a queue's name, or the beginning of names and *") from None
+
+
+def check_principal(principal: str) -> str:
+    """*principal* itself when a message descriptor can name it.
+
+    Raises:
+        ValueError: it is blank, not printable, or longer than 12 bytes.
+    """
+    if not principal or len(principal.encode()) > USER_ID_LENGTH or not principal.isprintable() or " " in principal:
+        raise ValueError(f"PRINCIPAL({principal}): a user id of 1 to {USER_ID_LENGTH} characters without blanks")
+    return principal
+
+
+def _parse(field: str, text: str) -> AuthorityRecord:
+    profile, _, principal = field.partition("\n")
+    return AuthorityRecord(profile, principal, tuple(text.split()))

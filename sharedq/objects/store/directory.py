@@ -1,0 +1,196 @@
+"""The object directory: which objects the group has, and where (the Db2 repository's job on z/OS)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from sharedq.members.group import Group
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import error_for
+from sharedq.objects.definitions.managers import QueueManagerAttributes
+from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.definitions.queues import QUEUE_KINDS, AnyQueue, Disposition, QueueLocal
+
+_CHANGED = 1
+_SCAN_COUNT = 500
+
+Mode = Literal["new", "adopt", "replace", "alter"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What the directory says about an object.
+
+    Attributes:
+        qmgr: the manager that a private object belongs to; empty for shared and group objects.
+        structure: where a local queue is; empty for what is in the directory only.
+        version: grows with every change of the entry and never returns, also not after a delete.
+        definition: None for a local queue that its structure defines.
+    """
+
+    name: str
+    kind: str
+    disposition: Disposition
+    qmgr: str = ""
+    structure: str = ""
+    version: int = 0
+    definition: AnyQueue | None = None
+
+    @property
+    def scope(self) -> str:
+        """S shared, G group, P private: the first letter of the field."""
+        return self.disposition[0] if self.disposition in ("SHARED", "GROUP") else "P"
+
+    @property
+    def field(self) -> str:
+        """The entry's field in the directory."""
+        return _field(self.scope, self.name, self.qmgr)
+
+    @property
+    def is_partitioned(self) -> bool:
+        """Whether this queue has parts (``sharedq.objects.store.parts``), and the directory its definition."""
+        return self.name == SYSTEM_QSG_TRANSMIT_QUEUE and self.scope == "S"
+
+    @property
+    def is_in_structure(self) -> bool:
+        """Whether the structure defines it, not the directory."""
+        return self.kind == QueueLocal.kind and self.definition is None
+
+    def body(self) -> str:
+        """The entry as it is kept, without its version."""
+        values: dict[str, object] = {"kind": self.kind, "disposition": self.disposition}
+        if self.structure:
+            values["structure"] = self.structure
+        if self.definition is not None:
+            values["definition"] = self.definition.model_dump()
+        return json.dumps(values)
+
+
+class Directory:
+    """Reads and writes the directory, one entry at a time."""
+
+    def __init__(self, group: Group) -> None:
+        self._group = group
+        self._keys = group.keys
+
+    def find(self, name: str, qmgr: str) -> tuple[Entry | None, Entry | None]:
+        """The private entry of *name* at *qmgr* and the shared one, in one round trip."""
+        private, shared, _ = self._group.call("admin/lookup", [self._keys.directory, self._keys.qmgr], [qmgr, name])
+        return (
+            _parse(_field("P", name, qmgr), private) if private else None,
+            _parse(_field("S", name), shared) if shared else None,
+        )
+
+    def find_with_attributes(
+        self, name: str, qmgr: str
+    ) -> tuple[Entry | None, Entry | None, QueueManagerAttributes | None]:
+        """As `find`, with the manager's attributes, still in one round trip."""
+        private, shared, attributes = self._group.call(
+            "admin/lookup", [self._keys.directory, self._keys.qmgr], [qmgr, name]
+        )
+        return (
+            _parse(_field("P", name, qmgr), private) if private else None,
+            _parse(_field("S", name), shared) if shared else None,
+            parse_attributes(attributes) if attributes else None,
+        )
+
+    def read(self, scope: Literal["S", "G", "P"], name: str, qmgr: str = "") -> Entry | None:
+        """One entry, or None."""
+        field = _field(scope, name, qmgr)
+        text = self._group.command(self._keys.directory, "HGET", self._keys.directory, field)
+        return None if text is None else _parse(field, text)
+
+    def scan(self) -> Iterator[Entry]:
+        """Every entry, in no order; one that changes meanwhile may come twice."""
+        cursor = b"0"
+        while True:
+            cursor, flat = self._group.command(
+                self._keys.directory, "HSCAN", self._keys.directory, cursor, "COUNT", _SCAN_COUNT
+            )
+            for field, text in zip(flat[::2], flat[1::2], strict=True):
+                yield _parse(field.decode(), text)
+            if cursor == b"0":
+                return
+
+    def write(self, entry: Entry, mode: Mode, *, caller: str = "") -> Entry | None:
+        """Put *entry* in; returns it with its new version, or None when ``alter`` met another version.
+
+        Args:
+            caller: the connection whose MQOPEN of a model this is.
+
+        Raises:
+            MQIError: 2009 *caller* was shut out; 2100 the name is taken, 2343 it is taken in the other disposition,
+                2057 by another kind, 2349 there is no such structure, 2085 nothing to alter.
+        """
+        reply = self._group.call(
+            "admin/define_object",
+            [
+                *(self._keys.group, self._keys.directory, self._keys.structures, self._keys.members),
+                *((self._keys.fence, self._keys.owners) if caller else ()),
+            ],
+            [
+                *(entry.scope, entry.qmgr, entry.name, entry.kind, entry.structure),
+                *(mode, str(entry.version), entry.body(), *([caller] if caller else ())),
+            ],
+        )
+        if reply[0] == _CHANGED:
+            return None
+        if reply[0]:
+            raise _refusal(MQRC(reply[0]), entry, reply[1])
+        return replace(entry, version=int(reply[1]))
+
+    def check_structure(self, entry: Entry) -> None:
+        """Refuse what `write` would refuse. Raises MQIError: 2349 there is no such structure."""
+        structures = self._keys.structures
+        if not self._group.command(structures, "HEXISTS", structures, entry.structure):
+            raise _refusal(MQRC.CF_STRUC_ERROR, entry, b"")
+
+    def remove(self, entry: Entry) -> tuple[bool, int]:
+        """Take *entry* out unless another took its place.
+
+        Returns:
+            Whether it was taken out, and a version later than any the entry had.
+        """
+        removed, version = self._group.call(
+            "admin/remove_object", [self._keys.group, self._keys.directory], [entry.field, str(entry.version)]
+        )
+        return bool(removed), int(version)
+
+
+def parse_attributes(text: bytes) -> QueueManagerAttributes:
+    """A manager's attributes as they are kept."""
+    kept = json.loads(text)
+    return QueueManagerAttributes.model_validate(kept["attributes"] | {"igq_version": kept["igq_version"]})
+
+
+def _field(scope: str, name: str, qmgr: str = "") -> str:
+    return f"P {qmgr} {name}" if scope == "P" else f"{scope} {name}"
+
+
+def _parse(field: str, text: bytes) -> Entry:
+    values = json.loads(text)
+    parts = field.split(" ")
+    definition = values.get("definition")
+    return Entry(
+        name=parts[-1],
+        kind=values["kind"],
+        disposition=values["disposition"],
+        qmgr=parts[1] if parts[0] == "P" else "",
+        structure=values.get("structure", ""),
+        version=values["version"],
+        definition=None if definition is None else QUEUE_KINDS[values["kind"]].model_validate(definition),
+    )
+
+
+def _refusal(reason: MQRC, entry: Entry, in_the_way: bytes) -> Exception:
+    detail = ""
+    if reason == MQRC.CF_STRUC_ERROR:
+        detail = f"structure {entry.structure} is not defined"
+    elif in_the_way:
+        other = json.loads(in_the_way)
+        where = f" in {other['structure']}" if "structure" in other else ""
+        detail = f"it is a {other['kind']} with QSGDISP({other['disposition']}){where}"
+    return error_for(reason, "", entry.name, detail)

@@ -1,0 +1,120 @@
+"""Structures that have failed: how that is seen, how the group is told, and what a call is answered.
+
+A structure has failed when it has lost its keys (`sharedq.objects.store.lost`). No call looks for that: its script
+finds its
+caller, or its queue, not there, and only then the reason is asked for. Whoever sees a failure tells the group, and so
+does RECOVER CFSTRUCT; every renewal of a lease learns whether something was told.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from sharedq.members.group import Group
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import MQIError, error_for
+from sharedq.objects.store.directory import Directory
+from sharedq.objects.store.local_queues import LocalQueues
+from sharedq.objects.store.lost import LOST_QUEUES_REMEDY, has_lost_all
+from sharedq.redis.keys import private_structure
+
+#: INRECOVER: a recovery has begun, and not ended.
+State = Literal["ACTIVE", "FAILED", "INRECOVER"]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What the group was told last of a structure that has failed at least once.
+
+    Attributes:
+        since_ms: of ``is_failed``, by Redis' clock.
+        count: how many times it has failed.
+        text: the record, which whoever tells something new has to know.
+    """
+
+    is_failed: bool
+    since_ms: int
+    count: int
+    text: str
+
+
+def failures(group: Group) -> dict[str, Failure]:
+    """The structures that have failed at least once."""
+    key = group.keys.failures
+    flat = group.command(key, "HGETALL", key)
+    return {name.decode(): _parsed(text) for name, text in zip(flat[::2], flat[1::2], strict=True)}
+
+
+def failure_of(group: Group, structure: str) -> Failure | None:
+    """What was told last of *structure*; None when it never failed."""
+    key = group.keys.failures
+    text = group.command(key, "HGET", key, structure)
+    return None if text is None else _parsed(text)
+
+
+def may_have_changed(group: Group, structure: str, known: Failure | None) -> bool:
+    """Whether `structure_state` need be asked: for those who look again and again.
+
+    One command for a structure that is used, two for one that never was.
+
+    Raises:
+        MQIError: 2009, it cannot be reached.
+    """
+    if known is not None and known.is_failed:
+        return True
+    sequence = group.structure(structure).sequence
+    if group.command(sequence, "EXISTS", sequence):
+        return False
+    return has_lost_all(Directory(group), LocalQueues(group, None, ""), structure)
+
+
+def structure_state(group: Group, structure: str) -> State:
+    """How a structure is now; the group is told where that is news.
+
+    Raises:
+        MQIError: 2009, it cannot be reached.
+    """
+    known = failure_of(group, structure)
+    keys = group.structure(structure)
+    if group.command(keys.versions, "HEXISTS", keys.versions, "RECOVER"):
+        return "INRECOVER"
+    has_failed = not group.command(keys.sequence, "EXISTS", keys.sequence) and (
+        (known is not None and known.is_failed)
+        or has_lost_all(Directory(group), LocalQueues(group, None, ""), structure)
+    )
+    tell(group, structure, has_failed=has_failed, known=known)
+    return "FAILED" if has_failed else "ACTIVE"
+
+
+def tell(group: Group, structure: str, *, has_failed: bool, known: Failure | None) -> None:
+    """Tell the group how a structure was seen; *known*: what had been told before it was looked at."""
+    if has_failed != (known is not None and known.is_failed):
+        group.call(
+            "admin/structure_state",
+            [group.keys.members, group.keys.failures],
+            [structure, "FAILED" if has_failed else "ACTIVE", known.text if known else ""],
+        )
+
+
+def why_not_there(group: Group, structure: str, name: str) -> MQIError | None:
+    """The error for a queue that the directory has and its structure has not; None where it was deleted."""
+    state = structure_state(group, structure)
+    if state == "INRECOVER":
+        return error_for(MQRC.CF_STRUC_IN_USE, "", name, f"{structure} is being recovered")
+    if state == "FAILED":
+        remedy = LOST_QUEUES_REMEDY
+        if structure.startswith(private_structure("")):
+            remedy = "a start of its manager brings its system queues back"
+        return error_for(MQRC.CF_STRUC_FAILED, "", name, f"{structure} has lost its queues: {remedy}")
+    return None
+
+
+def failure_count(text: bytes) -> int:
+    """How many times a structure has failed, by its record; empty: never."""
+    return _parsed(text).count if text else 0
+
+
+def _parsed(text: bytes) -> Failure:
+    state, since_ms, count = text.split()
+    return Failure(state == b"FAILED", int(since_ms), int(count), text.decode())

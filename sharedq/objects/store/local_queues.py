@@ -1,0 +1,262 @@
+"""The part of a local queue's definition that is in its structure, where the scripts of the MQI check it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from typing import Literal
+
+from sharedq.members.group import Group
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import error_for
+from sharedq.objects.definitions.names import queue_of
+from sharedq.objects.definitions.queues import QueueLocal
+from sharedq.objects.store.parts import Place
+from sharedq.redis.keys import StructureKeys
+
+_CHANGED = 1
+#: The one attribute that changes only while the queue is empty and closed.
+_IDLE_FIELD = "index_type"
+_STATES_PER_CALL = 100
+_DISCARDS_PER_CALL = 200
+_WAKES_PER_CALL = 100
+
+
+@dataclass(frozen=True, slots=True)
+class QueueState:
+    """Counts of a queue, or of several added up."""
+
+    available: int = 0
+    uncommitted_puts: int = 0
+    uncommitted_gets: int = 0
+    locked: int = 0
+    waiters: int = 0
+    open_input: int = 0
+    open_output: int = 0
+    handles: int = 0
+
+    @property
+    def depth(self) -> int:
+        """CURDEPTH: messages available, put but not committed, or locked."""
+        return self.available + self.uncommitted_puts + self.locked
+
+    @property
+    def uncommitted(self) -> int:
+        """Messages that units of work have put or got and not decided on."""
+        return self.uncommitted_puts + self.uncommitted_gets
+
+    def __add__(self, other: QueueState) -> QueueState:
+        return QueueState(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(self)))
+
+
+@dataclass(frozen=True, slots=True)
+class StoredQueue:
+    """A queue as its structure has it."""
+
+    version: str
+    definition: QueueLocal
+    state: QueueState
+
+
+class LocalQueues:
+    """Defines, alters, empties and reads queues in their structures; knows nothing of the directory."""
+
+    def __init__(self, group: Group, qmgr: str | None, caller: str) -> None:
+        self._group = group
+        #: The connection whose call this is: it is looked up before anything is changed. "": a command.
+        self._caller = caller
+        #: Named in the journal as who cleared a queue.
+        self._author = caller or f"{qmgr or group.name}.0.0.0"
+
+    def has_begun(self, structure: str) -> bool:
+        """Whether anything was ever defined in the structure, and it has not lost that."""
+        key = self._group.structure(structure).sequence
+        return bool(self._group.command(key, "EXISTS", key))
+
+    def define(self, structure: str, queue: QueueLocal, *, replace: bool, maker: str = "") -> bool:
+        """Create the queue, or replace its definition; whether it was created.
+
+        Args:
+            maker: the connection whose MQOPEN of a model makes it, and with which it goes until `forget_made`.
+
+        Raises:
+            MQIError: 2009 the maker was shut out; 2100 it exists; 2042 or 2055 INDXTYPE would change on a queue in use.
+        """
+        keys = self._group.structure(structure)
+        names = keys.queue(queue.name)
+        reply = self._group.call(
+            "structure/define_queue",
+            [
+                *(keys.sequence, names.queue, names.available, names.handles),
+                *((keys.owners, keys.made + maker) if maker else ()),
+            ],
+            ["replace" if replace else "new", queue.to_json(), _IDLE_FIELD, *([maker, queue.name] if maker else ())],
+        )
+        if reply[0]:
+            raise _refusal(reply[0], queue.name)
+        return bool(reply[2])
+
+    def alter(self, structure: str, stored: StoredQueue, queue: QueueLocal) -> bool:
+        """Replace the definition *stored* by *queue*; false when it is no longer the one in force.
+
+        Raises:
+            MQIError: 2085 it is gone; 2042 or 2055 INDXTYPE would change on a queue in use.
+        """
+        keys = self._group.structure(structure)
+        names = keys.queue(queue.name)
+        reply = self._group.call(
+            "structure/alter_queue",
+            [keys.sequence, names.queue, names.available, names.handles, keys.owners],
+            [stored.version, queue.to_json(), _IDLE_FIELD, self._caller],
+        )
+        if reply[0] == _CHANGED:
+            return False
+        if reply[0]:
+            raise _refusal(reply[0], queue.name)
+        return True
+
+    def renew_version(self, structure: str, name: str) -> None:
+        """Give the queue's definition a new version; gets that wait on it look at it again."""
+        while True:
+            stored = self.read(structure, [name]).get(name)
+            if stored is None:
+                return
+            if self.alter(structure, stored, stored.definition):
+                break
+        self.wake_waiters(structure, name)
+
+    def set_partition(self, place: Place, version: int, queue: QueueLocal, *, is_back: bool = False) -> bool | None:
+        """Bring a part of a partitioned queue to *version*, unless it has a later one or was closed since.
+
+        Args:
+            is_back: also when it was closed at this version.
+
+        Returns:
+            Whether it was changed; None: there can be none in that structure, which has no queues.
+        """
+        keys = self._group.structure(place.structure)
+        script_keys = [keys.queue(place.queue).queue]
+        if place.queue != queue.name:
+            script_keys += [keys.sequence, keys.versions]
+        arguments: list[str | int] = [version, queue.to_json(), "back" if is_back else "", f"DEF {queue.name}"]
+        _, changed = self._group.call("structure/set_partition", script_keys, arguments)
+        return None if int(changed) < 0 else bool(changed)
+
+    def read(self, structure: str, names: Iterable[str]) -> dict[str, StoredQueue]:
+        """The queues of these names that the structure has."""
+        keys = self._group.structure(structure)
+        found: dict[str, StoredQueue] = {}
+        wanted = list(names)
+        for start in range(0, len(wanted), _STATES_PER_CALL):
+            chunk = wanted[start : start + _STATES_PER_CALL]
+            queues = [keys.queue(name) for name in chunk]
+            reply = self._group.call(
+                "structure/queue_states",
+                [key for queue in queues for key in (queue.queue, queue.available, queue.handles)],
+                [],
+            )
+            for name, (version, definition, *counts) in zip(chunk, reply, strict=True):
+                if version:
+                    found[name] = StoredQueue(
+                        version.decode(), QueueLocal.from_json(definition), QueueState(*map(int, counts))
+                    )
+        return found
+
+    def read_at(self, places: Iterable[Place]) -> dict[Place, StoredQueue]:
+        """The queues that are at these places."""
+        names: dict[str, list[str]] = {}
+        for place in places:
+            names.setdefault(place.structure, []).append(place.queue)
+        return {
+            Place(structure, name): stored
+            for structure, there in names.items()
+            for name, stored in self.read(structure, there).items()
+        }
+
+    def remove(
+        self,
+        structure: str,
+        name: str,
+        mode: Literal["delete", "purge", "clear", "rest"],
+        *,
+        version: str = "",
+        closed_at: int | None = None,
+        maker: str = "",
+    ) -> None:
+        """Delete the queue or empty it. Deleting what is not there is no error.
+
+        Args:
+            mode: ``rest`` deletes a part that was closed, with its messages.
+            closed_at: only close a part of a partitioned queue, for definitions up to this version.
+            maker: only what an MQOPEN of this connection made.
+
+        Raises:
+            MQIError: 2042 it is open; 2055 it is not empty, or has uncommitted messages; 2041 it has
+                another *version*, or *maker*; 2085 nothing to clear.
+        """
+        keys = self._group.structure(structure)
+        queue = keys.queue(name)
+        reason, *numbers = self._group.call(
+            "structure/delete_queue",
+            [
+                *(keys.sequence, queue.queue, queue.available, queue.index, queue.groups, queue.waiters),
+                *(queue.handles, keys.trash, keys.set_aside, queue.members, queue.marks, keys.owners, keys.wake),
+                *((keys.made + self._caller,) if self._caller and not maker else ()),
+            ],
+            [name, mode, version, "" if closed_at is None else closed_at, self._caller, maker],
+        )
+        if reason:
+            raise _refusal(reason, queue_of(name))
+        for number in numbers:
+            self._discard(keys, str(number))
+
+    def forget_made(self, structure: str, maker: str, names: Sequence[str]) -> None:
+        """These queues go with *maker* no more.
+
+        Raises:
+            MQIError: 2009 the caller was shut out.
+        """
+        keys = self._group.structure(structure)
+        (reason,) = self._group.call("structure/forget_made", [keys.owners, keys.made + maker], [self._caller, *names])
+        if reason:
+            raise error_for(MQRC(reason), "MQCLOSE", names[0])
+
+    def finish_discards(self, structure: str) -> None:
+        """Drop what an interrupted clear or delete set aside."""
+        keys = self._group.structure(structure)
+        for number in self._group.command(keys.trash, "HKEYS", keys.trash):
+            self._discard(keys, number.decode())
+
+    def wake_waiters(self, structure: str, name: str) -> None:
+        """Wake the gets that wait on the queue now, so that they look at its definition again."""
+        keys = self._group.structure(structure)
+        queue = keys.queue(name)
+        begun_at = last = b""
+        while True:
+            begun_at, last = self._group.call(
+                "structure/wake_all",
+                [keys.owners, queue.queue, queue.waiters, keys.wake],
+                [name, _WAKES_PER_CALL, last, begun_at],
+            )
+            if not last:
+                return
+
+    def handles(self, structure: str, name: str) -> list[tuple[str, str]]:
+        """Who has the queue open: owner token with handle number, and how."""
+        queue = self._group.structure(structure).queue(name)
+        flat: Sequence[bytes] = self._group.command(queue.handles, "HGETALL", queue.handles)
+        return sorted((token.decode(), text.decode()) for token, text in zip(flat[::2], flat[1::2], strict=True))
+
+    def _discard(self, keys: StructureKeys, number: str) -> None:
+        left = 1
+        while left:
+            left = self._group.call(
+                "structure/discard",
+                [keys.trash, keys.set_aside + number, keys.messages, keys.expiry, keys.journal],
+                [number, _DISCARDS_PER_CALL, self._group.journal_max, self._author],
+            )
+
+
+def _refusal(reason: int, name: str) -> Exception:
+    details = {MQRC.OBJECT_IN_USE: "it is open", MQRC.Q_NOT_EMPTY: "it holds messages or uncommitted work"}
+    return error_for(MQRC(reason), "", name, details.get(MQRC(reason), ""))

@@ -1,0 +1,167 @@
+"""Application structures and managers' attributes, as the administration structure keeps them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from sharedq.members.group import Group
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import error_for
+from sharedq.objects.definitions.base import parse_definition
+from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
+from sharedq.objects.store.directory import parse_attributes
+from sharedq.redis.keys import ADMIN_STRUCTURE, private_structure
+
+_CHANGED = 1
+
+
+def announce(group: Group, field: str, value: str) -> None:
+    """Tell every structure that what handles went through has changed: their next put fails with 2041.
+
+    Repeating an announcement, or being overtaken by a later one, is harmless.
+    """
+    for name in group.structure_names():
+        group.call("structure/set_versions", [group.structure(name).versions], [field, value])
+
+
+def holder_field(qmgr: str) -> str:
+    """Under which a structure knows the latest number of *qmgr*: of a start, or of an attempt to remove it."""
+    return f"QMGR {qmgr}"
+
+
+class Structures:
+    """Defines and lists structures. Managers' own ones have a number and no definition."""
+
+    def __init__(self, group: Group, clock: Callable[[], datetime]) -> None:
+        self._group, self._clock = group, clock
+        self._keys = [group.keys.group, group.keys.structures]
+
+    def list(self) -> list[CFStruct]:
+        """The application structures, by name."""
+        keys = self._group.keys
+        kept = self._group.command(keys.structures, "HVALS", keys.structures)
+        found = [CFStruct.model_validate(each["definition"]) for each in map(json.loads, kept) if "definition" in each]
+        return sorted(found, key=lambda structure: structure.name)
+
+    def ensure_own(self, structure: str) -> None:
+        """See to it that a manager's own structure has a number."""
+        structures = self._group.keys.structures
+        # Looked at first: a full Redis refuses the script also where there is nothing to do, at every later start.
+        if not self._group.command(structures, "HEXISTS", structures, structure):
+            self._group.call("admin/define_structure", self._keys, [structure, "keep", "", ""])
+
+    def define(self, structure: CFStruct, *, replace: bool) -> None:
+        """Define a structure. Raises MQIError: 2100 it exists, 2349 the name is reserved."""
+        if structure.name == ADMIN_STRUCTURE:
+            raise error_for(MQRC.CF_STRUC_ERROR, "", structure.name, "the name is reserved")
+        definition = structure.altered_at(self._clock())
+        reply = self._group.call(
+            "admin/define_structure",
+            self._keys,
+            [structure.name, "replace" if replace else "new", "", definition.to_json()],
+        )
+        if reply[0]:
+            raise error_for(MQRC(reply[0]), "", structure.name)
+
+    def alter(self, name: str, changes: Mapping[str, Any]) -> None:
+        """Alter a structure. Raises MQIError: 2349 there is none; ValueError: a value out of its range."""
+        keys = self._group.keys
+        while True:
+            text = self._group.command(keys.structures, "HGET", keys.structures, name)
+            kept = json.loads(text) if text is not None else {}
+            if "definition" not in kept:
+                raise error_for(MQRC.CF_STRUC_ERROR, "", name, "there is no such structure")
+            known = CFStruct.model_validate(kept["definition"])
+            altered = known.with_changes(changes).altered_at(self._clock())
+            reply = self._group.call("admin/define_structure", self._keys, [name, "alter", text, altered.to_json()])
+            if reply[0] == _CHANGED:
+                continue
+            if reply[0]:
+                raise error_for(MQRC(reply[0]), "", name)
+            return
+
+    def check_unused(self, name: str) -> None:
+        """Refuse what cannot be deleted. Raises MQIError: 2349 it is a manager's own, 2346 queues are defined in it."""
+        if name.startswith(private_structure("")):
+            raise error_for(MQRC.CF_STRUC_ERROR, "", name, "it is a manager's own")
+        group = self._group.keys.group
+        if int(self._group.command(group, "HGET", group, f"queues {name}") or 0):
+            raise error_for(MQRC.CF_STRUC_IN_USE, "", name, "queues are defined in it")
+
+    def delete(self, name: str) -> None:
+        """Forget an application structure. Raises MQIError: 2349 no such structure, 2346 queues are defined in it."""
+        reply = self._group.call("admin/remove_structure", self._keys, [name])
+        if reply[0]:
+            in_use = reply[0] == MQRC.CF_STRUC_IN_USE
+            detail = "queues are defined in it" if in_use else "there is no such structure"
+            raise error_for(MQRC(reply[0]), "", name, detail)
+
+
+class ManagerAttributes:
+    """Reads and alters the attributes of managers."""
+
+    def __init__(self, group: Group, clock: Callable[[], datetime]) -> None:
+        self._group, self._clock = group, clock
+
+    def read(self, qmgr: str) -> QueueManagerAttributes:
+        """The attributes in force; defaults for a manager that never started."""
+        return self._parsed(qmgr, self._text(qmgr))
+
+    def ensure(self, qmgr: str, at_first: Mapping[str, Any]) -> None:
+        """See to it that a manager has attributes, and that every structure has heard of its IGQ.
+
+        Args:
+            at_first: attributes of one that has none yet, where they are not the defaults. They are written with
+                the others, so a start that is cut off leaves all or none; what is there stays.
+        """
+        text = self._text(qmgr)
+        if not text:
+            attributes = self._parsed(qmgr, b"").with_changes(at_first).altered_at(self._clock())
+            _, text = self._write(qmgr, b"", attributes, is_igq=True)
+        announce(self._group, f"IGQ {qmgr}", self._parsed(qmgr, text).igq_state)
+
+    def announce_igq(self, qmgr: str) -> None:
+        """Tell every structure of the manager's IGQ: who altered it may not have come to that."""
+        announce(self._group, f"IGQ {qmgr}", self.read(qmgr).igq_state)
+
+    def alter(self, qmgr: str, changes: Mapping[str, Any]) -> QueueManagerAttributes:
+        """Alter attributes; when IGQ is among them, every structure hears of it before this returns.
+
+        Raises:
+            ValueError: a value is out of its range.
+        """
+        while True:
+            text = self._text(qmgr)
+            known = self._parsed(qmgr, text)
+            altered = known.with_changes(changes).altered_at(self._clock())
+            is_written, text = self._write(qmgr, text, altered, is_igq=known.igq != altered.igq)
+            if is_written:
+                break
+        written = self._parsed(qmgr, text)
+        if "igq" in changes:
+            # Also when it was so before: the command that changed it may have been cut off here.
+            announce(self._group, f"IGQ {qmgr}", written.igq_state)
+        return written
+
+    def _text(self, qmgr: str) -> bytes:
+        key = self._group.keys.qmgr
+        return self._group.command(key, "HGET", key, qmgr) or b""
+
+    def _parsed(self, qmgr: str, text: bytes) -> QueueManagerAttributes:
+        if text:
+            return parse_attributes(text)
+        return parse_definition(QueueManagerAttributes, {"name": qmgr, "qsg_name": self._group.name})
+
+    def _write(
+        self, qmgr: str, expected: bytes, attributes: QueueManagerAttributes, *, is_igq: bool
+    ) -> tuple[bool, bytes]:
+        keys = self._group.keys
+        reply = self._group.call(
+            "admin/alter_qmgr",
+            [keys.group, keys.qmgr, keys.members],
+            [qmgr, expected, attributes.model_dump_json(exclude={"igq_version"}), int(is_igq)],
+        )
+        return reply[0] != _CHANGED, reply[1]

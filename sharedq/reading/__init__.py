@@ -1,0 +1,1 @@
+"""Readers that take no part in the group: ranges of queues, and the journal."""

@@ -1,0 +1,58 @@
+"""Reading whatever keys a group has: for accounts of all of it, not for calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import redis
+
+from sharedq.members.group import Group
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import error_for
+
+#: Keys that Redis looks at for one step of a scan.
+_SCAN_COUNT = 500
+
+
+def keys_by_tag(group: Group) -> dict[str, list[str]]:
+    """Every key of the group, by its hash tag. Latin-1, which loses no byte of a name.
+
+    Raises:
+        MQIError: 2009, a server cannot be reached.
+    """
+    found: dict[str, set[str]] = {}
+    with _troubles_named(group):
+        for client in group.clients():
+            with client:
+                for key in client.scan_iter(match=f"{{{group.name}:*", count=_SCAN_COUNT):
+                    text = key.decode("latin-1")
+                    found.setdefault(text[: text.find("}") + 1], set()).add(text)
+    return {tag: sorted(keys) for tag, keys in found.items()}
+
+
+def read_at_once(group: Group, key: str, commands: Sequence[Sequence[str | int]]) -> list[Any]:
+    """Replies to plain read commands about one structure, all of them at one moment.
+
+    Args:
+        key: any of the structure.
+
+    Raises:
+        MQIError: 2009, its server cannot be reached.
+    """
+    with _troubles_named(group), group.client(key) as client:
+        pipe = client.pipeline(transaction=True)
+        for command in commands:
+            # Without the name that the client knows it by, its reply is left as it came.
+            pipe.execute_command(*[part.encode("latin-1") if isinstance(part, str) else part for part in command])
+        replies: list[Any] = pipe.execute()
+    return replies
+
+
+@contextmanager
+def _troubles_named(group: Group) -> Iterator[None]:
+    try:
+        yield
+    except (redis.RedisError, OSError) as error:
+        raise error_for(MQRC.CONNECTION_BROKEN, "", group.name, str(error)) from error

@@ -1,0 +1,103 @@
+"""Plans how a queue is read without opening it (``sharedq.reading.queue``): where its messages are, and ranges of
+them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Final
+
+from sharedq.calls.outgoing.descriptor import PRIORITY_STEP
+from sharedq.members.group import Group
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import error_for
+from sharedq.mqi.limits import MAX_PRIORITY
+from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.definitions.queues import QueueAlias, QueueLocal
+from sharedq.objects.repository import Repository
+from sharedq.objects.store.parts import parts_of
+from sharedq.reading.queue import Place, ReadRange, Wanted
+
+#: Behind every position.
+_POSITION_MAX: Final = (MAX_PRIORITY + 1) * PRIORITY_STEP
+
+
+def find_places(group: Group, queue: str, qmgr: str = "") -> list[Place]:
+    """Where the messages of *queue* are, as the manager *qmgr* knows that name; without one shared queues are known.
+
+    All parts of SYSTEM.QSG.TRANSMIT.QUEUE where no manager is named, else that manager's.
+
+    Raises:
+        MQIError: 2085 no such queue, 2058 no such manager, 2059 there is no such group, 2045 not a local queue nor an
+            alias of one, 2082 an alias of nothing, 2016 it is inhibited for gets, 2035, 2009.
+    """
+    if not group.structure_names():
+        raise error_for(MQRC.Q_MGR_NOT_AVAILABLE, "", group.name, "no manager of this group ever started there")
+    if qmgr and group.member(qmgr) is None:
+        raise error_for(MQRC.Q_MGR_NAME_ERROR, "", qmgr)
+    repository = Repository(group, qmgr or None)
+    located = repository.lookup(queue)
+    if located is not None and isinstance(located.definition, QueueAlias):
+        _check_may_get(queue, located.definition)
+        target = located.definition.target
+        located = repository.lookup(target)
+        if located is None:
+            raise error_for(MQRC.UNKNOWN_ALIAS_BASE_Q, "", queue, f"its target is {target!r}")
+    if located is None:
+        where = f"at {qmgr}" if qmgr else "among the shared ones; a private queue needs its manager's name too"
+        raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "", queue, f"no such queue {where}")
+    if not isinstance(located.definition, QueueLocal):
+        raise error_for(MQRC.OPTION_NOT_VALID_FOR_TYPE, "", queue, "only local queues can be read")
+    _check_may_get(queue, located.definition)
+    places = [(located.structure, located.name)]
+    if located.name == SYSTEM_QSG_TRANSMIT_QUEUE:
+        places = [*parts_of(group, qmgr)]
+    return [Place(name, structure, group.structure_number(structure)) for structure, name in places]
+
+
+def _check_may_get(name: str, definition: QueueLocal | QueueAlias) -> None:
+    if definition.get == "DISABLED":
+        raise error_for(MQRC.GET_INHIBITED, "", name, "GET(DISABLED)")
+
+
+def plan_ranges(group: Group, places: Sequence[Place], wanted: Wanted, per_range: int) -> list[ReadRange]:
+    """Ranges that together hold every position once, in delivery order; of *per_range* messages, about.
+
+    Where an identifier leads to the messages, one range a place is enough.
+
+    Raises:
+        MQIError: 2009 Redis cannot be reached, 2035.
+    """
+    ranges: list[ReadRange] = []
+    for place in places:
+        cuts = [] if wanted.has_identifier else _cuts(group, place, per_range)
+        newest = int(group.command(_queue_key(group, place), "GET", group.structure(place.structure).sequence) or 0)
+        edges = [0, *cuts, _POSITION_MAX]
+        ranges += [ReadRange(place, *edge, newest) for edge in pairwise(edges)]
+    return ranges
+
+
+def _cuts(group: Group, place: Place, per_range: int) -> list[int]:
+    """Positions at which to cut, rising. Whatever they are the ranges hold everything; these make them even."""
+    (fewer, _), (more, key) = sorted(_sets(group, place))
+    parts = -(-(fewer + more) // per_range)
+    scores = [
+        group.command(key, "ZRANGE", key, rank, rank, "WITHSCORES")
+        for rank in (more * part // parts for part in range(1, parts))
+    ]
+    return sorted({int(float(found[1])) for found in scores if found})
+
+
+def count_available(group: Group, places: Sequence[Place]) -> int:
+    """Messages that can be read now, about. Raises MQIError: 2009 Redis cannot be reached, 2035."""
+    return sum(count for place in places for count, _ in _sets(group, place))
+
+
+def _sets(group: Group, place: Place) -> list[tuple[int, str]]:
+    """Where the messages of a queue stand, and how many: members of groups have a set of their own."""
+    queue = group.structure(place.structure).queue(place.queue)
+    return [(int(group.command(key, "ZCARD", key)), key) for key in (queue.available, queue.members)]
+
+
+def _queue_key(group: Group, place: Place) -> str:
+    return group.structure(place.structure).queue(place.queue).queue

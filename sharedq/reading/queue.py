@@ -1,0 +1,232 @@
+"""Reads what is on a queue without opening it: for readers of many messages at once, such as Spark.
+
+A reader holds no handle, no lease and no lock, and changes no message. The queue is planned as ranges of positions,
+which anybody may read at any time and in parallel; each call of a script returns a slice of one range. What plans them
+is in ``sharedq.reading.plan``: a process that only reads need not import definitions and managers.
+
+What a range returns is what is available when it is read: no uncommitted, locked or expired message, and none that was
+put after the ranges were planned. A message that is got meanwhile is missing; nothing is returned twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+
+from sharedq.messages.record import generated_number
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import MQIError, error_for
+from sharedq.mqi.limits import MAX_PRIORITY
+from sharedq.redis.deployment import Deployment
+from sharedq.redis.keys import admin_keys, prepared_field, structure_keys
+from sharedq.redis.link import Argument, Link, Reply
+
+#: Messages and bytes that one call looks at, at most: a millisecond of the server's time, or about one.
+SLICE_MESSAGES, SLICE_BYTES = 500, 1 << 20
+#: Messages of the first slice of a unit of work: how long they are is not known yet.
+SLICE_MESSAGES_FIRST = 50
+_OPERATIONS_TOGETHER = 20
+#: A connection that answers nothing for so long is lost, seconds.
+_TIMEOUT_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where messages of a queue are: its structure, or one of those that have a part of it."""
+
+    queue: str
+    structure: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRange:
+    """Positions from behind ``after`` up to ``until``, of messages that had arrived by number ``newest``."""
+
+    place: Place
+    after: int
+    until: int
+    newest: int
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which messages: all that is asked must hold, ``b""`` and None ask nothing.
+
+    Attributes:
+        msg_id: may find messages with other MsgIds too, where igq generated them: compare again.
+        priority_min, priority_max: of the descriptor; the highest stands for whatever is more, too.
+        put_from_ms, put_until_ms: put time, milliseconds since 1970, both included. A message that was put with a
+            date that is none is never between them.
+    """
+
+    msg_id: bytes = b""
+    correl_id: bytes = b""
+    group_id: bytes = b""
+    priority_min: int = 0
+    priority_max: int = MAX_PRIORITY
+    put_from_ms: int | None = None
+    put_until_ms: int | None = None
+
+    @property
+    def has_identifier(self) -> bool:
+        """Whether the selection index leads to what is asked for."""
+        return bool(self.msg_id or self.correl_id or self.group_id)
+
+
+ALL = Wanted()
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """Some messages of one place, as they are stored: what a record holds is for ``sharedq.messages.record`` to say.
+
+    Attributes:
+        now_ms: when they were read, by Redis' clock, since 1970.
+        ids: their message ids, blanks between them.
+        positions: on the queue, blanks between them; of a run of numbers perhaps only the first.
+        records: whole, or without their data.
+        lengths: of the data, blanks between them; empty where the records are whole.
+    """
+
+    place: Place
+    now_ms: int
+    ids: bytes
+    positions: bytes
+    records: list[bytes]
+    lengths: bytes
+
+
+class Reader:
+    """Reads ranges over one connection.
+
+    Args:
+        has_data: the messages' data are wanted; else they are not fetched.
+
+    Raises:
+        MQIError: from every call: 2009 Redis cannot be reached, 2035 it refuses us.
+    """
+
+    def __init__(self, deployment: Deployment, group: str, *, has_data: bool = True, wanted: Wanted = ALL) -> None:
+        self._link = Link(deployment, timeout_s=_TIMEOUT_S)
+        self._group = group
+        self._has_data = int(has_data)
+        self._wanted = wanted
+
+    def read(self, what: ReadRange) -> Iterator[Slice]:
+        """The range's messages in delivery order, some at a time."""
+        while True:
+            after, now_ms, *found = self._slice(what)
+            if found[0]:
+                yield Slice(what.place, int(now_ms), *found)
+            if not after:
+                return
+            what = replace(what, after=int(after))
+
+    def read_unit(self, place: Place, unit_id: str) -> Iterator[Slice]:
+        """What a prepared unit of work got in *place*, in its order, some at a time.
+
+        Raises:
+            MQIError: 2003, it has ended; what was returned so far is not all of it.
+        """
+        keys = structure_keys(self._group, place.structure)
+        read = self._read_unit_whole if self._has_data else self._read_unit_heads
+        return read(place, unit_id, keys.unit_of_work + unit_id, keys.messages)
+
+    def note_read(self, qmgr: str, xid: bytes) -> None:
+        """That what *qmgr*, or the group, has prepared as *xid*, and has to be read before it is committed, is read."""
+        self._link.call("admin/note_read", [admin_keys(self._group).prepared], [prepared_field(qmgr, xid)])
+
+    def _read_unit_whole(self, place: Place, unit_id: str, unit: str, messages: str) -> Iterator[Slice]:
+        """By plain commands: a script would copy each record in and out, which is four times the work."""
+        position, count = 1, SLICE_MESSAGES_FIRST
+        key = unit.encode()
+        look = (b"LRANGE", key, b"0", b"0")
+        while True:
+            more = (b"LRANGE", key, b"%d" % position, b"%d" % (position + _OPERATIONS_TOGETHER - 1))
+            state, operations = self._link.commands(unit, [look, more])
+            if not _is_whole(state, []):
+                raise _unit_ended(unit_id)
+            if not operations:
+                return
+            position += len(operations)
+            # "G" and how many, the queue, ids, scores: see prelude/unit_of_work. Reports that confirm what was got are
+            # put in the same unit of work.
+            parts = (each.split(b"\n", 3) for each in operations)
+            left = [(ids.split(), scores) for kind, _, ids, scores in parts if kind[:1] != b"P"]
+            while left:
+                some, left = _first(left, count)
+                gets = [(b"HMGET", messages.encode(), *ids) for ids, _ in some]
+                # Behind the records: as long as it is not being ended, they are all there.
+                *found, state, (seconds, micros) = self._link.commands(unit, [*gets, look, (b"TIME",)])
+                if not _is_whole(state, found):
+                    raise _unit_ended(unit_id)
+                now_ms = int(seconds) * 1000 + int(micros) // 1000
+                for (ids, scores), records in zip(some, found, strict=True):
+                    yield Slice(place, now_ms, b" ".join(ids), scores, records, b"")
+                total = sum(map(len, chain.from_iterable(found)))
+                count = min(SLICE_MESSAGES, SLICE_BYTES * sum(map(len, found)) // total + 1)
+
+    def _read_unit_heads(self, place: Place, unit_id: str, unit: str, messages: str) -> Iterator[Slice]:
+        """Without the messages' data."""
+        position = 1
+        while position > 0:
+            position, *found = self._link.call(
+                "structure/read_unit", [unit, messages], [position, SLICE_MESSAGES, SLICE_BYTES]
+            )
+            if position < 0:
+                raise _unit_ended(unit_id)
+            now_ms, operations = found
+            for operation in operations:
+                yield Slice(place, int(now_ms), *operation)
+
+    def close(self) -> None:
+        """End the connection."""
+        self._link.close()
+
+    def _slice(self, what: ReadRange) -> Reply:
+        wanted, keys = self._wanted, structure_keys(self._group, what.place.structure)
+        queue = keys.queue(what.place.queue)
+        number = generated_number(wanted.msg_id, what.place.number)
+        arguments: list[Argument] = [
+            *(what.after, what.until, what.newest, SLICE_MESSAGES, SLICE_BYTES, self._has_data),
+            *("" if number is None else number, wanted.msg_id, wanted.correl_id, wanted.group_id),
+            *(wanted.priority_min, wanted.priority_max),
+            *("" if ms is None else ms for ms in (wanted.put_from_ms, wanted.put_until_ms)),
+        ]
+        script_keys = [keys.messages, queue.queue, queue.available, queue.members, queue.index]
+        return self._link.call("structure/read_range", script_keys, arguments)
+
+
+_Operation = tuple[list[bytes], bytes]
+
+
+def _first(operations: list[_Operation], count: int) -> tuple[list[_Operation], list[_Operation]]:
+    """The first *count* messages of these operations, which are their ids and their scores; and the rest."""
+    some: list[_Operation] = []
+    while operations and count:
+        (ids, scores), *operations = operations
+        if len(ids) > count:
+            scores, rest = _split(scores, count)
+            operations = [(ids[count:], rest), *operations]
+        some.append((ids[:count], scores))
+        count -= len(some[-1][0])
+    return some, operations
+
+
+def _split(scores: bytes, count: int) -> tuple[bytes, bytes]:
+    """The first *count* of some scores, and the rest. Of a run there is only the first."""
+    each = scores.split()
+    if len(each) == 1:
+        return scores, b"%d" % (int(scores) + count)
+    return b" ".join(each[:count]), b" ".join(each[count:])
+
+
+def _unit_ended(unit_id: str) -> MQIError:
+    return error_for(MQRC.BACKED_OUT, "", unit_id, "the unit of work to be read has ended")
+
+
+def _is_whole(state: Sequence[bytes], found: Sequence[Sequence[bytes | None]]) -> bool:
+    """Whether a unit of work was neither ended nor being ended when its records were found."""
+    return bool(state) and state[0].startswith(b"A") and not any(None in records for records in found)

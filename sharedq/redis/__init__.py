@@ -1,0 +1,1 @@
+"""Where Redis is, and how a script gets there."""

@@ -1,0 +1,327 @@
+"""Where Redis is: one server, a Sentinel-guarded pair or a Cluster, told by a URL; embedded when there is none.
+
+redis-py knows topologies; calls go over its plain connections, because its pools and retries cost more than a
+script does, and because its retries send writes again.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import redis
+from redis.backoff import NoBackoff
+from redis.connection import AbstractConnection, Connection, SSLConnection, UnixDomainSocketConnection, parse_url
+from redis.crc import key_slot
+from redis.retry import Retry
+from redis.sentinel import MasterNotFoundError
+
+from sharedq.redis.keepalive import keepalive_options
+from sharedq.redis.packing import Packer
+from sharedq.settings.redis_mask import mask_password
+from sharedq.settings.redis_url import check_redis_url
+
+#: Seconds to wait for a connection. Calls have no time limit of their own: a lease bounds them.
+CONNECT_TIMEOUT_S = 5.0
+#: Of those who know of no leases, seconds.
+SILENCE_S = 10.0
+
+_SENTINEL_REMEDY = (
+    "a Sentinel without password, or with the credentials of the URL, needs nothing more; others are given by"
+    " ?sentinel_username=USER&sentinel_password=PASSWORD"
+)
+
+
+class DeploymentError(Exception):
+    """Redis cannot be used as configured. The message is one line and names no password."""
+
+
+class SlotNotServedError(redis.ConnectionError):
+    """No node of the Cluster serves the slot of a key. It may serve all others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One server: a unix socket, or a host and a port."""
+
+    path: str = ""
+    host: str = ""
+    port: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Url:
+    """A parsed URL: how to find the servers, and what every connection is given."""
+
+    kind: str
+    endpoints: tuple[Endpoint, ...]
+    service: str = ""
+    is_tls: bool = False
+    options: dict[str, Any] = field(default_factory=dict, repr=False)
+    #: For the Sentinels alone; empty: they have no password, or that of the URL.
+    sentinel_credentials: dict[str, Any] = field(default_factory=dict, repr=False)
+
+
+class Deployment:
+    """Finds the server that holds a key and opens connections to it. Safe to use from several threads.
+
+    Args:
+        silence_s: a server that gives no sign of its machine for so long is gone, and connections to it end.
+    """
+
+    def __init__(self, url: str, *, silence_s: float = SILENCE_S) -> None:
+        self._url = _parse(url)
+        self._silence_s = silence_s
+        self._lock = threading.Lock()
+        self._cluster: redis.RedisCluster | None = None
+        self._sentinel_master: Endpoint | None = None
+        #: Whether a server, a Sentinel that knows the primary's name, or a node of the Cluster has ever answered.
+        self.has_answered = False
+        #: Grows when a slot of the Cluster was found elsewhere than before.
+        self.moves = 0
+
+    @property
+    def is_cluster(self) -> bool:
+        """Whether keys live on several servers."""
+        return self._url.kind == "cluster"
+
+    def locate(self, key: str) -> Endpoint:
+        """The server that holds *key* now.
+
+        Raises:
+            redis.RedisError: that cannot be found out; SlotNotServedError: nobody does.
+        """
+        if self._url.kind == "single":
+            return self._url.endpoints[0]
+        if self._url.kind == "sentinel":
+            return self._find_master()
+        slot = key_slot(key.encode())
+        try:
+            node = self._find_cluster().nodes_manager.get_node_from_slot(slot)
+        except redis.exceptions.SlotNotCoveredError as error:
+            # That is none of the library's own errors.
+            raise SlotNotServedError(f"no node of the Cluster serves slot {slot}") from error
+        return Endpoint(host=str(node.host), port=int(node.port))
+
+    def forget(self) -> None:
+        """Look servers up anew: one refused or moved."""
+        with self._lock:
+            self._sentinel_master = None
+            cluster, self._cluster = self._cluster, None
+        if cluster is not None:
+            cluster.close()
+
+    def note_move(self) -> None:
+        """A slot of the Cluster is elsewhere now."""
+        self.forget()
+        with self._lock:
+            self.moves += 1
+
+    def open(self, endpoint: Endpoint, *, timeout_s: float | None = None) -> AbstractConnection:
+        """A connected connection to *endpoint*, never shared and never retried.
+
+        Raises:
+            redis.RedisError: nobody answers, or the server refuses us.
+        """
+        maker, where = self._way_to(endpoint)
+        connection = maker(**where, **self._connection_options(timeout_s))
+        connection.connect()
+        self.has_answered = True
+        return connection
+
+    def client(self, key: str = "") -> redis.Redis:
+        """An ordinary client of the server that holds *key*: for reports and streams, not for the hot paths."""
+        return self._client(self.locate(key))
+
+    def clients(self) -> list[redis.Redis]:
+        """An ordinary client of each server that holds keys: every primary of a Cluster, else the one there is."""
+        if not self.is_cluster:
+            return [self.client()]
+        return [
+            self._client(Endpoint(host=str(node.host), port=int(node.port)))
+            for node in self._find_cluster().get_primaries()
+        ]
+
+    def used_memory(self, key: str) -> int | None:
+        """Bytes that the server of *key* uses; None where it cannot be asked."""
+        try:
+            with self.client(key) as client:
+                return int(client.info("memory")["used_memory"])
+        except redis.RedisError:
+            return None
+
+    def _client(self, endpoint: Endpoint) -> redis.Redis:
+        maker, where = self._way_to(endpoint)
+        pool = redis.ConnectionPool(connection_class=maker, **where, **self._connection_options(None))
+        return redis.Redis.from_pool(pool)
+
+    def _way_to(self, endpoint: Endpoint) -> tuple[type[AbstractConnection], dict[str, Any]]:
+        """The class of a connection to *endpoint*, and what says where that is."""
+        if endpoint.path:
+            return UnixDomainSocketConnection, {"path": endpoint.path}
+        maker = SSLConnection if self._url.is_tls else Connection
+        return maker, {"host": endpoint.host, "port": endpoint.port, **self._tcp_options()}
+
+    def _connection_options(self, timeout_s: float | None) -> dict[str, Any]:
+        return {
+            "protocol": 2,
+            "driver_info": None,
+            "command_packer": Packer(),
+            "socket_timeout": timeout_s,
+            "socket_connect_timeout": CONNECT_TIMEOUT_S,
+            "retry": Retry(NoBackoff(), 0),
+            **self._url.options,
+        }
+
+    def _tcp_options(self) -> dict[str, Any]:
+        return {"socket_keepalive": True, "socket_keepalive_options": keepalive_options(self._silence_s)}
+
+    def _find_master(self) -> Endpoint:
+        with self._lock:
+            if self._sentinel_master is None:
+                self._sentinel_master = self._ask_sentinels()
+            return self._sentinel_master
+
+    def _ask_sentinels(self) -> Endpoint:
+        """The primary that the first Sentinel names who knows one.
+
+        Raises:
+            redis.AuthenticationError: none of those that answer takes our credentials.
+            MasterNotFoundError: none knows a primary, or none answers.
+        """
+        refusals: list[str] = []
+        has_answered = False
+        for each in self._url.endpoints:
+            try:
+                return self._ask_sentinel(each)
+            except (redis.AuthenticationError, redis.exceptions.NoPermissionError) as error:
+                refusals.append(f"Sentinel {each.host}:{each.port}: {_why_refused(error)}")
+            except MasterNotFoundError:
+                has_answered = True
+            except (redis.RedisError, OSError):
+                continue
+        # The library's words show all of its objects.
+        asked = ", ".join(f"{each.host}:{each.port}" for each in self._url.endpoints)
+        why = "; ".join([f"no Sentinel of {asked} knows a primary {self._url.service}", *refusals])
+        if refusals and not has_answered:
+            raise redis.AuthenticationError(f"{'; '.join(refusals)}; {_SENTINEL_REMEDY}")
+        raise MasterNotFoundError(why)
+
+    def _ask_sentinel(self, endpoint: Endpoint) -> Endpoint:
+        told = self._url.sentinel_credentials
+        try:
+            return self._named_by(endpoint, told)
+        except (redis.AuthenticationError, redis.exceptions.NoPermissionError):
+            own = {name: value for name, value in self._url.options.items() if name in ("username", "password")}
+            if told or not own:
+                raise
+            return self._named_by(endpoint, own)
+
+    def _named_by(self, endpoint: Endpoint, credentials: dict[str, Any]) -> Endpoint:
+        """The primary that one Sentinel names."""
+        options = {"socket_timeout": 1.0, "protocol": 2, "driver_info": None, **self._tls_options(), **credentials}
+        with redis.Redis(endpoint.host, endpoint.port, retry=Retry(NoBackoff(), 0), **options) as client:
+            try:
+                state: Any = client.sentinel_master(self._url.service)
+            except redis.ResponseError as error:
+                if isinstance(error, redis.exceptions.NoPermissionError):
+                    raise
+                # "No such master with that name".
+                raise MasterNotFoundError(str(error)) from error
+        self.has_answered = True
+        if not state["is_master"] or state["is_sdown"] or state["is_odown"]:
+            raise MasterNotFoundError(f"{self._url.service} is down")
+        return Endpoint(host=str(state["ip"]), port=int(state["port"]))
+
+    def _tls_options(self) -> dict[str, Any]:
+        """What Sentinels and the nodes of a Cluster are asked with, besides credentials."""
+        told = {name: value for name, value in self._url.options.items() if name.startswith("ssl_")}
+        return {"ssl": True, **told} if self._url.is_tls else {}
+
+    def _find_cluster(self) -> redis.RedisCluster:
+        with self._lock:
+            if self._cluster is None:
+                nodes = [redis.cluster.ClusterNode(e.host, e.port) for e in self._url.endpoints]
+                credentials = {k: v for k, v in self._url.options.items() if k in ("username", "password")}
+                try:
+                    self._cluster = redis.RedisCluster(
+                        startup_nodes=nodes,
+                        socket_timeout=CONNECT_TIMEOUT_S,
+                        # The Cluster itself says whether it serves some slots without the others.
+                        require_full_coverage=False,
+                        **self._tls_options(),
+                        **credentials,
+                    )
+                except redis.exceptions.RedisClusterException as error:
+                    # That is none of the library's own errors; what it was made from is.
+                    cause = error.__cause__
+                    raise cause if isinstance(cause, redis.RedisError) else redis.ConnectionError(str(error)) from error
+                self.has_answered = True
+            return self._cluster
+
+
+def _why_refused(error: redis.RedisError) -> str:
+    """What a Sentinel says; redis-py takes the first word off."""
+    text = str(error)
+    if isinstance(error, redis.exceptions.NoPermissionError):
+        return f"NOPERM {text}"
+    if "invalid username-password" in text or "WRONGPASS" in text:
+        return "WRONGPASS, it does not take these credentials"
+    return "NOAUTH, it asks for a password"
+
+
+def _parse(url: str) -> _Url:
+    try:
+        check_redis_url(url)
+    except ValueError as error:
+        raise DeploymentError(f"bad Redis URL {mask_password(url)}: {error}") from None
+    scheme = url.partition("://")[0]
+    return _parse_several(url, scheme) if "+" in scheme else _parse_single(url)
+
+
+def _parse_single(url: str) -> _Url:
+    options = parse_url(url)
+    maker = options.pop("connection_class", Connection)
+    if maker is UnixDomainSocketConnection:
+        endpoint = Endpoint(path=options.pop("path"))
+    else:
+        endpoint = Endpoint(host=options.pop("host", "localhost"), port=options.pop("port", 6379))
+    return _Url("single", (endpoint,), is_tls=maker is SSLConnection, options=options)
+
+
+def _parse_several(url: str, scheme: str) -> _Url:
+    kind = scheme.partition("+")[2]
+    # urlsplit cannot read a port behind a comma, so the list of hosts is taken apart here.
+    where, _, query = url.partition("://")[2].partition("?")
+    authority, _, service = where.partition("/")
+    credentials, _, hosts = authority.rpartition("@")
+    options: dict[str, Any] = _parameters(query, is_tls=scheme.startswith("rediss"))
+    for_sentinels = {
+        name: options.pop(f"sentinel_{name}") for name in ("username", "password") if f"sentinel_{name}" in options
+    }
+    if credentials:
+        user, _, password = credentials.partition(":")
+        options |= {k: unquote(v) for k, v in (("username", user), ("password", password)) if v}
+    default_port = 26379 if kind == "sentinel" else 6379
+    endpoints = tuple(_endpoint(part, default_port) for part in hosts.split(","))
+    return _Url(
+        kind,
+        endpoints,
+        service=service,
+        is_tls=scheme.startswith("rediss"),
+        options=options,
+        sentinel_credentials=for_sentinels,
+    )
+
+
+def _parameters(query: str, *, is_tls: bool) -> dict[str, Any]:
+    """What stands behind the ``?``, as a URL of one server gives it to its connections."""
+    options = parse_url(f"{'rediss' if is_tls else 'redis'}://host?{query}")
+    return {name: value for name, value in options.items() if name not in ("host", "port", "connection_class")}
+
+
+def _endpoint(text: str, default_port: int) -> Endpoint:
+    parts = urlsplit(f"//{text}")
+    return Endpoint(host=parts.hostname or "localhost", port=parts.port or default_port)

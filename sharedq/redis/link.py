@@ -1,0 +1,445 @@
+"""A link: one caller's own connections to Redis, over which scripts are called.
+
+A link belongs to one thread at a time. It never sends a call twice: when a reply is lost, the outcome is
+unknown, the link is broken for good, and its owner says so (MQRC_CONNECTION_BROKEN).
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import groupby
+from typing import Any, NoReturn
+
+import redis
+from redis.connection import AbstractConnection
+from redis.exceptions import AskError, MovedError, NoScriptError, TryAgainError
+from tenacity import Retrying, retry_if_result, stop_after_delay, wait_random_exponential
+
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import MQIError, error_for
+from sharedq.redis.deployment import Deployment, Endpoint, SlotNotServedError
+from sharedq.redis.packing import Word, pack
+from sharedq.redis.script_source import load_script, script_names
+
+Argument = Word
+Reply = Any
+
+#: What Redis answers when it cannot take a write now, and what that is to an MQ program.
+_REFUSALS = {
+    "OOM": MQRC.STORAGE_MEDIUM_FULL,
+    "MISCONF": MQRC.STORAGE_MEDIUM_FULL,
+    "NOPERM": MQRC.NOT_AUTHORIZED,
+    "WRONGPASS": MQRC.NOT_AUTHORIZED,
+    # Another script runs, for too long.
+    "BUSY": MQRC.UNEXPECTED_ERROR,
+}
+_NO_PASSWORD = "Redis asks for a password, which is part of its URL: redis://:PASSWORD@HOST:PORT"
+IS_CLUSTER = "this server is a node of a Cluster, whose URL begins with redis+cluster://"
+_WORDS: tuple[tuple[type[redis.ResponseError], str], ...] = (
+    (redis.exceptions.OutOfMemoryError, "OOM"),
+    (redis.exceptions.ReadOnlyError, "READONLY"),
+    (redis.exceptions.NoPermissionError, "NOPERM"),
+    (redis.exceptions.MasterDownError, "MASTERDOWN"),
+    (redis.exceptions.ClusterDownError, "CLUSTERDOWN"),
+)
+#: How Redis (7.2 and later, then 7.0) says that it has stopped a script in its middle: the user has lost a right, or a
+#: slot of the Cluster was leaving.
+_STOPPED = (
+    "ACL failure in script",
+    "The user executing the script can't",
+    "Script attempted to access a non local key",
+)
+#: What Redis answers when the server is no longer (or not yet) the right one to ask.
+_WRONG_SERVER = ("READONLY", "LOADING", "MASTERDOWN", "CLUSTERDOWN", "UNBLOCKED", "NOREPLICAS")
+#: What Redis answers where it has done nothing of a call, for a reason that passes: it does not know the script,
+#: or a slot of the Cluster has moved (the first) or is about to.
+_UNDONE = (NoScriptError, MovedError, AskError, TryAgainError)
+#: How long a call waits for a slot to arrive at its new node, seconds. The keys of a structure are never apart: its
+#: scripts can run on the old node until the first key leaves, and on the new one when the last has come.
+MOVE_LIMIT_S = 10.0
+_MOVE_PAUSE_MAX_S = 0.1
+#: A command of no words.
+_NOTHING = b"*0\r\n"
+
+
+def _pack_many(words: Sequence[bytes]) -> bytes:
+    """The same for hundreds of words, most of them as long as their neighbours: a fifth of the time."""
+    packed = [b"*%d\r\n" % len(words)]
+    for length, same in groupby(words, len):
+        packed += (b"$%d\r\n" % length, (b"\r\n$%d\r\n" % length).join(same), b"\r\n")
+    return b"".join(packed)
+
+
+@lru_cache(maxsize=8192)
+def _packed_head(name: str, keys: tuple[str, ...]) -> tuple[int, bytes]:
+    """How a call of a script with these keys begins: number of words, and they in Redis' protocol."""
+    words: tuple[Argument, ...] = ("EVALSHA", load_script(name).sha, len(keys), *keys)
+    return len(words), _behind_count(pack(*words))
+
+
+def _behind_count(packed: bytes) -> bytes:
+    return packed[packed.index(b"\n") + 1 :]
+
+
+def _pack_call(name: str, keys: Sequence[str], args: Sequence[Argument]) -> bytes:
+    # The keys are half of what is sent and the same at every call of a handle: packed once.
+    count, head = _packed_head(name, tuple(keys))
+    return b"*%d\r\n%b%b" % (count + len(args), head, _behind_count(pack(*args)) if args else b"")
+
+
+def _pack_calls(calls: Sequence[tuple[str, Sequence[str], Sequence[Argument]]]) -> bytes:
+    return _pack_call(*calls[0]) if len(calls) == 1 else b"".join([_pack_call(*call) for call in calls])
+
+
+def _word_of(error: redis.ResponseError) -> str:
+    """The first word of what Redis answered; redis-py takes it off the errors that it has a class for."""
+    return next((known for kind, known in _WORDS if isinstance(error, kind)), str(error).partition(" ")[0])
+
+
+def _is_undone(replies: Sequence[Reply]) -> bool:
+    return isinstance(replies[0], _UNDONE)
+
+
+class NotReplicatedError(redis.ConnectionError):
+    """Fewer replicas have a change than it must be on."""
+
+
+class Link:
+    """Calls scripts, one by one or many in one write.
+
+    Args:
+        deployment: where Redis is.
+        timeout_s: longest wait for a reply; ``None`` waits for ever (blocking calls bring their own limit).
+        wait_replicas: how many replicas must acknowledge a write before it counts (Redis WAIT); 0 asks none.
+    """
+
+    def __init__(
+        self,
+        deployment: Deployment,
+        *,
+        timeout_s: float | None = None,
+        wait_replicas: int = 0,
+        wait_replicas_timeout_ms: int = 1000,
+    ) -> None:
+        self._deployment = deployment
+        self._timeout_s = timeout_s
+        self.wait_for(wait_replicas, wait_replicas_timeout_ms)
+        self._by_endpoint: dict[Endpoint, AbstractConnection] = {}
+        self._by_key: dict[str, AbstractConnection] = {}
+        self.is_broken = False
+        #: Grows by one when a call is sent, and when it is answered: odd while one is under way.
+        self.turn = 0
+
+    def wait_for(self, replicas: int, timeout_ms: int) -> None:
+        """From the next call on, count a write once so many replicas have it; may come from another thread."""
+        self._wait = (replicas, timeout_ms) if replicas else None
+
+    def call(self, name: str, keys: Sequence[str], args: Sequence[Argument]) -> Reply:
+        """Run script *name* atomically and return its reply.
+
+        Raises:
+            MQIError: 2009 when the outcome is unknown (the link is then broken); nothing was done: 2192 when Redis
+                is full, 2035 when it refuses us, 2345 when no node of a Cluster serves the structure, 2346 when that is
+                being moved to another node for long.
+        """
+        return self.call_many(((name, keys, args),))[0]
+
+    def call_many(self, calls: Sequence[tuple[str, Sequence[str], Sequence[Argument]]]) -> list[Reply]:
+        """Run several scripts of one structure, in order, in one write.
+
+        A later call runs whatever an earlier one answered: conditions must travel in the calls. What Redis refuses
+        among several calls is answered by its reason, in its place, because the others have run.
+        """
+        key = calls[0][1][0]
+        return self._mended(key, calls, self._send(key, _pack_calls(calls), len(calls)))
+
+    def _mended(
+        self, key: str, calls: Sequence[tuple[str, Sequence[str], Sequence[Argument]]], replies: list[Reply]
+    ) -> list[Reply]:
+        """What *calls* of one structure answered: called anew where nothing was done, refusals as answers."""
+        for position, reply in enumerate(replies):
+            if isinstance(reply, redis.ResponseError):
+                replies[position:] = self._mend(key, _pack_calls(calls[position:]), replies[position:])
+                return [self._as_answer(reply) if len(calls) > 1 else self._checked(reply) for reply in replies]
+        return replies
+
+    def block(self, wake_key: str, timeout_s: float) -> bytes | None:
+        """Wait until something is pushed to *wake_key*, and take it; None where *timeout_s* passed or a slot moved."""
+        (woken,) = self._send(wake_key, pack("BLPOP", wake_key, timeout_s), 1)
+        if isinstance(woken, _UNDONE):
+            # A slot that moves away wakes who is blocked on it; the next call follows it to its new node.
+            return None
+        woken = self._checked(woken)
+        return None if woken is None else bytes(woken[1])
+
+    def call_apart(self, calls: Sequence[tuple[str, Sequence[str], Sequence[Argument]]]) -> list[Reply]:
+        """Run scripts of several structures, in one write to each server; on one server in order.
+
+        A call runs whatever the others answered. What Redis refuses is answered by its reason, in its place.
+
+        Raises:
+            MQIError: 2009 the outcome of some of them is unknown.
+        """
+        positions: dict[AbstractConnection, list[int]] = {}
+        for position, (_, keys, _) in enumerate(calls):
+            positions.setdefault(self._connection(keys[0]), []).append(position)
+        replication = self._wait
+        wait = b"" if replication is None else pack("WAIT", *replication)
+        found = self._exchange_all(
+            [
+                (connection, _pack_calls([calls[each] for each in its]) + wait, len(its) + bool(wait))
+                for connection, its in positions.items()
+            ]
+        )
+        replies: list[Reply] = [None] * len(calls)
+        for its, answers in zip(positions.values(), found, strict=True):
+            if replication is not None:
+                self._check_replicas(answers.pop(), replication[0])
+            for position, reply in zip(its, answers, strict=True):
+                replies[position] = reply
+        for position, reply in enumerate(replies):
+            if isinstance(reply, redis.ResponseError):
+                key, packed = calls[position][1][0], _pack_call(*calls[position])
+                replies[position] = self._as_answer(self._mend(key, packed, [reply])[0])
+        return replies
+
+    def block_then_call(
+        self, wake_key: str, timeout_s: float, calls: Sequence[tuple[str, Sequence[str], Sequence[Argument]]]
+    ) -> tuple[bool, list[Reply]]:
+        """Wait until something is pushed to *wake_key*, then run scripts of its structure, all in one write.
+
+        The server runs the scripts in the moment that it unblocks us, so waking costs one message and no
+        second round trip.
+
+        Returns:
+            Whether we were woken (false: *timeout_s* passed), and the scripts' replies, as of `call_many`.
+        """
+        packed = pack("BLPOP", wake_key, timeout_s) + _pack_calls(calls)
+        woken, *replies = self._send(wake_key, packed, 1 + len(calls))
+        replies = self._mended(wake_key, calls, replies)
+        # A slot that moves away wakes who is blocked on it; the look at the queue follows it to its new node. Where the
+        # wait was refused and the scripts were not, what they found must reach the caller.
+        if not isinstance(woken, _UNDONE) and all(reply[0] == MQRC.NO_MSG_AVAILABLE for reply in replies):
+            self._checked(woken)
+        return woken is not None, replies
+
+    def command(self, key: str, *args: Argument) -> Reply:
+        """Run one plain read command on the server that holds *key*."""
+        packed = pack(*args)
+        replies = self._exchange(self._connection(key), packed, 1)
+        return self._checked(self._mend(key, packed, replies)[0])
+
+    def commands(self, key: str, commands: Sequence[Sequence[bytes]]) -> list[Reply]:
+        """Run plain read commands of one structure, in order, in one write."""
+        packed = b"".join([_pack_many(args) for args in commands])
+        replies = self._exchange(self._connection(key), packed, len(commands))
+        if any(isinstance(reply, _UNDONE) for reply in replies):
+            # The slot has moved in their middle, or is about to. They change nothing, so all may be sent again.
+            return [self.command(key, *args) for args in commands]
+        return [self._checked(reply) for reply in replies]
+
+    def keep_alive(self) -> None:
+        """Send each server an empty command, which it does not answer: none closes the connection as idle then."""
+        try:
+            for connection in self._by_endpoint.values():
+                connection.send_packed_command([_NOTHING], check_health=False)
+        except (redis.RedisError, OSError):
+            # The next call says so. It must not open the connection anew, perhaps to another server.
+            self.close()
+
+    def has_lost_server(self) -> bool:
+        """Whether a server has closed its connection while nothing was asked of it; also where the link is broken."""
+        poll = select.poll()
+        for connection in self._by_endpoint.values():
+            sock: socket.socket | None = getattr(connection, "_sock", None)
+            if sock is not None:
+                # Nothing is outstanding, so what can be read is the end.
+                poll.register(sock, select.POLLIN)
+        return self.is_broken or bool(poll.poll(0))
+
+    def close(self) -> None:
+        """Close every connection; a blocked call of another thread ends with 2009."""
+        self.is_broken = True
+        for connection in self._by_endpoint.values():
+            connection.disconnect()
+
+    def interrupt(self) -> None:
+        """End a call that another thread is waiting in, at once, with 2009."""
+        self.is_broken = True
+        for connection in list(self._by_endpoint.values()):
+            sock: socket.socket | None = getattr(connection, "_sock", None)
+            if sock is not None:
+                try:
+                    # Closing alone would not wake a reader; shutting the socket down does.
+                    sock.shutdown(socket.SHUT_RDWR)
+                except OSError:
+                    continue
+
+    def _connection(self, key: str) -> AbstractConnection:
+        if self.is_broken:
+            raise error_for(MQRC.CONNECTION_BROKEN, "", "", "the connection to Redis was lost")
+        # All keys of a structure share their tag, so the part up to the brace finds the connection.
+        tag = key[: key.find("}") + 1]
+        connection = self._by_key.get(tag)
+        if connection is None:
+            connection = self._by_key[tag] = self._connect(key)
+        return connection
+
+    def _connect(self, key: str) -> AbstractConnection:
+        try:
+            endpoint = self._deployment.locate(key)
+            connection = self._by_endpoint.get(endpoint)
+            if connection is None:
+                connection = self._deployment.open(endpoint, timeout_s=self._timeout_s)
+                self._by_endpoint[endpoint] = connection
+                self._load_scripts(connection)
+            return connection
+        except SlotNotServedError as error:
+            # Nothing was sent, and whatever else goes over this link is on other servers.
+            self._deployment.forget()
+            raise error_for(MQRC.CF_NOT_AVAILABLE, "", key[1 : key.find("}")], str(error)) from error
+        except redis.AuthenticationError as error:
+            raise error_for(MQRC.NOT_AUTHORIZED, "", "", f"Redis refused us: {error}") from error
+        except (redis.RedisError, OSError) as error:
+            self._break(error, "Redis cannot be reached")
+
+    def _load_scripts(self, connection: AbstractConnection) -> None:
+        """Load all scripts that the server does not know.
+
+        All of them, because a write of several calls must not find the first unknown and the second known.
+        """
+        scripts = [load_script(name) for name in script_names()]
+        (known,) = self._exchange(connection, pack("SCRIPT", "EXISTS", *(script.sha for script in scripts)), 1)
+        self._checked(known)
+        # The sources are many times as long as their names, and compiled under the server's one thread.
+        missing = [script for script, is_known in zip(scripts, known, strict=True) if not is_known]
+        packed = b"".join(pack("SCRIPT", "LOAD", script.source) for script in missing)
+        for reply in self._exchange(connection, packed, len(missing)) if missing else ():
+            self._checked(reply)
+
+    def _exchange(self, connection: AbstractConnection, packed: bytes, count: int) -> list[Reply]:
+        """Send, then read *count* replies; an error reply is returned in its place."""
+        return self._exchange_all(((connection, packed, count),))[0]
+
+    def _exchange_all(self, exchanges: Sequence[tuple[AbstractConnection, bytes, int]]) -> list[list[Reply]]:
+        """The same over several connections: all is sent before the first answer is waited for."""
+        self.turn += 1
+        try:
+            for connection, packed, _ in exchanges:
+                connection.send_packed_command([packed], check_health=False)
+            found: list[list[Reply]] = []
+            for connection, _, count in exchanges:
+                replies: list[Reply] = []
+                for _ in range(count):
+                    try:
+                        replies.append(connection.read_response())
+                    except redis.ResponseError as error:
+                        replies.append(error)
+                found.append(replies)
+            self.turn += 1
+            return found
+        except (redis.RedisError, OSError, ValueError, AttributeError) as error:
+            # ValueError, AttributeError: the socket was closed under us by close() in another thread.
+            self._break(error)
+        except BaseException:
+            # Interrupted between a call and its reply: the next reply read would be the wrong one.
+            self.close()
+            raise
+
+    def _send(self, key: str, packed: bytes, count: int) -> list[Reply]:
+        """Send calls of the structure of *key* in one write and read *count* replies, replicas' consent included."""
+        wait = self._wait
+        if wait is None:
+            return self._exchange(self._connection(key), packed, count)
+        replies = self._exchange(self._connection(key), packed + pack("WAIT", *wait), count + 1)
+        acknowledged = replies.pop()
+        # What was refused has changed nothing that a replica could lack; and why it was refused tells more.
+        if not all(isinstance(reply, redis.ResponseError) for reply in replies):
+            self._check_replicas(acknowledged, wait[0])
+        return replies
+
+    def _mend(self, key: str, packed: bytes, replies: list[Reply]) -> list[Reply]:
+        """Where nothing was done, for a reason that passes, send anew."""
+        if not _is_undone(replies) or self._is_told_to_go_elsewhere(replies[0]):
+            return replies
+
+        def send_anew() -> list[Reply]:
+            nonlocal replies
+            if not all(isinstance(reply, _UNDONE) for reply in replies):
+                # Some later call ran without an earlier one: nobody can say what that left.
+                self._break(replies[0])
+            if isinstance(replies[0], NoScriptError):
+                self._load_scripts(self._connection(key))
+            elif isinstance(replies[0], MovedError):
+                self._deployment.note_move()
+                self._by_key.clear()
+            replies = self._send(key, packed, len(replies))
+            return replies
+
+        # At once, and after that at growing intervals: what has moved is there; what moves needs time.
+        mended: list[Reply] = Retrying(
+            retry=retry_if_result(_is_undone),
+            wait=wait_random_exponential(multiplier=0.005, max=_MOVE_PAUSE_MAX_S),
+            stop=stop_after_delay(MOVE_LIMIT_S),
+            retry_error_callback=lambda _: replies,
+        )(send_anew)
+        forgotten = next((reply for reply in mended if isinstance(reply, NoScriptError)), None)
+        if forgotten is not None:
+            # Forgotten again and again, or between two of the calls. Some of them may have run.
+            self._break(forgotten)
+        return mended
+
+    def _is_told_to_go_elsewhere(self, reply: Reply) -> bool:
+        """Whether a server that was taken for the only one names another one, as a node of a Cluster does."""
+        return isinstance(reply, MovedError | AskError) and not self._deployment.is_cluster
+
+    def _checked(self, reply: Reply) -> Reply:
+        if isinstance(reply, redis.ResponseError):
+            self._refuse(reply)
+        return reply
+
+    def _as_answer(self, reply: Reply) -> Reply:
+        """A refusal as a script would answer it."""
+        if not isinstance(reply, redis.ResponseError):
+            return reply
+        try:
+            self._refuse(reply)
+        except MQIError as refusal:
+            if self.is_broken or not (_word_of(reply) in _REFUSALS or isinstance(reply, _UNDONE)):
+                raise
+            return [int(refusal.reason)]
+
+    def _check_replicas(self, acknowledged: Reply, wanted: int) -> None:
+        if isinstance(acknowledged, redis.ResponseError):
+            self._break(acknowledged)
+        if int(acknowledged) < wanted:
+            # Done here, not on enough replicas: whether it survives a failover is unknown.
+            self._break(NotReplicatedError(f"{acknowledged} of {wanted} replicas acknowledged"))
+
+    def _refuse(self, error: redis.ResponseError) -> NoReturn:
+        text, word = str(error), _word_of(error)
+        if any(words in text for words in _STOPPED):
+            # Scripts ask for their rights before they write, or structure/attach did so: they were taken away since.
+            self._break(error, "a script was stopped in its middle, what it had done stays")
+        # The second is what it says of a long command before it asks who we are.
+        if word == "NOAUTH" or "unauthenticated" in text:
+            raise error_for(MQRC.NOT_AUTHORIZED, "", "", _NO_PASSWORD) from error
+        if word in _REFUSALS:
+            raise error_for(_REFUSALS[word], "", "", text) from error
+        if self._is_told_to_go_elsewhere(error):
+            raise error_for(MQRC.CF_NOT_AVAILABLE, "", "", IS_CLUSTER) from error
+        if isinstance(error, _UNDONE):
+            raise error_for(MQRC.CF_STRUC_IN_USE, "", "", f"its slot of the Cluster is being moved: {text}") from error
+        if word in _WRONG_SERVER or isinstance(error, redis.exceptions.ClusterError):
+            self._break(error)
+        raise MQIError("", "", f"Redis: {text}") from error
+
+    def _break(self, error: Exception, what: str = "the connection to Redis was lost") -> NoReturn:
+        self.is_broken = True
+        self._deployment.forget()
+        for connection in self._by_endpoint.values():
+            connection.disconnect()
+        raise error_for(MQRC.CONNECTION_BROKEN, "", "", f"{what}: {error}") from error

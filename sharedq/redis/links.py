@@ -1,0 +1,115 @@
+"""Links over which several callers take turns: one to each server, each replaced once it is lost.
+
+In a Cluster a server that does not answer must not keep a caller of another one waiting, so links follow the slots.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import redis
+
+from sharedq.redis.deployment import Deployment, Endpoint
+from sharedq.redis.link import Argument, Link, Reply
+
+#: Where the keys of a structure are, as far as that is known: a server; else only their tag.
+Place = Endpoint | str
+
+
+@dataclass(slots=True)
+class _Shared:
+    """A link, and the lock under which it is used."""
+
+    link: Link
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+
+class Links:
+    """Of a group, for administrative calls; or of one caller that must never wait for another one's call.
+
+    Args:
+        deployment: where Redis is; asked when that is needed first.
+        new_link: makes a link, which connects when it is used first.
+    """
+
+    def __init__(self, deployment: Callable[[], Deployment], new_link: Callable[[], Link]) -> None:
+        self._deployment, self._new_link = deployment, new_link
+        self._by_endpoint: dict[Endpoint | None, _Shared] = {}
+        self._endpoints: dict[str, Endpoint | None] = {}
+        self._moves = 0
+        self._lock = threading.RLock()
+
+    def call(self, name: str, keys: Sequence[str], args: Sequence[Argument]) -> Reply:
+        """Run a script.
+
+        Raises:
+            MQIError: 2009 when the outcome is unknown; else as for ``Link.call``.
+        """
+        return self._over(keys[0], lambda link: link.call(name, keys, args))
+
+    def command(self, key: str, *args: Argument) -> Reply:
+        """Run a plain read command on the server that holds *key*."""
+        return self._over(key, lambda link: link.command(key, *args))
+
+    def place(self, key: str) -> Place:
+        """Where *key* was found last."""
+        tag = _tag(key)
+        return self._endpoints.get(tag) or tag
+
+    def close(self) -> None:
+        """Close every link, each after the call that is under way on it. The next call opens anew."""
+        with self._lock:
+            every, self._by_endpoint, self._endpoints = list(self._by_endpoint.values()), {}, {}
+        for shared in every:
+            with shared.lock:
+                shared.link.close()
+
+    def _over(self, key: str, call: Callable[[Link], Reply]) -> Reply:
+        while True:
+            shared = self._shared(key)
+            with shared.lock:
+                # A server that has been away is found out before a call is risked on it: that would end as unknown.
+                if not shared.link.has_lost_server():
+                    return call(shared.link)
+                if not shared.link.is_broken:
+                    shared.link.close()
+                    self._deployment().forget()
+            self._discard(shared)
+
+    def _shared(self, key: str) -> _Shared:
+        """The link to the server of *key*: where it was found last, unless a slot has moved or that link was lost."""
+        tag, deployment = _tag(key), self._deployment()
+        with self._lock:
+            if self._moves != deployment.moves:
+                self._moves, self._endpoints = deployment.moves, {}
+            if tag in self._endpoints:
+                shared = self._by_endpoint.get(self._endpoints[tag])
+                if shared is not None and not shared.link.is_broken:
+                    return shared
+        endpoint = None
+        if deployment.is_cluster:
+            try:
+                # Outside the lock: it may take long to learn that.
+                endpoint = deployment.locate(key)
+            except (redis.RedisError, OSError):
+                # The call itself will say what is wrong.
+                return _Shared(self._new_link())
+        with self._lock:
+            self._endpoints[tag] = endpoint
+            shared = self._by_endpoint.get(endpoint)
+            if shared is None or shared.link.is_broken:
+                shared = self._by_endpoint[endpoint] = _Shared(self._new_link())
+            return shared
+
+    def _discard(self, shared: _Shared) -> None:
+        with self._lock:
+            for endpoint, known in list(self._by_endpoint.items()):
+                if known is shared:
+                    del self._by_endpoint[endpoint]
+
+
+def _tag(key: str) -> str:
+    """What all keys of a structure begin with."""
+    return key[: key.find("}") + 1]

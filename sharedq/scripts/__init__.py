@@ -1,0 +1,1 @@
+"""One function for each Lua script: its keys and its arguments."""

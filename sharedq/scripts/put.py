@@ -1,0 +1,175 @@
+"""The script calls of an MQPUT: which script, its keys, its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sharedq.messages.record import RECORD_GROUP, record_flags
+from sharedq.redis.link import Argument
+from sharedq.session.connection import Connection, ScriptCall
+from sharedq.session.handle import Handle
+
+#: What a put script is told of one message: its place among the priorities, whether it needs a look, its record.
+PutArguments = tuple[int, str, bytes]
+
+#: Messages one script call stores, at most.
+BATCH_MESSAGES = 100
+#: Bytes of bodies one script call stores before the batch is split.
+BATCH_BYTES = 1 << 20
+#: What a put script answers where another version of the definition is in force.
+STALE = 1
+#: Keys of structure/put_plain where the journal is off; one more where it is on.
+KEYS_WITHOUT_JOURNAL = 7
+_KEYS_WITHOUT_CHECKS = 8
+
+
+def batch_ends(arguments: Sequence[PutArguments]) -> list[int]:
+    """Where batches end: by number of messages and by bytes."""
+    if len(arguments) == 1:
+        return [1]
+    if len(arguments) <= BATCH_MESSAGES and sum([len(record) for _, _, record in arguments]) <= BATCH_BYTES:
+        return [len(arguments)]
+    ends: list[int] = []
+    start = size = 0
+    for position, (_, _, record) in enumerate(arguments):
+        if position > start and (position - start >= BATCH_MESSAGES or size + len(record) > BATCH_BYTES):
+            ends.append(position)
+            start, size = position, 0
+        size += len(record)
+    ends.append(len(arguments))
+    return ends
+
+
+def put_call(
+    connection: Connection,
+    handle: Handle,
+    arguments: Sequence[PutArguments],
+    details: Sequence[str],
+    in_unit: bool,
+    version: str = "",
+) -> ScriptCall:
+    """The script call that stores one batch.
+
+    Args:
+        version: of the definition that the arguments are by; default that of the handle.
+    """
+    version = version or handle.version
+    if are_plain(arguments):
+        if not in_unit:
+            script_keys = handle.put_keys or put_plain_keys(connection, handle)
+            return _put_plain_call(connection, handle, script_keys, arguments, details, version)
+        if not (handle.is_intra_group or handle.checks):
+            return _put_in_unit_call(connection, handle, arguments, details, version)
+    keys, queue = handle.structure.keys, handle.queue
+    return (
+        "structure/put",
+        (
+            keys.owners,
+            keys.sequence,
+            keys.messages,
+            queue.queue,
+            queue.available,
+            queue.index,
+            queue.waiters,
+            keys.unit_of_work + connection.token,
+            keys.versions,
+            keys.destinations,
+            keys.expiry,
+            keys.journal,
+            keys.wake,
+            *((queue.groups, queue.members) if has_members(arguments) else ()),
+        ),
+        (
+            connection.token,
+            handle.name,
+            version,
+            handle.facts.max_depth,
+            connection.unit.id if in_unit else "",
+            connection.journal_max,
+            "\n".join(details),
+            handle.destination if handle.is_intra_group else "",
+            len(handle.checks) // 2,
+            *handle.checks,
+            *(part for message in arguments for part in message),
+        ),
+    )
+
+
+def undo_call(connection: Connection, handle: Handle, first: int) -> ScriptCall:
+    """The script call that takes the latest messages put out of the unit of work, back to the one numbered *first*."""
+    keys = handle.structure.keys
+    return (
+        "structure/undo_puts",
+        (keys.owners, keys.unit_of_work + connection.token, keys.messages, handle.queue.queue, keys.journal),
+        (connection.token, connection.unit.id, handle.name, first, connection.journal_max),
+    )
+
+
+def are_plain(arguments: Sequence[PutArguments]) -> bool:
+    """Whether none of these messages needs a look, and all have one place among the priorities."""
+    shared, is_looked_at, _ = arguments[0]
+    return not is_looked_at and (len(arguments) == 1 or all(base == shared and not look for base, look, _ in arguments))
+
+
+def has_members(arguments: Sequence[PutArguments]) -> bool:
+    return any(look and record_flags(record) & RECORD_GROUP for _, look, record in arguments)
+
+
+def _put_plain_call(
+    connection: Connection,
+    handle: Handle,
+    script_keys: tuple[str, ...],
+    arguments: Sequence[PutArguments],
+    details: Sequence[str],
+    version: str,
+) -> ScriptCall:
+    """The script call that stores a batch of plain messages."""
+    head: tuple[Argument, ...] = (connection.token, handle.name, version, handle.facts.max_depth)
+    if len(script_keys) > KEYS_WITHOUT_JOURNAL:
+        head += (connection.journal_max, "\n".join(details))
+    if len(script_keys) > _KEYS_WITHOUT_CHECKS:
+        destination = handle.destination if handle.is_intra_group else b""
+        head += (destination, len(handle.checks) // 2, *handle.checks)
+    return "structure/put_plain", script_keys, (*head, arguments[0][0], *[record for _, _, record in arguments])
+
+
+def _put_in_unit_call(
+    connection: Connection, handle: Handle, arguments: Sequence[PutArguments], details: Sequence[str], version: str
+) -> ScriptCall:
+    """The script call that stores a batch of plain messages in the unit of work."""
+    keys, queue, is_journaled = handle.structure.keys, handle.queue, connection.journal_max != "0"
+    unit = keys.unit_of_work + connection.token
+    return (
+        "structure/put_in_unit",
+        (
+            *(keys.owners, keys.sequence, keys.messages, queue.queue, queue.available, unit),
+            *((keys.journal,) if is_journaled else ()),
+        ),
+        (
+            *(connection.token, handle.name, version, handle.facts.max_depth, connection.unit.id),
+            *((connection.journal_max, "\n".join(details)) if is_journaled else ()),
+            arguments[0][0],
+            *[record for _, _, record in arguments],
+        ),
+    )
+
+
+def put_plain_keys(connection: Connection, handle: Handle) -> tuple[str, ...]:
+    keys, queue = handle.structure.keys, handle.queue
+    is_checked = bool(handle.is_intra_group or handle.checks)
+    script_keys = (
+        keys.owners,
+        keys.sequence,
+        keys.messages,
+        queue.queue,
+        queue.available,
+        queue.waiters,
+        keys.wake,
+        *((keys.journal,) if connection.journal_max != "0" or is_checked else ()),
+        *((keys.versions,) if is_checked else ()),
+    )
+    if handle.is_intra_group:
+        target = keys.queue(handle.destination.decode())
+        script_keys += (keys.destinations, target.queue, target.available, target.waiters)
+    handle.put_keys = script_keys
+    return script_keys

@@ -1,0 +1,57 @@
+"""Turns: one call at a time on a connection, and none that breaks the connection goes unnoticed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from types import TracebackType
+
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import MQIError
+from sharedq.mqi.xa import XAError
+from sharedq.redis.deployment import DeploymentError
+
+#: What calls raise besides `MQIError`, before anything is done: errors of the coordinator's calls, and of wrong types.
+_REFUSALS = (XAError, DeploymentError, TypeError, AttributeError)
+
+
+class Turns:
+    """Calls of several threads take turns; a thread may call again inside its turn.
+
+    A call that ends with what no call raises (KeyboardInterrupt, whatever a signal handler raises) may have been cut
+    short anywhere between what Redis did and what the connection noted of it, so *on_cut* is told: nobody can go on
+    from there. The same holds for a call that ends with 2009, whichever link to Redis was lost: its program gives the
+    connection up.
+    """
+
+    __slots__ = ("_lock", "_on_cut")
+
+    def __init__(self, on_cut: Callable[[], None]) -> None:
+        self._lock = threading.RLock()
+        self._on_cut = on_cut
+
+    def if_free(self, act: Callable[[], None]) -> None:
+        """Do *act* in a turn of its own, unless a call is under way."""
+        if self._lock.acquire(blocking=False):
+            try:
+                act()
+            finally:
+                self._lock.release()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            if error is not None and _breaks(error):
+                self._on_cut()
+        finally:
+            self._lock.release()
+
+
+def _breaks(error: BaseException) -> bool:
+    if isinstance(error, MQIError):
+        return error.reason == MQRC.CONNECTION_BROKEN
+    return not isinstance(error, _REFUSALS)

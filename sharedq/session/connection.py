@@ -1,0 +1,568 @@
+"""A connection to a queue manager (Hconn): its owner token, its link, its unit of work, its handles."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, NoReturn
+
+from sharedq.members.forks import after_fork
+from sharedq.members.group import Group
+from sharedq.members.process import Process, release_process
+from sharedq.messages.context import appl_name_of, default_appl_name
+from sharedq.mqi.constants import MQRC
+from sharedq.mqi.errors import MQIError, error_for
+from sharedq.mqi.limits import DEFAULT_CCSID
+from sharedq.objects.store.failures import State, failure_count, structure_state
+from sharedq.redis.keys import StructureKeys, structure_keys
+from sharedq.redis.link import Argument, Link, Reply
+from sharedq.session.call_lock import Turns
+from sharedq.session.handle import Handle, StructureAccess
+from sharedq.session.put_status import PutStatus
+from sharedq.session.unit_of_work import UnitOfWork
+
+if TYPE_CHECKING:
+    from sharedq.calls.outgoing.reply_to import ReplyTo
+    from sharedq.calls.unit.pending import PendingPuts
+
+ScriptCall = tuple[str, Sequence[str], Sequence[Argument]]
+
+#: MAXUMSGS and MAXHANDS of a manager whose attributes nobody has written yet.
+DEFAULT_MAX_UNCOMMITTED, DEFAULT_MAX_HANDLES = 10_000, 256
+
+#: How often an idle connection to Redis is used, so that nobody closes it, seconds. A server's ``timeout`` and what is
+#: between must allow three times as much.
+KEEP_ALIVE_S = 20.0
+
+#: How long what Redis' clock said is gone on from by the clock here, seconds.
+CLOCK_S = 10.0
+
+# Looked up as a member, it costs each call a tenth of a microsecond a reply.
+_CONNECTION_BROKEN = int(MQRC.CONNECTION_BROKEN)
+
+
+def _is_unregistered(reply: Reply) -> bool:
+    """Whether a script did not find its caller."""
+    return isinstance(reply, list) and bool(reply) and reply[0] == _CONNECTION_BROKEN
+
+
+class Connection:
+    """One connection; calls from several threads take turns.
+
+    Every call first makes sure that the process still holds its lease; a call whose outcome is unknown breaks the
+    connection for good (2009), and its unit of work is then resolved by a manager of the group.
+    """
+
+    def __init__(
+        self, group: Group, process: Process, *, tag: str = "", appl_name: str = "", is_internal: bool = False
+    ) -> None:
+        self.group, self.process, self.tag = group, process, tag
+        self.qmgr_name = process.qmgr
+        self.origin = process.qmgr.encode()
+        self.appl_name = appl_name_of(appl_name) or default_appl_name().decode()
+        self.appl_name_bytes = self.appl_name.encode()
+        self.lock = Turns(self.break_off)
+        after_fork(self._end_in_child)
+        self.token = f"{process.token}.{process.add(self)}"
+        self.unit = UnitOfWork(self.token)
+        self.handles: dict[int, Handle] = {}
+        self.pending: list[PendingPuts] = []
+        self.put_failure: MQIError | None = None
+        self.put_status = PutStatus()
+        #: What names of reply-to queues stand for.
+        self.reply_to: dict[bytes, ReplyTo] = {}
+        #: Temporary dynamic queues of closed handles that could not be deleted yet.
+        self.temporary_queues: list[tuple[StructureAccess, str]] = []
+        self.is_quiescing = process.is_quiescing
+        self.max_uncommitted, self.max_handles = DEFAULT_MAX_UNCOMMITTED, DEFAULT_MAX_HANDLES
+        self.ccsid = DEFAULT_CCSID
+        #: As scripts take them: what the journal keeps, "0" where it is off.
+        self.journal_max = group.journal_max
+        self._is_internal = is_internal
+        self._link: Link = group.new_link()
+        self._accesses: dict[str, StructureAccess] = {}
+        #: Structures that failed, and were not entered since.
+        self._failed: dict[str, StructureAccess] = {}
+        #: Units of work whose decision every structure has applied: the record of it can go.
+        self.to_forget: list[str] = []
+        self._next_handle = 0
+        self._is_ended = False
+        self._is_commit_left_to_group = False
+        self._waiting_on: str | None = None
+        #: When it may be silent, and how silent its link has been by the last look.
+        self._may_rest_until_s = self._looked_s = self._silent_s = 0.0
+        self._turn_seen = 0
+        self._kept_alive_s = time.monotonic()
+        try:
+            self._register()
+        except MQIError:
+            self._drop_or_break_off()
+            raise
+        except BaseException:
+            self.break_off()
+            raise
+
+    def _register(self) -> None:
+        keys = self.group.keys
+        info = json.dumps({"appl": self.appl_name, "pid": os.getpid(), "tag": self.tag[1:]})
+        reply = self._link.call(
+            "admin/connect",
+            [keys.owners, keys.fence, keys.tags, keys.members, keys.leases, keys.qmgr, keys.recoveries],
+            (*self.owner_arguments(), info, self.tag, int(self._is_internal)),
+        )
+        if reply[0]:
+            detail = f"used by {reply[1].decode()}" if reply[1] else ""
+            raise error_for(MQRC(reply[0]), "MQCONNX", self.qmgr_name, detail)
+        if reply[2:]:
+            self.max_uncommitted, self.max_handles, self.ccsid = map(int, reply[2:])
+
+    # -- calls ---------------------------------------------------------------------------------------------------
+
+    def access(self, structure: str) -> StructureAccess:
+        """Enter a structure: from then on this connection may change state there until it is fenced."""
+        access = self._accesses.get(structure)
+        if access is None:
+            self._failed.pop(structure, None)
+            keys = structure_keys(self.group.name, structure)
+            number = self.group.structure_number(structure)
+            owner = self.owner_arguments()
+            self.checked_call("structure/attach", [keys.owners, keys.fence], owner)
+            # A recoverer fences the administration structure first and lists the structures afterwards: whoever
+            # passes this check after entering a structure will be found there.
+            admin = self.group.keys
+            script_keys = [admin.fence, admin.failures, admin.owners]
+            try:
+                reply = self.checked_call("admin/check_owner", script_keys, [*owner, structure])
+            except MQIError:
+                self._take_back_attach(keys)
+                raise
+            access = self._accesses[structure] = StructureAccess(keys, number, failure_count(reply[1]))
+        return access
+
+    def _take_back_attach(self, keys: StructureKeys) -> None:
+        """Be not registered where that could not be checked: nothing would leave that structure any more."""
+        if self._is_ended:
+            # It may be recovered and forgotten by now: then nobody would look for it there again.
+            with suppress(MQIError):
+                self.group.call("structure/detach", self._keys_to_detach(keys), [self.token])
+            return
+        try:
+            self._detach(keys)
+        except MQIError:
+            self.break_off()
+
+    def _detach(self, keys: StructureKeys) -> None:
+        self.call("structure/detach", self._keys_to_detach(keys), [self.token])
+
+    def _keys_to_detach(self, keys: StructureKeys) -> list[str]:
+        return [keys.owners, *(base + self.token for base in (keys.unit_of_work, keys.wake, keys.holdings, keys.made))]
+
+    def has_entered(self, access: StructureAccess) -> bool:
+        """Whether this is how the connection uses that structure now, which has not failed as far as it knows."""
+        return self._accesses.get(access.keys.name) is access
+
+    def owner_arguments(self) -> tuple[str, str, int, str]:
+        """How scripts of the administration structure learn who calls: token, manager, incarnation, process."""
+        return self.token, self.qmgr_name, self.process.incarnation, self.process.token
+
+    def checked_call(self, name: str, keys: Sequence[str], args: Sequence[Argument]) -> Reply:
+        """Call a script whose reply begins with a reason code; raise unless that is 0.
+
+        Raises:
+            MQIError: what the script answered.
+        """
+        reply = self.call(name, keys, args)
+        if reply[0]:
+            raise self.error(reply[0])
+        return reply
+
+    def call(self, name: str, keys: Sequence[str], args: Sequence[Argument]) -> Reply:
+        """Call a script under this connection's lease; 2009 breaks the connection."""
+        return self.call_many(((name, keys, args),))[0]
+
+    def call_many(self, calls: Sequence[ScriptCall]) -> list[Reply]:
+        """Call scripts of one structure in one write, in order."""
+        return self._called(self._link.call_many, calls)
+
+    def call_apart(self, calls: Sequence[ScriptCall]) -> list[Reply]:
+        """Call scripts of several structures at once.
+
+        What Redis refuses is answered by its reason, in its place; so is the failure of a structure (2373, 2346).
+        """
+        replies = self._sent(self._link.call_apart, calls)
+        for position, reply in enumerate(replies):
+            if _is_unregistered(reply):
+                failure = self._not_registered(calls[position][1][0])
+                if failure.reason == MQRC.CONNECTION_BROKEN:
+                    raise failure
+                replies[position] = [int(failure.reason)]
+        return replies
+
+    def _called(self, call: Callable[[Sequence[ScriptCall]], list[Reply]], calls: Sequence[ScriptCall]) -> list[Reply]:
+        replies = self._sent(call, calls)
+        for position, reply in enumerate(replies):
+            if _is_unregistered(reply):
+                raise self._not_registered(calls[position][1][0])
+        return replies
+
+    def _sent(self, call: Callable[[Sequence[ScriptCall]], list[Reply]], calls: Sequence[ScriptCall]) -> list[Reply]:
+        self.check()
+        try:
+            return call(calls)
+        except BaseException:
+            self._break_off_with_link()
+            raise
+
+    def block(self, wake_key: str, timeout_s: float) -> bytes | None:
+        """Wait for a wake-up; what came with it, or None where *timeout_s* passed (see ``Link.block``)."""
+        self.check()
+        try:
+            return self._link.block(wake_key, timeout_s)
+        except BaseException:
+            self._break_off_with_link()
+            raise
+
+    def block_then_call(self, wake_key: str, timeout_s: float, *calls: ScriptCall) -> tuple[bool, list[Reply]]:
+        """Wait for a wake-up, then call scripts of its structure, in one write (see ``Link.block_then_call``)."""
+        is_woken = False
+
+        def block(calls: Sequence[ScriptCall]) -> list[Reply]:
+            nonlocal is_woken
+            is_woken, replies = self._link.block_then_call(wake_key, timeout_s, calls)
+            return replies
+
+        replies = self._called(block, calls)
+        return is_woken, replies
+
+    def command(self, key: str, *args: Argument) -> Reply:
+        """A plain read command."""
+        self.check()
+        try:
+            return self._link.command(key, *args)
+        except BaseException:
+            self._break_off_with_link()
+            raise
+
+    def commands(self, key: str, commands: Sequence[Sequence[bytes]]) -> list[Reply]:
+        """Plain read commands of one structure, in order, in one write."""
+        self.check()
+        try:
+            return self._link.commands(key, commands)
+        except BaseException:
+            self._break_off_with_link()
+            raise
+
+    def redis_ms(self, access: StructureAccess) -> int:
+        """What Redis' clock says where a structure is, ms since 1970: expiry is judged by it, whatever clocks say here.
+
+        Asked anew when that was some seconds ago. Raises MQIError: 2009.
+        """
+        at_s = time.monotonic()
+        if at_s - access.clock_read_s > CLOCK_S:
+            seconds, micros = self.command(access.keys.sequence, "TIME")
+            access.clock_read_s = time.monotonic()
+            access.clock_ms = int(seconds) * 1000 + int(micros) // 1000
+            at_s = access.clock_read_s
+        return access.clock_ms + int((at_s - access.clock_read_s) * 1000)
+
+    def _break_off_with_link(self) -> None:
+        """Whatever broke the link (a lost reply, an interrupt) breaks the connection: its work is then recovered."""
+        if self._link.is_broken:
+            self.break_off()
+
+    def check_there(self, handle: Handle) -> None:
+        """For a queue that was not found: raise 2373 or 2346 when that is so because its structure has failed."""
+        self.has_lost(handle.structure)
+        self.check_usable(handle)
+
+    def has_lost(self, access: StructureAccess) -> bool:
+        """Whether a structure that did not find this connection, or its queue, has failed since it was entered."""
+        if not (self._is_ended or access.has_failed) and self._is_forgotten(access):
+            self._structure_failed(access)
+        return access.has_failed
+
+    def check_usable(self, handle: Handle) -> None:
+        """Raise when the structure of an open handle has failed since it was opened.
+
+        Raises:
+            MQIError: 2373; 2346 while it is being recovered. The handle is of no use any more, also afterwards.
+        """
+        if handle.structure.has_failed:
+            raise self._failure(handle.structure, handle.object_name)
+
+    def _not_registered(self, key: str) -> MQIError:
+        """A script did not find this connection in the structure of *key*: it was shut out, or that has failed."""
+        structure = key[1 : key.index("}")].partition(":")[2]
+        if structure in self._failed:
+            # Found out in the middle of this call.
+            return self._failure(self._failed[structure], self.qmgr_name)
+        access = self._accesses.get(structure)
+        if access is None or not self._is_forgotten(access):
+            self.break_off()
+            return error_for(MQRC.CONNECTION_BROKEN, "", self.qmgr_name, "this connection was fenced by a recoverer")
+        self._structure_failed(access)
+        return self._failure(access, self.qmgr_name)
+
+    def _is_forgotten(self, access: StructureAccess) -> bool:
+        """Whether a structure does not know this connection because it has failed, not because of a recoverer.
+
+        A recoverer marks whom it shuts out in the administration structure before it does so anywhere else, and
+        takes the mark away only with the entry of the connection. So in this order nothing escapes.
+        """
+        keys, admin, name = access.keys, self.group.keys, access.keys.name
+        if self.command(keys.owners, "HEXISTS", keys.owners, self.token):
+            return False
+        try:
+            state = structure_state(self.group, name)
+        except MQIError:
+            return False
+        try:
+            script_keys = [admin.fence, admin.failures, admin.owners]
+            is_dead, *told = self._link.call("admin/check_owner", script_keys, [*self.owner_arguments(), name])
+        except BaseException:
+            self._break_off_with_link()
+            raise
+        if is_dead or (state == "ACTIVE" and failure_count(told[0]) == access.failures):
+            return False
+        return bool(self.command(admin.owners, "HEXISTS", admin.owners, self.token))
+
+    def _structure_failed(self, access: StructureAccess) -> None:
+        """Nothing of what this connection had there is left; what its unit of work did elsewhere is backed out."""
+        name = access.keys.name
+        access.has_failed = True
+        self._failed[name] = access
+        self._accesses.pop(name, None)
+        is_part = self.unit.parts.pop(name, None) is not None
+        pending = [puts for puts in self.pending if puts.handle.structure is not access]
+        if is_part or len(pending) < len(self.pending):
+            failure = error_for(MQRC.CF_STRUC_FAILED, "", self.qmgr_name, f"{name} has failed")
+            self.put_failure = self.put_failure or failure
+        self.pending = pending
+        if self.unit.marked is not None and self.unit.marked.structure == name:
+            self.unit.marked = None
+
+    def _failure(self, access: StructureAccess, name: str) -> MQIError:
+        """What to answer a call on a handle of a structure that has failed."""
+        structure = access.keys.name
+        state: State = "FAILED"
+        with suppress(MQIError):
+            state = structure_state(self.group, structure)
+        reason = MQRC.CF_STRUC_IN_USE if state == "INRECOVER" else MQRC.CF_STRUC_FAILED
+        details = {
+            "ACTIVE": f"{structure} has failed since this was opened, and can be used again: open it anew",
+            "FAILED": f"{structure} has failed",
+            "INRECOVER": f"{structure} has failed, and is being recovered",
+        }
+        return error_for(reason, "", name, details[state])
+
+    def check(self) -> None:
+        """Raise 2009 when this connection has ended, or its process no longer surely holds its lease."""
+        if self._is_ended or self._link.is_broken:
+            self.break_off()
+            raise error_for(MQRC.CONNECTION_BROKEN, "", self.qmgr_name)
+        try:
+            self.process.check()
+        except MQIError:
+            # A late renewal may still save the process. This call has failed for good, so its connection goes:
+            # otherwise it would keep its tag and its unit of work for as long as the process lives.
+            self.break_off()
+            raise
+
+    def error(self, reason: int, verb: str = "", name: str = "", detail: str = "") -> MQIError:
+        """The exception for a reason code that a script answered."""
+        return error_for(MQRC(reason), verb, name or self.qmgr_name, detail)
+
+    @property
+    def next_unit_id(self) -> str:
+        """Id of the unit of work that will be current behind a commit sent now."""
+        return self.unit.next_id if self.unit.is_active or self.pending else self.unit.id
+
+    # -- unit of work --------------------------------------------------------------------------------------------
+
+    @property
+    def unit_room(self) -> int:
+        """How many messages the unit of work may still hold (MAXUMSGS), buffered puts counted."""
+        used = self.unit.messages
+        for puts in self.pending:
+            used += len(puts.arguments)
+        return self.max_uncommitted - used
+
+    def commit(self, *, and_then: ScriptCall | None = None, of: Handle | None = None) -> Reply:
+        """MQCMIT: see ``sharedq.calls.unit.commit.commit``."""
+        from sharedq.calls.unit.commit import commit
+
+        return commit(self, and_then=and_then, of=of)
+
+    def backout(self, *, by_program: bool = False) -> None:
+        """MQBACK: see ``sharedq.calls.unit.commit.backout``."""
+        from sharedq.calls.unit.commit import backout
+
+        backout(self, by_program=by_program)
+
+    def leave_to_group(self, what: str, structure: str, error: MQIError) -> NoReturn:
+        """What is decided (*what*) cannot be applied in *structure* now: the recovery of this connection does it."""
+        self._is_commit_left_to_group = what == "committed"
+        self.break_off()
+        detail = f"{what}, but {structure} could not be told ({error}): the group completes it"
+        verb = "MQBACK" if what == "backed out" else "MQCMIT"
+        raise error_for(MQRC.CONNECTION_BROKEN, verb, self.qmgr_name, detail) from error
+
+    # -- life ----------------------------------------------------------------------------------------------------
+
+    def take_put_status(self) -> PutStatus:
+        """MQSTAT: what became of asynchronous puts since the last look."""
+        status, self.put_status = self.put_status, PutStatus()
+        return status
+
+    def next_handle_number(self) -> int:
+        """A number for a new handle."""
+        self._next_handle += 1
+        return self._next_handle
+
+    def waits_on(self, wake_key: str | None, for_s: float = 0.0) -> None:
+        """Remember what this connection blocks on, and for how long at most, for those who must end its wait."""
+        self._waiting_on = wake_key
+        self._may_rest_until_s = time.monotonic() + for_s
+
+    def notice_quiescing(self) -> None:
+        """The manager quiesces: wake a waiting get, so that it can fail if it asked to.
+
+        Raises:
+            MQIError: Redis cannot be reached.
+        """
+        self.is_quiescing = True
+        self._wake("quiesce")
+
+    def look_again(self) -> None:
+        """Some structure has failed, or can be used again: wake a waiting get, which would not be woken any more.
+
+        Raises:
+            MQIError: Redis cannot be reached.
+        """
+        self._wake("look")
+
+    def _wake(self, why: str) -> None:
+        wake_key = self._waiting_on
+        if wake_key is not None:
+            owners = self.group.structure(wake_key[wake_key.index(":") + 1 : wake_key.index("}")]).owners
+            self.group.call("structure/wake", [wake_key, owners], [why, 0, self.token])
+
+    def end_if_silent(self, limit_s: float, period_s: float) -> None:
+        """End a running call with 2009 that has not been answered for so long; what it was to wait does not count.
+
+        In a Cluster a server may be silent while leases, which are another one's business, are renewed. To be called in
+        every *period_s*: a longer one counts as one, for then it was perhaps this machine that stood still.
+        """
+        now_s, turn = time.monotonic(), self._link.turn
+        passed_s, self._looked_s = min(now_s - self._looked_s, period_s), now_s
+        is_silent = turn % 2 and turn == self._turn_seen and now_s > self._may_rest_until_s
+        self._turn_seen, self._silent_s = turn, self._silent_s + passed_s if is_silent else 0.0
+        if self._silent_s > limit_s:
+            self.interrupt()
+
+    def keep_alive(self) -> None:
+        """Have servers not close this connection because it is idle; to be called now and then, by any thread."""
+        now_s = time.monotonic()
+        # What is internal never rests for long, and makes its calls without a turn.
+        if not self._is_internal and now_s - self._kept_alive_s >= KEEP_ALIVE_S and not self._link.is_broken:
+            self._kept_alive_s = now_s
+            self.lock.if_free(self._link.keep_alive)
+
+    def has_lost_server(self) -> bool:
+        """Whether a server has closed this connection; to be asked by the thread that uses it, between two calls."""
+        return self._link.has_lost_server()
+
+    def interrupt(self) -> None:
+        """End a running call with 2009: the process lost its lease, or nobody answers."""
+        self._link.interrupt()
+
+    def break_off(self) -> None:
+        """This connection is lost. A manager of the group backs out what it left."""
+        if not self._is_ended:
+            self._is_ended = True
+            self.process.abandon(self.token)
+            self._drop()
+
+    def disconnect(self) -> MQRC:
+        """MQDISC: commit what is outstanding, close what is open, give back the tag.
+
+        Returns:
+            ``NONE``, or the reason of a warning (2344), and the tag is not free: everything is committed, but a
+            structure could not be told, and the group has to complete that; or what was prepared here is in doubt.
+
+        Raises:
+            MQIError: 2003 the unit of work was backed out instead, or 2123 a part of it is lost with its structure,
+                and the connection has ended nevertheless; 2009 when the outcome of the implied commit is unknown.
+        """
+        if self._is_ended:
+            self._drop()
+            return MQRC.NONE
+        failure: MQIError | None = None
+        try:
+            self.commit()
+        except MQIError as error:
+            if self.tag and self._is_commit_left_to_group:
+                return MQRC.CONN_TAG_NOT_RELEASED
+            if error.reason not in (MQRC.BACKED_OUT, MQRC.OUTCOME_MIXED):
+                raise
+            failure = error
+        try:
+            reason = self._leave()
+        except MQIError as error:
+            if error.reason == MQRC.CONNECTION_BROKEN:
+                raise
+            # Redis refuses that now. Everything is committed; the group gives back what this connection still has.
+            self.break_off()
+            reason = MQRC.CONN_TAG_NOT_RELEASED if self.tag else MQRC.NONE
+        if failure is not None:
+            raise failure
+        return reason
+
+    def _leave(self) -> MQRC:
+        """Close what is open, leave every structure, and the group last."""
+        from sharedq.calls.handles.open import close_handle, delete_temporary_queues
+
+        for handle in list(self.handles.values()):
+            if not handle.is_closed:
+                close_handle(self, handle)
+        delete_temporary_queues(self, is_last=True)
+        for access in list(self._accesses.values()):
+            try:
+                self._detach(access.keys)
+            except MQIError:
+                # Where that has failed there is nothing to leave.
+                if self.has_entered(access):
+                    raise
+        admin = self.group.keys
+        if self.to_forget:
+            self.call("admin/forget", [admin.decisions], self.to_forget)
+        reply = self.call("admin/disconnect", [admin.owners, admin.tags], [self.token, self.tag])
+        self._is_ended = True
+        self._drop()
+        return MQRC(reply[0])
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether this connection was disconnected or lost."""
+        return self._is_ended
+
+    def _end_in_child(self) -> None:
+        # Forked while another thread had its turn: that thread is not in the child to end it.
+        self.lock = Turns(self.break_off)
+
+    def _drop_or_break_off(self) -> None:
+        # A reply that was lost may have been that of a registration: a tag would then be held by nobody.
+        if self._link.is_broken:
+            self.break_off()
+        else:
+            self._drop()
+
+    def _drop(self) -> None:
+        self._is_ended = True
+        self._link.close()
+        self.process.discard(self)
+        if not self._is_internal:
+            release_process(self.process)

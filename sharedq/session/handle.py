@@ -1,0 +1,130 @@
+"""An object handle: what MQOPEN resolved, and what the queue manager remembers for it between calls."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sharedq.logical import UNUSED, HandleOrder
+from sharedq.messages.context import Context
+from sharedq.mqi.structures import MQMD
+from sharedq.redis.keys import QueueKeys, StructureKeys
+from sharedq.session.facts import QueueFacts
+
+if TYPE_CHECKING:
+    from sharedq.calls.outgoing.descriptor import LastPut
+    from sharedq.calls.routes.resolve import Route
+
+
+@dataclass(slots=True)
+class StructureAccess:
+    """A structure that a connection has entered.
+
+    ``failures``: how many times it had failed before. ``has_failed``: it lost its keys since then, and this connection
+    with them; handles of it stay useless also when it is recovered. ``clock_ms``: what Redis' clock said there at
+    ``clock_read_s`` (monotonic).
+    """
+
+    keys: StructureKeys
+    number: int
+    failures: int = 0
+    has_failed: bool = False
+    clock_ms: int = 0
+    clock_read_s: float = float("-inf")
+
+
+@dataclass(slots=True)
+class BrowseCursor:
+    """Where a browse stands: the place (score) and the message that was there.
+
+    Attributes:
+        begins_at: the place in logical order: that of what begins the group or logical message browsed.
+        md: of the message, as it was browsed; None before the first.
+    """
+
+    score: int = 0
+    message_id: str = ""
+    begins_at: int = 0
+    md: MQMD | None = None
+
+
+@dataclass(slots=True)
+class Handle:
+    """An open queue.
+
+    Attributes:
+        number: unique for the connection.
+        object_name, object_q_mgr_name: what the program named.
+        opened_at: the manager whose definitions the name was followed through; that of the connection, but for what
+            a mover delivers.
+        name: the queue that calls work on (for a remote queue: the transmission queue).
+        version: of the definition that ``facts`` are from; scripts compare it with the one in force.
+        facts: of that definition, and inhibited also where a definition in the resolution path is.
+        route: what the name resolved to.
+        destination, target_qmgr: where a message put through this handle must go in the end; empty when local.
+        resolved_q_mgr: what MQOPEN and MQPUT tell: for a shared queue it is the group's name.
+        is_intra_group: the route is SYSTEM.QSG.TRANSMIT.QUEUE.
+        checks: (field, value) pairs of the structure's ``ver`` hash: how they stood when the route was followed. Each
+            put compares them; for gets whoever alters an alias gives its target a new version.
+        default_priority, default_persistence: of the first definition in the resolution path, when that is not
+            the queue itself.
+    """
+
+    number: int
+    options: int
+    object_name: str
+    name: str
+    structure: StructureAccess
+    queue: QueueKeys
+    facts: QueueFacts
+    version: str
+    destination: bytes = b""
+    target_qmgr: bytes = b""
+    resolved_q_mgr: bytes = b""
+    is_intra_group: bool = False
+    object_q_mgr_name: str = ""
+    opened_at: str = ""
+    route: Route | None = None
+    checks: tuple[str, ...] = ()
+    default_priority: int | None = None
+    default_persistence: int | None = None
+    is_registered: bool = False
+    is_closed: bool = False
+    #: Its open made a temporary dynamic queue, which goes when it is closed.
+    is_temporary: bool = False
+    #: How messages go that are too long for the shared transmission queue, once there was one.
+    other_way: Handle | None = None
+    #: A get through it may ride along with the commit before it: the last message was a plain one.
+    rides: bool = True
+    cursor: BrowseCursor = field(default_factory=BrowseCursor)
+    #: What is retained of groups and segments; replaced, never changed.
+    order: HandleOrder = UNUSED
+    #: An asynchronous put through it failed, perhaps for a definition that it does not know.
+    may_be_stale: bool = False
+    #: Members of groups, or segments, were seen on the queue: gets go where those count (structure/get_grouped).
+    has_members: bool = False
+    #: A message was locked through this handle (MQGMO_LOCK), and nothing has surely ended that: locks count for it.
+    may_hold_lock: bool = False
+    #: Marked messages were seen on the queue, by whomever: who takes one out must know of marks.
+    may_meet_marks: bool = False
+    #: Something was marked through this handle, or it is of the co-operating set: its close ends marks.
+    may_hold_marks: bool = False
+    #: What a program gets from the shared transmission queue has an MQXQH in front, made then and there.
+    adds_headers: bool = False
+    #: MARKINT of its manager when it was opened: how long a mark of the co-operating set lasts, ms.
+    mark_ms: int = -1
+    #: Of the message got last, where it was opened with MQOO_SAVE_ALL_CONTEXT: what a put may pass on.
+    saved_context: Context | None = None
+    #: Keys of this handle's script calls, made at the first one.
+    put_keys: tuple[str, ...] = ()
+    get_keys: tuple[str, ...] = ()
+    #: How the last plain message was stored, for the next one that is like it.
+    last_put: LastPut | None = None
+
+
+@dataclass(slots=True)
+class QMgrHandle:
+    """The queue manager's own attributes, opened for MQINQ. It exists in this process only."""
+
+    object_name: str
+    is_closed: bool = False

@@ -1,0 +1,149 @@
+"""A connection's unit of work, as the connection sees it; what it did stands in the structures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Literal, NamedTuple
+
+from sharedq.logical import HandleOrder, Retained
+from sharedq.session.handle import Handle
+
+#: Messages that one script call commits or backs out, at most: a large unit of work is applied in chunks.
+CHUNK_MESSAGES = 500
+#: The same where members of groups are among them: each is about thirty microseconds of work to the server.
+CHUNK_MEMBERS = 200
+
+
+@dataclass(slots=True)
+class Part:
+    """What a unit of work did in one structure: operations recorded there, and the queues they touch.
+
+    ``has_members``: it put or got members of groups there, or segments.
+    """
+
+    operations: int = 0
+    has_puts: bool = False
+    has_members: bool = False
+    queues: dict[str, None] = field(default_factory=dict)
+
+    @property
+    def is_only_gets(self) -> bool:
+        """Whether it is gets of plain messages and nothing else."""
+        return not (self.has_puts or self.has_members)
+
+    @property
+    def chunk(self) -> int:
+        """Messages that one call commits or backs out, at most."""
+        return CHUNK_MEMBERS if self.has_members else CHUNK_MESSAGES
+
+
+class Marked(NamedTuple):
+    """What was got with MQGMO_MARK_SKIP_BACKOUT: how many messages (or segments) in how many operations."""
+
+    structure: str
+    queue: str
+    messages: int
+    operations: int
+    has_members: bool
+
+
+class Savepoint(NamedTuple):
+    """How a unit of work stood, and what it had done in one structure (None: nothing)."""
+
+    structure: str
+    messages: int
+    part: Part | None
+
+
+class UnitOfWork:
+    """Counts operations and queues for each structure, so that a commit can state what it must find.
+
+    Attributes:
+        messages: messages put and got in it so far (limited by MAXUMSGS).
+        marked: what its backout skips, once there is something.
+    """
+
+    __slots__ = ("_before", "_owner", "_serial", "id", "marked", "messages", "parts")
+
+    def __init__(self, owner: str) -> None:
+        self._owner = owner
+        self._serial = 0
+        self.parts: dict[str, Part] = {}
+        self.messages = 0
+        self._before: dict[tuple[int, str], tuple[Handle, Retained]] = {}
+        self.marked: Marked | None = None
+        self.id = f"{owner}/0"
+
+    @property
+    def next_id(self) -> str:
+        """The id of the unit of work that will follow this one."""
+        return f"{self._owner}/{self._serial + 1}"
+
+    @property
+    def is_active(self) -> bool:
+        """Whether anything was put or got under syncpoint since the last commit or back-out."""
+        return bool(self.parts)
+
+    def add(
+        self,
+        structure: str,
+        queue: str,
+        messages: int,
+        *,
+        is_put: bool = False,
+        operations: int = 1,
+        has_members: bool = False,
+    ) -> None:
+        """Operation batches of *messages* in all were recorded in *structure* for *queue*."""
+        part = self.parts.get(structure)
+        if part is None:
+            part = self.parts[structure] = Part()
+        part.operations += operations
+        part.has_puts |= is_put
+        part.has_members |= has_members
+        part.queues[queue] = None
+        self.messages += messages
+
+    def savepoint(self, structure: str) -> Savepoint:
+        """How it stands, before a call that does something in *structure*."""
+        part = self.parts.get(structure)
+        return Savepoint(structure, self.messages, part and replace(part, queues=dict(part.queues)))
+
+    def return_to(self, savepoint: Savepoint) -> None:
+        """What that call did is undone."""
+        self.messages = savepoint.messages
+        if savepoint.part is None:
+            self.parts.pop(savepoint.structure, None)
+        elif savepoint.structure in self.parts:
+            self.parts[savepoint.structure] = savepoint.part
+
+    def retain(self, handle: Handle, use: Literal["gets", "puts"], order: HandleOrder, *, in_unit: bool) -> None:
+        """From now on *handle* retains *order* of groups and segments, for a call of this *use*.
+
+        Args:
+            in_unit: the call belongs to this unit of work, whose backout brings back what was retained before. One
+                outside it stands: from then on there is nothing to bring back.
+        """
+        before = getattr(handle.order, use)
+        if in_unit:
+            self._before.setdefault((handle.number, use), (handle, before))
+        elif getattr(order, use) != before:
+            self._before.pop((handle.number, use), None)
+        handle.order = order
+
+    def restore_order(self) -> None:
+        """Backed out: what calls of this unit of work changed, each handle retains again as it was before."""
+        for (_, use), (handle, retained) in self._before.items():
+            if use == "gets":
+                handle.order = handle.order._replace(gets=retained)
+            else:
+                handle.order = handle.order._replace(puts=retained)
+
+    def begin_next(self) -> None:
+        """The unit of work has ended; the next one has a new id."""
+        self._serial += 1
+        self.parts = {}
+        self.messages = 0
+        self._before = {}
+        self.marked = None
+        self.id = f"{self._owner}/{self._serial}"

@@ -1,0 +1,109 @@
+"""Redis URLs as text: which are well formed.
+
+Only the shape is judged here, so that a typing error is reported with the setting's name, before anything
+starts. Making connections of a URL is the business of `sharedq.redis.deployment`.
+"""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import parse_qsl, urlsplit
+
+#: Scheme of a URL -> how it is written. rediss means TLS.
+URL_FORMS = {
+    "redis": "redis://[USER:PASSWORD@]HOST:PORT[/DB]",
+    "rediss": "rediss://[USER:PASSWORD@]HOST:PORT[/DB]",
+    "unix": "unix:///PATH",
+    "redis+sentinel": "redis+sentinel://HOST:PORT,HOST:PORT/SERVICE",
+    "rediss+sentinel": "rediss+sentinel://HOST:PORT,HOST:PORT/SERVICE",
+    "redis+cluster": "redis+cluster://HOST:PORT,HOST:PORT",
+    "rediss+cluster": "rediss+cluster://HOST:PORT,HOST:PORT",
+}
+
+#: What may stand behind a ``?``. Anything else would change how connections work, and is refused.
+URL_PARAMETERS: tuple[str, ...] = ("username", "password", "db")
+#: Also with Sentinels: who we are to them, where that is not who we are to Redis.
+SENTINEL_PARAMETERS = ("sentinel_username", "sentinel_password")
+#: Also with TLS: what is trusted, who we are, and how strictly the server is looked at.
+TLS_PARAMETERS = (
+    "ssl_ca_certs",
+    "ssl_ca_path",
+    "ssl_cert_reqs",
+    "ssl_certfile",
+    "ssl_check_hostname",
+    "ssl_keyfile",
+    "ssl_password",
+)
+_TLS_VALUES = {"ssl_cert_reqs": ("none", "optional", "required"), "ssl_check_hostname": ("yes", "no", "true", "false")}
+
+
+def check_redis_url(url: str) -> None:
+    """Accept a URL that names servers in one of `URL_FORMS`.
+
+    Raises:
+        ValueError: it does not; the text says what is allowed and repeats no part of the URL but its scheme.
+    """
+    scheme, separator, rest = url.partition("://")
+    if not separator or scheme not in URL_FORMS:
+        raise ValueError("allowed: " + ", ".join(f"{name}://" for name in URL_FORMS))
+    form = f"allowed: {URL_FORMS[scheme]}"
+    if re.search(r"\s", url):
+        raise ValueError(f"a URL has no blanks; {form}")
+    where, _, query = rest.partition("?")
+    _check_parameters(query, scheme)
+    authority, _, path = where.partition("/")
+    if "+" not in scheme:
+        _check_marks(url, form)
+    if scheme == "unix":
+        if not path or path.endswith("/"):
+            raise ValueError(f"the path of the socket is missing; {form}")
+        return
+    is_several = scheme.endswith(("+sentinel", "+cluster"))
+    hosts = authority.rpartition("@")[2].split(",")
+    if len(hosts) > 1 and not is_several:
+        raise ValueError(f"one server only; {form}")
+    for host in hosts:
+        _check_host(host, form)
+    if scheme.endswith("+sentinel") and not re.fullmatch(r"[^/]+", path):
+        raise ValueError(f"one name, the service's, is expected behind the hosts; {form}")
+    if scheme.endswith("+cluster") and path:
+        raise ValueError(f"nothing is expected behind the hosts: a Cluster has no databases; {form}")
+    if not is_several and not re.fullmatch(r"\d*", path):
+        raise ValueError(f"the database is a number; {form}")
+
+
+def _check_marks(url: str, form: str) -> None:
+    """What redis-py cannot take apart; its own error would show what it took for a port."""
+    try:
+        _ = urlsplit(url).port
+    except ValueError:
+        raise ValueError(
+            f"a port is a number from 1 to 65535, and a mark in a user or password is written %XX; {form}"
+        ) from None
+
+
+def _check_parameters(query: str, scheme: str) -> None:
+    allowed = URL_PARAMETERS
+    if scheme.endswith("+sentinel"):
+        allowed += SENTINEL_PARAMETERS
+    if scheme.startswith("rediss"):
+        allowed += TLS_PARAMETERS
+    for name, value in parse_qsl(query, keep_blank_values=True):
+        if name not in allowed:
+            raise ValueError(f"allowed behind the ?: {', '.join(allowed)}")
+        if name == "db" and not re.fullmatch(r"\d+", value):
+            raise ValueError("the database is a number")
+        if name in _TLS_VALUES and value.lower() not in _TLS_VALUES[name]:
+            raise ValueError(f"{name} is one of {', '.join(_TLS_VALUES[name])}")
+
+
+def _check_host(host: str, form: str) -> None:
+    try:
+        parts = urlsplit(f"//{host}")
+        name, port = parts.hostname, parts.port
+    except ValueError:
+        raise ValueError(f"a port is a number from 1 to 65535; {form}") from None
+    if not name or parts.path or host.endswith(":"):
+        raise ValueError(f"a host's name or port is missing; {form}")
+    if port == 0:
+        raise ValueError(f"a port is a number from 1 to 65535; {form}")

@@ -1,0 +1,83 @@
+"""The settings: names, units, ranges and defaults, in one frozen model.
+
+The waits of an IGQ agent in retry are not among them: IBM fixes those, and so does this project.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from sharedq.settings.redis_mask import mask_password
+from sharedq.settings.redis_url import check_redis_url
+
+
+class ConfigError(Exception):
+    """A setting cannot be used. The message is one line: the setting, its value, what is allowed."""
+
+
+def _is_url(url: str) -> str:
+    check_redis_url(url)
+    return url
+
+
+class Settings(BaseModel):
+    """What one command runs with. Made by `sharedq.settings.loader.load_settings`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    #: Name of the queue-sharing group.
+    group: Annotated[
+        str,
+        Field(pattern=r"^[A-Z$#@][A-Z0-9$#@]{0,3}$"),
+        Field(description="1 to 4 of A-Z 0-9 $ # @, the first no digit"),
+    ] = "QSG1"
+    #: Where Redis is; if unset, an embedded server in `data_dir`. It may hold a password,
+    #: so what is shown is `redis_url_masked`.
+    redis_url: Annotated[str, AfterValidator(_is_url)] | None = Field(default=None, repr=False)
+    #: Logs, reports and the embedded server's data. Absolute.
+    data_dir: Annotated[Path, Field(description="a path")]
+    #: Backups of structures; if unset, `backups` in `data_dir`. Absolute.
+    backup_dir: Annotated[Path | None, Field(description="a path")] = None
+    #: How long a manager or program that has stopped answering keeps its name and its work.
+    lease_ms: Annotated[int, Field(ge=500, le=600_000, description="500 to 600000 milliseconds")] = 5_000
+    #: What a manager does at its start if acknowledged messages could be lost: log a line, or refuse to start.
+    durability: Annotated[Literal["report", "strict"], Field(description="report or strict")] = "report"
+    #: Replicas that must have a change before it is acknowledged (WAIT); 0 for none.
+    wait_replicas: Annotated[int, Field(ge=0, le=100, description="0 to 100 replicas")] = 0
+    #: How long to wait for these replicas.
+    wait_replicas_timeout_ms: Annotated[int, Field(ge=1, le=60_000, description="1 to 60000 milliseconds")] = 1_000
+    #: Whether message events are recorded for the pipeline.
+    journal: Annotated[bool, Field(description="true or false")] = True
+    #: Message events kept in a structure before the oldest are dropped.
+    journal_max_entries: Annotated[int, Field(ge=1_000, le=1_000_000_000, description="1000 to 1000000000 entries")] = (
+        1_000_000
+    )
+    #: Structure that is defined with the group, and used if a command names none.
+    default_structure: Annotated[
+        str,
+        Field(pattern=r"^[A-Z][A-Z0-9]{0,11}$"),
+        Field(description="1 to 12 of A-Z 0-9, the first a letter"),
+    ] = "APPL1"
+
+    @property
+    def backups(self) -> Path:
+        """Where backups of structures are."""
+        return self.backup_dir or self.data_dir / "backups"
+
+    @property
+    def longest_replication_s(self) -> float:
+        """For how long a call may wait for replicas, seconds."""
+        return self.wait_replicas_timeout_ms / 1000 if self.wait_replicas else 0.0
+
+    @property
+    def is_embedded(self) -> bool:
+        """Whether Redis is the embedded server, because no URL is set."""
+        return self.redis_url is None
+
+    @property
+    def redis_url_masked(self) -> str:
+        """The URL for logs and reports, its password hidden; ``embedded`` where there is none."""
+        return "embedded" if self.redis_url is None else mask_password(self.redis_url)

@@ -1,0 +1,25 @@
+"""The examples of docs/api.md, as they stand there."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+import sharedq
+from sharedq.objects.definitions.queues import QueueModel
+from tests.support.members import TestGroup
+
+PAGE = Path(__file__).parents[3] / "docs" / "api.md"
+
+
+def test_the_examples_do_what_they_say(group: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
+    group.define_private("QM1", "ORDERS")
+    group.repository("QM1").define(QueueModel(name="REPLY"))
+    monkeypatch.setattr(sharedq, "connect", partial(sharedq.connect, settings=group.group.settings))
+    examples = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    assert len(examples) > 5
+    # One program, so that a line that fails is told with its number.
+    exec(compile("\n".join(examples), str(PAGE), "exec"), {})

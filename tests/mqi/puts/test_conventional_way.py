@@ -1,0 +1,134 @@
+"""A conventional transmission queue, where intra-group queuing is disabled or the message too long for it."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from sharedq.mqi.constants import MQRC, OpenOption, PutOption
+from sharedq.mqi.structures import MQMD
+from sharedq.mqi.wire import XQH_LENGTH, unpack_xqh
+from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from tests.support.groups import LMIG, MIG
+from tests.support.members import TestGroup
+from tests.support.outcomes import reason_of
+from tests.support.routes import BOTH, transmitted
+from tests.support.scenes import on_queue
+
+
+@pytest.mark.rule(
+    "igq/routes", "With IGQ(DISABLED) the transmission queue is XMITQ, one named like the manager, or DEFXMITQ."
+)
+def test_with_igq_disabled_a_conventional_transmission_queue_is_used(pair: TestGroup) -> None:
+    pair.repository("QM1").alter_qmgr("QM1", {"igq": "DISABLED"})
+    pair.define_private("QM1", "QM2", usage="XMITQ")
+    connection = pair.connect("QM1")
+    connection.put1("IN", b"slow road", qmgr_name="QM2")
+    body = connection.open("QM2", BOTH).get().body
+    header = unpack_xqh(body)
+    assert (header.remote_q_name, header.remote_q_mgr_name, body[XQH_LENGTH:]) == (b"IN", b"QM2", b"slow road")
+    assert transmitted(pair, "QM2") == []
+
+
+@pytest.fixture
+def narrow(pair: TestGroup) -> TestGroup:
+    """The shared transmission queue takes ten bytes; QM1 has a conventional one to QM2, too."""
+    pair.repository("QM1").alter("QLOCAL", SYSTEM_QSG_TRANSMIT_QUEUE, {"max_msg_length": 10})
+    pair.define_private("QM1", "QM2", usage="XMITQ")
+    return pair
+
+
+@pytest.mark.rule(
+    "igq/routes", "A message that is too long for the shared transmit queue takes a conventional transmission queue."
+)
+@pytest.mark.parametrize("options", [0, PutOption.SYNCPOINT, PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE])
+def test_what_is_too_long_for_the_shared_transmit_queue_goes_the_conventional_way(
+    narrow: TestGroup, options: int
+) -> None:
+    connection = narrow.connect("QM1")
+    queue = connection.open("IN", OpenOption.OUTPUT, qmgr_name="QM2")
+    for body in (b"x" * 10, b"y" * 11, b"z" * 10):
+        queue.put(body, options=options)
+    queue.put_many([(MQMD(), b"1"), (MQMD(), b"2" * 11)], options=options)
+    connection.commit()
+    assert [data for _, data in transmitted(narrow, "QM2")] == [b"x" * 10, b"z" * 10]
+    other_way = [body[XQH_LENGTH:] for body, _ in on_queue(narrow, "QM2", "@QM1")]
+    assert other_way == [b"y" * 11, b"1", b"2" * 11]
+    queue.close()
+    assert narrow.repository("QM1").queue_status("QM2").open_output == 0
+
+
+@pytest.mark.rule(
+    "mqi/put-groups", "A group for another manager stays a group, even if some of its messages take another way."
+)
+@pytest.mark.parametrize("options", [0, PutOption.SYNCPOINT, PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE])
+def test_a_group_goes_on_whichever_way_its_messages_take(narrow: TestGroup, options: int) -> None:
+    connection = narrow.connect("QM1")
+    queue = connection.open("IN", OpenOption.OUTPUT, qmgr_name="QM2")
+
+    def put(body: bytes, flags: int) -> MQMD:
+        return queue.put(body, MQMD(version=2, msg_flags=flags), options=options | PutOption.LOGICAL_ORDER)
+
+    members = [put(b"1", MIG), put(b"2" * 11, MIG)]
+    connection.commit()
+    # It is the state of before the unit of work that a backout restores, whichever way that had taken.
+    if options:
+        put(b"3" * 11, MIG)
+        put(b"4", LMIG)
+        connection.backout()
+    members += [put(b"3" * 11, MIG), put(b"4", LMIG)]
+    connection.commit()
+    assert {md.group_id for md in members} == {members[0].group_id}
+    assert [md.msg_seq_number for md in members] == [1, 2, 3, 4]
+    assert len(on_queue(narrow, "QM2", "@QM1")) == 2
+    begun = put(b"5" * 11, MIG)
+    assert begun.group_id != members[0].group_id
+    connection.commit()
+    assert queue.close() == MQRC.INCOMPLETE_GROUP
+
+
+@pytest.mark.rule(
+    "igq/routes", "A message that is too long for the shared transmit queue is 2030 if there is no conventional way."
+)
+def test_without_a_conventional_way_it_is_too_long(narrow: TestGroup) -> None:
+    narrow.repository("QM1").delete("QLOCAL", "QM2")
+    queue = narrow.connect("QM1").open("IN", OpenOption.OUTPUT, qmgr_name="QM2")
+    assert reason_of(partial(queue.put, b"y" * 11)) == MQRC.MSG_TOO_BIG_FOR_Q
+
+
+@pytest.mark.rule(
+    "igq/invalidation", "The conventional way that a handle has taken for long messages ends with its route."
+)
+@pytest.mark.parametrize("igq", ["ENABLED", "DISABLED"])
+def test_the_conventional_way_of_a_handle_ends_with_its_route(narrow: TestGroup, igq: str) -> None:
+    queue = narrow.connect("QM1").open("IN", OpenOption.OUTPUT, qmgr_name="QM2")
+    queue.put(b"y" * 11)
+    narrow.repository("QM1").alter_qmgr("QM1", {"igq": "DISABLED"})
+    narrow.repository("QM1").alter_qmgr("QM1", {"igq": igq})
+    assert reason_of(partial(queue.put, b"y" * 11)) == MQRC.OBJECT_CHANGED
+    assert len(on_queue(narrow, "QM2", "@QM1")) == 1
+
+
+@pytest.mark.rule(
+    "igq/invalidation",
+    "A changed transmit queue invalidates (2041) also a put that is too long for it and goes another way.",
+)
+@pytest.mark.parametrize("before", [[], [b"x"], [b"y" * 11], [b"y" * 11, b"x"]])
+@pytest.mark.parametrize("how", ["alter", "replace"])
+def test_a_changed_transmit_queue_invalidates_the_conventional_way_too(
+    narrow: TestGroup, before: list[bytes], how: str
+) -> None:
+    queue = narrow.connect("QM1").open("IN", OpenOption.OUTPUT, qmgr_name="QM2")
+    for body in before:
+        queue.put(body)
+    repository = narrow.repository("QM1")
+    if how == "alter":
+        repository.alter("QLOCAL", SYSTEM_QSG_TRANSMIT_QUEUE, {"description": "altered"})
+    else:
+        located = repository.lookup(SYSTEM_QSG_TRANSMIT_QUEUE)
+        assert located is not None
+        repository.define(located.definition, replace=True)
+    assert reason_of(partial(queue.put, b"y" * 11)) == MQRC.OBJECT_CHANGED
+    assert reason_of(partial(queue.put_many, [(MQMD(), b"y" * 11)])) == MQRC.OBJECT_CHANGED
+    assert len(on_queue(narrow, "QM2", "@QM1")) == before.count(b"y" * 11)

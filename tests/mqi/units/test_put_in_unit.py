@@ -1,0 +1,162 @@
+"""Plain messages enter a unit of work by a script of their own, which does what structure/put does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import pytest
+
+from sharedq.api import Queue, QueueManagerConnection
+from sharedq.mqi.constants import MQRC, PutOption
+from sharedq.mqi.structures import MQMD
+from sharedq.scripts import put as put_calls
+from sharedq.session.connection import Connection
+from tests.support.groups import BOTH
+from tests.support.members import TestGroup
+from tests.support.outcomes import reason_of
+from tests.support.scenes import contents
+
+#: Without context there is no put time, in which the two ways would differ.
+SYNCPOINT = int(PutOption.SYNCPOINT | PutOption.NO_CONTEXT)
+OUTSIDE = int(PutOption.NO_SYNCPOINT | PutOption.NO_CONTEXT)
+STRUCTURES = ("APPL1", "APPL2")
+#: The two queues are defined one after the other, now and then in two seconds.
+_DEFINED_AT = re.compile(r'"(alteration|creation)_(date|time)":"[^"]*",')
+
+Way = tuple[QueueManagerConnection, Queue]
+
+
+@pytest.fixture
+def called(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The scripts that were called."""
+    names: list[str] = []
+    call_many = Connection.call_many
+
+    def noted(self: Connection, calls: Any) -> list[Any]:
+        names.extend(name for name, *_ in calls)
+        return call_many(self, calls)
+
+    monkeypatch.setattr(Connection, "call_many", noted)
+    return names
+
+
+def ways(group: TestGroup, **attributes: Any) -> tuple[Way, Way]:
+    """The same queue in two structures, each with a connection of its own."""
+    group.define_structure("APPL2")
+    found = []
+    for structure in STRUCTURES:
+        group.define_shared(f"{structure}.Q", structure, **attributes)
+        connection = group.connect()
+        found.append((connection, connection.open(f"{structure}.Q", BOTH)))
+    return found[0], found[1]
+
+
+def by_the_long_way(monkeypatch: pytest.MonkeyPatch, call: Callable[[], object]) -> object:
+    """What *call* returns where no message passes for a plain one."""
+    with monkeypatch.context() as context:
+        context.setattr(put_calls, "are_plain", lambda _: False)
+        return call()
+
+
+def of(group: TestGroup, structure: str, way: Way) -> dict[str, str]:
+    """What a structure holds, whatever it and its user are called, and whenever its queue was defined."""
+    token, mark = way[0].connection.token, f"{group.group.name}:{structure}"
+    return {
+        repr(key).replace(mark, "S").replace(structure, "S").replace(token, "T"): (
+            _DEFINED_AT.sub("", repr(value)).replace(structure, "S").replace(token, "T")
+        )
+        for key, value in contents(group).items()
+        if mark.encode() in key and not key.endswith((b":journal", b":ver"))
+    }
+
+
+def journal_of(group: TestGroup, structure: str, way: Way) -> list[str]:
+    keys = group.group.structure(structure)
+    entries: Any = group.group.client().xrange(keys.journal)
+    return [repr(fields).replace(structure, "S").replace(way[0].connection.token, "T") for _, fields in entries]
+
+
+@pytest.mark.invariant(1)
+@pytest.mark.parametrize("seed", range(40))
+def test_both_scripts_leave_the_same(
+    group: TestGroup, monkeypatch: pytest.MonkeyPatch, called: list[str], seed: int
+) -> None:
+    random = Random(seed)
+    short, long = ways(group, def_priority=random.randrange(10))
+    has_put_at_once = False
+    for _ in range(random.randrange(1, 5)):
+        count = random.choice((1, 1, 2, 50, 130))
+        bodies = [random.randbytes(random.choice((0, 1, 300, 10_300))) for _ in range(count)]
+        priority, options = random.choice((-1, 3, 12)), random.choice((SYNCPOINT, SYNCPOINT, OUTSIDE))
+        is_later = random.random() < 0.3 and options == SYNCPOINT
+
+        def put(queue: Queue) -> None:
+            mds = [MQMD(priority=priority) for _ in bodies]  # noqa: B023 - called at once
+            later = int(PutOption.ASYNC_RESPONSE) if is_later else 0  # noqa: B023
+            queue.put_many(list(zip(mds, bodies, strict=True)), options=options | later)  # noqa: B023
+
+        has_put_at_once |= options == SYNCPOINT and not is_later
+        put(short[1])
+        by_the_long_way(monkeypatch, lambda: put(long[1]))
+        if random.random() < 0.3:
+            end = random.choice(("commit", "backout"))
+            getattr(short[0], end)()
+            by_the_long_way(monkeypatch, getattr(long[0], end))
+        assert of(group, "APPL1", short) == of(group, "APPL2", long)
+    short[0].commit()
+    long[0].commit()
+    assert of(group, "APPL1", short) == of(group, "APPL2", long)
+    assert journal_of(group, "APPL1", short) == journal_of(group, "APPL2", long)
+    assert has_put_at_once <= ("structure/put_in_unit" in called)
+
+
+def test_what_needs_a_look_or_more_than_one_place_goes_the_long_way(group: TestGroup, called: list[str]) -> None:
+    (_, queue), _ = ways(group)
+    queue.put(b"1", MQMD(correl_id=b"C" * 24), options=SYNCPOINT)
+    queue.put_many([(MQMD(priority=1), b"2"), (MQMD(priority=2), b"3")], options=SYNCPOINT)
+    assert [name for name in called if name.startswith("structure/put")] == ["structure/put"] * 2
+    called.clear()
+    queue.put_many([(MQMD(priority=1), b"4"), (MQMD(priority=1), b"5")], options=SYNCPOINT)
+    assert called == ["structure/put_in_unit"]
+
+
+REFUSALS: dict[str, tuple[MQRC, Callable[[TestGroup, str], object]]] = {
+    "full": (MQRC.Q_FULL, lambda group, name: group.repository("QM1").alter("QLOCAL", name, {"max_depth": 2})),
+    "inhibited": (
+        MQRC.PUT_INHIBITED,
+        lambda group, name: group.repository("QM1").alter("QLOCAL", name, {"put": "DISABLED"}),
+    ),
+}
+
+
+@pytest.mark.parametrize("why", sorted(REFUSALS))
+@pytest.mark.parametrize("is_long", [False, True], ids=["put_in_unit", "put"])
+def test_what_is_refused_changes_nothing(
+    group: TestGroup, monkeypatch: pytest.MonkeyPatch, why: str, is_long: bool
+) -> None:
+    reason, act = REFUSALS[why]
+    way, _ = ways(group)
+    connection, queue = way
+    queue.put_many([(MQMD(), b"1"), (MQMD(), b"2")], options=SYNCPOINT)
+    act(group, "APPL1.Q")
+    before = of(group, "APPL1", way)
+
+    def put() -> object:
+        return reason_of(lambda: queue.put_many([(MQMD(), b"3"), (MQMD(), b"4")], options=SYNCPOINT))
+
+    assert (by_the_long_way(monkeypatch, put) if is_long else put()) == reason
+    assert of(group, "APPL1", way) == before
+    connection.commit()
+    assert [queue.get().body for _ in range(2)] == [b"1", b"2"]
+
+
+def test_an_alter_since_the_open_counts(group: TestGroup) -> None:
+    (connection, queue), _ = ways(group)
+    group.repository("QM1").alter("QLOCAL", "APPL1.Q", {"def_priority": 7, "def_persistence": "YES"})
+    md = queue.put(b"1", options=SYNCPOINT)
+    connection.commit()
+    got = queue.get()
+    assert (md.priority, md.persistence) == (got.md.priority, got.md.persistence) == (7, 1)

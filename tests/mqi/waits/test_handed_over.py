@@ -1,0 +1,497 @@
+"""A get that waits for any message, outside a unit of work, is handed it by whoever makes it available."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from recovery.resolve import recover
+from recovery.structure import CHUNK_HANDLES
+from sharedq import MQIError, Queue
+from sharedq.calls.get.wait import stop_waiting
+from sharedq.calls.handles.open import open_queue
+from sharedq.messages.record import generated_number
+from sharedq.mqi.constants import MQRC, Feedback, GetOption, MatchOption, MsgFlag, OpenOption, PutOption, Report
+from sharedq.mqi.structures import MQMD, MQOD
+from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.definitions.queues import QueueLocal
+from sharedq.objects.store.finding import Finder
+from sharedq.objects.store.local_queues import LocalQueues
+from sharedq.redis.keys import QueueKeys
+from sharedq.session.connection import Connection, ScriptCall
+from tests.recovery.scene import register_wait
+from tests.support.members import TestGroup
+from tests.support.scenes import on_queue, recover_lost, stored, until
+
+BOTH = OpenOption.INPUT_SHARED | OpenOption.OUTPUT | OpenOption.BROWSE
+LONG_MS = 60_000
+
+
+@pytest.fixture
+def group(group: TestGroup) -> TestGroup:
+    group.define_shared("Q")
+    return group
+
+
+@pytest.fixture
+def queue_keys(group: TestGroup) -> QueueKeys:
+    return group.group.structure("APPL1").queue("Q")
+
+
+def open_new(group: TestGroup) -> Queue:
+    return group.connect().open("Q", BOTH)
+
+
+def state_of(group: TestGroup, queue: Queue) -> bytes:
+    found: Any = group.group.client().hget(group.group.structure("APPL1").owners, queue.connection.token)
+    return bytes(found or b"")
+
+
+def events(group: TestGroup) -> list[tuple[str, str]]:
+    entries: Any = group.group.client().xrange(group.group.structure("APPL1").journal)
+    return [(fields[b"e"].decode(), fields.get(b"i", b"").decode()) for _, fields in entries]
+
+
+class Missed:
+    """A connection whose waits end in vain, each in the moment when something was put: nothing wakes it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, queue: Queue, meanwhile: Callable[[], object]) -> None:
+        self.times = 0
+        block = Connection.block
+
+        def miss(connection: Connection, wake_key: str, timeout_s: float) -> bytes | None:
+            if connection is not queue.connection:
+                return block(connection, wake_key, timeout_s)
+            self.times += 1
+            meanwhile()
+            return None
+
+        monkeypatch.setattr(Connection, "block", miss)
+
+
+@pytest.fixture
+def waiting(group: TestGroup, queue_keys: QueueKeys) -> Iterator[Callable[[Queue, int], Any]]:
+    """Starts a get that waits, and returns when it does."""
+    with ThreadPoolExecutor(8) as pool:
+
+        def start(queue: Queue, options: int = 0, **more: Any) -> Any:
+            count = int(group.group.client().zcard(queue_keys.waiters))
+            future = pool.submit(queue.get, int(GetOption.WAIT) | options, wait_ms=LONG_MS, **more)
+            until(lambda: group.group.client().zcard(queue_keys.waiters) == count + 1, "it waits")
+            return future
+
+        yield start
+
+
+def put_at_once(queue: Queue, md: MQMD) -> None:
+    queue.put(b"hello", md)
+
+
+def put_in_unit(queue: Queue, md: MQMD) -> None:
+    queue.put(b"hello", md, options=PutOption.SYNCPOINT)
+    queue.connection.commit()
+
+
+def put_buffered(queue: Queue, md: MQMD) -> None:
+    queue.put(b"hello", md, options=PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE)
+    queue.connection.commit()
+
+
+WAYS = [put_at_once, put_in_unit, put_buffered]
+#: Fields of messages that can be handed over: nothing, or what is in the index alone.
+HANDED: list[dict[str, Any]] = [
+    {},
+    {"correl_id": b"c" * 24},
+    {"correl_id": b"c" * 24, "msg_id": b"m" * 24, "persistence": 1},
+]
+
+
+@pytest.mark.parametrize("fields", HANDED)
+@pytest.mark.parametrize("way", WAYS)
+def test_it_gets_the_message_without_a_call_of_its_own(
+    group: TestGroup, queue_keys: QueueKeys, waiting: Any, way: Any, fields: dict[str, Any]
+) -> None:
+    getter, putter = open_new(group), open_new(group)
+    future = waiting(getter)
+    client = group.group.client()
+    way(putter, MQMD(**fields))
+    message = future.result(20)
+    assert message.body == b"hello"
+    assert message.md.backout_count == 0
+    assert {name: getattr(message.md, name) for name in fields} == fields
+    assert (stored(group), client.zcard(queue_keys.index)) == (0, 0)
+    assert state_of(group, getter) == b"HQ"
+    assert client.exists(group.group.structure("APPL1").wake + getter.connection.token) == 0
+
+
+@pytest.mark.parametrize("fields", HANDED)
+@pytest.mark.parametrize("way", WAYS)
+def test_the_journal_tells_of_it_as_of_any_get(
+    group: TestGroup, waiting: Any, way: Any, fields: dict[str, Any]
+) -> None:
+    getter, putter = open_new(group), open_new(group)
+    future = waiting(getter)
+    way(putter, MQMD(**fields))
+    future.result(20)
+    told = events(group)
+    gets = [(event, ids) for event, ids in told if event == "get"]
+    puts = [(event, ids) for event, ids in told if event == "put"]
+    assert [ids for _, ids in gets] == [ids for _, ids in puts]
+    assert told.index(puts[0]) < told.index(gets[0])
+
+
+def test_it_goes_on_as_if_nothing_had_been(group: TestGroup, waiting: Any) -> None:
+    """It can wait again, here and elsewhere, browse, get without waiting, and disconnect."""
+    group.define_shared("OTHER")
+    getter, putter = open_new(group), open_new(group)
+    for number in range(3):
+        future = waiting(getter)
+        putter.put(b"%d" % number)
+        assert future.result(20).body == b"%d" % number
+    with pytest.raises(MQIError):
+        getter.get(GetOption.BROWSE_FIRST)
+    putter.put(b"last")
+    assert getter.get().body == b"last"
+
+
+@pytest.mark.parametrize(
+    "options", [GetOption.SYNCPOINT, GetOption.SYNCPOINT_IF_PERSISTENT], ids=["syncpoint", "if persistent"]
+)
+def test_a_get_in_a_unit_of_work_looks_itself(group: TestGroup, waiting: Any, options: GetOption) -> None:
+    getter, putter = open_new(group), open_new(group)
+    future = waiting(getter, int(options))
+    putter.put(b"hello", MQMD(persistence=1))
+    assert future.result(20).body == b"hello"
+    assert stored(group) == 1
+    getter.connection.backout()
+    assert getter.get().md.backout_count == 1
+
+
+def test_a_short_buffer_looks_itself(group: TestGroup, waiting: Any) -> None:
+    getter, putter = open_new(group), open_new(group)
+    future = waiting(getter, 0, max_length=3)
+    putter.put(b"hello")
+    assert future.result(20).reason == MQRC.TRUNCATED_MSG_FAILED
+    assert getter.get().body == b"hello"
+
+
+@pytest.mark.parametrize("size", [10_000, 11_000, 300_000])
+def test_long_messages_come_whole(group: TestGroup, waiting: Any, size: int) -> None:
+    getter, putter = open_new(group), open_new(group)
+    future = waiting(getter)
+    body = bytes(range(256)) * (size // 256)
+    putter.put(body)
+    assert future.result(20).body == body
+    assert stored(group) == 0
+
+
+def test_a_message_that_needs_a_look_is_got_by_the_getter(group: TestGroup, waiting: Any) -> None:
+    getter, putter = open_new(group), open_new(group)
+    for md in (
+        MQMD(correl_id=b"c" * 24, expiry=6000),
+        MQMD(expiry=6000),
+        MQMD(correl_id=b"c" * 24, report=int(Report.COD), reply_to_q=b"Q"),
+        MQMD(version=2, group_id=b"g" * 24, msg_seq_number=1, msg_flags=int(MsgFlag.MSG_IN_GROUP)),
+    ):
+        future = waiting(getter)
+        putter.put(b"hello", md)
+        message = future.result(20)
+        assert (message.body, message.md.correl_id) == (b"hello", md.correl_id)
+        assert state_of(group, getter) == b""
+        if md.report:
+            assert getter.get().md.feedback == Feedback.COD
+    assert stored(group) == 0
+
+
+def test_what_stands_before_it_is_got_first(group: TestGroup, waiting: Any) -> None:
+    """Another one was woken for the first message and has not looked yet: the second is handed to nobody."""
+    woken, getter, putter = open_new(group), open_new(group), open_new(group)
+    correl_id = b"c" * 24
+    register_wait(woken, b"C" + correl_id)
+    future = waiting(getter)
+    first = putter.put(b"first", MQMD(correl_id=correl_id))
+    number = generated_number(first.msg_id, putter.handle.structure.number) or 0
+    assert state_of(group, woken) == b"KQ\n%dx" % number
+    putter.put(b"second")
+    assert future.result(20).body == b"first"
+    assert on_queue(group, "Q") == [(b"second", 0)]
+
+
+@pytest.mark.parametrize("fields", HANDED)
+@pytest.mark.parametrize("behind", [0, 2])
+def test_one_whose_wait_had_ended_looks_again_and_has_it(
+    group: TestGroup, monkeypatch: pytest.MonkeyPatch, behind: int, fields: dict[str, Any]
+) -> None:
+    getter, putter = open_new(group), open_new(group)
+    bodies = [b"%d" % number for number in range(1 + behind)]
+    missed = Missed(monkeypatch, getter, lambda: [putter.put(body, MQMD(**fields)) for body in bodies])
+    assert getter.get(GetOption.WAIT, wait_ms=LONG_MS).body == b"0"
+    assert missed.times == 1
+    assert [getter.get().body for _ in range(behind)] == bodies[1:]
+    assert stored(group) == 0
+    kinds = Counter(event for event, _ in events(group))
+    assert kinds == {"put": 1 + behind, "get": 2 + behind, "return": 1}
+
+
+def test_a_higher_priority_that_came_meanwhile_goes_first(group: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
+    getter, putter = open_new(group), open_new(group)
+    Missed(monkeypatch, getter, lambda: [putter.put(b"%d" % n, MQMD(priority=n)) for n in (1, 7)])
+    assert getter.get(GetOption.WAIT, wait_ms=LONG_MS).body == b"7"
+    assert getter.get().body == b"1"
+
+
+def test_its_interval_ends_in_that_moment(group: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever looks once more at the end of the interval has it."""
+    getter, putter = open_new(group), open_new(group)
+
+    def let_the_interval_pass() -> None:
+        putter.put(b"late")
+        threading.Event().wait(0.1)
+
+    Missed(monkeypatch, getter, let_the_interval_pass)
+    assert getter.get(GetOption.WAIT, wait_ms=50).body == b"late"
+
+
+@pytest.mark.parametrize("fields", HANDED)
+def test_one_that_gives_up_puts_it_back_for_another(
+    group: TestGroup, waiting: Any, monkeypatch: pytest.MonkeyPatch, fields: dict[str, Any]
+) -> None:
+    getter, other, putter = open_new(group), open_new(group), open_new(group)
+
+    def give_up() -> None:
+        if others:
+            return
+        putter.put(b"hello", MQMD(**fields))
+        assert state_of(group, getter) == b"HQ"
+        match = MatchOption.MATCH_CORREL_ID if fields else MatchOption.NONE
+        others.append(waiting(other, match=MQMD(**fields), match_options=match))
+        stop_waiting(getter.connection, getter.handle)
+        assert others[0].result(20).body == b"hello"
+
+    others: list[Any] = []
+    missed = Missed(monkeypatch, getter, give_up)
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(getter.get, GetOption.WAIT, wait_ms=100)
+        assert_no_message(future)
+    assert missed.times >= 1
+    assert others
+
+
+def assert_no_message(future: Any) -> None:
+    with pytest.raises(MQIError) as caught:
+        future.result(20)
+    assert caught.value.reason == MQRC.NO_MSG_AVAILABLE
+
+
+def die_handed(group: TestGroup, getter: Queue, putter: Queue, bodies: list[bytes], **fields: Any) -> None:
+    """It had registered and died before it blocked: what it is handed stays on the way."""
+    register_wait(getter, b"A!")
+    for body in bodies:
+        putter.put(body, MQMD(**fields))
+    assert state_of(group, getter) == b"HQ"
+    group.group.client().zadd(group.group.keys.leases, {getter.connection.token: 1})
+
+
+@pytest.mark.parametrize("fields", HANDED)
+def test_what_a_dead_one_was_handed_is_first_again(group: TestGroup, fields: dict[str, Any]) -> None:
+    getter, putter = open_new(group), open_new(group)
+    die_handed(group, getter, putter, [b"first", b"second"], **fields)
+    assert on_queue(group, "Q") == [(b"second", 0)]
+
+    assert recover(group.group, group.connect().connection, getter.connection.token).is_resolved
+
+    assert on_queue(group, "Q") == [(b"first", 0), (b"second", 0)]
+    kinds = Counter(event for event, _ in events(group))
+    assert (kinds["get"], kinds["return"]) == (1, 1)
+    assert group.group.client().exists(group.group.structure("APPL1").wake + getter.connection.token) == 0
+    match = MatchOption.MATCH_CORREL_ID if fields else MatchOption.NONE
+    assert [putter.get(match=MQMD(**fields), match_options=match).body for _ in range(2)] == [b"first", b"second"]
+
+
+def test_what_a_dead_one_was_handed_wakes_who_waits(group: TestGroup, waiting: Any) -> None:
+    getter, other, putter = open_new(group), open_new(group), open_new(group)
+    die_handed(group, getter, putter, [b"only"])
+    future = waiting(other)
+    assert recover(group.group, group.connect().connection, getter.connection.token).is_resolved
+    assert future.result(20).body == b"only"
+
+
+def test_a_deleted_queue_takes_it_along(group: TestGroup, queue_keys: QueueKeys) -> None:
+    getter, putter = open_new(group), open_new(group)
+    die_handed(group, getter, putter, [b"only"])
+    group.group.client().delete(queue_keys.queue)
+    recover(group.group, group.connect().connection, getter.connection.token)
+    assert stored(group) == 0
+    assert not group.group.client().exists(queue_keys.available)
+
+
+def test_nobody_can_delete_the_queue_before_it_is_back(group: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The dead one has more handles than one call gives back, and that on the queue is among the first."""
+    group.define_shared("OTHER")
+    getter, putter = open_new(group), open_new(group)
+    others = [open_queue(getter.connection, MQOD(object_name=b"OTHER"), int(BOTH)) for _ in range(CHUNK_HANDLES)]
+    die_handed(group, getter, putter, [b"only"])
+    putter.close()
+    recoverer = group.connect().connection
+    commands, call_many, answers = recoverer.commands, recoverer.call_many, list[MQRC]()
+
+    def choose(key: str, several: Sequence[Sequence[bytes]]) -> list[Any]:
+        if several[0][0] != b"SRANDMEMBER":
+            return commands(key, several)
+        (there,) = commands(key, [(b"SMEMBERS", several[0][1])])
+        there = sorted(there, reverse=True)
+        assert [holding for holding in there if holding.startswith(b"Q\n")] == there[: len(there) - len(others)]
+        return [there[:CHUNK_HANDLES]]
+
+    def delete_behind(calls: Sequence[ScriptCall]) -> list[Any]:
+        replies = call_many(calls)
+        if calls[0][0] == "structure/release":
+            with pytest.raises(MQIError) as caught:
+                group.repository("QM1").delete("QLOCAL", "Q")
+            answers.append(caught.value.reason)
+        return replies
+
+    monkeypatch.setattr(recoverer, "commands", choose)
+    monkeypatch.setattr(recoverer, "call_many", delete_behind)
+    assert recover(group.group, recoverer, getter.connection.token).is_resolved
+    assert answers == [MQRC.Q_NOT_EMPTY, MQRC.Q_NOT_EMPTY]
+    assert on_queue(group, "Q") == [(b"only", 0)]
+
+
+def test_what_wakes_for_another_reason_is_no_message_on_its_way(group: TestGroup, waiting: Any) -> None:
+    """A manager that quiesces wakes whoever may be blocking, also one that has just been handed its message."""
+    group.define_shared("OTHER")
+    getter, putter = open_new(group), open_new(group)
+    other = Queue(getter.connection, open_queue(getter.connection, MQOD(object_name=b"OTHER"), int(BOTH)))
+    future = waiting(getter)
+    putter.put(b"hello")
+    assert future.result(20).body == b"hello"
+    wake_key = group.group.structure("APPL1").wake + getter.connection.token
+    group.group.client().rpush(wake_key, "quiesce")
+    for queue in (other, getter):
+        with pytest.raises(MQIError) as caught:
+            queue.get()
+        assert caught.value.reason == MQRC.NO_MSG_AVAILABLE
+    group.group.client().rpush(wake_key, "quiesce")
+    getter.connection.disconnect()
+
+
+def test_whoever_is_interrupted_while_it_waits_gives_back_what_it_is_handed(
+    group: TestGroup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behind its registration, before it blocks: it would never take the message."""
+    getter, putter = open_new(group), open_new(group)
+
+    def interrupt() -> None:
+        putter.put(b"hello")
+        raise TimeoutError
+
+    Missed(monkeypatch, getter, interrupt)
+    with pytest.raises(TimeoutError):
+        getter.get(GetOption.WAIT, wait_ms=LONG_MS)
+    with pytest.raises(MQIError) as caught:
+        getter.get(GetOption.BROWSE_FIRST)
+    assert caught.value.reason == MQRC.CONNECTION_BROKEN
+    recover_lost(group, getter.connection.token)
+    assert on_queue(group, "Q") == [(b"hello", 0)]
+
+
+@pytest.mark.parametrize("how", ["alter", "define"])
+def test_a_get_that_was_inhibited_is_handed_nothing(
+    group: TestGroup, waiting: Any, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """Whoever inhibits it dies before it has woken those who wait."""
+    getter, putter = open_new(group), open_new(group)
+    future = waiting(getter)
+    repository = group.repository("QM1")
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalQueues, "wake_waiters", lambda *_: None)
+        if how == "alter":
+            repository.alter("QLOCAL", "Q", {"get": "DISABLED"})
+        else:
+            disabled = QueueLocal(name="Q", disposition="SHARED", structure="APPL1", get="DISABLED")
+            repository.define(disabled, replace=True)
+    putter.put(b"hello")
+    with pytest.raises(MQIError) as caught:
+        future.result(20)
+    assert caught.value.reason == MQRC.GET_INHIBITED
+    assert on_queue(group, "Q") == [(b"hello", 0)]
+
+
+def test_an_alter_that_ends_says_nothing_for_another_one_that_still_wakes_who_waits(
+    group: TestGroup, monkeypatch: pytest.MonkeyPatch, queue_keys: QueueKeys
+) -> None:
+    """Two ALTERs overlap, and the second inhibits gets: until it has woken everyone, nobody is handed anything."""
+    monkeypatch.setattr("sharedq.objects.store.local_queues._WAKES_PER_CALL", 1)
+    getters = [open_new(group) for _ in range(3)]
+    client, call, names = group.group.client(), group.group.call, list[str]()
+    first, second = group.repository("QM1"), group.repository("QM1")
+
+    def call_and_alter(name: str, *rest: Any) -> Any:
+        reply = call(name, *rest)
+        names.append(name)
+        if names.count("structure/wake_all") == 1 and name == "structure/wake_all":
+            with monkeypatch.context() as patch:
+                # It has woken nobody yet.
+                patch.setattr(LocalQueues, "wake_waiters", lambda *_: None)
+                second.alter("QLOCAL", "Q", {"get": "DISABLED"})
+        return reply
+
+    with ThreadPoolExecutor(len(getters)) as pool:
+        futures = [pool.submit(getter.get, GetOption.WAIT, wait_ms=LONG_MS) for getter in getters]
+        until(lambda: client.hget(queue_keys.queue, "nw") == b"3", "they wait")
+        with monkeypatch.context() as patch:
+            patch.setattr(group.group, "call", call_and_alter)
+            first.alter("QLOCAL", "Q", {"description": "new"})
+        assert client.hget(queue_keys.queue, "al") == b"1"
+        first.wake_waiters("APPL1", "Q")
+        for future in futures:
+            with pytest.raises(MQIError) as caught:
+                future.result(20)
+            assert caught.value.reason == MQRC.GET_INHIBITED
+    assert not client.hexists(queue_keys.queue, "al")
+
+
+def test_a_get_from_the_shared_transmission_queue_is_handed_nothing_once_that_was_inhibited(
+    group: TestGroup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever puts knows the new definition, and whoever waits does not yet."""
+    group.add_member("QM2")
+    getter = group.connect("QM2").open(SYSTEM_QSG_TRANSMIT_QUEUE, OpenOption.INPUT_SHARED)
+    state = group.group.structure("@QM2").queue(SYSTEM_QSG_TRANSMIT_QUEUE).queue
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(getter.get, GetOption.WAIT, wait_ms=LONG_MS)
+        until(lambda: group.group.client().hget(state, "nw") == b"1", "it waits")
+        with monkeypatch.context() as patch:
+            patch.setattr(LocalQueues, "wake_waiters", lambda *_: None)
+            group.repository("QM1").alter("QLOCAL", SYSTEM_QSG_TRANSMIT_QUEUE, {"get": "DISABLED"})
+        group.connect("QM1").put1("T", b"hello", qmgr_name="QM2")
+        with pytest.raises(MQIError) as caught:
+            future.result(20)
+    assert caught.value.reason == MQRC.GET_INHIBITED
+    assert on_queue(group, SYSTEM_QSG_TRANSMIT_QUEUE, "@QM2") == [(b"hello", 0)]
+
+
+def test_a_part_that_a_starting_manager_brings_up_to_date_is_looked_at_by_who_waits(
+    group: TestGroup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An ALTER was cut off before it had reached that part, or anybody was woken."""
+    getter = group.connect().open(SYSTEM_QSG_TRANSMIT_QUEUE, OpenOption.INPUT_SHARED)
+    state = group.group.structure("@QM1").queue(SYSTEM_QSG_TRANSMIT_QUEUE).queue
+    repository = group.repository("QM1")
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(getter.get, GetOption.WAIT, wait_ms=LONG_MS)
+        until(lambda: group.group.client().hget(state, "nw") == b"1", "it waits")
+        with monkeypatch.context() as patch:
+            patch.setattr(Finder, "set_partitions", lambda *_, **__: None)
+            repository.alter("QLOCAL", SYSTEM_QSG_TRANSMIT_QUEUE, {"get": "DISABLED"})
+        repository.prepare_manager("QM1")
+        with pytest.raises(MQIError) as caught:
+            future.result(20)
+    assert caught.value.reason == MQRC.GET_INHIBITED
+    assert not group.group.client().hexists(state, "al")
