@@ -12,7 +12,6 @@ from typing import Protocol
 from recovery.claim import Claim, chunks
 from recovery.leftovers import fields_under, needless_fences, own_fences
 from recovery.target import Target, Targets
-from sharedq.calls.unit.commit import end_unit_call
 from sharedq.calls.unit.in_doubt import set_apart_call
 from sharedq.log import LibraryLogger
 from sharedq.mqi.constants import MQRC
@@ -20,6 +19,7 @@ from sharedq.mqi.errors import MQIError, error_for
 from sharedq.objects.repository import Repository
 from sharedq.redis.keys import StructureKeys
 from sharedq.redis.link import Argument, Reply
+from sharedq.scripts.unit import end_unit_call
 from sharedq.session.connection import Connection, ScriptCall
 from sharedq.session.handle import StructureAccess
 from sharedq.session.unit_of_work import CHUNK_MESSAGES

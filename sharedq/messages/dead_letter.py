@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from sharedq.calls.outgoing.descriptor import UNKNOWN_REPORTS
 from sharedq.mqi import wire
 from sharedq.mqi.constants import ApplType, Format, MsgFlag
+from sharedq.mqi.constants.descriptor import UNKNOWN_REPORTS
 from sharedq.mqi.headers import MQDLH
 from sharedq.mqi.limits import UNDEFINED_ORIGINAL_LENGTH
 from sharedq.mqi.structures import MQMD

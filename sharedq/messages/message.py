@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from sharedq.calls.get.selection import message_token
 from sharedq.logical import group_status, reassembled, segment_status, segmentation
 from sharedq.messages.record import (
-    RECORD_EXPIRY,
     RECORD_GROUP,
     RECORD_PERSISTENT,
     RECORD_REPORT,
     carried_record,
     decode_descriptor,
+    message_token,
     record_body,
     record_destination,
     record_flags,
@@ -23,10 +22,6 @@ from sharedq.messages.transmission import as_transmitted
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.data_conversion import Converted, Representation, convert
 from sharedq.mqi.structures import MQMD
-from sharedq.redis.link import Reply
-from sharedq.session.handle import Handle, StructureAccess
-
-Clock = Callable[[StructureAccess], int]
 
 # Looked up as a member, it costs a batch two microseconds.
 _NO_REASON = MQRC.NONE
@@ -180,58 +175,3 @@ class Message:
 def message_number(message_id: bytes) -> int:
     """The number in a message id such as ``124.5x``."""
     return int(message_id.rstrip(b"x").partition(b".")[0])
-
-
-def decode(handle: Handle, reply: Reply, max_length: int, clock: Clock) -> list[Message]:
-    """Messages of a reply of structure/get or structure/get_grouped; ``max_length`` cuts those of the latter.
-
-    Args:
-        clock: tells what Redis' clock says where a structure is, ms; asked where a message expires.
-    """
-    if type(reply[2]) is list:
-        return _decode_grouped(handle, reply, max_length, clock)
-    # Only an id that ends in "x" can be that of a message that expires.
-    now_ms = _now_ms(handle.structure, reply[3], clock) if b"x" in reply[2] else 0
-    messages = _decode_records(handle, reply[2].split(), reply[3], now_ms)
-    if reply[0]:
-        messages[0].reason = MQRC(int(reply[0]))
-        messages[0].data_length = int(reply[1])
-    return messages
-
-
-def _now_ms(access: StructureAccess, records: Sequence[bytes], clock: Clock) -> int:
-    return clock(access) if any(record_flags(record) & RECORD_EXPIRY for record in records) else 0
-
-
-def _decode_grouped(handle: Handle, reply: Reply, max_length: int, clock: Clock) -> list[Message]:
-    """Of structure/get_grouped; segments that belong together are put together."""
-    reason, length, (_, left, segments, *for_handle), *records = reply
-    handle.has_members = left not in (None, b"0")
-    if for_handle:
-        handle.may_hold_lock, handle.may_meet_marks = map(bool, for_handle)
-    messages = _decode_records(handle, records[::2], records[1::2], _now_ms(handle.structure, records[1::2], clock))
-    first = messages[0]
-    if int(segments):
-        first.put_together(messages)
-        messages = [first]
-    first.data_length = int(length)
-    if first.data_length > max_length:
-        first.body = first.body[:max_length]
-        # That it was cut is told if there is nothing else to tell (2079), and in any case where it stays (2080).
-        if not first.reason or reason == MQRC.TRUNCATED_MSG_FAILED:
-            first.reason = MQRC(reason)
-    return messages
-
-
-def _decode_records(handle: Handle, ids: Sequence[bytes], records: Sequence[bytes], now_ms: int) -> list[Message]:
-    structure_number = handle.structure.number
-    messages = [
-        Message((record, message_id, structure_number, now_ms)) for message_id, record in zip(ids, records, strict=True)
-    ]
-    if handle.facts.is_transmission and handle.adds_headers:
-        # A part of the shared transmission queue holds what is addressed to the manager of its structure.
-        remote_qmgr = handle.structure.keys.name.removeprefix("@").encode()
-        for message in messages:
-            if message.destination:
-                message.wrap(message.destination, remote_qmgr)
-    return messages

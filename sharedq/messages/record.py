@@ -30,6 +30,7 @@ from sharedq.mqi.limits import (
     DEFAULT_CCSID,
     FORMAT_LENGTH,
     MAX_PRIORITY,
+    MSG_TOKEN_LENGTH,
     NULL_ID,
     PUT_APPL_NAME_LENGTH,
     PUT_DATE_LENGTH,
@@ -41,6 +42,18 @@ from sharedq.mqi.limits import (
     USER_ID_LENGTH,
 )
 from sharedq.mqi.structures import MQMD
+
+#: Structure, message number, destination code, whether the id ends in "x".
+_TOKEN: Final = struct.Struct(">HQIB")
+
+#: One priority's share of the scores of a queue: room for 2^48 arrivals.
+PRIORITY_STEP = 1 << 48
+
+#: What a put script is told of one message: its place among the priorities, whether it needs a look, its record.
+PutArguments = tuple[int, str, bytes]
+
+#: Marks of a put: persistent, and with a dead-letter header.
+PERSISTENT, DEAD_LETTER = 1, 2
 
 #: Flags of a record, its first byte.
 RECORD_PERSISTENT: Final = 1
@@ -509,3 +522,18 @@ def put_date_and_time(put_time_ms: int) -> tuple[bytes, bytes]:
 def _rendered_second(second: int) -> tuple[bytes, bytes]:
     moment = datetime.fromtimestamp(second, UTC)
     return moment.strftime("%Y%m%d").encode(), moment.strftime("%H%M%S").encode()
+
+
+def message_token(message_id: bytes, structure_number: int) -> bytes:
+    """MsgToken of a message: it names the message for as long as that is on its queue."""
+    number, _, code = message_id.rstrip(b"x").partition(b".")
+    token = _TOKEN.pack(structure_number, int(number), int(code or 0), message_id.endswith(b"x"))
+    return token.ljust(MSG_TOKEN_LENGTH, b"\0")
+
+
+def message_of_token(token: bytes, structure_number: int) -> str | None:
+    """Id of the message that a MsgToken names; None when it is of no message of this structure."""
+    structure, number, code, look = _TOKEN.unpack_from(token.ljust(MSG_TOKEN_LENGTH, b"\0"))
+    if structure != structure_number or look > 1:
+        return None
+    return f"{number}{f'.{code}' if code else ''}{'x' if look else ''}"

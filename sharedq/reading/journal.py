@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import redis
 
+from sharedq.messages.record import DEAD_LETTER, PERSISTENT
 from sharedq.objects.definitions.names import queue_of
 from sharedq.redis.deployment import Deployment, DeploymentError
 from sharedq.redis.keys import StructureKeys, admin_keys
@@ -30,8 +31,6 @@ SEQUENCE_MAX = 2**64 - 1
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _POSITION = re.compile(r"\d{1,18}(-\d{1,20})?")
-#: Marks of a put: persistent, and with a dead-letter header.
-PERSISTENT, DEAD_LETTER = 1, 2
 #: Mark of a get that went on in its group in logical order.
 LOGICAL = b"2"
 #: What entries tell of.

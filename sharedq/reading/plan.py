@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
-from sharedq.calls.outgoing.descriptor import PRIORITY_STEP
 from sharedq.members.group import Group
+from sharedq.messages.record import PRIORITY_STEP
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
 from sharedq.mqi.limits import MAX_PRIORITY

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from sharedq.calls.get.selection import ANY, Selection
 from sharedq.mqi.constants import GetOption, OpenOption
 from sharedq.redis.keys import StructureKeys
 from sharedq.redis.link import Argument, Reply
+from sharedq.scripts.selection import ANY, Selection
 from sharedq.session.connection import Connection, ScriptCall
 from sharedq.session.handle import Handle
 from sharedq.session.unit_of_work import UnitOfWork

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sharedq.messages.record import RECORD_GROUP, record_flags
+from sharedq.messages.record import RECORD_GROUP, PutArguments, record_flags
 from sharedq.redis.link import Argument
 from sharedq.session.connection import Connection, ScriptCall
 from sharedq.session.handle import Handle
-
-#: What a put script is told of one message: its place among the priorities, whether it needs a look, its record.
-PutArguments = tuple[int, str, bytes]
 
 #: Messages one script call stores, at most.
 BATCH_MESSAGES = 100

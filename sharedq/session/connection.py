@@ -25,8 +25,8 @@ from sharedq.session.put_status import PutStatus
 from sharedq.session.unit_of_work import UnitOfWork
 
 if TYPE_CHECKING:
-    from sharedq.calls.outgoing.reply_to import ReplyTo
-    from sharedq.calls.unit.pending import PendingPuts
+    from sharedq.session.async_puts import PendingPuts
+    from sharedq.session.route import ReplyTo
 
 ScriptCall = tuple[str, Sequence[str], Sequence[Argument]]
 

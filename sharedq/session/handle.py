@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sharedq.logical import UNUSED, HandleOrder
 from sharedq.messages.context import Context
@@ -12,8 +12,7 @@ from sharedq.redis.keys import QueueKeys, StructureKeys
 from sharedq.session.facts import QueueFacts
 
 if TYPE_CHECKING:
-    from sharedq.calls.outgoing.descriptor import LastPut
-    from sharedq.calls.routes.resolve import Route
+    from sharedq.session.route import Route
 
 
 @dataclass(slots=True)
@@ -128,3 +127,23 @@ class QMgrHandle:
 
     object_name: str
     is_closed: bool = False
+
+
+@dataclass(slots=True)
+class LastPut:
+    """The last plain message put through a handle: most often the next one's descriptor says the same.
+
+    Attributes:
+        circumstances: all that the outcome depends on beside the descriptor.
+        asked: the descriptor as the program gave it, but for its time, which is the queue manager's.
+        completed: the fields of it that were completed.
+        base: the place among the priorities.
+        put_time_ms: in ``head``, which is the record up to the data.
+    """
+
+    circumstances: tuple[Any, ...]
+    asked: tuple[Any, ...]
+    completed: tuple[Any, ...]
+    base: int
+    put_time_ms: int
+    head: bytes

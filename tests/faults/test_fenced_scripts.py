@@ -9,11 +9,11 @@ import pytest
 
 from sharedq import verbs
 from sharedq.api import Queue, QueueManagerConnection
-from sharedq.calls.unit.commit import end_unit_call
 from sharedq.mqi.constants import MQRC, GetOption, MatchOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQGMO, MQMD, MQOD, MQPMO
 from sharedq.scripts.put import undo_call
+from sharedq.scripts.unit import end_unit_call
 from tests.support.members import TestGroup
 from tests.support.scenes import dump
 

@@ -22,10 +22,9 @@ from hypothesis.stateful import (
 from recovery.resolve import recover
 from sharedq import verbs
 from sharedq.api import Queue, QueueManagerConnection
-from sharedq.calls.outgoing.descriptor import PRIORITY_STEP
 from sharedq.messages.context import generated_msg_id
 from sharedq.messages.message import Message as RealMessage
-from sharedq.messages.record import generated_number
+from sharedq.messages.record import PRIORITY_STEP, generated_number
 from sharedq.mqi.constants import MQRC, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD, MQPMO

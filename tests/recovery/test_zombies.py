@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import pytest
 
 from sharedq.api import Queue, QueueManagerConnection
-from sharedq.calls.unit.commit import end_unit_call
 from sharedq.mqi.constants import MQRC, GetOption, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.repository import Repository
 from sharedq.redis.link import Argument
+from sharedq.scripts.unit import end_unit_call
 from sharedq.session.connection import Connection
 from tests.recovery.scene import BOTH, DEAD, TAG, Scene, after_call, register_wait
 from tests.support.agents import transfer_call

@@ -13,8 +13,9 @@ from igq.agent.progress.pulse import Pulse
 from sharedq.calls.outgoing.descriptor import journal_detail
 from sharedq.calls.routes.arrival import Arrival, entries_of, find_arrival, look_call
 from sharedq.messages.message import Message
+from sharedq.messages.record import PutArguments
 from sharedq.objects.store.authorities import AUTHORITIES
-from sharedq.scripts.put import PutArguments, put_call
+from sharedq.scripts.put import put_call
 from sharedq.session.connection import Connection, ScriptCall
 
 #: Destinations that are remembered.

@@ -9,11 +9,11 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 
-from sharedq.calls.outgoing.descriptor import REPORTS_WANTED
 from sharedq.logical import NOTHING, PutPosition, put_position
 from sharedq.messages.dead_letter import dead_lettered
 from sharedq.mqi import wire
 from sharedq.mqi.constants import MQRC, Feedback, Format, MsgType, Report
+from sharedq.mqi.constants.descriptor import REPORTS_WANTED
 from sharedq.mqi.errors import error_for
 from sharedq.mqi.structures import MQMD
 

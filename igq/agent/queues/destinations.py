@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from sharedq.calls.outgoing.descriptor import PRIORITY_STEP
+from sharedq.messages.record import PRIORITY_STEP
 from sharedq.mqi.limits import MAX_PRIORITY
 from sharedq.redis.keys import QueueKeys
 from sharedq.session.connection import Connection

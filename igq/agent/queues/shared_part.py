@@ -10,7 +10,6 @@ from igq.agent.progress.retry import Trouble
 from igq.agent.queues.destinations import Destinations
 from igq.agent.queues.transmission_queue import BATCH_MESSAGES, WAIT_S, TransmissionQueue, as_trouble
 from sharedq.calls.get import get as getting
-from sharedq.calls.get.selection import ANY
 from sharedq.calls.get.wait import BLOCK_MAX_S, stop_waiting
 from sharedq.messages.message import Message
 from sharedq.mqi.constants import MQRC
@@ -18,6 +17,7 @@ from sharedq.mqi.errors import MQIError
 from sharedq.objects.store.authorities import Authorities
 from sharedq.objects.store.parts import Place, parts_of
 from sharedq.redis.link import Reply
+from sharedq.scripts.selection import ANY
 from sharedq.session.connection import Connection, ScriptCall
 
 #: Batches sent in one write while there is a backlog.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from types import TracebackType
 
 from sharedq.api import QueueManagerConnection, connect, group_for
-from sharedq.calls.get.selection import message_token
 from sharedq.messages.message import Message
+from sharedq.messages.record import message_token
 from sharedq.mqi.constants import MQRC, GetOption, MatchOption, OpenOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD

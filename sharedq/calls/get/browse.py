@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from sharedq.calls.get.decode import decode
 from sharedq.calls.get.order import retain_browsed
-from sharedq.calls.get.selection import Selection
 from sharedq.calls.get.wait import call_or_wait
-from sharedq.messages.message import Message, decode
+from sharedq.messages.message import Message
 from sharedq.mqi.constants import MQRC, GetOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
 from sharedq.scripts.get import MARKS, grouped_call
+from sharedq.scripts.selection import Selection
 from sharedq.session.connection import Connection, ScriptCall
 from sharedq.session.handle import Handle
 

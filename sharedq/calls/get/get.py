@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from sharedq.calls.get.browse import browse
+from sharedq.calls.get.decode import decode
 from sharedq.calls.get.lock import unlock_after_nothing
 from sharedq.calls.get.order import GROUP_MATCHES, GROUPING, ordered_selection, retain_got
-from sharedq.calls.get.selection import ANY, Selection, full_length, selection_for
+from sharedq.calls.get.selection import full_length, selection_for
 from sharedq.calls.get.wait import call_or_wait
 from sharedq.calls.put.confirm import confirm_delivery
 from sharedq.calls.put.store import check_unit_room
@@ -16,7 +17,7 @@ from sharedq.calls.routes.refresh import refresh_definition
 from sharedq.calls.unit.pending import flush_pending
 from sharedq.logical import NOTHING, UNUSED, match_options_of
 from sharedq.messages.context import context_of
-from sharedq.messages.message import Message, decode
+from sharedq.messages.message import Message
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption
 from sharedq.mqi.data_conversion import Representation
 from sharedq.mqi.errors import NoMsgAvailable, error_for
@@ -25,6 +26,7 @@ from sharedq.mqi.options import check_get_options
 from sharedq.mqi.structures import MQGMO, MQMD
 from sharedq.redis.link import Reply
 from sharedq.scripts.get import BEHIND_COMMIT, MARKS, get_call
+from sharedq.scripts.selection import ANY, Selection
 from sharedq.session.connection import Connection, ScriptCall
 from sharedq.session.handle import Handle
 from sharedq.session.unit_of_work import Marked

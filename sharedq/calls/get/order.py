@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from sharedq.calls.get.selection import Selection, grouped_selection, selection_for
+from sharedq.calls.get.selection import grouped_selection, selection_for
 from sharedq.logical import (
     NOTHING,
     after_get,
@@ -19,6 +19,7 @@ from sharedq.logical import (
 from sharedq.mqi.constants import MQCC, MQRC, GetOption, MatchOption
 from sharedq.mqi.errors import error_for
 from sharedq.mqi.structures import MQGMO, MQMD
+from sharedq.scripts.selection import Selection
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
 

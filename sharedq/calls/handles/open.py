@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 
 from sharedq.calls.routes.refresh import follow_path, refresh_definition, take_definition
-from sharedq.calls.routes.resolve import Route, conventional_route, read_versions, resolve, resolve_checked
+from sharedq.calls.routes.resolve import conventional_route, read_versions, resolve, resolve_checked
 from sharedq.calls.unit.pending import flush_pending
 from sharedq.logical import check_close
 from sharedq.mqi.constants import MQRC, CloseOption, ObjectType, OpenOption
@@ -20,6 +20,7 @@ from sharedq.redis.keys import private_structure
 from sharedq.session.connection import Connection
 from sharedq.session.facts import QueueFacts
 from sharedq.session.handle import Handle, QMgrHandle, StructureAccess
+from sharedq.session.route import Route
 
 #: Letters of ``prelude/handles.lua``; "i" asks for the queue's own DEFSOPT.
 _MODES = (

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
-from functools import lru_cache, reduce
-from operator import attrgetter, or_
+from dataclasses import fields, replace
+from functools import lru_cache
+from operator import attrgetter
 from typing import Any, Final
 
 from sharedq.calls.outgoing.reply_to import resolve_reply_to
 from sharedq.messages.context import fill_in_context, new_identifier
 from sharedq.messages.record import (
+    DEAD_LETTER,
+    PRIORITY_STEP,
     RECORD_NEEDS_LOOK,
+    PutArguments,
     encode_record,
     plain_head,
     put_date_and_time,
@@ -20,8 +23,13 @@ from sharedq.messages.record import (
     with_put_time,
 )
 from sharedq.messages.transmission import as_transmitted
-from sharedq.mqi.constants import MQRC, Format, MsgFlag, MsgType, Persistence, PutOption, Report
-from sharedq.mqi.constants.descriptor import REPORT_ACCEPT_UNSUP_IF_XMIT_MASK, REPORT_REJECT_UNSUP_MASK
+from sharedq.mqi.constants import MQRC, Format, MsgFlag, MsgType, Persistence, PutOption
+from sharedq.mqi.constants.descriptor import (
+    REPORT_ACCEPT_UNSUP_IF_XMIT_MASK,
+    REPORT_REJECT_UNSUP_MASK,
+    REPORTS_WANTED,
+    UNKNOWN_REPORTS,
+)
 from sharedq.mqi.errors import error_for
 from sharedq.mqi.limits import (
     DEFAULT_CCSID,
@@ -34,20 +42,12 @@ from sharedq.mqi.limits import (
     UNLIMITED_EXPIRY,
 )
 from sharedq.mqi.structures import MQMD
-from sharedq.reading.journal import DEAD_LETTER
-from sharedq.scripts.put import PutArguments
 from sharedq.session.connection import Connection
 from sharedq.session.facts import QueueFacts
-from sharedq.session.handle import Handle
+from sharedq.session.handle import Handle, LastPut
 
-#: One priority's share of the scores of a queue: room for 2^48 arrivals.
-PRIORITY_STEP = 1 << 48
 #: In a queue that is indexed by GroupId what begins a group is placed with this priority at least.
 GROUP_PRIORITY_MIN = 2
-#: Reports that need a ReplyToQ.
-REPORTS_WANTED = int(
-    Report.EXCEPTION | Report.EXPIRATION | Report.COA | Report.COD | Report.PAN | Report.NAN | Report.ACTIVITY
-)
 
 # Plain integers: an operation on IntFlag members costs about a microsecond, and these are tested on every call.
 _IN_GROUP = int(MsgFlag.MSG_IN_GROUP | MsgFlag.LAST_MSG_IN_GROUP)
@@ -61,8 +61,6 @@ _UNLIKE = NEW_IDS | _NO_CONTEXT | _SET_ALL | int(PutOption.SET_IDENTITY_CONTEXT)
 _AS_Q_DEF = int(Persistence.AS_Q_DEF)
 _REQUEST = int(MsgType.REQUEST)
 _MSG_TYPE_MAX = int(MsgType.APPL_LAST)
-#: Report options that have no name. (A Flag counts only those of one bit among its members when it is iterated.)
-UNKNOWN_REPORTS = ~reduce(or_, map(int, Report.__members__.values()))
 _TIME: Final = ("put_date", "put_time")
 _ASKED: Final = (*(field.name for field in fields(MQMD) if field.name not in ("backout_count", *_TIME)), *_TIME)
 #: What a descriptor says before it is put, its time at the end; BackoutCount is not read.
@@ -75,26 +73,6 @@ _completed_of: Final[Callable[[MQMD], tuple[Any, ...]]] = attrgetter(
     "put_appl_type",
     "put_appl_name",
 )
-
-
-@dataclass(slots=True)
-class LastPut:
-    """The last plain message put through a handle: most often the next one's descriptor says the same.
-
-    Attributes:
-        circumstances: all that the outcome depends on beside the descriptor.
-        asked: the descriptor as the program gave it, but for its time, which is the queue manager's.
-        completed: the fields of it that were completed.
-        base: the place among the priorities.
-        put_time_ms: in ``head``, which is the record up to the data.
-    """
-
-    circumstances: tuple[Any, ...]
-    asked: tuple[Any, ...]
-    completed: tuple[Any, ...]
-    base: int
-    put_time_ms: int
-    head: bytes
 
 
 def prepare(

@@ -7,25 +7,17 @@ sent by.
 from __future__ import annotations
 
 import time
-from typing import NamedTuple
 
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.definitions.queues import QueueRemote
 from sharedq.objects.repository import Repository
 from sharedq.session.connection import Connection
+from sharedq.session.route import ReplyTo
 
 #: How long it is remembered what a name stands for, seconds: a request costs no round trip more than another message.
 REMEMBERED_S = 1.0
 #: Names that are remembered, at most.
 _NAMES_MAX = 64
-
-
-class ReplyTo(NamedTuple):
-    """What a ReplyToQ stands for, until when that is taken to be so (monotonic clock)."""
-
-    queue: bytes
-    qmgr: bytes
-    until: float
 
 
 def resolve_reply_to(connection: Connection, md: MQMD) -> None:

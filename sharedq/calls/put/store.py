@@ -11,12 +11,13 @@ from sharedq.calls.outgoing.descriptor import NEW_IDS, empty_again, prepare
 from sharedq.calls.outgoing.segments import Pieces, copy_fields, is_grouped, return_times, split_up
 from sharedq.calls.routes.refresh import refresh_definition, take_definition
 from sharedq.messages.context import generated_msg_id
+from sharedq.messages.record import PutArguments
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import NULL_ID
 from sharedq.mqi.structures import MQMD, MQPMO
 from sharedq.redis.link import Reply
-from sharedq.scripts.put import STALE, PutArguments, batch_ends, has_members, put_call, undo_call
+from sharedq.scripts.put import STALE, batch_ends, has_members, put_call, undo_call
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
 from sharedq.session.unit_of_work import Savepoint

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sharedq.calls.outgoing.descriptor import PRIORITY_STEP
+from sharedq.messages.record import PRIORITY_STEP
 from sharedq.mqi.constants import OpenOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.limits import MAX_PRIORITY

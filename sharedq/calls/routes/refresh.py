@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sharedq.calls.routes.resolve import Route, read_versions, resolve_checked
+from sharedq.calls.routes.resolve import read_versions, resolve_checked
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.session.connection import Connection
 from sharedq.session.facts import QueueFacts
 from sharedq.session.handle import Handle
+from sharedq.session.route import Route
 
 
 def refresh_definition(connection: Connection, handle: Handle) -> bool:

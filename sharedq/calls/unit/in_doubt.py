@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sharedq.calls.unit.commit import end_unit_call, require_recorded, send_outstanding, settle
+from sharedq.calls.unit.commit import require_recorded, send_outstanding, settle
 from sharedq.log import LibraryLogger
 from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC
@@ -26,6 +26,7 @@ from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.xa import XAError, XAReturn
 from sharedq.objects.store.failures import failure_of, structure_state
 from sharedq.redis.keys import prepared_field
+from sharedq.scripts.unit import end_unit_call
 from sharedq.session.connection import Connection, ScriptCall
 from sharedq.session.unit_of_work import CHUNK_MEMBERS, CHUNK_MESSAGES
 

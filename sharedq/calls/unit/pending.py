@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from sharedq.calls.outgoing.descriptor import NEW_IDS, empty_again, prepare
 from sharedq.calls.outgoing.segments import copy_fields, is_grouped, return_times, split_up
 from sharedq.calls.routes.refresh import refresh_definition
+from sharedq.messages.record import PutArguments
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.structures import MQMD
@@ -18,35 +19,18 @@ from sharedq.scripts.put import (
     BATCH_MESSAGES,
     KEYS_WITHOUT_JOURNAL,
     STALE,
-    PutArguments,
     batch_ends,
     has_members,
     put_call,
     put_plain_keys,
 )
+from sharedq.session.async_puts import PendingPuts
 from sharedq.session.connection import Connection, ScriptCall
 from sharedq.session.handle import Handle
 from sharedq.session.unit_of_work import CHUNK_MESSAGES
 
 #: Messages buffered, at most.
 PENDING_MESSAGES = BATCH_MESSAGES
-
-
-@dataclass(slots=True)
-class PendingPuts:
-    """Messages of asynchronous puts through one handle that wait to be sent.
-
-    Attributes:
-        version: of the queue's definition that they were completed by, whatever the handle has learned since.
-        details: the journal's lines about them; none where there is no journal.
-        begun: for each message 1 where it is a put's first or only one, 0 where it is a later segment.
-    """
-
-    handle: Handle
-    version: str
-    arguments: list[PutArguments]
-    details: list[str]
-    begun: list[int]
 
 
 class Sending(NamedTuple):

@@ -6,6 +6,8 @@ An MQMD carries plain integers and bytes; these classes name them.
 from __future__ import annotations
 
 from enum import IntEnum, IntFlag
+from functools import reduce
+from operator import or_
 from typing import Final
 
 from sharedq.mqi.constants.bits import tested_as_integers
@@ -285,3 +287,13 @@ class Format:
     TRIGGER: Final = b"MQTRIG"
     WORK_INFO_HEADER: Final = b"MQHWIH"
     XMIT_Q_HEADER: Final = b"MQXMIT"
+
+
+#: Reports that need a ReplyToQ.
+REPORTS_WANTED = int(
+    Report.EXCEPTION | Report.EXPIRATION | Report.COA | Report.COD | Report.PAN | Report.NAN | Report.ACTIVITY
+)
+
+
+#: Report options that have no name. (A Flag counts only those of one bit among its members when it is iterated.)
+UNKNOWN_REPORTS = ~reduce(or_, map(int, Report.__members__.values()))

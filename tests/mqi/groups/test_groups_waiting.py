@@ -11,10 +11,10 @@ import pytest
 
 from sharedq import Message, MQIError, Queue
 from sharedq.calls.get.get import LENGTH_MAX
-from sharedq.calls.get.selection import Selection
 from sharedq.mqi.constants import MQRC, GetOption, PutOption
 from sharedq.mqi.structures import MQMD
 from sharedq.scripts.get import get_call
+from sharedq.scripts.selection import Selection
 from sharedq.session.connection import Connection, ScriptCall
 from tests.support.groups import BOTH, LMIG, LOGICAL, LSEG, MIG, SEG, WHOLE_GROUP, matching, put_member, take
 from tests.support.members import TestGroup

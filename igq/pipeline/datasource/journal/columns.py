@@ -17,17 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
+from sharedq.messages.record import DEAD_LETTER, PERSISTENT
 from sharedq.objects.definitions.names import PART_SEPARATOR
-from sharedq.reading.journal import (
-    DEAD_LETTER,
-    EVENTS,
-    LOGICAL,
-    PERSISTENT,
-    Entry,
-    JournalError,
-    expand,
-    generated_msg_id_prefix,
-)
+from sharedq.reading.journal import EVENTS, LOGICAL, Entry, JournalError, expand, generated_msg_id_prefix
 
 #: Rows handed to Spark at a time.
 BATCH_ROWS = 20_000

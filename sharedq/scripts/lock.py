@@ -1,0 +1,3 @@
+"""The script that takes the locks of a browse away."""
+
+from __future__ import annotations
