@@ -1,1 +1,1 @@
-"""igq beside raw Redis Streams: what a message costs, measured in one run. See docs/performance.md."""
+"""igq beside raw Redis Streams: what a message costs, measured in one run. See docs/explanation/performance.md."""

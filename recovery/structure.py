@@ -86,7 +86,7 @@ class DeadOwner:
 
     Attributes:
         target: the token of whoever died with it.
-        state: what it waited for (`docs/keyspace.md`, ``own``).
+        state: what it waited for (`docs/reference/key-space.md`, ``own``).
     """
 
     target: str

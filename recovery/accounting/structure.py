@@ -13,7 +13,7 @@ from recovery.accounting.members import Members, fences
 from sharedq.objects.definitions.names import PART_SEPARATOR, SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.redis.keys import private_structure
 
-#: Lengths of what stands before the place in an index entry (docs/keyspace.md, prelude/groups.lua).
+#: Lengths of what stands before the place in an index entry (docs/reference/key-space.md, prelude/groups.lua).
 _BEFORE_PLACE = {
     "C": 25, "M": 25, "X": 49, "O": 25, "G": 33, "H": 25, "c": 25, "L": 29, "S": 5, "F": 2, "f": 26, "h": 1, "w": 1,
     "E": 33, "T": 37,

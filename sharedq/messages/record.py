@@ -1,4 +1,4 @@
-"""Message records: what is stored of a message, laid out as ``docs/keyspace.md``, "A record", says.
+"""Message records: what is stored of a message, laid out as ``docs/reference/key-space.md``, "A record", says.
 
 Every message passes through here twice, so the common case is kept short: a message without identifiers,
 groups, expiry or reports has a fixed front, and the descriptor's other fields (the *tail*) are encoded and

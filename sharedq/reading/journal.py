@@ -1,7 +1,7 @@
 """Reads the message journal: one Redis stream a structure, one entry a script call, many messages an entry.
 
 Needs redis-py and nothing of a running group, so that a reader far away (a Spark worker) can use it. The
-scripts write the journal; `docs/keyspace.md` has the format. An entry's id is the event's time by Redis'
+scripts write the journal; `docs/reference/key-space.md` has the format. An entry's id is the event's time by Redis'
 clock.
 """
 

@@ -1,4 +1,4 @@
-"""Every Redis key, spelled once. The layout is described in docs/keyspace.md."""
+"""Every Redis key, spelled once. The layout is described in docs/reference/key-space.md."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ def test_with_wait_nothing_is_acknowledged_that_is_not_kept(sides: Sides) -> Non
 
 
 def test_without_wait_only_what_was_not_replicated_is_lost(sides: Sides) -> None:
-    """The price, as docs/operating.md states it: the old primary acknowledges what nobody will ever see."""
+    """The price, as docs/how-to/operate.md states it: the old primary acknowledges what nobody will ever see."""
     network = sides.network
     with inside(network, "west"):
         bold = sides.group(sides.old_url)

@@ -1,6 +1,6 @@
 """What each script does after its first write, read off its source: ``python -m tests.lua.after_first_write``.
 
-The table stands in docs/scripts.md. A function counts where it is called.
+The table stands in docs/reference/scripts.md. A function counts where it is called.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 from sharedq.redis.script_source import is_asked_for_by_attach, script_names, source_of
 from tests.lua.commands import WRITES
 
-PAGE = Path(__file__).parents[2] / "docs" / "scripts.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "scripts.md"
 BEGIN, END = "<!-- begin: python -m tests.lua.after_first_write -->\n", "<!-- end -->\n"
 _COMMENT = re.compile(r"--.*")
 _FUNCTION = re.compile(r"^local function (\w+)\([^\n]*\n(.*?)^end$|^local function (\w+)\(([^\n]*) end$", re.M | re.S)
@@ -47,7 +47,7 @@ def after_first_write(name: str) -> tuple[str, list[str]]:
 
 
 def table() -> str:
-    """The table of docs/scripts.md."""
+    """The table of docs/reference/scripts.md."""
     lines = ["| script | rights asked by | first write | after it |", "| --- | --- | --- | --- |"]
     for name in script_names():
         asker = "`attach`" if is_asked_for_by_attach(name) else "itself"

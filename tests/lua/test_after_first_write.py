@@ -10,7 +10,7 @@ from sharedq.redis.script_source import commands_of, script_names
 from tests.lua.after_first_write import BEGIN, END, PAGE, after_first_write, events, table
 from tests.lua.commands import READS, WRITES
 
-#: What docs/scripts.md says why it cannot fail.
+#: What docs/reference/scripts.md says why it cannot fail.
 REASONED = READS | WRITES | {"unpack"}
 #: Where it decodes JSON after a write: it was written by that script itself.
 DECODES_LATE = {"admin/claim": "the next of several targets; the records of the members and of recoveries"}

@@ -27,7 +27,7 @@ from tests.support.scenes import until
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(2_400)]
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "pipeline.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "how-to" / "spark.md").read_text("utf-8")
 #: How long it may take, where many share the machine.
 END_S = 800
 MORE = [b"order %d" % number for number in range(1_500)]
@@ -50,7 +50,7 @@ def orders(group: TestGroup) -> Queue:
 
 @pytest.fixture
 def shipped(tmp_path: Path) -> dict[str, str]:
-    """The environment of a driver that sends the code along, as docs/pipeline.md has it."""
+    """The environment of a driver that sends the code along, as docs/how-to/spark.md has it."""
     found = re.search(r"^python -m zipfile -c igq.zip (.*)$", PAGE, flags=re.MULTILINE)
     assert found
     archive = tmp_path / "igq.zip"

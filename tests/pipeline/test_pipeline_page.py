@@ -1,4 +1,4 @@
-"""Every example of docs/pipeline.md runs."""
+"""Every example of docs/how-to/spark.md runs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.support.members import TestGroup
 
 pytestmark = pytest.mark.spark
 
-TEXT = (Path(__file__).parents[2] / "docs" / "pipeline.md").read_text("utf-8")
+TEXT = (Path(__file__).parents[2] / "docs" / "how-to" / "spark.md").read_text("utf-8")
 #: Those with a cluster run in test_cluster.py.
 COMMANDS = [command for command in re.findall(r"^igq pipeline (.*)$", TEXT, flags=re.M) if "--master" not in command]
 EXAMPLES = re.findall(r"^```python\n(.*?)^```", TEXT, flags=re.DOTALL | re.MULTILINE)
@@ -58,7 +58,7 @@ def test_examples_in_python_run_one_after_the_other(
     names |= {"HISTORY": str(tmp_path / "history")}
 
     for example in EXAMPLES:
-        exec(compile(example, "docs/pipeline.md", "exec"), names)
+        exec(compile(example, "docs/how-to/spark.md", "exec"), names)
 
     assert len(EXAMPLES) >= 5
     assert browse_all(orders) == []

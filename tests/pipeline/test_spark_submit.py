@@ -1,4 +1,4 @@
-"""spark-submit where the Python of driver and workers has PySpark and what igq needs, but not igq: docs/pipeline.md."""
+"""spark-submit where driver and workers have PySpark and what igq needs, but not igq: docs/how-to/spark.md."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.pipeline.streams import Watch, in_doubt, open_orders
 from tests.support.members import TestGroup
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "pipeline.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "how-to" / "spark.md").read_text(encoding="utf-8")
 JOB = Path(__file__).with_name("submitted_job.py")
 END_S = 400
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]

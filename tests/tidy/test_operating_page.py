@@ -1,4 +1,4 @@
-"""docs/operating.md lists the commands and the message ids that there are."""
+"""docs/how-to/operate.md lists the commands and the message ids that there are."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from igq.console.messages import MESSAGES
 from igq.mqsc import messages
 from igq.mqsc.words import OBJECTS, OTHER_OBJECTS, OTHER_VERBS, TAKES, VERBS, supported
 
-TEXT = (Path(__file__).parents[2] / "docs" / "operating.md").read_text("utf-8")
+TEXT = (Path(__file__).parents[2] / "docs" / "how-to" / "operate.md").read_text("utf-8")
 
 
 def section(title: str) -> str:

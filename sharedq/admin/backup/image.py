@@ -242,7 +242,7 @@ class Image:
 
 
 def read_operation(element: bytes) -> Operation:
-    """An element of a unit of work's list; see docs/keyspace.md.
+    """An element of a unit of work's list; see docs/reference/key-space.md.
 
     Raises:
         ValueError: it is none.

@@ -262,7 +262,7 @@ def _digits(identifier: bytes) -> str:
 
 
 def journal_detail(md: MQMD, length: int) -> str:
-    """One line of the journal about a message put: the fields of ``docs/keyspace.md``, "The journal"."""
+    """One line of the journal about a message put: the fields of ``docs/reference/key-space.md``, "The journal"."""
     msg_id = "" if md.msg_id == NULL_ID else _digits(md.msg_id)
     correl_id = "" if md.correl_id == NULL_ID else _digits(md.correl_id)
     group_id = "" if md.group_id == NULL_ID else _digits(md.group_id)

@@ -1,5 +1,5 @@
 --[[
-What scripts read of a message record; the layout is in docs/keyspace.md, "A record".
+What scripts read of a message record; the layout is in docs/reference/key-space.md, "A record".
 ]]
 local PERSISTENT, EXPIRY, CORREL, MSGID, GROUP, REPORT, DESTINATION, TELLS_EXPIRY = 1, 2, 4, 8, 16, 32, 64, 128
 -- An order key is a score in seven bytes, so that index entries sort in delivery order.

@@ -35,7 +35,7 @@ USES        place, unit_of_work, journal
 local own, unit, messages, expiry, wake_base = KEYS[1], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local caller, owner, unit_id, next_unit = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local skips = next_unit ~= "" and caller == owner and tonumber(ARGV[5]) or 0
--- How many are written at once where none is long (`lg`, see docs/keyspace.md): a quarter of a mebibyte.
+-- How many are written at once where none is long (`lg`, see docs/reference/key-space.md): a quarter of a mebibyte.
 local BACKOUT_COUNT_MAX, BYTES_MAX, SLICE = 255, 2 ^ 18, 25
 if may_not_end(own, KEYS[2], caller, owner) then return { MQRC.CONNECTION_BROKEN } end
 

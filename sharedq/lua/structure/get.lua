@@ -51,7 +51,7 @@ local own, messages, unit = KEYS[1], KEYS[2], KEYS[7]
 local owner, unit_id, mode, length_max = ARGV[1], ARGV[5], ARGV[6], tonumber(ARGV[7])
 local STALE, LOOK_AGAIN, GROUPED, MARKED = 1, 2, 3, 4
 local is_blind = ARGV[8] == "2"
--- A queue on which a longer record may be says so (`lg`, see docs/keyspace.md): a batch of others never fills bytes_max.
+-- A queue on which a longer record may be says so (`lg`, see docs/reference/key-space.md): a batch of others never fills bytes_max.
 local LONG = 10240
 
 local waiting, state = redis.call("HGET", own, owner), redis.call("HMGET", KEYS[3], "ver", "gm", "mk", "lg")

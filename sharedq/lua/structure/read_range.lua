@@ -100,7 +100,7 @@ if #found > 0 then
 end
 local goes_on, upto = #ids >= count, math.min(#ids, count)
 
--- Where a long record may be among them (`lg`, see docs/keyspace.md) each is weighed before it is read.
+-- Where a long record may be among them (`lg`, see docs/reference/key-space.md) each is weighed before it is read.
 if redis.call("HGET", queue, "lg") then
     local bytes = 0
     for position = 1, upto do

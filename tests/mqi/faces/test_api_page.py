@@ -1,4 +1,4 @@
-"""The examples of docs/api.md, as they stand there."""
+"""The examples of docs/reference/native-api.md, as they stand there."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import sharedq
 from sharedq.objects.definitions.queues import QueueModel
 from tests.support.members import TestGroup
 
-PAGE = Path(__file__).parents[3] / "docs" / "api.md"
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "native-api.md"
 
 
 def test_the_examples_do_what_they_say(group: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,8 @@
 """Stored messages as columns: what ``sharedq.messages.record`` says of one record, worked out for thousands at a time.
 
 No object is made of a field where numpy can compute it of all records together; the descriptor's other fields (the
-*tail*, see there) are decoded once for all messages that agree in them, which most do. ``docs/keyspace.md``, "A
-record", has the layout.
+*tail*, see there) are decoded once for all messages that agree in them, which most do.
+``docs/reference/key-space.md``, "A record", has the layout.
 """
 
 from __future__ import annotations

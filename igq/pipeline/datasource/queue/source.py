@@ -4,7 +4,7 @@
     spark.read.format("igq").option("queue", "ORDERS").option("columns", "msg_id, priority, length").load()
 
 What reads is in ``igq.pipeline.datasource.queue.reader`` and ``queue_stream``, what writes in ``queue_sink``.
-docs/pipeline.md describes the options.
+docs/reference/data-sources.md describes the options.
 """
 
 from __future__ import annotations
