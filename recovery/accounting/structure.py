@@ -150,7 +150,7 @@ class Structure:
             queue_name, holder, which = key_name.split("\n")
             if queue_name != name:
                 continue
-            if holder not in handles and not (holder == "C" and int(queue.get("co", 0))):
+            if holder not in handles and not (holder == "C" and int(queue.get("co", 0))) and holder != "M":
                 yield self._found(Kind.MARK, "marks:", key_name)
             for id_ in self.contents.zset("marks:", key_name):
                 if which != "t" and id_ not in self.contents.zset(f"{which}:", name):

@@ -181,10 +181,18 @@ def grouped_call(
     )
 
 
+def members_text(handle: Handle) -> str:
+    """The members that a mover's handle knows, as scripts take them; empty where it passes over nothing."""
+    names = () if handle.members is None else handle.members()
+    return "\n".join(("", *names, "")) if names else ""
+
+
 def _handle_arguments(handle: Handle, options: int) -> tuple[int | str, ...]:
     marking = "".join(letter for option, letter in _MARKING if options & option)
     if options & MARKS and handle.options & _CO_OP:
         marking += "t"
+    if members := members_text(handle):
+        return handle.number, 0, "m", handle.mark_ms, members
     return handle.number, 1 if options & _LOCK else 0, marking, handle.mark_ms
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -108,6 +109,8 @@ class Handle:
     may_meet_marks: bool = False
     #: Something was marked through this handle, or it is of the co-operating set: its close ends marks.
     may_hold_marks: bool = False
+    #: Of a mover: tells the members of the group; gets pass over what is for other managers, unless it tells none.
+    members: Callable[[], Collection[str]] | None = None
     #: What a program gets from the shared transmission queue has an MQXQH in front, made then and there.
     adds_headers: bool = False
     #: MARKINT of its manager when it was opened: how long a mark of the co-operating set lasts, ms.

@@ -53,10 +53,10 @@ class Steps:
     def __init__(self, group: TestGroup, name: str = "QM2", structure: str = "@QM1", qmgr: str = "QM1") -> None:
         self.said: list[str] = []
         self.states: list[MoverState] = []
-        members = [member.name for member in group.group.members()]
+        self.members = [member.name for member in group.group.members()]
         self.process = group.process(qmgr)
         post = Post(group.group, self.process, self._tell, self.states.append, Pulse(), Nudge())
-        self.mover = Mover(post, Served(name, structure), lambda: members)
+        self.mover = Mover(post, Served(name, structure), lambda: self.members)
 
     def _tell(self, message_id: str, _: object) -> None:
         self.said.append(message_id)
@@ -287,26 +287,6 @@ def test_an_exception_report_goes_to_whom_the_message_asks(trio: TestGroup) -> N
     assert steps.said == ["IGQ0022I"]
 
 
-@pytest.mark.rule("igq/routes", "A transmission queue that leads to no member is left to other programs.")
-def test_a_queue_that_leads_to_nobody_here_is_left_to_its_own_programs(trio: TestGroup) -> None:
-    trio.define_private("QM1", "OUT", usage="XMITQ")
-    trio.repository("QM1").alter_qmgr("QM1", {"default_transmission_queue": "OUT"})
-    send(trio, b"first", to="QM3")
-    send(trio, b"for others", to="ELSEWHERE")
-    send(trio, b"behind", to="QM3")
-    trio.define_private("QM3", "IN")
-    steps = Steps(trio, "OUT")
-
-    for _ in range(2):
-        with pytest.raises(Trouble, match="ELSEWHERE"):
-            steps.deliver()
-
-    assert bodies(trio, "IN", "QM3") == [b"first"]
-    kept = drain(trio.connect("QM1"), "OUT")
-    assert [message.body[wire.XQH_LENGTH :] for message in kept] == [b"for others", b"behind"]
-    assert steps.said == []
-
-
 @pytest.mark.parametrize(
     ("changes", "words"),
     [({"get": "DISABLED"}, "GET"), ({"usage": "NORMAL"}, "USAGE"), (None, "not defined|DELETED|UNKNOWN")],
@@ -405,6 +385,10 @@ class Running:
             lambda why, status: self.ends.append((why, status)),
         )
         self.movers.start()
+
+    def wake(self, group: TestGroup) -> None:
+        """Have them look at the definitions and the members."""
+        wake_movers(group.group, "QM1")
 
     def state(self, queue: str) -> MoverState | None:
         return next((state for state in self.states if state.queue == queue), None)

@@ -64,6 +64,7 @@ UNFENCED = {
     "admin/set_authority": "an authority record: an operator's, not an owner's",
     "admin/structure_state": "what was seen of a structure, by compare and set; nothing is decided by it",
     "structure/discard": "messages that were set aside, which no owner can reach",
+    "structure/look_again": "whoever passes over messages looks at them once more; it changes none",
     "structure/restore_begin": "an operator's; where a queue can be used, it changes nothing",
     "structure/set_partition": "a definition; an older version changes nothing",
     "structure/set_versions": "versions; an older one changes nothing",

@@ -39,8 +39,8 @@ _PUT = int(PutOption.SYNCPOINT | PutOption.SET_ALL_CONTEXT)
 _TRIES = 10
 
 Tell = Callable[[str, dict[str, object]], None]
-#: The manager at which a message is opened and put; None: nobody's business in this group.
-Hop = Callable[[Transmitted], str | None]
+#: The manager at which a message is opened and put.
+Hop = Callable[[Transmitted], str]
 
 
 class BatchError(Trouble):
@@ -95,7 +95,7 @@ class Deliverer:
         """Deliver a batch and commit it; returns how many messages reached their destination.
 
         Raises:
-            BatchError: a message is nobody's business here, or a persistent one can go nowhere.
+            BatchError: a persistent message can go nowhere, or a structure is in trouble.
             MQIError: 2009, the connection is lost.
         """
         if not messages:
@@ -144,14 +144,7 @@ class Deliverer:
     def _hops(self, batch: list[Transmitted]) -> list[str]:
         if self._hop is None:
             return [self._connection.qmgr_name] * len(batch)
-        hops: list[str] = []
-        for message in batch:
-            at = self._hop(message)
-            if at is None:
-                where = message.qmgr.decode(errors="replace")
-                raise BatchError(f"{self._source} leads to no member of this group: {where!r}", len(hops))
-            hops.append(at)
-        return hops
+        return [self._hop(message) for message in batch]
 
     def _faults(self, hops: list[str], batch: list[Transmitted]) -> list[MQRC | Feedback]:
         """Why messages cannot be delivered whatever their destination is like; NONE where nothing is known of that."""

@@ -40,17 +40,15 @@ class Transmitted:
     #: The manager where it was put on the transmission queue: the first 12 characters of its name.
     sender: str = ""
 
-    def hop(self, queue: str, members: Collection[str]) -> str | None:
+    def hop(self, queue: str, members: Collection[str]) -> str:
         """The member that a conventional transmission queue leads this message to: where it is opened next.
 
         A queue that is named like a member leads there, whatever the header says (multi-hop); any other one to the
-        member that the header names; without a header, to the manager that got the message. None: to nobody of this
-        group.
+        member that the header names; without a header, to the manager that got the message.
         """
         if queue in members:
             return queue
-        named = self.qmgr.decode(errors="replace").rstrip(" \0")
-        return named if named in members else None
+        return self.qmgr.decode(errors="replace").rstrip(" \0")
 
 
 def unwrap(outer: MQMD, data: bytes) -> Transmitted:

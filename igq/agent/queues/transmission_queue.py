@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import TypeVar
 
@@ -13,6 +13,8 @@ from sharedq.mqi.constants import MQRC, GetOption, OpenOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQGMO, MQMD
 from sharedq.objects.store.failures import why_not_there
+from sharedq.redis.link import Argument, Reply
+from sharedq.scripts.get import members_text
 from sharedq.session.connection import Connection
 from sharedq.session.facts import QueueFacts
 from sharedq.session.handle import Handle
@@ -91,6 +93,24 @@ class TransmissionQueue:
         self.handle.version, self.handle.facts = version.decode(), QueueFacts.of(definition)
         self._check_usable()
 
+    def look_for(self, members: Callable[[], Collection[str]]) -> None:
+        """From now on pass over what is for other managers than these, where *members* tells any; look at all anew."""
+        self.handle.members = members
+        try:
+            self.look_again(self._connection.call)
+        except MQIError as error:
+            raise as_trouble(error) from error
+
+    def look_again(self, call: Callable[[str, Sequence[str], Sequence[Argument]], Reply]) -> None:
+        """Have whoever serves it look again at what it has passed over, at once where it waits; *call* calls a script.
+
+        Raises:
+            MQIError: Redis cannot be reached.
+        """
+        keys, queue = self._access.keys, self.handle.queue
+        script_keys = [keys.owners, queue.queue, queue.waiters, keys.wake, queue.marks, queue.marks_of]
+        call("structure/look_again", script_keys, [self.handle.name, members_text(self.handle)])
+
     @property
     def is_quiescing(self) -> bool:
         """Whether who serves it is to end."""
@@ -104,6 +124,7 @@ class TransmissionQueue:
     def take(self, count: int = BATCH_MESSAGES) -> list[Message]:
         """Get a batch under syncpoint, to be delivered by puts; empty when there is nothing."""
         gmo = MQGMO(options=int(GetOption.SYNCPOINT))
+        self._meet_marks()
         return self._taken(partial(getting.get_many, self._connection, self.handle, gmo, count))
 
     def commit(self) -> None:
@@ -148,6 +169,7 @@ class TransmissionQueue:
             wait_interval=WAIT_S * 1000,
             match_options=0,
         )
+        self._meet_marks()
         try:
             getting.get(self._connection, self.handle, MQMD(), gmo, max_length=0)
         except MQIError as error:
@@ -157,6 +179,10 @@ class TransmissionQueue:
                 return True
             raise as_trouble(error) from error
         return True
+
+    def _meet_marks(self) -> None:
+        """What is passed over is marked."""
+        self.handle.may_meet_marks = self.handle.may_meet_marks or self.handle.members is not None
 
     def _check_usable(self) -> None:
         facts = self.handle.facts

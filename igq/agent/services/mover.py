@@ -49,6 +49,8 @@ class Mover(Service):
         name, structure = served.name, served.structure
         super().__init__(post, name, mover_tag(structure, name), APPL_NAME, f"mover of {name}")
         self.served, self._members = served, members
+        #: Those that it has looked for messages for.
+        self._known: frozenset[str] = frozenset()
         self._deliverer: Deliverer | None = None
         self._opened: tuple[TransmissionQueue, Deliverer] | None = None
 
@@ -64,9 +66,33 @@ class Mover(Service):
             self._deliverer = Deliverer(connection, self._say, self.served.name, self._pulse, self._hop)
         if self._opened is None:
             self._opened = TransmissionQueue(connection, self.served.structure, self.served.name), self._deliverer
+        self._look_for_members(self._opened[0])
+
+    def _look_for_members(self, queue: TransmissionQueue) -> None:
+        members = frozenset(self._members())
+        if members != self._known:
+            queue.look_for(self._members_by_header)
+            self._known = members
+
+    def _members_by_header(self) -> Collection[str]:
+        members = self._members()
+        # A queue that is named like a member leads there, whatever its messages say.
+        return () if self.served.name in members else members
+
+    def meet_members(self) -> None:
+        """Have it look again at what it has passed over, because members have come or gone.
+
+        Safe to call from any thread.
+
+        Raises:
+            MQIError: Redis cannot be reached.
+        """
+        opened = self._opened
+        if opened is not None:
+            opened[0].look_again(self._post.group.call)
 
     def _close(self) -> None:
-        self._opened = None
+        self._opened, self._known = None, frozenset()
 
     def _round(self) -> None:
         assert self._opened is not None
@@ -74,14 +100,14 @@ class Mover(Service):
         messages = queue.take()
         self._deliver_by_puts(deliverer, queue, messages)
         self._succeeded()
-        if messages:
+        if messages or self._known != frozenset(self._members()):
             return
         with self._pulse.resting(WAIT_S):
             if not queue.wait():
                 self._is_stopping = True
 
-    def _hop(self, message: Transmitted) -> str | None:
-        return message.hop(self.served.name, self._members())
+    def _hop(self, message: Transmitted) -> str:
+        return message.hop(self.served.name, self._known)
 
     def _refused(self, error: MQIError) -> Exception:
         if self.served.structure != private_structure(self._post.process.qmgr):

@@ -49,12 +49,17 @@ _FAILED = 1
 
 @dataclass(frozen=True, slots=True)
 class _Serving:
-    """What serves one queue: its thread, what ends that behind the batch at hand, what ends its pause, told why."""
+    """What serves one queue.
+
+    Its thread, what ends that behind the batch at hand, what ends its pause, told why, and what to do where members of
+    the group have come or gone.
+    """
 
     kind: _Maker
     thread: threading.Thread
     stop: Callable[[], None]
     nudge: Callable[[bytes], None]
+    meet_members: Callable[[], None] = lambda: None
 
 
 _Maker = Callable[[Served, Report, Pulse], _Serving]
@@ -140,6 +145,8 @@ class Movers:
         if members != self._members:
             self._members = members
             self._nudge(IN_PASSING)
+            for serving in self._movers.values():
+                serving.meet_members()
         repository = Repository(self._group, self._process.qmgr)
         parts = repository.make_transmit_parts(self._process.qmgr)
         # First, and by itself: what is sent there is served whatever the definitions of other queues are like.
@@ -174,7 +181,7 @@ class Movers:
     def _mover(self, served: Served, report: Report, pulse: Pulse) -> _Serving:
         pause = Nudge()
         mover = Mover(self._post(report, pulse, pause), served, lambda: self._members)
-        return _Serving(self._mover, self._thread_of(served, mover), mover.stop, pause.wake)
+        return _Serving(self._mover, self._thread_of(served, mover), mover.stop, pause.wake, mover.meet_members)
 
     def _delivery(self, served: Served, report: Report, pulse: Pulse) -> _Serving:
         part, pause = Place(served.structure, served.name), Nudge()

@@ -1,6 +1,7 @@
 --[[
 Marks of browsing handles (MQGMO_MARK_BROWSE_*). A holder of marks is a handle (token#number), or "C": the set of handles
-that were opened to co-operate (MQOO_CO_OP).
+that were opened to co-operate (MQOO_CO_OP); or "M": the mover of a transmission queue, which marks what is for managers
+outside the group. What it has marked stays so for the next mover.
   k           hash: message id -> its holders, each in a line; `mk` in the queue's hash while there is any
   k\nHOLDER\na, k\nHOLDER\nr   what the holder has marked of the available messages and members, by score
   k\nC\nt     when the marks of the co-operating set end by themselves; "inf": never

@@ -7,7 +7,7 @@ What is wanted is a table; "" asks nothing, and all that is asked must hold:
   level    2 the whole group must be there, 1 the logical message, 0 neither
   firsts   true: only what begins something: MsgSeqNumber 1, Offset 0
   whole    true: what is found begins a logical message to be put together (Offset 0; reports of one type)
-  skips    nil, or a function: messages whose id it says true to are passed over
+  skips    nil, or a function of id and score: messages that it says true to are passed over
   goes_on  true: this search has not been decided by what is complete, and goes on by place
   leap     nil, or a function: of a set's key and a place, a place up to which all is passed over
 Every search has its sources: sets or stretches of the index, by place, that hold all that can fit and little else.
@@ -55,7 +55,7 @@ local function find_wanted(queue, messages, want, after)
     local looked = 0
     local function offer(id, score)
         looked = looked + 1
-        if want.skips and want.skips(id) then return false end
+        if want.skips and want.skips(id, score) then return false end
         local record = redis.call("HGET", messages, id)
         -- An entry without its message must not keep others from being found.
         if not record or not fits(queue, messages, want, id, record) then return false end

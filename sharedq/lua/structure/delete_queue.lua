@@ -15,7 +15,7 @@ KEYS
   8  trash      hash    what is set aside -> the queue it was on
   9  set_aside  base    sets of what is set aside
   10 members    zset    members of groups, by score
-  11 marks      hash    what is left of marks
+  11 marks      hash    what is left of marks; and base of what a mover has marked
   12 own        hash    registered owners (the fence)
   13 wake_base  base    keys that waiting connections block on
   14 made       set     queues that go with the caller; only of an MQCLOSE, which takes it out of the directory, too
@@ -69,7 +69,7 @@ for _, set in ipairs({ queue.a, KEYS[10] }) do
     end
 end
 redis.call("HDEL", queue.q, "gm", "mk")
-redis.call("UNLINK", KEYS[4], KEYS[5], KEYS[11])
+redis.call("UNLINK", KEYS[4], KEYS[5], KEYS[11], KEYS[11] .. "\nM\na", KEYS[11] .. "\nM\nr")
 if mode ~= "clear" then
     local gone = redis.call("HGET", queue.q, "gone")
     redis.call("UNLINK", queue.q, queue.w)

@@ -53,8 +53,10 @@ ARGV
   29 handle       number of the handle; absent where neither locks nor marks count
   30 lock         1: lock what is browsed
   31 marking      letters: h mark for the handle, c for the co-operating set; H, C: unmark; s pass over what is marked;
-                  t the handle is of the co-operating set
+                  t the handle is of the co-operating set; m it is a mover's
   32 mark_ms      how long a mark of the co-operating set lasts; -1 without an end
+  33 members      with m: names of the group's members, a line each, and a line end before the first; the queue knows
+                  later ones, if any. What a header addresses to another manager is marked, and passed over
 REPLY       { 0 | 2079 | 2080, length of the first message, { score of the first, members left on the queue, segments
             used of those returned, or 0 [, messages locked now, 1 while anything is marked] }, id, record, ... }
             | { 1, version, definition } stale | { 2, horizon [, "B"] } look again
@@ -86,7 +88,7 @@ local marking = ARGV[31] or ""
 -- Whoever asks for any of this may rightly pass over what comes first.
 local is_chosen = want.id .. want.number .. want.msgid .. want.correl .. want.group .. want.seq .. want.offset ~= ""
     or is_under_cursor or want.level > 0 or want.firsts or want.whole or ARGV[12] ~= "0"
-    or string.find(marking, "s", 1, true) ~= nil
+    or string.find(marking, "[sm]") ~= nil
 local STALE, LOOK_AGAIN, MARKED, EXPIRED_MAX, OPERATION_MAX = 1, 2, 4, 100, 100
 
 local waiting = redis.call("HGET", own, owner)
@@ -119,6 +121,27 @@ if marks and asks("s") then
             if marks.is_marked(id, holder) then return true end
         end
         return false
+    end
+    want.leap = function(key, from) return marks.skip(key, key == queue.r, from, holders) end
+end
+if marks and asks("m") then
+    -- Of a transmission-queue header: its length, and where in it the name of the manager begins.
+    local HEADER_LENGTH, MANAGER_AT, NAME_LENGTH, holders = 428, 56, 48, { "M" }
+    local members = redis.call("HGET", queue.q, "mm") or ARGV[33]
+    local function is_for_another(record)
+        local at = body_offset(record)
+        if #record < at + HEADER_LENGTH or string.sub(record, at + 1, at + 4) ~= "XQH " then return false end
+        local from = at + MANAGER_AT + 1
+        local name = string.match(string.sub(record, from, from + NAME_LENGTH - 1), "^(.-)[ %z]*$")
+        return string.find(name, "\n", 1, true) or not string.find(members, "\n" .. name .. "\n", 1, true)
+    end
+
+    want.skips = function(id, score)
+        if marks.is_marked(id, "M") then return true end
+        local record = redis.call("HGET", messages, id)
+        if not (record and is_for_another(record)) then return false end
+        marks.mark({ id = id, score = score, record = record }, "M")
+        return true
     end
     want.leap = function(key, from) return marks.skip(key, key == queue.r, from, holders) end
 end

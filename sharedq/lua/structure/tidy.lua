@@ -55,6 +55,7 @@ elseif what == "marks" then
     end
     local is_there = redis.call("HEXISTS", KEYS[8], name) == 1
     if name == "C" then is_there = tonumber(redis.call("HGET", queue, "co") or 0) > 0 end
+    if name == "M" then is_there = redis.call("HEXISTS", queue, "ver") == 1 end
     return { 0, is_there and 0 or redis.call("UNLINK", KEYS[14]) }
 elseif what == "group" then
     if redis.call("ZCARD", KEYS[4]) > 0 then return { 0, 0 } end

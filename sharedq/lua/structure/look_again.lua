@@ -1,0 +1,30 @@
+--[[
+structure/look_again.lua - a mover has to look again at what it has passed over, because the group has other members.
+
+They stand on the queue from now on: a call that was made before looks by these.
+
+KEYS
+  1  own        hash  registered owners (the fence)
+  2  queue      hash  counters
+  3  waiters    zset  waiting gets
+  4  wake_base  base  keys that waiting connections block on
+  5  marks      hash  message id -> holders of marks
+  6  marks_base base  marks by holder
+ARGV
+  1  queue_name
+  2  members     as structure/get_grouped takes them; "" where nothing is to be passed over
+REPLY       { 0 }
+REASONS     none
+INVARIANTS  4 bounded scripts
+COST        O(1), messages passed over up to 1000, and browses that wait up to 256
+USES        place, marks
+]]
+local queue = { name = ARGV[1], q = KEYS[2], w = KEYS[3], k = KEYS[5] }
+if ARGV[2] == "" or redis.call("HEXISTS", queue.q, "ver") == 0 then
+    redis.call("HDEL", queue.q, "mm")
+else
+    redis.call("HSET", queue.q, "mm", ARGV[2])
+end
+marks_of(queue, KEYS[6]).end_holder("M")
+wake_kind(queue, KEYS[1], KEYS[4], "B")
+return { 0 }
