@@ -16,6 +16,17 @@ from sharedq.redis.script_source import script_names
 
 #: Invariants that are kept outside Redis, so no header of a script claims them.
 OUTSIDE_REDIS = {7, 9}
+#: Between the cells of a row; one with a backslash is part of a cell.
+_BAR = re.compile(r"(?<!\\)\|")
+#: Pages that were written before there was a limit. The list only gets shorter.
+WITH_LONG_CELLS = {
+    "explanation/model.md",
+    "how-to/operate.md",
+    "how-to/spark.md",
+    "reference/differences.md",
+    "reference/key-space.md",
+    "reference/scripts.md",
+}
 
 
 @pytest.mark.parametrize("page", generated_pages(), ids=lambda page: str(page.relative_to(DOCS)))
@@ -49,6 +60,14 @@ def test_every_invariant_has_scripts_and_tests(number: int) -> None:
 
 def test_scripts_and_tests_claim_invariants_that_exist() -> None:
     assert set().union(*map(claimed, script_names())) == set(INVARIANTS) - OUTSIDE_REDIS
-    assert {number for claim in claims() if claim.marker == "invariant" for number in claim.arguments} == set(
-        INVARIANTS
-    )
+    attacked = {number for claim in claims() if claim.marker == "invariant" for number in claim.arguments}
+    assert attacked == set(INVARIANTS)
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: str(page.relative_to(DOCS)))
+def test_no_cell_of_a_table_is_long(page: Path) -> None:
+    if str(page.relative_to(DOCS)) in WITH_LONG_CELLS:
+        pytest.skip("its tables are still to be cut")
+    lines = [line for line in page.read_text("utf-8").splitlines() if line.startswith("|")]
+    cells = [cell.strip() for line in lines for cell in _BAR.split(line)]
+    assert [cell for cell in cells if len(cell) > LONGEST_CELL] == []
