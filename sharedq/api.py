@@ -14,10 +14,11 @@ from types import TracebackType
 from sharedq.calls.get import get as getting
 from sharedq.calls.get import lock as locking
 from sharedq.calls.handles import open as opening
-from sharedq.calls.handles.connect import connect_to
+from sharedq.calls.handles.connect import connect_to, disconnect
 from sharedq.calls.handles.inquire import inquire, set_attributes
 from sharedq.calls.put import put as putting
 from sharedq.calls.unit import in_doubt
+from sharedq.calls.unit.commit import backout, commit
 from sharedq.members.group import Group
 from sharedq.messages.message import Message
 from sharedq.mqi.arguments import refuse_pair, refuse_types
@@ -121,13 +122,13 @@ class QueueManagerConnection:
         """
         with self.connection.lock:
             self.connection.check()
-            self.connection.commit()
+            commit(self.connection)
 
     def backout(self) -> None:
         """MQBACK."""
         with self.connection.lock:
             self.connection.check()
-            self.connection.backout(by_program=True)
+            backout(self.connection, by_program=True)
 
     def prepare(
         self,
@@ -241,7 +242,7 @@ class QueueManagerConnection:
             something is in doubt.
         """
         with self.connection.lock:
-            return self.connection.disconnect()
+            return disconnect(self.connection)
 
     def __enter__(self) -> QueueManagerConnection:
         return self
@@ -251,8 +252,8 @@ class QueueManagerConnection:
     ) -> None:
         with self.connection.lock:
             if error is not None and not self.connection.is_ended:
-                self.connection.backout()
-            self.connection.disconnect()
+                backout(self.connection)
+            disconnect(self.connection)
 
 
 class Queue:

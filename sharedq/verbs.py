@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence, Sized
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields, replace
+from functools import partial
 from typing import TypeVar
 
 from sharedq.calls.get import get as getting
 from sharedq.calls.get import lock as locking
 from sharedq.calls.handles import inquire as inquiry
 from sharedq.calls.handles import open as opening
-from sharedq.calls.handles.connect import connect_to
+from sharedq.calls.handles.connect import connect_to, disconnect
 from sharedq.calls.put import put as putting
+from sharedq.calls.unit.commit import backout, commit
 from sharedq.calls.unit.pending import flush_pending
 from sharedq.members.group import Group
 from sharedq.messages.message import Message
@@ -64,7 +66,7 @@ def mqconn(group: Group, name: str) -> tuple[Connection | None, MQCC, MQRC]:
 
 def mqdisc(connection: Connection) -> Outcome:
     """MQDISC; commits what is outstanding."""
-    return _with_warning(*_outcome(connection.lock, connection.disconnect))
+    return _with_warning(*_outcome(connection.lock, partial(disconnect, connection)))
 
 
 def mqopen(connection: Connection, od: MQOD, options: int) -> tuple[Handle | QMgrHandle | None, MQCC, MQRC]:
@@ -185,7 +187,7 @@ def mqcmit(connection: Connection) -> Outcome:
 
     def call() -> None:
         connection.check()
-        connection.commit()
+        commit(connection)
 
     return _locked(connection, call)
 
@@ -195,7 +197,7 @@ def mqback(connection: Connection) -> Outcome:
 
     def call() -> None:
         connection.check()
-        connection.backout(by_program=True)
+        backout(connection, by_program=True)
 
     return _locked(connection, call)
 

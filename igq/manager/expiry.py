@@ -8,6 +8,7 @@ import structlog
 
 from igq.agent.delivery.disposal import unwrap
 from sharedq.calls.put.confirm import send
+from sharedq.calls.unit.commit import backout, commit
 from sharedq.messages.message import Message
 from sharedq.messages.reports import ReportMessage, report_about
 from sharedq.mqi.constants import MQRC, Feedback, Format
@@ -107,12 +108,12 @@ class Sweep:
         try:
             reports = [_report_about(message, connection.qmgr_name) for message in messages]
             send(connection, reports, connection.qmgr_name, in_unit=True)
-            connection.commit()
+            commit(connection)
         except MQIError as error:
             if error.reason == MQRC.CONNECTION_BROKEN:
                 raise
             if error.reason != MQRC.BACKED_OUT:
-                connection.backout()
+                backout(connection)
             self._reports = False
             structlog.get_logger().warning("expirations_not_reported", structure=self.structure, error=str(error))
             return 0

@@ -18,6 +18,7 @@ from igq.manager.expiry import Sweep
 from igq.manager.structure_watch import StructureWatch
 from recovery.resolve import STRUCTURE_TROUBLES, Outcome, Phase, RecoveryReport, recover_all
 from recovery.target import Target
+from sharedq.calls.handles.connect import disconnect
 from sharedq.members.group import Group
 from sharedq.members.kept_process import KeptProcess
 from sharedq.mqi.errors import MQIError
@@ -222,7 +223,7 @@ class Worker:
         """End the connection in good order; the next task makes another one."""
         connection, self._connection = self._connection, None
         if connection is not None and not connection.is_ended:
-            connection.disconnect()
+            disconnect(connection)
 
     def hurry(self) -> None:
         """The manager stops: the task at hand is tried no more than once again, and nothing is swept any more."""

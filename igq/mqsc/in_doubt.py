@@ -10,7 +10,7 @@ from igq.mqsc.attribute_values import find_parameter, read_choice
 from igq.mqsc.display import Shown, shown, two_columns
 from igq.mqsc.parser import Command, MqscSyntaxError
 from igq.operations.shutdown import has_lease
-from sharedq.calls.handles.connect import connect_to
+from sharedq.calls.handles.connect import connect_to, disconnect
 from sharedq.calls.unit.in_doubt import PreparedUnit, end_prepared, prepared_units
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
@@ -124,7 +124,7 @@ def _resolve_each(repository: Repository, units: Sequence[PreparedUnit], action:
                     failed += [messages.THREAD_NOT_RESOLVED.format(nid, "it was not tried any more") for nid in rest]
                     raise messages.PartlyDoneError([*lines, *failed], is_outcome_unknown=True) from error
     finally:
-        connection.disconnect()
+        disconnect(connection)
     return lines, failed
 
 

@@ -12,6 +12,7 @@ from igq.errors import CommandError
 from recovery.accounting.account import account
 from recovery.accounting.finding import Finding
 from recovery.accounting.repair import repair
+from sharedq.calls.handles.connect import disconnect
 from sharedq.display.terminal import Terminal
 from sharedq.members.group import Group
 from sharedq.members.process import Process
@@ -61,7 +62,7 @@ def _repaired(group: Group) -> Checked:
     try:
         connection = Connection(group, process)
         found, left = repair(group, connection)
-        connection.disconnect()
+        disconnect(connection)
         return Checked(found, left)
     finally:
         process.end()

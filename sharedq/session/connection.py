@@ -90,7 +90,7 @@ class Connection:
         self.to_forget: list[str] = []
         self._next_handle = 0
         self._is_ended = False
-        self._is_commit_left_to_group = False
+        self.is_commit_left_to_group = False
         self._waiting_on: str | None = None
         #: When it may be silent, and how silent its link has been by the last look.
         self._may_rest_until_s = self._looked_s = self._silent_s = 0.0
@@ -390,21 +390,9 @@ class Connection:
             used += len(puts.arguments)
         return self.max_uncommitted - used
 
-    def commit(self, *, and_then: ScriptCall | None = None, of: Handle | None = None) -> Reply:
-        """MQCMIT: see ``sharedq.calls.unit.commit.commit``."""
-        from sharedq.calls.unit.commit import commit
-
-        return commit(self, and_then=and_then, of=of)
-
-    def backout(self, *, by_program: bool = False) -> None:
-        """MQBACK: see ``sharedq.calls.unit.commit.backout``."""
-        from sharedq.calls.unit.commit import backout
-
-        backout(self, by_program=by_program)
-
     def leave_to_group(self, what: str, structure: str, error: MQIError) -> NoReturn:
         """What is decided (*what*) cannot be applied in *structure* now: the recovery of this connection does it."""
-        self._is_commit_left_to_group = what == "committed"
+        self.is_commit_left_to_group = what == "committed"
         self.break_off()
         detail = f"{what}, but {structure} could not be told ({error}): the group completes it"
         verb = "MQBACK" if what == "backed out" else "MQCMIT"
@@ -484,51 +472,17 @@ class Connection:
         if not self._is_ended:
             self._is_ended = True
             self.process.abandon(self.token)
-            self._drop()
+            self.drop()
 
-    def disconnect(self) -> MQRC:
-        """MQDISC: commit what is outstanding, close what is open, give back the tag.
+    def leave(self) -> MQRC:
+        """Leave every structure, and the group last; what was open is closed and what was outstanding is committed.
 
         Returns:
-            ``NONE``, or the reason of a warning (2344), and the tag is not free: everything is committed, but a
-            structure could not be told, and the group has to complete that; or what was prepared here is in doubt.
+            ``NONE``, or 2344: something is in doubt that was prepared here, and the tag is not free.
 
         Raises:
-            MQIError: 2003 the unit of work was backed out instead, or 2123 a part of it is lost with its structure,
-                and the connection has ended nevertheless; 2009 when the outcome of the implied commit is unknown.
+            MQIError: a structure, or Redis, refuses it.
         """
-        if self._is_ended:
-            self._drop()
-            return MQRC.NONE
-        failure: MQIError | None = None
-        try:
-            self.commit()
-        except MQIError as error:
-            if self.tag and self._is_commit_left_to_group:
-                return MQRC.CONN_TAG_NOT_RELEASED
-            if error.reason not in (MQRC.BACKED_OUT, MQRC.OUTCOME_MIXED):
-                raise
-            failure = error
-        try:
-            reason = self._leave()
-        except MQIError as error:
-            if error.reason == MQRC.CONNECTION_BROKEN:
-                raise
-            # Redis refuses that now. Everything is committed; the group gives back what this connection still has.
-            self.break_off()
-            reason = MQRC.CONN_TAG_NOT_RELEASED if self.tag else MQRC.NONE
-        if failure is not None:
-            raise failure
-        return reason
-
-    def _leave(self) -> MQRC:
-        """Close what is open, leave every structure, and the group last."""
-        from sharedq.calls.handles.open import close_handle, delete_temporary_queues
-
-        for handle in list(self.handles.values()):
-            if not handle.is_closed:
-                close_handle(self, handle)
-        delete_temporary_queues(self, is_last=True)
         for access in list(self._accesses.values()):
             try:
                 self._detach(access.keys)
@@ -540,8 +494,7 @@ class Connection:
         if self.to_forget:
             self.call("admin/forget", [admin.decisions], self.to_forget)
         reply = self.call("admin/disconnect", [admin.owners, admin.tags], [self.token, self.tag])
-        self._is_ended = True
-        self._drop()
+        self.drop()
         return MQRC(reply[0])
 
     @property
@@ -558,9 +511,10 @@ class Connection:
         if self._link.is_broken:
             self.break_off()
         else:
-            self._drop()
+            self.drop()
 
-    def _drop(self) -> None:
+    def drop(self) -> None:
+        """Give the link and the process back: this connection has ended."""
         self._is_ended = True
         self._link.close()
         self.process.discard(self)

@@ -14,6 +14,7 @@ import pytest
 
 from igq.rehearsal.drills.troubles.network import Network
 from sharedq import MQIError
+from sharedq.calls.unit.commit import commit
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
 from sharedq.redis.keys import admin_keys, structure_keys
 from tests.cli.conftest import Shell, new_shell
@@ -145,9 +146,9 @@ class Rounds:
 
     def __call__(self) -> None:
         self._far.put(b"%d" % self.done, options=PutOption.SYNCPOINT)
-        self._far.connection.commit()
+        commit(self._far.connection)
         body = self._own.get(GetOption.SYNCPOINT | GetOption.WAIT, wait_ms=PATIENCE_S * 1000).body
-        self._own.connection.commit()
+        commit(self._own.connection)
         assert body == b"%d" % self.done
         self.done += 1
 

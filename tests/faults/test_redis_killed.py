@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from recovery.resolve import recover
+from sharedq.calls.unit.commit import commit
 from sharedq.members.process import Process
 from sharedq.mqi.constants import GetOption, OpenOption, PutOption
 from sharedq.mqi.errors import ConnectionBroken, MQIError
@@ -67,7 +68,7 @@ class Run:
                     for body in bodies:
                         queue.put(body, MQMD(persistence=1), options=PutOption.SYNCPOINT | is_async)
                     is_committing = True
-                    queue.connection.commit()
+                    commit(queue.connection)
                 except ConnectionBroken:
                     (history.unknown if is_committing else history.failed).extend(bodies)
                     raise
@@ -87,7 +88,7 @@ class Run:
                     while len(bodies) < UNIT:
                         bodies.append(queue.get(GetOption.SYNCPOINT | GetOption.WAIT, wait_ms=-1).body)
                     is_committing = True
-                    queue.connection.commit()
+                    commit(queue.connection)
                 except ConnectionBroken:
                     (history.unknown if is_committing else history.failed).extend(bodies)
                     raise

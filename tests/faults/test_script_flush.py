@@ -12,6 +12,7 @@ import pytest
 from redis.exceptions import NoScriptError
 
 from sharedq.api import Queue
+from sharedq.calls.unit.commit import commit
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
 from sharedq.session.connection import ScriptCall
@@ -101,7 +102,7 @@ def test_flushes_between_the_calls_of_one_write_break_the_connection_at_worst(gr
                 # With a CorrelId's worth of difference a put and its commit are two calls in one write.
                 queue.put(body, options=LATER)
                 queue.put(body + b"'", options=PutOption.SYNCPOINT)
-                queue.connection.commit()
+                commit(queue.connection)
             except MQIError as error:
                 reasons.add(error.reason)
                 queue = None

@@ -12,6 +12,7 @@ from recovery.resolve import recover
 from sharedq import MQIError, Queue
 from sharedq.calls.get.get import get
 from sharedq.calls.get.wait import stop_waiting
+from sharedq.calls.unit.commit import commit
 from sharedq.mqi.constants import MQRC, GetOption, MatchOption, OpenOption, PutOption
 from sharedq.mqi.structures import MQGMO, MQMD
 from sharedq.redis.link import Argument
@@ -72,7 +73,7 @@ def test_a_message_that_does_not_fit_whom_it_woke_wakes_the_next(group: TestGrou
         until(lambda: waiters(group) == 1, "the picky one waits")
         taken = pool.submit(general.get, GetOption.WAIT, wait_ms=60_000)
         until(lambda: waiters(group) == 2, "both wait")
-        putter.connection.commit()
+        commit(putter.connection)
         assert taken.result(30).body == b"1"
         assert not in_vain.done()
         picky.connection.interrupt()

@@ -14,6 +14,8 @@ import pytest
 
 from recovery.resolve import recover
 from recovery.target import Target
+from sharedq.calls.handles.connect import disconnect
+from sharedq.calls.unit.commit import commit
 from sharedq.messages.context import context_of
 from sharedq.messages.message import Message
 from sharedq.mqi import wire
@@ -51,7 +53,7 @@ def test_a_message_without_context_has_none_at_its_destination(group: TestGroup,
         assert agent.carry() == [1]
     else:
         agent.deliverer.deliver(agent.queue.take())
-        agent.connection.commit()
+        commit(agent.connection)
     (found,) = drain(group.connect("QM1"), "FAR")
     assert context_of(found.md) == context_of(MQMD())
 
@@ -274,7 +276,7 @@ def test_killed_at_any_write_nothing_is_lost_doubled_or_overtaken(
 
     successor = AgentOfQM2(group)
     successor.carry()
-    successor.connection.disconnect()
+    disconnect(successor.connection)
 
     pool, other = bodies(group, "POOL", "QM1"), bodies(group, "OTHER", "QM1")
     assert (pool, other) == (

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from sharedq.calls.unit.commit import commit
 from sharedq.mqi.constants import GetOption, MsgFlag
 from sharedq.mqi.structures import MQMD
 from tests.support.agents import AgentOfQM2, drain
@@ -72,6 +73,6 @@ def test_leases_and_units_of_work_take_no_notice(group: TestGroup, jump: Jump) -
     jump()
     queue.connection.process.check()
     assert queue.connection.process._renew()
-    queue.connection.commit()
+    commit(queue.connection)
     queue.put(b"y")
     assert queue.get(GetOption.WAIT, wait_ms=1_000).body == b"y"

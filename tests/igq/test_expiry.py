@@ -15,6 +15,7 @@ from sharedq.admin.backup import take
 from sharedq.admin.backup.restore import recover as restore
 from sharedq.admin.backup.take import backup
 from sharedq.api import Queue, QueueManagerConnection
+from sharedq.calls.unit.commit import backout
 from sharedq.mqi.constants import Feedback, GetOption, MsgFlag, MsgType, OpenOption, Report
 from sharedq.mqi.errors import NoMsgAvailable
 from sharedq.mqi.structures import MQMD
@@ -137,7 +138,7 @@ def test_what_is_in_a_unit_of_work_is_reported_when_it_is_back(defined: TestGrou
     queue.get(GetOption.SYNCPOINT)
     defined.wait_redis_ms(DEAD_BY_MS)
     assert sweep(defined) == 0
-    queue.connection.backout()
+    backout(queue.connection)
     assert sweep(defined) == 1
     assert len(told(defined)) == 1
 

@@ -15,6 +15,7 @@ from igq.operations.status import read_status
 from recovery.resolve import recover
 from recovery.target import Target
 from sharedq import Queue
+from sharedq.calls.unit.commit import commit
 from sharedq.messages.record import record_body
 from sharedq.mqi.constants import GetOption, MatchOption, OpenOption, PutOption
 from sharedq.mqi.errors import NoMsgAvailable
@@ -122,7 +123,7 @@ class Scene:
     def put_in_unit(self) -> None:
         queue = self.group.connect("QM1").open("NEAR", OpenOption.OUTPUT, qmgr_name="QM2")
         queue.put(b"hello", MQMD(persistence=1), options=PutOption.SYNCPOINT)
-        queue.connection.commit()
+        commit(queue.connection)
 
     def check_authorities(self) -> None:
         Authorities(self.group.group).change("NEAR", "SOMEBODY", add=["PUT"])

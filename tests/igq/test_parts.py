@@ -14,6 +14,7 @@ from sharedq import Queue
 from sharedq.admin.backup.restore import recover
 from sharedq.admin.backup.take import backup
 from sharedq.api import QueueManagerConnection
+from sharedq.calls.unit.commit import backout, commit
 from sharedq.mqi.constants import MQRC, GetOption, MatchOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError, NoMsgAvailable
 from sharedq.mqi.structures import MQMD
@@ -204,7 +205,7 @@ def test_an_agent_that_waits_is_woken_by_a_commit(scene: Scene) -> None:
     with ThreadPoolExecutor(1) as pool:
         moved = pool.submit(scene.agent.queue.wait_and_move)
         scene.put(options=int(PutOption.SYNCPOINT))
-        scene.far.connection.commit()
+        commit(scene.far.connection)
         moved.result(20)
     scene.agent.serve()
     assert scene.on_far() == [b"hello"]
@@ -223,7 +224,7 @@ def test_members_of_groups_keep_their_order(scene: Scene) -> None:
 def test_what_was_backed_out_is_a_new_message_where_it_arrives(scene: Scene) -> None:
     scene.put()
     assert len(scene.agent.queue.take()) == 1
-    scene.agent.connection.backout()
+    backout(scene.agent.connection)
     scene.agent.serve()
     assert scene.getter().get().md.backout_count == 0
 
@@ -303,14 +304,14 @@ def test_nothing_overtakes_whatever_the_agent_does(scene: Scene, seed: int) -> N
             md.correl_id = b"c" * 24
         queue.put(body, md, options=PutOption.SYNCPOINT if choice > 0.8 else 0)
         if choice > 0.8:
-            queue.connection.commit()
+            commit(queue.connection)
         sent.append(body)
         if chance.random() < 0.3 and not scene.agent.queue.move().is_waiting:
             messages = scene.agent.queue.take(chance.randrange(1, 4))
             if messages and chance.random() < 0.5:
                 scene.agent.deliverer.deliver(messages)
             elif messages:
-                scene.agent.connection.backout()
+                backout(scene.agent.connection)
         if chance.random() < 0.2:
             got += drained(getter, chance.randrange(5))
     scene.agent.serve()

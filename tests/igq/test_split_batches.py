@@ -19,6 +19,8 @@ from igq.agent.services.base import Post, Service
 from igq.agent.services.mover import Mover, Served
 from igq.agent.services.part import Delivery
 from sharedq.admin.backup.take import backup
+from sharedq.calls.handles.connect import disconnect
+from sharedq.calls.unit.commit import commit
 from sharedq.mqi import wire
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.headers import MQXQH
@@ -26,6 +28,7 @@ from sharedq.mqi.structures import MQMD
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.definitions.queues import QueueAlias
 from sharedq.objects.store.parts import own_part
+from sharedq.session.connection import Connection
 from tests.support.agents import AgentOfQM2, Put, bodies, drain
 from tests.support.backups import lose
 from tests.support.members import TestGroup
@@ -145,7 +148,7 @@ def test_an_agent_walks_its_retries_whatever_it_delivers_in_front_of_its_trouble
     group.repository("QM2").alter_qmgr("QM2", {"dead_letter_queue": ""})
     group.define_shared("FLIGHTS")
     group.define("QM2", QueueAlias(name="TO", target="FLIGHTS"))
-    agent.connection.disconnect()
+    disconnect(agent.connection)
     put("NOWHERE", b"stuck")
     said: list[str] = []
     pauses = Pauses(lambda: put("TO", b"urgent", priority=9, persistence=0))
@@ -204,14 +207,13 @@ def test_what_a_failed_structure_took_with_it_is_told(
     backup(group.group, "APPL1")
     put("TO.POOL", b"lost")
     put("TO.OWN", b"kept", persistence=persistence)
-    commit = agent.connection.commit
 
-    def lose_and_commit() -> None:
+    def lose_and_commit(connection: Connection) -> None:
         monkeypatch.undo()
         lose(group)
-        commit()
+        commit(connection)
 
-    monkeypatch.setattr(agent.connection, "commit", lose_and_commit)
+    monkeypatch.setattr("igq.agent.delivery.by_puts.commit", lose_and_commit)
     with pytest.raises(Trouble, match=MQRC.OUTCOME_MIXED.name):
         agent.deliver()
 

@@ -10,6 +10,7 @@ from igq.agent.progress.retry import Trouble
 from sharedq.admin.backup.restore import recover
 from sharedq.admin.backup.take import backup
 from sharedq.calls.handles import open as opening
+from sharedq.calls.unit.commit import commit
 from sharedq.mqi import wire
 from sharedq.mqi.constants import MQRC, Format, GetOption, MsgFlag, OpenOption, Report
 from sharedq.mqi.errors import MQIError
@@ -19,7 +20,7 @@ from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.definitions.queues import MAX_MSG_LENGTH_LIMIT, QueueAlias, QueueModel, QueueRemote
 from sharedq.objects.system import SYSTEM_DEAD_LETTER_QUEUE
 from sharedq.redis.link import Reply
-from sharedq.session.connection import ScriptCall
+from sharedq.session.connection import Connection, ScriptCall
 from tests.support.agents import AgentOfQM2, Put, bodies, drain
 from tests.support.backups import lose
 from tests.support.members import TestGroup
@@ -456,12 +457,12 @@ def test_what_it_had_put_in_a_structure_that_is_lost_before_its_commit_is_lost_w
     messages = agent.queue.take()
     put("POOL", b"later")
 
-    def lose_and_commit() -> None:
+    def lose_and_commit(connection: Connection, **_: object) -> None:
         lose(group)
-        commit()
+        commit(connection)
 
-    commit = agent.connection.commit
-    monkeypatch.setattr(agent.connection, "commit", lose_and_commit)
+    for module in ("igq.agent.delivery.by_puts", "igq.agent.queues.transmission_queue"):
+        monkeypatch.setattr(f"{module}.commit", lose_and_commit)
     if is_carried:
         assert agent.carrier.carry(messages, agent.queue.unchecked_version or "")
     with pytest.raises(Trouble, match="OUTCOME_MIXED"):

@@ -19,6 +19,7 @@ from igq.pipeline.jobs.archive import archive_queue, new_run
 from igq.pipeline.jobs.archives import MANIFEST, Archive
 from igq.pipeline.jobs.replay import parts
 from sharedq.api import Queue
+from sharedq.calls.unit.commit import backout
 from sharedq.mqi.constants import GetOption, OpenOption, PutOption
 from sharedq.mqi.structures import MQMD
 from tests.support.groups import BOTH, LMIG, LSEG, MIG, SEG, browse_all, put_member
@@ -106,7 +107,7 @@ def test_removing_takes_off_what_is_archived_and_nothing_else(
     # What is shown is not all that is done.
     more = ("--output", str(tmp_path / "done"), "--rows", "1")
     command("archive", str(tmp_path / "a"), "--queue", "ORDERS", "--remove", *more, *at(group))
-    other.connection.backout()
+    backout(other.connection)
 
     told = spark.read.parquet(str(tmp_path / "done" / "done")).collect()
     count = len(everything) - 1

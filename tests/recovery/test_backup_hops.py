@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 
 from sharedq.admin.backup.restore import recover
 from sharedq.admin.backup.take import backup
+from sharedq.calls.unit.commit import backout, commit
 from sharedq.messages.record import RECORD_PERSISTENT, record_flags
 from sharedq.mqi.constants import GetOption, OpenOption, PutOption
 from sharedq.mqi.errors import NoMsgAvailable
@@ -68,7 +70,7 @@ def test_one_that_hops_while_it_is_made_is_in_it(
     if is_committed:
         hops.put(b"1", int(PutOption.SYNCPOINT))
     acts: dict[int, list[Callable[[], object]]] = {
-        call: [hops.far.connection.commit if is_committed else lambda: hops.put(b"1")]
+        call: [partial(commit, hops.far.connection) if is_committed else lambda: hops.put(b"1")]
     }
     acts.setdefault(call + (not is_committed), []).append(hops.agent.queue.move)
     made = 0
@@ -106,9 +108,9 @@ def test_under_hops_it_holds_what_was_there_at_its_end(hops: Hops, monkeypatch: 
     between_calls(hops.group, monkeypatch, each)
     backup(hops.group.group, "APPL1")
     acts_left = 0
-    hops.far.connection.backout()
+    backout(hops.far.connection)
     if hops.agent.queue.has_taken:
-        hops.agent.connection.backout()
+        backout(hops.agent.connection)
     before = hops.persistent()
     lose(hops.group)
     recover(hops.group.group, "APPL1")
@@ -125,11 +127,11 @@ def act(hops: Hops, chance: random.Random) -> None:
                 fields["correl_id"] = b"c" * 24
             hops.put(b"some", int(PutOption.SYNCPOINT) if chance.random() < 0.3 else 0, **fields)
             if chance.random() < 0.5:
-                hops.far.connection.commit()
+                commit(hops.far.connection)
         elif choice < 0.7 and not hops.agent.queue.has_taken:
             hops.agent.queue.move()
         elif choice < 0.85 and hops.agent.queue.has_taken:
-            hops.agent.connection.backout()
+            backout(hops.agent.connection)
         elif choice < 0.85:
             messages = hops.agent.queue.take(3)
             if messages and chance.random() < 0.5:
@@ -144,7 +146,7 @@ def act(hops: Hops, chance: random.Random) -> None:
 def test_what_was_backed_out_before_it_is_a_new_message_where_it_arrives_behind_its_recovery(hops: Hops) -> None:
     hops.put(b"1")
     assert len(hops.agent.queue.take()) == 1
-    hops.agent.connection.backout()
+    backout(hops.agent.connection)
     backup(hops.group.group, "APPL1")
     lose(hops.group)
     recover(hops.group.group, "APPL1")

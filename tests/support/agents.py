@@ -9,6 +9,7 @@ from igq.agent.delivery.by_records import Carrier
 from igq.agent.progress.pulse import Pulse
 from igq.agent.queues.shared_part import Moved, TransmitQueue
 from sharedq.api import QueueManagerConnection
+from sharedq.calls.unit.commit import backout
 from sharedq.messages.message import Message
 from sharedq.mqi.constants import GetOption, OpenOption
 from sharedq.mqi.errors import NoMsgAvailable
@@ -68,7 +69,7 @@ class AgentOfQM2:
         while messages and self.carrier.carry(messages, self.queue.unchecked_version or ""):
             carried.append(len(messages))
             messages = self.queue.commit_and_take()
-        self.connection.backout()
+        backout(self.connection)
         return carried
 
 

@@ -14,6 +14,7 @@ from igq.errors import CommandError
 from igq.manager.membership import Membership
 from recovery.resolve import recover
 from sharedq.admin.remove_member import RemovalRefusedError, remove_member
+from sharedq.calls.handles.connect import disconnect
 from sharedq.members.group import Group
 from sharedq.mqi.constants import OpenOption
 from sharedq.mqi.errors import MQIError
@@ -51,7 +52,7 @@ def stop(group: TestGroup, membership: Membership) -> None:
     if not membership.leave([]):
         connection = group.connect("QM1").connection
         assert recover(group.group, connection, membership.token, force=True, state="STOPPED").is_resolved
-        connection.disconnect()
+        disconnect(connection)
 
 
 def traces(group: TestGroup, qmgr: str = "QM2") -> list[str]:

@@ -23,6 +23,7 @@ from igq.agent.progress.retry import Trouble
 from igq.agent.queues.transmission_queue import TransmissionQueue
 from sharedq.calls.handles import open as opening
 from sharedq.calls.put import put as putting
+from sharedq.calls.unit.commit import backout, commit
 from sharedq.messages.message import Message
 from sharedq.messages.reports import report_about
 from sharedq.mqi.constants import MQRC, Feedback, OpenOption, PutOption, Report
@@ -114,13 +115,13 @@ class Deliverer:
                     continue
                 for each in run:
                     self._dispose(at, each, fault)
-            self._connection.commit()
+            commit(self._connection)
             self._pulse.beat()
         except (Trouble, MQIError) as error:
             if isinstance(error, MQIError) and error.reason == MQRC.CONNECTION_BROKEN:
                 raise
             if self._connection.unit.is_active:
-                self._connection.backout()
+                backout(self._connection)
             raise BatchError(str(error), _messages_before(error, batch)) from error
         finally:
             # None outlives its batch: a queue that the agent once delivered to can be cleared and deleted.

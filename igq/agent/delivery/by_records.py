@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from igq.agent.progress.pulse import Pulse
 from sharedq.calls.outgoing.descriptor import journal_detail
 from sharedq.calls.routes.arrival import Arrival, entries_of, find_arrival, look_call
+from sharedq.calls.unit.commit import backout
 from sharedq.messages.message import Message
 from sharedq.messages.record import PutArguments
 from sharedq.objects.store.authorities import AUTHORITIES
@@ -79,7 +80,7 @@ class Carrier:
         if not is_done:
             self._arrivals.clear()
             if stored:
-                connection.backout()
+                backout(connection)
         self._pulse.beat()
         return is_done
 

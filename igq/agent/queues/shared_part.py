@@ -11,6 +11,7 @@ from igq.agent.queues.destinations import Destinations
 from igq.agent.queues.transmission_queue import BATCH_MESSAGES, WAIT_S, TransmissionQueue, as_trouble
 from sharedq.calls.get import get as getting
 from sharedq.calls.get.wait import BLOCK_MAX_S, stop_waiting
+from sharedq.calls.unit.commit import backout
 from sharedq.messages.message import Message
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
@@ -164,7 +165,7 @@ class TransmitQueue(TransmissionQueue):
             return self._moved([moved], learns_later=bool(messages)), messages
         except Trouble:
             if messages:
-                self._connection.backout()
+                backout(self._connection)
             raise
 
     def _moved(self, replies: list[Reply], *, learns_later: bool = False) -> Moved:

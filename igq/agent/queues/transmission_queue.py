@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from igq.agent.progress.retry import Trouble
 from sharedq.calls.get import get as getting
+from sharedq.calls.unit.commit import backout, commit
 from sharedq.messages.message import Message
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption
 from sharedq.mqi.errors import MQIError
@@ -129,7 +130,7 @@ class TransmissionQueue:
 
     def commit(self) -> None:
         """Commit the batch at hand; where that cannot be done, it goes back."""
-        self._or_nothing(self._connection.commit)
+        self._or_nothing(partial(commit, self._connection))
 
     def commit_and_take(self) -> list[Message]:
         """Commit the batch at hand and get the next one; where that cannot be done, nothing is left uncommitted."""
@@ -144,7 +145,7 @@ class TransmissionQueue:
             if isinstance(error, MQIError) and error.reason == MQRC.CONNECTION_BROKEN:
                 raise
             if self._connection.unit.is_active:
-                self._connection.backout()
+                backout(self._connection)
             raise Trouble(str(error)) from error
 
     def _taken(self, get: Callable[[], list[Message]]) -> list[Message]:
@@ -156,7 +157,7 @@ class TransmissionQueue:
             messages = []
         if not self.handle.facts.is_transmission:
             # Altered since it was read last: what is there now is not for us.
-            self._connection.backout()
+            backout(self._connection)
             self._check_usable()
         return messages
 

@@ -15,7 +15,7 @@ from igq.agent.progress.sleep import Sleep
 from igq.agent.progress.wake import BY_OPERATOR
 from igq.agent.queues.tags import REFUSED
 from igq.agent.queues.transmission_queue import TransmissionQueue, as_trouble
-from sharedq.calls.handles.connect import tag_argument
+from sharedq.calls.handles.connect import disconnect, tag_argument
 from sharedq.members.group import Group
 from sharedq.members.process import Process
 from sharedq.messages.message import Message
@@ -71,7 +71,7 @@ class Service(ABC):
         while not self._is_stopping:
             self._work()
         if self._connection is not None:
-            self._connection.disconnect()
+            disconnect(self._connection)
 
     def stop(self) -> None:
         """End behind the batch at hand. Safe to call from any thread."""

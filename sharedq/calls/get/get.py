@@ -14,6 +14,7 @@ from sharedq.calls.get.wait import call_or_wait
 from sharedq.calls.put.confirm import confirm_delivery
 from sharedq.calls.put.store import check_unit_room
 from sharedq.calls.routes.refresh import refresh_definition
+from sharedq.calls.unit.commit import commit
 from sharedq.calls.unit.pending import flush_pending
 from sharedq.logical import NOTHING, UNUSED, match_options_of
 from sharedq.messages.context import context_of
@@ -198,16 +199,16 @@ def commit_and_get(
         # is refused anyhow commits nothing.
         with suppress(NoMsgAvailable):
             _selection(handle, MQMD(version=2), gmo, options)
-        connection.commit()
+        commit(connection)
         return [get(connection, handle, MQMD(version=2), gmo, max_length=max_length)]
     if not options & _SYNCPOINT or handle.facts.is_get_inhibited:
-        connection.commit()
+        commit(connection)
         messages = _take(connection, handle, ANY, options, count, max_length, wait_ms)
         return _convert(connection, None, options, messages, max_length)
     # The get belongs to the next unit of work, whose id follows from this one's.
     unit_id = connection.next_unit_id
     call = get_call(connection, handle, ANY, options, count, max_length, BEHIND_COMMIT, unit_id)
-    reply = connection.commit(and_then=call, of=handle)
+    reply = commit(connection, and_then=call, of=handle)
     messages = _take(connection, handle, ANY, options, count, max_length, wait_ms, first_reply=reply)
     return _convert(connection, None, options, messages, max_length)
 

@@ -1,7 +1,9 @@
-"""MQCONN and MQCONNX: which manager a name means, and what a connection tag asks for."""
+"""MQCONN, MQCONNX and MQDISC: which manager a name means, what a tag asks for, how a connection ends."""
 
 from __future__ import annotations
 
+from sharedq.calls.handles.open import close_handle, delete_temporary_queues
+from sharedq.calls.unit.commit import commit
 from sharedq.members.group import Group
 from sharedq.members.process import Process, process_for, release_process
 from sharedq.mqi.constants import MQRC, ConnectOption
@@ -98,3 +100,47 @@ def _connect_to_any(group: Group, tag: str, appl_name: str) -> Connection:
                 raise
             failure = error
     raise failure
+
+
+def disconnect(connection: Connection) -> MQRC:
+    """MQDISC: commit what is outstanding, close what is open, give back the tag.
+
+    Returns:
+        ``NONE``, or the reason of a warning (2344), and the tag is not free: everything is committed, but a
+        structure could not be told, and the group has to complete that; or what was prepared here is in doubt.
+
+    Raises:
+        MQIError: 2003 the unit of work was backed out instead, or 2123 a part of it is lost with its structure,
+            and the connection has ended nevertheless; 2009 when the outcome of the implied commit is unknown.
+    """
+    if connection.is_ended:
+        connection.drop()
+        return MQRC.NONE
+    failure: MQIError | None = None
+    try:
+        commit(connection)
+    except MQIError as error:
+        if connection.tag and connection.is_commit_left_to_group:
+            return MQRC.CONN_TAG_NOT_RELEASED
+        if error.reason not in (MQRC.BACKED_OUT, MQRC.OUTCOME_MIXED):
+            raise
+        failure = error
+    try:
+        _close_everything(connection)
+        reason = connection.leave()
+    except MQIError as error:
+        if error.reason == MQRC.CONNECTION_BROKEN:
+            raise
+        # Redis refuses that now. Everything is committed; the group gives back what this connection still has.
+        connection.break_off()
+        reason = MQRC.CONN_TAG_NOT_RELEASED if connection.tag else MQRC.NONE
+    if failure is not None:
+        raise failure
+    return reason
+
+
+def _close_everything(connection: Connection) -> None:
+    for handle in list(connection.handles.values()):
+        if not handle.is_closed:
+            close_handle(connection, handle)
+    delete_temporary_queues(connection, is_last=True)

@@ -10,6 +10,7 @@ from typing import Any
 from sharedq.calls.outgoing.descriptor import NEW_IDS, empty_again, prepare
 from sharedq.calls.outgoing.segments import Pieces, copy_fields, is_grouped, return_times, split_up
 from sharedq.calls.routes.refresh import refresh_definition, take_definition
+from sharedq.calls.unit.commit import backout, commit
 from sharedq.messages.context import generated_msg_id
 from sharedq.messages.record import PutArguments
 from sharedq.mqi.constants import MQRC
@@ -298,11 +299,11 @@ def _store_pieces(
     check_unit_room(connection, len(pieces.messages))
     try:
         warning = _put_batches(connection, handle, pieces.messages, stored_as, True, numbers)
-        connection.commit()
+        commit(connection)
     except MQIError:
         numbers.clear()
         if connection.unit.is_active and not connection.is_ended:
-            connection.backout()
+            backout(connection)
         raise
     return warning
 

@@ -11,6 +11,7 @@ import pytest
 
 from sharedq import MQIError, Queue, verbs
 from sharedq.api import QueueManagerConnection
+from sharedq.calls.unit.commit import backout, commit
 from sharedq.mqi.constants import MQCC, MQRC, GetOption, IntSelector, MatchOption, OpenOption, PutOption
 from sharedq.mqi.structures import MQGMO, MQMD
 from tests.support.groups import BOTH, LOGICAL, browse_all, drain, matching, reason_of
@@ -183,10 +184,10 @@ def test_a_get_whose_buffer_is_too_small_leaves_the_lock(group: TestGroup, queue
 def test_the_lock_is_no_part_of_a_unit_of_work(group: TestGroup, queue: Queue, other: Queue) -> None:
     queue.put(b"5", options=PutOption.SYNCPOINT)
     queue.get(LOCK_FIRST)
-    queue.connection.commit()
+    commit(queue.connection)
     assert locked(group) == 1
     queue.put(b"6", options=PutOption.SYNCPOINT)
-    queue.connection.backout()
+    backout(queue.connection)
     assert (locked(group), browse_all(other)) == (1, [b"2", b"3", b"4", b"5"])
 
 
@@ -199,7 +200,7 @@ def test_what_was_locked_and_got_under_syncpoint_comes_back_unlocked(
     queue.get(LOCK_FIRST)
     queue.get(TAKE_UNDER_CURSOR | GetOption.SYNCPOINT)
     assert locked(group) == 0
-    queue.connection.backout()
+    backout(queue.connection)
     assert browse_all(other) == [b"1", b"2", b"3", b"4"]
     assert other.get().md.backout_count == 1
 

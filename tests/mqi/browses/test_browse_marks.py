@@ -12,6 +12,7 @@ import pytest
 
 from sharedq import Queue
 from sharedq.api import QueueManagerConnection
+from sharedq.calls.unit.commit import backout, commit
 from sharedq.mqi.constants import MQRC, GetOption, MatchOption, OpenOption
 from sharedq.mqi.structures import MQMD
 from tests.mqi.groups.test_groups_cost import commands
@@ -152,7 +153,7 @@ def test_a_get_ends_the_marks_of_its_message_also_when_it_is_backed_out(
     dispatch(queue, BY_HANDLE)
     assert other.get(syncpoint or int(GetOption.NO_SYNCPOINT)).body == b"1"
     if syncpoint:
-        other.connection.backout()
+        backout(other.connection)
     assert dispatch(queue, BY_HANDLE) == ([b"1"] if syncpoint else [])
     drain(other)
     assert left_of_marks(group) == []
@@ -168,7 +169,7 @@ def test_a_batch_and_a_get_behind_a_commit_end_marks_too(group: TestGroup, queue
     dispatch(queue, BY_HANDLE)
     other.put(b"5", options=2)
     assert other.commit_and_get(GetOption.SYNCPOINT).body == b"1"
-    other.connection.backout()
+    backout(other.connection)
     assert dispatch(queue, BY_HANDLE) == [b"1", b"5"]
     assert len(other.get_many(100)) == 5
     assert left_of_marks(group) == []
@@ -421,9 +422,9 @@ def test_random_marks_agree_with_looking_at_everything(group: TestGroup, seed: i
         for each in marks.values():
             each.discard(body)
         if body and chance.random() < 0.5:
-            other.connection.backout()
+            backout(other.connection)
         else:
-            other.connection.commit()
+            commit(other.connection)
             there[:] = sorted(there)[1:]
 
     def mark(_: int) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from sharedq import verbs
 from sharedq.api import Queue, QueueManagerConnection
+from sharedq.calls.handles.connect import disconnect
 from sharedq.mqi.constants import (
     MQCC,
     MQRC,
@@ -123,7 +124,7 @@ def test_a_version_that_a_structure_does_not_have_is_refused(connection: QueueMa
         connected, *outcome = verbs.mqconnx(at.group, "QM1", MQCNO(version=version))
         assert outcome == [MQCC.OK, MQRC.NONE]
         assert connected is not None
-        connected.disconnect()
+        disconnect(connected)
 
 
 @pytest.mark.rule("mqi/open", "An MQPUT1 that is refused leaves the names in MQOD and MQPMO as they were.")

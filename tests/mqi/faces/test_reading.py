@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from sharedq.api import Queue
+from sharedq.calls.unit.commit import commit
 from sharedq.messages.message import message_number
 from sharedq.messages.record import (
     decode_descriptor,
@@ -182,7 +183,7 @@ def test_what_is_uncommitted_locked_or_expired_is_not_seen(group: TestGroup, ord
 
     assert bodies(group) == [b"stays"]
 
-    other.connection.commit()
+    commit(other.connection)
     locker.unlock()
     assert bodies(group) == [b"locked", b"stays", b"put", b"member"]
 

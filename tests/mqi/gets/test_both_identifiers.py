@@ -10,6 +10,7 @@ from functools import partial
 import pytest
 
 from sharedq import Queue
+from sharedq.calls.unit.commit import backout
 from sharedq.mqi.constants import GetOption
 from sharedq.mqi.structures import MQMD
 from tests.mqi.groups.test_groups_cost import commands
@@ -47,7 +48,7 @@ def test_it_is_found_behind_others_with_its_msg_id(group: TestGroup, *, has_memb
     last = of(MANY - 1)
     assert queue.get(GetOption.BROWSE_FIRST, match=last).body == b"%d" % (MANY - 1)
     assert queue.get(SYNCPOINT, match=last).body == b"%d" % (MANY - 1)
-    queue.connection.backout()
+    backout(queue.connection)
     assert queue.get(GetOption.BROWSE_FIRST | GetOption.LOCK, match=last).body == b"%d" % (MANY - 1)
     assert queue.get(GetOption.MSG_UNDER_CURSOR).body == b"%d" % (MANY - 1)
     assert take(queue, GetOption.BROWSE_FIRST, match=last) == b""
@@ -109,5 +110,5 @@ def test_it_issues_the_same_commands_whatever_shares_its_msg_id(scenes: list[tup
         found, issued = commands(group, partial(CASES[name], queue, of(count - 1)))
         assert found == ([b"%d" % (count - 1)] if name != "what is not there" else [b""])
         counted.append(issued)
-        queue.connection.backout()
+        backout(queue.connection)
     assert counted[0] == counted[1]

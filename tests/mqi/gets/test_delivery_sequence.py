@@ -7,6 +7,7 @@ from itertools import product
 import pytest
 
 from sharedq.api import Queue
+from sharedq.calls.unit.commit import commit
 from sharedq.mqi.constants import GetOption, IntSelector, MsgFlag, OpenOption, PutOption
 from sharedq.mqi.structures import MQMD
 from tests.support.agents import transfer_call
@@ -191,6 +192,6 @@ def test_messages_put_in_one_call_have_a_priority_each(group: TestGroup, options
             [(MQMD(priority=each, correl_id=correl_id), b"%d" % at) for at, each in enumerate(priorities)],
             options=options,
         )
-        queue.connection.commit()
+        commit(queue.connection)
         expected = sorted(range(4), key=lambda at: (-priorities[at], at))
         assert [message.body for message in queue.get_many(4)] == [b"%d" % at for at in expected], priorities

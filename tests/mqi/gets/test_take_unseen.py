@@ -9,6 +9,7 @@ import pytest
 
 from igq.pipeline.claims.units import get_messages
 from sharedq.api import Queue
+from sharedq.calls.unit.commit import backout, commit
 from sharedq.calls.unit.in_doubt import end_prepared, prepare
 from sharedq.messages.record import record_body
 from sharedq.mqi.constants import MQRC, GetOption, Report
@@ -63,7 +64,7 @@ def test_they_are_the_first_in_delivery_order_and_in_the_unit_of_work(group: Tes
 def test_backed_out_they_are_back_in_their_places(group: TestGroup, orders: Queue) -> None:
     before = contents(group)
     assert orders.take_unseen(1_500) == 250
-    orders.connection.backout()
+    backout(orders.connection)
     assert [body for body, _ in on_queue(group, "ORDERS")] == [b"%d" % at for at in range(250)]
     assert {count for _, count in on_queue(group, "ORDERS")} == {1}
     assert contents(group).keys() == before.keys()
@@ -71,7 +72,7 @@ def test_backed_out_they_are_back_in_their_places(group: TestGroup, orders: Queu
 
 def test_committed_they_are_gone(group: TestGroup, orders: Queue) -> None:
     assert orders.take_unseen(250) == 250
-    orders.connection.commit()
+    commit(orders.connection)
     assert (stored(group), browse_all(orders)) == (0, [])
 
 
@@ -115,13 +116,13 @@ def test_a_claim_ends_where_reports_fill_its_unit_of_work(group: TestGroup) -> N
     queue.put_many([(MQMD(report=int(Report.COD), reply_to_q=b"REPLIES"), b"x") for _ in range(40)])
     queue.put_many([(MQMD(), b"y") for _ in range(100)])
     assert get_messages(queue, 120) == 100
-    queue.connection.commit()
+    commit(queue.connection)
     assert len(drain(group.connect(), "REPLIES")) == 40
 
 
 def test_nothing_expired_is_taken(group: TestGroup, orders: Queue) -> None:
     orders.take_unseen(250)
-    orders.connection.commit()
+    commit(orders.connection)
     orders.put(b"gone", MQMD(expiry=1))
     orders.put(b"stays")
     group.wait_redis_ms(120)
@@ -131,7 +132,7 @@ def test_nothing_expired_is_taken(group: TestGroup, orders: Queue) -> None:
 
 def test_long_messages_are_no_matter(orders: Queue) -> None:
     orders.take_unseen(250)
-    orders.connection.commit()
+    commit(orders.connection)
     for at in range(5):
         orders.put(bytes(600_000), MQMD(correl_id=b"c" * 24) if at % 2 else MQMD())
     got = 0

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from sharedq import MQIError, Queue, verbs
+from sharedq.calls.unit.commit import backout
 from sharedq.mqi.constants import MQCC, MQRC, GetOption, MatchOption, OpenOption, PutOption
 from sharedq.mqi.structures import MQGMO, MQMD
 from tests.support.groups import (
@@ -519,7 +520,7 @@ def test_a_commit_with_a_get_that_is_refused_anyhow_commits_nothing(queue: Queue
     with pytest.raises(MQIError) as caught:
         queue.commit_and_get(LOGICAL | GetOption.SYNCPOINT)
     assert caught.value.reason == MQRC.INCONSISTENT_UOW
-    queue.connection.backout()
+    backout(queue.connection)
     assert take(queue) == b""
 
 
@@ -536,7 +537,7 @@ def test_a_backout_leaves_alone_what_was_retained_outside_the_unit_of_work(queue
         put_member(queue, b"g", seq, b"%d" % seq, flags)
     queue.put(b"uncommitted", options=PutOption.SYNCPOINT)
     assert queue.get(LOGICAL).body == b"1"
-    queue.connection.backout()
+    backout(queue.connection)
     assert queue.get(LOGICAL).body == b"2"
 
 

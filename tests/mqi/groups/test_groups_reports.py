@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from sharedq import Queue
+from sharedq.calls.unit.commit import backout
 from sharedq.mqi.constants import MQRC, Feedback, GetOption, MsgType, PutOption
 from tests.support.groups import BOTH, LOGICAL, LSEG, MAY_SEGMENT, SEG, drain, put_member, reason_of, take
 from tests.support.members import TestGroup
@@ -73,7 +74,7 @@ def test_the_report_about_the_only_segment_has_nulls_for_what_it_lacks(queue: Qu
     put()
     whole = queue.get(COMPLETE | GetOption.SYNCPOINT)
     assert (whole.body, whole.data_length, whole.reason) == (b"some" + bytes(6), 10, MQRC.NONE)
-    queue.connection.backout()
+    backout(queue.connection)
     assert drain(queue) == [b"some"]
 
 

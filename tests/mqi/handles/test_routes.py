@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from sharedq import Message, MQIError
+from sharedq.calls.unit.commit import backout
 from sharedq.mqi.constants import MQRC, GetOption, MsgFlag, OpenOption
 from sharedq.mqi.structures import MQMD
 from sharedq.mqi.wire import MDE, XQH_LENGTH, unpack_xqh
@@ -90,7 +91,7 @@ def test_a_buffer_for_a_message_from_there_must_have_room_for_the_header(
         assert (short.reason, len(short.body), short.data_length) == (MQRC.TRUNCATED_MSG_FAILED, room, length)
     whole = get(length)
     assert (whole.reason, whole.body[-5:], whole.data_length) == (MQRC.NONE, b"hello", length)
-    queue.connection.backout()
+    backout(queue.connection)
     if how & (GetOption.BROWSE_FIRST | GetOption.SYNCPOINT):
         cut = get(7, GetOption.ACCEPT_TRUNCATED_MSG)
         assert (cut.reason, cut.body, cut.data_length) == (MQRC.TRUNCATED_MSG_ACCEPTED, whole.body[:7], length)

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from sharedq.api import Queue, QueueManagerConnection
+from sharedq.calls.unit.commit import backout, commit
 from sharedq.mqi import wire
 from sharedq.mqi.constants import (
     MQRC,
@@ -144,10 +145,10 @@ def test_an_arrival_is_reported_when_its_unit_of_work_is_committed(
 
     put()
     assert kinds(reader) == []
-    queue.connection.backout()
+    backout(queue.connection)
     assert kinds(reader) == []
     put()
-    queue.connection.commit()
+    commit(queue.connection)
     assert kinds(reader) == [Feedback.COA] * (3 if many else 1)
     assert queue.get().body == b"plain"
 
@@ -170,10 +171,10 @@ def test_a_delivery_is_reported_when_its_unit_of_work_is_committed(
     get()
     if in_unit:
         assert kinds(reader) == []
-        queue.connection.backout()
+        backout(queue.connection)
         assert kinds(reader) == []
         get()
-        queue.connection.commit()
+        commit(queue.connection)
     assert kinds(reader) == [Feedback.COD] * 3
 
 
@@ -185,7 +186,7 @@ def test_a_commit_that_brings_the_next_message_reports_each_in_its_own_unit_of_w
     for n in range(3):
         assert queue.commit_and_get(SYNCPOINT).body == b"%d" % n
         assert kinds(reader) == [Feedback.COD] * min(n, 1)
-    queue.connection.backout()
+    backout(queue.connection)
     assert kinds(reader) == []
     assert queue.get().body == b"2"
 
@@ -194,7 +195,7 @@ def test_a_wait_that_is_served_reports(group: TestGroup, queue: Queue, reader: Q
     queue.put(BODY, asking(Report.COD), options=PutOption.SYNCPOINT)
     with ThreadPoolExecutor() as pool, group.connect().open("Q", BOTH) as waiter:
         got = pool.submit(waiter.get, GetOption.WAIT, wait_ms=30_000)
-        queue.connection.commit()
+        commit(queue.connection)
         assert got.result().body == BODY
     assert kinds(reader) == [Feedback.COD]
 
@@ -222,8 +223,8 @@ def test_a_message_that_skips_the_backout_is_reported_with_the_unit_it_goes_on_i
 ) -> None:
     queue.put(BODY, asking(Report.COD))
     queue.get(SYNCPOINT | GetOption.MARK_SKIP_BACKOUT)
-    queue.connection.backout()
-    queue.connection.commit()
+    backout(queue.connection)
+    commit(queue.connection)
     # As on z/OS: the report was of the unit of work that was backed out.
     assert kinds(reader) == []
 
@@ -346,7 +347,7 @@ def test_reports_that_do_not_fit_their_queue_together_are_put_as_far_as_they_do(
     with group.connect().open("Q", BOTH) as queue:
         queue.put_many([(asking(Report.COD), b"%d" % n) for n in range(5)])
         ids = [message.md.msg_id for message in queue.get_many(5, option)]
-        queue.connection.commit()
+        commit(queue.connection)
     names = ("REPLIES", SYSTEM_DEAD_LETTER_QUEUE)
     put, letters = ([each.md.correl_id for each in drain(group.connect(), name)] for name in names)
     assert (put, letters) == (ids[:2], ids[2:])
@@ -368,7 +369,7 @@ def test_reports_of_a_batch_cost_one_call(queue: Queue, monkeypatch: pytest.Monk
         calls.clear()
         assert len(queue.get_many(count, SYNCPOINT)) == count
         cost.append(len(calls))
-        connection.commit()
+        commit(connection)
     assert cost[1] == cost[2]
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from sharedq.api import Queue, QueueManagerConnection
 from sharedq.calls.outgoing import reply_to
+from sharedq.calls.unit.commit import commit
 from sharedq.mqi.constants import MQRC, Feedback, MsgFlag, OpenOption, PutOption, Report
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
@@ -36,7 +37,7 @@ def put(queue: Queue, way: str, md: MQMD) -> None:
             queue.put_many([(md, b"x")])
         case "later":
             queue.put(b"x", md, options=PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE)
-            queue.connection.commit()
+            commit(queue.connection)
         case "grouped":
             md.version, md.msg_flags, md.group_id = 2, int(MsgFlag.LAST_MSG_IN_GROUP), b"g" * 24
             queue.put(b"x", md)

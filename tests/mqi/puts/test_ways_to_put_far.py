@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from sharedq import MQIError, Queue
+from sharedq.calls.unit.commit import commit
 from sharedq.mqi.constants import MQRC, OpenOption, PutOption
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
@@ -22,12 +23,12 @@ Way = Callable[[Queue], object]
 
 def later(queue: Queue) -> None:
     queue.put(b"1", options=PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE)
-    queue.connection.commit()
+    commit(queue.connection)
 
 
 def in_unit(queue: Queue) -> None:
     queue.put(b"1", options=PutOption.SYNCPOINT)
-    queue.connection.commit()
+    commit(queue.connection)
 
 
 WAYS: dict[str, Way] = {

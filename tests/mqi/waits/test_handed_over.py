@@ -14,7 +14,9 @@ from recovery.resolve import recover
 from recovery.structure import CHUNK_HANDLES
 from sharedq import MQIError, Queue
 from sharedq.calls.get.wait import stop_waiting
+from sharedq.calls.handles.connect import disconnect
 from sharedq.calls.handles.open import open_queue
+from sharedq.calls.unit.commit import backout, commit
 from sharedq.messages.record import generated_number
 from sharedq.mqi.constants import MQRC, Feedback, GetOption, MatchOption, MsgFlag, OpenOption, PutOption, Report
 from sharedq.mqi.structures import MQMD, MQOD
@@ -94,12 +96,12 @@ def put_at_once(queue: Queue, md: MQMD) -> None:
 
 def put_in_unit(queue: Queue, md: MQMD) -> None:
     queue.put(b"hello", md, options=PutOption.SYNCPOINT)
-    queue.connection.commit()
+    commit(queue.connection)
 
 
 def put_buffered(queue: Queue, md: MQMD) -> None:
     queue.put(b"hello", md, options=PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE)
-    queue.connection.commit()
+    commit(queue.connection)
 
 
 WAYS = [put_at_once, put_in_unit, put_buffered]
@@ -168,7 +170,7 @@ def test_a_get_in_a_unit_of_work_looks_itself(group: TestGroup, waiting: Any, op
     putter.put(b"hello", MQMD(persistence=1))
     assert future.result(20).body == b"hello"
     assert stored(group) == 1
-    getter.connection.backout()
+    backout(getter.connection)
     assert getter.get().md.backout_count == 1
 
 
@@ -378,7 +380,7 @@ def test_what_wakes_for_another_reason_is_no_message_on_its_way(group: TestGroup
             queue.get()
         assert caught.value.reason == MQRC.NO_MSG_AVAILABLE
     group.group.client().rpush(wake_key, "quiesce")
-    getter.connection.disconnect()
+    disconnect(getter.connection)
 
 
 def test_whoever_is_interrupted_while_it_waits_gives_back_what_it_is_handed(

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from sharedq import Queue
+from sharedq.calls.unit.commit import commit
 from sharedq.mqi.constants import GetOption, PutOption
 from sharedq.mqi.structures import MQMD
 from tests.support.groups import BOTH, LMIG, LOGICAL, MIG, WHOLE_GROUP, matching, put_member, take
@@ -26,7 +27,7 @@ def put_together(putter: Queue, *messages: tuple[MQMD, bytes]) -> None:
     """All of them come in one moment."""
     for md, body in messages:
         putter.put(body, md, options=PutOption.SYNCPOINT)
-    putter.connection.commit()
+    commit(putter.connection)
 
 
 @pytest.mark.rule("mqi/waiting", "A getter that takes another message than the one that woke it passes the wake-up on.")

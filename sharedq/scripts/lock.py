@@ -1,3 +1,0 @@
-"""The script that takes the locks of a browse away."""
-
-from __future__ import annotations
