@@ -17,8 +17,8 @@ from pyspark.sql.datasource import InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from bench.harness import BODY
-from igq.pipeline.datasource.arrow_batches import batches
 from igq.pipeline.datasource.journal.source import JournalReader
+from igq.pipeline.datasource.queue.arrow_batches import batches
 from igq.pipeline.datasource.queue.reader import QueuePartition
 from igq.pipeline.schemas import QUEUE
 from sharedq.api import connect

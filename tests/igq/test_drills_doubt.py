@@ -6,7 +6,7 @@ import pytest
 
 from igq.errors import CommandError
 from igq.rehearsal.drills.troubles.doubt import BACKOUT, COMMIT, expect_in_doubt, resolve
-from igq.rehearsal.load.rows.queues import do_mqsc
+from igq.rehearsal.load.queues import do_mqsc
 from sharedq.calls.unit.in_doubt import PreparedUnit
 from sharedq.members.group import Group
 from sharedq.mqi.constants import PutOption

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from pyspark.sql.streaming.datasource import ReadMaxRows
 
-from igq.pipeline.claims.backout_queue import back_out_batch
 from igq.pipeline.claims.release import claims_in
 from igq.pipeline.datasource.queue.stream import Offset
 from igq.pipeline.errors import PipelineError
+from igq.pipeline.jobs.backout_queue import back_out_batch
 from sharedq.mqi.errors import MQIError
 from sharedq.redis.link import Link
 from tests.pipeline.streams import EVERYTHING, Checkpoint, Drivers, Watch, bodies, in_doubt, open_orders, others

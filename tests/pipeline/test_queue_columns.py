@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from igq.pipeline.datasource.arrow_batches import batches
+from igq.pipeline.datasource.queue.arrow_batches import batches
 from igq.pipeline.schemas import QUEUE
 from sharedq.messages.message import message_number
 from sharedq.messages.record import (

@@ -110,7 +110,7 @@ def backout(
     the query with its checkpoint: the batch has no rows any more.
     """
     with errors_named("backout"), group_at(group, url) as settings:
-        from igq.pipeline.claims.backout_queue import back_out_batch
+        from igq.pipeline.jobs.backout_queue import back_out_batch
 
         messages, queue = back_out_batch(settings, stream, checkpoint, to)
         _say(f"stream {stream}: {messages:,} messages are on {queue}; start the query with its checkpoint")

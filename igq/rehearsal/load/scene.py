@@ -15,10 +15,10 @@ from igq.rehearsal.load.processes.forked import ProgramStarter
 from igq.rehearsal.load.processes.watch import Watch
 from igq.rehearsal.load.programs.interrupts import interrupts_held
 from igq.rehearsal.load.programs.program import Options
+from igq.rehearsal.load.queues import define_queues
 from igq.rehearsal.load.records import Timeline
 from igq.rehearsal.load.rows.departures import QMGRS
 from igq.rehearsal.load.rows.plan import PRIVATE_QUEUE, SHARED_QUEUE
-from igq.rehearsal.load.rows.queues import define_queues
 from igq.rehearsal.load.rows.sources import Source
 from igq.rehearsal.load.view import Backlog, read_backlog
 from sharedq.members.group import Group

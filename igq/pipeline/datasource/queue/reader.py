@@ -55,7 +55,7 @@ class QueueReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         # The driver's processes plan only.
-        from igq.pipeline.datasource.arrow_batches import batch, batches
+        from igq.pipeline.datasource.queue.arrow_batches import batch, batches
 
         settle()
         arrow = to_arrow_schema(self._schema, timezone="UTC")

@@ -172,7 +172,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         # The driver's process claims only.
-        from igq.pipeline.datasource.arrow_batches import batches
+        from igq.pipeline.datasource.queue.arrow_batches import batches
 
         settle()
         assert isinstance(partition, UnitsPartition)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from igq.errors import CommandError
-from igq.rehearsal.load.rows.queues import BULK_QUEUE, define_bulk_queue
+from igq.rehearsal.load.queues import BULK_QUEUE, define_bulk_queue
 from sharedq.api import QueueManagerConnection
 from sharedq.calls.handles.connect import connect_to
 from sharedq.members.group import Group

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from igq.errors import CommandError
-from igq.rehearsal.load.rows.queues import do_mqsc
+from igq.rehearsal.load.queues import do_mqsc
 from sharedq.calls.unit.in_doubt import PreparedUnit, prepared_units
 from sharedq.members.group import Group
 from sharedq.reading.journal import read_entries

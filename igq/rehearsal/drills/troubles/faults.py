@@ -6,7 +6,7 @@ import os
 import signal
 
 from igq.errors import CommandError
-from igq.rehearsal.load.rows.queues import do_mqsc
+from igq.rehearsal.load.queues import do_mqsc
 from igq.rehearsal.load.scene import Scene
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
