@@ -1,5 +1,5 @@
-"""What a dead queue manager or program left behind, and how its peers put it right.
+"""Peer recovery: the peers of a dead queue manager or program resolve what it left behind.
 
-`watch` says whose lease ran out, `claim` makes one peer its recoverer, `resolve` does the work, `prepared` that of
-external coordinators, `report` reads what was done.
+`watch` finds the leases that ran out, `claim` makes one peer the recoverer, `resolve` does the work, `prepared` finds
+the units of work of external coordinators, `report` reads what was done.
 """

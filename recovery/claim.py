@@ -1,4 +1,4 @@
-"""The claim on a target: one recoverer wins it, keeps it by reporting, gives it up with the work done."""
+"""The claim on a target: one recoverer wins it, keeps it by reporting, and gives it up when the work is done."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ CHUNK_TARGETS = 100
 _WON, _NOT_YET, _NOTHING = 0, 1, 2
 
 T = TypeVar("T")
-#: Kind (tag, own, process, decision, fence, recovery) and field of an entry to forget.
+#: An entry to forget: its kind (tag, own, process, decision, fence, recovery) and its field.
 Remain = tuple[str, str]
 
 
 class ClaimLostError(Exception):
-    """Another recoverer took over; what is left to do is its business now."""
+    """Another recoverer took over: the rest of the work is the other one's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Refusal:
     """The claim was not won.
 
     Attributes:
-        wait_ms: until it is worth asking again; None when there is nothing to recover.
+        wait_ms: time after which to ask again. None if there is nothing to recover.
     """
 
     wait_ms: int | None
@@ -40,11 +40,11 @@ class Refusal:
 
 @dataclass(slots=True)
 class Claim:
-    """One that is held.
+    """A claim that is held.
 
     Attributes:
-        claimed_ms: when it was won.
-        record: the recovery as the group knows it (``recovery.report``), as of the last call.
+        claimed_ms: when the claim was won.
+        record: the recovery as the group knew it (``recovery.report``) at the last call.
     """
 
     target: Target
@@ -53,12 +53,12 @@ class Claim:
 
 
 class Claims:
-    """Claims that *connection* holds, each for one lease length from each report.
+    """Claims that *connection* holds. Each report extends them by one lease length.
 
-    They belong to the connection: its manager may claim again over another one, which ends them.
+    The claims belong to the connection. Its manager may claim again over another connection, which ends these claims.
 
     Attributes:
-        held: by the target's token. What another recoverer has taken over is not among them any more.
+        held: claims by target token, without those that another recoverer took over.
     """
 
     def __init__(self, group: Group, connection: Connection) -> None:
@@ -66,17 +66,17 @@ class Claims:
         self._group, self._connection = group, connection
 
     def win(self, targets: Sequence[Target], *, force: bool, state: str) -> dict[str, Refusal]:
-        """Claim *targets*, which shuts them out of the administration structure in the same moment.
+        """Claim *targets*. In the same moment this shuts them out of the administration structure.
 
         Args:
-            force: they ended in our sight; do not wait for their leases.
-            state: what the member becomes when a target is its present incarnation.
+            force: we saw them end, so do not wait for their leases.
+            state: the state that the member gets if a target is its present incarnation.
 
         Returns:
-            What was refused, by the target's token.
+            The refusals, by target token.
 
         Raises:
-            MQIError: 2009, the connection is broken, or its own process was shut out.
+            MQIError: 2009, the connection is broken, or our own process was shut out.
         """
         keys, connection, refused = self._group.keys, self._connection, dict[str, Refusal]()
         fixed: list[Argument] = [
@@ -110,8 +110,8 @@ class Claims:
         """Report progress and keep the claims.
 
         Args:
-            done: of these targets only: units of work and messages resolved since the last report. Default: all.
-            leases: of what is under the targets; they end, so that programs which still run stop at once.
+            done: units of work and messages resolved since the last report, for these targets only. Default: all.
+            leases: leases of programs under the targets. They end, so that programs that still run stop at once.
 
         Raises:
             ClaimLostError: none of these claims is held any more.
@@ -128,10 +128,10 @@ class Claims:
                     left[token] = (0, 0)
                 self._call("admin/progress", [keys.leases, keys.recoveries, keys.fence], tokens, [*words, *ended])
         if not self.held:
-            raise ClaimLostError(f"another one recovers {', '.join(done)} now")
+            raise ClaimLostError(f"another recoverer took over {', '.join(done)}")
 
     def forget(self, remains: Mapping[str, Sequence[Remain]]) -> None:
-        """Forget some of what the administration structure holds, as `finish` does, and keep the claims.
+        """Forget part of what the administration structure holds, as `finish` does, but keep the claims.
 
         Raises:
             MQIError: 2009.
@@ -139,10 +139,10 @@ class Claims:
         self._finish(remains, is_last=False)
 
     def finish(self, remains: Mapping[str, Sequence[Remain]]) -> list[str]:
-        """Everything of these targets is resolved: free their tags, forget what the administration structure holds.
+        """End the recovery of these targets: free their tags and forget what the administration structure holds.
 
         Returns:
-            The targets whose recovery has ended with this; somebody else took the others over.
+            The targets whose recovery ended with this call. Other recoverers took over the rest.
 
         Raises:
             MQIError: 2009.
@@ -168,7 +168,7 @@ class Claims:
             self._call("admin/finish_recovery", script_keys, [token for token, *_ in parts], words)
 
     def drop(self, token: str) -> None:
-        """Leave a target to whoever claims it when this claim has run out."""
+        """Leave a target to whichever recoverer claims it after this claim has run out."""
         self.held.pop(token, None)
 
     def _call(self, name: str, keys: Sequence[str], tokens: Sequence[str], args: Sequence[Argument]) -> None:
@@ -182,13 +182,13 @@ class Claims:
 
 
 def chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    """Some of *items* at a time, at most *size*."""
+    """Yield *items* in slices of at most *size*."""
     for position in range(0, len(items), size):
         yield items[position : position + size]
 
 
 def _calls_to_finish(remains: Mapping[str, Sequence[Remain]]) -> Iterator[list[tuple[str, bool, Sequence[Remain]]]]:
-    """Parts of what there is to forget: token, whether it is the last part of that target, entries. A list a call."""
+    """Split the entries to forget into calls. Each call lists (token, is this the last part of the token, entries)."""
     parts: list[tuple[str, bool, Sequence[Remain]]] = []
     size = 0
     for token, entries in remains.items():

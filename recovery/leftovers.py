@@ -1,4 +1,4 @@
-"""Finding what stands under the tokens of targets: one look for all of them, without loading what does not."""
+"""Finds what stands under the tokens of targets: one scan for all targets, which loads nothing else."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from recovery.target import Target, Targets, common_beginning
 from sharedq.members.group import Group
 from sharedq.session.connection import Connection
 
-#: Entries that Redis looks at for one step of a scan, or that are asked for by name in one call.
+#: Entries that Redis visits in one step of a scan, or that one call asks for by name.
 _SCAN_COUNT = 500
-#: Recoveries that are kept to be shown.
+#: Finished recoveries that are kept for display.
 RECOVERIES_KEPT = 100
 
 
 def fields_under(connection: Connection, key: str, targets: Targets) -> Iterator[tuple[Target, str, bytes]]:
-    """Fields of a hash that are tokens of *targets* or under them: whose they are, and their values.
+    """Yield the fields of a hash that are tokens of *targets* or below them: the target, the field, its value.
 
-    Connections are asked for by name, and one scan finds what belongs to all the other targets. Every field that is
-    there from the first step to the last is found; one may come twice.
+    Connections are asked for by name, and one scan finds what belongs to all the other targets. The scan finds every
+    field that exists from its first step to its last; a field may come twice.
     """
     for tokens in chunks(targets.connections, _SCAN_COUNT):
         for token, value in zip(tokens, connection.command(key, "HMGET", key, *tokens), strict=True):
@@ -35,7 +35,7 @@ def fields_under(connection: Connection, key: str, targets: Targets) -> Iterator
 
 
 def leases_under(connection: Connection, group: Group, targets: Targets) -> list[str]:
-    """Leases of the programs and lost connections under *targets*, the caller's own process left out."""
+    """Return the leases of programs and lost connections under *targets*, except the caller's own process."""
     if not targets.wide:
         return []
     own_process = connection.process.token
@@ -50,7 +50,7 @@ def _is_below(targets: Targets, token: str) -> bool:
 
 
 def needless_fences(connection: Connection, key: str, targets: Targets) -> list[tuple[Target, str]]:
-    """Fences of programs and connections whose manager's incarnation is shut out as a whole, and by which target."""
+    """Return the fences of programs and connections whose whole incarnation is shut out, each with its target."""
     managers = {target.qmgr: target for target in sorted(targets.managers, key=lambda target: target.incarnation)}
     if not managers:
         return []
@@ -65,15 +65,15 @@ def needless_fences(connection: Connection, key: str, targets: Targets) -> list[
 
 
 def own_fences(connection: Connection, key: str, targets: Targets) -> list[tuple[Target, str]]:
-    """Fences of the programs and connections among *targets*, and of connections of these programs."""
+    """Return the fences of the programs and connections among *targets*, and of connections of these programs."""
     fences = fields_under(connection, key, targets)
     return [(target, token) for target, token, _ in fences if not target.is_manager]
 
 
 def admin_remains(connection: Connection, group: Group, targets: Targets) -> dict[str, list[Remain]]:
-    """What the administration structure can forget with each of *targets*, for ``Claims.finish``.
+    """Return what the administration structure can forget with each of *targets*, for ``Claims.finish``.
 
-    Of the caller's own connection nothing: a manager that stops disconnects it itself.
+    Nothing of the caller's own connection is included: a manager that stops disconnects it itself.
     """
     keys, found = group.keys, defaultdict[str, list[Remain]](list)
 
@@ -101,20 +101,20 @@ def admin_remains(connection: Connection, group: Group, targets: Targets) -> dic
 
 
 def _tags(connection: Connection, group: Group, targets: Targets) -> Iterator[tuple[str, str, str]]:
-    """Connection tags that are in use by one of *targets*: ``tag``, the tag, by whom."""
+    """Yield the connection tags that one of *targets* uses: ``tag``, the tag, the token of its user."""
     keys = group.keys
     if targets.wide:
         for field, users in _scan(connection, "HSCAN", keys.tags, "*"):
             for user in users.decode().split():
                 yield "tag", field.decode(), user[1:]
-    # A connection says itself which it asked for.
+    # The entry of a connection names the tag that it asked for.
     for _, token, text in fields_under(connection, keys.owners, Targets(map(Target.parse, targets.connections))):
         if tag := json.loads(text).get("tag"):
             yield "tag", tag, token
 
 
 def oldest_recoveries(connection: Connection, group: Group) -> Sequence[str]:
-    """Recoveries that are over, beyond those that are kept to be shown."""
+    """Return the finished recoveries beyond those that are kept for display."""
     key = group.keys.recoveries
     if int(connection.command(key, "HLEN", key)) <= RECOVERIES_KEPT:
         return []

@@ -1,4 +1,4 @@
-"""What targets leave of units of work that were prepared for an external coordinator."""
+"""Units of work that targets prepared for an external coordinator."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from sharedq.members.group import Group
 
 
 def prepared_under(group: Group, targets: Targets) -> tuple[Counter[str], dict[str, list[PreparedUnit]]]:
-    """What *targets* had prepared and stays in doubt, and what they decided and did not live to complete.
+    """Return what *targets* prepared that stays in doubt, and what they decided but did not complete.
 
-    To be asked after the structures: what a target had prepared itself is set apart in all of them by then.
+    Call this after the structures are resolved: by then, all of them have set apart what the targets had prepared.
 
     Returns:
-        Both by the target's token: how many stay in doubt, and the units of work to complete.
+        Both by target token: how many units of work stay in doubt, and which units of work to complete.
 
     Raises:
         MQIError: 2009.

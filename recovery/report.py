@@ -1,4 +1,4 @@
-"""What peer recovery has done and is doing: for `igq status`, the log and the audit's timeline."""
+"""What peer recovery did and is doing: for `igq status`, the log and the audit's timeline."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class Recovery:
 
     Attributes:
         failed: its token, ``QM.incarnation[.process[.connection]]``.
-        by: the manager that recovers it, or did.
+        by: the manager that recovers or recovered it.
         state: CLAIMED, FENCED, RESOLVING, DELAYED or RESOLVED.
-        units_of_work, messages: resolved so far. A recoverer that died between a step and its report
-            leaves that step uncounted, and a unit of work that two recoverers shared counts for both.
-        seconds: from its detection to its end, or to the last report.
-        claims: how many recoverers it took.
-        moments: name (``MOMENTS``) and time in ms of Redis' clock, in order.
+        units_of_work, messages: resolved so far. If a recoverer died between a step and its report,
+            that step is not counted; a unit of work that two recoverers shared counts twice.
+        seconds: from the detection to the end, or to the last report.
+        claims: how many recoverers took part.
+        moments: names (``MOMENTS``) with their times in ms of the Redis clock, in order.
     """
 
     failed: str
@@ -34,7 +34,7 @@ class Recovery:
     moments: tuple[tuple[str, int], ...] = field(default=())
 
     def as_status(self) -> dict[str, Any]:
-        """As `igq status --json` shows it."""
+        """Return the recovery as `igq status --json` shows it."""
         return {
             "failed": self.failed,
             "by": self.by,
@@ -46,7 +46,7 @@ class Recovery:
 
 
 def recoveries(group: Group) -> list[Recovery]:
-    """The group's recoveries that are under way or not yet forgotten (the latest 100), the oldest first.
+    """Return the recoveries that are under way or not yet forgotten (the latest 100), the oldest first.
 
     Raises:
         MQIError: 2009, Redis cannot be reached.
@@ -56,7 +56,7 @@ def recoveries(group: Group) -> list[Recovery]:
 
 
 def status_rows(group: Group) -> list[dict[str, Any]]:
-    """The ``recoveries`` of `igq status --json`.
+    """Return the ``recoveries`` of `igq status --json`.
 
     Raises:
         MQIError: 2009, Redis cannot be reached.
@@ -65,7 +65,7 @@ def status_rows(group: Group) -> list[dict[str, Any]]:
 
 
 def from_record(record: dict[str, Any]) -> Recovery:
-    """A recovery from its record in the administration structure."""
+    """Make a recovery from its record in the administration structure."""
     return Recovery(
         failed=record["failed"],
         by=record["by"],

@@ -1,8 +1,8 @@
-"""Peer recovery of dead targets, from the claim to the end: many in one go, each by itself where one cannot go on.
+"""Peer recovery of dead targets, from the claim to the end: many in one go, and one that is stuck delays no other.
 
-Presumed abort: a unit of work with a decision record, or whose commit has begun, is completed; every other is
-backed out, but for those that are prepared: they stay in doubt. A recoverer may die after any step; whoever claims the
-target next does what is left.
+Presumed abort: a unit of work with a decision record, or whose commit has begun, is completed. Every other one is
+backed out, except prepared ones, which stay in doubt. A recoverer may die after any step; the next one that claims the
+target does what is left.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from sharedq.session.handle import StructureAccess
 
 log = LibraryLogger(__name__)
 
-#: Reasons about one structure; the group as a whole can be told of them. A recovery that ends with one is delayed.
+#: Reasons about one structure, which the group can be told about. A recovery that ends with one is delayed.
 STRUCTURE_TROUBLES = (
     MQRC.CF_STRUC_IN_USE,
     MQRC.CF_STRUC_LIST_HDR_IN_USE,
@@ -41,13 +41,13 @@ STRUCTURE_TROUBLES = (
 
 
 class Phase(StrEnum):
-    """How far a recovery is."""
+    """How far a recovery has come."""
 
     DETECTED = "DETECTED"
     CLAIMED = "CLAIMED"
     FENCED = "FENCED"
     RESOLVING = "RESOLVING"
-    #: A structure cannot be used now; the next attempt begins where this one came to.
+    #: A structure cannot be used now; the next attempt continues from here.
     DELAYED = "DELAYED"
     RESOLVED = "RESOLVED"
 
@@ -56,22 +56,22 @@ class Outcome(StrEnum):
     """How a call of `recover` ended."""
 
     RESOLVED = "RESOLVED"
-    #: Its lease has not run out, or somebody else recovers it: see ``RecoveryReport.wait_ms``.
+    #: The lease has not run out, or another manager recovers the target: see ``RecoveryReport.wait_ms``.
     NOT_YET = "NOT YET"
     NOTHING = "NOTHING"
-    #: Somebody else took over, because our claim had run out.
+    #: Another recoverer took over, because our claim ran out.
     TAKEN_OVER = "TAKEN OVER"
 
 
 @dataclass(slots=True)
 class RecoveryReport:
-    """What one call of `recover` has done so far; as passed to ``on_phase`` it still changes.
+    """What one call of `recover` has done so far. The report passed to ``on_phase`` still changes.
 
     Attributes:
-        units_of_work, messages: resolved by this call; the group's totals are in ``recovery``.
-        in_doubt: units of work that the target had prepared, and that stay so.
-        wait_ms: with ``NOT_YET``, until it is worth calling again.
-        error: why it could not be resolved now: one of `STRUCTURE_TROUBLES`, or 2195.
+        units_of_work, messages: resolved by this call. The group's totals are in ``recovery``.
+        in_doubt: units of work that the target had prepared and that stay in doubt.
+        wait_ms: with ``NOT_YET``, the time after which to call again.
+        error: why the target could not be resolved now: one of `STRUCTURE_TROUBLES`, or 2195.
         recovery: the recovery as the group knows it, once there is one.
     """
 
@@ -88,7 +88,7 @@ class RecoveryReport:
 
     @property
     def is_resolved(self) -> bool:
-        """Whether nothing of the target is left."""
+        """Whether the target is completely resolved."""
         return self.outcome is Outcome.RESOLVED
 
 
@@ -107,8 +107,8 @@ def recover(
     """Recover one target: see `recover_all`.
 
     Raises:
-        MQIError: as `recover_all`, and what that leaves in the report.
-        ValueError: *target* names none.
+        MQIError: as `recover_all`, and an error that `recover_all` leaves in the report.
+        ValueError: *target* names no target.
     """
     target = Target.parse(target) if isinstance(target, str) else target
 
@@ -131,28 +131,28 @@ def recover_all(
     state: str = "FAILED",
     on_phase: OnPhase | None = None,
 ) -> list[RecoveryReport]:
-    """Recover dead incarnations, programs or connections; call it for the targets that `watch.due` names.
+    """Recover dead incarnations, programs or connections. Call it for the targets that `watch.due` names.
 
-    What is looked for is looked for once, for all of them. One that cannot be resolved keeps no other from it.
+    One search covers all targets. A target that cannot be resolved delays no other.
 
-    Every structure is recovered, the dead manager's own with its private queues too: on z/OS those wait for
-    its restart, here any peer reaches them.
+    Every structure is recovered, and so are the private queues of a dead manager. On z/OS the private queues wait for
+    the manager's restart; here any peer can reach them.
 
-    A manager that stops recovers its own incarnation in this way, over its last connection, which is spared.
+    A manager that stops uses this call to recover its own incarnation over its last connection, which is spared.
 
     Args:
-        connection: of a living manager's own process; it enters every structure.
-        targets: as in the leases, no two the same; a claim (``!`` before it) is taken over when it has run out.
-        force: they ended in our sight (or are our own incarnation); do not wait for their leases.
-        state: what a member becomes: FAILED, or STOPPED.
-        on_phase: called with the reports of all that begin a phase, and during RESOLVING for each chunk.
+        connection: of a living manager's own process. It enters every structure.
+        targets: as in the leases, each once. A claim (``!`` before the token) is taken over if it has run out.
+        force: we saw them end (or they are our own incarnation), so do not wait for their leases.
+        state: the new state of a member: FAILED or STOPPED.
+        on_phase: called with the reports of all targets that begin a phase, and for each chunk during RESOLVING.
 
     Returns:
-        A report for each target. Losing a claim to another recoverer is an outcome, not an error.
+        A report for each target. A claim lost to another recoverer is an outcome, not an error.
 
     Raises:
-        MQIError: one of `STRUCTURE_TROUBLES`, a structure cannot be used now by any of them; 2009, the connection broke
-            or its process was shut out. The claims end with their leases, and this or another manager takes over.
+        MQIError: one of `STRUCTURE_TROUBLES` if none of them can use a structure now; 2009, the connection broke or its
+            process was shut out. The claims end with their leases, and this or another manager takes over.
     """
     reports = {target.token: RecoveryReport(target.token, connection.qmgr_name) for target in targets}
     recoverer = _Recoverer(group, connection, targets, reports, on_phase or _ignore)
@@ -182,7 +182,8 @@ class _Recoverer:
     def run(self, *, force: bool, state: str) -> None:
         self.on_phase(Phase.DETECTED, [*self.reports.values()])
         if any(target.covers(self.connection.token) for target in self.targets):
-            # The claim shuts our own incarnation out of structures that it has not entered.
+            # The claim shuts our own incarnation out of every structure that it has not entered, so enter them all
+            # first.
             self._accesses()
         self.claims = Claims(self.group, self.connection)
         self.reported_s = time.monotonic()
@@ -204,8 +205,9 @@ class _Recoverer:
         self._finish(accesses)
 
     def _shut_out(self) -> list[StructureAccess]:
-        # Only now: who entered a structure before the claim is in one of these, and nobody enters later. What was done
-        # in one is resolved without the others: the claim has shut the targets out of the place of decisions.
+        # Only after the claim: owners that entered a structure before it are in one of these, and no owner enters
+        # later. One structure is resolved without the others, because the claim has shut the targets out of the place
+        # of decisions.
         accesses = self._accesses()
         for report in self.reports.values():
             report.structures = len(accesses)
@@ -238,9 +240,9 @@ class _Recoverer:
     def _finish(self, accesses: Sequence[StructureAccess]) -> None:
         if not (held := self._held()):
             return
-        # Decisions go last: while one is there, whoever comes after us completes its unit of work.
+        # Decisions go last: while one is there, the next recoverer completes its unit of work.
         found = admin_remains(self.connection, self.group, self._held_targets())
-        # From here on nobody of these is known: what keeps them out of the structures can go.
+        # From here on the group knows none of these targets, so the fences in the structures can go.
         first = ("tag", "own")
         self.claims.forget({token: [each for each in found[token] if each[0] in first] for token in found})
         for access in accesses:
@@ -267,11 +269,11 @@ class _Recoverer:
         return Targets(claim.target for claim in self._held())
 
     def is_held(self, target: str) -> bool:
-        """Whether nobody has taken it over, and nothing keeps it from being resolved."""
+        """Whether nobody took the target over and nothing prevents its resolution."""
         return target in self.claims.held
 
     def give_up(self, target: str, structure: str, error: MQIError) -> None:
-        """What keeps one target from being resolved keeps no other from it, unless it has ended our connection."""
+        """Delay one target. The others go on, unless the error ended our connection."""
         if self.connection.is_ended or error.reason == MQRC.CONNECTION_BROKEN:
             raise error
         self._tell_delayed(structure, [self.claims.held[target]], error)
@@ -280,7 +282,7 @@ class _Recoverer:
 
     @contextmanager
     def _delayed_by(self, structure: str, claims: Sequence[Claim]) -> Iterator[None]:
-        """Let the group know when a structure keeps recoveries from going on: until then no tag comes free."""
+        """Tell the group when a structure delays recoveries: their connection tags stay in use until then."""
         try:
             yield
         except MQIError as error:
@@ -294,7 +296,7 @@ class _Recoverer:
             log.warning("recovery_delayed", failed=failed, targets=len(claims), structure=structure, why=str(error))
 
     def _accesses(self) -> list[StructureAccess]:
-        """The structures, entered; not those whose server is out of reach: a call there would break the connection."""
+        """Enter the structures, except those whose server is unreachable: a call there would break the connection."""
         accesses = []
         self.unreachable = None
         for name in self.group.structure_names():
@@ -305,19 +307,19 @@ class _Recoverer:
                 if error.reason == MQRC.CF_NOT_AVAILABLE:
                     self.unreachable = error
                     continue
-                # It was deleted since it was listed, and only an empty one can be.
+                # It was deleted after it was listed, and only an empty structure can be deleted.
                 if error.reason != MQRC.CF_STRUC_ERROR:
                     raise
         return accesses
 
     def decisions_of(self, unit_ids: Sequence[str]) -> Sequence[bytes | None]:
-        """What the group's decisions about units of work are, where there are any."""
+        """Return the group's decisions about units of work, None where there is none."""
         key = self.group.keys.decisions
         found: Sequence[bytes | None] = self.connection.command(key, "HMGET", key, *unit_ids) if unit_ids else ()
         return found
 
     def count(self, done: Sequence[tuple[str, str, int | None]]) -> None:
-        """Targets and units of work, and how many messages of each were resolved; None where it was set apart."""
+        """Count targets, units of work and the messages of each that were resolved; None: it was set apart."""
         totals: dict[str, tuple[int, int]] = {}
         for token, unit_id, messages in done:
             units = int(messages is not None and unit_id not in self.seen_units)
@@ -333,7 +335,7 @@ class _Recoverer:
         self.on_phase(Phase.RESOLVING, [self.reports[token] for token in totals])
 
     def keep(self) -> None:
-        """See to it that no claim runs out while the work of other targets is resolved."""
+        """Report in time, so that no claim runs out while the work of other targets is resolved."""
         if time.monotonic() - self.reported_s > self.group.settings.lease_ms / 1000 / RENEWALS_PER_LEASE:
             self._progress(Phase.RESOLVING)
 
@@ -353,4 +355,4 @@ class _Recoverer:
 
 
 def _ignore(_phase: Phase, _reports: Sequence[RecoveryReport]) -> None:
-    """Where nobody listens."""
+    """The default listener: does nothing."""

@@ -1,6 +1,6 @@
 """Recovery in one structure: shut the dead owners out, end their units of work, give back what they held.
 
-Each step is one script that may be repeated, also by another recoverer, wherever the one before stopped.
+Each step is one script. The same or another recoverer may repeat it, wherever the previous one stopped.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ CHUNK_HANDLES = 100
 _NOT_RESOLVED, _MORE_HANDLES, _HAS_MADE = 1, 2, 3
 _WOKEN = (b"K", b"H")
 _COMMITTING = b"C"
-#: How a decision begins that a unit of work is in doubt.
+#: The first byte of a decision that says "in doubt".
 _PREPARED = b"="
 
 
 def shut_out(connection: Connection, access: StructureAccess, claims: Sequence[Claim]) -> None:
-    """Nobody under the targets of *claims* changes this structure any more, or enters it.
+    """Stop everything under the targets of *claims* from changing or entering this structure.
 
     Raises:
-        MQIError: 2009, the recoverer was shut out itself.
+        MQIError: 2009, the recoverer itself was shut out.
     """
     keys, targets = access.keys, Targets(claim.target for claim in claims)
     script_keys = [keys.owners, keys.fence, keys.dead, keys.queue("").queue, keys.queue("").waiters]
@@ -50,7 +50,7 @@ def shut_out(connection: Connection, access: StructureAccess, claims: Sequence[C
         fields = [part for mark in marks for part in mark]
         connection.checked_call("structure/fence", script_keys, [connection.token, len(fields) // 2, *fields, *tokens])
 
-    # The marks first: who enters before them is found by the scan, who comes later is refused.
+    # Set the marks first: the scan finds owners that entered before, and later ones are refused.
     for chunk in chunks(claims, CHUNK_OWNERS):
         marks = [_mark_of(claim) for claim in chunk]
         call(marks, [claim.target.token for claim in chunk if claim.target.connection is not None])
@@ -64,10 +64,10 @@ def shut_out(connection: Connection, access: StructureAccess, claims: Sequence[C
 
 
 def unfence(connection: Connection, access: StructureAccess, targets: Targets) -> None:
-    """The group knows nobody under *targets* any more: no fence of a program or a connection is needed.
+    """Remove the fences of programs and connections under *targets*: the group does not know these any more.
 
     Raises:
-        MQIError: 2009, the recoverer was shut out itself.
+        MQIError: 2009, the recoverer itself was shut out.
     """
     tokens = [token for _, token in own_fences(connection, access.keys.fence, targets)]
     for chunk in chunks(tokens, CHUNK_OWNERS):
@@ -82,11 +82,11 @@ def _mark_of(claim: Claim) -> tuple[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class DeadOwner:
-    """A connection that was shut out of a structure with what it had there.
+    """A connection that was shut out of a structure, with what it had there.
 
     Attributes:
-        target: the token of whoever died with it.
-        state: what it waited for (`docs/reference/key-space.md`, ``own``).
+        target: the token of the target that it died with.
+        state: what the connection waited for (`docs/reference/key-space.md`, ``own``).
     """
 
     target: str
@@ -95,26 +95,26 @@ class DeadOwner:
 
 
 class Recoverer(Protocol):
-    """What the resolution of a structure asks of the recovery that it is a part of, and tells it."""
+    """The recovery that resolves a structure: what the resolution asks it and tells it."""
 
     def is_held(self, target: str) -> bool:
-        """Whether *target* is still this recovery's to resolve."""
+        """Whether *target* still belongs to this recovery."""
 
     def decisions_of(self, unit_ids: Sequence[str]) -> Sequence[bytes | None]:
-        """What the group's decisions about units of work are, where there are any."""
+        """Return the group's decisions about units of work, None where there is none."""
 
     def count(self, done: Sequence[tuple[str, str, int | None]]) -> None:
-        """Targets and units of work, and how many messages of each were resolved; None where it was set apart."""
+        """Count targets, units of work and the messages of each that were resolved; None: it was set apart."""
 
     def keep(self) -> None:
-        """Keep what this recovery has claimed, when it is time to."""
+        """Keep this recovery's claims, if it is time to."""
 
     def give_up(self, target: str, structure: str, error: MQIError) -> None:
-        """Leave *target* to a later recovery. Raises *error* again where nothing else can go on either."""
+        """Leave *target* to a later recovery. Raises *error* again if nothing else can go on either."""
 
 
 def dead_under(connection: Connection, access: StructureAccess, targets: Targets) -> list[DeadOwner]:
-    """The dead owners of a structure, also those that an earlier recoverer left."""
+    """Return the dead owners of a structure, including those that an earlier recoverer left."""
     found = {
         token: DeadOwner(target.token, token, state)
         for target, token, state in fields_under(connection, access.keys.dead, targets)
@@ -125,17 +125,17 @@ def dead_under(connection: Connection, access: StructureAccess, targets: Targets
 def resolve_dead(
     connection: Connection, access: StructureAccess, dead: Sequence[DeadOwner], recoverer: Recoverer
 ) -> None:
-    """End the units of work of *dead* owners, and give back what they held. What is prepared is set apart: in doubt.
+    """End the units of work of *dead* owners and give back what they held. Prepared units are set apart: in doubt.
 
     Raises:
-        MQIError: 2009, the recoverer was shut out itself.
+        MQIError: 2009, the recoverer itself was shut out.
     """
     makers: list[DeadOwner] = []
     for page in chunks(dead, CHUNK_OWNERS):
         _end_units_of_work(connection, access, page, recoverer)
         makers += _release(connection, access, page, recoverer)
         recoverer.keep()
-    # After all of them: one may have had open what another one made.
+    # After all releases: one owner may have had open a queue that another one made.
     for page in chunks(makers, CHUNK_OWNERS):
         for owner in page:
             _delete_made(connection, access, owner, recoverer)
@@ -145,7 +145,7 @@ def resolve_dead(
 
 @dataclass(slots=True)
 class _Unit:
-    """A dead owner's unit of work, or the beginning of it, as it was read."""
+    """A dead owner's unit of work as it was read, or its beginning."""
 
     owner: DeadOwner
     elements: list[bytes]
@@ -161,23 +161,24 @@ class _Unit:
 
     @property
     def size(self) -> int:
-        """Messages that the next call ends, at most."""
+        """The largest number of messages that the next call can end."""
         return min(CHUNK_MESSAGES, sum(int(each.partition(b"\n")[0][1:]) for each in self.elements[1:]))
 
 
 def _end_units_of_work(
     connection: Connection, access: StructureAccess, owners: Sequence[DeadOwner], recoverer: Recoverer
 ) -> None:
-    """Complete what was decided, set apart what is prepared, undo the rest: a chunk of messages in one go."""
+    """Complete what was decided, set apart what is prepared, back out the rest, one chunk of messages at a time."""
     left, stuck = list(owners), dict[str, list[bytes]]()
     while left := [owner for owner in left if recoverer.is_held(owner.target)]:
-        # Looked at anew for each chunk: a recoverer slow to learn that it lost its claim may have done one.
+        # Read the units again for each chunk: a recoverer that has not noticed the loss of its claim may have ended
+        # some.
         units = []
         for unit in _read_units(connection, access, left):
             if stuck.get(unit.owner.token) != unit.elements:
                 units.append(unit)
                 continue
-            # Cannot be; and if it could, going on for ever would keep the claim from whoever knows better.
+            # Should be impossible. Fail instead of looping, so that another recoverer can try.
             why = f"unit of work {unit.id} cannot be ended"
             error = error_for(MQRC.UNEXPECTED_ERROR, "", connection.qmgr_name, why)
             recoverer.give_up(unit.owner.target, access.keys.name, error)
@@ -218,7 +219,7 @@ def _end_some(
     units: Sequence[_Unit],
     recoverer: Recoverer,
 ) -> list[_Unit]:
-    """A call for each, in one write. Returns those that are to be looked at again."""
+    """End each unit with one call, all in one write. Returns the units that need another look."""
     units = [unit for unit in units if recoverer.is_held(unit.owner.target)]
     calls = [_end_call(connection, access, unit) for unit in units]
     done: list[tuple[str, str, int | None]] = []
@@ -227,7 +228,7 @@ def _end_some(
         if reason:
             recoverer.give_up(unit.owner.target, access.keys.name, connection.error(reason))
             continue
-        # A reply about one that was set apart has no messages.
+        # The reply about a unit that was set apart has no message count.
         left, messages = (1, None) if len(counts) < 2 else (int(counts[0]), int(counts[1]))
         done.append((unit.owner.target, unit.id, messages))
         if left or not messages:
@@ -238,7 +239,7 @@ def _end_some(
 
 
 def _answers(connection: Connection, calls: Sequence[ScriptCall]) -> list[Reply]:
-    """What calls of one structure answer in one write; what Redis refuses is answered by its reason."""
+    """Make calls of one structure in one write. If Redis refuses one, its answer is the reason."""
     try:
         return connection.call_many(calls) if calls else []
     except MQIError as error:
@@ -259,10 +260,10 @@ def _end_call(connection: Connection, access: StructureAccess, unit: _Unit) -> S
 def _release(
     connection: Connection, access: StructureAccess, owners: Sequence[DeadOwner], recoverer: Recoverer
 ) -> list[DeadOwner]:
-    """Give back dead owners' handles with their locks and marks, and wake-ups that they never used.
+    """Give back dead owners' handles with their locks and marks, and wake-ups that they did not use.
 
     Returns:
-        Those that have made queues, which go with them: they stay among the dead until `_delete_made`.
+        The owners that made queues. They stay among the dead until `_delete_made` has deleted these queues.
     """
     keys = access.keys
     makers: list[DeadOwner] = []
@@ -310,7 +311,7 @@ def _release_call(
 
 
 def _delete_made(connection: Connection, access: StructureAccess, owner: DeadOwner, recoverer: Recoverer) -> None:
-    """Delete the queues that a dead owner's opens made of models, whatever step of that or of their end it came to."""
+    """Delete the queues that a dead owner made from models, at whatever step their making or deletion stopped."""
     keys, key = access.keys, access.keys.made + owner.token
     repository = Repository(connection.group, Target.parse(owner.token).qmgr, caller=connection.token)
     while recoverer.is_held(owner.target):
@@ -324,6 +325,6 @@ def _delete_made(connection: Connection, access: StructureAccess, owner: DeadOwn
                 if error.reason not in (MQRC.OBJECT_IN_USE, MQRC.Q_NOT_EMPTY):
                     recoverer.give_up(owner.target, keys.name, error)
                     return
-                # Another program has it open, or something uncommitted on it: it stays.
+                # Another program has the queue open or something uncommitted on it, so the queue stays.
                 log.warning("temporary_queue_not_deleted", queue=name, owner=owner.token, error=str(error))
                 repository.forget_made(keys.name, name, owner.token)

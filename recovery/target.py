@@ -1,4 +1,4 @@
-"""What can die and be recovered: an incarnation of a queue manager, a program, or a lost connection. Pure."""
+"""A target of recovery: an incarnation of a queue manager, a program, or a lost connection. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-#: What stands before the token of a target in the group's leases when a recoverer has claimed it.
+#: The prefix of a target's token in the group's leases after a recoverer has claimed it.
 CLAIM_MARK = "!"
 
 _QMGR_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,47}")
@@ -17,19 +17,19 @@ _TOKEN = re.compile(r"([A-Za-z][A-Za-z0-9_]{0,47})\.(\d+)(?:\.(\d+)(?:\.(\d+))?)
 def valid_qmgr_name(name: str) -> bool:
     """Whether *name* can be a queue manager's: 1 to 48 of A-Z a-z 0-9 _, the first a letter.
 
-    IBM MQ for z/OS allows four characters and no dots, other platforms 48 with dots. A dot separates the
-    parts of an owner token, so it cannot stand in a name here.
+    IBM MQ for z/OS allows four characters and no dots, other platforms 48 characters and dots. Here a dot separates the
+    parts of an owner token, so a name cannot contain one.
     """
     return _QMGR_NAME.fullmatch(name) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One entry of the group's leases: who must renew it, and whether it is the claim of a recoverer.
+    """One entry of the group's leases: the holder that must renew it, or a recoverer's claim on that holder.
 
     Attributes:
-        process, connection: numbers; None above their level.
-        is_claim: the lease is that of a claim on this target.
+        process, connection: numbers. None above their level.
+        is_claim: the lease is a recoverer's claim on this target.
     """
 
     qmgr: str
@@ -40,10 +40,10 @@ class Target:
 
     @classmethod
     def parse(cls, text: str) -> Target:
-        """The target that a member of the leases, or an owner token, names.
+        """Parse a member of the leases, or an owner token.
 
         Raises:
-            ValueError: it is none of ``QM.incarnation[.process[.connection]]``, with ``!`` before it or not.
+            ValueError: the text is not ``QM.incarnation[.process[.connection]]``, with or without ``!`` before it.
         """
         match = _TOKEN.fullmatch(text.removeprefix(CLAIM_MARK))
         if match is None:
@@ -64,7 +64,7 @@ class Target:
 
     @property
     def process_token(self) -> str:
-        """``QM.incarnation.process``, where it has one."""
+        """``QM.incarnation.process``, or ``QM.incarnation`` if there is no process."""
         return self.incarnation_token if self.process is None else f"{self.incarnation_token}.{self.process}"
 
     @property
@@ -79,12 +79,12 @@ class Target:
         return self.process is None
 
     def covers(self, token: str) -> bool:
-        """Whether *token* is the target's own, or one under it."""
+        """Whether *token* is the target's own or below it."""
         return token == self.token or token.startswith(f"{self.token}.")
 
 
 def common_beginning(texts: Sequence[str]) -> str:
-    """What all *texts* begin with, character by character."""
+    """Return what all *texts* begin with, character by character."""
     return os.path.commonprefix(texts)  # noqa: RUF071 - these are no paths
 
 
@@ -93,14 +93,14 @@ class Targets:
 
     def __init__(self, targets: Iterable[Target]) -> None:
         self._by_token = {target.token: target for target in targets}
-        #: Connections: what they have stands under their own tokens, and need not be looked for.
+        #: Connections: what they own stands under their own tokens, so no search is needed.
         self.connections = [token for token, target in self._by_token.items() if target.connection is not None]
         #: Incarnations and processes.
         self.wide = [target for target in self._by_token.values() if target.connection is None]
         self.managers = [target for target in self.wide if target.is_manager]
 
     def covering(self, token: str) -> Target | None:
-        """The target that *token* belongs to: the narrowest one."""
+        """Return the narrowest target that *token* belongs to."""
         while token:
             if (target := self._by_token.get(token)) is not None:
                 return target
@@ -108,5 +108,5 @@ class Targets:
         return None
 
     def pattern(self, targets: Iterable[Target] | None = None) -> str:
-        """A pattern of Redis that the tokens of *targets* (default: all), and all that begin with them, fit."""
+        """Return a Redis pattern that matches the tokens of *targets* (default: all) and all tokens below them."""
         return common_beginning([each.token for each in targets or self._by_token.values()]) + "*"

@@ -1,4 +1,4 @@
-"""Whose lease ran out, and when to look again. Pure: leases and the time are given, both of Redis' clock."""
+"""Finds leases that ran out, and the time of the next look. Pure: the caller passes leases and the Redis time."""
 
 from __future__ import annotations
 
@@ -10,16 +10,15 @@ __all__ = ["Target", "due", "next_look_ms"]
 
 
 def due(leases: Iterable[tuple[str, int]], now_ms: int, own: str) -> list[Target]:
-    """What the manager *own* should try to recover now, dead managers first.
+    """Return what the manager *own* should try to recover now, dead managers first.
 
-    A dead program is its own manager's to recover; when that is dead, the manager's recovery covers it.
-    With only the earliest leases given, a program may be named whose manager lives unseen: the claim is then
-    refused.
+    A manager recovers its own dead programs; when the manager is dead, its recovery covers them. If only the earliest
+    leases are given, the list may name a program whose manager lives; the claim is then refused.
 
     Args:
-        leases: members of the group's leases with their deadlines, all or the earliest.
-        now_ms: Redis' time when the leases were read.
-        own: incarnation of the manager that asks, ``QM.incarnation``.
+        leases: members of the group's leases with their deadlines: all of them, or the earliest.
+        now_ms: the Redis time when the leases were read.
+        own: the incarnation of the manager that asks, ``QM.incarnation``.
 
     Raises:
         ValueError: a lease names no target.
@@ -35,8 +34,8 @@ def due(leases: Iterable[tuple[str, int]], now_ms: int, own: str) -> list[Target
 
 
 def next_look_ms(leases: Iterable[tuple[str, int]], now_ms: int, longest_ms: int) -> int:
-    """Milliseconds until the next lease runs out, at most *longest_ms*.
+    """Return the milliseconds until the next lease runs out, at most *longest_ms*.
 
-    What has run out already does not count: it is being recovered, or it is not ours.
+    Leases that have already run out do not count: another manager recovers them, or they are not ours.
     """
     return min([longest_ms, *(deadline - now_ms for _, deadline in leases if deadline > now_ms)])

@@ -1,1 +1,1 @@
-"""The IGQ agent: takes what is meant for its manager off the shared transmission queue and delivers it."""
+"""The IGQ agent: takes its manager's messages off the shared transmission queue and delivers them."""

@@ -9,11 +9,11 @@ from igq.console.child import die_with_parent
 
 
 def main(arguments: list[str]) -> int:
-    """Run the agent; returns the exit status."""
+    """Run the agent. Returns the exit status."""
     *own, parent_pid = arguments
-    # First thing: the imports below take half a second, and a manager may be killed in it.
+    # Do this first: the imports below take half a second, and the manager may be killed in that time.
     die_with_parent(int(parent_pid))
-    # Its manager has the log.
+    # The manager owns the log.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     from igq.agent.process import run
 

@@ -1,4 +1,4 @@
-"""The agent as a child process of its queue manager, which alone starts it, by ``python -m igq.agent``."""
+"""The agent as a child process of its queue manager, the only one to start it, by ``python -m igq.agent``."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from sharedq.settings.loader import load_settings
 
 
 def run(qmgr: str, incarnation: str, number: str, sent_at_s: str, restarts: str) -> int:
-    """Run it until it is told to stop; returns the exit status.
+    """Run the agent until it is told to stop. Returns the exit status.
 
     Args:
-        number: of its registration.
-        sent_at_s: when that was asked for, monotonic seconds.
-        restarts: how many agents of this incarnation were there before.
+        number: the number of its registration.
+        sent_at_s: when the registration was requested, in monotonic seconds.
+        restarts: how many agents this incarnation had before.
     """
-    # Ctrl-C in the manager's terminal is the manager's business, which tells the agent through the channel.
+    # Ctrl-C in the manager's terminal is for the manager, which tells the agent through the channel.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     channel = Channel.to_parent()
     log_to_stderr()
     group = Group(load_settings())
     process = KeptProcess(group, qmgr, int(incarnation), int(number), float(sent_at_s))
     try:
-        # Fails, if it must, before anything is promised to the manager.
+        # If this fails, it must fail before the agent promises the manager anything.
         group.deployment()
         agent = Agent(group, process, channel, AgentState("STARTING", os.getpid(), int(restarts)))
         threading.Thread(target=_obey, args=(channel, process, agent), name="channel", daemon=True).start()
@@ -54,5 +54,5 @@ def _obey(channel: Channel, process: KeptProcess, agent: Agent) -> None:
             process.group.adopt(message["record"].encode(), is_running=True)
         elif message["kind"] == "stop":
             agent.stop()
-    # The manager is gone. Whatever this process is in the middle of is resolved by recovery.
+    # The manager is gone. Recovery resolves whatever this process has begun.
     os._exit(1)

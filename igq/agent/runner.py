@@ -1,4 +1,4 @@
-"""The agent at work: delivery from its manager's part of the transmission queue, and the movers beside it."""
+"""The agent at work: it delivers from its manager's part of the transmission queue and runs the movers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Agent:
     """The IGQ agent of one manager. `run` works until `stop` is called from another thread.
 
     Attributes:
-        pulses: of its working threads.
+        pulses: the pulses of its working threads.
     """
 
     def __init__(self, group: Group, process: KeptProcess, channel: Channel, state: AgentState) -> None:
@@ -54,7 +54,7 @@ class Agent:
         """Deliver until told to stop, then end in good order.
 
         Raises:
-            MQIError: 2009, the connection is lost; the manager recovers it and starts the agent again.
+            MQIError: 2009, the connection is lost. The manager recovers it and starts the agent again.
         """
         self._movers.start()
         self._delivery.run()
@@ -62,7 +62,7 @@ class Agent:
         self._reporter.end(state="STOPPED", next_retry_ms=None, is_serving=False)
 
     def stop(self) -> None:
-        """End behind the batch at hand. Safe to call from any thread."""
+        """End after the current batch. Any thread may call this."""
         self._delivery.stop()
         self._process.quiesce()
 
@@ -74,14 +74,14 @@ class Agent:
     def _report_movers(self, states: tuple[MoverState, ...]) -> None:
         with self._lock:
             parts = [state for state in states if queue_of(state.queue) == SYSTEM_QSG_TRANSMIT_QUEUE]
-            # A delivery that has ended, or has been replaced, has delivered what it has.
+            # A delivery that has ended or was replaced keeps its count of delivered messages.
             self._ended += max(0, _delivered(self._parts) - _delivered(parts))
             self._parts = parts
             self._reporter.update(movers=tuple(state for state in states if state not in self._parts))
             self._report()
 
     def _report(self) -> None:
-        """The agent is in the state of retry where one of its deliveries is, and says why for as long as that lasts."""
+        """Report RETRY while one of the deliveries is in it, with the reason."""
         deliveries = [self._own, *self._parts]
         state = next((each for each in deliveries if each.state == "RETRY"), self._own)
         changes = asdict(state) | {

@@ -1,1 +1,1 @@
-"""The process of one queue manager."""
+"""The process of one queue manager: its lease, its recoveries of others, its agent, its housekeeping."""

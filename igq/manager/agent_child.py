@@ -1,4 +1,4 @@
-"""The manager's side of its agent: starting the process, keeping its lease, hearing from it, ending it."""
+"""The manager's side of its agent: starts the process, keeps its lease, reads its messages and ends it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from igq.manager.watchdog import Watchdog, silence_limit_s
 from sharedq.members.agreed_settings import in_environment
 from sharedq.members.kept_process import KeptProcess
 
-#: Seconds for an agent to end by itself when it is told to.
+#: Seconds that an agent has to end by itself after it is told to.
 STOP_TIMEOUT_S = 5.0
 
 
@@ -23,10 +23,10 @@ class AgentChild:
     """One run of the agent.
 
     Args:
-        process: its registration.
-        period_s: how often it is told of a renewal, and looked at, seconds.
-        on_message: called with each line it sends, from a thread of its own.
-        on_end: called once with its exit status, from that thread.
+        process: the agent's registration.
+        period_s: seconds between two renewals, each of which the agent is told of, and between two checks of it.
+        on_message: called with each line that the agent sends, from a separate thread.
+        on_end: called once with the exit status, from that thread.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class AgentChild:
             text=True,
             encoding="utf-8",
             env=os.environ | in_environment(process.group.settings),
-            # Ctrl-C in the terminal is not for it.
+            # Ctrl-C in the terminal must not reach the agent.
             start_new_session=True,
         )
         assert self._popen.stdin is not None
@@ -65,40 +65,40 @@ class AgentChild:
 
     @property
     def pid(self) -> int:
-        """Its process id."""
+        """The agent's process id."""
         return self._popen.pid
 
     def renewed(self, at_s: float) -> None:
-        """Its lease was renewed by a call sent at *at_s* (monotonic)."""
+        """Tell the agent that a call sent at *at_s* (monotonic) renewed its lease."""
         self._channel.send("renewed", at_s=at_s)
 
     def adopt(self, record: bytes) -> None:
-        """Have it go by what is recorded of the group's settings."""
+        """Make the agent use the group settings in *record*."""
         self._channel.send("settings", record=record.decode())
 
     def hangs(self) -> bool:
-        """Whether it has got nothing done for too long; it is killed then, and may not be gone yet."""
+        """Whether the agent has made no progress for too long. If so, kill it; it may take a moment to end."""
         self._hang = self._watchdog.look(time.monotonic())
         if self._hang:
             self._popen.kill()
         return bool(self._hang)
 
     def stop(self) -> bool:
-        """Have it end behind its batch; true when it did so in time. It is gone in any case."""
+        """Let the agent finish its batch and end. True if it did so in time; in any case it is gone afterwards."""
         self._channel.send("stop")
         is_in_order = self._ended.wait(STOP_TIMEOUT_S) and self._popen.returncode == 0
         self.kill()
         return is_in_order
 
     def kill(self) -> None:
-        """End it at once."""
+        """End the agent at once."""
         if self._popen.poll() is None:
             self._popen.kill()
         self._ended.wait()
 
     @property
     def how_it_ended(self) -> str:
-        """The end, for the log."""
+        """Describe how the agent ended, for the log."""
         if self._hang:
             return self._hang
         status = self._popen.returncode

@@ -1,8 +1,8 @@
-"""Seeing at once that a program of this machine has died: its lease need not run out first.
+"""Notices the death of a program on this machine at once, before its lease runs out.
 
-Programs say who they are (`sharedq.members.presence`), the kernel adds the pid and the user, and a pidfd tells the end
-of that
-process. Only programs of the manager's own user, or of root, are heard: whoever else uses it is told of by his lease.
+Programs announce themselves (`sharedq.members.presence`), the kernel adds the pid and the user, and a pidfd reports the
+end of that process. The manager listens only to programs of its own user and of root. For all others it waits until the
+lease has run out.
 """
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ from sharedq.members.presence import BEGINS, address_of
 #: pid, user and group of the sender.
 _CREDENTIALS = struct.Struct("3i")
 _LONGEST = 256
-#: A process that connects anew all the time may lose what it says when it ends: remember so many of its tokens.
+#: A process that reconnects often may die without the message that ends a token: remember this many of its tokens.
 _TOKENS_MAX = 64
-#: Messages heard before deaths are told, at most: far more than a socket's queue holds.
+#: The most messages to read before deaths are reported: far more than a socket's queue holds.
 _HEARD_MAX = 1_000
-#: Processes that are watched, at most, and at most this part of what this process may have open. The leases of others
-#: tell.
+#: The most processes to watch, and the part of this process's limit on open files that they may take. The leases of
+#: other processes tell.
 _WATCHED_MAX, _WATCHED_PART = 1_000, 4
 
 
 @dataclass(slots=True)
 class _Watched:
     pid: int
-    #: None: it had gone when it was heard.
+    #: None: the process was gone when its message was read.
     pidfd: int | None
     tokens: dict[str, None] = field(default_factory=dict)
 
 
 class DeathWatch:
-    """Listens in a thread of its own, until `close`.
+    """Listens in its own thread until `close`.
 
     Args:
         incarnation: ``QM.incarnation`` of the manager, which is this process.
-        on_death: takes the process token and the pid of a program that has died without MQDISC. Called in the
-            watch's thread. It is what a program of this machine said, so it has to be compared with what Redis knows.
+        on_death: called in the watch's thread with the process token and the pid of a program that died without MQDISC.
+            Programs of this machine claim these tokens, so the caller must compare them with what Redis knows.
 
     Raises:
-        OSError: the address is taken, or this system has no such sockets.
+        OSError: the address is in use, or this system has no such sockets.
     """
 
     def __init__(self, incarnation: str, on_death: Callable[[str, int], None]) -> None:
@@ -72,8 +72,8 @@ class DeathWatch:
         self._thread.start()
 
     def close(self) -> None:
-        """Watch no more."""
-        # A forked process may hold this end too, so that closing it would tell nothing.
+        """Stop watching."""
+        # A forked process may hold this end too, so closing it would not wake the watch.
         self._end.send(b"end")
         self._thread.join()
 
@@ -90,7 +90,8 @@ class DeathWatch:
                     self._close_sockets()
                     return
                 ended = [key.data for key in ready if key.data]
-                # All that the dead have said is there to be heard by now: perhaps that they end in good order.
+                # By now all messages of the dead are in the socket, perhaps one that says that the program ended
+                # normally.
                 for _ in range(_HEARD_MAX):
                     if not self._hear(selector):
                         break
@@ -104,7 +105,7 @@ class DeathWatch:
             each.close()
 
     def _hear(self, selector: selectors.BaseSelector) -> bool:
-        """Take in one message; false where there is none."""
+        """Read one message. False if there is none."""
         try:
             text, ancillary, _, _ = self._socket.recvmsg(_LONGEST, socket.CMSG_SPACE(_CREDENTIALS.size))
         except BlockingIOError:
@@ -113,7 +114,7 @@ class DeathWatch:
             (_CREDENTIALS.unpack(data)[:2] for *_, data in ancillary if len(data) == _CREDENTIALS.size), (0, -1)
         )
         token = text[1:].decode(errors="replace")
-        # No pid: of another pid namespace, where we cannot see it.
+        # No pid: the sender is in another pid namespace, where we cannot see it.
         if pid > 0 and user in self._users and self._is_token(token):
             self._heard(selector, pid, is_there=text[:1] == BEGINS, token=token)
         return True
@@ -132,7 +133,7 @@ class DeathWatch:
                 self._forget(selector, watched)
 
     def _watch(self, selector: selectors.BaseSelector, pid: int) -> _Watched | None:
-        """From now on; None where that cannot be, or enough are watched."""
+        """Start to watch a process. None if that is impossible, or if enough are watched."""
         if len(self._watched) >= self._most:
             return None
         try:
@@ -159,7 +160,7 @@ class DeathWatch:
 
 
 def watch_deaths(incarnation: str, on_death: Callable[[str, int], None]) -> DeathWatch | None:
-    """Watch the programs of this machine where the system can; else None, and their leases tell."""
+    """Watch the programs of this machine if the system can, else return None: then the leases tell."""
     if sys.platform != "linux":
         return None
     try:

@@ -1,4 +1,4 @@
-"""Discards what has expired, and makes the reports that were asked for of that (MQRO_EXPIRATION)."""
+"""Discards expired messages, and makes the reports that they asked for (MQRO_EXPIRATION)."""
 
 from __future__ import annotations
 
@@ -16,36 +16,37 @@ from sharedq.mqi.errors import MQIError
 from sharedq.redis.keys import structure_keys
 from sharedq.session.connection import Connection
 
-#: Expired messages that one step looks at; bytes of them that one script call does.
+#: The most expired messages that one step looks at, and the most bytes of them that one script call handles.
 _PER_CALL, _BYTES = 100, 1 << 20
 
 
 @dataclass(slots=True)
 class Sweep:
-    """One way through the messages of a structure whose time has passed when it begins, some at a time.
+    """One pass over the messages of a structure that have expired when it begins, some at a time.
 
-    Where a report cannot be committed, because there is no room for it, what asks for one stays until the next sweep.
+    If a report cannot be committed because there is no room for it, its message stays until the next sweep.
 
     Attributes:
-        found_only: only what somebody has found expired already, and has left to be reported.
-        count: messages that were discarded or reported so far.
+        found_only: only report messages that a call has already found expired.
+        count: messages discarded or reported so far.
     """
 
     structure: str
     found_only: bool = False
     count: int = 0
-    #: Whether messages are taken to be reported; not once that was in vain.
+    #: Whether messages are taken for reports. False after one attempt failed.
     _reports: bool = True
-    #: The score of the last one to look at; how many are left to look at, None: not known yet; how many stay listed.
+    #: The score of the last message to look at; how many are left to look at (None: not counted yet); how many stay
+    #: listed.
     _end: str = "(0"
     _left: int | None = None
     _stay: int = 0
 
     def go_on(self, connection: Connection) -> bool:
-        """Discard some; whether there may be more.
+        """Discard some messages. True if there may be more.
 
         Raises:
-            MQIError: 2009, the connection is lost: what it had taken to report comes back with its recovery.
+            MQIError: 2009, the connection is lost. Its recovery puts back what it had taken to report.
         """
         found = self._expired(connection)
         by_queue: dict[str, list[bytes]] = {}
@@ -54,14 +55,14 @@ class Sweep:
             by_queue.setdefault(queue_name.decode(), []).append(message_id)
         gone = sum(self._discard_on(connection, queue_name, ids) for queue_name, ids in by_queue.items())
         self.count += gone
-        # What is in a unit of work stays listed; look behind it.
+        # Messages in a unit of work stay listed; look at those after them.
         self._stay += len(found) - gone
         return bool(self._left)
 
     def _expired(self, connection: Connection) -> list[bytes]:
         key = structure_keys(connection.group.name, self.structure).expiry
         if self._left is None:
-            # As many as there are now, and no later ones: while others expire, or are found, it would never end.
+            # Count them once and ignore later ones, or the sweep would never end while others expire or are found.
             if not self.found_only:
                 seconds, micros = connection.command(key, "TIME")
                 self._end = str(int(seconds) * 1000 + int(micros) // 1000)
@@ -74,7 +75,7 @@ class Sweep:
         return found
 
     def _discard_on(self, connection: Connection, queue_name: str, ids: list[bytes]) -> int:
-        """Discard these messages of a queue, and report those of which that was asked, some at a time."""
+        """Discard these messages of a queue, and report those that ask for it, some at a time."""
         keys = connection.access(self.structure).keys
         queue = keys.queue(queue_name)
         total = 0
@@ -96,7 +97,7 @@ class Sweep:
         return total
 
     def _report(self, connection: Connection, queue_name: str, taken: list[bytes]) -> int:
-        """Report messages that were taken under syncpoint, and commit; how many those were."""
+        """Report messages that were taken under syncpoint, and commit. Returns their number."""
         access = connection.access(self.structure)
         now_ms = connection.redis_ms(access)
         messages = [
@@ -118,7 +119,7 @@ class Sweep:
             structlog.get_logger().warning("expirations_not_reported", structure=self.structure, error=str(error))
             return 0
         except BaseException:
-            # Nothing that is not reported may be in the unit of work of the next ones.
+            # No unreported message may stay in the unit of work of the next ones.
             connection.break_off()
             raise
         return len(messages)
@@ -130,7 +131,7 @@ def _report_about(message: Message, qmgr: str) -> ReportMessage | None:
         try:
             inside = unwrap(md, body)
         except MQIError:
-            # No queue manager has made this: it says not where to report.
+            # No queue manager made this message: it does not say where to report.
             return None
         md, body = inside.md, inside.body
     return report_about(md, body, Feedback.EXPIRATION, qmgr)

@@ -29,12 +29,12 @@ from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
 from sharedq.objects.repository import Repository
 
-#: While it quiesces, how often it looks whether programs have ended, seconds.
+#: Seconds between two checks whether programs have ended, while the manager quiesces.
 _QUIESCE_LOOK_S = 0.25
-#: An agent that ended within this time was started too soon, seconds.
+#: An agent that ended within this many seconds was started too soon.
 _AGENT_SETTLED_S = 10.0
 _AGENT_DELAY_MAX_S = 5.0
-#: Between two attempts to open, at most, seconds.
+#: The longest delay between two attempts to open, seconds.
 _OPENING_DELAY_MAX_S = 5.0
 
 T = TypeVar("T")
@@ -59,18 +59,18 @@ class _Stop:
 
 
 class Incarnation:
-    """Runs in the thread that calls `run`; everything else reaches it as events in the inbox.
+    """Runs in the thread that calls `run`. Everything else reaches it as events in the inbox.
 
     Args:
-        say: takes a message id of `igq.console.messages` and its fields.
-        agent_kind: what its agent runs as.
+        say: called with a message id of `igq.console.messages` and its fields.
+        agent_kind: how the agent runs.
 
     Attributes:
-        lost_why: with ``LEASE_LOST``, why.
-        failure: why it stopped without having opened; another incarnation would fare no better.
+        lost_why: the reason, if the ending is ``LEASE_LOST``.
+        failure: why the incarnation stopped before it opened. Another incarnation would fail in the same way.
 
     Raises:
-        MQIError: 2059 the lease is lost, 2009 Redis cannot be reached.
+        MQIError: 2059, the lease is lost; 2009, Redis cannot be reached.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Incarnation:
         self._agent_kind = agent_kind
         self._process, _ = membership.new_process("manager")
         self.worker = Worker(membership.group, self._process, say)
-        #: Changes of structures that the group was told of, as of the last renewal; and when to look at them anyway.
+        #: Number of changes of structures that the group knew at the last renewal, and when to look at them anyway.
         self._failures_told = 0
         self._structures_due_s = math.inf
         self._agent: AgentChild | None = None
@@ -93,7 +93,7 @@ class Incarnation:
         self._agent_started_s = 0.0
         self._agent_delay_s = 0.0
         self._restarts = 0
-        #: What begins to open it, and when that is due.
+        #: The task that begins to open the manager, and its time.
         self._begin_opening: Callable[[], None] = lambda: None
         self._opening_due_s = math.inf
         self._opening_delay_s = 0.0
@@ -101,18 +101,18 @@ class Incarnation:
         self._ending: Ending | None = None
         self.lost_why = ""
         self.failure: MQIError | None = None
-        #: Versions of IGQ: the latest that every structure surely knows, and that the worker was given to tell.
+        #: Versions of IGQ: the latest that every structure is known to have, and the one that the worker is sending.
         self._igq_told = self._igq_telling = 0
         self._heartbeat = Heartbeat(membership.lease_ms / 1000)
         self._deaths = watch_deaths(membership.token, lambda *who: inbox.put(partial(self._program_died, *who)))
 
     def run(self, prepare: Callable[[], T], open_for_business: Callable[[T], None]) -> Ending:
-        """Work until stopped, or until the lease is lost; nothing of this incarnation runs afterwards.
+        """Work until stopped, or until the lease is lost. Nothing of this incarnation runs afterwards.
 
         Args:
-            prepare: what has to be done before anything else, in the worker's thread while the lease is renewed here:
-                it takes many calls, each as slow as Redis is just now.
-            open_for_business: takes what *prepare* returned, in this thread; the agent starts behind it.
+            prepare: work that must be done first. It runs in the worker's thread while this thread renews the lease,
+                because it makes many calls, each as slow as Redis currently is.
+            open_for_business: called in this thread with what *prepare* returned. The agent starts after it.
         """
         self._begin_opening = lambda: self.worker.submit(partial(self._prepare, prepare, open_for_business))
         self._opening_due_s = 0.0
@@ -121,7 +121,7 @@ class Incarnation:
                 self._wait_for_event()
                 self._do_what_is_due()
         finally:
-            # Its address is this process's, and taken while it listens.
+            # The address belongs to this process and is in use while the watch listens.
             if self._deaths is not None:
                 self._deaths.close()
         self.worker.end()
@@ -132,7 +132,7 @@ class Incarnation:
         return ending
 
     def _prepare(self, prepare: Callable[[], T], open_for_business: Callable[[T], None]) -> None:
-        """In the worker's thread; its outcome is an event."""
+        """Prepare in the worker's thread. The outcome is an event."""
         try:
             prepared = prepare()
         except Exception as error:  # noqa: BLE001 - raised again in the thread that can end
@@ -157,17 +157,17 @@ class Incarnation:
         if error.reason == MQRC.Q_MGR_NOT_AVAILABLE:
             self._lose(str(error))
         elif error.reason in PASSING:
-            # The lease is renewed all the while; should it be lost, a renewal tells.
+            # The lease is renewed meanwhile; if it is lost, a renewal reports that.
             wait_s = self._opening_delay_s = min(_OPENING_DELAY_MAX_S, 2 * self._opening_delay_s + 0.1)
             self._opening_due_s = time.monotonic() + wait_s
             self._say(trouble_id(error), error=error, wait_s=wait_s)
         elif self._stop is None:
-            # In good order: what it recovers meanwhile is not broken off.
+            # Stop in good order, so that the recoveries of this incarnation are not cut off.
             self.failure = error
             self._stop = _Stop(is_immediate=True, until_s=time.monotonic())
 
     def request_stop(self, *, is_immediate: bool, timeout_s: float = STOP_TIMEOUT_S) -> None:
-        """Begin to stop, or hasten it: the mode that ends it sooner counts. To be called from an event."""
+        """Begin to stop, or hasten a stop: the mode that ends sooner wins. Call this from an event."""
         stop, until_s = self._stop, time.monotonic() + timeout_s
         if stop is None:
             mode = "immediate" if is_immediate else "quiesce"
@@ -184,7 +184,7 @@ class Incarnation:
 
     @property
     def is_stopping(self) -> bool:
-        """Whether it has begun to stop."""
+        """Whether the manager has begun to stop."""
         return self._stop is not None
 
     def _do_what_is_due(self) -> None:
@@ -207,7 +207,7 @@ class Incarnation:
             wanted.append(self._agent_due_s)
         if self._stop is not None and not self._stop.is_shutting_down:
             wanted.append(time.monotonic() + _QUIESCE_LOOK_S)
-        # Nothing is planned any more once the incarnation is being given up: only events are left.
+        # While the incarnation is being given up there is nothing to plan: only events count.
         left_s = min(wanted) - time.monotonic()
         try:
             event = self._inbox.get(timeout=None if left_s == math.inf else max(0.0, left_s))
@@ -227,7 +227,7 @@ class Incarnation:
             self._renew_later(error)
             return
         if not renewal.is_held:
-            self._lose("a peer has taken it for dead")
+            self._lose("a peer has declared it dead")
             return
         at_s = membership.renewed_at_s
         if self._process.token not in renewal.lost:
@@ -235,7 +235,7 @@ class Incarnation:
         if agent is not None and agent.token not in renewal.lost:
             agent.renewed(at_s)
         if agent is not None and agent.hangs():
-            # Its end is not waited for, which may hang too: the fence keeps it from doing anything more.
+            # Do not wait for the agent's end, which may hang too: the fence stops it from doing anything more.
             self._replace_agent(agent)
         if looks:
             self._watch(renewal)
@@ -248,7 +248,7 @@ class Incarnation:
             self.request_stop(is_immediate=False, timeout_s=float(timeout_s))
 
     def _look_at_structures(self, told: int) -> None:
-        """When somebody has told of one, and from time to time."""
+        """Look if the group was told of a change, and from time to time."""
         now_s = time.monotonic()
         if now_s >= self._structures_due_s or (told != self._failures_told and self._structures_due_s < math.inf):
             has_heard = told != self._failures_told
@@ -258,7 +258,7 @@ class Incarnation:
             self.worker.submit(self.worker.look_at_structures)
 
     def _learn_settings(self) -> None:
-        """In the worker's thread: go by the group's settings as they are now, and so does the agent."""
+        """Apply the group's present settings to the manager and its agent. Runs in the worker's thread."""
         group = self._membership.group
         record = group.read_record()
         group.adopt(record, is_running=True)
@@ -269,7 +269,7 @@ class Incarnation:
             self._agent.adopt(record)
 
     def _complete_alter(self, version: int) -> None:
-        """See to it that every structure knows what IGQ is now, though the command that altered it was cut off."""
+        """Make sure that every structure knows the value of IGQ, even if the command that altered it was cut off."""
         if version <= max(self._igq_told, self._igq_telling):
             return
         self._igq_telling = version
@@ -279,7 +279,7 @@ class Incarnation:
                 Repository(self._membership.group, self._membership.qmgr).announce_igq(self._membership.qmgr)
                 self._igq_told = version
             finally:
-                # Where that failed, the next renewal tries again.
+                # If this failed, the next renewal tries again.
                 self._igq_telling = 0
 
         self.worker.submit(task)
@@ -287,7 +287,7 @@ class Incarnation:
     def _watch(self, renewal: Renewal) -> None:
         targets = due(renewal.leases, renewal.now_ms, self._membership.token)
         if targets:
-            # What one look shows may hide more, so another one follows when this is done.
+            # One look may hide later leases, so look again after these recoveries.
             self.worker.recover_soon(targets, lambda: self._inbox.put(self._heartbeat.look_again))
         at_s = self._membership.renewed_at_s
         self._heartbeat.looked(at_s, renewal.now_ms, renewal.leases, is_recovering=bool(targets))
@@ -301,14 +301,14 @@ class Incarnation:
 
     def _lose(self, why: str) -> None:
         if self._stop is not None and self._stop.is_shutting_down:
-            # It is just being given up; the worker will say so.
+            # The lease is being given up; the worker reports that.
             self._heartbeat.stop()
             return
         self.lost_why = why
         self._ending = Ending.LEASE_LOST
 
     def _program_died(self, token: str, pid: int) -> None:
-        # Anything can be said on this machine: a program's token is all that the recovery is for.
+        # Any program on this machine can send any text, so recover nothing but a program's own token.
         if token.startswith(f"{self._membership.token}.") and token not in self._own_tokens():
             self.worker.recover_dead(token, pid)
 
@@ -319,7 +319,7 @@ class Incarnation:
         try:
             process, sent_at_s = self._membership.new_process("IGQ agent")
         except MQIError:
-            # Redis is away; the lease will tell when it is back.
+            # Redis is away. A renewal will succeed when it is back.
             self._agent_due_s = time.monotonic() + self._heartbeat.period_s
             return
         self._agent_started_s = time.monotonic()
@@ -335,11 +335,11 @@ class Incarnation:
             self._inbox.put(self._heartbeat.hurry)
 
     def _agent_ended(self, child: AgentChild) -> None:
-        """Called in the thread that listens to the agent."""
+        """Queue the event. Called in the thread that listens to the agent."""
         self._inbox.put(partial(self._replace_agent, child))
 
     def _replace_agent(self, child: AgentChild) -> None:
-        # Its own end comes last of all: the next incarnation is given that event, which is none of its business.
+        # This event may come last of all and reach the next incarnation, which must ignore it.
         is_ending = self._ending is not None or (self._stop is not None and self._stop.is_shutting_down)
         if child is not self._agent or is_ending:
             return
@@ -351,9 +351,9 @@ class Incarnation:
 
         def recover_then_start() -> None:
             with suppress(MQIError):
-                # What is shown meanwhile; where Redis is away, nobody is shown anything.
+                # Show the agent as stopped until the next one starts. If Redis is away, nobody can see it anyway.
                 self._show_stopped(child)
-            # Its tag is free, and what it did is resolved, before the next one asks for the tag.
+            # Before the next agent asks for the tag, it must be free and the work of this one resolved.
             self.worker.recover_ended(child.token)
             self._inbox.put(self._agent_is_due)
 
@@ -364,7 +364,7 @@ class Incarnation:
             self._agent_due_s = time.monotonic() + self._agent_delay_s
 
     def _show_stopped(self, agent: AgentChild) -> None:
-        """What an agent that has died cannot say itself. Raises MQIError: Redis cannot be reached."""
+        """Record what a dead agent cannot record itself. Raises MQIError: Redis cannot be reached."""
         state = AgentState("STOPPED", agent.pid, self._restarts)
         write_agent_state(self._membership.group, self._membership.qmgr, state)
 
@@ -392,7 +392,7 @@ class Incarnation:
         return [self._process.token, *([self._agent.token] if self._agent is not None else [])]
 
     def _shut_down(self) -> None:
-        """In the worker's thread: end the agent, what is left of the programs, and the membership."""
+        """End the agent, the programs that are left, and the membership. Runs in the worker's thread."""
         agent, membership = self._agent, self._membership
         try:
             if agent is not None:
@@ -407,7 +407,7 @@ class Incarnation:
             # The lease runs out, and the peers do the rest.
             self._say("CSQE015I", target=membership.token, error=str(error))
         finally:
-            # Whatever went wrong: a manager that was told to stop ends.
+            # A manager that was told to stop ends, whatever went wrong.
             self._inbox.put(self._has_stopped)
 
     def _has_stopped(self) -> None:

@@ -1,4 +1,4 @@
-"""A manager's place in the group: taking its name, renewing its lease, leaving."""
+"""A manager's place in the group: it takes its name, renews its lease, and leaves."""
 
 from __future__ import annotations
 
@@ -18,24 +18,25 @@ from sharedq.members.process import RENEWALS_PER_LEASE, SAFETY_PART
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
 
-#: Leases that will run out next, of which a renewal returns so many where it looks at the group's leases.
+#: How many of the leases that run out next a renewal returns when it looks at the group's leases.
 LOOK = 5
 _IS_REMOVED = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Renewal:
-    """What a renewal answered.
+    """The answer to a renewal.
 
     Attributes:
-        is_held: the lease is ours; false: a peer has taken it for dead.
-        now_ms: Redis' time.
-        member: what the group knows of this manager; may be empty where that was not asked.
-        leases: if looked at, those that have run out and may be this manager's to recover (hundreds at a time), and the
-            next to run out.
-        lost: processes of ours that were not renewed.
-        failures: how often the group was told that a structure has failed, or can be used again; None where that was
-            not asked.
+        is_held: the lease is ours. False: a peer has declared this manager dead.
+        now_ms: the Redis time.
+        member: what the group knows of this manager; may be empty if the renewal did not ask.
+        leases: with a look, the leases that have run out and may be this manager's to recover (hundreds at a time), and
+            the
+            next ones to run out.
+        lost: own processes that were not renewed.
+        failures: how many times the group was told that a structure failed or can be used again. None if the renewal
+            did not ask.
     """
 
     is_held: bool
@@ -52,11 +53,11 @@ class Membership:
     def __init__(self, group: Group, qmgr: str, incarnation: int, sent_at_s: float) -> None:
         self.group, self.qmgr, self.incarnation = group, qmgr, incarnation
         self.token = f"{qmgr}.{incarnation}"
-        #: As it was when the name was taken; what is changed since is for the next incarnation.
+        #: The lease length when the name was taken. Later changes apply to the next incarnation.
         self.lease_ms = group.settings.lease_ms
         self._lease_s = self.lease_ms / 1000
         self.renewed_at_s = sent_at_s
-        #: Its own, so that no renewal waits for a call of somebody else.
+        #: Its own links, so that no renewal waits for another call.
         self._links = group.new_links()
 
     @classmethod
@@ -69,15 +70,15 @@ class Membership:
         *,
         own_incarnation: int | None = None,
     ) -> Self:
-        """Take the name; wait for the lease of a predecessor that renews no more.
+        """Take the name. Wait for the lease of a predecessor that no longer renews it.
 
         Args:
-            wait: waits some seconds; may raise to give up.
-            own_incarnation: an incarnation of this process that has ended. A renewal of it that Redis never
-                answered may still arrive, which says nothing of another process.
+            wait: waits some seconds. It may raise an exception to give up.
+            own_incarnation: an incarnation of this process that has ended. A renewal of it that Redis never answered
+                may still arrive, so a renewed lease of that incarnation does not prove that another process runs.
 
         Raises:
-            CommandError: the manager runs already, or is being removed from the group.
+            CommandError: the manager is already running, or is being removed from the group.
             MQIError: 2009, Redis cannot be reached.
         """
         keys = group.keys
@@ -103,7 +104,7 @@ class Membership:
                 raise CommandError(text)
             left_s = int(reply[1]) / 1000
             seen_s = sent_at_s + left_s
-            # A renewal moves the end by a third of a lease; a slow answer never does.
+            # A renewal moves the end by a third of a lease; a slow answer never moves it so far.
             is_renewed = ends_s is not None and seen_s > ends_s + lease_ms / 1000 / RENEWALS_PER_LEASE / 2
             if is_renewed and int(reply[2]) != own_incarnation:
                 raise CommandError(_runs_already(group, qmgr, int(reply[2])))
@@ -112,18 +113,18 @@ class Membership:
 
     @property
     def safe_until_s(self) -> float:
-        """Monotonic time until which the lease is surely held."""
+        """Monotonic time until which the lease is certainly held."""
         return self.renewed_at_s + self._lease_s * (1 - SAFETY_PART)
 
     def renew(self, processes: Sequence[str], *, look: bool, ask: bool = True) -> Renewal:
-        """Renew the lease, and with it those of the manager's own *processes*.
+        """Renew the lease and those of the manager's own *processes*.
 
         Args:
-            look: return leases of the group.
-            ask: return what the group knows of this manager.
+            look: return leases of the group, too.
+            ask: return what the group knows of this manager, too.
 
         Raises:
-            MQIError: 2009, Redis cannot be reached; the lease runs on.
+            MQIError: 2009, Redis cannot be reached. The lease still runs.
         """
         keys = self.group.keys
         sent_at_s = time.monotonic()
@@ -158,10 +159,10 @@ class Membership:
             raise error_for(MQRC(reply[0]), "", self.qmgr, why)
 
     def new_process(self, appl: str) -> tuple[KeptProcess, float]:
-        """Register a process of the manager itself; returns it and the monotonic time of its registration.
+        """Register a process of the manager itself. Returns it and the monotonic time of its registration.
 
         Raises:
-            MQIError: 2059 the lease is lost, 2009 Redis cannot be reached.
+            MQIError: 2059, the lease is lost; 2009, Redis cannot be reached.
         """
         keys = self.group.keys
         sent_at_s = time.monotonic()
@@ -176,7 +177,7 @@ class Membership:
         return KeptProcess(self.group, self.qmgr, int(reply[1]), int(reply[2]), sent_at_s), sent_at_s
 
     def programs(self, own: Sequence[str]) -> list[str]:
-        """Tokens of the programs that still use this incarnation.
+        """Return the tokens of the programs that still use this incarnation.
 
         Raises:
             MQIError: 2009, Redis cannot be reached.
@@ -186,11 +187,11 @@ class Membership:
         return [name for name in found if name.startswith(f"{self.token}.") and name not in own]
 
     def close(self) -> None:
-        """This incarnation has ended, and renews no more."""
+        """Close the links of an incarnation that has ended. It renews no more."""
         self._links.close()
 
     def leave(self, own: Sequence[str]) -> bool:
-        """Give up the name in good order; false when something is left that must be recovered first.
+        """Give up the name in good order. False if something is left that must be recovered first.
 
         Raises:
             MQIError: 2009, a peer recovers this incarnation, or Redis cannot be reached.
@@ -211,9 +212,9 @@ class Membership:
 def _runs_already(group: Group, qmgr: str, incarnation: int) -> str:
     member = group.member(qmgr)
     where = f", pid {member.pid} on {member.host}" if member is not None else ""
-    return f"queue manager {qmgr} is running already (incarnation {incarnation}{where})"
+    return f"queue manager {qmgr} is already running (incarnation {incarnation}{where})"
 
 
 def host_name() -> str:
-    """This machine's name."""
+    """Return this machine's name."""
     return socket.gethostname()

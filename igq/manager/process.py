@@ -1,4 +1,4 @@
-"""The queue manager process: joins its group, works, stops or joins again."""
+"""The queue manager process: joins its group, works, then stops or joins again."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ from sharedq.redis.durability import read_weakest
 from sharedq.settings.loader import prepare_data_dir
 from sharedq.settings.values import Settings
 
-#: How often expired messages are looked for where EXPRYINT does not say, and how often at least what was found expired
-#: is reported, seconds.
+#: Seconds between two scans for expired messages if EXPRYINT gives no interval, and the longest time until messages
+#: that were found expired are reported.
 EXPIRY_SCAN_S = 60
 
 T = TypeVar("T")
@@ -45,8 +45,8 @@ T = TypeVar("T")
 class QueueManager:
     """One queue manager in the foreground of this process.
 
-    Signals: the first SIGTERM or SIGINT quiesces, the second stops at once, a third ends the process. SIGHUP opens the
-    log anew.
+    Signals: the first SIGTERM or SIGINT quiesces, the second stops at once, the third ends the process. SIGHUP reopens
+    the log.
     """
 
     def __init__(self, settings: Settings, name: str) -> None:
@@ -60,11 +60,11 @@ class QueueManager:
         self._log_file: LogFile
 
     def run(self) -> None:
-        """Join, work and stop. Returns when the manager has stopped.
+        """Join, work and stop. Returns after the manager has stopped.
 
         Raises:
-            CommandError: it runs already; durability is strict and not there; the log cannot be written; what it
-                needs cannot be defined.
+            CommandError: the manager is already running; durability is strict but not guaranteed; the log cannot be
+                written; an object that the manager needs cannot be defined.
             DeploymentError, MQIError: Redis cannot be used.
         """
         prepare_data_dir(self._settings)
@@ -87,9 +87,9 @@ class QueueManager:
         self._say("CSQ3104I")
 
     def _serve(self, membership: Membership) -> Ending:
-        """One incarnation, from joining to its end."""
+        """Run one incarnation, from joining to its end."""
         self._say("CSQY001I", incarnation=membership.incarnation, pid=os.getpid())
-        # A scan that is late, on a machine that stood still, is made late, and only once.
+        # After the machine stood still, a missed scan runs once, however late.
         scheduler = BackgroundScheduler(timezone="UTC", job_defaults={"misfire_grace_time": None, "coalesce": True})
         try:
             incarnation = self._incarnation = Incarnation(membership, self._inbox, self._say)
@@ -114,14 +114,14 @@ class QueueManager:
         return ending
 
     def _prepare(self, incarnation: int) -> QueueManagerAttributes:
-        """See to it that the manager has what it needs; the lease is renewed meanwhile."""
+        """Make sure that the manager has what it needs. The lease is renewed meanwhile."""
         repository = Repository(self._group, self.name)
-        # Later starts leave it as the administrator wants it.
+        # Only at the first start: later the administrator decides.
         at_first = {"dead_letter_queue": SYSTEM_DEAD_LETTER_QUEUE}
         repository.prepare_manager(self.name, incarnation, at_first=at_first)
         define_system_objects(repository, self._settings.default_structure)
         for structure in self._group.structure_names():
-            # Of those that have failed, its watch says that.
+            # The structure watch reports those that have failed.
             if structure_state(self._group, structure) == "ACTIVE":
                 self._say("CSQE005I", structure=structure)
         in_doubt = len(prepared_units(self._group, self.name))
@@ -136,7 +136,7 @@ class QueueManager:
         incarnation: Incarnation,
         attributes: QueueManagerAttributes,
     ) -> None:
-        # First of all: where this fails it is done again.
+        # First, because a failure here repeats the whole step.
         membership.tell(state="RUNNING", igq=attributes.igq)
         worker, interval_s = incarnation.worker, attributes.expiry_interval_s or EXPIRY_SCAN_S
         jobs = [(worker.discard_expired, interval_s)]
@@ -152,7 +152,7 @@ class QueueManager:
 
     def _tell_deployment(self) -> None:
         settings, group = self._settings, self._group
-        # Through a link first: its errors are told apart better than a client's.
+        # Read through a link first: its errors are more precise than a client's.
         record = group.read_record()
         group.adopt(record)
         durability = read_weakest(group.clients(), wait_replicas=group.settings.wait_replicas)
@@ -169,14 +169,14 @@ class QueueManager:
         return {"pid": os.getpid(), "host": host_name(), "igq": "DISABLED", "user": user_identifier().decode()}
 
     def _rejoin(self, lost: int) -> Membership:
-        """Join as a new incarnation, behind the *lost* one, as soon as Redis answers."""
+        """Join as a new incarnation after the *lost* one, as soon as Redis answers."""
         return self._retried(partial(self._join, lost), lambda error: isinstance(error, MQIError))
 
     def _join(self, lost: int | None = None) -> Membership:
         return Membership.join(self._group, self.name, self._info(), self._wait_for_predecessor, own_incarnation=lost)
 
     def _retried(self, call: Callable[[], T], may_pass: Callable[[BaseException], bool]) -> T:
-        """What *call* returns, made anew as long as it fails for a reason that may pass; each time that is said."""
+        """Call until the call succeeds or fails for a reason that will not pass. Report each failure."""
 
         def before_sleep(state: RetryCallState) -> None:
             assert state.outcome is not None
@@ -197,7 +197,7 @@ class QueueManager:
         self._wait(seconds)
 
     def _wait(self, seconds: float) -> None:
-        """Wait; a signal ends the manager, which has nothing to lose yet."""
+        """Wait. A signal ends the manager, which has nothing to lose yet."""
         end_s = time.monotonic() + seconds
         while not self._signals and (left_s := end_s - time.monotonic()) > 0:
             try:
@@ -210,9 +210,9 @@ class QueueManager:
     def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
         self._signals += 1
         if self._signals > 2:
-            # The agent follows by itself; peers recover what was under way.
+            # The agent ends by itself; peers recover unfinished work.
             os._exit(1)
-        # Nothing else is safe in a signal handler; SimpleQueue.put is.
+        # A signal handler may do nothing but SimpleQueue.put, which is reentrant.
         self._inbox.put(partial(self._stop_asked, self._signals > 1))
 
     def _stop_asked(self, is_immediate: bool) -> None:
@@ -230,4 +230,4 @@ class QueueManager:
 
 
 class _Interrupted(Exception):
-    """Told to stop while nothing was running."""
+    """A signal told the manager to stop while no incarnation was running."""

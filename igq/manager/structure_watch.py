@@ -1,4 +1,4 @@
-"""What a manager says of the group's structures: once that one has failed, once that it can be used again."""
+"""The manager's reports on structures: one when a structure has failed, one when it can be used again."""
 
 from __future__ import annotations
 
@@ -11,24 +11,26 @@ from sharedq.objects.store.failures import failures, may_have_changed, structure
 from sharedq.objects.store.structures import Structures
 from sharedq.redis.keys import private_structure
 
-#: How often a manager looks when nobody tells of anything, seconds: a structure that is not used fails unseen.
+#: Seconds between looks when no change is reported: nobody notices the failure of a structure that is not used.
 LOOK_S = 30.0
 
 
 class StructureWatch:
-    """Looks at the application structures and the manager's own one, and remembers what it has said.
+    """Looks at the application structures and at the manager's own, and remembers what it has reported.
 
     Args:
-        say: takes a message id of `igq.console.messages` and its fields.
+        say: called with a message id of `igq.console.messages` and its fields.
     """
 
     def __init__(self, group: Group, qmgr: str, say: Callable[..., None]) -> None:
         self._group, self._own, self._say = group, private_structure(qmgr), say
-        #: Of each structure that has failed: how many times, and how often that had an end. None before the first look.
+        #: For each structure that has failed: how many failures and how many ends of failures it had. None before the
+        #: first
+        #: look.
         self._said: dict[str, tuple[int, int]] | None = None
 
     def look(self) -> bool:
-        """Look, and say what is new; whether something can be used again.
+        """Look, and report what is new. True if a structure can be used again.
 
         Raises:
             MQIError: 2009, the administration structure cannot be reached.
@@ -41,12 +43,12 @@ class StructureWatch:
                     structure_state(self._group, name)
                     found = failures(self._group)
             except MQIError:
-                # On a server that cannot be reached now, which is not the same: it may have everything.
+                # Its server cannot be reached now. That is not a failure: it may have kept everything.
                 continue
         first, self._said = self._said is None, self._said or {}
         for name in sorted(found.keys() & {*defined, self._own}):
             failed, ended = found[name].count, found[name].count - found[name].is_failed
-            # What was over before this manager looked for the first time is no news.
+            # A failure that was over before this manager's first look is not news.
             failed_said, ended_said = self._said.get(name, (ended if first else 0, ended if first else 0))
             if failed > failed_said:
                 is_recoverable = name in defined and defined[name].is_recoverable

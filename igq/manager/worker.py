@@ -1,4 +1,4 @@
-"""What a manager does beside keeping its lease: recoveries and housekeeping, one at a time, in a thread."""
+"""The manager's work besides its lease: recoveries and housekeeping, one task at a time, in one thread."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ Task = Callable[[], None]
 
 
 class Worker:
-    """Runs tasks over one connection of the manager's own process; a broken connection is replaced.
+    """Runs tasks over one connection of the manager's own process. It replaces a broken connection.
 
     Args:
-        say: takes a message id of `igq.console.messages` and its fields.
+        say: called with a message id of `igq.console.messages` and its fields.
     """
 
     def __init__(self, group: Group, process: KeptProcess, say: Callable[..., None]) -> None:
@@ -39,21 +39,21 @@ class Worker:
         self._connection: Connection | None = None
         self._tasks: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
         self._backlog = Backlog()
-        #: What follows when something of it was recovered.
+        #: The task to run after recoveries are resolved.
         self._then: Task = lambda: None
         self._is_stopping = False
-        #: Jobs of which a sweep is under way.
+        #: Jobs whose sweep is under way.
         self._sweeps: set[str] = set()
         self._structures = StructureWatch(group, process.qmgr, say)
         self._thread = threading.Thread(target=self._work, name="worker", daemon=True)
         self._thread.start()
 
     def submit(self, task: Task) -> None:
-        """Run *task* behind those before it."""
+        """Run *task* after those already queued."""
         self._tasks.put(task)
 
     def recover_soon(self, targets: Sequence[Target], then: Task) -> None:
-        """Recover *targets*, whose leases have run out, and do *then* when some of them are resolved."""
+        """Recover *targets*, whose leases have run out. Do *then* when some of them are resolved."""
 
         def add() -> None:
             for target in targets:
@@ -64,7 +64,7 @@ class Worker:
         self.submit(add)
 
     def recover_dead(self, token: str, pid: int) -> None:
-        """Recover a program that is said to have died as process *pid*, if Redis knows it as that and has it still."""
+        """Recover a program that is reported to have died as process *pid*, if Redis still has it with this pid."""
 
         def add() -> None:
             self._backlog.add_ended(token, pid)
@@ -73,7 +73,7 @@ class Worker:
         self.submit(add)
 
     def _recover_some(self) -> None:
-        """The most urgent of what is to be recovered, in one go; the rest after what waits by then."""
+        """Recover the most urgent targets in one go. The rest comes after the tasks that wait by then."""
         if (batch := self._backlog.take()) is None:
             return
         self.submit(self._recover_some)
@@ -83,7 +83,7 @@ class Worker:
                 targets = self._still_there(batch)
             reports = self._recover_all(targets, is_forced=is_forced) if targets else []
         except MQIError as error:
-            # Leases and claims run out.
+            # Leases and claims run out, so a later look finds the targets again.
             self._say("CSQE015I", target=_called([target.token for target in targets]), error=str(error))
             return
         for report in reports:
@@ -93,7 +93,7 @@ class Worker:
             self._then()
 
     def _still_there(self, batch: Batch) -> list[Target]:
-        """Those that Redis knows as the processes that ended. Nothing is left of one that had ended its connections."""
+        """Return the targets that Redis knows as the processes that ended, without those that had disconnected."""
         key, found = self._group.keys.processes, list[Target]()
         known = self._group.command(key, "HMGET", key, *(target.token for target in batch.targets))
         for target, pid, text in zip(batch.targets, batch.pids, known, strict=True):
@@ -103,10 +103,10 @@ class Worker:
         return found
 
     def recover_ended(self, token: str) -> bool:
-        """Recover a child of ours that has ended. True when done.
+        """Recover a child process of ours that has ended. True when done.
 
-        It keeps trying while the lease holds, until the manager stops: then peers will do what cannot be done now.
-        Where a structure delays it, the watch tries again, and everything else goes on.
+        The worker tries again while the lease holds, until the manager stops; peers then do what cannot be done now. If
+        a structure delays the recovery, the watch tries again later, and everything else goes on.
         """
 
         def is_worth_another_try(error: BaseException) -> bool:
@@ -127,10 +127,10 @@ class Worker:
         return report.outcome in (Outcome.RESOLVED, Outcome.NOTHING)
 
     def recover(self, target: Target, *, is_forced: bool = False, state: str = "FAILED") -> RecoveryReport:
-        """Recover *target* now, in the calling thread: the worker's.
+        """Recover *target* now, in the calling thread, which must be the worker's.
 
         Raises:
-            MQIError: why that cannot be done now; somebody will take the recovery over.
+            MQIError: why that cannot be done now. Another manager will take the recovery over.
         """
         (report,) = self._recover_all([target], is_forced=is_forced, state=state)
         if report.error is not None:
@@ -143,17 +143,17 @@ class Worker:
         def on_phase(phase: Phase, reports: Sequence[RecoveryReport]) -> None:
             self._tell(phase, reports)
             if any(target.covers(self._process.token) for target in targets):
-                # Our own incarnation: the claim, which this call has just renewed, is now our lease.
+                # Our own incarnation: this call renewed the claim, which is now our lease.
                 self._process.renewed(time.monotonic())
 
         reports = recover_all(self._group, self.connection(), targets, force=is_forced, state=state, on_phase=on_phase)
-        # The tags of their agents are free again: no need to wait for the next retry.
+        # The tags of their agents are free again, so do not wait for the next retry.
         for qmgr in {Target.parse(report.failed).qmgr for report in reports if report.is_resolved}:
             wake_agent(self._group, qmgr)
         return reports
 
     def connection(self) -> Connection:
-        """The worker's connection, made anew when it was lost, or closed because it was idle."""
+        """The worker's connection. A new one is made if the last was lost, or closed because it was idle."""
         if self._connection is not None and self._connection.has_lost_server():
             self._connection.break_off()
         if self._connection is None or self._connection.is_ended:
@@ -162,11 +162,11 @@ class Worker:
         return self._connection
 
     def discard_expired(self, interval_ms: int) -> None:
-        """Discard expired messages of every structure, if no other manager did so within *interval_ms*."""
+        """Discard expired messages of every structure, unless another manager did so within *interval_ms*."""
         self._sweep("expiry", interval_ms, found_only=False)
 
     def report_expired(self, interval_ms: int) -> None:
-        """Report what was found expired, if no other manager did so within *interval_ms*: EXPRYINT may be long."""
+        """Report messages that were found expired, unless another manager did so within *interval_ms*."""
         self._sweep("reports of expirations", interval_ms, found_only=True)
 
     def _sweep(self, job: str, interval_ms: int, *, found_only: bool) -> None:
@@ -183,7 +183,7 @@ class Worker:
         self._go_on(self._sweeping(job, [Sweep(name, found_only) for name in names]))
 
     def _sweeping(self, job: str, sweeps: Sequence[Sweep]) -> Iterator[None]:
-        """Sweep structure by structure, and pause behind each step."""
+        """Sweep one structure after the other, and pause after each step."""
         try:
             for sweep in sweeps:
                 is_over = False
@@ -200,18 +200,18 @@ class Worker:
             self._group.require_reachable(sweep.structure)
             return sweep.go_on(self.connection())
         except MQIError as error:
-            # One that cannot be used now, or while it is being recovered, keeps no other waiting.
+            # A structure that cannot be used now, or is being recovered, does not delay the others.
             self._say("IGQ0012E", error=str(error))
             return False
 
     def _go_on(self, steps: Iterator[None]) -> None:
-        """Do a step of something long, and the rest behind what waits by then: recoveries are not to wait for it."""
+        """Run one step of a long task, and queue the rest after the tasks that wait by then, such as recoveries."""
         for _ in steps:
             self.submit(partial(self._go_on, steps))
             return
 
     def look_at_structures(self) -> None:
-        """Say which structures have failed, and which can be used again: then what waits for that tries at once."""
+        """Report structures that have failed or can be used again. What waits for the latter tries at once."""
         try:
             if self._structures.look():
                 wake_agent(self._group, self._process.qmgr)
@@ -220,17 +220,17 @@ class Worker:
             structlog.get_logger().warning("structures_not_looked_at", error=str(error))
 
     def disconnect(self) -> None:
-        """End the connection in good order; the next task makes another one."""
+        """End the connection in good order. The next task makes a new one."""
         connection, self._connection = self._connection, None
         if connection is not None and not connection.is_ended:
             disconnect(connection)
 
     def hurry(self) -> None:
-        """The manager stops: the task at hand is tried no more than once again, and nothing is swept any more."""
+        """Hasten, because the manager stops: retry the current task once at most, and sweep nothing more."""
         self._is_stopping = True
 
     def end(self) -> None:
-        """No task after the one at hand."""
+        """Run no task after the current one."""
         self._tasks.put(None)
 
     def _work(self) -> None:
@@ -238,7 +238,7 @@ class Worker:
             try:
                 task()
             except Exception:  # noqa: BLE001 - logged
-                # One task that fails must not leave the manager without recovery.
+                # A task that fails must not end the thread: the manager would recover nothing more.
                 structlog.get_logger().exception("task_failed")
 
     def _tell(self, phase: Phase, reports: Sequence[RecoveryReport]) -> None:
@@ -257,7 +257,7 @@ class Worker:
 
 
 def _by_process(reports: Sequence[RecoveryReport]) -> dict[str, list[RecoveryReport]]:
-    """By what the log calls them: the lost connections of a process are told together."""
+    """Group reports by their name in the log: the lost connections of one process are reported together."""
     together: dict[str, list[RecoveryReport]] = {}
     for report in reports:
         target = Target.parse(report.failed)

@@ -1,1 +1,1 @@
-"""An account of a group's keys: whether everything in Redis is explained by what exists. Changes nothing."""
+"""The account of a group's keys: checks that some object in the group explains every key. Changes nothing."""

@@ -1,4 +1,4 @@
-"""The account of a group: what two looks at it agree on, and where it is not large, a third one in one moment, too."""
+"""The account of a group: findings that two looks agree on, and a third look in one moment at small structures."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.reading.keyspace import keys_by_tag
 from sharedq.redis.keys import ADMIN_STRUCTURE
 
-#: Looks that must agree on a finding, in a group that changes meanwhile.
+#: Looks that must agree on a finding, because the group changes between them.
 LOOKS = 2
-#: As many more where a structure is too large to be read in one moment.
+#: Additional looks at a structure that is too large to be read in one moment.
 LOOKS_AT_LARGE = 4
-#: Entries of a structure that are read in one moment, at most: that takes Redis a few milliseconds.
+#: The largest number of entries that are read from a structure in one moment: Redis needs a few milliseconds for that.
 AT_ONCE_MAX = 20_000
 
 
 def account(group: Group) -> list[Finding]:
-    """Everything in the group's keys that nothing explains; empty: all is as it should be. Changes nothing.
+    """List everything in the group's keys that nothing explains. Empty: the group is sound. Changes nothing.
 
-    Programs may be at work meanwhile: what they change between two steps is not taken for a finding.
+    Programs may be at work at the same time: the account does not report what they change between two looks.
 
     Raises:
         MQIError: 2009, a server cannot be reached.
@@ -42,7 +42,7 @@ def account(group: Group) -> list[Finding]:
 
 
 class _Look:
-    """One look at all of a group: structures first, then who exists, which may outlive what was seen of it."""
+    """One look at the whole group: structures first, then members and owners, which outlive what they own."""
 
     def __init__(self, group: Group) -> None:
         self.group = group
@@ -56,11 +56,11 @@ class _Look:
         self.members = read_members(group, keys.get(admin, ()))
 
     def findings(self) -> set[Finding]:
-        """What nothing explains, as far as this look tells."""
+        """Return what this look cannot explain."""
         found = set(self.members.findings())
         for name, contents in self.structures.items():
             if is_about_messages(name, self.members):
-                # RECOVER CFSTRUCT puts together what is there one by one.
+                # RECOVER CFSTRUCT is rebuilding this structure key by key.
                 if "RECOVER" not in contents.hash("ver"):
                     found |= set(Structure(contents, self.members).findings())
             elif name not in self.members.structures and not self.members.failed & {name}:
@@ -70,13 +70,13 @@ class _Look:
             if there is not None and not {"ver", "shut"} & there.hash("q:", queue).keys():
                 key = self.members.contents.key("dir")
                 found.add(Finding(Kind.DIRECTORY, structure, key, field))
-        # A wake-up that goes by itself soon.
+        # A wake list with a time to live goes away by itself.
         return {
             each for each in found if each.kind is not Kind.WAKE or self.group.command(each.key, "TTL", each.key) < 0
         }
 
     def confirmed(self, name: str, agreed: Iterable[Finding]) -> set[Finding]:
-        """Those of a structure that a look in one moment finds, too; or several more looks, where it is large."""
+        """Return the findings that a look in one moment confirms, or several more looks if the structure is large."""
         mine = {finding for finding in agreed if finding.structure == name}
         contents = self.structures.get(name)
         if contents is None:
@@ -95,18 +95,18 @@ class _Look:
 
 
 def read_members(group: Group, keys: Iterable[str]) -> Members:
-    """The administration structure, and Redis' time."""
+    """Read the administration structure and the Redis time."""
     contents = read_by_pages(group, ADMIN_STRUCTURE, group.keys.tag, keys, ADMIN_TYPES)
     seconds, microseconds = group.command(group.keys.group, "TIME")
     return Members(contents, int(seconds) * 1000 + int(microseconds) // 1000)
 
 
 def _remains_of(contents: Contents) -> set[Finding]:
-    """What is left of a structure that is not defined; what stays for the next of its name is no finding."""
+    """Return the keys that are left of an undefined structure, except those kept for the next structure of its name."""
     kept = ("seq", "ver", "journal", "fence", "dest")
     return {
         Finding(Kind.QUEUE, contents.name, contents.key(kind, name), "", "the structure is not defined")
         for kind, name in contents.values
-        # Parts of the transmission queue stay as they are closed, too.
+        # Closed parts of the transmission queue stay, too.
         if kind not in kept and not name.startswith(SYSTEM_QSG_TRANSMIT_QUEUE)
     }

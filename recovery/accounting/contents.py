@@ -1,6 +1,6 @@
-"""Reads what a structure's keys hold: by pages, or, where that is not much, all in one moment.
+"""Reads what a structure's keys hold: page by page, or all in one moment if the structure is small.
 
-Texts are read as Latin-1, which loses no byte.
+Texts are decoded as Latin-1, which loses no byte.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Any
 from sharedq.members.group import Group
 from sharedq.reading.keyspace import read_at_once
 
-#: Entries that Redis looks at for one step of a scan, and elements of a list that are read at once.
+#: Entries that Redis visits in one step of a scan, and list elements that one call reads.
 PAGE = 500
-#: Messages likewise: each step passes over their records.
+#: The same for messages, whose records each step has to pass over.
 MESSAGES_PAGE = 50
 
-#: The types of keys, by what follows the hash tag; ``:``: a name follows.
+#: The types of keys, by what follows the hash tag. A ``:`` means that a name follows.
 TYPES = {
     **dict.fromkeys(("own", "dead", "fence", "ver", "dest", "trash", "q:", "g:", "h:", "l:", "k:"), "hash"),
     **dict.fromkeys(("x", "trash:", "a:", "r:", "i:", "w:", "marks:"), "zset"),
@@ -46,9 +46,9 @@ class Contents:
 
     Attributes:
         tag: the hash tag.
-        values: by kind (the text between the tag and the name, with its colon) and name, what the key holds: a dict of
-            a hash or a sorted set, a list, a set.
-        unknown: keys of kinds that there are none of.
+        values: what each key holds, by kind (the text between the tag and the name, with its colon) and name: a dict of
+            a hash or a sorted set, a list or a set.
+        unknown: keys whose kind does not exist.
     """
 
     name: str
@@ -57,31 +57,31 @@ class Contents:
     unknown: list[str] = field(default_factory=list)
 
     def key(self, kind: str, name: str = "") -> str:
-        """The whole key."""
+        """Return the whole key."""
         return f"{self.tag}:{'k:' if kind == 'marks:' else kind}{name}"
 
     def hash(self, kind: str, name: str = "") -> dict[str, str]:
-        """A hash; empty where there is none."""
+        """Return a hash, empty if the key does not exist."""
         found: dict[str, str] = self.values.get((kind, name), {})
         return found
 
     def zset(self, kind: str, name: str = "") -> dict[str, float]:
-        """Members and scores of a sorted set."""
+        """Return members and scores of a sorted set."""
         found: dict[str, float] = self.values.get((kind, name), {})
         return found
 
     def names(self, *kinds: str) -> list[str]:
-        """The names that keys of these kinds have."""
+        """Return the names in the keys of these kinds."""
         return sorted({name for kind, name in self.values if kind in kinds})
 
     @property
     def size(self) -> int:
-        """How many entries there are in all."""
+        """The number of entries in all keys."""
         return sum(len(value) for value in self.values.values())
 
 
 def split_key(tag: str, key: str) -> tuple[str, str]:
-    """Kind and name of a key."""
+    """Split a key into kind and name."""
     kind, colon, name = key[len(tag) + 1 :].partition(":")
     if kind == "k" and "\n" in name:
         return "marks:", name
@@ -89,7 +89,7 @@ def split_key(tag: str, key: str) -> tuple[str, str]:
 
 
 def read_by_pages(group: Group, name: str, tag: str, keys: Iterable[str], types: dict[str, str]) -> Contents:
-    """What these keys hold. What refers to an owner or a queue is read before those: it would be taken for lost."""
+    """Read these keys. Owners and queues are read last, or what refers to a new one would be taken for lost."""
     contents = Contents(name, tag)
     last = ("own", "dead", "q:")
     split = {key: split_key(tag, key) for key in keys}
@@ -105,11 +105,11 @@ def read_by_pages(group: Group, name: str, tag: str, keys: Iterable[str], types:
 
 
 def read_in_one_moment(group: Group, looked: Contents, owners: Iterable[str]) -> Contents | None:
-    """What the keys of a structure hold at one moment; None where an owner came meanwhile whose keys were not read.
+    """Read the keys of a structure at one moment. None if an owner arrived meanwhile whose keys were not read.
 
     Args:
-        looked: what was read by pages: it tells which keys there are.
-        owners: tokens whose keys may come up, though there are none.
+        looked: what was read page by page: it names the keys.
+        owners: tokens whose keys may appear although there are none yet.
     """
     wanted = dict.fromkeys([("own", ""), ("dead", ""), ("m", ""), ("x", ""), ("trash", ""), *looked.values])
     for queue in looked.names("q:"):

@@ -1,4 +1,4 @@
-"""What an account may find. Pure."""
+"""What an account may find: the kinds and the finding. Pure."""
 
 from __future__ import annotations
 
@@ -7,40 +7,40 @@ from enum import StrEnum
 
 
 class Kind(StrEnum):
-    """What is wrong with what was found; the words an operator reads."""
+    """What is wrong with a key or an entry, in the words that an operator reads."""
 
-    AGENT = "agent of no member"
+    AGENT = "agent without a member"
     COUNTER = "wrong counter"
     DEAD = "dead owner that nobody recovers"
-    DECISION = "decision about nothing"
-    DESTINATION = "destination code of no queue"
+    DECISION = "decision without a unit of work"
+    DESTINATION = "destination code without a queue"
     DIRECTORY = "definition without its queue"
-    EXPIRY = "expiry time of no message"
-    FENCE = "needless fence"
-    GROUP = "counts of no message group"
-    HANDLE = "handle of nobody"
-    HOLDING = "note of no handle"
-    INDEX = "index entry of no message"
-    LEASE = "lease of nobody"
-    LOCK = "lock of no handle"
-    MAKER = "note of no maker of queues"
-    MARK = "mark of no handle"
-    MEMBER = "entry of no member"
+    EXPIRY = "expiry time without a message"
+    FENCE = "fence that is not needed"
+    GROUP = "counts without a message group"
+    HANDLE = "handle without an owner"
+    HOLDING = "holding without a handle"
+    INDEX = "index entry without a message"
+    LEASE = "lease without a holder"
+    LOCK = "lock without a handle"
+    MAKER = "record of made queues without an owner"
+    MARK = "mark without a handle"
+    MEMBER = "entry without a member"
     MESSAGE = "message on no queue"
     MISSING = "message without its record"
-    OWNER = "registration of no connection"
+    OWNER = "registration without a connection"
     PROCESS = "process without a lease"
-    QUEUE = "keys of no queue"
+    QUEUE = "keys without a queue"
     RECOVERY = "recovery without a claim"
-    TAG = "connection tag of nobody"
-    TEMPORARY = "temporary queue of nobody"
-    TRASH = "set aside and not noted"
+    TAG = "connection tag without a user"
+    TEMPORARY = "temporary queue without an owner"
+    TRASH = "trash that is not recorded"
     TWICE = "message in two places"
-    UNIT = "unit of work of nobody"
+    UNIT = "unit of work without an owner"
     UNKNOWN = "unknown key"
-    VERSION = "version of no object"
-    WAITER = "waiting get of nobody"
-    WAKE = "wake list of nobody"
+    VERSION = "version without an object"
+    WAITER = "waiting get without an owner"
+    WAKE = "wake list without an owner"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -49,8 +49,8 @@ class Finding:
 
     Attributes:
         key: the Redis key.
-        name: the field, member or id in it; empty where it is the whole key.
-        detail: figures and words for a person; two looks at the same thing may differ in it.
+        name: the field, member or id in the key; empty if the finding is about the whole key.
+        detail: figures and words for a person; two looks at the same finding may differ in it.
     """
 
     kind: Kind

@@ -1,4 +1,4 @@
-"""Accounts for the administration structure, and says to others who exists. Pure."""
+"""Accounts for the administration structure, and tells the other accounts which members and owners exist. Pure."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _OWN = private_structure("")
 
 
 class Members:
-    """The administration structure as it was read at about one time.
+    """The administration structure as one look read it.
 
     Args:
-        now_ms: Redis' time when it was read.
+        now_ms: the Redis time of that look.
     """
 
     def __init__(self, contents: Contents, now_ms: int) -> None:
@@ -35,37 +35,37 @@ class Members:
 
     @cached_property
     def leaving(self) -> set[str]:
-        """Members that are being removed: what they had is on its way out."""
+        """Members that are being removed: what they own is being deleted."""
         found = {name: json.loads(text) for name, text in self.contents.hash("members").items() if name in self.names}
         return {name for name, info in found.items() if "removing" in info}
 
     @cached_property
     def structures(self) -> set[str]:
-        """Every structure that may hold messages."""
+        """Every structure that can hold messages."""
         return set(self.contents.hash("structures"))
 
     @cached_property
     def failed(self) -> set[str]:
-        """Structures that have lost their keys."""
+        """Structures that lost their keys."""
         return {name for name, text in self.contents.hash("failures").items() if text.startswith("FAILED")}
 
     @cached_property
     def queues(self) -> set[tuple[str, str]]:
-        """Structure and name of every local queue of the directory that a structure defines."""
+        """Structure and name of every local queue in the directory whose structure defines it."""
         return {(structure, name) for _, structure, name in self._local_queues()}
 
     @cached_property
     def prepared(self) -> dict[str, set[str]]:
-        """Ids of units of work that are in doubt, or being ended, and the structures that each touches."""
+        """Ids of units of work that are in doubt or being ended, each with the structures that it touches."""
         units = (json.loads(text) for text in self.contents.hash("prepared").values())
         return {unit["unit"]: set(unit["structures"]) for unit in units}
 
     def exists(self, token: str) -> bool:
-        """Whether a connection is registered, or its recovery is still to end."""
+        """Whether a connection is registered, or its recovery has not ended yet."""
         return token in self._owners or self.is_recovered(token)
 
     def is_recovered(self, token: str) -> bool:
-        """Whether the recovery of a connection, or of what it is under, is under way or to come."""
+        """Whether the recovery of a connection, or of its program or manager, is under way or still to come."""
         target = Target.parse(token)
         process = f"{target.incarnation_token}.{target.process}"
         return any(
@@ -74,11 +74,11 @@ class Members:
         )
 
     def _keeps_out(self, token: str) -> bool:
-        # An MQCONN that was lost on its way may arrive as long as its program lives.
+        # An MQCONN that the network delayed may arrive as long as its program lives.
         return self.is_recovered(token) or token.rpartition(".")[0] in self._leases
 
     def findings(self) -> Iterator[Finding]:
-        """What nothing explains."""
+        """Return what nothing explains."""
         for key in self.contents.unknown:
             yield Finding(Kind.UNKNOWN, ADMIN_STRUCTURE, key)
         yield from self._programs()
@@ -142,10 +142,10 @@ class Members:
 
 
 def fences(contents: Contents, is_needed: Callable[[str], bool]) -> Iterator[Finding]:
-    """Fences of programs and connections that keep nobody out: recovered, or their incarnation is shut out as a whole.
+    """Yield needless fences: the program or connection is recovered, or its whole incarnation is shut out.
 
     Args:
-        is_needed: whether somebody under that token could come otherwise.
+        is_needed: whether something under that token could still arrive without the fence.
     """
     fence = contents.hash("fence")
     for token in fence:

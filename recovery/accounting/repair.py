@@ -1,7 +1,8 @@
-"""Repairs what an account found. Each step is one script, which looks again whether what it removes is nobody's.
+"""Repairs what an account found. Each step is one script, which checks again that what it removes has no owner.
 
-What was an owner's is made a dead owner's, and resolved as any other: locked messages go back to their places, units of
-work end as was decided about them. What cannot be repaired without losing something stays, and is found again.
+Entries of a missing owner are given to a dead owner and resolved like any other: locked messages go back to their
+places, and units of work end as was decided about them. What cannot be repaired without loss stays, and the next
+account finds it again.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ from sharedq.session.handle import StructureAccess
 
 log = LibraryLogger(__name__)
 
-#: Accounts, each followed by repairs: what one repair leaves may be another one's to do.
+#: Accounts, each followed by repairs: one repair may leave work for the next.
 ROUNDS = 4
 _OWNER = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,47}\.\d+\.\d+\.\d+")
-#: How long the selection is that stands before the owner in the entry of a waiting get, by its first letter
-#: (prelude/place.lua); others end with a blank.
+#: The length of the selection before the owner in the entry of a waiting get, by the entry's first letter
+#: (prelude/place.lua). Other selections end with a blank.
 _SELECTION = {"A": 1, "B": 1, "C": 25, "D": 2, "E": 1, "G": 33, "M": 25, "V": 1, "X": 49}
 _FIGURES = re.compile(r"it says (-?\d+), there are (\d+)")
 
@@ -44,13 +45,13 @@ def repair(group: Group, connection: Connection) -> tuple[list[Finding], list[Fi
     """Repair what nothing explains.
 
     Args:
-        connection: of a program of a running manager; it enters every structure.
+        connection: of a program of a running manager. It enters every structure.
 
     Returns:
-        What was found at first, and what is left of it.
+        The findings before the repairs, and those that are left after them.
 
     Raises:
-        MQIError: 2009, a server cannot be reached, or the connection was lost; 2346, 2373: a structure cannot be used.
+        MQIError: 2009, a server cannot be reached or the connection was lost; 2346, 2373: a structure cannot be used.
     """
     first = left = account(group)
     for _ in range(ROUNDS):
@@ -65,7 +66,7 @@ def repair(group: Group, connection: Connection) -> tuple[list[Finding], list[Fi
 
 @dataclass(slots=True)
 class _Owner:
-    """What was found in a structure of one who is nobody."""
+    """What a structure holds under the token of an owner that does not exist."""
 
     handles: dict[str, None] = field(default_factory=dict)
     waiters: dict[str, None] = field(default_factory=dict)
@@ -108,7 +109,7 @@ class _Repair:
         script_keys = [keys.owners, keys.dead, keys.holdings + token, keys.wake + token]
         script_keys += [base.queue, base.handles, base.locks, base.waiters]
         arguments: list[Argument] = [self.connection.token, token, int(owner.is_gone), len(owner.handles)]
-        # The entry of a waiting get has bytes of any value.
+        # The entry of a waiting get may hold any byte.
         arguments += [*owner.handles, *(waiter.encode("latin-1") for waiter in owner.waiters)]
         status, *is_dead = self.connection.call("structure/adopt", script_keys, arguments)
         if status == MQRC.CONNECTION_BROKEN:
@@ -185,7 +186,7 @@ class _Repair:
         for findings_in in self._by_structure.values():
             nobodies |= dict.fromkeys(each.name for each in findings_in if each.kind is Kind.DEAD)
         words = [("lease", token, "") for token in nobodies] + [("fence", token, "") for token in fences]
-        # Behind the structures: what its user did there is resolved, and its next user may go on.
+        # After the structures: there, what the tag's user did is resolved now, so its next user may go on.
         words += [("tag", each.detail[1:], each.name) for each in findings if each.kind is Kind.TAG]
         keys, arguments = self.group.keys, list[Argument]()
         for kind, token, tag in words:
@@ -202,25 +203,25 @@ class _Repair:
     # -- what the resolution of a structure asks (recovery.structure.Recoverer) ---------------------------------------
 
     def is_held(self, target: str) -> bool:
-        """Nobody takes it over: nobody else knows of it."""
+        """Always true: no other recoverer knows of these owners."""
         return bool(target)
 
     def decisions_of(self, unit_ids: Sequence[str]) -> Sequence[bytes | None]:
-        """What the group's decisions about units of work are, where there are any."""
+        """Return the group's decisions about units of work, None where there is none."""
         key = self.group.keys.decisions
         found: Sequence[bytes | None] = self.connection.command(key, "HMGET", key, *unit_ids) if unit_ids else ()
         return found
 
     def count(self, done: Sequence[tuple[str, str, int | None]]) -> None:
-        """Owners, their units of work, and messages of each."""
+        """Count owners, their units of work and the messages of each."""
         for token, unit_id, messages in done:
             log.info("unit_of_nobody_resolved", owner=token, unit=unit_id, messages=messages)
 
     def keep(self) -> None:
-        """Nothing is claimed."""
+        """Do nothing: a repair holds no claim."""
 
     def give_up(self, target: str, structure: str, error: MQIError) -> None:
-        """It is found again."""
+        """Do nothing: the next account finds the owner again."""
         if self.connection.is_ended or error.reason == MQRC.CONNECTION_BROKEN:
             raise error
         log.warning("not_repaired", owner=target, structure=structure, error=str(error))
@@ -234,7 +235,7 @@ _TIDY: dict[Kind, Callable[[_Repair, StructureAccess, Finding], None]] = {
 
 
 def _owners(tag: str, findings: Iterable[Finding]) -> dict[str, _Owner]:
-    """Those who are nobody, and what was found of each."""
+    """Collect what was found for each owner that does not exist."""
     found: dict[str, _Owner] = defaultdict(_Owner)
     for finding in findings:
         name = split_key(tag, finding.key)[1]
@@ -254,13 +255,13 @@ def _owners(tag: str, findings: Iterable[Finding]) -> dict[str, _Owner]:
 
 
 def _waiting(entry: str) -> str:
-    """The owner in the entry of a waiting get."""
+    """Return the owner in the entry of a waiting get."""
     length = _SELECTION.get(entry[:1], entry.find(" ") + 1)
     return entry[length:].removeprefix("!")
 
 
 def _tokens_in(finding: Finding) -> list[str]:
-    """Whose recovery ends what was found in the administration structure."""
+    """Return the tokens whose recovery ends this finding in the administration structure."""
     if finding.kind in (Kind.OWNER, Kind.PROCESS):
         return [finding.name]
     if finding.kind is Kind.DECISION:

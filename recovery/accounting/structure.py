@@ -13,23 +13,23 @@ from recovery.accounting.members import Members, fences
 from sharedq.objects.definitions.names import PART_SEPARATOR, SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.redis.keys import private_structure
 
-#: Lengths of what stands before the place in an index entry (docs/reference/key-space.md, prelude/groups.lua).
+#: Lengths of what precedes the place in an index entry (docs/reference/key-space.md, prelude/groups.lua).
 _BEFORE_PLACE = {
     "C": 25, "M": 25, "X": 49, "O": 25, "G": 33, "H": 25, "c": 25, "L": 29, "S": 5, "F": 2, "f": 26, "h": 1, "w": 1,
     "E": 33, "T": 37,
 }  # fmt: skip
-#: Entries without an id: they are about members of groups.
+#: Entries without an id: they are about members of message groups.
 _WITHOUT_ID = "KZYU"
 _PLACE_BYTES = 7
 _ARRIVALS = 2**48
-#: By these wake-ups agents are told something; they go by themselves.
+#: Wake-ups that tell agents something. They expire by themselves.
 _WAKE_UPS_OF_AGENTS = ("IGQ.AGENT", "IGQ.MOVERS")
 #: Fields of a queue's hash that count open handles, and the letters of the handles that each counts.
 _COUNTERS = {"ip": "IX", "op": "O", "co": "C"}
 
 
 class Structure:
-    """One structure as it was read at about one time."""
+    """One structure as one look read it."""
 
     def __init__(self, contents: Contents, members: Members) -> None:
         self.contents, self._members = contents, members
@@ -37,7 +37,7 @@ class Structure:
         self._own = contents.hash("own")
 
     def findings(self) -> Iterator[Finding]:
-        """What nothing explains."""
+        """Return what nothing explains."""
         for key in self.contents.unknown:
             yield Finding(Kind.UNKNOWN, self.contents.name, key)
         yield from self._of_owners()
@@ -90,7 +90,7 @@ class Structure:
 
     def _destinations(self) -> Iterator[Finding]:
         codes = self.contents.hash("dest")
-        # "#" alone is the code that was given last.
+        # "#" alone holds the last code that was given out.
         for name, code in codes.items() - {("#", codes.get("#"))}:
             other = f"#{code}" if name[:1] != "#" else code
             if codes.get(other) != (name if name[:1] != "#" else name[1:]):
@@ -143,7 +143,7 @@ class Structure:
         handles, queue = self.contents.hash("h:", name), self.contents.hash("q:", name)
         messages = set(self.contents.values.get(("m", ""), ()))
         for id_ in self.contents.hash("k:", name):
-            # Those of handles that were closed mean nothing, and go with the message.
+            # Marks of closed handles mean nothing, and go with the message.
             if id_ not in messages:
                 yield self._found(Kind.MARK, "k:", name, id_)
         for key_name in self.contents.names("marks:"):
@@ -187,7 +187,7 @@ class Structure:
 
     @cached_property
     def _uncommitted(self) -> Counter[tuple[str, str]]:
-        """By queue and kind of operation, how many messages."""
+        """Count the uncommitted messages by queue and kind of operation."""
         found: Counter[tuple[str, str]] = Counter()
         for _, kind, queue, ids in self._operations():
             found[queue, kind] += len(ids)
@@ -201,7 +201,7 @@ class Structure:
                     yield unit, "P" if head[0] == "P" else "G", queue, ids.split()
 
     def _places(self) -> Iterator[tuple[str, Iterable[str]]]:
-        """Every place in which messages are, with their ids."""
+        """Yield every place that holds messages, with their ids."""
         for kind in ("a:", "r:", "trash:"):
             for name in self.contents.names(kind):
                 yield self.contents.key(kind, name), self.contents.zset(kind, name)
@@ -233,7 +233,7 @@ class Structure:
         for member, time in self.contents.zset("x").items():
             queue, _, id_ = member.rpartition(" ")
             is_there = id_ in self.contents.zset("a:", queue) or id_ in self.contents.zset("r:", queue)
-            # What was set aside keeps its time until it is discarded.
+            # A message in the trash keeps its expiry time until it is discarded.
             is_there = is_there or any(id_ in self.contents.zset("trash:", n) for n in self.contents.names("trash:"))
             if time >= 0 and not is_there:
                 yield self._found(Kind.EXPIRY, "x", "", member)
@@ -243,7 +243,7 @@ class Structure:
 
 
 def is_about_messages(name: str, members: Members) -> bool:
-    """Whether a structure of this name can be accounted for now: it is a member's, or defined, and has not failed."""
+    """Whether a structure of this name can be accounted for now: a member owns it, or it is defined and not failed."""
     own = private_structure("")
     if name.startswith(own) and name.removeprefix(own) in members.leaving:
         return False
@@ -251,7 +251,7 @@ def is_about_messages(name: str, members: Members) -> bool:
 
 
 def id_in(entry: str) -> str | None:
-    """The message that an index entry is about."""
+    """Return the id of the message that an index entry is about."""
     start = _BEFORE_PLACE.get(entry[0])
     if start is None or len(entry) < start + _PLACE_BYTES:
         return None

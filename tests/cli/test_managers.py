@@ -56,7 +56,7 @@ def test_a_second_start_of_a_running_manager_is_refused(shell: Shell) -> None:
     second = shell.start("qmgr", "start", "QM1")
 
     assert second.wait() == 1
-    assert "queue manager QM1 is running already (incarnation 1" in second.lines[-1]
+    assert "queue manager QM1 is already running (incarnation 1" in second.lines[-1]
     assert first.process.poll() is None
     assert shell.manager("QM1")["incarnation"] == 1
 

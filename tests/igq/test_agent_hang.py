@@ -189,7 +189,7 @@ def test_an_agent_that_hangs_in_a_batch_is_replaced_and_what_it_did_is_kept_or_u
 
     sent = send(duo, queue_name)
 
-    assert "the delivery got nothing done" in manager.why_restarted()
+    assert "the delivery made no progress" in manager.why_restarted()
     manager.agent(besides=hanging)
     # What it had under way arrives behind its recovery, and must not count any more.
     proxy.release()
@@ -210,7 +210,7 @@ def test_a_mover_that_hangs_ends_the_process_that_it_is_in(duo: TestGroup, manag
 
     sent = send(duo, "IN", at="QM2", to="QM1")
 
-    assert "mover of QM1 in @QM2 got nothing done" in manager.why_restarted()
+    assert "mover of QM1 in @QM2 made no progress" in manager.why_restarted()
     manager.agent(besides=hanging)
     proxy.release()
     wait(lambda: len(on_queue(duo, "IN", "@QM1")) >= COUNT, "all are delivered")

@@ -15,7 +15,7 @@ from tests.support.members import TestGroup
 
 @pytest.fixture
 def orphaned(group: TestGroup, monkeypatch: pytest.MonkeyPatch) -> TestGroup:
-    """Q, with a handle of nobody; settings by the environment."""
+    """Q, with a handle without an owner; settings by the environment."""
     group.define_shared("Q")
     group.group.client().hset(key(group, "h:Q"), f"{GONE}#1", "I {}")
     monkeypatch.setenv("IGQ_GROUP", group.group.name)
@@ -27,11 +27,11 @@ def orphaned(group: TestGroup, monkeypatch: pytest.MonkeyPatch) -> TestGroup:
 def test_what_is_found_is_shown_repaired_and_gone(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["fsck"]) == 1
     shown = capsys.readouterr().out
-    assert "handle of nobody" in shown
+    assert "handle without an owner" in shown
     assert GONE in shown
     assert run(["fsck", "--json"]) == 1
     assert {each["kind"] for each in json.loads(capsys.readouterr().out)["left"]} == {
-        "handle of nobody",
+        "handle without an owner",
         "wrong counter",
     }
     assert run(["fsck", "--repair"]) == 0

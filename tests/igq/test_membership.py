@@ -84,7 +84,7 @@ def test_a_start_is_refused_while_another_one_renews(empty: Group) -> None:
         waiting(seconds)
         assert first.renew((), look=False).is_held
 
-    with pytest.raises(CommandError, match=r"QM1 is running already \(incarnation 1, pid 1 on here\)"):
+    with pytest.raises(CommandError, match=r"QM1 is already running \(incarnation 1, pid 1 on here\)"):
         Membership.join(empty, "QM1", INFO, wait_while_the_other_works)
 
 

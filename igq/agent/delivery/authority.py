@@ -1,6 +1,6 @@
-"""Whether a message may be put on its destination: IGQAUT and IGQUSER of the manager that it is for.
+"""Checks whether a message may be put on its destination, by IGQAUT and IGQUSER of the manager that it is for.
 
-While the group has no authority records, everything may be put everywhere.
+While the group has no authority records, every message may be put on every queue.
 
 Source: IBM MQ for z/OS, "Intra-group queuing security".
 """
@@ -17,15 +17,15 @@ from sharedq.objects.store.authorities import Authorities, AuthorityTable, users
 
 
 def users_to_check(attributes: QueueManagerAttributes, sender: str, context: str) -> tuple[str, ...]:
-    """The user ids that must have the authority to put. Pure.
+    """Return the user ids that need the authority to put. Pure.
 
     Args:
-        attributes: of the receiving manager.
-        sender: user id of the manager where the message was put; empty when it is not known.
+        attributes: those of the receiving manager.
+        sender: user id of the manager where the message was put. Empty if it is not known.
         context: UserIdentifier of the message's descriptor.
 
     Returns:
-        User ids. An empty one has no authority. A blank IGQUSER is the receiving manager itself, which needs none.
+        User ids. An empty one has no authority. A blank IGQUSER means the receiving manager itself, which needs none.
     """
     own = (attributes.igq_user_id,) if attributes.igq_user_id else ()
     match attributes.igq_put_authority:
@@ -40,7 +40,7 @@ def users_to_check(attributes: QueueManagerAttributes, sender: str, context: str
 
 
 class PutAuthority:
-    """The authorities in force for one batch of messages."""
+    """The authorities that are in force for one batch of messages."""
 
     def __init__(self, group: Group, table: AuthorityTable) -> None:
         self._group, self._table = group, table
@@ -49,13 +49,13 @@ class PutAuthority:
 
     @classmethod
     def of(cls, group: Group) -> PutAuthority:
-        """As it is now."""
+        """Read the authorities as they are now."""
         return cls(group, Authorities(group).table())
 
     def allows(self, at: str, message: Transmitted) -> bool:
         """Whether *message*, opened at the manager *at*, may be put on the queue that it names.
 
-        What only passes there on its way to another manager is checked by that one.
+        If the message only passes through on its way to another manager, that manager checks it.
         """
         if not self._table:
             return True

@@ -1,4 +1,4 @@
-"""Delivering by get and put what cannot be moved: to other structures, by definitions, or not at all."""
+"""Delivers by get and put what cannot be moved: to other structures, through definitions, or to no queue at all."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from sharedq.session.handle import Handle
 APPL_NAME = b"IGQ agent"
 _OPEN = int(OpenOption.OUTPUT | OpenOption.SET_ALL_CONTEXT)
 _PUT = int(PutOption.SYNCPOINT | PutOption.SET_ALL_CONTEXT)
-#: How often a queue is opened anew, in one put, because what its name stands for was altered since.
+#: How often one put reopens a queue whose name was altered to mean something else.
 _TRIES = 10
 
 Tell = Callable[[str, dict[str, object]], None]
@@ -45,10 +45,11 @@ Hop = Callable[[Transmitted], str]
 
 
 class BatchError(Trouble):
-    """A batch is backed out, or a structure that failed has taken its part of it.
+    """A batch was backed out, or a failed structure has taken its part of the batch.
 
     Attributes:
-        before: how many messages at its front can be delivered by themselves; 0: none, they are in that trouble, too.
+        before: how many messages at its front can be delivered by themselves. 0: none, because they have the same
+            trouble.
     """
 
     def __init__(self, text: str, before: int) -> None:
@@ -57,13 +58,13 @@ class BatchError(Trouble):
 
 
 class Deliverer:
-    """Puts messages off the transmission queue where they belong, all in the unit of work that got them.
+    """Puts messages from the transmission queue on their destinations, in the unit of work that got them.
 
     Args:
         source: the transmission queue.
-        pulse: of the thread that delivers.
-        tell: told a message id of `igq.console.messages` and its fields, once what it tells of is committed.
-        hop: where messages go that are not for this manager itself; by default all are.
+        pulse: the pulse of the thread that delivers.
+        tell: called with a message id of `igq.console.messages` and its fields, after the event is committed.
+        hop: the manager to which a message goes if not to this one. By default every message is for this manager.
     """
 
     def __init__(self, connection: Connection, tell: Tell, source: str, pulse: Pulse, hop: Hop | None = None) -> None:
@@ -74,11 +75,11 @@ class Deliverer:
         self._news: list[tuple[str, dict[str, object]]] = []
 
     def deliver_from(self, source: TransmissionQueue, messages: Sequence[Message]) -> Iterator[int]:
-        """Deliver a batch that *source* has given, or what comes before its trouble; yields what `deliver` returns.
+        """Deliver a batch that *source* got, or what comes before its trouble. Yields what `deliver` returns.
 
-        Nonpersistent messages are in no unit of work of persistent ones then: none waits for one that comes behind it.
+        Nonpersistent messages then get units of work of their own, so that none waits for a persistent one after it.
         """
-        # What goes on arriving before the trouble, by its priority, does not put it off for ever.
+        # Messages that keep arriving before the trouble, by their priority, must not put it off for ever.
         fronts, is_front = len(messages), False
         while messages:
             try:
@@ -89,11 +90,11 @@ class Deliverer:
                 messages, is_front, fronts = source.take(error.before), True, fronts - 1
                 continue
             yield delivered
-            # Behind a front the trouble is still there: that it is over, or not, ends this.
+            # After a front, the trouble is still there; the next attempt shows whether it is over, and ends this.
             messages, is_front = source.take() if is_front else [], False
 
     def deliver(self, messages: Sequence[Message]) -> int:
-        """Deliver a batch and commit it; returns how many messages reached their destination.
+        """Deliver a batch and commit it. Returns how many messages reached their destination.
 
         Raises:
             BatchError: a persistent message can go nowhere, or a structure is in trouble.
@@ -124,7 +125,7 @@ class Deliverer:
                 backout(self._connection)
             raise BatchError(str(error), _messages_before(error, batch)) from error
         finally:
-            # None outlives its batch: a queue that the agent once delivered to can be cleared and deleted.
+            # No handle outlives its batch, so that a queue that the agent once delivered to can be cleared and deleted.
             self._to_close += self._handles.values()
             self._handles.clear()
             self._close()
@@ -136,7 +137,7 @@ class Deliverer:
         here, sender = self._connection.qmgr_name, message.origin.decode(errors="replace")
         if message.destination:
             return Transmitted(message.md, message.body, message.destination, here.encode(), sender=sender)
-        # Put there by a program, which has to bring the header itself.
+        # A program put it there and must have written the header itself.
         try:
             return replace(unwrap(message.md, message.body), sender=sender)
         except MQIError:
@@ -148,7 +149,7 @@ class Deliverer:
         return [self._hop(message) for message in batch]
 
     def _faults(self, hops: list[str], batch: list[Transmitted]) -> list[MQRC | Feedback]:
-        """Why messages cannot be delivered whatever their destination is like; NONE where nothing is known of that."""
+        """Return why messages cannot be delivered, whatever their destination. NONE: no reason is known."""
         authority = PutAuthority.of(self._connection.group)
         return [
             message.fault if message.fault or authority.allows(at, message) else MQRC.NOT_AUTHORIZED
@@ -165,7 +166,7 @@ class Deliverer:
             if len(run) == 1:
                 self._dispose(at, run[0], error.reason)
                 return 0
-        # One of them was refused: whoever comes before it must still arrive first.
+        # One was refused. Put them one by one, so that those before it still arrive first.
         return sum(self._deliver_run(at, queue, qmgr, [each]) for each in run)
 
     def _put(self, at: str, queue: bytes, qmgr: bytes, messages: list[tuple[MQMD, bytes]]) -> None:
@@ -181,8 +182,8 @@ class Deliverer:
         self._put_once(at, queue, qmgr, messages)
 
     def _put_once(self, at: str, queue: bytes, qmgr: bytes, messages: list[tuple[MQMD, bytes]]) -> None:
-        # Copies: a put fills in its descriptors. What is refused leaves nothing, and is put elsewhere in the same unit
-        # of work.
+        # Copies, because a put changes its descriptors. A refused put leaves nothing, so the message is put elsewhere
+        # in the same unit of work.
         copies = [(replace(md), body) for md, body in messages]
         handle = self._handle(at, queue, qmgr)
         putting.put_many(self._connection, handle, copies, MQPMO(options=_PUT))
@@ -201,9 +202,9 @@ class Deliverer:
         self._close()
 
     def _close(self) -> None:
-        """Close what is done with; a structure that cannot be used now is asked again when this batch or the next ends.
+        """Close unused handles. If a structure cannot be used now, try again at the end of this batch or the next.
 
-        What has become of the batch is not changed by that.
+        The outcome of the batch does not depend on it.
         """
         handles, self._to_close = self._to_close, []
         for handle in handles:
@@ -229,7 +230,7 @@ class Deliverer:
         self._news.append(("IGQ0022I", _fields(message, reason)))
 
     def _dead_letter(self, at: str, queue: bytes, message: Transmitted, reason: MQRC | Feedback) -> None:
-        """Put a message on the dead-letter queue *queue* of the manager *at*, which has to be a local one."""
+        """Put a message on the dead-letter queue *queue* of the manager *at*. The queue must be a local one."""
         handle = self._handle(at, queue, b"")
         if handle.destination or handle.facts.is_transmission:
             raise error_for(MQRC.Q_TYPE_ERROR, "MQPUT", queue.decode(), "no local queue with USAGE(NORMAL)")
@@ -239,9 +240,9 @@ class Deliverer:
         self._news.append(("CSQM064I", _fields(message, reason) | {"dead_letter": queue.decode()}))
 
     def _report(self, at: str, message: Transmitted, reason: MQRC | Feedback) -> None:
-        """Put the exception report that the message asks for, or dead-letter it, unless it is to be discarded.
+        """Put the exception report that the message asks for, or dead-letter the report, unless it is to be discarded.
 
-        Where neither can be done, a nonpersistent message goes without; a persistent one stays, with its batch.
+        If neither works, a nonpersistent message goes without a report; a persistent one stays, with its batch.
         """
         report = report_about(message.md, message.body, reason, at)
         if report is None:
@@ -261,18 +262,18 @@ class Deliverer:
 
 
 def _messages_before(error: Trouble | MQIError, batch: Sequence[Transmitted]) -> int:
-    """How many messages at the front of *batch* can be delivered without those that *error* is about."""
+    """Count the messages at the front of *batch* that can be delivered without those that *error* is about."""
     if isinstance(error, BatchError):
         return error.before
     if isinstance(error, MQIError) and error.reason == MQRC.OUTCOME_MIXED:
-        # It has ended.
+        # The connection has ended.
         return 0
     first = batch[0].md.persistence
     return next((at for at, each in enumerate(batch) if each.md.persistence != first), 0)
 
 
 def _refusal(put: Callable[[], None]) -> MQIError | None:
-    """Put something; why that was refused, if it was. What is no fault of the message is raised."""
+    """Put something. Returns the refusal, if any. Raises errors that are no fault of the message."""
     try:
         put()
     except MQIError as error:
@@ -288,5 +289,5 @@ def _fields(message: Transmitted, reason: MQRC | Feedback) -> dict[str, object]:
 
 
 def where_to(message: Transmitted) -> tuple[bytes, bytes]:
-    """What messages name in common that are put in one call."""
+    """The names that messages must share to be put in one call."""
     return message.queue, message.qmgr

@@ -1,7 +1,7 @@
-"""Carrying messages to queues of other structures as they are stored, without taking them apart.
+"""Carries stored messages to queues of other structures without decoding them.
 
-A batch got from the agent's queue is put in the unit of work that got it, by the script that puts anything, and ends
-with it. What needs a decision (expiry, groups, reports, a queue that refuses it) is left to
+A batch from the agent's queue is put by the ordinary put script in the unit of work that got it, and ends with it.
+Messages that need a decision (expiry, groups, reports, a queue that refuses them) are left to
 ``igq.agent.delivery.by_puts``.
 """
 
@@ -19,15 +19,15 @@ from sharedq.objects.store.authorities import AUTHORITIES
 from sharedq.scripts.put import put_call
 from sharedq.session.connection import Connection, ScriptCall
 
-#: Destinations that are remembered.
+#: The number of destinations to remember.
 KNOWN_MAX = 64
 
 
 class Carrier:
-    """Carries what *connection* has got from a part of the transmission queue.
+    """Carries the messages that *connection* got from a part of the transmission queue.
 
     Attributes:
-        has_own: some of the latest batch was for queues of the part's own *structure*, where it could have moved.
+        has_own: part of the latest batch was for queues of the part's own *structure*, and could have been moved there.
     """
 
     def __init__(self, connection: Connection, structure: str, pulse: Pulse) -> None:
@@ -37,18 +37,18 @@ class Carrier:
 
     @property
     def is_in_use(self) -> bool:
-        """Whether it has carried anything, and knows where to."""
+        """Whether it has carried messages and knows their destinations."""
         return bool(self._arrivals)
 
     def carry(self, messages: Sequence[Message], authority_version: str) -> bool:
-        """Put a batch, got under syncpoint, on its queues, in that unit of work.
+        """Put a batch that was got under syncpoint on its queues, in the same unit of work.
 
         Args:
-            authority_version: of the authority records while there is none; with any, nothing is put.
+            authority_version: version of the authority records while there are none. If there are any, nothing is put.
 
         Returns:
-            False: it is to be delivered by puts. Nothing was put; or where some of it could be and some not, the batch
-            is back on its queue, and no unit of work is active.
+            False if the batch must be delivered by puts. Nothing was put then; or if some puts worked and some did not,
+            the batch is back on its queue and no unit of work is active.
 
         Raises:
             MQIError: 2009, the connection is lost.
@@ -66,7 +66,7 @@ class Carrier:
                 return False
             self.has_own |= arrival.handle.structure.keys.name == self._structure
             calls.append(put_call(connection, arrival.handle, arguments, self._details(its), True))
-        # Behind the puts: a name that was given to another queue before a message was sent there leads to that.
+        # After the puts: if the name was given to another queue before a message was sent, the look finds that queue.
         looks = [look_call(connection, connection.qmgr_name, name) for name in batches]
         replies = connection.call_apart([*calls, *looks])
         stored = [name for name, reply in zip(batches, replies[: len(calls)], strict=True) if not reply[0]]
@@ -103,7 +103,7 @@ class Carrier:
 
 
 def _arguments(arrival: Arrival, messages: Sequence[Message]) -> list[PutArguments] | None:
-    """What the put script is told of *messages*; None where one of them cannot go as it is."""
+    """Return the put script's arguments for *messages*. None if one of them cannot be carried as it is."""
     arguments: list[PutArguments] = []
     for message in messages:
         record = message.carried()

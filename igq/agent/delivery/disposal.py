@@ -1,4 +1,4 @@
-"""What the agent decides about a message that it cannot deliver. Pure.
+"""Decides what the agent does with a message that it cannot deliver. Pure.
 
 Source: IBM MQ for z/OS, "Undelivered/unprocessed messages" and "Report messages" of intra-group queuing.
 """
@@ -19,32 +19,32 @@ from sharedq.mqi.structures import MQMD
 
 
 class Disposal(Enum):
-    """What becomes of a message that cannot be put on its destination."""
+    """The fate of a message that cannot be put on its destination."""
 
     DISCARD = auto()
     DEAD_LETTER = auto()
-    #: Back out the batch it is in, then the state of retry.
+    #: Back out its batch, then enter the state of retry.
     BACK_OUT = auto()
 
 
 @dataclass(frozen=True, slots=True)
 class Transmitted:
-    """A message off the transmission queue, with where it was to go."""
+    """A message from the transmission queue, with its destination."""
 
     md: MQMD
     body: bytes
     queue: bytes
     qmgr: bytes
-    #: Why it cannot be delivered whatever its destination is like; ``queue`` is then the transmission queue.
+    #: Why it cannot be delivered, whatever its destination. ``queue`` is then the transmission queue.
     fault: Feedback = Feedback.NONE
-    #: The manager where it was put on the transmission queue: the first 12 characters of its name.
+    #: The manager where it was put on the transmission queue: the first 12 characters of that name.
     sender: str = ""
 
     def hop(self, queue: str, members: Collection[str]) -> str:
-        """The member that a conventional transmission queue leads this message to: where it is opened next.
+        """Return the member to which a conventional transmission queue sends this message. It is opened there next.
 
-        A queue that is named like a member leads there, whatever the header says (multi-hop); any other one to the
-        member that the header names; without a header, to the manager that got the message.
+        A queue with the name of a member leads to that member, whatever the header says (multi-hop). Any other queue
+        leads to the member that the header names. A message without a header stays with the manager that got it.
         """
         if queue in members:
             return queue
@@ -52,11 +52,11 @@ class Transmitted:
 
 
 def unwrap(outer: MQMD, data: bytes) -> Transmitted:
-    """The message inside what a get from a transmission queue returned.
+    """Return the message inside the data that a get from a transmission queue returned.
 
     Raises:
-        MQIError: 2260 it has no transmission-queue header, 2026 no descriptor in that or one that no queue manager
-            can have put there, 2248 no extension, or none of the right length, where it says that it has one.
+        MQIError: 2260, there is no transmission-queue header; 2026, the header has no descriptor, or one that no queue
+            manager can have written; 2248, it announces an extension that is missing or has a wrong length.
     """
     header = wire.unpack_xqh(data)
     md, body = header.msg_desc, data[wire.XQH_LENGTH :]
@@ -75,7 +75,7 @@ def unwrap(outer: MQMD, data: bytes) -> Transmitted:
             msg_flags=extension.msg_flags,
             original_length=extension.original_length,
         )
-    # Time on the transmission queue counts, too.
+    # The time on the transmission queue counts for the expiry, too.
     md.expiry = outer.expiry
     if not _is_completed(md, len(body)):
         raise error_for(MQRC.MD_ERROR, "MQGET", "", "the descriptor in the transmission-queue header")
@@ -83,12 +83,12 @@ def unwrap(outer: MQMD, data: bytes) -> Transmitted:
 
 
 def unreadable(outer: MQMD, data: bytes, queue: str, qmgr: str) -> Transmitted:
-    """What a get from the transmission queue *queue* of *qmgr* returned, when that is no transmission message."""
+    """Wrap data that a get from the transmission queue *queue* of *qmgr* returned, and that has no valid header."""
     return Transmitted(outer, data, queue.encode(), qmgr.encode(), Feedback.XMIT_Q_MSG_ERROR)
 
 
 def _is_completed(md: MQMD, length: int) -> bool:
-    """Whether MQPUT takes a descriptor as it is: no queue, not even the dead-letter queue, takes another one."""
+    """Whether MQPUT takes a descriptor as it is. No queue accepts any other, not even the dead-letter queue."""
     needs_reply_queue = md.msg_type == MsgType.REQUEST or md.report & REPORTS_WANTED
     return (
         1 <= md.msg_type <= MsgType.APPL_LAST
@@ -100,10 +100,10 @@ def _is_completed(md: MQMD, length: int) -> bool:
 
 
 def dispose(md: MQMD, *, can_dead_letter: bool) -> Disposal:
-    """What to do with an undeliverable message.
+    """Decide what to do with an undeliverable message.
 
     Args:
-        can_dead_letter: there is a dead-letter queue and it has not refused this message.
+        can_dead_letter: there is a dead-letter queue that has not refused this message.
     """
     if md.report & Report.DISCARD_MSG:
         return Disposal.DISCARD
@@ -113,14 +113,14 @@ def dispose(md: MQMD, *, can_dead_letter: bool) -> Disposal:
 
 
 def dead_letter(message: Transmitted, reason: int, appl_name: bytes, date: bytes, time: bytes) -> tuple[MQMD, bytes]:
-    """The message as it goes to the dead-letter queue (``sharedq.messages.dead_letter``)."""
+    """Make the message that goes to the dead-letter queue (``sharedq.messages.dead_letter``)."""
     return dead_lettered(message.md, message.body, message.queue, message.qmgr, reason, appl_name, date, time)
 
 
 def is_about_the_message(reason: int) -> bool:
-    """Whether a put's failure says something of the message or its destination, rather than of the agent.
+    """Whether a failed put tells something about the message or its destination, not about the agent.
 
-    The latter (no connection, no storage, a structure in trouble) is no ground to dispose of any message.
+    Failures of the agent (no connection, no storage, a structure in trouble) are no reason to dispose of a message.
     """
     return reason not in _OF_THE_AGENT
 

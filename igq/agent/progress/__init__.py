@@ -1,1 +1,1 @@
-"""How the agent goes on: retry, sleep, wake-up, and what it reports."""
+"""The agent's progress: retry, sleep, wake-up, and its reports."""

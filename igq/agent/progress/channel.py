@@ -1,7 +1,7 @@
-"""How a manager and its agent talk: one JSON object a line, over the agent's standard input and output.
+"""The channel between a manager and its agent: one JSON object a line, over the agent's standard input and output.
 
-The pipe is also how each notices that the other has ended. The agent needs no lease of its own: the manager
-renews both in one call and passes the moment on.
+Through the pipe each side also notices the other's end. The agent does not renew its own lease: the manager renews both
+in one call and tells the agent when.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import threading
 from collections.abc import Iterator
 from typing import IO, Any
 
-#: Exit status of an agent that lost its connection: it is started again, and nothing is wrong with it.
+#: Exit status of an agent that lost its connection. It did nothing wrong and is started again.
 EXIT_CONNECTION_LOST = 75
 
 
 class Channel:
-    """One end. Writing is safe from several threads; a peer that is gone is told by the end of `read`."""
+    """One end of the channel. Several threads may write. `read` ends when the other side is gone."""
 
     def __init__(self, source: IO[str], sink: IO[str]) -> None:
         self._source, self._sink = source, sink
@@ -25,7 +25,7 @@ class Channel:
 
     @classmethod
     def to_parent(cls) -> Channel:
-        """The agent's end. Standard output is the channel's now; what is printed goes to standard error."""
+        """Make the agent's end. From now on it owns standard output; what is printed goes to standard error."""
         channel = cls(sys.stdin, sys.stdout)
         sys.stdout = sys.stderr
         return channel
@@ -38,11 +38,11 @@ class Channel:
                 self._sink.write(line)
                 self._sink.flush()
             except (OSError, ValueError):
-                # Closed. The reader knows as well.
+                # Closed. The reader notices that too.
                 return
 
     def read(self) -> Iterator[dict[str, Any]]:
-        """Lines of the other end, until it has ended."""
+        """Yield the other side's lines until it has ended."""
         try:
             for line in self._source:
                 yield json.loads(line)

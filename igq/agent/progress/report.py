@@ -1,4 +1,4 @@
-"""The agent's state as `igq status` shows it, written when it changes and at most once a second."""
+"""The agent's state as `igq status` shows it: written when it changes, at most once a second."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PERIOD_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class MoverState:
-    """``state``: STARTING, RUNNING, STANDBY (another member's serves a shared queue) or RETRY."""
+    """``state``: STARTING, RUNNING, STANDBY (another member's mover serves a shared queue) or RETRY."""
 
     queue: str
     state: str
@@ -28,7 +28,7 @@ class MoverState:
     last_error: str = ""
 
     def changed(self, **changes: Any) -> MoverState:
-        """This state with *changes*."""
+        """Return this state with *changes*."""
         return replace(self, **changes)
 
 
@@ -36,7 +36,7 @@ class MoverState:
 class AgentState:
     """``state``: RUNNING, RETRY or STOPPED. ``next_retry_ms``: wall clock, null unless in RETRY.
 
-    ``is_serving``: has its queue open, or a part of it while another part is in RETRY.
+    ``is_serving``: its queue is open, or one part of it is open while another part is in RETRY.
     """
 
     state: str
@@ -52,7 +52,7 @@ class AgentState:
 
 
 class Reporter:
-    """Writes the latest state from a thread of its own: the agent never waits for it; idle, it costs nothing."""
+    """Writes the latest state from its own thread, so the agent never waits. While idle it makes no calls."""
 
     def __init__(self, group: Group, qmgr: str, state: AgentState) -> None:
         self._group, self._qmgr = group, qmgr
@@ -76,7 +76,7 @@ class Reporter:
         return self._state
 
     def end(self, **changes: Any) -> None:
-        """Change fields a last time and write them."""
+        """Change fields for the last time and write them."""
         with self._changed:
             self._state = replace(self._state, **changes)
             self._is_ending = True
@@ -94,7 +94,7 @@ class Reporter:
                 write_agent_state(self._group, self._qmgr, state)
                 self._written = state
             except MQIError:
-                # The next period tries again; the agent itself finds out what is wrong with Redis.
+                # The next period tries again, and the agent itself notices what is wrong with Redis.
                 pass
             if is_ending:
                 return
@@ -102,11 +102,11 @@ class Reporter:
 
 
 def write_agent_state(group: Group, qmgr: str, state: AgentState) -> None:
-    """Make *state* the one that others see. Raises MQIError: Redis cannot be reached."""
+    """Publish *state*. Raises MQIError: Redis cannot be reached."""
     group.call("admin/agent_state", [group.keys.agents], [qmgr, json.dumps(asdict(state))])
 
 
 def moved_by_puts(group: Group, qmgr: str) -> int:
-    """Messages that puts have moved for the agent of *qmgr* while it waits, and that it has not counted yet."""
+    """Count the messages that puts moved for the waiting agent of *qmgr* and that the agent has not counted yet."""
     queues = [group.structure(part.structure).queue(part.queue).queue for part in parts_of(group, qmgr)]
     return sum(int(group.command(queue, "HGET", queue, "mvd") or 0) for queue in queues)

@@ -1,7 +1,7 @@
-"""The agent's state of retry: when the shared transmission queue cannot be used, it tries again, IBM's way.
+"""The agent's state of retry: when the shared transmission queue cannot be used, it retries as IBM MQ does.
 
-The counts and intervals are IBM's, "which cannot be changed": nothing configures them. Tests pass a sleep of
-their own. Source: IBM MQ for z/OS, "Specific properties of intra-group queuing".
+The counts and intervals are IBM's, "which cannot be changed", so no setting changes them. Tests pass their own sleep.
+Source: IBM MQ for z/OS, "Specific properties of intra-group queuing".
 """
 
 from __future__ import annotations
@@ -31,30 +31,31 @@ class Retries(NamedTuple):
 
 
 def retries_made(attempts: int) -> Retries:
-    """How *attempts* (the first, failed one included) divide into short and long retries."""
+    """Divide *attempts* (including the first, failed one) into short and long retries."""
     made = max(0, attempts - 1)
     return Retries(min(made, SHORT_RETRY_COUNT), max(0, made - SHORT_RETRY_COUNT))
 
 
 def wait_before_retry_s(retries: Retries) -> int:
-    """Seconds to wait before the next retry."""
+    """Return the seconds to wait before the next retry."""
     return SHORT_RETRY_INTERVAL_S if retries.short < SHORT_RETRY_COUNT else LONG_RETRY_INTERVAL_S
 
 
 class Retrier:
-    """Calls a function until it raises no `Trouble`; any other exception ends it at once.
+    """Calls a function until it raises no `Trouble`. Any other exception ends the calls at once.
 
     Args:
-        sleep: waits that many seconds, or less when the agent is woken. True: the try that follows is none of the
-            retries, because only something else has happened that it may be worth trying for.
-        on_trouble: told of each failure: what it was, the retries made so far, seconds to the next one.
+        sleep: waits that many seconds, or less if the agent is woken. True: the next try does not count as a retry,
+            because some other event caused it.
+        on_trouble: called after each failure with the trouble, the retries made so far and the seconds until the next
+            one.
     """
 
     def __init__(
         self, sleep: Callable[[float], bool | None], on_trouble: Callable[[Trouble, Retries, float], None]
     ) -> None:
         self._sleep, self._on_trouble = sleep, on_trouble
-        #: In this trouble, the one at hand included; those in passing do not count.
+        #: Attempts in this trouble, with the current one. Tries that do not count as retries are left out.
         self._attempts = 1
         self._retrying = Retrying(
             wait=lambda _: wait_before_retry_s(self._made),
@@ -66,7 +67,7 @@ class Retrier:
         )
 
     def __call__(self, function: Callable[[], _T]) -> _T:
-        """Call *function*; the first trouble that it raises is a new one.
+        """Call *function*. The first trouble that it raises is a new one.
 
         Raises:
             Trouble: all retries are used up.
@@ -75,7 +76,7 @@ class Retrier:
         return self._retrying(function)
 
     def succeeded(self) -> None:
-        """The function, which goes on, has done what it could not do: the next trouble is a new one."""
+        """Note that the function, which goes on, has succeeded: the next trouble is a new one."""
         self._attempts = 1
 
     @property

@@ -1,4 +1,4 @@
-"""Where messages on the agent's part of the transmission queue go: codes and the queues they mean."""
+"""Destinations of messages on the agent's part of the transmission queue: codes, and the queues that they mean."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from sharedq.session.connection import Connection
 from sharedq.session.facts import QueueFacts
 from sharedq.session.handle import StructureAccess
 
-#: Destinations that are known: those that puts may move messages to while the agent waits.
+#: The number of destinations to remember. Puts may move messages to these while the agent waits.
 ACTIVE_MAX = 16
-#: A transfer call names those that one of so many calls before it has moved something to: each costs every call.
+#: A transfer call names the destinations that received something in this many calls before it. Each name costs time.
 RECENT_CALLS = 8
-#: Before the version of a queue that takes no persistent messages, in what puts may do.
+#: In the text for puts, the prefix of the version of a queue that takes no persistent messages.
 _NO_PERSISTENT = "~"
 
 
@@ -32,16 +32,16 @@ class Destination:
     facts: QueueFacts
 
     def arguments(self, length_max_at_source: int) -> tuple[str | int | float, ...]:
-        """This destination in a transfer call."""
+        """Return this destination as arguments of a transfer call."""
         base = "G" if self.facts.is_group_indexed else self._base
         length_max = self._length_max(length_max_at_source)
         if self.facts.is_temporary:
-            # It takes no persistent messages.
+            # A negative length: the queue takes no persistent messages.
             length_max = -self.facts.max_msg_length - 1
         return (self.name, self.code, self.version, self.facts.max_depth, base, length_max)
 
     def move(self, length_max_at_source: int) -> str:
-        """What a put may do with a lone plain message for this queue while the agent waits; "": nothing."""
+        """Return what a put may do with a plain single message for this queue while the agent waits; "": nothing."""
         if self._length_max(length_max_at_source) or not self.facts.max_depth:
             return ""
         taken = _NO_PERSISTENT if self.facts.is_temporary else ""
@@ -49,22 +49,22 @@ class Destination:
 
     @property
     def _base(self) -> str:
-        """Where every message is placed among the priorities; "": each by its own."""
+        """The priority place of every message. "": each message keeps its own priority."""
         return str((MAX_PRIORITY - self.facts.default_priority) * PRIORITY_STEP) if self.facts.is_fifo else ""
 
     def _length_max(self, length_max_at_source: int) -> int:
-        """The longest body; 0: what fits the transmission queue fits here, and need not be measured."""
+        """The longest body. 0: whatever fits the transmission queue fits here, and need not be measured."""
         return self.facts.max_msg_length if self.facts.max_msg_length < length_max_at_source else 0
 
 
 class Destinations:
-    """The destinations in use, the latest `ACTIVE_MAX` of them; iterated, those that the next call names."""
+    """The latest `ACTIVE_MAX` destinations in use. Iteration yields those that the next call names."""
 
     def __init__(self, connection: Connection, access: StructureAccess) -> None:
         self._connection, self._access = connection, access
         self._active: OrderedDict[str, Destination] = OrderedDict()
         self._elsewhere: set[bytes] = set()
-        #: Calls so far, and the latest one that a destination was used in, by code.
+        #: The number of calls so far, and by code the latest call that used the destination.
         self._calls, self._used_in = 0, dict[str, int]()
 
     def __iter__(self) -> Iterator[Destination]:
@@ -72,7 +72,7 @@ class Destinations:
         return (each for code, each in self._active.items() if self._used_in[code] >= oldest)
 
     def called(self, codes: Iterable[bytes]) -> None:
-        """A call has moved something to the destinations with these codes."""
+        """Note that a call has moved messages to the destinations with these codes."""
         self._calls += 1
         for code in codes:
             self._use(code.decode())
@@ -82,13 +82,13 @@ class Destinations:
             self._used_in[code] = self._calls
 
     def moves(self, length_max_at_source: int) -> str:
-        """What puts may move while the agent waits: see structure/transfer."""
+        """Return what puts may move while the agent waits: see structure/transfer."""
         return "".join([destination.move(length_max_at_source) for destination in self._active.values()])
 
     def learn(self, codes: Collection[bytes]) -> bool:
-        """Look up unknown codes; true when all are queues that messages can be moved to.
+        """Look up unknown codes. True if all of them are queues to which messages can be moved.
 
-        The others (in another structure, aliases, remote, put-inhibited, missing) are delivered by puts.
+        Messages for the others (in another structure, aliases, remote, put-inhibited, missing) are delivered by puts.
         """
         for code in codes:
             if code.decode() in self._active:
@@ -100,11 +100,11 @@ class Destinations:
         return self._elsewhere.isdisjoint(codes)
 
     def look_again(self) -> None:
-        """What led elsewhere may be a queue of this structure by now."""
+        """Forget the codes that led elsewhere: each may be a queue of this structure by now."""
         self._elsewhere.clear()
 
     def reload(self, names: Iterable[bytes]) -> None:
-        """Their definitions have changed."""
+        """Read changed definitions again."""
         for name in names:
             for destination in list(self._active.values()):
                 if destination.name == name.decode():

@@ -1,4 +1,4 @@
-"""A part of SYSTEM.QSG.TRANSMIT.QUEUE: moving messages off it without reading them."""
+"""A part of SYSTEM.QSG.TRANSMIT.QUEUE, from which messages are moved without being read."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from sharedq.redis.link import Reply
 from sharedq.scripts.selection import ANY
 from sharedq.session.connection import Connection, ScriptCall
 
-#: Batches sent in one write while there is a backlog.
+#: Batches that are sent in one write while there is a backlog.
 BATCHES_PER_WRITE = 8
-#: Seconds between two looks for destinations that can be forgotten, and how many one script call forgets, at most.
+#: Seconds between two looks for destinations to forget, and the most that one script call forgets.
 FORGETS_EACH_S = 60
 FORGOTTEN_AT_ONCE = 100
 _CHANGED = 1
-#: The agent waits as a get of any message does.
+#: The agent waits like a get of any message.
 _WAITER = ANY.waiter_text(is_browse=False)
 
 
 @dataclass(slots=True)
 class Moved:
-    """What a write of transfer calls did.
+    """The result of a write of transfer calls.
 
-    ``left`` counts messages still there. ``is_stuck``: the first of them must be delivered by puts. ``is_waiting``:
-    there were none, and whoever puts the next one wakes the agent, which has to call ``TransmitQueue.wait``.
+    ``left`` counts the messages still there. ``is_stuck``: the first of them must be delivered by puts. ``is_waiting``:
+    there were none, and the next put wakes the agent, which must call ``TransmitQueue.wait``.
     """
 
     count: int = 0
@@ -48,7 +48,7 @@ class Moved:
 
 
 class TransmitQueue(TransmissionQueue):
-    """A part of the shared transmission queue, open at the manager that it is for."""
+    """A part of the shared transmission queue, opened at the manager that it is for."""
 
     def __init__(self, connection: Connection, part: Place) -> None:
         self._authorities, self._authority_version, self._is_checked = Authorities(connection.group), "", False
@@ -59,25 +59,25 @@ class TransmitQueue(TransmissionQueue):
         self._forgets_at_s = 0.0
 
     def reload(self) -> None:
-        """Read the definition in force, and whether authorities are checked."""
+        """Read the definition in force, and whether authorities must be checked."""
         super().reload()
-        # The version first: a record that comes behind it makes another one, which the next transfer finds.
+        # Read the version first: a record created later changes the version, which the next transfer notices.
         self._authority_version = self._authorities.version(self._access.keys)
         self._is_checked = self._authorities.exist()
 
     @property
     def unchecked_version(self) -> str | None:
-        """The version of the authority records while there is none; None: authorities are to be checked."""
+        """The version of the authority records while there are none. None: authorities must be checked."""
         return None if self._is_checked else self._authority_version
 
     def take(self, count: int = BATCH_MESSAGES) -> list[Message]:
         """See `TransmissionQueue.take`."""
-        # What is stuck now may have a queue here by the next time.
+        # A message that is stuck now may have a queue here the next time.
         self.destinations.look_again()
         return super().take(count)
 
     def move(self) -> Moved:
-        """Move what can be moved without reading it: nothing while authorities are to be checked."""
+        """Move what can be moved without being read: nothing while authorities must be checked."""
         if self.handle.facts.is_get_inhibited or self._is_checked:
             self.reload()
         if self._is_checked:
@@ -94,10 +94,10 @@ class TransmitQueue(TransmissionQueue):
         return moved
 
     def wait_and_move(self, *, may_take: bool = False) -> tuple[Moved, list[Message]]:
-        """Behind a `move` that waits: wait for messages, `WAIT_S` at most, and move them in the moment they arrive.
+        """Wait after a `move` that found nothing, at most `WAIT_S`, and move messages at the moment they arrive.
 
         Args:
-            may_take: get what cannot be moved, in the same moment, under syncpoint.
+            may_take: in the same moment, also get under syncpoint what cannot be moved.
 
         Returns:
             What was moved, and the batch that was got.
@@ -105,18 +105,18 @@ class TransmitQueue(TransmissionQueue):
         connection, wake_key = self._connection, self._access.keys.wake + self._connection.token
         end_s = time.monotonic() + WAIT_S
         while True:
-            # Also while puts move everything, and never wake the agent.
+            # Puts may move everything and never wake the agent, so check here, too.
             if time.monotonic() > self._forgets_at_s:
                 self.forget_destinations()
                 self._forgets_at_s = time.monotonic() + FORGETS_EACH_S
-            # Known before it is asked whether the agent is to stop: who notices that later finds it blocking here.
+            # Publish the wake key before checking for a stop, so that a later stop can wake us.
             connection.waits_on(wake_key, WAIT_S)
             try:
                 left_s = end_s - time.monotonic()
                 if connection.is_quiescing or left_s <= 0:
                     stop_waiting(connection, self.handle)
                     return Moved(), []
-                # The wake-up and the move are one write: see Link.block_then_call.
+                # The wait and the move are one write: see Link.block_then_call.
                 block_s = min(left_s, BLOCK_MAX_S)
                 if may_take:
                     return self._moved_and_taken(wake_key, block_s)
@@ -130,10 +130,10 @@ class TransmitQueue(TransmissionQueue):
                 return moved, []
 
     def forget_destinations(self) -> None:
-        """Forget the codes of destinations that are no queues here, where no message carries any of them.
+        """Forget the codes of destinations that are not queues here, if no message carries them.
 
         Raises:
-            Trouble: it could not be done.
+            Trouble: the codes could not be forgotten.
         """
         keys, connection, cursor = self._access.keys, self._connection, b"0"
         try:
@@ -153,12 +153,12 @@ class TransmitQueue(TransmissionQueue):
             raise as_trouble(error) from error
 
     def _parts_here(self) -> list[Place]:
-        """Every part that is in this structure."""
+        """Return every part in this structure."""
         return [part for part in parts_of(self._connection.group) if part.structure == self._access.keys.name]
 
     def _moved_and_taken(self, wake_key: str, block_s: float) -> tuple[Moved, list[Message]]:
         get, made_messages = getting.get_later(self._connection, self.handle, BATCH_MESSAGES)
-        # It does not wait on, should there be nothing to move: the get would end that.
+        # Do not register as a waiter again; the get that follows would cancel it.
         _, (moved, got) = self._connection.block_then_call(wake_key, block_s, self._transfer_call(""), get)
         messages = self._taken(partial(made_messages, got))
         try:
@@ -177,7 +177,7 @@ class TransmitQueue(TransmissionQueue):
                 moved.left, moved.is_stuck = 0, False
                 continue
             if reply[0]:
-                # It does not look now at what it may have been woken for: then another one must.
+                # This agent may have been woken to look, and does not look now: pass the wake-up on.
                 try:
                     stop_waiting(self._connection, self.handle)
                 except MQIError as error:
@@ -195,7 +195,7 @@ class TransmitQueue(TransmissionQueue):
             self.destinations.called(reply[7])
         self.destinations.reload(moved.stale)
         if learns_later:
-            # They are at hand already, and somebody may wait for them.
+            # The messages are in hand already, and another program may be waiting for them.
             self._unlearned |= moved.unknown
         elif moved.unknown and not self.destinations.learn(moved.unknown):
             moved.is_stuck = True

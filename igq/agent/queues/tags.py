@@ -1,7 +1,7 @@
-"""Which queues agents and movers have open.
+"""Tells which queues agents and movers have open.
 
-They register no handle, so that whoever serves a queue keeps nobody from altering or deleting it; but each holds a
-connection tag that names the queue, and tells its state.
+They register no handle, so that an operator can alter and delete a queue that they serve. Instead each holds a
+connection tag that names the queue, and reports its state.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from sharedq.objects.commands.display import DisplayedQueue, OpenHandle
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.store.parts import Place
 
-#: How a serialization is refused: the tag is in use, or kept by a recovery that a structure delays.
+#: Reasons that refuse a serialization: the tag is in use, or kept by a recovery that a structure delays.
 REFUSED = (MQRC.CONN_TAG_IN_USE, MQRC.CONN_TAG_NOT_USABLE)
 
 _AGENT, _PART, _MOVER = RESERVED_TAG + b"-IGQ-AGENT-", RESERVED_TAG + b"-IGQ-PART-", RESERVED_TAG + b"-MOVER-"
-#: Open for input, which others may share, and for browse.
+#: Open for browse, and for input shared with others.
 _MODE = "IB"
 
 
@@ -31,12 +31,12 @@ def agent_tag(qmgr: str) -> bytes:
 
 
 def part_tag(part: Place) -> bytes:
-    """That of an agent's delivery from a part in an application structure."""
+    """The connection tag of an agent's delivery from a part in an application structure."""
     return _PART + f"{part.structure}-{part.queue}".encode()
 
 
 def mover_tag(structure: str, queue: str) -> bytes:
-    """The connection tag of whoever serves a conventional transmission queue: one in all of the group."""
+    """The connection tag of the mover of a conventional transmission queue: one in the whole group."""
     return _MOVER + f"{structure}-{queue}".encode()
 
 
@@ -49,12 +49,12 @@ class ServingHandle:
     handle: OpenHandle
 
     def is_of(self, queue: DisplayedQueue) -> bool:
-        """Whether it is of that queue."""
+        """Whether the handle is for that queue."""
         return self.queue == queue.name and self.structure in ("", queue.structure)
 
 
 def serving_handles(group: Group) -> list[ServingHandle]:
-    """What agents and movers have open now: those that run, not those in the state of retry."""
+    """List what running agents and movers have open; those in the state of retry are left out."""
     keys, found = group.keys, list[ServingHandle]()
     flat = group.command(keys.agents, "HGETALL", keys.agents)
     states = {name.decode(): json.loads(text) for name, text in zip(flat[::2], flat[1::2], strict=True)}
@@ -62,7 +62,7 @@ def serving_handles(group: Group) -> list[ServingHandle]:
     for raw, text in zip(flat[::2], flat[1::2], strict=True):
         token, info = raw.decode(), json.loads(text)
         tag = bytes.fromhex(str(info.get("tag", "")))
-        # A manager's name may have dots; what follows it are three numbers.
+        # A manager's name may contain dots; after it come three numbers.
         state = states.get(token.rsplit(".", 3)[0], {})
         queue, structure = "", ""
         if tag.startswith(_AGENT) and state.get("is_serving"):

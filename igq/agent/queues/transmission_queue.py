@@ -1,4 +1,4 @@
-"""A transmission queue that an agent or a mover takes messages from: opening it, taking a batch, waiting."""
+"""A transmission queue that an agent or a mover serves: it opens the queue, takes batches, and waits."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from sharedq.session.facts import QueueFacts
 from sharedq.session.handle import Handle
 
 _T = TypeVar("_T")
-#: Messages in a batch: IBM's, fixed.
+#: Messages in a batch: a fixed number of IBM's.
 BATCH_MESSAGES = 50
-#: The greatest MAXUMSGS and MAXHANDS there are.
+#: The greatest allowed MAXUMSGS and MAXHANDS.
 NO_LIMIT = 999_999_999
-#: How long a wait for messages lasts, seconds. It is begun anew, and costs an idle agent its few calls: one that never
-#: ends would be told from no hang.
+#: Seconds that a wait for messages lasts. Then a new one begins, which costs an idle agent a few calls; a wait without
+#: an end would look like a hang.
 WAIT_S = 180
 _OPTIONS = int(OpenOption.INPUT_SHARED | OpenOption.BROWSE)
 _NOT_READ = QueueFacts(
@@ -63,15 +63,15 @@ class TransmissionQueue:
     """One queue of one structure, with USAGE(XMITQ).
 
     Raises (from every method):
-        Trouble: it cannot be used now.
+        Trouble: the queue cannot be used now.
         MQIError: 2009, the connection is lost.
     """
 
     def __init__(self, connection: Connection, structure: str, name: str) -> None:
         self._connection, self._access = connection, connection.access(structure)
-        # A batch has the size that IBM has fixed, and goes to as many queues, whatever programs are allowed.
+        # A batch has IBM's fixed size and may go to as many queues, whatever the limits for programs are.
         connection.max_uncommitted = connection.max_handles = NO_LIMIT
-        # No handle is registered: the queue can be altered and deleted under who serves it, which then retries.
+        # Register no handle: the queue can be altered and deleted while it is served. The server then retries.
         self.handle = Handle(
             number=0,
             options=_OPTIONS,
@@ -114,26 +114,26 @@ class TransmissionQueue:
 
     @property
     def is_quiescing(self) -> bool:
-        """Whether who serves it is to end."""
+        """Whether the agent or mover must end."""
         return self._connection.is_quiescing
 
     @property
     def has_taken(self) -> bool:
-        """Whether a batch is at hand."""
+        """Whether a batch is in hand."""
         return self._connection.unit.is_active
 
     def take(self, count: int = BATCH_MESSAGES) -> list[Message]:
-        """Get a batch under syncpoint, to be delivered by puts; empty when there is nothing."""
+        """Get a batch under syncpoint, to be delivered by puts. Empty if there are no messages."""
         gmo = MQGMO(options=int(GetOption.SYNCPOINT))
         self._meet_marks()
         return self._taken(partial(getting.get_many, self._connection, self.handle, gmo, count))
 
     def commit(self) -> None:
-        """Commit the batch at hand; where that cannot be done, it goes back."""
+        """Commit the batch in hand. If that fails, the batch goes back."""
         self._or_nothing(partial(commit, self._connection))
 
     def commit_and_take(self) -> list[Message]:
-        """Commit the batch at hand and get the next one; where that cannot be done, nothing is left uncommitted."""
+        """Commit the batch in hand and get the next one. If that fails, nothing stays uncommitted."""
         gmo = MQGMO(options=int(GetOption.SYNCPOINT))
         get = partial(getting.commit_and_get, self._connection, self.handle, gmo, BATCH_MESSAGES)
         return self._or_nothing(partial(self._taken, get))
@@ -156,13 +156,13 @@ class TransmissionQueue:
                 raise as_trouble(error) from error
             messages = []
         if not self.handle.facts.is_transmission:
-            # Altered since it was read last: what is there now is not for us.
+            # The queue was altered since it was last read: these messages are not for us any more.
             backout(self._connection)
             self._check_usable()
         return messages
 
     def wait(self) -> bool:
-        """Wait until a message is there, or `WAIT_S`, taking nothing; false when the agent is told to stop."""
+        """Wait until a message is there, at most `WAIT_S`, and take nothing. False when the agent is told to stop."""
         gmo = MQGMO(
             options=int(
                 GetOption.BROWSE_FIRST | GetOption.WAIT | GetOption.FAIL_IF_QUIESCING | GetOption.ACCEPT_TRUNCATED_MSG
@@ -194,5 +194,5 @@ class TransmissionQueue:
 
 
 def as_trouble(error: MQIError) -> Exception:
-    """The error as `Trouble` when it is about the transmission queue; itself otherwise."""
+    """Return the error as `Trouble` if it is about the transmission queue, else unchanged."""
     return Trouble(str(error)) if error.reason in _TROUBLES else error

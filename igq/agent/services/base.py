@@ -1,4 +1,4 @@
-"""What serves one transmission queue: a thread's work from its serialized connection to its end, and its retries."""
+"""A service of one transmission queue: a thread's work from its serialized connection to its end, with retries."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ Report = Callable[[MoverState], None]
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """What a service works with.
+    """The tools of a service.
 
     Attributes:
-        tell: takes a message id of `igq.console.messages` and its fields.
-        report: told of the state whenever that changes.
-        pulse: of the thread that runs it.
-        sleep: how it pauses between retries; woken, it tries again.
+        tell: called with a message id of `igq.console.messages` and its fields.
+        report: called with the state whenever it changes.
+        pulse: the pulse of the thread that runs the service.
+        sleep: pauses between retries. A wake-up makes the service try again.
     """
 
     group: Group
@@ -46,12 +46,12 @@ class Post:
 
 
 class Service(ABC):
-    """Serves one queue; `run` works until `stop` is called from another thread.
+    """Serves one queue. `run` works until `stop` is called from another thread.
 
     Args:
-        queue: its name.
-        tag: the connection tag; refused while what its last holder did is recovered.
-        name: of the application, and in what it tells.
+        queue: the queue's name.
+        tag: the connection tag. It is refused while the work of its last holder is being recovered.
+        name: the service's name as an application, and in its messages.
     """
 
     def __init__(self, post: Post, queue: str, tag: bytes, appl_name: str, name: str) -> None:
@@ -66,7 +66,7 @@ class Service(ABC):
         """Deliver until told to stop, then end in good order.
 
         Raises:
-            MQIError: 2009, the connection is lost; what it had in hand is recovered with the process.
+            MQIError: 2009, the connection is lost. Its unfinished work is recovered with the process.
         """
         while not self._is_stopping:
             self._work()
@@ -74,7 +74,7 @@ class Service(ABC):
             disconnect(self._connection)
 
     def stop(self) -> None:
-        """End behind the batch at hand. Safe to call from any thread."""
+        """End after the current batch. Any thread may call this."""
         self._is_stopping = True
         self._sleep.end()
         connection = self._connection
@@ -82,7 +82,7 @@ class Service(ABC):
             connection.notice_quiescing()
 
     def _work(self) -> None:
-        """Try, and try again, until something is done."""
+        """Try until something is done."""
         self._retrier(self._attempt)
 
     def _attempt(self) -> None:
@@ -90,32 +90,32 @@ class Service(ABC):
         if self._is_stopping:
             return
         self._open(self._connected())
-        # Asked behind that: who stops it later finds a connection to tell.
+        # Check after the connection is set, so that a later `stop` finds a connection to tell.
         if not self._is_stopping:
             self._round()
 
     @abstractmethod
     def _open(self, connection: Connection) -> None:
-        """Open what is not open; raises Trouble."""
+        """Open what is not open. Raises Trouble."""
 
     @abstractmethod
     def _round(self) -> None:
-        """Deliver what is there, or wait for it; raises Trouble."""
+        """Deliver what is there, or wait for it. Raises Trouble."""
 
     @abstractmethod
     def _close(self) -> None:
-        """What is open is in trouble: it is to be opened anew."""
+        """Forget what is open, because it is in trouble and must be reopened."""
 
     @abstractmethod
     def _tell_trouble(self, fields: dict[str, object]) -> None:
-        """Tell of a trouble: its ``error``, the ``retry`` to come, and ``wait_s`` until then."""
+        """Report a trouble: its ``error``, the next ``retry``, and ``wait_s`` until then."""
 
     @abstractmethod
     def _tell_running(self) -> None:
-        """Tell that it is at work, where that is news; the state is still that of before."""
+        """Report that the service is at work, if that is news. The state is still the previous one."""
 
     def _connected(self) -> Connection:
-        """MQCONNX with the connection tag; raises Trouble, or what `_refused` makes of it."""
+        """Connect by MQCONNX with the connection tag. Raises Trouble, or the exception that `_refused` makes."""
         if self._connection is None:
             post = self._post
             tag = tag_argument(post.process.qmgr, self._tag, ConnectOption.SERIALIZE_CONN_TAG_QSG)
@@ -128,11 +128,11 @@ class Service(ABC):
         return self._connection
 
     def _refused(self, error: MQIError) -> Exception:
-        """What a refused serialization means."""
+        """Return the exception for a refused serialization."""
         return Trouble(str(error))
 
     def _pause(self, seconds: float) -> bool:
-        """Pause between retries; whether somebody but an operator has it try before it is time."""
+        """Pause between retries. True if a wake-up other than an operator's ended the pause."""
         with self._pulse.resting(seconds):
             self._sleep(seconds)
         return self._sleep.woken_by not in (None, BY_OPERATOR)
@@ -151,7 +151,7 @@ class Service(ABC):
         self._tell_trouble({"error": str(trouble), "retry": retries.short + retries.long + 1, "wait_s": wait_s})
 
     def _succeeded(self) -> None:
-        """It is at work, and what troubled it is over."""
+        """Note that the service is at work and its trouble is over."""
         self._retrier.succeeded()
         if self._state.state != "RUNNING":
             self._tell_running()

@@ -1,8 +1,8 @@
-"""The mover of one conventional transmission queue: takes its messages to the members of the group they are for.
+"""The mover of one conventional transmission queue: it takes the queue's messages to the members they are for.
 
-It does what two channel agents do on z/OS, the sending and the receiving one, in one unit of work: a message is got
-from the transmission queue and opened, put, reported on or dead-lettered as the manager it leads to would do that
-itself. So intra-group queuing need not be enabled anywhere, and that manager need not be running.
+On z/OS two channel agents do this, a sender and a receiver; here it is one unit of work. The mover gets a message from
+the transmission queue, opens it, and puts it, reports on it or dead-letters it as the receiving manager itself would.
+So no manager needs intra-group queuing enabled, and the receiving manager need not be running.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ APPL_NAME = "mover"
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A transmission queue, or a part of one, and where it is.
+    """A transmission queue, or a part of one, and its structure.
 
-    ``failures``: how often that structure has failed. Who waits there does not notice it, and is replaced behind it.
+    ``failures``: how often that structure has failed. A service that waits there does not notice and is replaced.
     """
 
     name: str
@@ -39,10 +39,10 @@ class StandbyError(Exception):
 
 
 class Mover(Service):
-    """Serves one queue: one mover in all of the group, and none before its predecessor's work is recovered.
+    """Serves one queue: at most one mover in the whole group, and none before its predecessor's work is recovered.
 
     Args:
-        members: names of the group's members, whenever it asks.
+        members: returns the names of the group's members.
     """
 
     def __init__(self, post: Post, served: Served, members: Callable[[], Collection[str]]) -> None:

@@ -1,4 +1,4 @@
-"""Delivery from one part of SYSTEM.QSG.TRANSMIT.QUEUE: serialize, open it, deliver, wait, retry."""
+"""Delivery from one part of SYSTEM.QSG.TRANSMIT.QUEUE: serialize, open, deliver, wait, retry."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class _Open:
 
 
 class Delivery(Service):
-    """Delivers what is on one part; its connection lost, the agent is started again.
+    """Delivers what is on one part. If it loses its connection, the agent is started again.
 
     Args:
-        part: of the manager that the post's process belongs to.
+        part: a part of the manager that the post's process belongs to.
         tag: the connection tag.
     """
 
@@ -46,7 +46,7 @@ class Delivery(Service):
             try:
                 queue = TransmitQueue(connection, self._part)
             except MQIError as error:
-                # Its structure may be gone before it is entered.
+                # The structure may be gone before it is entered.
                 raise as_trouble(error) from error
             self._opened = _Open(queue, carrier, self._deliverer)
 
@@ -63,7 +63,7 @@ class Delivery(Service):
             with self._pulse.resting(WAIT_S):
                 moved, messages = it.queue.wait_and_move(may_take=it.carrier.is_in_use)
             self._count(moved.count)
-            # Told by the process, which ends its connections' waits one after the other.
+            # Tell the others through the process, which ends its connections' waits one after the other.
             if it.queue.is_quiescing:
                 self._is_stopping = True
         if moved.is_stuck and not messages:
@@ -72,13 +72,13 @@ class Delivery(Service):
         self._deliver(it, messages)
         self._succeeded()
         if is_idle:
-            # While authorities are checked nothing is moved, nor waited for in that way.
+            # While authorities are checked, messages are not moved, so do not wait for a move.
             with self._pulse.resting(WAIT_S):
                 if not it.queue.wait():
                     self._is_stopping = True
 
     def _deliver(self, it: _Open, messages: list[Message]) -> None:
-        """Deliver what cannot be moved, batch by batch as long as it can be carried; the rest of a batch by puts."""
+        """Deliver what cannot be moved: by records, batch by batch, while that works; the rest of a batch by puts."""
         queue, carrier = it.queue, it.carrier
         while messages and (version := queue.unchecked_version) is not None:
             carried = len(messages)
@@ -88,14 +88,14 @@ class Delivery(Service):
             if not is_carried:
                 break
             if carrier.has_own:
-                # What follows can rather be moved.
+                # The messages that follow can be moved.
                 queue.commit()
                 messages = []
             else:
                 messages = queue.commit_and_take()
             self._succeeded()
             self._count(carried)
-        # Where a part could be carried and a part not, all of it went back.
+        # Only part of the batch could be carried, so all of it went back.
         if messages and not queue.has_taken:
             messages = queue.take()
         self._deliver_by_puts(it.deliverer, queue, messages)

@@ -1,7 +1,7 @@
-"""What serves transmission queues beside the agent's main delivery, a thread each.
+"""The services of transmission queues beside the agent's main delivery, one thread each.
 
-A mover for each conventional transmission queue that is this manager's own, or shared; a delivery for each part of
-SYSTEM.QSG.TRANSMIT.QUEUE that this manager has in an application structure.
+There is a mover for each conventional transmission queue that is shared or belongs to this manager, and a delivery for
+each part of SYSTEM.QSG.TRANSMIT.QUEUE that this manager has in an application structure.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ from sharedq.objects.repository import Repository
 from sharedq.objects.store.failures import failures
 from sharedq.objects.store.parts import Place
 
-#: How often it looks whether anything was defined, seconds; commands wake it at once.
+#: Seconds between two looks for new definitions. Commands wake the watch at once.
 LOOK_S = 20.0
-#: How often it lists the transmission queues in any case, seconds.
+#: Seconds after which the transmission queues are listed in any case.
 LIST_S = 300.0
-#: A listing is repeated at the earliest after this many times the time it took.
+#: A listing is not repeated before this many times the time that it took.
 _LIST_SHARE = 20
-#: How long a listing may take, and the end of movers whose queues have gone, seconds.
+#: The longest time for a listing, and for the end of movers whose queues are gone, in seconds.
 _LISTING_S = 600.0
 _FAILED = 1
 
 
 @dataclass(frozen=True, slots=True)
 class _Serving:
-    """What serves one queue.
+    """The service of one queue.
 
-    Its thread, what ends that behind the batch at hand, what ends its pause, told why, and what to do where members of
-    the group have come or gone.
+    Its thread, what ends the thread after the current batch, what ends its pause (with a reason), and what to do when
+    members join or leave the group.
     """
 
     kind: _Maker
@@ -66,14 +66,14 @@ _Maker = Callable[[Served, Report, Pulse], _Serving]
 
 
 class Movers:
-    """Starts a thread for each transmission queue, and ends it with the queue.
+    """Starts a thread for each transmission queue, and ends the thread with the queue.
 
     Args:
-        tell: takes a message id of `igq.console.messages` and its fields.
-        report: told of the states of all movers when one has changed.
-        pulses: of this process; one for each mover is begun and ended here.
-        end: ends this process with an exit status, saying why: a mover cannot go on.
-        on_wake: somebody has something new for this manager.
+        tell: called with a message id of `igq.console.messages` and its fields.
+        report: called with the states of all movers when one has changed.
+        pulses: the pulses of this process. The pool begins and ends one for each mover.
+        end: ends this process with a reason and an exit status, because a mover cannot go on.
+        on_wake: called when something may be new for this manager.
     """
 
     def __init__(
@@ -98,11 +98,11 @@ class Movers:
         self._thread = threading.Thread(target=self._ending_with(self._watch), name="movers", daemon=True)
 
     def start(self) -> None:
-        """Look for transmission queues from now on."""
+        """Begin to look for transmission queues."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End every mover behind its batch."""
+        """End every mover after its batch."""
         self._is_stopping = True
         self._sleep.end()
         if self._thread.ident is not None:
@@ -116,7 +116,7 @@ class Movers:
         key, known, listed_s, not_before_s, is_due = self._group.keys.group, b"", 0.0, 0.0, True
         while not self._is_stopping:
             if is_due:
-                # Whatever woke it, this look will see.
+                # This look sees the cause of every earlier wake-up.
                 self._sleep.begin_attempt()
             try:
                 definitions, now_s = self._group.command(key, "HGET", key, "definition") or b"", time.monotonic()
@@ -127,10 +127,10 @@ class Movers:
                     known, listed_s, is_due = definitions, now_s, False
                     not_before_s = now_s + _LIST_SHARE * (time.monotonic() - now_s)
             except (MQIError, ValidationError):
-                # Redis is away for now; the connections of the movers find that out for themselves. Or a definition is
-                # one that no command makes: what is served stays so until it is repaired.
+                # Either Redis is away for now, which the movers notice themselves, or a definition is invalid, which no
+                # command can have caused. Keep the present services until that is repaired.
                 not_before_s = time.monotonic() + LOOK_S
-            # What has to wait, because it was listed a moment ago, waits no longer than that.
+            # Another listing must wait because the last one was just made, but no longer than that.
             rest_s = min(LOOK_S, max(0.0, not_before_s - time.monotonic())) if is_due else LOOK_S
             with self._pulse.resting(rest_s):
                 self._sleep(rest_s)
@@ -140,7 +140,7 @@ class Movers:
                 self._nudge(self._sleep.woken_by)
 
     def _list(self) -> None:
-        """Find the transmission queues there are, begin to serve new ones, leave those that have gone."""
+        """Find the transmission queues, start services for new ones, and end those of queues that are gone."""
         members = frozenset(member.name for member in self._group.members())
         if members != self._members:
             self._members = members
@@ -149,9 +149,9 @@ class Movers:
                 serving.meet_members()
         repository = Repository(self._group, self._process.qmgr)
         parts = repository.make_transmit_parts(self._process.qmgr)
-        # First, and by itself: what is sent there is served whatever the definitions of other queues are like.
+        # Do the parts first and separately, so that invalid definitions of other queues do not affect them.
         self._follow([(part.queue, part.structure) for part in parts], self._delivery)
-        # The agent's queue has parts for each member of the group, and none of the others' is to be read for this.
+        # Leave out the agent's queue, which has a part for each member: the others' parts need not be read.
         queues = repository.display_queues(kinds=(QueueLocal.kind,), without=(SYSTEM_QSG_TRANSMIT_QUEUE,))
         conventional = [
             (queue.name, queue.structure)
@@ -161,7 +161,7 @@ class Movers:
         self._follow(conventional, self._mover)
 
     def _follow(self, queues: Sequence[tuple[str, str]], make: _Maker) -> None:
-        """Serve what *make* serves, given the names and structures of these queues, and nothing else of that kind."""
+        """Serve these queues with services that *make* returns, and end the other services of that kind."""
         failed = failures(self._group) if queues else {}
         found = {
             Served(name, structure, failed[structure].count if structure in failed else 0) for name, structure in queues
@@ -210,7 +210,7 @@ class Movers:
         self._tell("CSQX501I", {"queue": served.name})
 
     def _ending_with(self, run: Callable[[], None]) -> Callable[[], None]:
-        """What fails unforeseen, or loses its connection, ends the process: the manager recovers and restarts it."""
+        """Make an unforeseen failure or a lost connection end the process: the manager recovers and restarts it."""
 
         def run_or_end() -> None:
             try:
@@ -229,6 +229,6 @@ def _thread_name(served: Served) -> str:
 
 
 def end_process(send_ended: Callable[[str], None], why: str, status: int) -> None:
-    """End this process now, having said why."""
+    """End this process now, after reporting why."""
     send_ended(why)
     os._exit(status)
