@@ -6,7 +6,7 @@ import re
 
 import igq.mqsc.messages as mqsc
 from docs.generator.markdown import code, table
-from igq.console.messages import MESSAGES
+from igq.console.messages import COUNTED, MESSAGES
 
 _ID = re.compile(r"((?:CSQ|IGQ)\w+): (.*)", re.DOTALL)
 
@@ -36,5 +36,10 @@ def _table(messages: list[tuple[str, str]]) -> str:
 
 def _plain(text: str) -> str:
     """The text, with the names of its fields in capitals as in the syntax of commands."""
-    named = re.sub(r"\{(\w+)[^{}]*\}", lambda field: "..." if field[1].isdigit() else field[1].upper(), text)
+    named = re.sub(r"\{(\w+):?([^{}]*)\}", lambda field: _named(field[1], field[2]), text)
     return named.replace("{}", "...").replace("*", "\\*").replace("_", "\\_")
+
+
+def _named(field: str, form: str) -> str:
+    things = f" {COUNTED[form]}" if form in COUNTED else ""
+    return "..." if field.isdigit() else field.upper() + things

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command, by default that of the process; returns its exit status."""
+    """Run one command, by default that of the process. Returns its exit status."""
     try:
-        # Imported here because that takes a tenth of a second and more, in which a Ctrl-C may come, too.
+        # Imported in the try block because a Ctrl-C may come in the tenth of a second that it takes.
         from igq.cli.runner import run
 
         return run(arguments)

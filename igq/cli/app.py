@@ -1,4 +1,4 @@
-"""Puts the commands together. What one needs is imported when it runs, so that ``igq --help`` is quick."""
+"""Builds the command from its subcommands. Each imports what it needs when it runs, so ``igq --help`` is quick."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from igq.cli.help import show_help_alone
 
 
 def build_app() -> typer.Typer:
-    """The ``igq`` command with all its subcommands."""
+    """Build the ``igq`` command with all its subcommands."""
     app = typer.Typer(
         name="igq",
         help="Queue-sharing groups as IBM MQ for z/OS has them, on Redis or Valkey.",
         add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
-        epilog="Settings: IGQ_GROUP (QSG1), IGQ_REDIS_URL (unset: an embedded one), IGQ_DATA_DIR, IGQ_CONFIG.",
+        epilog="Settings: IGQ_GROUP (QSG1), IGQ_REDIS_URL (unset: an embedded server), IGQ_DATA_DIR, IGQ_CONFIG.",
     )
     app.callback(invoke_without_command=True)(_global_options)
     for command in (demo, group, qmgr, mqsc, messages, browse, status, fsck, drill, pipeline):

@@ -1,4 +1,4 @@
-"""``igq browse``: the sample program amqsbcg, or a table with a line a message."""
+"""``igq browse``: the sample program amqsbcg, or a table with one line for each message."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from igq.cli.messages import QMGR, QUEUE, printable
+from igq.console.plural import counted
 from sharedq.display.lines import tell
 
 if TYPE_CHECKING:
@@ -30,10 +31,10 @@ def browse(
     ] = None,
     is_short: Annotated[
         bool,
-        typer.Option("--short", help="A table with a line a message: identifiers, length, when put, how it begins."),
+        typer.Option("--short", help="Print a table with one line for each message: ids, length, put time, beginning."),
     ] = False,
 ) -> int:
-    """Show descriptors and bodies of the messages on a queue; nothing is removed."""
+    """Show descriptors and bodies of the messages on a queue, and remove nothing."""
     import sharedq
     from igq.console.log import log_nothing
     from sharedq.mqi.constants import OpenOption
@@ -52,13 +53,13 @@ def browse(
         else:
             count = _print_whole(shown)
         has_more = next(found, None) is not None
-    messages = f"{count} message{'' if count == 1 else 's'}"
+    messages = counted(count, "message")
     tell(f"{messages} shown, there are more on {queue}" if has_more else f"{messages} on {queue}")
     return 0
 
 
 def _browsed(source: Queue) -> Iterator[Message]:
-    """The messages of a queue, in order."""
+    """Yield the messages of a queue in order."""
     from sharedq.mqi.constants import MQRC, GetOption
     from sharedq.mqi.errors import MQIError
 
@@ -74,12 +75,12 @@ def _browsed(source: Queue) -> Iterator[Message]:
 
 
 def _print_whole(found: Iterable[Message]) -> int:
-    """Every field of every message; returns how many there were."""
+    """Print every field of every message. Returns the number of messages."""
     count = 0
     for count, message in enumerate(found, start=1):
         print(f"---- message {count}, {message.data_length} bytes")
         for field in dataclasses.fields(message.md):
-            # IBM's names, as amqsbcg shows them.
+            # IBM's field names, as amqsbcg prints them.
             name = "".join(word.capitalize() for word in field.name.split("_"))
             print(f"  {name:<20} {_shown(getattr(message.md, field.name))}")
         print(f"  {'body':<20} {printable(message.body)}", flush=True)

@@ -14,26 +14,26 @@ def add_to(app: typer.Typer) -> None:
 
 def drill(
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="A drill, or random; none, or list, lists them.")
+        str | None, typer.Argument(metavar="NAME", help="A drill, or random; none, or list: list the drills.")
     ] = None,
-    repeat: Annotated[int, typer.Option(metavar="N", help="How many runs, each with the next seed.")] = 1,
+    repeat: Annotated[int, typer.Option(metavar="N", help="Number of runs, each with the next seed.")] = 1,
     seed: Annotated[
-        int | None, typer.Option(metavar="S", help="Decides load and victims; default: drawn and printed.")
+        int | None, typer.Option(metavar="S", help="Seed: decides load and victims; default: a random one, printed.")
     ] = None,
-    runs_all: Annotated[bool, typer.Option("--all", help="Every drill, one after the other.")] = False,
+    runs_all: Annotated[bool, typer.Option("--all", help="Run every drill, one after the other.")] = False,
     minutes: Annotated[
-        float | None, typer.Option(metavar="M", min=0, help="Begin runs, each with the next seed, for so long.")
+        float | None, typer.Option(metavar="M", min=0, help="Start new runs, each with the next seed, for M minutes.")
     ] = None,
     is_audited: Annotated[
         bool,
-        typer.Option("--audit/--no-audit", help="Whether the Spark audit judges each run; it takes some 15 seconds."),
+        typer.Option("--audit/--no-audit", help="Whether the Spark audit judges each run, which takes 15 seconds."),
     ] = True,
 ) -> int:
-    """Rehearse a failure: something is killed or paused, and nothing may be lost, doubled or reordered.
+    """Rehearse a failure: kill or pause something, and check that no message is lost, doubled or reordered.
 
-    The verdict is that of `igq pipeline audit` over what the run has recorded and the journal, which leaves
-    verdict.json and report.html beside the records; and what the programs themselves saw must agree with it. Exit
-    status: 0 all runs were good; 1 one was not; 2 it could not run.
+    The verdict comes from `igq pipeline audit`, which compares the records of the run with the journal and writes
+    verdict.json and report.html beside the records. What the programs saw must agree with it. Exit status: 0, all runs
+    were good; 1, one was not; 2, a run was not possible.
     """
     from igq.rehearsal.drills.run import drill as run_drill
 

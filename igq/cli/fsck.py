@@ -13,16 +13,16 @@ def add_to(app: typer.Typer) -> None:
 
 
 def fsck(
-    repair: Annotated[bool, typer.Option("--repair", help="Repair what is found; some manager must run.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for scripts.")] = False,
+    repair: Annotated[bool, typer.Option("--repair", help="Repair the findings; a manager must be running.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, for scripts.")] = False,
 ) -> int:
-    """Check that everything the group has in Redis is explained by what exists, and repair what is not.
+    """Check that every key of the group in Redis belongs to something that exists, and repair what does not.
 
-    Managers and programs may be at work meanwhile. Without --repair nothing is changed. With it, what nobody owns is
-    given back: locked messages go to their places, units of work end as was decided, counters are set right. What
-    cannot be repaired without losing something is left, and shown.
+    Managers and programs may be at work at the same time. Without --repair the command changes nothing. With it,
+    entries without an owner are given back: locked messages go to their places, units of work end as was decided, and
+    counters are corrected. What cannot be repaired without loss stays and is shown.
 
-    Exit status: 0 nothing was found, or all of it is repaired; 1 something is left; 2 the group cannot be read, or
+    Exit status: 0, nothing was found or everything was repaired; 1, something is left; 2, the group cannot be read or
     repaired.
     """
     from igq.operations.fsck import check, print_checked, to_json

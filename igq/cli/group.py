@@ -1,4 +1,4 @@
-"""``igq group``: several managers under one supervisor; a member that leaves for good."""
+"""``igq group``: starts several managers together, removes a member, shows and changes the group's settings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sharedq.display.lines import say, tell
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this module."""
     group = typer.Typer(
-        help="Several queue managers at once, who is a member, and the settings of the group.",
+        help="Start several queue managers, remove a member, show and change the settings of the group.",
         callback=show_help_alone,
         invoke_without_command=True,
     )
@@ -26,10 +26,10 @@ def add_to(app: typer.Typer) -> None:
 
 def start(
     manager: Annotated[
-        list[str], typer.Option("-m", "--manager", metavar="QMGR", help="A queue manager; repeat it for each.")
+        list[str], typer.Option("-m", "--manager", metavar="QMGR", help="A queue manager; repeat the option for each.")
     ],
 ) -> int:
-    """Start queue managers in the foreground. Ctrl-C stops them in good order, twice at once."""
+    """Start queue managers in the foreground. Ctrl-C stops them in good order; a second Ctrl-C stops them at once."""
     from igq.operations.supervisor import Supervisor
     from sharedq.settings.loader import load_settings
 
@@ -39,18 +39,18 @@ def start(
 def remove(
     name: Annotated[str, typer.Argument(metavar="QMGR", help="Name of a queue manager that is not running.")],
 ) -> int:
-    """Remove a queue manager from the group, for example one whose name was mistyped; it must be down.
+    """Remove a queue manager that is not running from the group, for example one with a mistyped name.
 
-    With it go its definitions, private and COPY, its empty queues, its attributes, what igq status remembers of it, and
-    the journal of its own structure: audit a run before that. Other members, shared queues and GROUP objects stay as
-    they are; so does its log file. Started again it is a new member, with what a first start defines.
+    The command also deletes its definitions (private ones and copies), its empty queues, its attributes, its entries in
+    igq status, and the journal of its own structure, so audit a run first. Other members, shared queues, GROUP objects
+    and its log file stay. If it is started again, it is a new member with the objects that a first start defines.
 
-    It is refused, and says what stands against it, while the queue manager is up or has still to be recovered, while
-    any recovery is under way, while units of work of it are in doubt, while a queue of it, or what is sent to it, has
-    messages or is open. Then nothing has changed. Where it was cut off, the same command goes on; until then the queue
-    manager cannot be started.
+    The command is refused, with the reason, while the queue manager is up or not yet recovered, while any recovery is
+    under way, while a unit of work of it is in doubt, and while a queue of it, or a queue with messages for it, is open
+    or not empty. Nothing has changed then. If the command is interrupted, run it again; until then the queue manager
+    cannot be started.
 
-    IBM MQ for z/OS has REMOVE QMGR of its utility CSQ5PQSG for this. There is nothing like its FORCE QMGR here.
+    IBM MQ for z/OS does this with REMOVE QMGR of its utility CSQ5PQSG. There is no equivalent of its FORCE QMGR here.
     """
     from igq.operations.removal import remove_manager
     from sharedq.settings.loader import load_settings
@@ -62,9 +62,9 @@ def remove(
 
 
 def show() -> int:
-    """Show the settings that belong to the group: they are the same for every member and program.
+    """Show the settings that belong to the group and are the same for every member and program.
 
-    The first queue manager records them. Settings of this process that say otherwise are named on standard error.
+    The first queue manager records them. Settings of this process that differ are named on standard error.
     """
     from igq.operations.group_settings import group_settings
     from sharedq.settings.loader import load_settings
@@ -84,9 +84,9 @@ def change(
 ) -> int:
     """Change settings of the group for every member and program.
 
-    Running ones go over to wait_replicas and wait_replicas_timeout_ms with their next renewal, at most a third of a
-    lease later. lease_ms holds for programs that register and managers that start afterwards, journal and
-    journal_max_entries for connections made afterwards: restart the managers, one after the other, for those.
+    Running members use new values of wait_replicas and wait_replicas_timeout_ms after their next renewal, at most a
+    third of a lease later. A new lease_ms applies to programs that register and managers that start afterwards; journal
+    and journal_max_entries apply to later connections. For those, restart the managers one after the other.
     """
     from igq.operations.group_settings import change_group_settings
     from sharedq.settings.loader import load_settings

@@ -1,4 +1,4 @@
-"""What a command that has subcommands does without one."""
+"""The help of a command that was called without one of its subcommands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages as a table, a line each: `igq browse --short`."""
+"""Messages as a table with one line each: `igq browse --short`."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from sharedq.mqi.limits import NULL_ID
 if TYPE_CHECKING:
     from sharedq.messages.message import Message
 
-#: Rows that are set at a time, so that a queue of millions is shown as it is read.
+#: Rows for which the columns are laid out together, so that a queue of millions is shown as it is read.
 PAGE = 500
-#: Characters of a body that are shown where there is room, and always.
+#: Characters of a body to show: at most, and at least.
 _BODY_MOST, _BODY_LEAST = 40, 12
-#: Of a row with both identifiers in hexadecimal.
+#: The width of a row with both identifiers in hexadecimal.
 _WIDTH = 200
 _NUMBERS = ("#", "Pri", "Length")
-#: Widths of an identifier and of a time, on one line or folded, the best first.
+#: Widths of an identifier and a time, on one line or folded, the best first.
 _FOLDS = ((48, 22), (24, 11), (16, 11), (12, 11))
 #: Blanks between two columns.
 _GAP = 2
 
 
 def print_messages(found: Iterable[Message], console: Terminal | None = None) -> int:
-    """Print a table of messages, in pages of `PAGE`; returns how many there were.
+    """Print a table of messages, in pages of `PAGE`. Returns the number of messages.
 
-    On a terminal identifiers are folded where there is no room, and bodies cut; elsewhere each row is one line.
-    CorrelIds have a column from the page on in which the first is set.
+    On a terminal that is too narrow, identifiers are folded and bodies are cut; elsewhere each row is one line. The
+    column of CorrelIds begins with the first page that has one.
     """
     console = console or Terminal()
     widen(console, _WIDTH)
@@ -56,7 +56,7 @@ def print_messages(found: Iterable[Message], console: Terminal | None = None) ->
 
 
 def _widths(columns: list[str], cells: list[dict[str, str]], room: int) -> list[int]:
-    """The most that each column may take: identifiers and times are folded before the body has no room."""
+    """Return the greatest width of each column. Identifiers and times are folded before the body loses its room."""
     natural = {name: max(len(name), *(len(row[name]) for row in cells)) for name in columns}
     most = dict(natural)
     for identifier, moment in _FOLDS:
@@ -89,14 +89,14 @@ def _cells(position: int, message: Message) -> Iterator[tuple[str, str]]:
 
 
 def _identifier(value: bytes) -> str:
-    """As ``--msg-id`` and ``--correl-id`` take it: text where it is that, else hexadecimal; empty for nulls."""
+    """Write an identifier as ``--msg-id`` and ``--correl-id`` take it: as text, or hexadecimal; empty for nulls."""
     text = value.rstrip(b"\0").decode("ascii", "replace")
     is_text = text.isprintable() and text.isascii() and " " not in text
     return text if is_text else value.hex()
 
 
 def _moment(date: str, time: str) -> str:
-    """``YYYYMMDD`` and ``HHMMSSTH`` as people write them; empty where a program set neither."""
+    """Write ``YYYYMMDD`` and ``HHMMSSTH`` for people. Empty if a program set neither."""
     if not (date.strip() and time.strip()):
         return ""
     return f"{date[:4]}-{date[4:6]}-{date[6:8]} {time[:2]}:{time[2:4]}:{time[4:6]}.{time[6:8]}"

@@ -15,6 +15,7 @@ from typing import Annotated, cast
 
 import typer
 
+from igq.console.plural import counted
 from igq.errors import CommandError
 from sharedq.display.lines import tell
 
@@ -31,7 +32,7 @@ _MOST_EXPIRY_S = 99_999_999
 #: WaitInterval has 31 bits of milliseconds.
 _MOST_WAIT_S = 2_147_483
 
-#: Bytes of standard input that are taken at a time.
+#: Bytes that are read from standard input at a time.
 _CHUNK_BYTES = 65536
 
 
@@ -54,7 +55,7 @@ def put(
     qmgr: Annotated[str, QMGR],
     queue: Annotated[str, QUEUE],
     messages: Annotated[
-        list[str] | None, typer.Argument(metavar="MESSAGE", help="Messages; none: lines of standard input.")
+        list[str] | None, typer.Argument(metavar="MESSAGE", help="Messages; without any: lines of standard input.")
     ] = None,
     target: Annotated[str, typer.Option("--qmgr", metavar="TARGET", help="Queue manager that has the queue.")] = "",
     persistent: Annotated[
@@ -64,29 +65,27 @@ def put(
     file: Annotated[
         Path | None, typer.Option("--file", metavar="FILE", help="Put the bytes of FILE as one message.")
     ] = None,
-    raw: Annotated[
-        bool, typer.Option("--raw", help="Put all bytes of standard input as one message, lines or not.")
-    ] = False,
+    raw: Annotated[bool, typer.Option("--raw", help="Put all bytes of standard input as one message.")] = False,
     correl_id: Annotated[str, _CORREL_ID] = "",
     expiry: Annotated[
-        float | None, typer.Option(min=0.1, max=_MOST_EXPIRY_S, metavar="S", help="Seconds that each message lives.")
+        float | None, typer.Option(min=0.1, max=_MOST_EXPIRY_S, metavar="S", help="Seconds until each message expires.")
     ] = None,
     reply_to: Annotated[
         str, typer.Option("--reply-to", metavar="QUEUE", help="ReplyToQ; without --report each message is a request.")
     ] = "",
     reply_to_qmgr: Annotated[
         str,
-        typer.Option("--reply-to-qmgr", metavar="QMGR", help="ReplyToQMgr; default: what QMGR knows of that queue."),
+        typer.Option("--reply-to-qmgr", metavar="QMGR", help="ReplyToQMgr; default: taken from QMGR's definition."),
     ] = "",
     report: Annotated[
         list[ReportKind] | None,
-        typer.Option("--report", help="A report to send to --reply-to: of arrival, delivery, expiry, no delivery."),
+        typer.Option("--report", help="A report to send to --reply-to, on arrival, delivery, expiry or an exception."),
     ] = None,
 ) -> int:
     """Put messages on a queue, one for each argument, or for each line of standard input.
 
-    A hundred are put at once, all of them or none; the error tells how many had been put before. Text has the Format
-    MQSTR; with --file and --raw nothing is known of the bytes, and the Format is blank.
+    Messages are put in batches of a hundred, each all or none. An error tells how many messages had been put before it.
+    Text has the Format MQSTR; with --file and --raw the Format is blank, because nothing is known of the bytes.
     """
     import sharedq
     from igq.console.log import log_nothing
@@ -98,7 +97,7 @@ def put(
     if bool(messages) + (file is not None) + raw > 1:
         raise CommandError("MESSAGE, --file and --raw exclude each other", 2)
     if report and not reply_to:
-        raise CommandError("--report needs --reply-to, the queue that reports go to", 2)
+        raise CommandError("--report needs --reply-to, the queue for the reports", 2)
     is_text = file is None and not raw
     source = _batches(messages) if is_text else iter([[_whole(file)]])
     log_nothing()
@@ -133,7 +132,7 @@ def put(
 
 
 def _put_so_far(count: int, queue: str) -> str:
-    return f"{count} message{'' if count == 1 else 's'} put on {queue}"
+    return f"{counted(count, 'message')} put on {queue}"
 
 
 def get(
@@ -146,15 +145,13 @@ def get(
     max_messages: Annotated[
         int | None, typer.Option("--max", min=1, metavar="N", help="Get at most N messages.")
     ] = None,
-    raw: Annotated[
-        bool, typer.Option("--raw", help="Write the bytes of the bodies and nothing else, not even line ends.")
-    ] = False,
+    raw: Annotated[bool, typer.Option("--raw", help="Write only the bytes of the bodies, without line ends.")] = False,
     correl_id: Annotated[str, _CORREL_ID] = "",
-    msg_id: Annotated[str, typer.Option("--msg-id", metavar="ID", help="MsgId, as --correl-id.")] = "",
+    msg_id: Annotated[str, typer.Option("--msg-id", metavar="ID", help="MsgId, in the form of --correl-id.")] = "",
 ) -> int:
-    """Get messages and print their bodies, one a line, until none comes within the wait.
+    """Get messages and print their bodies, one a line, until no message comes within the wait.
 
-    What cannot be printed in a line is shown as \\xNN, and a backslash as two; --raw writes bodies as they are.
+    Bytes that cannot be printed in a line appear as \\xNN, and a backslash as two; --raw writes bodies as they are.
     """
     import sharedq
     from igq.console.log import log_nothing
@@ -178,7 +175,7 @@ def get(
                     _tell_nothing_came(wait, count)
                     break
                 raise
-            # Printed before it is gone: a reader that closes the pipe loses nothing.
+            # Print before the commit: if the reader closes the pipe, the message is not lost.
             if raw:
                 _write_whole(message.body)
             else:
@@ -189,14 +186,14 @@ def get(
 
 
 def _tell_nothing_came(wait_s: float, count: int) -> None:
-    """Say to a person, who would else wonder, why a get has ended. A program sees the status, and nothing printed."""
+    """Tell a person why a get has ended. A program sees the status and the empty output."""
     if sys.stderr is not None and sys.stderr.isatty():
         what = "no further message" if count else "no message"
-        tell(f"{what} came within {wait_s:g} s" if wait_s else f"{what} is there")
+        tell(f"{what} came within {wait_s:g} s" if wait_s else f"{what} on the queue")
 
 
 def _write_whole(body: bytes) -> None:
-    """Write to standard output all of it, or raise: unbuffered, it may take a part and say nothing."""
+    """Write everything to standard output or raise. Unbuffered output may silently take only a part."""
     left = memoryview(body)
     while left:
         left = left[sys.stdout.buffer.write(left) :]
@@ -204,7 +201,7 @@ def _write_whole(body: bytes) -> None:
 
 
 def _identifier(text: str) -> bytes:
-    """A MsgId or CorrelId: 48 hexadecimal digits, or up to 24 bytes of text; nulls where nothing is given."""
+    """Read a MsgId or CorrelId: 48 hexadecimal digits, or up to 24 bytes of text; nulls for an empty text."""
     if _HEXADECIMAL.fullmatch(text):
         return bytes.fromhex(text)
     identifier = text.encode("utf-8", "surrogateescape")
@@ -220,7 +217,7 @@ def _report_options(kinds: list[ReportKind]) -> int:
 
 
 def printable(body: bytes) -> str:
-    """A body as one line of text: what is not text is shown as ``\\xNN``, and a backslash as two."""
+    """Write a body as one line of text: bytes that are not text as ``\\xNN``, and a backslash as two."""
     text = body.replace(b"\\", b"\\\\").decode("utf-8", "backslashreplace")
     return "".join(char if char.isprintable() else _escaped(char) for char in text)
 
@@ -230,7 +227,7 @@ def _escaped(char: str) -> str:
 
 
 def _whole(file: Path | None) -> bytes:
-    """All of a file, or of standard input."""
+    """Read all of a file or of standard input."""
     try:
         return cast(BufferedReader, sys.stdin.buffer).read() if file is None else file.read_bytes()
     except OSError as error:
@@ -238,12 +235,12 @@ def _whole(file: Path | None) -> bytes:
 
 
 def _batches(messages: list[str] | None) -> Iterator[list[bytes]]:
-    """The messages as they come: a line that is typed at once, those of a file or pipe many at a time."""
+    """Yield messages as they come: a typed line at once, lines of a file or pipe many at a time."""
     if messages:
         yield [message.encode("utf-8", "surrogateescape") for message in messages]
         return
     source, pieces = cast(BufferedReader, sys.stdin.buffer), list[bytes]()
-    # read1 returns what is there, and waits only when nothing is. A long line comes in many pieces.
+    # read1 returns what is there, and waits only if nothing is. A long line comes in many pieces.
     while chunk := source.read1(_CHUNK_BYTES):
         first, *lines = chunk.split(b"\n")
         pieces.append(first)

@@ -13,19 +13,19 @@ import typer
 from igq.errors import CommandError
 from igq.mqsc.words import supported
 
-#: Exit status when commands could not be run at all.
+#: Exit status if the commands could not be run at all.
 COULD_NOT_RUN = 20
 
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this module."""
-    # Each on a line of its own, however wide the terminal is.
+    # One verb a line, however wide the terminal is.
     commands = "\n\n".join(supported())
     app.command("mqsc", epilog=f"Commands, which may be shortened as in IBM MQ:\n\n{commands}")(mqsc)
 
 
 def mqsc(
-    qmgr: Annotated[str, typer.Argument(metavar="QMGR", help="A queue manager that runs; not the group.")],
+    qmgr: Annotated[str, typer.Argument(metavar="QMGR", help="A running queue manager, not the group.")],
     file: Annotated[Path | None, typer.Argument(metavar="FILE", help="File of commands; none: standard input.")] = None,
     command: Annotated[
         list[str] | None, typer.Option("-c", "--command", metavar="COMMAND", help="A command; may be repeated.")
@@ -33,9 +33,9 @@ def mqsc(
 ) -> int:
     """Run MQSC commands (DEFINE, ALTER, DELETE, DISPLAY, CLEAR ...).
 
-    Any manager that runs will do for what belongs to the group: QSGDISP(SHARED) and (GROUP), CFSTRUCT, DISPLAY GROUP.
+    For objects of the group use any running manager: QSGDISP(SHARED) and (GROUP), CFSTRUCT, DISPLAY GROUP.
 
-    Ends with 0 when all were done, 10 when one failed, 20 when they could not be run.
+    Exit status: 0, all commands were done; 10, one failed; 20, the commands could not be run.
     """
     try:
         return _run(qmgr, file, command or [])
@@ -63,9 +63,9 @@ def _run(qmgr: str, file: Path | None, commands: list[str]) -> int:
     except OSError as error:
         raise CommandError(f"{file}: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise CommandError(f"{file}: it is not UTF-8 text") from None
+        raise CommandError(f"{file}: this is not UTF-8 text") from None
     if _is_toml(text):
-        raise CommandError(f"{file}: this is TOML, no MQSC commands; IGQ_CONFIG names a file of settings")
+        raise CommandError(f"{file}: this is TOML, not MQSC; IGQ_CONFIG names a file of settings")
     return run_session(settings, qmgr, io.StringIO(text), sys.stdout)
 
 

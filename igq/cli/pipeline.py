@@ -1,4 +1,4 @@
-"""``igq pipeline``: Spark jobs, in a process of their own."""
+"""``igq pipeline``: Spark jobs, in a separate process."""
 
 from __future__ import annotations
 
@@ -17,6 +17,6 @@ def add_to(app: typer.Typer) -> None:
 
 
 def pipeline(context: typer.Context) -> int:
-    """Run a Spark job, such as audit; --help lists them."""
-    # Replaces this process: signals and exit status are the job's own.
+    """Run a Spark job, such as audit. --help lists the jobs."""
+    # Replace this process, so that signals and the exit status are the job's.
     os.execv(sys.executable, [sys.executable, "-m", "igq.pipeline", *(context.args or ["--help"])])

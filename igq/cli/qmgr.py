@@ -9,14 +9,14 @@ import typer
 from igq.cli.help import show_help_alone
 from sharedq.display.lines import say
 
-#: Of seconds to stop in: as many as a get can wait.
+#: The longest time to stop in, seconds: as long as a get can wait.
 _MOST_TIMEOUT_S = 2_147_483
 _NAME = typer.Argument(metavar="QMGR", help="Name of the queue manager.")
 
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this module."""
-    qmgr = typer.Typer(help="One queue manager.", callback=show_help_alone, invoke_without_command=True)
+    qmgr = typer.Typer(help="Start or stop one queue manager.", callback=show_help_alone, invoke_without_command=True)
     qmgr.command("start")(start)
     qmgr.command("stop")(stop)
     app.add_typer(qmgr, name="qmgr")
@@ -26,14 +26,14 @@ def start(
     name: Annotated[str, _NAME],
     parent: Annotated[int, typer.Option("--parent", hidden=True, help="End with this process.")] = 0,
 ) -> int:
-    """Start a queue manager in the foreground; it prints a line when it is ready.
+    """Start a queue manager in the foreground. It prints a line when it is ready.
 
     The first Ctrl-C stops it in good order, the second at once.
     """
     from igq.console.child import die_with_parent
 
     if parent:
-        # Before the imports below, which take half a second: the parent may be killed in it.
+        # Before the imports below, which take half a second: the parent may be killed in that time.
         die_with_parent(parent)
     from igq.manager.process import QueueManager
     from sharedq.settings.loader import load_settings
@@ -44,20 +44,20 @@ def start(
 
 def stop(
     name: Annotated[str, _NAME],
-    immediate: Annotated[bool, typer.Option("--immediate", help="End programs at once.")] = False,
+    immediate: Annotated[bool, typer.Option("--immediate", help="Stop without waiting for programs.")] = False,
     timeout: Annotated[
         float,
         typer.Option(
             min=0,
             max=_MOST_TIMEOUT_S,
             metavar="S",
-            help="Seconds for programs to end; then their work is backed out.",
+            help="Seconds that programs have to end; afterwards their work is backed out.",
         ),
     ] = 30.0,
 ) -> int:
-    """Stop a queue manager, wherever it runs; returns when it has stopped.
+    """Stop a queue manager on any host. The command returns when it has stopped.
 
-    New connections are refused; the manager waits for programs to disconnect.
+    The manager refuses new connections and waits until programs disconnect.
     """
     from igq.operations.shutdown import stop_manager
     from sharedq.settings.loader import load_settings

@@ -1,4 +1,4 @@
-"""Runs a command of ``igq``, and turns errors into a line and an exit status: the one place that does."""
+"""Runs a command of ``igq``. Only this module turns errors into a line and an exit status."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from igq.cli.app import build_app
 from igq.errors import CommandError
 from sharedq.display.lines import tell
 
-#: Exit status of a command that failed, and of one that Ctrl-C ended.
+#: Exit status of a command that failed, and of a command that Ctrl-C ended.
 FAILED, INTERRUPTED = 1, 130
 
 
 def run(arguments: list[str] | None) -> int:
-    """Run one command; returns its exit status. Results go to standard output, the rest to standard error."""
+    """Run one command and return its exit status. Results go to standard output, the rest to standard error."""
     if sys.stdout is None:
-        # Closed by who started us. What is got would be gone, and nobody would have seen it.
+        # The caller closed it. A message that a get returned would be lost, and nobody would have seen it.
         os.write(2, b"igq: standard output is closed\n") if sys.stderr is not None else None
         return FAILED
     try:
@@ -32,7 +32,7 @@ def run(arguments: list[str] | None) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader has seen enough, as `head` does.
+        # The reader has seen enough, for example `head`.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except CommandError as error:
@@ -44,7 +44,7 @@ def run(arguments: list[str] | None) -> int:
 
 
 def _misuse(error: typer.TyperException) -> str:
-    """What is wrong with the arguments, and where to read which are right."""
+    """Say what is wrong with the arguments, and which help to read."""
     text = " ".join(error.format_message().split()).rstrip(".")
     context = getattr(error, "ctx", None)
     return text if context is None else f"{text} (see {context.command_path} --help)"

@@ -12,7 +12,7 @@ def add_to(app: typer.Typer) -> None:
     app.command("status")(status)
 
 
-def status(as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for scripts.")] = False) -> int:
+def status(as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, for scripts.")] = False) -> int:
     """Show the group: managers, agents, recoveries and queues."""
     import json
 

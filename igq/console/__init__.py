@@ -1,1 +1,1 @@
-"""What a person sees: the log, messages and their ids, tables."""
+"""The output for people: the log, messages and their ids, tables."""

@@ -11,10 +11,10 @@ _PR_SET_PDEATHSIG = 1
 
 
 def die_with_parent(parent_pid: int, signal_number: int = signal.SIGKILL) -> None:
-    """Have the kernel send this process *signal_number* when its parent ends, in whichever way.
+    """Make the kernel send this process *signal_number* when its parent ends for any reason.
 
-    To be called first thing in the child. On systems without this service (not Linux) children rely on the
-    pipe to their parent alone.
+    A child must call this first. On systems without this service (not Linux), children have only the pipe to their
+    parent.
     """
     if sys.platform != "linux":
         return

@@ -18,7 +18,7 @@ from sharedq.display.text import visible
 
 
 class LogFile:
-    """Lines of a manager in a file, which only its user may read where the manager makes it.
+    """The log file of a manager. If the manager creates it, only its user may read it.
 
     Raises:
         OSError: it cannot be opened.
@@ -30,20 +30,20 @@ class LogFile:
         self._file = self._open()
 
     def write(self, text: str) -> None:
-        """Write *text* behind what is there. Raises OSError."""
+        """Append *text*. Raises OSError."""
         with self._lock:
             self._file.write(text)
 
     def flush(self) -> None:
-        """Nothing is held back. Raises OSError."""
+        """Write out what is buffered. Raises OSError."""
         with self._lock:
             self._file.flush()
 
     def reopen(self) -> None:
-        """Go on in the file that has the name now: whoever rotates logs has given this one another.
+        """Go on in the file that has the name now, after a log rotation gave this file another name.
 
         Raises:
-            OSError: it cannot be opened; the lines go on to the file of before.
+            OSError: the new file cannot be opened; lines go on to the old one.
         """
         new = self._open()
         with self._lock:
@@ -55,9 +55,10 @@ class LogFile:
 
 
 def start_log(qmgr: str, data_dir: Path) -> tuple[structlog.typing.FilteringBoundLogger, LogFile]:
-    """Log to standard output and to ``QMGR.log`` in *data_dir*; returns the logger of that manager, and its file.
+    """Log to standard output and to ``QMGR.log`` in *data_dir*. Returns the manager's logger and its file.
 
-    Fields of an event are what its text in `igq.console.messages` names. Events of libraries are written as they are.
+    An event needs the fields that its text in `igq.console.messages` names. Events of libraries are written as they
+    are.
 
     Raises:
         OSError: the file cannot be opened.
@@ -74,7 +75,7 @@ def start_log(qmgr: str, data_dir: Path) -> tuple[structlog.typing.FilteringBoun
 
 
 def log_to_stderr() -> None:
-    """For a process whose manager has the log: the same lines, also for what ends it, on standard error."""
+    """Log to standard error, in a process whose manager has the log: the same lines, and what ends the process."""
     structlog.configure(processors=_PROCESSORS, logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     sys.excepthook = _log_what_ended_it
     threading.excepthook = lambda ended: _log_what_ended_it(ended.exc_type, ended.exc_value, ended.exc_traceback)
@@ -85,9 +86,9 @@ def _log_what_ended_it(kind: type[BaseException], error: BaseException | None, t
 
 
 def log_nothing() -> None:
-    """For a command that makes calls as any program does: the error with which a call ends says what was wrong.
+    """Log nothing, in a command that makes calls like any program: the error that ends a call says what is wrong.
 
-    What the library would report beside it, mostly a lost lease, would be a second line about the same.
+    Anything that the library logs besides, mostly a lost lease, would be a second line about the same error.
     """
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger("critical"))
 
@@ -99,7 +100,7 @@ class _Stream(Protocol):
 
 
 class _Tee:
-    """Writes each line to several streams; a reader that has gone away must not end a queue manager."""
+    """Writes each line to several streams. A reader that has gone must not end a queue manager."""
 
     def __init__(self, *streams: _Stream) -> None:
         self._streams = streams
@@ -129,7 +130,7 @@ def _render(_: Any, __: str, event: MutableMapping[str, Any]) -> str:
 
 
 def _indented(traceback: str) -> str:
-    """Its lines begin with blanks: none can be taken for a line of the log."""
+    """Indent each line, so that none looks like a line of the log."""
     return "\n".join(f"    {visible(line)}" for line in traceback.splitlines())
 
 

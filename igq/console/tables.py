@@ -1,4 +1,4 @@
-"""How tables look on a terminal and on a pipe."""
+"""The tables of a terminal or a pipe."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from sharedq.display.terminal import Terminal
 
 
 def new_table(title: str, *columns: str) -> Table:
-    """An empty table, as narrow as it can be; nothing in it is ever cut. ``title``: empty for none."""
-    # No more blanks than it takes: the managers fit into 60 columns.
+    """Make an empty table, as narrow as possible. Nothing in it is ever cut. ``title``: empty for none."""
+    # No more blanks than necessary: the managers fit into 60 columns.
     table = Table(
         title=title or None,
         title_justify="left",
@@ -22,12 +22,12 @@ def new_table(title: str, *columns: str) -> Table:
         collapse_padding=True,
     )
     for column in columns:
-        # Folded, never cut: half a name is another name.
+        # Fold instead of cutting: half a name is another name.
         table.add_column(column, overflow="fold")
     return table
 
 
 def widen(console: Terminal, width: int) -> None:
-    """Where a program reads it, make room for *width* columns: a row is one line then."""
+    """If a program reads the output, make room for *width* columns, so that a row is one line."""
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = max(console.width, width)

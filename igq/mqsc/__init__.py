@@ -1,1 +1,1 @@
-"""MQSC, IBM MQ's command language: read, executed and answered as ``runmqsc`` does."""
+"""MQSC, IBM MQ's command language: reads and runs commands and writes answers as ``runmqsc`` does."""

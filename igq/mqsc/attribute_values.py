@@ -1,4 +1,4 @@
-"""From the parameters of a command to fields of a definition. Pure."""
+"""Turns the parameters of a command into fields of a definition. Pure."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _SYNONYMS = {"TARGQ": "TARGET"}
 
 
 def read_values(command: Command, model: type[BaseModel], options: Iterable[str]) -> dict[str, Any]:
-    """The fields that a command sets; *options* are keywords that the caller reads itself.
+    """Return the fields that a command sets. *options* are keywords that the caller reads itself.
 
     Raises:
-        MqscSyntaxError: a parameter is no attribute of the object, or has no value it may have.
+        MqscSyntaxError: a parameter is not an attribute of the object, or has an invalid value.
     """
     known, options = by_keyword(model), set(options)
     values: dict[str, Any] = {}
@@ -47,10 +47,10 @@ def read_values(command: Command, model: type[BaseModel], options: Iterable[str]
 
 
 def read_flag(command: Command, yes: str, no: str) -> bool:
-    """Whether *yes* is among the parameters; *no* says the same as nothing.
+    """Whether *yes* is among the parameters. *no* means the same as neither.
 
     Raises:
-        MqscSyntaxError: both are there, or one has a value.
+        MqscSyntaxError: both are given, or one has a value.
     """
     found = [parameter for parameter in command.parameters if parameter.keyword in (yes, no)]
     for parameter in found:
@@ -60,12 +60,12 @@ def read_flag(command: Command, yes: str, no: str) -> bool:
 
 
 def read_choice(command: Command, keyword: str, choices: Iterable[str], default: str) -> str:
-    """The value of *keyword*, one of *choices*; *default* when it is not there.
+    """Return the value of *keyword*, one of *choices*, or *default* if the command has no such parameter.
 
-    Without a value it asks DISPLAY to show the attribute, and chooses nothing.
+    A keyword without a value asks DISPLAY to show the attribute, and chooses nothing.
 
     Raises:
-        MqscSyntaxError: it has another value.
+        MqscSyntaxError: the keyword has another value.
     """
     choices = tuple(choices)
     parameter = find_parameter(command, keyword)
@@ -77,6 +77,6 @@ def read_choice(command: Command, keyword: str, choices: Iterable[str], default:
 
 
 def find_parameter(command: Command, keyword: str) -> Parameter | None:
-    """The parameter *keyword*, if it is there; the one with a value before the one without."""
+    """Return the parameter *keyword*, or None. One with a value is preferred to one without."""
     found = [parameter for parameter in command.parameters if parameter.keyword == keyword]
     return min(found, key=lambda parameter: parameter.values is None, default=None)

@@ -1,4 +1,4 @@
-"""SET, DISPLAY and DELETE AUTHREC: who may put on which queues."""
+"""SET, DISPLAY and DELETE AUTHREC: the users' authorities to put on queues."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from sharedq.objects.store.authorities import PUT, Authorities, AuthorityRecord
 
 _RECORD = ("PROFILE", "OBJTYPE", "PRINCIPAL")
 _CHANGES = ("AUTHADD", "AUTHRMV")
-#: What AUTHADD and AUTHRMV take: NONE changes nothing, but makes the record.
+#: The values of AUTHADD and AUTHRMV. NONE changes nothing, but makes the record.
 _AUTHORITIES = {PUT: (PUT,), "ALL": (PUT,), "NONE": ()}
 _SHOWN = ("PROFILE", "ENTITY", "ENTTYPE", "OBJTYPE", "AUTHLIST")
 
 
 def set_authority(command: Command, repository: Repository) -> list[str]:
-    """SET AUTHREC: give a user authorities, or take them away."""
+    """SET AUTHREC: give authorities to a user, or take them away."""
     profile, principal = _read_record(command, (*_RECORD, *_CHANGES))
     added, removed = (_read_authorities(command, keyword) for keyword in _CHANGES)
     if added is None and removed is None:
@@ -30,14 +30,14 @@ def set_authority(command: Command, repository: Repository) -> list[str]:
 
 
 def delete_authority(command: Command, repository: Repository) -> list[str]:
-    """DELETE AUTHREC: forget a record."""
+    """DELETE AUTHREC: delete a record."""
     profile, principal = _read_record(command, _RECORD)
     Authorities(repository.group).delete(profile, principal)
     return []
 
 
 def display_authority(command: Command, repository: Repository) -> list[str]:
-    """DISPLAY AUTHREC: the records of profiles and users that the command names, or all."""
+    """DISPLAY AUTHREC: show the records of the profiles and users that the command names, or all."""
     _check_type(command)
     request = read_request(command, _RECORD, _SHOWN, all_by_default=True)
     lines: list[str] = []
@@ -64,7 +64,7 @@ def _record(record: AuthorityRecord) -> Iterator[Shown]:
 
 
 def _read_record(command: Command, options: tuple[str, ...]) -> tuple[str, str]:
-    """Profile and user; every parameter must be one of *options*."""
+    """Return profile and user. Every parameter must be one of *options*."""
     command.check_keywords(options)
     for parameter in command.parameters:
         single = parameter.keyword in _RECORD

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
+from igq.console.plural import counted
 from igq.mqsc import messages
 from igq.mqsc.attribute_values import find_parameter, read_choice
 from igq.mqsc.display import Shown, read_request, shown, two_columns
@@ -27,7 +28,7 @@ _SHOWN = {
 
 
 def backup_structure(command: Command, repository: Repository) -> list[str]:
-    """BACKUP CFSTRUCT. EXCLINT is understood, and nothing is excluded: a backup goes up to its own end."""
+    """BACKUP CFSTRUCT. EXCLINT is accepted but excludes nothing: a backup includes everything up to its own end."""
     command.check_keywords(("EXCLINT", "CMDSCOPE"))
     interval = find_parameter(command, "EXCLINT")
     if interval is not None and not (interval.value.isdecimal() and int(interval.value) in _EXCLUDED_S):
@@ -36,7 +37,12 @@ def backup_structure(command: Command, repository: Repository) -> list[str]:
     size_mb = taken.bytes / 1e6
     return [
         messages.BACKUP_COMPLETED.format(
-            command.name, taken.messages, taken.queues, f"{size_mb:.1f}", taken.position, taken.path
+            command.name,
+            counted(taken.messages, "message"),
+            counted(taken.queues, "queue"),
+            f"{size_mb:.1f}",
+            taken.position,
+            taken.path,
         )
     ]
 
@@ -47,17 +53,22 @@ def recover_structure(command: Command, repository: Repository) -> list[str]:
     kind = read_choice(command, "TYPE", ("NORMAL", "PURGE"), "NORMAL")
     recovered = (recover if kind == "NORMAL" else purge)(repository.group, command.name)
     source = f"from the backup of {recovered.begun}" if recovered.begun else "emptied"
-    lines = [messages.RECOVERY_COMPLETED.format(command.name, recovered.messages, recovered.queues, source)]
+    counts = counted(recovered.messages, "message"), counted(recovered.queues, "queue")
+    lines = [messages.RECOVERY_COMPLETED.format(command.name, *counts, source)]
     if recovered.dropped:
-        lines.append(messages.NOT_RECOVERED.format(f"{recovered.dropped} messages of queues that were deleted since"))
+        lines.append(
+            messages.NOT_RECOVERED.format(f"{counted(recovered.dropped, 'message')} of queues that were deleted since")
+        )
     if recovered.missing:
         names = ", ".join(recovered.missing)
-        lines.append(messages.NOT_RECOVERED.format(f"queues defined since, DEFINE them with REPLACE: {names}"))
+        lines.append(
+            messages.NOT_RECOVERED.format(f"queues defined since the backup, DEFINE them with REPLACE: {names}")
+        )
     return lines
 
 
 def display_structure_status(command: Command, repository: Repository) -> list[str]:
-    """DISPLAY CFSTATUS TYPE(SUMMARY|BACKUP): whether structures are there, and their latest backup in this place."""
+    """DISPLAY CFSTATUS TYPE(SUMMARY|BACKUP): show the state of structures, or their latest backup on this machine."""
     kind = read_choice(command, "TYPE", tuple(_SHOWN), "SUMMARY")
     request = read_request(command, ("TYPE",), ("CFSTATUS", "TYPE", *_SHOWN[kind]), all_by_default=True)
     record_of = _summary if kind == "SUMMARY" else _backup

@@ -1,4 +1,4 @@
-"""What DISPLAY writes: records of attributes, the WHERE filter, two columns. Pure."""
+"""The output of DISPLAY: records of attributes, the WHERE filter, two columns. Pure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ORDER: dict[str, Callable[[str | int, str | int], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One attribute of a displayed object: the keywords that ask for it, its value, what is written."""
+    """One attribute of a displayed object: the keywords that ask for it, its value, and its text."""
 
     keywords: tuple[str, ...]
     value: str | int
@@ -35,12 +35,12 @@ class Shown:
 
 
 def shown(keyword: str, value: str | int) -> Shown:
-    """An attribute that no definition has, such as a count."""
+    """Make an attribute that no definition has, such as a count."""
     return Shown((keyword,), value, f"{keyword}({value if value != '' else ' '})")
 
 
 def shown_attributes(definition: ObjectDefinition) -> list[Shown]:
-    """The attributes of a definition."""
+    """Return the attributes of a definition."""
     found = []
     for attribute in definition.attributes():
         value = getattr(definition, attribute.field)
@@ -51,17 +51,17 @@ def shown_attributes(definition: ObjectDefinition) -> list[Shown]:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Which attributes a DISPLAY asks for, and of which objects.
+    """The attributes that a DISPLAY asks for, and the objects that it selects.
 
     Attributes:
-        keywords: None for all.
+        keywords: None for all attributes.
     """
 
     keywords: tuple[str, ...] | None
     where: Callable[[Sequence[Shown]], bool]
 
     def select(self, record: Sequence[Shown], always: int) -> list[Shown]:
-        """The attributes to write: the first *always* of them, and what was asked for, by keyword."""
+        """Return the attributes to write: the first *always* ones, and those that the keywords ask for."""
         rest = sorted(record[always:], key=lambda each: each.keywords[0])
         if self.keywords is not None:
             rest = [each for each in rest if set(each.keywords) & set(self.keywords)]
@@ -69,16 +69,16 @@ class Request:
 
 
 def read_request(command: Command, options: Iterable[str], known: Iterable[str], *, all_by_default: bool) -> Request:
-    """What a DISPLAY command asks for.
+    """Read what a DISPLAY command asks for.
 
     Args:
         command: its parameters are *options*, ``ALL``, ``WHERE`` and attributes.
         options: keywords that the caller reads itself.
-        known: keywords of attributes that can be displayed.
-        all_by_default: whether all are meant when none is named.
+        known: keywords of the attributes that can be displayed.
+        all_by_default: whether a command that names no attribute shows all.
 
     Raises:
-        MqscSyntaxError: a parameter is none of these.
+        MqscSyntaxError: a parameter is not valid here.
     """
     wanted: list[str] = []
     is_all = False
@@ -105,7 +105,7 @@ def read_request(command: Command, options: Iterable[str], known: Iterable[str],
 
 
 def two_columns(record: Sequence[Shown]) -> list[str]:
-    """The lines that ``runmqsc`` writes for an object: two attributes a line where they fit."""
+    """Return the lines that ``runmqsc`` writes for an object: two attributes a line if they fit."""
     lines: list[str] = []
     left = ""
     for each in record:

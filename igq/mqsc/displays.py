@@ -1,4 +1,4 @@
-"""The DISPLAY commands: what they read, and the records they show."""
+"""The DISPLAY commands: what they read, and the records that they show."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _CONNECTION = (
     *("APPLTAG", "CONNTAG", "PID", "QMNAME"),
     *("EXTURID", "QMURID", "UOWSTATE", "UOWSTDA", "UOWSTTI", "URTYPE", "URDISP"),
 )
-#: What the group calls a member in one of our states.
+#: The name that DISPLAY GROUP gives to each state of a member.
 _MEMBER_STATUS = {
     "STARTING": "PENDING",
     "RUNNING": "ACTIVE",
@@ -120,7 +120,7 @@ def display_queue_status(command: Command, repository: Repository) -> list[str]:
 
 
 def display_group(command: Command, repository: Repository) -> list[str]:
-    """DISPLAY GROUP: its members and their states."""
+    """DISPLAY GROUP: the members and their states."""
     read_request(command, ("OBSMSGS", "CMDSCOPE"), (), all_by_default=True)
     group = repository.group
     lines = [messages.details(command)]
@@ -139,7 +139,7 @@ def display_group(command: Command, repository: Repository) -> list[str]:
 
 
 def display_connection(command: Command, repository: Repository) -> list[str]:
-    """DISPLAY CONN: the manager's connections, by owner token, and what they or those before them have in doubt."""
+    """DISPLAY CONN: the manager's connections by owner token, and the units of work in doubt there."""
     read_choice(command, "TYPE", ("CONN",), "CONN")
     request = read_request(command, ("TYPE", "CMDSCOPE"), ("CONN", *_CONNECTION), all_by_default=True)
     lines = []
@@ -159,7 +159,7 @@ def display_connection(command: Command, repository: Repository) -> list[str]:
 
 
 def display_thread(command: Command, repository: Repository) -> list[str]:
-    """DISPLAY THREAD: the manager's connections, by the name of their application; or what is in doubt. No regions."""
+    """DISPLAY THREAD: the manager's connections by application name, or the units of work in doubt. No regions."""
     kind = read_choice(command, "TYPE", ("ACTIVE", "INDOUBT", "REGIONS", "*"), "ACTIVE")
     options = ("TYPE", "CMDSCOPE", *(("QMNAME",) if kind == "INDOUBT" else ()))
     command.check_keywords(options)
@@ -175,11 +175,11 @@ def display_thread(command: Command, repository: Repository) -> list[str]:
 def _found(
     lines: list[str], command: Command, queues: Repository | None = None, left_out: Sequence[LeftOut] = ()
 ) -> list[str]:
-    """The answer; a name that is none's is an error, a pattern or a filter that nothing fits is not.
+    """Return the answer. If no object has the name, that is an error; a pattern or filter may match nothing.
 
     Args:
-        queues: where the name is a queue's: it may be there, in a structure that has failed.
-        left_out: what is there and cannot be shown.
+        queues: given if the name is a queue's, which may exist in a structure that has failed.
+        left_out: queues that exist and cannot be shown.
     """
     if lines:
         return [*lines, *messages.left_out(left_out)]

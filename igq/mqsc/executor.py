@@ -1,4 +1,4 @@
-"""Runs MQSC commands against the repository and writes what ``runmqsc`` would."""
+"""Runs MQSC commands on the repository and writes what ``runmqsc`` would write."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ _SCOPES = ("QMGR", "COPY", "GROUP", "SHARED")
 
 
 class ManagerControl(Protocol):
-    """Starts and stops queue managers, for START QMGR and STOP QMGR, and knows which run."""
+    """Starts and stops queue managers for START QMGR and STOP QMGR, and knows which are running."""
 
     def is_running(self, qmgr: str) -> bool:
-        """Whether it takes commands. Raises MQIError when Redis cannot be reached."""
+        """Whether the manager takes commands. Raises MQIError: Redis cannot be reached."""
 
     def start(self, qmgr: str) -> None:
-        """Start it. Raises MQIError when that fails."""
+        """Start the manager. Raises MQIError if that fails."""
 
     def stop(self, qmgr: str, mode: str) -> None:
-        """Stop it; *mode* is QUIESCE, FORCE or RESTART. Raises MQIError when that fails."""
+        """Stop the manager. *mode* is QUIESCE, FORCE or RESTART. Raises MQIError if that fails."""
 
 
 @dataclass
@@ -55,20 +55,20 @@ def run(
     control: ManagerControl | None = None,
     is_listed: bool = True,
 ) -> int:
-    """Run every command of *lines* and write the answers, and the counts at the end.
+    """Run every command of *lines*. Write the answers, and the counts at the end.
 
-    A failed command stops none behind it; one whose outcome is unknown, because the connection broke, does. Behind the
-    end of the manager, by STOP QMGR or in any other way, no command is processed.
+    A failed command does not stop those after it, but one whose outcome is unknown, because the connection broke, does.
+    After the manager has ended, by STOP QMGR or otherwise, no command is processed.
 
     Args:
-        lines: the input, line by line; it is read no further than a command needs.
-        repository: of the manager that the commands are for.
-        out: where answers go.
-        control: what START QMGR and STOP QMGR do; without it they are refused, and the manager counts as running.
-        is_listed: whether each command is repeated before its answer (not on a terminal).
+        lines: the input, line by line. No more of it is read than the current command needs.
+        repository: that of the manager that the commands are for.
+        out: where to write the answers.
+        control: does START QMGR and STOP QMGR. Without it both are refused, and the manager counts as running.
+        is_listed: whether to repeat each command before its answer (not on a terminal).
 
     Returns:
-        0 when every command was done, 10 when one failed or was not understood, 20 when the run had to stop.
+        0, every command was done; 10, one failed or was not understood; 20, the run had to stop.
     """
     counts = _Counts()
     executor = Executor(repository, control)
@@ -120,20 +120,20 @@ def run(
 
 
 class Executor:
-    """Executes parsed commands, one at a time; each is done whole or not at all, but for RESOLVE INDOUBT of several."""
+    """Executes parsed commands one at a time, each as a whole or not at all, except RESOLVE INDOUBT for several."""
 
     def __init__(self, repository: Repository, control: ManagerControl | None = None) -> None:
         self._repository = repository
         self._control = control
 
     def execute(self, command: Command) -> list[str]:
-        """Do what *command* says; returns what it is answered before it is said that it was done.
+        """Do what *command* says. Returns the answer that precedes the completion message.
 
         Raises:
-            MqscSyntaxError: a parameter is not one of this command.
-            ValueError: values that an attribute cannot have.
+            MqscSyntaxError: a parameter is not valid for this command.
+            ValueError: an attribute cannot have the value.
             MQIError, BackupError: the command could not be processed.
-            PartlyDoneError: not all of it.
+            PartlyDoneError: only a part was processed.
         """
         self._check_scope(command)
         handlers: dict[tuple[str, str], Callable[[Command], list[str]]] = {
@@ -232,7 +232,7 @@ class Executor:
         return cast(Chosen, scope) if scope else None
 
     def _check_scope(self, command: Command) -> None:
-        """CMDSCOPE may name the manager that the commands are for; sending them on is not done."""
+        """CMDSCOPE may name only this manager: commands are not sent to others."""
         scope = find_parameter(command, "CMDSCOPE")
         if scope is not None and scope.value.strip() not in ("", self._repository.qmgr):
             raise command.error(scope, f"CMDSCOPE(' ') or CMDSCOPE({self._repository.qmgr})")
@@ -259,7 +259,7 @@ def _subject(command: Command, repository: Repository) -> str:
     return f"{command.object_type}({name})" if name else command.object_type
 
 
-#: Stands between words, and steers nothing but the next column.
+#: A tab separates words and is the only control character that is printed as it is.
 _TAB = "\t"
 
 

@@ -1,4 +1,4 @@
-"""RESOLVE INDOUBT, and what DISPLAY shows of units of work that an external coordinator has prepared."""
+"""RESOLVE INDOUBT, and the DISPLAY of units of work that an external coordinator has prepared."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _OPTIONS = ("ACTION", "NID", "QMNAME", "CMDSCOPE")
 
 
 def display_in_doubt(command: Command, repository: Repository) -> list[str]:
-    """DISPLAY THREAD TYPE(INDOUBT), with QMNAME those of a manager that is not running."""
+    """DISPLAY THREAD TYPE(INDOUBT). QMNAME asks for the units of a manager that is not running."""
     qmgr = _qmgr_meant(command, repository)
     lines: list[str] = []
     for unit in units_in_doubt(repository, qmgr):
@@ -35,7 +35,7 @@ def display_in_doubt(command: Command, repository: Repository) -> list[str]:
 
 
 def units_in_doubt(repository: Repository, qmgr: str) -> list[PreparedUnit]:
-    """What *qmgr* has in doubt; and what the group has, all of it where *qmgr* is the manager that is asked.
+    """Return what *qmgr* has in doubt with the group's units: all of these if *qmgr* is the manager that is asked.
 
     Raises:
         MQIError: 2009, Redis cannot be reached.
@@ -64,16 +64,16 @@ def unit_record(unit: PreparedUnit) -> Iterator[Shown]:
 
 
 def resolve_in_doubt(command: Command, repository: Repository) -> list[str]:
-    """RESOLVE INDOUBT: commit or back out in the coordinator's place, at this manager or for one that is not running.
+    """RESOLVE INDOUBT: commit or back out instead of the coordinator, at this manager or for one that is not running.
 
-    What has GROUP disposition is resolved at any manager.
+    Units with GROUP disposition can be resolved at any manager.
 
     Returns:
-        A line for each.
+        A line for each unit of work.
 
     Raises:
-        MQIError: 2085 none is in doubt, where all were meant; 2222 the manager of QMNAME is running.
-        PartlyDoneError: one was not found or not resolved; the others were.
+        MQIError: 2085, none is in doubt and all were meant; 2222, the manager of QMNAME is running.
+        PartlyDoneError: one was not found or not resolved. The others were resolved.
     """
     command.check_keywords(_OPTIONS)
     action = read_choice(command, "ACTION", ("COMMIT", "BACKOUT"), "")
@@ -100,7 +100,7 @@ def resolve_in_doubt(command: Command, repository: Repository) -> list[str]:
 
 
 def _resolve_each(repository: Repository, units: Sequence[PreparedUnit], action: str) -> tuple[list[str], list[str]]:
-    """A line for each that was resolved, and one for each that was not.
+    """Return a line for each unit that was resolved, and one for each that was not.
 
     Raises:
         PartlyDoneError: the connection was lost.
@@ -137,15 +137,15 @@ def _resolve(connection: Connection, unit: PreparedUnit, action: str) -> str:
 def _why_not(unit: PreparedUnit, error: XAError) -> str:
     if error.code == XAReturn.XAER_NOTA:
         return messages.THREAD_NOT_FOUND.format(unit.nid, error.detail)
-    # Its coordinator was a moment earlier; or a structure has lost what it did there.
+    # Its coordinator was a moment earlier, or a structure has lost what the unit did there.
     return messages.THREAD_NOT_RESOLVED.format(unit.nid, error.detail)
 
 
 def _qmgr_meant(command: Command, repository: Repository) -> str:
-    """The manager of QMNAME, which must not be running; else the one that the command is for.
+    """Return the manager of QMNAME, which must not be running, or else the one that the command is for.
 
     Raises:
-        MQIError: 2058 there is none, 2222 it is running.
+        MQIError: 2058, there is no such manager; 2222, it is running.
     """
     named = find_parameter(command, "QMNAME")
     if named is None or named.value.strip() in ("", repository.qmgr):

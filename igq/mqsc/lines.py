@@ -1,4 +1,4 @@
-"""From lines of text to whole MQSC commands: continuation, comments, semicolons. Pure."""
+"""Turns lines of text into whole MQSC commands: continuation, comments, semicolons. Pure."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _NUMBERED = re.compile(r"(.{71}[ +-])(\d{8})")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The text of one command, joined, and where it began.
+    """The text of one command in one piece, and its first line.
 
     Attributes:
         line: number of the command's first line, from 1.
         text: the command without continuation characters and without its semicolon.
-        lines: the lines as they were given, for the listing.
-        is_cut: the input ended where a continuation line was promised.
+        lines: the original lines, for the listing.
+        is_cut: the input ended although its last line continues.
     """
 
     line: int
@@ -28,11 +28,11 @@ class Source:
 
 
 def split_commands(lines: Iterable[str]) -> Iterator[Source]:
-    """Yield each command as soon as its last line was read, so that a terminal is answered at once.
+    """Yield each command as soon as its last line is read, so that a terminal gets its answer at once.
 
-    A line that ends with ``+`` goes on with the first non-blank character of the next one, a line that ends
-    with ``-`` with its first character. ``*`` in the first column is a comment. Comments and blank lines between
-    continued lines count for nothing, and sequence numbers in columns 73 to 80, as z/OS members have them, neither.
+    A line that ends with ``+`` continues at the first non-blank character of the next line, a line that ends with ``-``
+    at its first character. ``*`` in the first column begins a comment. Comments and blank lines between continued lines
+    are ignored, and so are sequence numbers in columns 73 to 80, which z/OS members have.
     """
     text, first = "", 0
     given: list[str] = []
@@ -55,10 +55,10 @@ def split_commands(lines: Iterable[str]) -> Iterator[Source]:
 
 
 def _without_sequence_numbers(lines: Iterable[str]) -> Iterator[str]:
-    """The lines without their ends, and without the numbers in columns 73 to 80 if the first line has one there.
+    """Yield the lines without line ends, and without the numbers in columns 73 to 80 if the first line has one.
 
-    What such a line has in column 72 must be blank or continue the command: else the digits belong to a long word.
-    Each number is greater than the one before, else it is none.
+    Column 72 of such a line must be blank or continue the command, or the digits are part of a long word. Each number
+    must be greater than the one before.
     """
     last: int | None = None
     for number, raw in enumerate(lines):
@@ -71,7 +71,7 @@ def _without_sequence_numbers(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _split_at_semicolons(line: int, text: str, given: tuple[str, ...]) -> Iterator[Source]:
-    """Commands behind one another on a line; a semicolon in quotes is a character like any other."""
+    """Split a line with several commands. A semicolon in quotes is an ordinary character."""
     parts, start, is_quoted = [], 0, False
     for position, character in enumerate(text):
         if character == "'":
@@ -83,5 +83,5 @@ def _split_at_semicolons(line: int, text: str, given: tuple[str, ...]) -> Iterat
     for part in parts:
         if part.strip():
             yield Source(line, part.strip(), given)
-            # What stands on a line is listed once, with its first command.
+            # A line is listed once, with its first command.
             given = ()

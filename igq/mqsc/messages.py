@@ -1,4 +1,4 @@
-"""What a command is answered. Identifiers are those of IBM MQ for z/OS, or of ours (IGQ...). Pure data."""
+"""The answers to commands. The ids are those of IBM MQ for z/OS, or ours (IGQ...). Pure data."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ THREAD_BACKED_OUT = "CSQV415I: Thread NID({}) backed out."
 THREAD_NOT_FOUND = "CSQV417I: Thread NID({}) not found: {}."
 THREAD_NOT_RESOLVED = "IGQ1002E: Thread NID({}) not resolved as asked: {}."
 THREAD_UNKNOWN = "IGQ1003E: The connection was lost; whether thread NID({}) is resolved is unknown: {}."
-BACKUP_COMPLETED = "CSQE121I: Backup of structure {} completed, {} messages of {} queues, {} MB, up to {}, in {}."
-RECOVERY_COMPLETED = "CSQE131I: Recovery of structure {} completed, {} messages of {} queues, {}."
+BACKUP_COMPLETED = "CSQE121I: Backup of structure {} completed, {} of {}, {} MB, up to {}, in {}."
+RECOVERY_COMPLETED = "CSQE131I: Recovery of structure {} completed, {} of {}, {}."
 NOT_RECOVERED = "   not recovered: {}"
-NOT_SUPPORTED = "IGQ1001E: {} is not supported here; igq mqsc --help lists the commands that are."
+NOT_SUPPORTED = "IGQ1001E: {} is not supported here; igq mqsc --help lists the supported commands."
 
-#: What has no message of its own has that for any command which fails with a reason code.
+#: The text for a reason that has no message of its own.
 _FAILED = "CSQM090E: {} could not be processed"
 _FAILURES = {
     MQRC.UNKNOWN_OBJECT_NAME: "CSQM125I: {} was not found",
     MQRC.CF_STRUC_ERROR: "CSQM112E: Error accessing {}",
     MQRC.CF_STRUC_FAILED: "CSQM112E: Error accessing {}",
     MQRC.CF_NOT_AVAILABLE: "CSQM112E: Error accessing {}",
-    MQRC.OBJECT_ALREADY_EXISTS: "CSQM101I: {} exists already",
-    MQRC.OBJECT_NOT_UNIQUE: "CSQM103I: {} exists already, in another disposition",
+    MQRC.OBJECT_ALREADY_EXISTS: "CSQM101I: {} already exists",
+    MQRC.OBJECT_NOT_UNIQUE: "CSQM103I: {} already exists with another disposition",
     MQRC.Q_TYPE_ERROR: "CSQM090E: {} is of another type",
     MQRC.OBJECT_IN_USE: "CSQM090E: {} is in use",
     MQRC.CF_STRUC_IN_USE: "CSQM090E: {} is in use",
@@ -47,16 +47,16 @@ _FAILURES = {
 
 
 def details(command: Command) -> str:
-    """What stands before an object that is displayed."""
+    """Return the line before each displayed object."""
     return f"CSQM201I: DISPLAY {command.object_type} details."
 
 
 def failure(what: str, error: MQIError) -> str:
-    """The one line for a command that could not be processed.
+    """Return the line for a command that could not be processed.
 
     Args:
         what: the object that the command names.
-        error: why.
+        error: the reason.
     """
     text = _FAILURES.get(error.reason, _FAILED).format(what)
     detail = f": {error.detail}" if error.detail else ""
@@ -64,7 +64,7 @@ def failure(what: str, error: MQIError) -> str:
 
 
 def left_out(queues: Iterable[LeftOut]) -> list[str]:
-    """What a DISPLAY cannot show, a line for each structure; the command is no failure for that."""
+    """Return a line for each structure whose queues a DISPLAY cannot show. The command does not fail for that."""
     return [
         f"{failure(f'CFSTRUCT({each.structure})', each.why)} Queues not shown: {', '.join(each.names)}."
         for each in queues
@@ -72,11 +72,11 @@ def left_out(queues: Iterable[LeftOut]) -> list[str]:
 
 
 class PartlyDoneError(Exception):
-    """A command that is about several things could not do all of them.
+    """A command about several things could not do all of them.
 
     Attributes:
-        lines: what it is answered, for what was done and for what was not.
-        is_outcome_unknown: the connection was lost, so that nothing more was tried.
+        lines: the answer, for what was done and for what was not.
+        is_outcome_unknown: the connection was lost, so nothing more was tried.
     """
 
     def __init__(self, lines: list[str], *, is_outcome_unknown: bool = False) -> None:
@@ -85,7 +85,7 @@ class PartlyDoneError(Exception):
 
 
 def syntax_failure(error: MqscSyntaxError) -> list[str]:
-    """The lines for a command that was not understood: where, then what is wrong there."""
+    """Return the lines for a command that was not understood: the place, and what is wrong there."""
     if error.unknown:
         why = f"CSQ9001E: '{error.unknown}' is invalid, expected: {error.expected}"
     elif error.unacceptable is not None:
@@ -96,7 +96,7 @@ def syntax_failure(error: MqscSyntaxError) -> list[str]:
 
 
 def value_failure(line: int, error: ValueError) -> str:
-    """The line for attributes that cannot be."""
+    """Return the line for invalid attributes."""
     return f"CSQ9031E: Syntax error in the command of line {line}: {error}"
 
 

@@ -1,7 +1,7 @@
-"""One MQSC command from its text to a `Command`. Pure: knows the grammar, not the attributes.
+"""Parses one MQSC command from its text to a `Command`. Pure: knows the grammar, not the attributes.
 
-``VERB OBJECT(name) KEYWORD(value, value) KEYWORD WHERE(attribute operator value)``. What is not in single
-quotes is folded to upper case; two quotes inside quotes are one.
+``VERB OBJECT(name) KEYWORD(value, value) KEYWORD WHERE(attribute operator value)``. Text outside single quotes is
+folded to upper case; two quotes inside quotes mean one.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ _TOKEN = re.compile(r"\s*(?:(?P<quoted>'(?:[^']|'')*')|(?P<mark>[(),])|(?P<word>
 
 
 class MqscSyntaxError(Exception):
-    """A command that cannot be understood.
+    """A command that is not valid MQSC.
 
     Attributes:
         line: number of the command's first line.
-        segment: the command up to and including what could not be understood.
-        expected: what would have been understood there.
-        unknown: the word that nothing is known of; empty when it is something else that is wrong.
-        unacceptable: a keyword and its value, when it cannot have that one.
+        segment: the command up to and including the part that is not valid.
+        expected: what would be valid there.
+        unknown: the word that is not known; empty if something else is wrong.
+        unacceptable: a keyword and its value, if the value is not allowed.
     """
 
     def __init__(
@@ -39,14 +39,14 @@ class MqscSyntaxError(Exception):
 
 
 class UnsupportedCommandError(Exception):
-    """A command of IBM MQ that there is not here. The text names it."""
+    """An IBM MQ command that igq does not have. The text names it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """``KEYWORD`` or ``KEYWORD(value, ...)``; ``values`` is None without parentheses.
+    """``KEYWORD`` or ``KEYWORD(value, ...)``. ``values`` is None without parentheses.
 
-    ``segment`` is the command up to the end of this parameter, for messages about it.
+    ``segment`` is the command up to the end of this parameter, for error messages.
     """
 
     keyword: str
@@ -55,12 +55,12 @@ class Parameter:
 
     @property
     def identity(self) -> tuple[str, bool]:
-        """What may stand in a command once: DISPLAY takes ``QSGDISP(ALL)`` and ``QSGDISP`` side by side."""
+        """The part that must be unique in a command: DISPLAY allows ``QSGDISP(ALL)`` and ``QSGDISP`` together."""
         return self.keyword, self.values is None
 
     @property
     def value(self) -> str:
-        """The values as one text; blank when there is none."""
+        """The values as one text, blank if there are none."""
         return " ".join(self.values or ())
 
 
@@ -75,21 +75,21 @@ class Command:
     parameters: tuple[Parameter, ...]
 
     def error(self, parameter: Parameter, expected: str) -> MqscSyntaxError:
-        """The complaint that *parameter* is not what was expected: its keyword is known, its value cannot be."""
+        """Make the error for a *parameter* whose keyword is known and whose value is not allowed."""
         value = None if parameter.values is None else (parameter.keyword, parameter.value)
         return MqscSyntaxError(self.line, parameter.segment, expected, unacceptable=value)
 
     def unknown(self, parameter: Parameter, expected: str, known: Iterable[str], keyword: str = "") -> MqscSyntaxError:
-        """The complaint that a keyword means nothing here; a *known* one that is like it is named.
+        """Make the error for a keyword that is not known here. It suggests a similar *known* keyword.
 
         Args:
-            keyword: the one in *parameter* that is meant; default: its own.
+            keyword: the word in *parameter* that is wrong. Default: its own keyword.
         """
         keyword = keyword or parameter.keyword
         return MqscSyntaxError(self.line, parameter.segment, expected + perhaps(keyword, known), unknown=keyword)
 
     def check_keywords(self, options: Sequence[str]) -> None:
-        """Refuse parameters of other keywords than *options*. Raises MqscSyntaxError."""
+        """Refuse parameters with other keywords than *options*. Raises MqscSyntaxError."""
         for parameter in self.parameters:
             if parameter.keyword not in options:
                 raise self.unknown(parameter, " or ".join(options) or "the end of the command", options)
@@ -103,11 +103,11 @@ class _Token:
 
 
 def parse_command(source: Source) -> Command:
-    """Understand one command.
+    """Parse one command.
 
     Raises:
-        MqscSyntaxError: it is not MQSC; says where and what was expected.
-        UnsupportedCommandError: it is MQSC, but a command that there is not here.
+        MqscSyntaxError: this is not MQSC. The error names the place and what was expected.
+        UnsupportedCommandError: this is MQSC, but igq does not have the command.
     """
     return _Parser(source).command()
 
@@ -139,11 +139,11 @@ class _Parser:
                 raise self._error_here("no operand" if object_type.operand == "none" else "one name")
             name = values[0]
         elif object_type.operand == "required":
-            raise self._error_here(f"a name in parentheses behind {object_type.name}")
+            raise self._error_here(f"a name in parentheses after {object_type.name}")
         parameters: list[Parameter] = []
         while self._at < len(self._tokens):
             if self._next_is(","):
-                # Commas between parameters are only a habit.
+                # Commas between parameters are allowed and mean nothing.
                 self._at += 1
                 continue
             parameter = self._parameter()
@@ -202,14 +202,14 @@ class _Parser:
         while position < len(text):
             match = _TOKEN.match(text, position)
             if match is None or match.lastgroup is None:
-                # Only a quote that is never closed is not a token.
+                # Everything else is a token, so this is a quote that is never closed.
                 raise self._error(len(text), "a closing quote")
             tokens.append(_Token(match.lastgroup, match[match.lastgroup], match.end()))
             position = match.end()
         return tokens
 
     def _unknown_here(self, known: Sequence[str]) -> MqscSyntaxError:
-        """The word that was just read is none of *known*."""
+        """Make the error for a word that was just read and is not one of *known*."""
         token = self._tokens[self._at - 1]
         word = token.text.upper()
         expected = f"one of {', '.join(known)}{perhaps(word, known)}"

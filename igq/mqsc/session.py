@@ -1,4 +1,4 @@
-"""MQSC for one manager of the group: finds it, runs the commands, does what goes beyond definitions."""
+"""An MQSC session with one manager of the group: finds the manager, runs commands, starts, stops and wakes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sharedq.settings.values import Settings
 
 
 def run_session(settings: Settings, qmgr: str, source: TextIO, out: TextIO) -> int:
-    """Run the commands of *source* for the running manager *qmgr*; returns 0, 10 or 20.
+    """Run the commands of *source* for the running manager *qmgr*. Returns 0, 10 or 20.
 
     Raises:
         CommandError: there is no such manager, or it is not running.
@@ -40,7 +40,7 @@ def run_session(settings: Settings, qmgr: str, source: TextIO, out: TextIO) -> i
 
 
 class SessionRepository(Repository):
-    """Definitions, and the agent and its movers that follow them."""
+    """Definitions, and the wake-up of the agents and movers that depend on them."""
 
     def alter(self, kind: str, name: str, changes: Mapping[str, Any], disposition: Chosen | None = None) -> None:
         super().alter(kind, name, changes, disposition)
@@ -62,11 +62,11 @@ class SessionRepository(Repository):
         try:
             super().delete_structure(name)
         finally:
-            # Refused or not: those who serve what is sent to queues of it may have been told that it is gone.
+            # Refused or not: movers and agents may have been told that the structure is gone.
             self._wake_movers(QueueLocal.kind, everywhere=True)
 
     def _wake_movers(self, kind: str, *, everywhere: bool) -> None:
-        """Have movers look at a local queue's new definition: this manager's, or those of all that run."""
+        """Make movers look at the new definition of a local queue: this manager's movers, or those of all managers."""
         if self.qmgr is None or kind != QueueLocal.kind:
             return
         running = {member.name for member in self.group.members() if member.state in UP} if everywhere else set()
@@ -76,7 +76,7 @@ class SessionRepository(Repository):
     def alter_qmgr(self, qmgr: str, changes: Mapping[str, Any]) -> QueueManagerAttributes:
         attributes = super().alter_qmgr(qmgr, changes)
         if changes.get("igq") == "ENABLED":
-            # IBM: this is how an operator gets an agent out of its state of retry.
+            # IBM: with this an operator gets an agent out of its state of retry.
             wake_agent(self.group, qmgr, by_operator=True)
         return attributes
 
@@ -88,7 +88,7 @@ class _Control:
         self._settings, self._group = settings, group
 
     def is_running(self, qmgr: str) -> bool:
-        """Whether it is up, whoever stopped it if it is not."""
+        """Whether the manager is up. If not, it does not matter who stopped it."""
         try:
             require_running(self._group, qmgr)
         except CommandError:
@@ -96,11 +96,11 @@ class _Control:
         return True
 
     def start(self, qmgr: str) -> None:
-        """A manager that takes commands runs already."""
-        raise error_for(MQRC.FUNCTION_NOT_SUPPORTED, "", qmgr, "it runs already")
+        """Refuse: a manager that takes commands is already running."""
+        raise error_for(MQRC.FUNCTION_NOT_SUPPORTED, "", qmgr, "it is already running")
 
     def stop(self, qmgr: str, mode: str) -> None:
-        """Stop it and wait for its end."""
+        """Stop the manager and wait for its end."""
         try:
             stop_manager(self._settings, qmgr, is_immediate=mode != "QUIESCE", timeout_s=STOP_TIMEOUT_S)
         except CommandError as error:

@@ -1,4 +1,4 @@
-"""The verbs and objects of MQSC and how far each may be shortened. Pure data."""
+"""The verbs and objects of MQSC with their shortest abbreviations. Pure data."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word of the language; any beginning of it of at least ``shortest`` letters means the same."""
+    """A word of the language. Any prefix of at least ``shortest`` letters means the same."""
 
     name: str
     shortest: int
     operand: Literal["required", "optional", "none"] = "required"
 
     def is_meant_by(self, text: str) -> bool:
-        """Whether *text*, in upper case, is this word or a permitted abbreviation."""
+        """Whether *text*, in upper case, is this word or an allowed abbreviation."""
         return len(text) >= self.shortest and self.name.startswith(text)
 
 
@@ -53,7 +53,7 @@ OBJECTS = (
     Word("AUTHREC", 4, "none"),
 )
 
-#: Which objects a verb takes.
+#: The objects that a verb takes.
 TAKES = {
     "ALTER": ("QLOCAL", "QREMOTE", "QALIAS", "QMODEL", "QMGR", "CFSTRUCT"),
     "BACKUP": ("CFSTRUCT",),
@@ -73,7 +73,7 @@ TAKES = {
 }
 
 
-#: Commands of IBM MQ that there are not here: verbs, and objects of those that there are.
+#: IBM MQ commands that igq does not have: verbs, and objects of verbs that it has.
 OTHER_VERBS = (
     *(Word("ARCHIVE", 3), Word("MOVE", 3), Word("PING", 4), Word("PURGE", 3), Word("REFRESH", 3), Word("RESET", 5)),
     *(Word("RESUME", 4), Word("RVERIFY", 3), Word("SUSPEND", 3)),
@@ -93,12 +93,12 @@ OTHER_OBJECTS = (
 
 
 def supported() -> list[str]:
-    """The commands, a line for each verb: ``CLEAR QLOCAL``."""
+    """List the commands, a line for each verb: ``CLEAR QLOCAL``."""
     return [f"{verb} {', '.join(objects)}".rstrip() for verb, objects in TAKES.items()]
 
 
 def find_unsupported(verb_text: str, object_text: str) -> str:
-    """The command of IBM MQ that is meant, when there is not that one here; empty when it is none of IBM's."""
+    """Return the IBM MQ command that is meant, if igq does not have it. Empty if IBM MQ has no such command."""
     verb = find_verb(verb_text) or next((word for word in OTHER_VERBS if word.is_meant_by(verb_text)), None)
     if verb is None:
         return ""
@@ -109,18 +109,18 @@ def find_unsupported(verb_text: str, object_text: str) -> str:
 
 
 def find_verb(text: str) -> Word | None:
-    """The verb that *text* means."""
+    """Return the verb that *text* means."""
     return next((word for word in VERBS if word.is_meant_by(text)), None)
 
 
 def find_object(text: str, verb: str) -> Word | None:
-    """The object that *text* means behind *verb*."""
+    """Return the object that *text* means after *verb*."""
     return next((word for word in OBJECTS if word.name in TAKES[verb] and word.is_meant_by(text)), None)
 
 
 def perhaps(text: str, known: Iterable[str]) -> str:
-    """``, perhaps WORD`` where *text* is nearly one of *known*: the end of what was expected instead. Else nothing."""
+    """Return ``, perhaps WORD`` if *text* is like one of *known*, else nothing, to end a list of expectations."""
     words = sorted(known)
-    # A single one was named as what was expected.
+    # A single known word is already named as the expected one.
     near = get_close_matches(text, words, n=1) if len(words) > 1 else []
     return f", perhaps {near[0]}" if near else ""

@@ -1,1 +1,1 @@
-"""What is asked of managers from outside: start together, stop, remove, status."""
+"""Operations on managers from outside: start several, stop or remove one, change settings, show the status."""

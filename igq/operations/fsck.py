@@ -1,4 +1,4 @@
-"""``igq fsck``: an account of the group's keys, for an operator, and the repair of what nothing explains."""
+"""``igq fsck``: shows an operator the account of the group's keys, and repairs what nothing explains."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from sharedq.redis.deployment import DeploymentError
 from sharedq.session.connection import Connection
 from sharedq.settings.values import Settings
 
-#: Exit status where the group cannot be read or repaired.
+#: Exit status if the group cannot be read or repaired.
 CANNOT_LOOK = 2
-#: Longest part of a name that is shown: an index entry has bytes of programs in it.
+#: The longest part of a name to show: an index entry contains bytes from programs.
 _NAME_MAX = 120
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What was found, and what is left of it; where nothing was to be repaired, all."""
+    """The findings, and those that are left. Without a repair all are left."""
 
     found: Sequence[Finding]
     left: Sequence[Finding]
 
 
 def check(settings: Settings, *, is_repaired: bool = False) -> Checked:
-    """What nothing explains in the group; repaired where that is asked for.
+    """Return what nothing explains in the group; repair it if *is_repaired*.
 
     Raises:
-        CommandError: status 2, the group cannot be read, or nobody runs who could repair it.
+        CommandError: status 2, the group cannot be read, or no manager runs that could repair it.
     """
     group = Group(settings)
     try:
@@ -57,7 +57,7 @@ def check(settings: Settings, *, is_repaired: bool = False) -> Checked:
 def _repaired(group: Group) -> Checked:
     running = [member.name for member in group.members() if member.state == "RUNNING"]
     if not running:
-        raise CommandError(f"no queue manager of group {group.name} runs: start one, then repair", CANNOT_LOOK)
+        raise CommandError(f"no queue manager of group {group.name} is running: start one, then repair", CANNOT_LOOK)
     process = Process.register(group, running[0])
     try:
         connection = Connection(group, process)
@@ -69,7 +69,7 @@ def _repaired(group: Group) -> Checked:
 
 
 def to_json(checked: Checked) -> str:
-    """For programs."""
+    """Return the result as JSON, for programs."""
 
     def plain(findings: Sequence[Finding]) -> list[dict[str, Any]]:
         return [asdict(finding) | {"kind": finding.kind.value} for finding in findings]
@@ -78,7 +78,7 @@ def to_json(checked: Checked) -> str:
 
 
 def print_checked(checked: Checked, console: Terminal | None = None) -> None:
-    """For people: a row for each finding, and whether it is repaired."""
+    """Print the result for people: a row for each finding, and whether it is repaired."""
     console = console or Terminal()
     if not checked.found:
         console.print("Everything is accounted for.")

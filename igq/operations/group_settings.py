@@ -1,4 +1,4 @@
-"""The settings that belong to the group: shown, and changed for every member and program."""
+"""The settings that belong to the group: shows them, and changes them for every member and program."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sharedq.settings.values import ConfigError, Settings
 
 
 def group_settings(settings: Settings) -> tuple[dict[str, str], list[str]]:
-    """The group's settings as text, and what this process was told otherwise.
+    """Return the group's settings as text, and the settings of this process that differ.
 
     Raises:
         CommandError: no manager has ever joined the group.
@@ -28,20 +28,20 @@ def group_settings(settings: Settings) -> tuple[dict[str, str], list[str]]:
 
 
 def change_group_settings(settings: Settings, changes: Sequence[str]) -> dict[str, str]:
-    """Change some, each given as NAME=VALUE; returns all as text.
+    """Change some settings, each given as NAME=VALUE. Returns all of them as text.
 
     Raises:
-        CommandError: a name or value cannot be, or no manager has ever joined the group; nothing has changed.
+        CommandError: a name or value is invalid, or no manager has ever joined the group. Nothing has changed.
         DeploymentError, MQIError: Redis cannot be used.
     """
     told = dict(_parsed(change) for change in changes)
-    # Too few replicas may be what it is to put right.
+    # The change may be meant to repair a lack of replicas, so wait for none.
     group = Group(settings.model_copy(update={"wait_replicas": 0}))
     try:
         while True:
             record = _record(group, settings)
             changed = _changed(with_record(settings, record), told)
-            # What a later version has recorded, too, stays.
+            # Keep what a later version has recorded in addition.
             text = json.dumps(json.loads(record) | json.loads(as_record(changed)))
             keys = group.keys
             known = group.read_record()
@@ -52,7 +52,7 @@ def change_group_settings(settings: Settings, changes: Sequence[str]) -> dict[st
 
 
 def _record(group: Group, own: Settings) -> bytes:
-    """What is recorded; in a group that an older version made, what this process goes by."""
+    """Return the record. In a group that an older version made, return the settings of this process."""
     if not group.members():
         raise CommandError(f"no queue manager has joined group {group.name} yet: its first one records the settings")
     return group.read_record() or as_record(own).encode()
@@ -61,7 +61,7 @@ def _record(group: Group, own: Settings) -> bytes:
 def _parsed(change: str) -> tuple[str, str]:
     name, separator, value = change.partition("=")
     if not separator or name not in AGREED:
-        raise CommandError(f"{change!r} is no setting of a group: give NAME=VALUE with one of {', '.join(AGREED)}")
+        raise CommandError(f"{change!r} is not a setting of a group: give NAME=VALUE with one of {', '.join(AGREED)}")
     return name, value
 
 

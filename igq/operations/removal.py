@@ -1,4 +1,4 @@
-"""Removing a manager from the group for good: asked by an operator, done through the group, with nobody running."""
+"""Removes a manager from the group for good. The command works through the group; no manager need be running."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ def remove_manager(settings: Settings, name: str) -> None:
     """Remove the manager *name* from the group.
 
     Raises:
-        CommandError: there is none, or something stands against it; nothing has changed.
-        DeploymentError, MQIError: Redis cannot be used, or another attempt took over; repeated, it goes on.
+        CommandError: there is no such manager, or something prevents the removal. Nothing has changed.
+        DeploymentError, MQIError: Redis cannot be used, or another attempt took over. Repeat the call to go on.
     """
     group = Group(settings)
     try:
         remove_member(group, name)
         for member in group.members():
             if member.state in UP:
-                # Movers send what is for a member there, whether it runs or not: they must know that this is none.
+                # Movers send messages for a member there, whether it runs or not: tell them that this is no member.
                 wake_movers(group, member.name)
     except RemovalRefusedError as error:
         raise CommandError(str(error)) from None

@@ -1,4 +1,4 @@
-"""Stopping a manager from another process, on any host: asked through the group, waited for to its end."""
+"""Stops a manager from another process on any host: asks through the group and waits until the manager has ended."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from sharedq.settings.values import Settings
 
 __all__ = ["STOP_TIMEOUT_S", "require_running", "stop_manager"]
 
-#: Default time for programs to end when a manager quiesces, seconds.
+#: Seconds that programs have to end when a manager quiesces, by default.
 STOP_TIMEOUT_S = 30.0
 #: States of a manager that holds its name.
 UP = ("STARTING", "RUNNING", "QUIESCING")
-#: How often a waiting stop looks, seconds. The manager itself is told by its next renewal at the latest.
+#: Seconds between two looks of a waiting stop. The manager itself learns of the stop by its next renewal at the latest.
 _LOOK_S = 0.1
-#: What a manager needs beyond its programs' time: to hear of it, end its agent, recover the rest.
+#: Seconds that a manager needs beyond its programs' time: to learn of the stop, end its agent, recover the rest.
 _GRACE_S = 30.0
 
 
@@ -27,7 +27,7 @@ def stop_manager(settings: Settings, name: str, *, is_immediate: bool, timeout_s
     """Ask the manager *name* to stop and wait until it has.
 
     Raises:
-        CommandError: there is no such manager; it is not running; it ended in another way; it does not stop.
+        CommandError: there is no such manager; it is not running; it ended in another way; it does not stop in time.
         DeploymentError, MQIError: Redis cannot be used.
     """
     group = Group(settings)
@@ -40,7 +40,7 @@ def stop_manager(settings: Settings, name: str, *, is_immediate: bool, timeout_s
 
 
 def require_running(group: Group, name: str) -> Member:
-    """The manager *name* as the group knows it, if its lease has not run out.
+    """Return the manager *name* as the group knows it, if its lease has not run out.
 
     Raises:
         CommandError: there is no such manager, or it is not running.
@@ -57,17 +57,17 @@ def require_running(group: Group, name: str) -> Member:
 
 
 def state_now(group: Group, member: Member) -> str:
-    """The state of a manager that was just read; ``FAILED`` where it should be up and has no lease."""
+    """Return the state of a manager that was just read; ``FAILED`` if it should be up and has no lease."""
     if member.state not in UP or has_lease(group, member):
         return member.state
-    # A manager that stops writes that and gives its lease back in one script, maybe just now: read the other way round.
+    # A manager that stops writes that and gives back its lease in one script, maybe just now: read it again.
     again = group.member(member.name)
     is_same = again is not None and again.incarnation == member.incarnation and again.state in UP
     return "FAILED" if again is None or is_same else again.state
 
 
 def has_lease(group: Group, member: Member) -> bool:
-    """Whether the manager's lease is in force: it lives, or died a moment ago."""
+    """Whether the manager's lease is in force: the manager lives, or died a moment ago."""
     key = group.keys.leases
     deadline = group.command(key, "ZSCORE", key, f"{member.name}.{member.incarnation}")
     if deadline is None:
@@ -77,7 +77,7 @@ def has_lease(group: Group, member: Member) -> bool:
 
 
 def _ask(group: Group, member: Member, *, is_immediate: bool, timeout_s: float) -> None:
-    # Apart: who asks it to quiesce takes nothing back of what it has not heard of yet.
+    # Separate fields: a request to quiesce must not take back an earlier one to stop at once.
     changes: dict[str, object] = {"stop_at_once": True} if is_immediate else {"stop_timeout_s": timeout_s}
     reply = group.call(
         "admin/member_state",
@@ -85,8 +85,8 @@ def _ask(group: Group, member: Member, *, is_immediate: bool, timeout_s: float) 
         [member.name, member.incarnation, json.dumps(changes)],
     )
     if reply[0] == MQRC.CONNECTION_BROKEN:
-        raise CommandError(f"queue manager {member.name} has ended or was restarted meanwhile")
-    # Its agent passes that on: it need not wait for its next renewal.
+        raise CommandError(f"queue manager {member.name} has meanwhile ended or been restarted")
+    # Its movers pass the request on, so that it need not wait for its next renewal.
     wake_movers(group, member.name)
 
 
@@ -94,16 +94,16 @@ def _wait(group: Group, asked: Member, until_s: float) -> None:
     while True:
         member = group.member(asked.name)
         if member is None or member.incarnation != asked.incarnation:
-            raise CommandError(f"queue manager {asked.name} was restarted meanwhile")
+            raise CommandError(f"queue manager {asked.name} has meanwhile been restarted")
         if member.state == "STOPPED":
-            # The member is stopped before its last work is resolved; its claim is gone when that is done.
+            # The member is STOPPED before its last work is resolved. Its claim goes when that is done.
             claim = group.command(
                 group.keys.leases, "ZSCORE", group.keys.leases, f"!{member.name}.{member.incarnation}"
             )
             if claim is None:
                 return
         elif state_now(group, member) == "FAILED":
-            raise CommandError(f"queue manager {asked.name} has failed meanwhile; its peers recover its work")
+            raise CommandError(f"queue manager {asked.name} has failed while stopping; its peers recover its work")
         if time.monotonic() >= until_s:
             raise CommandError(f"queue manager {asked.name} has not stopped in time")
         time.sleep(_LOOK_S)

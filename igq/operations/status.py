@@ -1,4 +1,4 @@
-"""What `igq status` shows: one object, read from Redis without taking part in the group."""
+"""The data of `igq status`: one object, read from Redis without taking part in the group."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ State = Literal["STARTING", "RUNNING", "QUIESCING", "STOPPED", "FAILED"]
 
 
 class RedisStatus(BaseModel):
-    """The deployment. ``version``: empty where no manager has started the embedded server yet."""
+    """The deployment. ``version``: empty if no manager has started the embedded server yet."""
 
     version: str
     durability: str
@@ -49,14 +49,14 @@ class MoverStatus(BaseModel):
 
 
 class AgentStatus(BaseModel):
-    """An IGQ agent, as it reported last."""
+    """An IGQ agent as it last reported."""
 
     state: Literal["RUNNING", "RETRY", "STOPPED"]
-    #: Null where it has ended, or its manager has stopped.
+    #: Null if it has ended or its manager has stopped.
     pid: int | None
     short_retries: int
     long_retries: int
-    #: Seconds to the next retry; null unless in RETRY.
+    #: Seconds to the next retry. Null unless the state is RETRY.
     next_retry_s: float | None
     restarts: int
     delivered: int
@@ -70,20 +70,20 @@ class ManagerStatus(BaseModel):
 
     name: str
     state: State
-    #: Null when it has stopped. One that is FAILED may be paused, or cut off, and live.
+    #: Null if it has stopped. A FAILED manager may be alive, but paused or cut off.
     pid: int | None
     host: str
     incarnation: int
     igq: Literal["ENABLED", "DISABLED"]
     agent: AgentStatus
-    #: Units of work that are prepared and wait for their coordinator, or an operator.
+    #: Prepared units of work that wait for their coordinator or an operator.
     in_doubt: int = 0
-    #: Its removal from the group has begun, and was cut off perhaps.
+    #: Its removal from the group has begun, and may have been interrupted.
     is_leaving: bool = False
 
 
 class RecoveryStatus(BaseModel):
-    """A recovery that runs, or ran not long ago."""
+    """A recovery that is under way or was recently."""
 
     failed: str
     by: str
@@ -94,14 +94,14 @@ class RecoveryStatus(BaseModel):
 
 
 class StructureStatus(BaseModel):
-    """An application structure, or a manager's own one that is not ``ACTIVE``.
+    """An application structure, or a manager's own structure that is not ``ACTIVE``.
 
-    ``UNREACHABLE``: its server does not answer; in a Cluster others may.
+    ``UNREACHABLE``: its server does not answer. In a Cluster, other servers may.
     """
 
     name: str
     state: Literal["ACTIVE", "FAILED", "INRECOVER", "UNREACHABLE"]
-    #: How many times it has failed, and when it did last (UTC); null unless it has failed now.
+    #: How many times it has failed, and when it last did (UTC); null unless it is failed now.
     failures: int
     failed_at: datetime | None
 
@@ -118,7 +118,7 @@ class QueueStatus(BaseModel):
 
 
 class GroupStatus(BaseModel):
-    """Everything."""
+    """The status of the whole group."""
 
     group: str
     redis: RedisStatus
@@ -129,15 +129,15 @@ class GroupStatus(BaseModel):
 
 
 def read_status(settings: Settings) -> GroupStatus:
-    """The group's status now.
+    """Read the group's status.
 
     Raises:
         DeploymentError, MQIError: Redis cannot be used.
     """
     if settings.is_embedded and not EmbeddedRedis.has_data(settings.data_dir):
-        # Nobody starts a server, and makes a directory for it, to look at nothing.
+        # Do not start a server, or make its directory, only to find nothing.
         return _nothing(settings)
-    # It looks and writes nothing: replicas that are away keep nobody from that.
+    # A status only reads, so it must work without replicas.
     group = Group(settings.model_copy(update={"wait_replicas": 0}))
     try:
         members = group.members()
@@ -189,7 +189,7 @@ def _agent(reported: dict[str, Any], by_puts: int, of_manager: str) -> AgentStat
     state = reported.get("state", "STOPPED")
     pid = reported.get("pid") if state != "STOPPED" and of_manager != "STOPPED" else None
     if of_manager not in UP or state not in ("RUNNING", "RETRY"):
-        # Starting counts as stopped: it delivers nothing yet.
+        # A starting agent counts as stopped: it delivers nothing yet.
         state = "STOPPED"
     movers = [
         MoverStatus.model_validate({**each, "next_retry_s": _next_retry_s(each, each["state"])})

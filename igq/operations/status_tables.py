@@ -1,19 +1,20 @@
-"""`igq status` for people: tables that fit into 80 columns."""
+"""Prints `igq status` for people: tables that fit into 80 columns."""
 
 from __future__ import annotations
 
 from rich.table import Table
 from rich.text import Text
 
+from igq.console.plural import counted
 from igq.console.tables import new_table, widen
 from igq.operations.status import AgentStatus, GroupStatus, MoverStatus
 from sharedq.display.terminal import Terminal
 
 
 def print_tables(status: GroupStatus, console: Terminal | None = None) -> None:
-    """Show the status to a person; everything fits, folded if need be, into 80 columns."""
+    """Print the status. Everything fits into 80 columns, folded if necessary."""
     console = console or Terminal()
-    # The longest names there are.
+    # As wide as the longest names.
     widen(console, 120)
     where = f" on {status.redis.version}" if status.redis.version else ""
     console.print(Text.assemble("Group ", (status.group, "bold"), where))
@@ -29,8 +30,8 @@ def print_tables(status: GroupStatus, console: Terminal | None = None) -> None:
             text = f"{manager.name} is being removed from the group: igq group remove {manager.name} completes that"
             console.print(text, style="yellow", highlight=False)
         if manager.in_doubt:
-            what = "unit of work is" if manager.in_doubt == 1 else "units of work are"
-            where = f"{manager.in_doubt} {what} in doubt at {manager.name}"
+            units = counted(manager.in_doubt, "unit of work is", "units of work are")
+            where = f"{units} in doubt at {manager.name}"
             console.print(f"{where}: DISPLAY THREAD(*) TYPE(INDOUBT)", style="yellow", highlight=False)
         for text in _troubles(manager.agent):
             console.print(f"Agent of {manager.name}: {text}", style="yellow", highlight=False)
@@ -88,7 +89,7 @@ def _recoveries_table(status: GroupStatus) -> Table:
 def _queues_table(status: GroupStatus) -> Table:
     table = new_table("Local queues", "Queue", "Disposition", "Where", "Depth", "Uncommitted")
     for queue in status.queues:
-        # System queues only when something is on them.
+        # Show system queues only if something is on them.
         if not queue.name.startswith("SYSTEM.") or queue.depth:
             where = queue.owner or queue.structure or ""
             table.add_row(queue.name, queue.disposition, where, str(queue.depth), str(queue.uncommitted))

@@ -1,4 +1,4 @@
-"""Several managers under one supervisor in the foreground: started, shown, stopped together."""
+"""A supervisor of several managers in the foreground: it starts them, shows their logs and stops them."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from sharedq.display.text import visible
 from sharedq.settings.loader import prepare_data_dir
 from sharedq.settings.values import Settings
 
-#: Seconds for managers to end once they were told to stop at once; then they are killed.
+#: Seconds that managers have to end after they are told to stop at once. Then they are killed.
 KILL_TIMEOUT_S = 15.0
-#: Seconds for managers to quiesce: their own time for programs, and what it takes to recover the rest.
+#: Seconds that managers have to quiesce: the programs' time, and the time to recover the rest.
 QUIESCE_TIMEOUT_S = 60.0
 _COLOURS = ("cyan", "magenta", "yellow", "green", "blue", "red")
 
 
 class Supervisor:
-    """Starts managers as child processes and waits for their end. Restarts none.
+    """Starts managers as child processes and waits until they end. It restarts none.
 
-    The first Ctrl-C (or SIGTERM) has them quiesce, the second stops them at once, a third kills them. SIGHUP is passed
-    on: they open their logs anew. When the supervisor itself is killed, the kernel ends its children.
+    The first Ctrl-C (or SIGTERM) makes them quiesce, the second stops them at once, the third kills them. SIGHUP is
+    passed on, so that they reopen their logs. If the supervisor itself is killed, the kernel ends its children.
     """
 
     def __init__(self, settings: Settings, names: list[str]) -> None:
@@ -47,11 +47,11 @@ class Supervisor:
         self._hangups = 0
 
     def run(self) -> int:
-        """Returns 0 when every manager has stopped in good order, else 1."""
+        """Run until every manager has ended. Returns 0 if all have stopped in good order, else 1."""
         prepare_data_dir(self._settings)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
-        # Children inherit that, and ignore it until they know what to do about it.
+        # Children inherit this, and ignore the signal until they have installed a handler.
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         try:
             for name in self._names:
@@ -70,7 +70,7 @@ class Supervisor:
             text=True,
             encoding="utf-8",
             errors="replace",
-            # The terminal's Ctrl-C reaches the supervisor, which passes it on: once.
+            # The terminal's Ctrl-C reaches only the supervisor, which passes it on once.
             start_new_session=True,
         )
         self._children[name] = child
@@ -100,14 +100,14 @@ class Supervisor:
                 left_s = None if until_s is None else max(0.0, until_s - time.monotonic())
                 name = self._events.get(timeout=left_s)
             except queue.Empty:
-                self._say("not all managers have stopped in time: killing them")
+                self._say("not all managers have stopped in time; killing them")
                 return 1
             if not name:
                 continue
             left.discard(name)
             status = self._children[name].returncode
             if told and status == -signal.SIGTERM:
-                # Before it joins the group it knows what to do about this signal: it has not come so far.
+                # A manager installs its handler before it joins the group, so this one had not begun.
                 self._say(f"{name} was stopped before it began to start")
             elif status:
                 exit_status = 1
@@ -142,7 +142,7 @@ class Supervisor:
         self._print(Text(text, style="bold"))
 
     def _print(self, text: Text) -> None:
-        # Nobody may read any more (`| head`), for which rich asks for an exit. The managers are to be drained and
-        # stopped in good order all the same: one whose pipe is full stands still.
+        # The reader may be gone (`| head`), for which rich asks for an exit. Go on reading the managers' output,
+        # because a manager whose pipe is full stands still, and stop them in good order.
         with contextlib.suppress(OSError, SystemExit):
             self._console.print(text)

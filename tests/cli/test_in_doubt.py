@@ -45,10 +45,10 @@ def test_it_outlives_its_program_and_its_manager(shell: Shell) -> None:
     sink = python(shell, PROGRAM)
     assert sink.returncode == -signal.SIGKILL, sink.stderr
     assert victim.end(signal.SIGKILL) == -signal.SIGKILL
-    peer.wait_for("CSQR004I QM2 2 unit(s) of work of QM1.")
+    peer.wait_for("CSQR004I QM2 2 units of work of QM1.")
 
     restarted = shell.start_manager("QM1")
-    restarted.wait_for("CSQR004I QM1 2 unit(s) of work of QM1 in doubt")
+    restarted.wait_for("CSQR004I QM1 2 units of work of QM1 in doubt")
 
     coordinator = python(shell, COORDINATOR)
     assert coordinator.stdout == "2033\n[b'backed ou', b'committed']\nTrue False\n", coordinator.stderr

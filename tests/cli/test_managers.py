@@ -76,7 +76,9 @@ def test_stop_blocks_until_the_manager_has_stopped_and_leaves_nothing_behind(she
     assert status["recoveries"] == []
     again = shell.run("qmgr", "stop", "QM1")
     assert (again.returncode, again.stderr) == (1, "igq: queue manager QM1 is not running\n")
-    assert shell.run("put", "QM1", "Q", "x").stderr == "igq: MQCONN QM1: MQRC_Q_MGR_NOT_AVAILABLE (2059)\n"
+    assert shell.run("put", "QM1", "Q", "x").stderr == (
+        "igq: MQCONN QM1: MQRC_Q_MGR_NOT_AVAILABLE (2059), it is not running: igq qmgr start QM1\n"
+    )
 
 
 def test_a_stopped_manager_starts_again_at_once_with_its_queues(shell: Shell) -> None:

@@ -117,7 +117,7 @@ def test_a_get_that_ends_with_nothing_says_so_to_a_person(group: Shell) -> None:
     define(group, "QM1", "DEFINE QLOCAL(SILENT.Q)")
 
     assert on_a_terminal(group, "get", "QM1", "SILENT.Q", "--wait", "0.2") == ("", "no message came within 0.2 s\n")
-    assert on_a_terminal(group, "get", "QM1", "SILENT.Q", "--wait", "0") == ("", "no message is there\n")
+    assert on_a_terminal(group, "get", "QM1", "SILENT.Q", "--wait", "0") == ("", "no message on the queue\n")
     group.out("put", "QM1", "SILENT.Q", "one", "two")
     assert on_a_terminal(group, "get", "QM1", "SILENT.Q", "--max", "1") == ("one\n", "")
     assert on_a_terminal(group, "get", "QM1", "SILENT.Q") == ("two\n", "no further message came within 1 s\n")

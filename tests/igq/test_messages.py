@@ -31,3 +31,12 @@ def test_each_message_is_said_somewhere(message_id: str) -> None:
 
 def test_a_message_is_filled_in() -> None:
     assert text_of("CSQM050I", {"qmgr": "EWR", "pid": 12}) == "EWR IGQ agent starting, pid 12"
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(0, "0 units of work, 1 message"), (1, "1 unit of work, 1 message"), (2, "2 units of work, 1 message")],
+)
+def test_a_message_counts_things_in_words(count: int, text: str) -> None:
+    fields: dict[str, object] = {"qmgr": "QM1", "target": "QM2.1", "units_of_work": count, "messages": 1}
+    assert text_of("CSQE014I", fields) == f"QM1 recovery of QM2.1: phase 2 completed, {text}"

@@ -35,7 +35,7 @@ from igq.cli.runner import run
         ("qmgr stop QM1 --timeout -1", "Invalid value for '--timeout': "),
         ("group start", "Missing option '-m' / '--manager'"),
         ("group nope", "No such command 'nope' (see igq group --help)"),
-        ("demo --messages none", "--messages none: a number of at least 1, or all"),
+        ("demo --messages none", "--messages none: give a number of at least 1, or all"),
     ],
 )
 def test_arguments_that_cannot_be_used(arguments: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -89,7 +89,7 @@ def test_a_toml_file_given_as_commands_is_told_as_that(tmp_path: Path, capsys: p
     file.write_text('group = "QSG1"\n', encoding="utf-8")
 
     assert run(["mqsc", "QM1", str(file)]) == COULD_NOT_RUN
-    assert "this is TOML, no MQSC commands; IGQ_CONFIG names a file of settings" in capsys.readouterr().err
+    assert "this is TOML, not MQSC; IGQ_CONFIG names a file of settings" in capsys.readouterr().err
 
 
 def test_a_password_in_an_argument_is_not_repeated(capsys: pytest.CaptureFixture[str]) -> None:

@@ -78,7 +78,7 @@ def test_a_failed_command_says_why_and_stops_none_behind_it(group: TestGroup) ->
 
     assert status == 10
     assert "CSQM125I: QLOCAL(NONE) was not found, MQRC_UNKNOWN_OBJECT_NAME (2085)." in output
-    assert "CSQM101I: QLOCAL(A) exists already, MQRC_OBJECT_ALREADY_EXISTS (2100)" in output
+    assert "CSQM101I: QLOCAL(A) already exists, MQRC_OBJECT_ALREADY_EXISTS (2100)" in output
     assert output.count("CSQ9023E: D") == 2
     assert "CSQ9023E: DELETE QLOCAL(NONE) abnormal completion." in output
     assert output.endswith("2 MQSC commands could not be processed.\n")
@@ -134,7 +134,7 @@ def test_values_out_of_range_and_bad_names_change_nothing(group: TestGroup) -> N
 )
 def test_commands_of_ibm_that_there_are_not_are_told_as_that(group: TestGroup, command: str, named: str) -> None:
     output = failed(group, command)
-    assert f"IGQ1001E: {named} is not supported here; igq mqsc --help lists the commands that are.\n" in output
+    assert f"IGQ1001E: {named} is not supported here; igq mqsc --help lists the supported commands.\n" in output
     assert "No MQSC commands with a syntax error." in output
 
 
