@@ -89,7 +89,9 @@ class Claims:
         for chunk in chunks(targets, CHUNK_TARGETS):
             words = [word for each in chunk for word in (each.token, each.qmgr, each.incarnation)]
             _, now_ms, answers = connection.checked_call(
-                "admin/claim", [keys.leases, keys.fence, keys.recoveries, keys.members], [*fixed, *words]
+                "admin/claim",
+                [keys.leases, keys.fence, keys.recoveries, keys.members, keys.owners],
+                [*fixed, *words],
             )
             for target, (answer, *wait_ms) in zip(chunk, answers, strict=True):
                 if answer == _WON:
@@ -118,6 +120,7 @@ class Claims:
             MQIError: 2009.
         """
         keys = self._group.keys
+        script_keys = [keys.leases, keys.recoveries, keys.fence, keys.owners]
         done = dict.fromkeys(self.held, (0, 0)) if done is None else done
         left = dict(done)
         for tokens in chunks(list(done), CHUNK_TARGETS):
@@ -126,7 +129,7 @@ class Claims:
                 for token in tokens:
                     words += [token, *left[token]]
                     left[token] = (0, 0)
-                self._call("admin/progress", [keys.leases, keys.recoveries, keys.fence], tokens, [*words, *ended])
+                self._call("admin/progress", script_keys, tokens, [*words, *ended])
         if not self.held:
             raise ClaimLostError(f"another recoverer took over {', '.join(done)}")
 

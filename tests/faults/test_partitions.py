@@ -59,6 +59,8 @@ class Program:
         with inside(network, "app"):
             url = f"redis://{server.address}"
             self.there = TestGroup(url, data_dir, group=self.group.group.name, **settings)
+            # The other one accounts for both: this thread leaves the machine, and elsewhere anybody has its addresses.
+            self.there.is_accounted = False
             self.connection: QueueManagerConnection = self.there.connect("QM1")
             self.queue: Queue = self.connection.open("Q", BOTH)
         self._network = network

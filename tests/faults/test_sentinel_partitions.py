@@ -15,6 +15,7 @@ from igq.rehearsal.drills.troubles.network import Network
 from sharedq import MQIError
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
 from sharedq.mqi.errors import NoMsgAvailable
+from tests.support.accounts import assert_accounted
 from tests.support.members import TestGroup
 from tests.support.partitions import RemotePair, inside, network_or_skip, rejoin, split
 from tests.support.topologies import until
@@ -57,6 +58,7 @@ class Sides:
         careful = {"wait_replicas": 1, "wait_replicas_timeout_ms": 1_000} if is_careful else {}
         same = {"group": self.name} if self._groups else {}
         group = TestGroup(url, self._data_dir, **careful, **same, **settings)
+        group.is_accounted = False
         self._groups.append(group)
         return group
 
@@ -78,8 +80,13 @@ class Sides:
         until(self.pair.is_demoted, "the old primary follows the new one", PATIENCE_S)
 
     def close(self) -> None:
-        for group in self._groups:
-            group.close()
+        """End all. Raises AssertionError: on the side that goes on something is left that nothing explains."""
+        try:
+            with inside(self.network, "east"):
+                assert_accounted(self.group(self.pair.url).group)
+        finally:
+            for group in self._groups:
+                group.close()
 
 
 @pytest.fixture

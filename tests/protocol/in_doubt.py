@@ -82,7 +82,7 @@ class InDoubtProtocol(Protocol):
     def _victim(self, world: World, verb: str, name: str = "X", how: str = "") -> Steps:
         going = world._replace(victim=self._next[world.victim])
         if verb == "prepare":
-            if world.is_fenced:
+            if self._may_not_decide(world):
                 yield Step("V", "admin/prepare: 2009", self._broken(world))
             else:
                 doubt = world.doubt._replace(state="?", is_noted=True, was_prepared=True)

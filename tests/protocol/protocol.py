@@ -103,7 +103,7 @@ class Protocol:
         elif verb in ("get", "put", "end", "drop"):
             yield from self._working(world, going, verb, NAMES.index(name), how)
         elif verb == "decide":
-            if world.is_fenced:
+            if self._may_not_decide(world):
                 yield Step("V", "admin/decide: 2009", self._broken(world))
             else:
                 yield Step("V", "admin/decide", going._replace(is_decided=True))
@@ -112,9 +112,13 @@ class Protocol:
         else:
             yield from self._leaving(world, going, verb, name)
 
+    def _may_not_decide(self, world: World) -> bool:
+        return world.is_fenced or (not world.is_known and self._rules.deciding_asks_who_is_known)
+
     def _entering(self, world: World, going: World, verb: str, structure: int) -> Steps:
         if verb == "check":
-            if world.is_fenced and self._rules.entering_is_checked_again:
+            is_shut_out = world.is_fenced or (not world.is_known and self._rules.entering_asks_who_is_known)
+            if is_shut_out and self._rules.entering_is_checked_again:
                 yield Step("V", "admin/check_owner: 2009", self._broken(world))
             else:
                 yield Step("V", "admin/check_owner", going)
@@ -152,7 +156,7 @@ class Protocol:
         if verb == "forget":
             yield Step("V", "admin/forget", going._replace(is_decided=False))
         elif verb == "disconnect":
-            yield Step("V", "admin/disconnect", going._replace(tag=world.tag.replace("V", "")))
+            yield Step("V", "admin/disconnect", going._replace(tag=world.tag.replace("V", ""), is_known=False))
         elif name not in self._scenario.structures:
             # It never was there.
             yield Step("V", "the call returns", going)
@@ -171,9 +175,9 @@ class Protocol:
         if number == 0:
             yield Step(who, "dies", _recoverer_at(world, number, Recoverer(at="over")))
         phase: Callable[[World, Recoverer, str], RecovererSteps] = self._resolving
-        if mine.at in ("claim", "list", "finish"):
+        if mine.at in ("claim", "list", "finish", "end of recovery"):
             phase = self._claiming
-        elif mine.at in ("mark", "scan", "shut"):
+        elif mine.at in ("mark", "scan", "shut", "unfence"):
             phase = self._shutting_out
         for script, changed, now in phase(world, mine, who):
             yield Step(who, script, _recoverer_at(changed, number, now))
@@ -189,10 +193,12 @@ class Protocol:
                 yield "admin/claim", self._claimed(world, who), Recoverer(at="list")
         elif world.claimant != who:
             yield "admin/finish_recovery: lost", world, Recoverer()
+        elif mine.at == "finish":
+            changed = self._unknown(world) if self._rules.fences_go_last else world._replace(is_fenced=False)
+            yield "admin/finish_recovery: its first part", changed, Recoverer("unfence", X, mine.listed)
         else:
-            finished = world._replace(is_resolved=True, claimant="", is_decided=False, is_fenced=True)
-            if self._rules.recovery_frees_the_tag:
-                finished = finished._replace(tag=world.tag.replace("V", ""))
+            changed = world._replace(is_fenced=False) if self._rules.fences_go_last else self._unknown(world)
+            finished = changed._replace(is_resolved=True, claimant="", is_decided=False)
             yield "admin/finish_recovery", finished, Recoverer(at="over")
 
     def _shutting_out(self, world: World, mine: Recoverer, _who: str) -> RecovererSteps:
@@ -201,6 +207,9 @@ class Protocol:
             if self._rules.structures_are_marked:
                 world = world._replace(marked=replaced(world.marked, structure, True))
             yield "structure/fence: the mark", world, mine._replace(at="scan")
+        elif mine.at == "unfence":
+            unmarked = world._replace(marked=replaced(world.marked, structure, False))
+            yield "structure/unfence", unmarked, _next_structure(mine, "unfence", "end of recovery")
         elif mine.at == "scan":
             yield "scan of own", world, mine._replace(at="shut", found=world.registered[structure])
         else:
@@ -240,6 +249,11 @@ class Protocol:
         else:
             released = world._replace(dead=replaced(world.dead, structure, False))
             yield "structure/release", released, _next_structure(mine, "look", "finish")
+
+    def _unknown(self, world: World) -> World:
+        """The group does not know V any more, and its tag is free."""
+        world = world._replace(is_known=False)
+        return world._replace(tag=world.tag.replace("V", "")) if self._rules.recovery_frees_the_tag else world
 
     def _claimed(self, world: World, who: str) -> World:
         world = world._replace(lease=TAKEN, claimant=who, is_fenced=self._rules.recoverer_shuts_out_before_it_looks)

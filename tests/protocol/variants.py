@@ -38,6 +38,19 @@ VARIANTS = (
         Rules(structures_are_marked=False, entering_is_checked_again=False),
     ),
     Variant(
+        "entering a structure does not ask whether V is known",
+        "2. Fencing",
+        SPANNING,
+        Rules(entering_asks_who_is_known=False),
+    ),
+    Variant(
+        "a decision does not ask whether V is known", "2. Fencing", SPANNING, Rules(deciding_asks_who_is_known=False)
+    ),
+    Variant(
+        "a preparation does not ask whether V is known", "2. Fencing", PREPARED, Rules(deciding_asks_who_is_known=False)
+    ),
+    Variant("the fences go while V is known", "2. Fencing", SPANNING, Rules(fences_go_last=False)),
+    Variant(
         "the recoverer shuts V out of the administration structure last",
         "3. One decision",
         SPANNING,

@@ -84,7 +84,7 @@ class InDoubt(NamedTuple):
 class World(NamedTuple):
     """One state. What stands behind ``doubt`` is the observer's, and decides nothing.
 
-    The tag's users: V, W, and D for what V has prepared.
+    The tag's users: V, W, and D for what V has prepared. ``is_known``: the group has V among its connections.
     """
 
     available: Pair[tuple[str, ...]] = (("m", "n"), ())
@@ -95,6 +95,7 @@ class World(NamedTuple):
     is_y_defined: bool = True
     lease: str = HELD
     is_fenced: bool = False
+    is_known: bool = True
     claimant: str = ""
     is_resolved: bool = False
     tag: str = "V"
@@ -150,6 +151,9 @@ class Rules:
     scripts_look_their_caller_up: bool = True
     structures_are_marked: bool = True
     entering_is_checked_again: bool = True
+    entering_asks_who_is_known: bool = True
+    deciding_asks_who_is_known: bool = True
+    fences_go_last: bool = True
     recoverer_shuts_out_before_it_looks: bool = True
     decision_comes_first: bool = True
     large_unit_remembers_its_decision: bool = True

@@ -110,6 +110,28 @@ def test_a_dead_recoverer_claims_nothing(scene: Scene) -> None:
     assert [recovery.failed for recovery in recoveries(scene.test.group)] == ["QM2.1"]
 
 
+def test_a_recoverer_whose_connection_was_recovered_claims_nothing(scene: Scene) -> None:
+    """Its fence went with the end of that recovery, and its claim would keep others waiting for a lease."""
+    zombie = scene.recoverer("QM2")
+    assert scene.recover("QM3", zombie.process.token, force=True).is_resolved
+    scene.expire(DEAD)
+    with pytest.raises(MQIError) as caught:
+        Claims(scene.test.group, zombie).win([Target.parse(DEAD)], force=False, state="FAILED")
+    assert caught.value.reason == MQRC.CONNECTION_BROKEN
+    assert scene.recover("QM3").is_resolved
+
+
+def test_a_recoverer_whose_connection_was_recovered_keeps_no_claim(scene: Scene) -> None:
+    scene.expire(DEAD)
+    claims = won(scene, "QM2")
+    zombie = claims._connection
+    assert scene.recover("QM3", zombie.process.token, force=True).is_resolved
+    with pytest.raises(ClaimLostError):
+        claims.report("FENCED")
+    scene.expire(f"!{DEAD}")
+    assert scene.recover("QM3").is_resolved
+
+
 @pytest.mark.parametrize("phase", [Phase.CLAIMED, Phase.RESOLVING])
 def test_a_dead_recoverer_is_fenced_out_of_the_structures(scene: Scene, phase: Phase) -> None:
     scene.leave_everything()

@@ -11,6 +11,7 @@ KEYS
   2  fence       hash  dead incarnations, processes and connections
   3  recoveries  hash  target -> JSON
   4  members     hash  manager -> JSON
+  5  own         hash  registered connections
 ARGV
   1  by          recovering manager
   2  claim_ms
@@ -30,7 +31,7 @@ local by, caller = ARGV[1], ARGV[5]
 local is_forced, now = ARGV[3] == "1", now_ms()
 local NOT_YET, NOTHING, FIRST, WORDS = 1, 2, 6, 3
 for position = FIRST, #ARGV, WORDS do
-    if is_shut_out(fence, caller, ARGV[position]) then return { MQRC.CONNECTION_BROKEN } end
+    if is_shut_out(KEYS[5], fence, caller, ARGV[position]) then return { MQRC.CONNECTION_BROKEN } end
 end
 
 local function deadline_of(member)

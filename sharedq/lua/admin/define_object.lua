@@ -35,8 +35,7 @@ local scope, qmgr, name, kind, structure = ARGV[1], ARGV[2], ARGV[3], ARGV[4], A
 local mode, expected, body = ARGV[6], ARGV[7], ARGV[8]
 local CHANGED = 1
 local caller = ARGV[9]
--- Once it is recovered nothing says any more that it was shut out.
-if caller and (is_shut_out(KEYS[5], caller, "") or redis.call("HEXISTS", KEYS[6], caller) == 0) then
+if caller and is_shut_out(KEYS[6], KEYS[5], caller, "") then
     return { MQRC.CONNECTION_BROKEN, "" }
 end
 

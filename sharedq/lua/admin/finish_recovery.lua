@@ -40,7 +40,7 @@ local function forget(target, kind, field)
 end
 
 local function finish(target, is_last, first, last)
-    local record = claimed_record(recoveries, fence, target, caller)
+    local record = claimed_record(recoveries, keys.own, fence, target, caller)
     if not record then return false end
     for position = first, last, 2 do forget(target, ARGV[position], ARGV[position + 1]) end
     record.seconds = (now - record.detected_ms) / 1000

@@ -5,6 +5,7 @@ KEYS
   1  leases      zset
   2  recoveries  hash  target -> JSON
   3  fence       hash  dead incarnations, processes and connections
+  4  own         hash  registered connections
 ARGV
   1  caller      owner token of the recoverer
   2  claim_ms
@@ -25,7 +26,7 @@ local now, held, answers = now_ms(), {}, {}
 
 for position = FIRST, leases_begin - 1, WORDS do
     local target = ARGV[position]
-    local record, text = claimed_record(recoveries, KEYS[3], target, ARGV[1]), false
+    local record, text = claimed_record(recoveries, KEYS[4], KEYS[3], target, ARGV[1]), false
     if record then
         held[target] = true
         if record.state ~= state then record.state, record[string.lower(state) .. "_ms"] = state, now end
