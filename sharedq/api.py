@@ -274,7 +274,7 @@ class Queue:
 
     @property
     def resolved_name(self) -> str:
-        """What that name stands for: the queue behind an alias, or the one that was made from a model."""
+        """The queue that the name stands for: the target of an alias, or the queue that was made from a model."""
         return self.handle.destination.decode() or self.handle.name
 
     def put(
@@ -383,7 +383,7 @@ class Queue:
     def inquire(self, *selectors: IntSelector | CharSelector) -> dict[int, int | bytes]:
         """MQINQ: values by selector; character attributes are padded to their length.
 
-        What a queue of its type does not have is -1, or asterisks.
+        An attribute that a queue of its type does not have is -1, or asterisks.
         """
         with self.connection.lock:
             return inquire(self.connection, self._open_handle(), selectors)[0]

@@ -35,7 +35,7 @@ from sharedq.session.handle import Handle, QMgrHandle
 T = TypeVar("T")
 Outcome = tuple[MQCC, MQRC]
 
-#: Of MQCNO and MQSTS. What the later ones of MQCNO have besides says how a client reaches a manager, and what it is
+#: Of MQCNO and MQSTS. Later ones of MQCNO also say how a client reaches a manager, and what it is
 #: called: not used here.
 _CNO_VERSIONS, _STS_VERSIONS = range(1, 9), range(1, 3)
 #: The version of MQCNO that has ConnTag.
@@ -254,7 +254,7 @@ def _locked(connection: Connection, call: Callable[[], None]) -> Outcome:
 
 
 def _outcome(turn: AbstractContextManager[None], call: Callable[[], T]) -> tuple[T | None, MQCC, MQRC]:
-    """What the call says. It ends its *turn* by raising: that is how a connection learns that it is lost."""
+    """The codes of a call. It ends its *turn* by raising, so that a connection learns that it is lost."""
     try:
         with turn:
             return call(), MQCC.OK, MQRC.NONE

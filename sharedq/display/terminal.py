@@ -26,7 +26,7 @@ class Terminal(Console):
         return super().render_str(visible(text), **options)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """What was made a `Text` already."""
+        """Text that was made a `Text` already stays as it is."""
         if isinstance(renderable, Text) and (shown := visible(renderable.plain, keep="\n")) != renderable.plain:
             renderable = Text(shown, style=renderable.style)
         return super().render(renderable, options)

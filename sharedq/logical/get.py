@@ -3,7 +3,7 @@
 The order of a call: ``check_request`` before anything is done, ``wanted`` for the search, ``check_get`` on the
 message found, ``after_get`` once the call has succeeded. A call that ends with 2080 has not processed its message:
 nothing is retained of it.
-Source: seed 003, MQGMO_LOGICAL_ORDER, tables 16 and 17.
+Source: IBM MQ reference, MQGMO, MQGMO_LOGICAL_ORDER, Tables 16 and 17.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _MATCH_GROUP_ID: Final = int(MatchOption.MATCH_GROUP_ID)
 _MATCH_SEQ: Final = int(MatchOption.MATCH_MSG_SEQ_NUMBER)
 _MATCH_OFFSET: Final = int(MatchOption.MATCH_OFFSET)
 _MATCH_TOKEN: Final = int(MatchOption.MATCH_MSG_TOKEN)
-#: What a version 1 MQGMO, which has no MatchOptions, stands for.
+#: The MatchOptions that a version 1 MQGMO, which has none, stands for.
 _VERSION_1_MATCH: Final = _MATCH_MSG_ID | _MATCH_CORREL_ID
 
 ANY_SEQ: Final = 0
@@ -128,7 +128,7 @@ def check_request(order: HandleOrder, gmo: MQGMO, md: MQMD) -> MQRC:
 
 
 def wanted(order: HandleOrder, gmo: MQGMO, md: MQMD) -> Wanted:
-    """What an MQGET that ``check_request`` passed looks for (seed 003, table 16). Not for messages under the cursor."""
+    """The message that an MQGET asks for, once checked (MQGMO, Table 16). Not for the message under the cursor."""
     options = int(gmo.options)
     matches = match_options_of(gmo)
     msg_id = md.msg_id if matches & _MATCH_MSG_ID and md.msg_id != NULL_ID else b""
@@ -188,7 +188,7 @@ def must_be_there(order: HandleOrder, options: int) -> tuple[bool, bool]:
 
 
 def check_get(order: HandleOrder, options: int, found: MQMD) -> Outcome:
-    """Whether the message found goes on with the current group or logical message (seed 003, table 17).
+    """Whether the message found goes on with the current group or logical message (MQGMO, Table 17).
 
     2242 or 2241 when it is another message, 2245 when it is the next one but the unit of work does not fit. FAILED
     with logical order; without it WARNING if the previous get used it, else OK. Browses are never checked.
@@ -217,7 +217,7 @@ def check_under_cursor(options: int, found: MQMD) -> MQRC:
 
 
 def after_get(order: HandleOrder, options: int, found: MQMD, data_length: int) -> HandleOrder:
-    """What is retained after an MQGET that returned *found*, with logical order or without.
+    """The retained state after an MQGET that returned *found*, with logical order or without.
 
     Args:
         found: the descriptor as returned; of a reassembled message, the one that ``reassembled`` made.

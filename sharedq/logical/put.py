@@ -121,7 +121,7 @@ def put_position(
 def after_put(
     order: HandleOrder, options: int, position: PutPosition, *, group_id: bytes, persistence: int
 ) -> HandleOrder:
-    """What is retained after a successful MQPUT, with logical order or without.
+    """The retained state after a successful MQPUT, with logical order or without.
 
     Args:
         position: from ``put_position``, of the message as the program put it, segmented by the queue manager or not.

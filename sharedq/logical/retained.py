@@ -1,4 +1,4 @@
-"""What the queue manager retains of groups and segments for a queue handle, between its calls.
+"""The state of groups and segments that the queue manager retains for a queue handle, between its calls.
 
 Everything here is an immutable value: a call that fails keeps the value it started with, and whoever backs a unit of
 work out restores the value that stood before the unit's first call for the handle (IBM MQ does so too).
@@ -82,7 +82,7 @@ NOTHING: Final = Retained()
 
 
 class HandleOrder(NamedTuple):
-    """What one queue handle retains, apart for each use of it.
+    """The retained state of one queue handle, apart for each use of it.
 
     Attributes:
         gets: for calls that remove messages.
@@ -124,7 +124,7 @@ def retained_after(
     was_logical: bool,
     persistence: int = 0,
 ) -> Retained:
-    """What is retained once a message with these flags was put or got."""
+    """The retained state once a message with these flags was put or got."""
     in_message = bool(flags & ANY_SEGMENT) and not flags & LAST_SEGMENT
     is_last = bool(flags & LAST_IN_GROUP)
     in_group = bool(flags & ANY_IN_GROUP) and (in_message or not is_last)
@@ -135,7 +135,7 @@ def retained_after(
 
 
 def judged(reason: MQRC, *, is_logical: bool, was_logical: bool) -> Outcome:
-    """The outcome of a call that is not consistent with what is retained (seed 003, table 17; puts alike).
+    """The outcome of a call that is not consistent with what is retained (MQGMO, Table 17; puts alike).
 
     Args:
         reason: NONE when the call is consistent.
@@ -152,7 +152,7 @@ def judged(reason: MQRC, *, is_logical: bool, was_logical: bool) -> Outcome:
 def check_close(order: HandleOrder) -> Outcome:
     """MQCLOSE: a warning (2242, 2241) when logical order was being used and a group or logical message is open.
 
-    The handle is closed all the same. What a browse left open is never checked. With both an unfinished get and an
+    The handle is closed all the same. An open group of a browse is never checked. With both an unfinished get and an
     unfinished put, a logical message is named before a group.
     """
     reasons = [retained.incomplete for retained in (order.gets, order.puts) if retained.was_logical]

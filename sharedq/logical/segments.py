@@ -1,6 +1,6 @@
 """Logical messages in pieces: how the queue manager splits one, and puts one together again.
 
-Source: IBM MQ reference, MQMF_SEGMENTATION_ALLOWED; seed 003, MQGMO_COMPLETE_MSG.
+Source: IBM MQ reference, MQMF_SEGMENTATION_ALLOWED; MQGMO, MQGMO_COMPLETE_MSG.
 """
 
 from __future__ import annotations

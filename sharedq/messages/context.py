@@ -73,7 +73,7 @@ def give_context(md: MQMD, context: Context, fields: int = len(Context._fields))
 
 
 def fill_in_context(md: MQMD, options: int, appl_name: bytes) -> None:
-    """What the MQPMO options do not leave to the program: identity and origin of the running one, or none at all."""
+    """The context that the MQPMO options do not leave to the program: that of the running one, or none at all."""
     if options & _SET_ALL:
         return
     is_none = options & _NO_CONTEXT

@@ -1,6 +1,6 @@
-"""What a message looks like on the dead-letter queue. Pure.
+"""The form of a message on the dead-letter queue. Pure.
 
-The letter's descriptor describes the header; the header describes the message behind it.
+The letter's descriptor describes the header; the header describes the message after it.
 
 Source: IBM MQ reference, "MQDLH".
 """

@@ -1,4 +1,4 @@
-"""What an MQGET returns, made from the reply of the script that found it."""
+"""A message as an MQGET returns it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NEVER_CONVERTED = (MQRC.TRUNCATED_MSG_FAILED, MQRC.INCONSISTENT_CCSIDS, MQRC.IN
 
 
 class Message:
-    """What an MQGET returned: one message, or a logical message put together from its segments.
+    """The result of an MQGET: one message, or a logical message put together from its segments.
 
     Its parts are made when somebody looks at them: in a batch they cost more than all the rest of a get.
 

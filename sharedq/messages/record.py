@@ -7,7 +7,7 @@ identifiers and time only.
 
 Before the tail stands the put time, 6 bytes of milliseconds since 1970. The tail is: length and name of the
 manager where the message was put, a presence mask of 4 bytes, then the fields that differ from their initial
-values in the order of the mask's bits; numbers in 4 bytes, characters behind a length byte.
+values in the order of the mask's bits; numbers in 4 bytes, characters after a length byte.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _TOKEN: Final = struct.Struct(">HQIB")
 #: One priority's share of the scores of a queue: room for 2^48 arrivals.
 PRIORITY_STEP = 1 << 48
 
-#: What a put script is told of one message: its place among the priorities, whether it needs a look, its record.
+#: The arguments of a put script for one message: its place among the priorities, whether it needs a look, its record.
 PutArguments = tuple[int, str, bytes]
 
 #: Marks of a put: persistent, and with a dead-letter header.
@@ -68,7 +68,7 @@ RECORD_DESTINATION: Final = 64
 RECORD_TELLS_EXPIRY: Final = 128
 #: Any of these: scripts must look at the record before the message moves or goes.
 RECORD_NEEDS_LOOK: Final = RECORD_EXPIRY | RECORD_CORREL_ID | RECORD_MSG_ID | RECORD_GROUP | RECORD_REPORT
-#: What has any of these cannot be put as it is: times are given as what is left, groups and reports counted.
+#: A record with any of these cannot be put as it is: its times become what is left, groups and reports are counted.
 _NOT_CARRIED: Final = RECORD_EXPIRY | RECORD_GROUP | RECORD_REPORT
 
 _FRONT: Final = struct.Struct(">BBBH")
@@ -114,7 +114,7 @@ _TAIL: Final = {
     # Where it is more than the second byte says: that is what counts for the place.
     "priority": 0,
 }
-#: What is not in the tail. MQCCSI_Q_MGR is never kept: most managers have the same CCSID, which costs no byte so.
+#: Fields that are not in the tail. MQCCSI_Q_MGR is never kept: most managers have the same CCSID, which costs no byte.
 _INITIAL: Final = {field.name: field.default for field in fields(MQMD)} | {"coded_char_set_id": DEFAULT_CCSID}
 _LAST_ALWAYS: Final = "original_length"
 _ALWAYS: Final = tuple(_TAIL)[: tuple(_TAIL).index(_LAST_ALWAYS) + 1]
@@ -154,7 +154,7 @@ def encode_record(md: MQMD, body: bytes, origin: bytes, put_time_ms: int, destin
 
 
 def plain_head(record: bytes, body: bytes) -> bytes | None:
-    """What stands before the data in a record just made; None unless another message's can be the same.
+    """The bytes before the data in a record just made; None unless another message's can be the same.
 
     That is where nothing in it is the message's own but the put time: see ``with_put_time``.
     """

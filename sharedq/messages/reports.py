@@ -29,7 +29,7 @@ _WITH_FULL_DATA: Final[dict[int, int]] = {
 _WITH_DATA: Final = int(
     Report.EXPIRATION_WITH_DATA | Report.COA_WITH_DATA | Report.COD_WITH_DATA | Report.EXCEPTION_WITH_DATA
 )
-#: What a message on its way is wrapped in, by a transmission header or a dead-letter header, has not arrived.
+#: A message that a transmission header or a dead-letter header wraps has not arrived.
 _ON_THEIR_WAY: Final = (Format.XMIT_Q_HEADER, Format.DEAD_LETTER_HEADER)
 
 
@@ -57,7 +57,7 @@ def report_about(md: MQMD, body: bytes, feedback: int, qmgr: str, length: int | 
         return None
     length = len(body) if length is None else length
     if md.msg_type == MsgType.REPORT:
-        # What a report about a segment has of it may be less than what that takes up.
+        # A report about a segment may hold less of its data than the segment has.
         length = max(length, md.original_length)
     length_max = len(body) if wanted == full else REPORT_DATA_LENGTH if wanted == full & _WITH_DATA else 0
     put_date, put_time = put_date_and_time(int(time.time() * 1000))

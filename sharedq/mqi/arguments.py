@@ -1,4 +1,4 @@
-"""What a program has given of a wrong type, in words: Python finds out late, and says it the wrong way round."""
+"""Says in words that an argument has the wrong type: Python finds out late, and says it the wrong way round."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ class CharacterSet:
         return data if self._swapped is None else data.translate(self._swapped)
 
     def cut(self, data: bytes, length: int) -> bytes:
-        """What of *data* fits *length* bytes without tearing a character."""
+        """The beginning of *data* that fits *length* bytes without tearing a character."""
         return self.data(self.text(data[:length], is_cut=True))
 
 

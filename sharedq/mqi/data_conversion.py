@@ -4,7 +4,7 @@ Strings are converted as one text. Headers (MQDLH, MQMDE) and trigger messages a
 follows a header is converted by the Format that the header names, and the header then says what it has become. A
 message is converted as a whole or not at all.
 
-Source: IBM MQ reference, "Conversion processing" and "Processing conventions" of data conversion; seed 003,
+Source: IBM MQ reference, "Conversion processing" and "Processing conventions" of data conversion; MQGMO,
 MQGMO_CONVERT.
 """
 
@@ -36,7 +36,7 @@ class Representation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """Data as they were asked for; ``is_cut``: converted they did not fit, and were cut behind a whole character."""
+    """Data as they were asked for; ``is_cut``: converted they did not fit, and were cut after a whole character."""
 
     data: bytes
     is_cut: bool = False
@@ -59,7 +59,7 @@ class _NotConverted(Exception):
 
 @dataclass(slots=True)
 class _Job:
-    """What is the same for all parts of a message, and whether one of them was cut when it had been converted."""
+    """The conversion that all parts of a message share, and whether one of them was cut when it had been converted."""
 
     target: Representation
     may_cut: bool
@@ -138,7 +138,7 @@ def _string(data: bytes, source: Representation, job: _Job, room: int) -> bytes:
 def _structure(
     layout: wire.Layout[Any], data: bytes, at: int, source: Representation, target: Representation
 ) -> _Structure:
-    """The structure at *at*, converted. What a header says of the data after it is then true of those, converted."""
+    """The structure at *at*, converted. Then the header describes the data after it as they are converted."""
     written, wanted = _sets(source, target)
     if not written.is_for_names:
         raise _NotConverted(MQRC.SOURCE_CCSID_ERROR)

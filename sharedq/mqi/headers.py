@@ -26,7 +26,7 @@ class MQXQH:
 class MQDLH:
     """Dead-letter header: why a message is on the dead-letter queue, and where it should have gone.
 
-    ``encoding``, ``coded_char_set_id`` and ``format`` describe the data behind the header.
+    ``encoding``, ``coded_char_set_id`` and ``format`` describe the data after the header.
     """
 
     version: int = 1

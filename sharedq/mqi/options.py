@@ -39,7 +39,7 @@ GET_EXCLUSIONS: Final[Pairs] = (
     (_G.WAIT, _G.SET_SIGNAL),
     # Marks are kept for single messages: neither for what is locked nor for a place in a logical order.
     (_MARKS, _G.LOCK | _GROUPINGS),
-    # What was passed over cannot be unmarked, and nothing is marked and unmarked at once.
+    # A message that was passed over cannot be unmarked, and nothing is marked and unmarked at once.
     (_G.UNMARK_BROWSE_HANDLE, _G.MARK_BROWSE_HANDLE | _G.UNMARKED_BROWSE_MSG),
     (_G.UNMARK_BROWSE_CO_OP, _G.MARK_BROWSE_CO_OP | _G.UNMARKED_BROWSE_MSG),
 )

@@ -29,7 +29,7 @@ Fields = tuple[tuple[str, str], ...]
 _HEAD: Final[Fields] = (("struc_id", "c4"), ("version", "i"))
 _VERSION_OFFSET: Final = 4
 _LONG: Final = struct.Struct("<i")
-#: What a descriptor says of a structure that ``pack`` has written: its Encoding and CodedCharSetId.
+#: Encoding and CodedCharSetId of a structure that ``pack`` has written.
 ENCODING: Final = int(Encoding.NATIVE)
 CCSID: Final = DEFAULT_CCSID
 

@@ -1,4 +1,4 @@
-"""What a resource manager answers an external coordinator: X/Open's names and numbers, as in ``xa.h``. Pure."""
+"""The answers of a resource manager to an external coordinator: X/Open's names and numbers, as in ``xa.h``. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What calls raise: ``MQMIError`` for whatever is not MQCC_OK, ``PYIFError`` for a wrong use of these classes."""
+"""The errors that calls raise: ``MQMIError`` for all but MQCC_OK, ``PYIFError`` for a wrong use of these classes."""
 
 from __future__ import annotations
 

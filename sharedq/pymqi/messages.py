@@ -1,4 +1,4 @@
-"""What putting and getting have in common: optional arguments, text as a message, structures in and out."""
+"""The common part of put and get: optional arguments, text as a message, structures in and out."""
 
 from __future__ import annotations
 

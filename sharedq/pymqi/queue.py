@@ -105,7 +105,7 @@ class Queue:
         put_message(call, descriptor, options, body)
 
     def put_rfh2(self, msg: bytes, *opts: Any) -> None:
-        """Put *msg* behind MQRFH2 headers.
+        """Put *msg* after MQRFH2 headers.
 
         Args:
             opts: descriptor, put-message options, and a list of ``RFH2``. Formats and encodings must chain from the

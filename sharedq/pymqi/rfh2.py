@@ -127,7 +127,7 @@ class RFH2(MQOpts):
 
 
 def take_rfh2_headers(msg: bytes, message_format: bytes) -> tuple[list[RFH2], bytes]:
-    """The MQRFH2 headers at the front of *msg*, as the formats say, and the data behind them.
+    """The MQRFH2 headers at the front of *msg*, as the formats say, and the data after them.
 
     The message is off its queue, so a header that cannot be read is no error: it and what follows are the data.
     """

@@ -177,7 +177,7 @@ class PMO(MQOpts):
 
 
 class OD(MQOpts):
-    """Object descriptor. What a name was resolved to is returned from version 3."""
+    """Object descriptor. From version 3 it returns what a name was resolved to."""
 
     def __init__(self, **kw: Any) -> None:
         super().__init__(_OD, **kw)

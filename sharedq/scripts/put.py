@@ -13,7 +13,7 @@ from sharedq.session.handle import Handle
 BATCH_MESSAGES = 100
 #: Bytes of bodies one script call stores before the batch is split.
 BATCH_BYTES = 1 << 20
-#: What a put script answers where another version of the definition is in force.
+#: The answer of a put script where another version of the definition is in force.
 STALE = 1
 #: Keys of structure/put_plain where the journal is off; one more where it is on.
 KEYS_WITHOUT_JOURNAL = 7

@@ -1,4 +1,4 @@
-"""What a get asks for, as the arguments of a script."""
+"""The message that a get asks for, as the arguments of a script."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from sharedq.mqi.errors import MQIError
 from sharedq.mqi.xa import XAError
 from sharedq.redis.deployment import DeploymentError
 
-#: What calls raise besides `MQIError`, before anything is done: errors of the coordinator's calls, and of wrong types.
+#: Calls raise these besides `MQIError`, before they do anything: errors of the coordinator's calls, and wrong types.
 _REFUSALS = (XAError, DeploymentError, TypeError, AttributeError)
 
 

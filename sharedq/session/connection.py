@@ -72,7 +72,7 @@ class Connection:
         self.pending: list[PendingPuts] = []
         self.put_failure: MQIError | None = None
         self.put_status = PutStatus()
-        #: What names of reply-to queues stand for.
+        #: The meaning of the names of reply-to queues.
         self.reply_to: dict[bytes, ReplyTo] = {}
         #: Temporary dynamic queues of closed handles that could not be deleted yet.
         self.temporary_queues: list[tuple[StructureAccess, str]] = []
@@ -269,7 +269,7 @@ class Connection:
         return access.clock_ms + int((at_s - access.clock_read_s) * 1000)
 
     def _break_off_with_link(self) -> None:
-        """Whatever broke the link (a lost reply, an interrupt) breaks the connection: its work is then recovered."""
+        """Break the connection off where its link broke (a lost reply, an interrupt): its work is then recovered."""
         if self._link.is_broken:
             self.break_off()
 
@@ -345,7 +345,7 @@ class Connection:
             self.unit.marked = None
 
     def _failure(self, access: StructureAccess, name: str) -> MQIError:
-        """What to answer a call on a handle of a structure that has failed."""
+        """The answer to a call on a handle of a structure that has failed."""
         structure = access.keys.name
         state: State = "FAILED"
         with suppress(MQIError):
@@ -377,7 +377,7 @@ class Connection:
 
     @property
     def next_unit_id(self) -> str:
-        """Id of the unit of work that will be current behind a commit sent now."""
+        """Id of the unit of work that will be current after a commit sent now."""
         return self.unit.next_id if self.unit.is_active or self.pending else self.unit.id
 
     # -- unit of work --------------------------------------------------------------------------------------------
@@ -391,7 +391,7 @@ class Connection:
         return self.max_uncommitted - used
 
     def leave_to_group(self, what: str, structure: str, error: MQIError) -> NoReturn:
-        """What is decided (*what*) cannot be applied in *structure* now: the recovery of this connection does it."""
+        """Leave a decision (*what*) that *structure* cannot apply now to the recovery of this connection."""
         self.is_commit_left_to_group = what == "committed"
         self.break_off()
         detail = f"{what}, but {structure} could not be told ({error}): the group completes it"
@@ -454,7 +454,7 @@ class Connection:
     def keep_alive(self) -> None:
         """Have servers not close this connection because it is idle; to be called now and then, by any thread."""
         now_s = time.monotonic()
-        # What is internal never rests for long, and makes its calls without a turn.
+        # An internal connection never rests for long, and makes its calls without a turn.
         if not self._is_internal and now_s - self._kept_alive_s >= KEEP_ALIVE_S and not self._link.is_broken:
             self._kept_alive_s = now_s
             self.lock.if_free(self._link.keep_alive)

@@ -1,4 +1,4 @@
-"""What the hot paths need of a local queue's definition, ready to use."""
+"""The part of a local queue's definition that the hot paths need, ready to use."""
 
 from __future__ import annotations
 

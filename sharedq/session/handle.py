@@ -97,7 +97,7 @@ class Handle:
     #: A get through it may ride along with the commit before it: the last message was a plain one.
     rides: bool = True
     cursor: BrowseCursor = field(default_factory=BrowseCursor)
-    #: What is retained of groups and segments; replaced, never changed.
+    #: The retained state of groups and segments; replaced, never changed.
     order: HandleOrder = UNUSED
     #: An asynchronous put through it failed, perhaps for a definition that it does not know.
     may_be_stale: bool = False
@@ -111,7 +111,7 @@ class Handle:
     may_hold_marks: bool = False
     #: Of a mover: tells the members of the group; gets pass over what is for other managers, unless it tells none.
     members: Callable[[], Collection[str]] | None = None
-    #: What a program gets from the shared transmission queue has an MQXQH in front, made then and there.
+    #: A message that a program gets from the shared transmission queue has an MQXQH in front, made at the get.
     adds_headers: bool = False
     #: MARKINT of its manager when it was opened: how long a mark of the co-operating set lasts, ms.
     mark_ms: int = -1

@@ -1,4 +1,4 @@
-"""What an object's name leads to, and where replies to a message go. Values."""
+"""The queue that a name leads to, and the queue that replies go to. Values."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Route:
 
 
 class ReplyTo(NamedTuple):
-    """What a ReplyToQ stands for, until when that is taken to be so (monotonic clock)."""
+    """The meaning of a ReplyToQ, and until when it is taken to be so (monotonic clock)."""
 
     queue: bytes
     qmgr: bytes

@@ -16,7 +16,7 @@ CHUNK_MEMBERS = 200
 
 @dataclass(slots=True)
 class Part:
-    """What a unit of work did in one structure: operations recorded there, and the queues they touch.
+    """The part of a unit of work in one structure: operations recorded there, and the queues they touch.
 
     ``has_members``: it put or got members of groups there, or segments.
     """
@@ -38,7 +38,7 @@ class Part:
 
 
 class Marked(NamedTuple):
-    """What was got with MQGMO_MARK_SKIP_BACKOUT: how many messages (or segments) in how many operations."""
+    """Gets with MQGMO_MARK_SKIP_BACKOUT: how many messages (or segments) in how many operations."""
 
     structure: str
     queue: str
@@ -110,7 +110,7 @@ class UnitOfWork:
         return Savepoint(structure, self.messages, part and replace(part, queues=dict(part.queues)))
 
     def return_to(self, savepoint: Savepoint) -> None:
-        """What that call did is undone."""
+        """Forget what that call did: it is undone."""
         self.messages = savepoint.messages
         if savepoint.part is None:
             self.parts.pop(savepoint.structure, None)

@@ -1,4 +1,4 @@
-"""What a command runs with: settings from a TOML file and from the environment."""
+"""Settings from a TOML file and from the environment."""
 
 from sharedq.settings.loader import load_settings, prepare_data_dir
 from sharedq.settings.values import ConfigError, Settings

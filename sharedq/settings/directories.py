@@ -8,7 +8,7 @@ from pathlib import Path
 def make_private(path: Path) -> None:
     """Make a directory that is not there, and what is missing above it, for this user alone.
 
-    What is there stays as it is. `Path.mkdir` gives its mode to the last directory only.
+    A directory that is there stays as it is. `Path.mkdir` gives its mode to the last directory only.
 
     Raises:
         OSError: it cannot be made; FileExistsError: it is no directory.

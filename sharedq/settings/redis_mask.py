@@ -46,7 +46,7 @@ def _masked_user(user_info: str) -> str:
 
 
 def _masked_place(where: str, is_url: bool) -> str:
-    """Hosts, ports and path. What stands for a port and is no number may be a password that no @ follows."""
+    """Hosts, ports and path. A port that is no number may be a password that no @ follows."""
     if not is_url:
         return HIDDEN if re.search(r"pass\w*\s*=", where, re.IGNORECASE) else where
     authority, slash, path = where.partition("/")

@@ -20,7 +20,7 @@ URL_FORMS = {
     "rediss+cluster": "rediss+cluster://HOST:PORT,HOST:PORT",
 }
 
-#: What may stand behind a ``?``. Anything else would change how connections work, and is refused.
+#: The options allowed after a ``?``. Any other would change how connections work, and is refused.
 URL_PARAMETERS: tuple[str, ...] = ("username", "password", "db")
 #: Also with Sentinels: who we are to them, where that is not who we are to Redis.
 SENTINEL_PARAMETERS = ("sentinel_username", "sentinel_password")
@@ -65,15 +65,15 @@ def check_redis_url(url: str) -> None:
     for host in hosts:
         _check_host(host, form)
     if scheme.endswith("+sentinel") and not re.fullmatch(r"[^/]+", path):
-        raise ValueError(f"one name, the service's, is expected behind the hosts; {form}")
+        raise ValueError(f"one name, the service's, is expected after the hosts; {form}")
     if scheme.endswith("+cluster") and path:
-        raise ValueError(f"nothing is expected behind the hosts: a Cluster has no databases; {form}")
+        raise ValueError(f"nothing is expected after the hosts: a Cluster has no databases; {form}")
     if not is_several and not re.fullmatch(r"\d*", path):
         raise ValueError(f"the database is a number; {form}")
 
 
 def _check_marks(url: str, form: str) -> None:
-    """What redis-py cannot take apart; its own error would show what it took for a port."""
+    """Refuse a URL that redis-py cannot take apart; its own error would show what it took for a port."""
     try:
         _ = urlsplit(url).port
     except ValueError:
@@ -90,7 +90,7 @@ def _check_parameters(query: str, scheme: str) -> None:
         allowed += TLS_PARAMETERS
     for name, value in parse_qsl(query, keep_blank_values=True):
         if name not in allowed:
-            raise ValueError(f"allowed behind the ?: {', '.join(allowed)}")
+            raise ValueError(f"allowed after the ?: {', '.join(allowed)}")
         if name == "db" and not re.fullmatch(r"\d+", value):
             raise ValueError("the database is a number")
         if name in _TLS_VALUES and value.lower() not in _TLS_VALUES[name]:

@@ -24,7 +24,7 @@ def _is_url(url: str) -> str:
 
 
 class Settings(BaseModel):
-    """What one command runs with. Made by `sharedq.settings.loader.load_settings`."""
+    """The settings of one command. Made by `sharedq.settings.loader.load_settings`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -43,7 +43,7 @@ class Settings(BaseModel):
     backup_dir: Annotated[Path | None, Field(description="a path")] = None
     #: How long a manager or program that has stopped answering keeps its name and its work.
     lease_ms: Annotated[int, Field(ge=500, le=600_000, description="500 to 600000 milliseconds")] = 5_000
-    #: What a manager does at its start if acknowledged messages could be lost: log a line, or refuse to start.
+    #: Whether a manager that starts on a Redis that can lose acknowledged messages logs a line, or refuses to start.
     durability: Annotated[Literal["report", "strict"], Field(description="report or strict")] = "report"
     #: Replicas that must have a change before it is acknowledged (WAIT); 0 for none.
     wait_replicas: Annotated[int, Field(ge=0, le=100, description="0 to 100 replicas")] = 0

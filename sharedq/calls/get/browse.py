@@ -14,7 +14,7 @@ from sharedq.scripts.selection import Selection
 from sharedq.session.connection import Connection, ScriptCall
 from sharedq.session.handle import Handle
 
-#: What stands for the descriptor of a message without GroupId, by its Persistence.
+#: The descriptor of a message without GroupId, by its Persistence.
 _NO_GROUP = (MQMD(persistence=0), MQMD(persistence=1))
 _BROWSE_NEXT = int(GetOption.BROWSE_NEXT)
 _BROWSE_UNDER_CURSOR = int(GetOption.BROWSE_MSG_UNDER_CURSOR)

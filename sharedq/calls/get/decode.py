@@ -1,4 +1,4 @@
-"""What a get brings: messages out of the replies of scripts."""
+"""Makes messages from the replies of the scripts that get them."""
 
 from __future__ import annotations
 

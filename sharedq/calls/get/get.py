@@ -96,7 +96,7 @@ def get(connection: Connection, handle: Handle, md: MQMD, gmo: MQGMO, *, max_len
     if options & _BROWSE:
         message = browse(connection, handle, selection, options, max_length, wait_ms)
         if message.reason != MQRC.TRUNCATED_MSG_FAILED:
-            # What is only looked at leaves nothing to pass on.
+            # A look alone leaves nothing to pass on.
             handle.saved_context = None
     else:
         message = _take(connection, handle, selection, options, 1, max_length, wait_ms)[0]
@@ -164,7 +164,7 @@ def take_unseen(connection: Connection, handle: Handle, count: int) -> int:
 def get_later(
     connection: Connection, handle: Handle, count: int, *, max_length: int = LENGTH_MAX
 ) -> tuple[ScriptCall, Callable[[Reply], list[Message]]]:
-    """A get of up to *count* messages under syncpoint that somebody else sends, behind a wait.
+    """A get of up to *count* messages under syncpoint that somebody else sends after a wait.
 
     Returns:
         The call, and what makes its reply messages: none where there were none. It raises as `get_many` does.
@@ -195,7 +195,7 @@ def commit_and_get(
         raise error_for(MQRC.SYNCPOINT_LIMIT_REACHED, "MQGET", handle.object_name)
     wait_ms = gmo.wait_interval if options & _WAIT else 0
     if options & (GROUPING | _MARK_SKIP_BACKOUT):
-        # What is retained decides what is got, and a commit that fails restores it: one after the other. But what
+        # The retained order decides what is got, and a commit that fails restores it: one after the other. But what
         # is refused anyhow commits nothing.
         with suppress(NoMsgAvailable):
             _selection(handle, MQMD(version=2), gmo, options)

@@ -22,7 +22,7 @@ _ID_LENGTH: Final = len(NULL_ID)
 
 
 def full_length(handle: Handle, md: MQMD, gmo: MQGMO) -> tuple[MQMD, MQGMO]:
-    """What an MQGET asks for, with nulls behind identifiers that are shorter than their fields, as MQPUT keeps them.
+    """The identifiers that an MQGET asks for, padded with nulls to the length of their fields, as MQPUT keeps them.
 
     Raises:
         MQIError: 2026 one that is asked for is too long, 2186 the MsgToken is.

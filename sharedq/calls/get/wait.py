@@ -97,7 +97,7 @@ class _Search:
         """Make the call; unless gets are inhibited."""
         connection, handle = self.connection, self.handle
         if handle.facts.is_get_inhibited:
-            # What is in force now may be another definition, and inhibit gets nevertheless.
+            # Another definition may be in force now, and it may inhibit gets nevertheless.
             refresh_definition(connection, handle)
         if handle.facts.is_get_inhibited:
             raise error_for(MQRC.GET_INHIBITED, "MQGET", handle.object_name)
@@ -112,12 +112,12 @@ class _Search:
         self.horizon = 0
         self._wait_as(reply, 1)
         block_s = max(_until_mark_ends(reply, left_s), 0.001)
-        # Known before it is asked whether the manager quiesces: who notices that later finds it blocking here.
+        # Publish the wake key before checking for quiesce, so that a later quiesce can wake us.
         connection.waits_on(wake_key, block_s)
         try:
             self._check_wait(left_s)
             if is_handed(self.asked):
-                # What wakes it is the message itself, or else it looks again.
+                # It is woken by the message itself, or else it looks again.
                 handed = connection.block(wake_key, block_s)
                 return handed and handed_reply(handed)
             # The wake-up and the next look are one write: see Link.block_then_call.
@@ -155,7 +155,7 @@ class _Search:
             raise connection.error(MQRC.CONNECTION_BROKEN, "MQGET", handle.object_name, detail) from error
 
     def _learn(self, reply: Reply, left_s: float) -> None:
-        """What the next call must know; raise where there is none."""
+        """Learn for the next call from the reply; raise where there is no next call."""
         connection, handle = self.connection, self.handle
         if reply[0] == _STALE:
             refresh_path(connection, handle)

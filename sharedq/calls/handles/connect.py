@@ -38,7 +38,7 @@ def connect_to(
             raise error_for(error.reason, "MQCONN", name, f"it is not running: igq qmgr start {name}") from error
         if error.reason not in (MQRC.CONNECTION_BROKEN, MQRC.CF_NOT_AVAILABLE):
             raise
-        # What was begun is recovered if need be; the program has never had a connection that could break.
+        # Recovery ends anything that was begun; the program has never had a connection that could break.
         raise error_for(MQRC.Q_MGR_NOT_AVAILABLE, "MQCONN", name, error.detail) from error
 
 

@@ -28,7 +28,7 @@ SETTABLE: Mapping[int, MQRC] = {
     CharSelector.TRIGGER_DATA: MQRC.CHAR_ATTR_LENGTH_ERROR,
 }
 
-#: What counts for CURDEPTH beside the available set: uncommitted puts, locked messages, members of groups.
+#: CURDEPTH counts these besides the available set: uncommitted puts, locked messages, members of groups.
 _NOT_IN_AVAILABLE = ("pu", "lk", "gm")
 _ANY_QUEUE = QueueLocal(name="ANY")
 #: MQIAV_NOT_APPLICABLE
@@ -73,7 +73,7 @@ def inquire(connection: Connection, handle: Handle, selectors: Sequence[int]) ->
 
 def _local_values(connection: Connection, handle: Handle, selectors: Sequence[int]) -> dict[int, int | bytes]:
     if IntSelector.CURRENT_Q_DEPTH in selectors:
-        # What this connection has put counts, committed or not.
+        # Messages that this connection has put count, committed or not.
         flush_pending(connection)
     key = handle.queue.queue
     text, inputs, outputs, *elsewhere = connection.command(key, "HMGET", key, "def", "ip", "op", *_NOT_IN_AVAILABLE)
@@ -91,7 +91,7 @@ def _local_values(connection: Connection, handle: Handle, selectors: Sequence[in
 def _definition_in_force(connection: Connection, handle: Handle, verb: str) -> QueueAlias | QueueRemote | None:
     """The alias or remote definition that the handle was opened by, as it is now; None: it was the queue's own name.
 
-    What puts know of it stays as it is: they find out for themselves.
+    Puts keep what they know of the queue: they find out for themselves.
     """
     if handle.route is None or handle.route.definition is None:
         return None
@@ -107,7 +107,7 @@ def _definition_in_force(connection: Connection, handle: Handle, verb: str) -> Q
 
 
 def _stated(definition: QueueLocal | QueueAlias | QueueRemote) -> dict[int, int | bytes]:
-    """What a definition says, by selector."""
+    """The attributes of a definition, by selector."""
     values = {
         selector: _inquired(attribute, getattr(definition, attribute.field))
         for selector, attribute in by_selector(type(definition)).items()

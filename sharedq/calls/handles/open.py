@@ -41,7 +41,7 @@ _NOT_FOR_REMOTE = (
     | OpenOption.SET
 )
 _INQUIRE = int(OpenOption.INQUIRE)
-#: What structure/open answers where a definition on the way is another one now.
+#: The answer of structure/open where a definition on the way is another one now.
 _CHANGED = 1
 _DELETES = int(CloseOption.DELETE | CloseOption.DELETE_PURGE)
 #: Among what is checked: the definition of the queue that messages of this length do not take.
@@ -103,7 +103,7 @@ def _open_name(
             # The queue was deleted since the name was resolved. Or its structure has failed, and this connection has
             # entered it afterwards.
             if route.is_temporary or route.is_permanent:
-                # What cannot be deleted now goes with the next close, or with the connection.
+                # A queue that cannot be deleted now goes with the next close, or with the connection.
                 connection.temporary_queues.append((connection.access(route.structure), route.queue))
                 delete_temporary_queues(connection)
                 raise
@@ -276,7 +276,7 @@ def _checks_elsewhere(connection: Connection, handle: Handle, route: Route) -> t
     """What *handle* checks, as the structure of *route* knows it: IGQ, the definitions that its name led through, and
     that of SYSTEM.QSG.TRANSMIT.QUEUE.
 
-    Whoever alters them changes the directory and the queue first: what has not changed there after the structure was
+    An ALTER changes the directory and the queue first: what has not changed there after the structure was
     asked had not been told to it either.
     """
     checked = (*route.checked, TRANSMIT_QUEUE_CHECKED)
@@ -325,7 +325,7 @@ def close_handle(connection: Connection, handle: Handle, options: CloseOption | 
     may_delete = handle.is_temporary or (handle.facts.is_permanent_dynamic and not handle.destination)
     _check_close(handle, options, may_delete=may_delete)
     if handle.is_temporary or options & _DELETES:
-        # What is on its way there keeps the queue from being deleted.
+        # Messages on their way there keep the queue from being deleted.
         flush_pending(connection)
     if handle.other_way is not None:
         close_handle(connection, handle.other_way)
@@ -339,7 +339,7 @@ def close_handle(connection: Connection, handle: Handle, options: CloseOption | 
         connection.temporary_queues.append((handle.structure, handle.name))
         delete_temporary_queues(connection)
     elif options & _DELETES:
-        # Who was shut out since the handle was closed deletes nothing.
+        # A maker that was shut out since the handle was closed deletes nothing.
         Repository(connection.group, connection.qmgr_name, caller=connection.token).delete_dynamic(
             handle.name, purge=bool(options & CloseOption.DELETE_PURGE)
         )

@@ -1,1 +1,1 @@
-"""What a message is stored as: its descriptor, its segments, its reply-to queue."""
+"""The stored form of a message: its descriptor, its segments, its reply-to queue."""

@@ -1,4 +1,4 @@
-"""What a message is stored as: its descriptor completed by the queue's definition, its record, its priority."""
+"""The stored form of a message: its descriptor, completed by the queue's definition, its record, its priority."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _REQUEST = int(MsgType.REQUEST)
 _MSG_TYPE_MAX = int(MsgType.APPL_LAST)
 _TIME: Final = ("put_date", "put_time")
 _ASKED: Final = (*(field.name for field in fields(MQMD) if field.name not in ("backout_count", *_TIME)), *_TIME)
-#: What a descriptor says before it is put, its time at the end; BackoutCount is not read.
+#: The fields of a descriptor before it is put, its time at the end; BackoutCount is not read.
 _asked_by: Final[Callable[[MQMD], tuple[Any, ...]]] = attrgetter(*_ASKED)
 #: What `complete_descriptor` may change of it, identifiers apart, and what is most often empty anyhow.
 _completed_of: Final[Callable[[MQMD], tuple[Any, ...]]] = attrgetter(

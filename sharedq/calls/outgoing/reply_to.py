@@ -40,7 +40,7 @@ def resolve_reply_to(connection: Connection, md: MQMD) -> None:
 
 
 def _up_to_null(name: bytes) -> bytes:
-    """A name as MQ takes it: a null ends it, and blanks behind it count for nothing."""
+    """A name as MQ takes it: a null ends it, and trailing blanks count for nothing."""
     return name.partition(b"\0")[0].rstrip(b" ")
 
 

@@ -39,7 +39,7 @@ class Pieces:
     is_persistent: bool = False
 
     def order_after(self, stored: int) -> HandleOrder:
-        """What the handle retains when so many of the physical messages are stored, and the rest is not."""
+        """The state that the handle retains when so many of the physical messages are stored and the rest are not."""
         at = bisect_left(self.first, stored)
         return self.before[at] if at < len(self.before) else self.order
 

@@ -34,8 +34,8 @@ _CONFIRMS_DELIVERY: Final = int(Report.COD_WITH_FULL_DATA)
 _PUT: Final = int(PutOption.SET_ALL_CONTEXT)
 #: How often a queue is looked up anew, for one report, because what its name stands for was altered since.
 _TRIES = 10
-#: Reports that are put in one call, at most, and bytes of them. What may become segments is put by itself: nobody knows
-#: how many they are.
+#: Reports that are put in one call, at most, and bytes of them. A message that may become segments is put by itself:
+#: nobody knows how many they are.
 _TOGETHER, _TOGETHER_BYTES = 100, 1 << 20
 _MAY_BE_SEGMENTED: Final = int(MsgFlag.SEGMENTATION_ALLOWED)
 _APPL_NAME: Final = b"queue manager"

@@ -114,7 +114,7 @@ def _by_way(connection: Connection, handle: Handle, way: Handle, in_unit: bool, 
     try:
         return call()
     finally:
-        # What is refused in its middle has put something, too.
+        # A put that was refused in its middle has put something, too.
         connection.unit.retain(handle, "puts", way.order, in_unit=in_unit)
 
 

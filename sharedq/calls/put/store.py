@@ -104,7 +104,7 @@ def _prepared(
     try:
         return prepare(connection, handle, messages, options, before)
     except MQIError:
-        # What refused is an attribute; only the definition in force may refuse.
+        # An attribute refused it; only the definition in force may refuse.
         if not refresh_definition(connection, handle):
             raise
         return None
@@ -249,7 +249,7 @@ def _store_grouped(
             stored = _store_pieces(connection, handle, pieces, pmo, in_unit, numbers, is_whole=is_whole)
         except MQIError as failure:
             if numbers:
-                # These are on the queue, whatever became of the rest: the handle goes on behind them.
+                # These were stored even though a later one failed, so the handle's order continues after them.
                 connection.unit.retain(handle, "puts", pieces.order_after(len(numbers)), in_unit=in_unit)
                 put = bisect_left(pieces.first, len(numbers))
                 for (md, _), was in zip(messages[put:], asked[put:], strict=True):

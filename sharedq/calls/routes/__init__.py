@@ -1,1 +1,1 @@
-"""What an object's name leads to, and whether it still does."""
+"""The way from an object's name to its queue, and whether that way is still in force."""

@@ -45,7 +45,7 @@ def look_call(connection: Connection, qmgr: str, name: bytes) -> ScriptCall:
 
 
 def entries_of(found: Reply) -> Entries | None:
-    """What a `look_call` has found; None where it was refused."""
+    """The findings of a `look_call`; None where it was refused."""
     return (found[0], found[1]) if len(found) > 1 else None
 
 
@@ -53,7 +53,7 @@ def find_arrival(connection: Connection, qmgr: str, name: bytes) -> Arrival | No
     """The queue that *name* stands for at *qmgr*, if that is a local one which takes messages as they are.
 
     Raises:
-        MQIError: 2009, the connection is lost. What else is wrong is told by a put there.
+        MQIError: 2009, the connection is lost. A put there tells anything else that is wrong.
     """
     try:
         entries = entries_of(connection.call(*look_call(connection, qmgr, name)))

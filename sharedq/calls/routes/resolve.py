@@ -30,7 +30,7 @@ def resolve(connection: Connection, name: str, qmgr_name: str, opened_at: str = 
     """Resolve ``name`` (at the manager ``qmgr_name``; empty: here, or wherever its definition says).
 
     Args:
-        opened_at: the manager whose definitions count; empty: the one connected to. Whoever carries messages to
+        opened_at: the manager whose definitions count; empty: the one connected to. A mover that carries messages to
             another manager opens their queues as that one would.
 
     Raises:

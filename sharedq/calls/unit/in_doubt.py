@@ -7,8 +7,8 @@ The shape is that of XA. Between the two the unit of work is in doubt: nobody se
 death, no recovery and no restart ends it. Its external id is the coordinator's own choice.
 
 Prepared is decided by one script in the administration structure, once every operation is recorded in its structure;
-each structure then sets its part apart from the connection. Its end is decided by one script there too. Whoever dies
-behind such a decision leaves the rest to its recovery, as with any commit over several structures.
+each structure then sets its part apart from the connection. Its end is decided by one script there too. A process
+that dies after such a decision leaves the rest to its recovery, as with any commit over several structures.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class PreparedUnit:
 
     @property
     def is_unread(self) -> bool:
-        """What it got has to be read by somebody before `commit_together`, and nobody has done so."""
+        """Somebody has to read its messages before `commit_together`, and nobody has done so."""
         return self.times_read == 0
 
     @property
@@ -201,7 +201,7 @@ def prepare(
 
 
 def set_apart_call(connection: Connection, structure: str, owner: str, unit_id: str) -> ScriptCall:
-    """What sees to it that *owner*'s prepared unit of work stands under its own id in *structure*."""
+    """The call after which *owner*'s prepared unit of work stands under its own id in *structure*."""
     keys = connection.access(structure).keys
     return (
         "structure/set_apart",
@@ -285,12 +285,12 @@ def decide_together(
     The caller does so over this connection: should that end before, its recovery completes them.
 
     Returns:
-        What is to be completed; None where *batch* or a later one of its series was decided before.
+        The units of work to complete; None where *batch* or a later one of its series was decided before.
 
     Raises:
         XAError: XAER_NOTA or XA_HEURRB, the one it names is not there or was backed out; nothing has changed.
             XAER_PROTO they had to be read, and nobody has read any of them. XAER_INVAL more than ``TOGETHER_MAX``.
-        MQIError: 2009 unknown, may be repeated over another connection. What was decided the group completes.
+        MQIError: 2009 unknown, may be repeated over another connection. The group completes everything decided.
     """
     is_first, decided, _ = _decide_together(connection, xids, batch, for_group)
     return decided if is_first else None
@@ -384,18 +384,18 @@ def complete(connection: Connection, unit: PreparedUnit, on_chunk: OnChunk = lam
         [keys.prepared, keys.completed, keys.tags],
         (prepared_field(unit.qmgr, unit.xid), unit.id, ended, ENDED_KEPT),
     )
-    # Who was there first knows more: what it has applied may be lost by now.
+    # The first one knows more: a part that it has applied may be lost by now.
     return kept.decode() or ended
 
 
 def _has_lost(group: Group, unit: PreparedUnit, structure: str) -> bool:
     """Whether a structure where nothing of *unit* is has failed since that was prepared; else its part was applied."""
-    # Who sees it first tells the group, so that it is counted.
+    # The first to see it tells the group, so that it is counted.
     structure_state(group, structure)
     known, sequence = failure_of(group, structure), group.structure(structure).sequence
     if (known.count if known else 0) != unit.failures.get(structure, 0):
         return True
-    # Its queues were deleted, behind a failure that nobody has met.
+    # Its queues were deleted after a failure that nobody has met.
     return not group.command(sequence, "EXISTS", sequence)
 
 

@@ -54,7 +54,7 @@ def put_later(connection: Connection, handle: Handle, messages: Sequence[tuple[M
             warning, arguments, details = prepare(connection, handle, messages, options, before)
             break
         except MQIError:
-            # What was filled in by then may be of a definition that is not in force.
+            # Values filled in by then may come from a definition that is not in force.
             empty_again(messages, before)
             if not refresh_definition(connection, handle):
                 raise
@@ -146,7 +146,7 @@ def note_replies(connection: Connection, sendings: Sequence[Sending], replies: S
 
 def _note_failure(connection: Connection, sending: Sending, why: MQIError) -> None:
     connection.put_failure = connection.put_failure or why
-    # Whatever was altered since it was opened counts from the next put on.
+    # An ALTER since the open counts from the next put on.
     sending.handle.may_be_stale = True
     connection.put_status.failed(sending.puts, why)
 

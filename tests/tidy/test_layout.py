@@ -1,0 +1,38 @@
+"""The folders: few enough modules to choose from, each folder named where a reader looks for it, plain words."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("sharedq", "recovery", "igq")
+#: More modules than a reader can choose from.
+MOST_MODULES = 15
+#: IBM's constants, under the names that programs import.
+CONSTANTS = re.compile(r"CMQ\w*\.py")
+PAGE = ROOT / "docs" / "explanation" / "architecture.md"
+
+
+def sources() -> list[Path]:
+    return [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
+
+
+def test_no_folder_has_more_modules_than_a_reader_can_choose_from() -> None:
+    modules = [path for path in sources() if path.name != "__init__.py" and not CONSTANTS.fullmatch(path.name)]
+    counts = Counter(str(path.parent.relative_to(ROOT)) for path in modules)
+    assert {folder: count for folder, count in counts.items() if count > MOST_MODULES} == {}
+
+
+def test_the_page_on_the_architecture_names_every_folder() -> None:
+    text = PAGE.read_text("utf-8")
+    there = {
+        path.name
+        for path in ROOT.iterdir()
+        if path.is_dir() and path.name in (*PACKAGES, "config", "bench", "tests", "docs")
+    }
+    there |= {str(path.parent.relative_to(ROOT)) for path in sources() if path.parent.parent.parent == ROOT}
+    named = set(re.findall(r"^\| `([\w/]+)/` \|", text, re.MULTILINE))
+    assert there - named == set()
+    assert [name for name in named if not (ROOT / name).is_dir()] == []
