@@ -22,6 +22,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from igq.pipeline.audit.follow import advance
 from igq.pipeline.audit.state import StateStore
 from igq.pipeline.schemas import JOURNAL
+from igq.pipeline.spark.kept import keeping
 from igq.pipeline.spark.session import spark_session
 
 #: Messages of a unit of work, and events of one: puts, gets, their commits, and for every second one transfers.
@@ -149,8 +150,9 @@ def follow(spark: SparkSession, directory: Path, events: int, batches: int) -> d
         begin_ms = _BEGIN_MS + number * width_ms
         at = F.unix_millis("time")
         batch = table.where((at >= begin_ms) & (at < begin_ms + width_ms)).persist()
-        store.store(number, advance(store.load(spark, number - 1), batch, REMEMBER_MS))
-        spark.catalog.clearCache()
+        with keeping(directory / "scratch"):
+            store.store(number, advance(store.load(spark, number - 1), batch, REMEMBER_MS))
+        batch.unpersist()
         state = store.load(spark, number)
         seen = sum(of["events"] for of in state.totals.structures.values())
         kept = f"{state.events.count():,} open events and {state.marks.count():,} marks kept"

@@ -1,12 +1,15 @@
 """The jobs and the stream of the journal on a cluster, as a program of its own, with one session for all of them.
 
-Arguments: a JSON object with ``url``, ``group``, ``data_dir``, ``master``. It prints one: the status of each job, and
-how many events the journal has and the stream has copied.
+Arguments: a JSON object with ``url``, ``group``, ``data_dir``, ``master``, ``workers``. It prints one: the status of
+each job, how many events the journal has and the stream has copied, and what a settled table has after all executors
+were killed.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +21,12 @@ from pyspark.sql import SparkSession
 from igq.pipeline.__main__ import main as run
 from igq.pipeline.cli import runner as running
 from igq.pipeline.datasource.journal.source import JournalSource
+from igq.pipeline.spark.kept import keeping, settled
 from igq.pipeline.spark.session import spark_session
+from tests.pipeline.clusters import executors
+
+#: Rows of a table that is written in between.
+SETTLED = 1_000
 
 
 def main() -> None:
@@ -43,7 +51,7 @@ def main() -> None:
         )
         saw: dict[str, int] = {job: run([job, *arguments, *at]) for job, *arguments in jobs}
         # Whatever the commands have said about signals and streams, this is the last line.
-        saw |= copy_journal(spark, told, directory)
+        saw |= copy_journal(spark, told, directory) | settle(spark, told["workers"], directory)
     print(json.dumps(saw))
 
 
@@ -62,6 +70,16 @@ def copy_journal(spark: SparkSession, told: dict[str, str], directory: Path) -> 
         "copied": spark.read.parquet(str(directory / "journal")).distinct().count(),
         "events": spark.read.format("igq.journal").options(**where).load().count(),
     }
+
+
+def settle(spark: SparkSession, workers: str, directory: Path) -> dict[str, int]:
+    """A table is written by executors that die before it is read."""
+    with keeping(directory / "scratch"):
+        table = settled(spark.range(0, SETTLED, 1, 4))
+        killed = executors(workers)
+        for pid in killed:
+            os.kill(pid, signal.SIGKILL)
+        return {"killed": len(killed), "settled": table.count()}
 
 
 if __name__ == "__main__":

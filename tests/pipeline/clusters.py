@@ -21,6 +21,12 @@ _WORKER = "org.apache.spark.deploy.worker.Worker"
 _START_S = 300.0
 
 
+def executors(workers: str) -> list[int]:
+    """Process ids of the executors that run now: the workers' children."""
+    found = subprocess.run(["pgrep", "-P", workers], capture_output=True, text=True, check=False)
+    return [int(pid) for pid in found.stdout.split()]
+
+
 class Cluster:
     """Has its own processes only; they know nothing of this source tree."""
 
@@ -41,11 +47,10 @@ class Cluster:
             arguments = ["--cores", "1", "--memory", "1g", "--work-dir", str(directory / f"worker{number}"), self.url]
             self._start(_WORKER, arguments, r"Successfully registered with master (\S+)")
 
-    def executors(self) -> list[int]:
-        """Process ids of the executors that run now: the workers' children."""
-        workers = ",".join(str(process.pid) for process in self._processes[1:])
-        found = subprocess.run(["pgrep", "-P", workers], capture_output=True, text=True, check=False)
-        return [int(pid) for pid in found.stdout.split()]
+    @property
+    def workers(self) -> str:
+        """Process ids of the workers, with commas."""
+        return ",".join(str(process.pid) for process in self._processes[1:])
 
     def _start(self, program: str, arguments: list[str], sign: str) -> str:
         """Start a process of Spark's and wait until it says that it is there; what it says."""

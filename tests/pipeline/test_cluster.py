@@ -16,8 +16,9 @@ import pytest
 from sharedq.api import Queue
 from sharedq.mqi.constants import MQRC, OpenOption
 from sharedq.mqi.structures import MQMD
+from tests.pipeline.cluster_jobs import SETTLED
 from tests.pipeline.cluster_program import ROWS
-from tests.pipeline.clusters import Cluster
+from tests.pipeline.clusters import Cluster, executors
 from tests.pipeline.streams import EVERYTHING, Watch, in_doubt, open_orders
 from tests.pipeline.test_deadletter import letter
 from tests.support.groups import BOTH, browse_all
@@ -76,7 +77,7 @@ def test_a_cluster_reads_writes_and_takes_and_an_executor_may_die(
     driver = subprocess.Popen([sys.executable, str(program), json.dumps(told)], env=shipped, stdout=subprocess.PIPE)
     with Watch(group):
         until(lambda: client.zcard(copy) >= 300 or driver.poll() is not None, "messages arrive", END_S)
-        killed = cluster.executors()[0]
+        killed = executors(cluster.workers)[0]
         os.kill(killed, signal.SIGKILL)
         said = driver.communicate(timeout=END_S)[0]
 
@@ -121,7 +122,7 @@ def test_the_jobs_and_the_stream_of_the_journal_run_there(
         letter(dead, "INBOX", MQRC.Q_FULL, b"letter %d" % number)
     everything = browse_all(orders)
     told = {"url": str(group.settings.redis_url), "group": group.group.name}
-    told |= {"data_dir": str(tmp_path), "master": cluster.url}
+    told |= {"data_dir": str(tmp_path), "master": cluster.url, "workers": cluster.workers}
     program = ROOT / "tests" / "pipeline" / "cluster_jobs.py"
 
     with Watch(group):
@@ -143,3 +144,4 @@ def test_the_jobs_and_the_stream_of_the_journal_run_there(
     assert saw["batches"] > 2
     # Put, got, and put again; and what ends units of work.
     assert saw["copied"] == saw["events"] >= 3 * (30 + len(everything))
+    assert (saw["killed"], saw["settled"]) == (2, SETTLED)

@@ -28,6 +28,7 @@ from igq.pipeline.cli.options import NewDirectory
 from igq.pipeline.datasource.journal.source import JournalPart
 from igq.pipeline.errors import PipelineError
 from igq.pipeline.schemas import FINDINGS, JOURNAL
+from igq.pipeline.spark.kept import keeping
 from sharedq.reading.journal import position_order
 from sharedq.redis.keys import structure_keys
 from tests.pipeline.random_history import RandomHistory
@@ -77,11 +78,17 @@ def follow(
     store = StateStore(directory, GROUP)
     rows = part.read(spark).collect()
     for number, batch in enumerate(cut(rows, random.Random(seed), batches)):
+        advanced(spark, store, number, batch, remember_ms)
+    state, found = store.load(spark, batches - 1), store.found(spark, batches - 1)
+    with keeping():
+        return verdict_of(spark, state, found, part, keep)[0], store
+
+
+def advanced(spark: SparkSession, store: StateStore, number: int, batch: list[Row], remember_ms: int = HOUR_MS) -> None:
+    """Store the state after one more batch."""
+    with keeping():
         state = advance(store.load(spark, number - 1), spark.createDataFrame(batch, JOURNAL), remember_ms)
         store.store(number, state)
-        spark.catalog.clearCache()
-    state, found = store.load(spark, batches - 1), store.found(spark, batches - 1)
-    return verdict_of(spark, state, found, part, keep)[0], store
 
 
 def told(verdict: Verdict) -> dict[str, Any]:
@@ -186,8 +193,7 @@ def test_groups_that_nobody_gets_any_more_leave_no_mark(
     store = StateStore(tmp_path, GROUP)
     rows.sort(key=lambda row: position_order(row.stream_id, is_end=False))
     for batch, events in enumerate((rows[:-4], rows[-4:])):
-        store.store(batch, advance(store.load(spark, batch - 1), spark.createDataFrame(events, JOURNAL), HOUR_MS))
-        spark.catalog.clearCache()
+        advanced(spark, store, batch, events)
 
     assert store.load(spark, 0).marks.count() == groups
     assert [(row.name, row.number) for row in store.load(spark, 1).marks.collect()] == [(names[-1], 2)]
@@ -215,15 +221,15 @@ def test_what_came_back_from_a_getter_that_had_died_after_it_was_forgotten_is_no
         journal.prepare("APPL1", "LGA.1.5.1/7")
     after = part.read(spark).collect()[len(before) :]
     for batch, events in enumerate((before, after)):
-        store.store(batch, advance(store.load(spark, batch - 1), spark.createDataFrame(events, JOURNAL), HOUR_MS))
-        spark.catalog.clearCache()
+        advanced(spark, store, batch, events)
     tables: list[list[Row]] = []
 
     def keep(findings: DataFrame) -> None:
         tables.append(findings.select("finding", "copy", "queue", "why").orderBy("finding", "copy").collect())
 
     batch_verdict, _ = audit(spark, part, None, keep=keep)
-    verdict, _ = verdict_of(spark, store.load(spark, 1), store.found(spark, 1), part, keep)
+    with keeping():
+        verdict, _ = verdict_of(spark, store.load(spark, 1), store.found(spark, 1), part, keep)
 
     assert verdict.counts == batch_verdict.counts
     assert [row[:3] for row in tables[1]] == [row[:3] for row in tables[0]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -40,6 +41,7 @@ def orders(group: TestGroup) -> Queue:
     """The queue of the examples."""
     group.define_structure()
     group.define_shared("ORDERS")
+    group.define_shared("COPY")
     group.define_private("QM1", "DEAD.QUEUE")
     group.repository("QM1").alter_qmgr("QM1", {"dead_letter_queue": "DEAD.QUEUE"})
     dead = group.connect().open("DEAD.QUEUE", BOTH | OpenOption.SET_ALL_CONTEXT)
@@ -89,20 +91,17 @@ def test_commands_run_one_after_the_other(
     group: TestGroup, drivers: Drivers, command: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    # A query that was stopped behind its first batch, to be released.
-    billing = drivers.start()
-    checkpoint = Checkpoint(tmp_path / "billing-checkpoint")
-    start = billing.initialOffset()
-    end = billing.latestOffset(start, ReadMaxRows(2))
-    assert len(bodies(billing, start, end)) == 2
-    checkpoint.begin(0, end)
-    checkpoint.end(0)
-    billing.stop()
+    group.repository("QM1").alter("QLOCAL", "ORDERS", {"backout_requeue_q_name": "COPY"})
+    # A query that was stopped after its first batch, to be released.
+    stopped_query(drivers, tmp_path / "billing-checkpoint").end(0)
     url = group.settings.redis_url
     assert url is not None
 
     shown: dict[str, list[str]] = {}
     for arguments in COMMANDS:
+        if arguments.startswith("backout "):
+            shutil.rmtree(tmp_path / "billing-checkpoint")
+            stopped_query(drivers, tmp_path / "billing-checkpoint")
         result = command(*shlex.split(arguments), "--group", group.group.name, "--url", url)
         shown[arguments] = [" ".join(line.split()) for line in result.stdout.splitlines()]
 
@@ -112,6 +111,18 @@ def test_commands_run_one_after_the_other(
     ]
     (requeued,) = (name for name in shown if "--requeue" in name)
     assert "put back ORDERS QM1 1" in shown[requeued]
+    assert len(browse_all(group.connect().open("COPY", BOTH))) == 2
+
+
+def stopped_query(drivers: Drivers, directory: Path) -> Checkpoint:
+    """The checkpoint of a query that was stopped after it began its first batch."""
+    billing, checkpoint = drivers.start(), Checkpoint(directory)
+    start = billing.initialOffset()
+    end = billing.latestOffset(start, ReadMaxRows(2))
+    assert len(bodies(billing, start, end)) == 2
+    checkpoint.begin(0, end)
+    billing.stop()
+    return checkpoint
 
 
 def test_every_job_is_told() -> None:

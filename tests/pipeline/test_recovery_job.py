@@ -13,6 +13,7 @@ from typer.testing import Result
 
 from igq.pipeline.audit.recovery_timeline import recoveries
 from igq.pipeline.datasource.journal.source import JournalPart
+from igq.pipeline.jobs.flow_points import Failure, failures_of_records
 from igq.pipeline.jobs.recovery import detected_between, messages, recovery_tables, units
 from sharedq.redis.keys import admin_keys
 from tests.pipeline.support import GROUP, HandWrittenJournal, detail
@@ -141,6 +142,28 @@ def test_a_stored_journal_is_shown_where_no_redis_is(
 
     assert shown.stdout.count("(none)") == 2
     assert "backed out" in shown.stdout or "committed" in shown.stdout
+
+
+def test_the_flow_page_marks_failures_and_recoveries(
+    redis_url: str, failed: HandWrittenJournal, command: Command, tmp_path: Path
+) -> None:
+    """The group remembers when the recovery began and ended; a stored journal has only the work that peers ended."""
+    assert failed.numbers
+    at = ("--group", GROUP, "--url", redis_url)
+    command("journal", *at, "--output", str(tmp_path / "stored"))
+
+    command("flow", *at, "--output", str(tmp_path / "flow"))
+    command("flow", "--input", str(tmp_path / "stored"), "--output", str(tmp_path / "again"))
+
+    for name in ("flow", "again"):
+        page = (tmp_path / name / "report.html").read_text("utf-8")
+        at_ms = "2027-01-15 08:00:00"
+        assert f"<td>JFK</td><td>{at_ms}</td><td>{at_ms}</td><td>LGA</td>" in page
+    record = {"failed": "JFK.3", "by": "LGA", "detected_ms": T0 + 40}
+    assert failures_of_records([RECORD, record]) == [
+        Failure("JFK", T0, T0 + 100, "LGA"),
+        Failure("JFK", T0 + 40, None, "LGA"),
+    ]
 
 
 def test_a_group_without_failures_has_empty_tables(

@@ -6,6 +6,7 @@ The data stays in Spark; only counts, a few examples and the points of the plots
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Row, SparkSession, Window
@@ -50,13 +51,13 @@ _NAMES = ("copy", "queue", "msg_id", "correl_id")
 NAMED = (*REASONS, "recovered", "on_queue")
 
 
-@keeping()
 def audit(
     spark: SparkSession,
     part: JournalPart,
     records: RunRecords | None,
     on_step: Callable[[str], None] = lambda _: None,
     keep: Callable[[DataFrame], object] = lambda _: None,
+    scratch: Path | None = None,
 ) -> tuple[Verdict, Series]:
     """Judge every message, and give the verdict and what the plots show.
 
@@ -64,10 +65,22 @@ def audit(
         records: of a run; None judges the journal alone.
         on_step: called with what is about to be done.
         keep: called with all findings, a table as ``igq.pipeline.schemas.FINDINGS`` says; the verdict names some.
+        scratch: as for `keeping`.
 
     Raises:
         PipelineError: there is nothing to judge.
     """
+    with keeping(scratch):
+        return _audit(spark, part, records, on_step, keep)
+
+
+def _audit(
+    spark: SparkSession,
+    part: JournalPart,
+    records: RunRecords | None,
+    on_step: Callable[[str], None],
+    keep: Callable[[DataFrame], object],
+) -> tuple[Verdict, Series]:
     on_step("reading the journal")
     # Kept: what is added while the audit works must not be in one query and missing in the next.
     losses = records.losses if records else ()

@@ -33,7 +33,7 @@ from igq.pipeline.history import open_lives
 from igq.pipeline.history.lives import message_events, message_lives, unit_ends, with_outcome, with_place
 from igq.pipeline.history.order import deliveries
 from igq.pipeline.schemas import AUDIT_MARKS, FINDINGS, OPEN_EVENTS, as_table
-from igq.pipeline.spark.kept import kept
+from igq.pipeline.spark.kept import kept, settled
 
 MINUTE_MS = 60_000
 _MESSAGE = ["structure", "message_number"]
@@ -72,7 +72,11 @@ def nothing_yet(spark: SparkSession, group: str) -> State:
 def advance(state: State, batch: DataFrame, remember_ms: int) -> State:
     """The state after one more batch of events.
 
-    The tables of the new state are not computed yet; they must be stored before the next batch.
+    The tables of the new state are not computed yet. They must be stored within the same `keeping`, and before the
+    next batch.
+
+    Each step's table is settled: kept with its plan, each step's query would hold those of all steps before, several
+    times over, and planning it would take longer than computing it.
 
     Args:
         remember_ms: how long lives that are over are kept for the sake of open ones.
@@ -85,7 +89,7 @@ def advance(state: State, batch: DataFrame, remember_ms: int) -> State:
     for row in peer_work(batch).collect() if any(row["has_recovery"] for row in extents) else ():
         work = {name: value for name, value in row.asDict().items() if name not in ("failed", "by")}
         add(totals.peer_work.setdefault(f"{row['failed']} {row['by']}", {}), work)
-    events = _settled(with_place(open_lives.admitted(state.events, batch, before)))
+    events = settled(with_place(open_lives.admitted(state.events, batch, before)))
     found = judged(State(events.drop("at"), state.marks, totals), remember_ms)
     over = found.lives.where("is_over").select(*_MESSAGE)
     folded = found.copies.join(over, _MESSAGE, "left_semi")
@@ -109,13 +113,13 @@ def judged(state: State, remember_ms: int, missing: Callable[[DataFrame], DataFr
     """
     totals = state.totals
     events = state.events.where(~F.col("was_over"))
-    lives = _settled(message_lives(events, has_hops=totals.has_hops))
+    lives = settled(message_lives(events, has_hops=totals.has_hops))
     lives = with_journal_findings(lives, totals.first_numbers, missing(lives))
     pending = open_lives.pending_messages(with_place(events), totals.last_ms - remember_ms)
-    ended = _settled(open_lives.with_ends(lives, pending, totals.first_numbers))
-    over = _settled(open_lives.with_over(ended, totals.last_ms, remember_ms, has_hops=totals.has_hops))
-    late = _settled(open_lives.late(deliveries(over), state.marks))
-    return Open(state.events, over, _settled(copies_of_journal(over, late)), late)
+    ended = settled(open_lives.with_ends(lives, pending, totals.first_numbers))
+    over = settled(open_lives.with_over(ended, totals.last_ms, remember_ms, has_hops=totals.has_hops))
+    late = settled(open_lives.late(deliveries(over), state.marks))
+    return Open(state.events, over, settled(copies_of_journal(over, late)), late)
 
 
 def events_after(events: DataFrame, kept: DataFrame) -> DataFrame:
@@ -308,15 +312,6 @@ def _fold(folded: DataFrame, batch: DataFrame, totals: Totals) -> DataFrame | No
     _add_tallies(totals, tallies(folded, batch))
     counts = {name: sum(int(row[name] or 0) for row in rows) for name in MEANINGS}
     return findings(folded, counts) if any(counts[name] for name in NAMED) else None
-
-
-def _settled(table: DataFrame) -> DataFrame:
-    """The table, computed, without what it was computed from.
-
-    Kept with it, each step's query would hold those of all steps before, several times over: planning it takes longer
-    than computing it, and with every step many times longer.
-    """
-    return table.localCheckpoint()
 
 
 def _marks(kind: str, rows: DataFrame) -> DataFrame:

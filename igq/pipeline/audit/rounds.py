@@ -43,7 +43,7 @@ class FollowingAudit:
         entries: int = ENTRIES_PER_BATCH,
     ) -> None:
         self._spark, self._part, self._remember_ms, self._entries = spark, part, remember_ms, entries
-        self._checkpoint = directory / "checkpoint"
+        self._checkpoint, self._scratch = directory / "checkpoint", directory / "scratch"
         self._store = StateStore(directory / "state", part.group)
 
     def catch_up(self, on_batch: Callable[[str], None]) -> None:
@@ -83,18 +83,18 @@ class FollowingAudit:
         finally:
             running.stop()
 
-    @keeping()
     def _take(self, batch: DataFrame, number: int) -> None:
-        state = advance(self._store.load(batch.sparkSession, number - 1), kept(batch), self._remember_ms)
-        self._store.store(number, state)
+        with keeping(self._scratch):
+            state = advance(self._store.load(batch.sparkSession, number - 1), kept(batch), self._remember_ms)
+            self._store.store(number, state)
 
-    @keeping()
     def judge(self, keep: Callable[[DataFrame], object] = lambda _: None) -> tuple[Verdict, Series]:
         """The verdict on everything that was taken; *keep* is called with all findings, as by
         `igq.pipeline.audit.audit`."""
         latest = self._store.latest()
         state, found = self._store.load(self._spark, latest), self._store.found(self._spark, latest)
-        return verdict_of(self._spark, state, found, self._part, keep)
+        with keeping(self._scratch):
+            return verdict_of(self._spark, state, found, self._part, keep)
 
 
 def _wait_for(running: StreamingQuery) -> None:

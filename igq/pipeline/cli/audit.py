@@ -138,7 +138,9 @@ def _audit(
         own = run or at.settings.data_dir / "audits" / f"{datetime.now(UTC):%Y%m%dT%H%M%S}"
         directory = options.made_directory(new.unfinished if new else own).absolute()
 
-        verdict, series = judge(at.session, part, records, at.step, lambda found: _keep(found, directory))
+        verdict, series = judge(
+            at.session, part, records, at.step, lambda found: _keep(found, directory), directory / "scratch"
+        )
         at.step("writing the report")
         verdict.write(directory / "verdict.json")
         write_report(verdict, series, directory / "report.html")

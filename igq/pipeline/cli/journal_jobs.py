@@ -173,13 +173,18 @@ def flow(
             from igq.pipeline.history.agent_batches import batches
             from igq.pipeline.history.queue_stays import stays
             from igq.pipeline.jobs.flow import flow_tables
-            from igq.pipeline.jobs.flow_points import read_flow_points
+            from igq.pipeline.jobs.flow_points import failures_of_journal, failures_of_records, read_flow_points
             from igq.pipeline.reports.flow_report import write_flow_report
 
             moves, moved = stays(journal).persist(), batches(journal).persist()
             if directory:
                 at.step("drawing the report")
-                points = read_flow_points(moves, moved)
+                failures = (
+                    failures_of_journal(journal)
+                    if stored
+                    else failures_of_records(recovery_records(group_for(at.settings)))
+                )
+                points = read_flow_points(moves, moved, failures)
                 directory.mkdir(parents=True)
                 write_flow_report(points, at.group, directory / "report.html")
             return flow_tables(moves, moved)

@@ -99,7 +99,9 @@ def backout(
             help="Its checkpointLocation.",
         ),
     ],
-    to: Annotated[str, typer.Option(metavar="QUEUE", help="Where they go; default BOQNAME of the query's queue.")] = "",
+    target: Annotated[
+        str, typer.Option(metavar="QUEUE", help="Put them on this queue; default: BOQNAME of the query's queue.")
+    ] = "",
     group: options.Group = None,
     url: options.Url = None,
 ) -> None:
@@ -112,7 +114,7 @@ def backout(
     with errors_named("backout"), group_at(group, url) as settings:
         from igq.pipeline.jobs.backout_queue import back_out_batch
 
-        messages, queue = back_out_batch(settings, stream, checkpoint, to)
+        messages, queue = back_out_batch(settings, stream, checkpoint, target)
         _say(f"stream {stream}: {messages:,} messages are on {queue}; start the query with its checkpoint")
 
 

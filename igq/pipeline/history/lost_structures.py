@@ -17,6 +17,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from igq.pipeline.history.lives import message_lives, with_place
+from igq.pipeline.spark.kept import settled
 
 #: Why a copy is not as it would be without the loss.
 LOST = "lost with its structure: put behind the backup"
@@ -55,8 +56,8 @@ def with_first_lives(journal: DataFrame, losses: Sequence[Loss]) -> DataFrame:
     for loss in losses:
         former = loss.events.withColumn("structure", F.lit(former_name(loss.structure)))
         journal = journal.unionByName(former).unionByName(restored_puts(loss))
-    # Made now: how it was made would be part of the plan of whatever is made of it, many times over.
-    return journal.localCheckpoint() if losses else journal
+    # Its plan would be part of the plan of everything that is made of it, many times over.
+    return settled(journal) if losses else journal
 
 
 def restored_puts(loss: Loss) -> DataFrame:

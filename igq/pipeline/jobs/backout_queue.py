@@ -54,7 +54,7 @@ def back_out_batch(settings: Settings, stream: str, checkpoint: Path, queue: str
         source = units[0].place
         target = queue or queue_at(group, source).backout_requeue_q_name
         if not target:
-            raise PipelineError(f"queue {source.queue}: has no BOQNAME: say --to QUEUE, or ALTER it")
+            raise PipelineError(f"queue {source.queue}: has no BOQNAME: say --target QUEUE, or ALTER it")
         sink = Sink(settings, target, at if source.structure.startswith("@") else qmgr, sets_context=True)
         # What another attempt has prepared, and was killed.
         claims.give_back(but=begun)

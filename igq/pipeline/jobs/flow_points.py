@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
+from igq.pipeline.audit.audit import peer_work
 from igq.pipeline.audit.series import slice_width_ms
 from igq.pipeline.jobs.flow import agents, depth, minutes, queues
+from sharedq.members.recovery_records import MOMENTS
 
 #: Queues that are shown, those with most messages, and rows of the table of queues.
 SHOWN_QUEUES, SHOWN_ROWS = 8, 40
@@ -39,6 +43,21 @@ class AgentPoints:
 
 
 @dataclass(frozen=True, slots=True)
+class Failure:
+    """A manager that failed, and the peer that recovered it.
+
+    Attributes:
+        failed_ms: when the group noticed, in ms since 1970.
+        recovered_ms: when its recovery ended; None while it goes on.
+    """
+
+    qmgr: str
+    failed_ms: int
+    recovered_ms: int | None
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
 class FlowPoints:
     """All that the report shows. ``rows`` is the table of queues, as dictionaries.
 
@@ -55,14 +74,32 @@ class FlowPoints:
     rows: list[dict[str, object]]
     queues: dict[str, QueuePoints]
     agents: dict[str, AgentPoints]
+    failures: tuple[Failure, ...] = ()
 
 
-def read_flow_points(moves: DataFrame, moved: DataFrame) -> FlowPoints | None:
+def failures_of_records(records: Iterable[Mapping[str, Any]]) -> list[Failure]:
+    """The failures that the group remembers (see `recovery_records`)."""
+    found = []
+    for record in records:
+        known = [int(record[name]) for name in MOMENTS.values() if record.get(name) is not None]
+        is_over = record.get("resolved_ms") is not None
+        qmgr = str(record["failed"]).partition(".")[0]
+        found.append(Failure(qmgr, min(known), max(known) if is_over else None, str(record["by"]).partition(".")[0]))
+    return sorted(found, key=lambda failure: failure.failed_ms)
+
+
+def failures_of_journal(journal: DataFrame) -> list[Failure]:
+    """The failures that left units of work for a peer to end, from the first of these to the last."""
+    return [Failure(row["failed"], row["first_ms"], row["last_ms"], row["by"]) for row in peer_work(journal).collect()]
+
+
+def read_flow_points(moves: DataFrame, moved: DataFrame, failures: Sequence[Failure] = ()) -> FlowPoints | None:
     """The points of stays and batches; None where nothing happened.
 
     Args:
-        moves: as `stays.stays` gives them.
-        moved: as `batches.batches` does.
+        moves: as `queue_stays.stays` gives them.
+        moved: as `agent_batches.batches` does.
+        failures: those outside the time of the stays are left out.
     """
     span = moves.agg(
         F.min(F.least("arrived_ms", "left_ms")).alias("first"),
@@ -88,6 +125,7 @@ def read_flow_points(moves: DataFrame, moved: DataFrame) -> FlowPoints | None:
         [row.asDict() for row in queues(moves).limit(SHOWN_ROWS).collect()],
         queue_points(shown, width_ms, busiest),
         agent_points(moved, width_ms),
+        tuple(failure for failure in failures if began_ms <= failure.failed_ms <= span["last"] + width_ms),
     )
 
 

@@ -12,22 +12,28 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _RATE, _DEPTH, _STAY, _LONGEST, _BACKED_OUT = "#228833", "#4477aa", "#aa3377", "#b45309", "#ee6677"
+_FAILED, _RECOVERED = "#bb2233", "#4477aa"
 _ROW_HEIGHT = 1.35
 _SECOND_MS, _MINUTE_MS, _HOUR_MS = 1_000, 60_000, 3_600_000
 
 
 def queue_grid(points: FlowPoints) -> bytes:
-    """A row a queue: messages a second that left it, how many lay there, how long they had stayed; PNG."""
+    """A row for each queue: messages a second that left it, how many lay there, how long they had stayed; PNG.
+
+    In each plot, a dotted line marks the failure of a manager, and a dashed one the end of its recovery.
+    """
     heads = ("left, a second", "on the queue", "stayed: half within (line), 99 % (dashed)")
     rows = _grid(len(points.queues), heads)
     for (name, of), axes in zip(points.queues.items(), rows.axes, strict=True):
         _draw_queue(name, of, points, axes)
+        for axis in axes:
+            _mark_failures(axis, points)
     rows.finish(points)
     return png(rows.figure)
 
 
 def agent_grid(points: FlowPoints) -> bytes:
-    """A row an agent: messages a second, messages in a batch, batches backed out; PNG."""
+    """A row for each agent: messages a second, messages in a batch, batches backed out; PNG."""
     rows = _grid(
         len(points.agents),
         ("moved, messages a second", "messages in a batch", "batches backed out (line: ended by a peer)"),
@@ -114,7 +120,18 @@ def _draw_agent(name: str, of: AgentPoints, points: FlowPoints, axes: list[Axes]
     backed_out.locator_params(axis="y", integer=True)
     for ms in of.ended_by_peers:
         for axis in axes:
-            axis.axvline((ms - points.began_ms) / _unit(points), color=_BACKED_OUT, linewidth=1, linestyle="--")
+            _mark(axis, int(ms), points, _BACKED_OUT, "--")
+
+
+def _mark_failures(axis: Axes, points: FlowPoints) -> None:
+    for failure in points.failures:
+        _mark(axis, failure.failed_ms, points, _FAILED, ":")
+        if failure.recovered_ms is not None:
+            _mark(axis, failure.recovered_ms, points, _RECOVERED, "--")
+
+
+def _mark(axis: Axes, ms: int, points: FlowPoints, colour: str, style: str) -> None:
+    axis.axvline((ms - points.began_ms) / _unit(points), color=colour, linewidth=1, linestyle=style)
 
 
 def _slices(points: FlowPoints) -> range:

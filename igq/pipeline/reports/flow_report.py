@@ -37,6 +37,7 @@ def write_flow_report(points: FlowPoints | None, group: str, path: Path) -> None
         what=escape(_when(points)),
         queues=_queues(points),
         grid=picture(flow_plots.queue_grid(points), "each queue over time") if points and points.queues else "",
+        failures=_failures(points),
         agents=_agents(points),
     )
 
@@ -75,6 +76,21 @@ def _queue_cells(row: dict[str, Any]) -> list[str]:
     times = ["" if row[name] is None else spell_ms(row[name]) for name in ("p50_ms", "p90_ms", "p99_ms", "max_ms")]
     names = [str(row["queue"]), str(row["structure"]), str(row["qmgr"] or ""), str(row["hop"] or "")]
     return [*names, f"{row['messages']:,}", f"{row['per_second']:,.1f}", *times]
+
+
+def _failures(points: FlowPoints | None) -> str:
+    if points is None or not points.failures:
+        return ""
+    rows = [
+        ("", [failure.qmgr, _clock(failure.failed_ms), _clock(failure.recovered_ms), failure.by])
+        for failure in points.failures
+    ]
+    marks = "Dotted red line: a manager failed. Dashed blue line: a peer had recovered it."
+    return f"<p class='small'>{marks}</p>" + table(("failed", "at (UTC)", "recovered at", "by"), rows)
+
+
+def _clock(ms: int | None) -> str:
+    return "not yet" if ms is None else f"{datetime.fromtimestamp(ms / 1000, UTC):%Y-%m-%d %H:%M:%S}"
 
 
 def _agents(points: FlowPoints | None) -> str:
