@@ -10,6 +10,7 @@ HIDDEN = "***"
 #: Parameters whose values are no secrets. Of any other only the name is shown: it may be ``password``, misspelt.
 _OPEN_PARAMETERS = frozenset({"db", "ssl_ca_certs", "ssl_ca_path", "ssl_cert_reqs", "ssl_certfile"})
 _OPEN_PARAMETERS |= {"ssl_check_hostname", "ssl_keyfile"}
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]*\]|[^:\[\]]*)(:\d*)?")
 #: A URL of Redis in a longer text. A blank ends it, because text follows.
 _URL_IN_TEXT = re.compile(r"(?:rediss?(?:\+\w+)?|unix):/\S*")
@@ -18,8 +19,9 @@ _URL_IN_TEXT = re.compile(r"(?:rediss?(?:\+\w+)?|unix):/\S*")
 def mask_password(url: str) -> str:
     """The URL with ``***`` for what is, or may be, a password. Text that is no URL stays as it is."""
     scheme, separator, rest = url.partition("://")
-    if not separator:
-        scheme, rest = "", url
+    if not separator or not _SCHEME.fullmatch(scheme):
+        # The :// belongs to a password, or is not there.
+        scheme, separator, rest = "", "", url
     user_info, at, rest = rest.rpartition("@")
     if at and re.search(r"[?#]", user_info):
         # The ? begins the parameters, or is part of the password: the @ tells no more than that.

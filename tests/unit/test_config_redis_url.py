@@ -6,7 +6,7 @@ import contextlib
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sharedq.redis.deployment import Deployment, DeploymentError
@@ -114,6 +114,7 @@ def test_an_error_shows_no_password(tmp_path: Path, url: str) -> None:
     assert "***" in str(caught.value)
 
 
+@example(scheme="redis:/", noise="://", shape="u:{}@h", after="")
 @settings(max_examples=300, deadline=None)
 @given(
     scheme=st.sampled_from(["redis://", "rediss://", "unix://", "redis+sentinel://", "redis+cluster://", "redis:/"]),
