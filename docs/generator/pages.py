@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
-from docs.generator import command_line, invariants, messages, mqsc, rules, settings
+from docs.generator import columns, command_line, invariants, messages, mqsc, rules, settings
 
 DOCS = Path(__file__).parents[1]
 _PART = re.compile(
@@ -21,6 +21,8 @@ _MAKERS: Mapping[str, Callable[[], str]] = MappingProxyType(
     {
         "get options": rules.get_option_table,
         "invariants": invariants.table,
+        "queue columns": partial(columns.table, "queue"),
+        "journal columns": partial(columns.table, "journal"),
         "command line": command_line.sections,
         "settings": settings.table,
         "mqsc commands": mqsc.command_table,

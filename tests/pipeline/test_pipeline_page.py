@@ -1,4 +1,4 @@
-"""Every example of docs/how-to/spark.md runs."""
+"""Every example of docs/how-to/spark.md and jobs.md runs."""
 
 from __future__ import annotations
 
@@ -30,9 +30,11 @@ from tests.support.members import TestGroup
 
 pytestmark = pytest.mark.spark
 
-TEXT = (Path(__file__).parents[2] / "docs" / "how-to" / "spark.md").read_text("utf-8")
+PAGES = Path(__file__).parents[2] / "docs" / "how-to"
+TEXT = "".join((PAGES / name).read_text("utf-8") for name in ("spark.md", "jobs.md"))
+SHELL = "".join(re.findall(r"^```sh\n(.*?)^```", TEXT, flags=re.DOTALL | re.MULTILINE))
 #: Those with a cluster run in test_cluster.py.
-COMMANDS = [command for command in re.findall(r"^igq pipeline (.*)$", TEXT, flags=re.M) if "--master" not in command]
+COMMANDS = [command for command in re.findall(r"^igq pipeline (.*)$", SHELL, flags=re.M) if "--master" not in command]
 EXAMPLES = re.findall(r"^```python\n(.*?)^```", TEXT, flags=re.DOTALL | re.MULTILINE)
 
 
@@ -60,7 +62,7 @@ def test_examples_in_python_run_one_after_the_other(
     names |= {"HISTORY": str(tmp_path / "history")}
 
     for example in EXAMPLES:
-        exec(compile(example, "docs/how-to/spark.md", "exec"), names)
+        exec(compile(example, "docs/how-to", "exec"), names)
 
     assert len(EXAMPLES) >= 5
     assert browse_all(orders) == []
@@ -130,7 +132,8 @@ def test_every_job_is_told() -> None:
 
 
 #: Rows of the table of options: which, of what jobs.
-OPTIONS = re.findall(r"^\| (`--[^|]*) \| (all[^|]*|`[^|]*) \| .* \|$", TEXT.partition("## Jobs")[2], flags=re.M)
+COMMON = TEXT.partition("## Options that mean the same")[2]
+OPTIONS = re.findall(r"^\| (`--[^|]*) \| (all[^|]*|`[^|]*) \| .* \|$", COMMON, flags=re.M)
 
 
 def test_jobs_have_the_options_that_are_told_and_no_others_of_these() -> None:

@@ -26,7 +26,7 @@ from tests.pipeline.test_deadletter import letter
 from tests.support.groups import BOTH
 from tests.support.members import TestGroup
 
-PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "spark.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "jobs.md").read_text("utf-8")
 pytestmark = pytest.mark.spark
 
 Command = Callable[..., Result]

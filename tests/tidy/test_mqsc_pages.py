@@ -1,4 +1,4 @@
-"""docs/how-to/operate.md lists the commands and the message ids that there are."""
+"""docs/reference lists the commands of MQSC and the message ids that there are."""
 
 from __future__ import annotations
 
@@ -9,15 +9,13 @@ from igq.console.messages import MESSAGES
 from igq.mqsc import messages
 from igq.mqsc.words import OBJECTS, OTHER_OBJECTS, OTHER_VERBS, TAKES, VERBS, supported
 
-TEXT = (Path(__file__).parents[2] / "docs" / "how-to" / "operate.md").read_text("utf-8")
-
-
-def section(title: str) -> str:
-    return TEXT.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 
 
 def test_the_commands_are_those_that_the_parser_knows() -> None:
-    assert re.findall(r"^\* (.*)$", section("Commands"), re.MULTILINE) == supported()
+    section = (REFERENCE / "mqsc.md").read_text("utf-8").partition("\n## Commands\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `(\w+)` \| `\w+` \| (.*?) ?\|$", section, re.MULTILINE)
+    assert [f"{verb} {objects}".strip() for verb, objects in rows] == supported()
     assert {verb.name for verb in VERBS} == TAKES.keys()
     assert {word.name for word in OBJECTS} == {name for names in TAKES.values() for name in names}
 
@@ -28,5 +26,8 @@ def test_no_command_is_both_there_and_not() -> None:
 
 
 def test_the_ids_that_are_not_ibms_are_those_that_are_said() -> None:
-    said = {name for name in MESSAGES if name.startswith("IGQ")} | {messages.NOT_SUPPORTED.partition(":")[0]}
-    assert set(re.findall(r"IGQ\d{4}[IE]", section("Message ids"))) == said
+    said = {name for name in MESSAGES if name.startswith("IGQ")}
+    said |= {messages.NOT_SUPPORTED.partition(":")[0], "IGQ1002E", "IGQ1003E"}
+    assert (
+        set(re.findall(r"^\| `(IGQ\d{4}[IE])`", (REFERENCE / "messages.md").read_text("utf-8"), re.MULTILINE)) == said
+    )
