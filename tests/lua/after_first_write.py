@@ -1,6 +1,6 @@
 """What each script does after its first write, read off its source: ``python -m tests.lua.after_first_write``.
 
-The table stands in docs/reference/scripts.md. A function counts where it is called.
+The list stands in docs/reference/scripts.md. A function counts where it is called.
 """
 
 from __future__ import annotations
@@ -46,23 +46,24 @@ def after_first_write(name: str) -> tuple[str, list[str]]:
     return ("", []) if first is None else (order[first], sorted(set(order[first + 1 :])))
 
 
-def table() -> str:
-    """The table of docs/reference/scripts.md."""
-    lines = ["| script | rights asked by | first write | after it |", "| --- | --- | --- | --- |"]
+def listing() -> str:
+    """The list of docs/reference/scripts.md."""
+    lines = []
     for name in script_names():
-        asker = "`attach`" if is_asked_for_by_attach(name) else "itself"
+        asker = " *Attach*." if is_asked_for_by_attach(name) else ""
         write, later = after_first_write(name)
         if not write:
-            lines.append(f"| `{name}` | {asker} | none | |")
+            said = "writes nothing."
         else:
-            lines.append(f"| `{name}` | {asker} | {write} | {' '.join(later)} |")
+            said = f"{write}, then {' '.join(later)}." if later else f"{write}, then nothing."
+        lines.append(f"* `{name}`: {said}{asker}")
     return "\n".join(lines) + "\n"
 
 
 def main() -> None:
-    """Write the table anew."""
+    """Write the list anew."""
     before, _, rest = PAGE.read_text("utf-8").partition(BEGIN)
-    PAGE.write_text(before + BEGIN + "\n" + table() + "\n" + END + rest.partition(END)[2], "utf-8")
+    PAGE.write_text(before + BEGIN + "\n" + listing() + "\n" + END + rest.partition(END)[2], "utf-8")
 
 
 if __name__ == "__main__":

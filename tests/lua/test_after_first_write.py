@@ -1,4 +1,4 @@
-"""The table of what each script does after its first write is that of the sources; each entry has a reason."""
+"""The list of what each script does after its first write is that of the sources; each entry has a reason."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import pytest
 
 from sharedq.redis.script_source import commands_of, script_names
-from tests.lua.after_first_write import BEGIN, END, PAGE, after_first_write, events, table
+from tests.lua.after_first_write import BEGIN, END, PAGE, after_first_write, events, listing
 from tests.lua.commands import READS, WRITES
 
 #: What docs/reference/scripts.md says why it cannot fail.
@@ -16,9 +16,9 @@ REASONED = READS | WRITES | {"unpack"}
 DECODES_LATE = {"admin/claim": "the next of several targets; the records of the members and of recoveries"}
 
 
-def test_the_page_has_the_table_of_the_sources() -> None:
-    assert PAGE.read_text("utf-8").partition(BEGIN)[2].partition(END)[0].strip() == table().strip(), (
-        "python -m tests.lua.after_first_write writes the table anew"
+def test_the_page_has_the_list_of_the_sources() -> None:
+    assert PAGE.read_text("utf-8").partition(BEGIN)[2].partition(END)[0].strip() == listing().strip(), (
+        "python -m tests.lua.after_first_write writes the list anew"
     )
 
 
@@ -36,5 +36,5 @@ def test_each_command_of_a_script_that_can_run_is_seen(name: str) -> None:
     assert bool(seen) == bool(commands_of(name))
 
 
-def test_every_script_is_in_the_table() -> None:
-    assert re.findall(r"^\| `(\w+/\w+)`", PAGE.read_text("utf-8"), re.MULTILINE) == list(script_names())
+def test_every_script_is_in_the_list() -> None:
+    assert re.findall(r"^\* `(\w+/\w+)`", PAGE.read_text("utf-8"), re.MULTILINE) == list(script_names())

@@ -20,12 +20,8 @@ OUTSIDE_REDIS = {7, 9}
 _BAR = re.compile(r"(?<!\\)\|")
 #: Pages that were written before there was a limit. The list only gets shorter.
 WITH_LONG_CELLS = {
-    "explanation/model.md",
-    "how-to/operate.md",
-    "how-to/spark.md",
     "reference/differences.md",
     "reference/key-space.md",
-    "reference/scripts.md",
 }
 
 
