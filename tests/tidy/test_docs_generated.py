@@ -18,11 +18,6 @@ from sharedq.redis.script_source import script_names
 OUTSIDE_REDIS = {7, 9}
 #: Between the cells of a row; one with a backslash is part of a cell.
 _BAR = re.compile(r"(?<!\\)\|")
-#: Pages that were written before there was a limit. The list only gets shorter.
-WITH_LONG_CELLS = {
-    "reference/differences.md",
-    "reference/key-space.md",
-}
 
 
 @pytest.mark.parametrize("page", generated_pages(), ids=lambda page: str(page.relative_to(DOCS)))
@@ -62,8 +57,6 @@ def test_scripts_and_tests_claim_invariants_that_exist() -> None:
 
 @pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: str(page.relative_to(DOCS)))
 def test_no_cell_of_a_table_is_long(page: Path) -> None:
-    if str(page.relative_to(DOCS)) in WITH_LONG_CELLS:
-        pytest.skip("its tables are still to be cut")
     lines = [line for line in page.read_text("utf-8").splitlines() if line.startswith("|")]
     cells = [cell.strip() for line in lines for cell in _BAR.split(line)]
     assert [cell for cell in cells if len(cell) > LONGEST_CELL] == []
