@@ -5,11 +5,11 @@ from __future__ import annotations
 project = "igq"
 author = "igq contributors"
 
-extensions = ["myst_parser", "sphinxcontrib.mermaid"]
+extensions = ["myst_parser"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
-# Fenced as on GitHub, which draws them too.
-myst_fence_as_directive = ["mermaid"]
+# Most blocks without a language are commands or pictures.
+highlight_language = "none"
 exclude_patterns = ["examples", "generator"]
 
 html_theme = "furo"
