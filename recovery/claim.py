@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 
 from recovery.target import Target
 from sharedq.members.group import Group
-from sharedq.redis.link import Argument
+from sharedq.redis.link import ScriptCall
+from sharedq.scripts.recovery import claim_call, finish_recovery_call, progress_call
 from sharedq.session.connection import Connection
 
 #: Leases, or fields of the administration structure, that one script call removes.
@@ -78,21 +79,11 @@ class Claims:
         Raises:
             MQIError: 2009, the connection is broken, or our own process was shut out.
         """
-        keys, connection, refused = self._group.keys, self._connection, dict[str, Refusal]()
-        fixed: list[Argument] = [
-            connection.qmgr_name,
-            self._group.settings.lease_ms,
-            int(force),
-            state,
-            connection.token,
-        ]
+        connection, refused = self._connection, dict[str, Refusal]()
+        claimant = (connection.qmgr_name, self._group.settings.lease_ms, state, connection.token)
         for chunk in chunks(targets, CHUNK_TARGETS):
-            words = [word for each in chunk for word in (each.token, each.qmgr, each.incarnation)]
-            _, now_ms, answers = connection.checked_call(
-                "admin/claim",
-                [keys.leases, keys.fence, keys.recoveries, keys.members, keys.owners],
-                [*fixed, *words],
-            )
+            claimed = [(each.token, each.qmgr, each.incarnation) for each in chunk]
+            _, now_ms, answers = connection.checked_call(*claim_call(self._group.keys, *claimant, claimed, force=force))
             for target, (answer, *wait_ms) in zip(chunk, answers, strict=True):
                 if answer == _WON:
                     self.held[target.token] = Claim(target, int(now_ms))
@@ -119,17 +110,13 @@ class Claims:
             ClaimLostError: none of these claims is held any more.
             MQIError: 2009.
         """
-        keys = self._group.keys
-        script_keys = [keys.leases, keys.recoveries, keys.fence, keys.owners]
         done = dict.fromkeys(self.held, (0, 0)) if done is None else done
         left = dict(done)
         for tokens in chunks(list(done), CHUNK_TARGETS):
             for ended in [*chunks(leases, CHUNK_FIELDS)] or [()]:
-                words: list[Argument] = [state, len(tokens)]
-                for token in tokens:
-                    words += [token, *left[token]]
-                    left[token] = (0, 0)
-                self._call("admin/progress", script_keys, tokens, [*words, *ended])
+                told = [(token, *left[token]) for token in tokens]
+                left |= dict.fromkeys(tokens, (0, 0))
+                self._call(tokens, progress_call(self._group.keys, *self._claimant, state, told, ended))
         if not self.held:
             raise ClaimLostError(f"another recoverer took over {', '.join(done)}")
 
@@ -154,29 +141,21 @@ class Claims:
         return [token for token in remains if token in self.held]
 
     def _finish(self, remains: Mapping[str, Sequence[Remain]], *, is_last: bool) -> None:
-        keys = self._group.keys
-        script_keys = [
-            keys.leases,
-            keys.recoveries,
-            keys.fence,
-            keys.tags,
-            keys.owners,
-            keys.processes,
-            keys.decisions,
-        ]
         for parts in _calls_to_finish(remains):
-            words: list[Argument] = []
-            for token, is_end, entries in parts:
-                words += [token, int(is_last and is_end), len(entries), *(part for entry in entries for part in entry)]
-            self._call("admin/finish_recovery", script_keys, [token for token, *_ in parts], words)
+            ending = [(token, is_last and is_end, entries) for token, is_end, entries in parts]
+            call = finish_recovery_call(self._group.keys, *self._claimant, ending)
+            self._call([token for token, *_ in parts], call)
 
     def drop(self, token: str) -> None:
         """Leave a target to whichever recoverer claims it after this claim has run out."""
         self.held.pop(token, None)
 
-    def _call(self, name: str, keys: Sequence[str], tokens: Sequence[str], args: Sequence[Argument]) -> None:
-        fixed: list[Argument] = [self._connection.token, self._group.settings.lease_ms]
-        _, answers = self._connection.call(name, keys, [*fixed, *args])
+    @property
+    def _claimant(self) -> tuple[str, int]:
+        return self._connection.token, self._group.settings.lease_ms
+
+    def _call(self, tokens: Sequence[str], call: ScriptCall) -> None:
+        _, answers = self._connection.call(*call)
         for token, answer in zip(tokens, answers, strict=True):
             if answer is None:
                 self.drop(token)

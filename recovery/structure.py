@@ -12,15 +12,16 @@ from typing import Protocol
 from recovery.claim import Claim, chunks
 from recovery.leftovers import fields_under, needless_fences, own_fences
 from recovery.target import Target, Targets
-from sharedq.calls.unit.in_doubt import set_apart_call
+from sharedq.calls.unit.in_doubt import setting_apart
 from sharedq.log import LibraryLogger
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.objects.repository import Repository
 from sharedq.redis.keys import StructureKeys
-from sharedq.redis.link import Argument, Reply
-from sharedq.scripts.unit import end_unit_call
-from sharedq.session.connection import Connection, ScriptCall
+from sharedq.redis.link import Reply, ScriptCall
+from sharedq.scripts.recovery import fence_call, release_call, unfence_call
+from sharedq.scripts.unit import End, end_unit_call
+from sharedq.session.connection import Connection
 from sharedq.session.handle import StructureAccess
 from sharedq.session.unit_of_work import CHUNK_MESSAGES
 
@@ -44,11 +45,9 @@ def shut_out(connection: Connection, access: StructureAccess, claims: Sequence[C
         MQIError: 2009, the recoverer itself was shut out.
     """
     keys, targets = access.keys, Targets(claim.target for claim in claims)
-    script_keys = [keys.owners, keys.fence, keys.dead, keys.queue("").queue, keys.queue("").waiters]
 
-    def call(marks: Iterable[tuple[str, int]], tokens: Iterable[str]) -> None:
-        fields = [part for mark in marks for part in mark]
-        connection.checked_call("structure/fence", script_keys, [connection.token, len(fields) // 2, *fields, *tokens])
+    def call(marks: Sequence[tuple[str, int]], tokens: Iterable[str]) -> None:
+        connection.checked_call(*fence_call(keys, connection.token, marks, tokens))
 
     # Set the marks first: the scan finds owners that entered before, and later ones are refused.
     for chunk in chunks(claims, CHUNK_OWNERS):
@@ -71,8 +70,7 @@ def unfence(connection: Connection, access: StructureAccess, targets: Targets) -
     """
     tokens = [token for _, token in own_fences(connection, access.keys.fence, targets)]
     for chunk in chunks(tokens, CHUNK_OWNERS):
-        script_keys = [access.keys.owners, access.keys.fence]
-        connection.checked_call("structure/unfence", script_keys, [connection.token, *chunk])
+        connection.checked_call(*unfence_call(access.keys, connection.token, chunk))
 
 
 def _mark_of(claim: Claim) -> tuple[str, int]:
@@ -251,10 +249,13 @@ def _answers(connection: Connection, calls: Sequence[ScriptCall]) -> list[Reply]
 def _end_call(connection: Connection, access: StructureAccess, unit: _Unit) -> ScriptCall:
     owner, decision = unit.owner.token, unit.decision
     if decision is not None and decision.startswith(_PREPARED):
-        return set_apart_call(connection, access.keys.name, owner, unit.id)
-    how = "commit" if unit.is_committing or decision is not None else "backout"
+        return setting_apart(connection, access.keys.name, owner, unit.id)
+    how: End = "commit" if unit.is_committing or decision is not None else "backout"
     queues = list(dict.fromkeys(element.split(b"\n", 2)[1].decode() for element in unit.elements[1:]))
-    return end_unit_call(access, how, connection.token, owner, unit.id, queues, -1, connection.group.journal_max)
+    return end_unit_call(
+        *(access.keys, how, connection.token, owner, unit.id, queues, -1, connection.group.journal_max),
+        chunk=CHUNK_MESSAGES,
+    )
 
 
 def _release(
@@ -291,23 +292,7 @@ def _release_call(
     names = dict.fromkeys(holding.rpartition(b"\n")[0].decode() for holding in holdings)
     if owner.state[:1] in _WOKEN:
         names[owner.state[1:].partition(b"\n")[0].decode()] = None
-    script_keys = [
-        keys.owners,
-        keys.dead,
-        keys.unit_of_work + owner.token,
-        keys.holdings + owner.token,
-        keys.wake + owner.token,
-        keys.wake,
-        keys.messages,
-        keys.expiry,
-        keys.journal,
-        keys.made + owner.token,
-    ]
-    for queue in map(keys.queue, names):
-        script_keys += [queue.queue, queue.available, queue.index, queue.waiters, queue.handles]
-        script_keys += [queue.groups, queue.members, queue.locks, queue.marks, queue.marks_of]
-    arguments: list[Argument] = [connection.token, owner.token, len(names), connection.journal_max, *names, *holdings]
-    return "structure/release", script_keys, arguments
+    return release_call(keys, connection.token, owner.token, list(names), connection.journal_max, holdings)
 
 
 def _delete_made(connection: Connection, access: StructureAccess, owner: DeadOwner, recoverer: Recoverer) -> None:

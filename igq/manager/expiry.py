@@ -14,6 +14,7 @@ from sharedq.messages.reports import ReportMessage, report_about
 from sharedq.mqi.constants import MQRC, Feedback, Format
 from sharedq.mqi.errors import MQIError
 from sharedq.redis.keys import structure_keys
+from sharedq.scripts.transfer import expire_call
 from sharedq.session.connection import Connection
 
 #: The most expired messages that one step looks at, and the most bytes of them that one script call handles.
@@ -80,15 +81,9 @@ class Sweep:
         queue = keys.queue(queue_name)
         total = 0
         while ids:
-            caller = [connection.token, queue_name, connection.group.journal_max, connection.unit.id]
+            caller = (connection.token, connection.group.journal_max, connection.unit.id)
             _, discarded, looked, taken = connection.checked_call(
-                "structure/expire",
-                [
-                    *(keys.owners, keys.messages, keys.expiry, queue.available, queue.index, keys.journal),
-                    *(queue.queue, queue.groups, queue.members, queue.marks, queue.marks_of),
-                    *(keys.unit_of_work + connection.token, queue.waiters, keys.wake),
-                ],
-                [*caller, _BYTES, int(self._reports), *ids],
+                *expire_call(keys, queue, *caller, _BYTES, ids, reports=self._reports)
             )
             ids = ids[int(looked) :]
             total += int(discarded)

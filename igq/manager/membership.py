@@ -17,6 +17,7 @@ from sharedq.members.kept_process import KeptProcess
 from sharedq.members.process import RENEWALS_PER_LEASE, SAFETY_PART
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
+from sharedq.scripts.members import join_call, leave_call, member_state_call, register_process_call, renew_call
 
 #: How many of the leases that run out next a renewal returns when it looks at the group's leases.
 LOOK = 5
@@ -81,17 +82,13 @@ class Membership:
             CommandError: the manager is already running, or is being removed from the group.
             MQIError: 2009, Redis cannot be reached.
         """
-        keys = group.keys
         text = json.dumps(dict(info))
         ends_s: float | None = None
         while True:
             sent_at_s, lease_ms = time.monotonic(), group.settings.lease_ms
             try:
-                reply = group.call(
-                    "admin/join",
-                    [keys.group, keys.members, keys.leases, keys.fence],
-                    [qmgr, lease_ms, text, own_incarnation or 0, as_record(group.own_settings)],
-                )
+                settings = as_record(group.own_settings)
+                reply = group.call(*join_call(group.keys, qmgr, lease_ms, text, own_incarnation or 0, settings))
             except MQIError as error:
                 group.reconsider(error)
                 raise
@@ -127,12 +124,10 @@ class Membership:
             MQIError: 2009, Redis cannot be reached. The lease still runs.
         """
         keys = self.group.keys
-        sent_at_s = time.monotonic()
+        sent_at_s, leases_wanted = time.monotonic(), LOOK if look else 0
         try:
             held, now_ms, member, flat, tokens, told = self._links.call(
-                "admin/renew",
-                [keys.leases, keys.members],
-                [self.token, self.lease_ms, self.qmgr, LOOK if look else 0, int(ask), *processes],
+                *renew_call(keys, self.token, self.lease_ms, self.qmgr, leases_wanted, processes, ask=ask)
             )
         except MQIError as error:
             self.group.reconsider(error, self._links)
@@ -150,10 +145,8 @@ class Membership:
         Raises:
             MQIError: 2009, another incarnation holds the name, a peer recovers this one, or Redis cannot be reached.
         """
-        keys = self.group.keys
-        reply = self.group.call(
-            "admin/member_state", [keys.members, keys.fence], [self.qmgr, self.incarnation, json.dumps(changes)]
-        )
+        call = member_state_call(self.group.keys, self.qmgr, self.incarnation, json.dumps(changes))
+        reply = self.group.call(*call)
         if reply[0]:
             why = "another incarnation holds the name, or a peer recovers this one"
             raise error_for(MQRC(reply[0]), "", self.qmgr, why)
@@ -164,13 +157,10 @@ class Membership:
         Raises:
             MQIError: 2059, the lease is lost; 2009, Redis cannot be reached.
         """
-        keys = self.group.keys
         sent_at_s = time.monotonic()
         info = json.dumps({"pid": os.getpid(), "appl": appl})
         reply = self.group.call(
-            "admin/register_process",
-            [keys.group, keys.members, keys.leases, keys.processes],
-            [self.qmgr, self.lease_ms, info, 1],
+            *register_process_call(self.group.keys, self.qmgr, self.lease_ms, info, is_internal=True)
         )
         if reply[0]:
             raise error_for(MQRC(reply[0]), "", self.qmgr)
@@ -196,12 +186,7 @@ class Membership:
         Raises:
             MQIError: 2009, a peer recovers this incarnation, or Redis cannot be reached.
         """
-        keys = self.group.keys
-        reply = self.group.call(
-            "admin/leave",
-            [keys.leases, keys.members, keys.fence, keys.processes],
-            [self.qmgr, self.incarnation, *own],
-        )
+        reply = self.group.call(*leave_call(self.group.keys, self.qmgr, self.incarnation, own))
         if reply[0] == 1:
             return False
         if reply[0]:

@@ -22,6 +22,7 @@ from sharedq.calls.handles.connect import disconnect
 from sharedq.members.group import Group
 from sharedq.members.kept_process import KeptProcess
 from sharedq.mqi.errors import MQIError
+from sharedq.scripts.members import claim_job_call
 from sharedq.session.connection import Connection
 
 Task = Callable[[], None]
@@ -173,7 +174,7 @@ class Worker:
         if job in self._sweeps:
             return
         try:
-            if not self._group.call("admin/claim_job", [self._group.keys.group], [job, interval_ms]):
+            if not self._group.call(*claim_job_call(self._group.keys, job, interval_ms)):
                 return
             names = self._group.structure_names()
         except MQIError as error:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from igq.errors import CommandError
 from sharedq.members.agreed_settings import AGREED, as_record, contradictions, with_record
 from sharedq.members.group import Group
+from sharedq.scripts.members import set_settings_call
 from sharedq.settings.loader import with_changes
 from sharedq.settings.values import ConfigError, Settings
 
@@ -43,9 +44,8 @@ def change_group_settings(settings: Settings, changes: Sequence[str]) -> dict[st
             changed = _changed(with_record(settings, record), told)
             # Keep what a later version has recorded in addition.
             text = json.dumps(json.loads(record) | json.loads(as_record(changed)))
-            keys = group.keys
             known = group.read_record()
-            if known in (b"", record) and group.call("admin/set_settings", [keys.group, keys.members], [known, text]):
+            if known in (b"", record) and group.call(*set_settings_call(group.keys, known, text)):
                 return _as_text(changed)
     finally:
         group.leave()

@@ -9,6 +9,7 @@ from igq.agent.progress.wake import wake_movers
 from igq.errors import CommandError
 from sharedq.members.group import Group, Member
 from sharedq.mqi.constants import MQRC
+from sharedq.scripts.members import member_state_call
 from sharedq.settings.values import Settings
 
 __all__ = ["STOP_TIMEOUT_S", "require_running", "stop_manager"]
@@ -79,11 +80,7 @@ def has_lease(group: Group, member: Member) -> bool:
 def _ask(group: Group, member: Member, *, is_immediate: bool, timeout_s: float) -> None:
     # Separate fields: a request to quiesce must not take back an earlier one to stop at once.
     changes: dict[str, object] = {"stop_at_once": True} if is_immediate else {"stop_timeout_s": timeout_s}
-    reply = group.call(
-        "admin/member_state",
-        [group.keys.members, group.keys.fence],
-        [member.name, member.incarnation, json.dumps(changes)],
-    )
+    reply = group.call(*member_state_call(group.keys, member.name, member.incarnation, json.dumps(changes)))
     if reply[0] == MQRC.CONNECTION_BROKEN:
         raise CommandError(f"queue manager {member.name} has meanwhile ended or been restarted")
     # Its movers pass the request on, so that it need not wait for its next renewal.

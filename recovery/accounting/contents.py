@@ -11,6 +11,7 @@ from typing import Any
 
 from sharedq.members.group import Group
 from sharedq.reading.keyspace import read_at_once
+from sharedq.scripts.reading import fields_page_call
 
 #: Entries that Redis visits in one step of a scan, and list elements that one call reads.
 PAGE = 500
@@ -154,8 +155,8 @@ def _read(group: Group, key: str, kind: str) -> Any:
     if kind in ("list", "heads"):
         return list(_elements(group, key)) if kind == "list" else _whole(kind, group.command(key, "LRANGE", key, 0, 0))
     if kind == "fields":
-        page = ("structure/fields_page", [key])
-        return [_text(each) for each in _steps(lambda cursor: group.call(*page, [cursor, MESSAGES_PAGE]))]
+        step = _steps(lambda cursor: group.call(*fields_page_call(key, cursor, MESSAGES_PAGE)))
+        return [_text(each) for each in step]
     command = {"hash": "HSCAN", "zset": "ZSCAN", "set": "SSCAN"}[kind]
     flat = list(_steps(lambda cursor: group.command(key, command, key, cursor, "COUNT", PAGE)))
     return _whole(kind, flat)

@@ -27,6 +27,7 @@ from sharedq.mqi.errors import MQIError
 from sharedq.objects.repository import Repository
 from sharedq.redis.keys import ADMIN_STRUCTURE, QueueKeys, private_structure
 from sharedq.redis.link import Argument
+from sharedq.scripts.recovery import adopt_call, lapse_call, tidy_call, unfence_call
 from sharedq.session.connection import Connection
 from sharedq.session.handle import StructureAccess
 
@@ -105,13 +106,11 @@ class _Repair:
         self._forget_fences(access, [finding.name for finding in findings if finding.kind is Kind.FENCE])
 
     def _adopt(self, access: StructureAccess, token: str, owner: _Owner) -> bool:
-        keys, base = access.keys, access.keys.queue("")
-        script_keys = [keys.owners, keys.dead, keys.holdings + token, keys.wake + token]
-        script_keys += [base.queue, base.handles, base.locks, base.waiters]
-        arguments: list[Argument] = [self.connection.token, token, int(owner.is_gone), len(owner.handles)]
         # The entry of a waiting get may hold any byte.
-        arguments += [*owner.handles, *(waiter.encode("latin-1") for waiter in owner.waiters)]
-        status, *is_dead = self.connection.call("structure/adopt", script_keys, arguments)
+        waiters = [waiter.encode("latin-1") for waiter in owner.waiters]
+        status, *is_dead = self.connection.call(
+            *adopt_call(access.keys, self.connection.token, token, list(owner.handles), waiters, is_gone=owner.is_gone)
+        )
         if status == MQRC.CONNECTION_BROKEN:
             raise self.connection.error(status)
         return bool(is_dead and is_dead[0])
@@ -121,19 +120,13 @@ class _Repair:
         return [(token, state) for token, state in zip(tokens, states, strict=True) if state is not None]
 
     def _forget_fences(self, access: StructureAccess, tokens: Sequence[str]) -> None:
-        keys = access.keys
         for chunk in chunks(tokens, CHUNK_OWNERS):
-            self.connection.checked_call(
-                "structure/unfence", [keys.owners, keys.fence], [self.connection.token, *chunk]
-            )
+            self.connection.checked_call(*unfence_call(access.keys, self.connection.token, chunk))
 
     def _tidy(
         self, access: StructureAccess, queue: QueueKeys, arguments: Sequence[str | bytes | int], *more: str
     ) -> None:
-        keys = access.keys
-        script_keys = [keys.owners, queue.queue, queue.available, queue.members, queue.index, queue.groups]
-        script_keys += [queue.waiters, queue.handles, queue.locks, queue.marks, keys.messages, keys.expiry, keys.dead]
-        self.connection.checked_call("structure/tidy", [*script_keys, *more], [self.connection.token, *arguments])
+        self.connection.checked_call(*tidy_call(access.keys, queue, self.connection.token, arguments, more))
 
     def _tidy_entry(self, access: StructureAccess, finding: Finding) -> None:
         kind, name = split_key(access.keys.tag, finding.key)
@@ -188,15 +181,15 @@ class _Repair:
         words = [("lease", token, "") for token in nobodies] + [("fence", token, "") for token in fences]
         # After the structures: there, what the tag's user did is resolved now, so its next user may go on.
         words += [("tag", each.detail[1:], each.name) for each in findings if each.kind is Kind.TAG]
-        keys, arguments = self.group.keys, list[Argument]()
+        arguments: list[Argument] = []
         for kind, token, tag in words:
             if "/" not in token:
                 target = Target.parse(token)
                 process = f"{target.incarnation_token}.{target.process}"
                 arguments += [kind, token, target.qmgr, target.incarnation, process, tag]
         if arguments:
-            script_keys = [keys.owners, keys.fence, keys.leases, keys.tags]
-            self.connection.checked_call("admin/lapse", script_keys, [*self.connection.owner_arguments(), *arguments])
+            call = lapse_call(self.group.keys, self.connection.owner_arguments(), arguments)
+            self.connection.checked_call(*call)
         if nobodies:
             recover_all(self.group, self.connection, [Target.parse(token) for token in nobodies], force=True)
 

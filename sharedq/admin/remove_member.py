@@ -32,7 +32,8 @@ from sharedq.objects.store.lost import has_lost_all
 from sharedq.objects.store.parts import Place, own_part, part_in
 from sharedq.objects.store.structures import holder_field
 from sharedq.redis.keys import private_structure
-from sharedq.redis.link import Argument
+from sharedq.redis.link import ScriptCall
+from sharedq.scripts.members import remove_begin_call, remove_keys_call, remove_member_call, shut_queue_call
 
 _UNKNOWN, _RUNNING, _LEFT, _FAILED = 1, 2, 3, 5
 _SHUTTING, _OPENING, _DROPPING, _GONE = "SHUTTING", "OPENING", "DROPPING", "GONE"
@@ -82,9 +83,7 @@ def _begin(group: Group, qmgr: str) -> tuple[int, str]:
         if not name.startswith(private_structure("")):
             # A loss that nobody has met yet is told.
             structure_state(group, name)
-    keys = group.keys
-    script_keys = [keys.group, keys.members, keys.leases, keys.structures, keys.failures]
-    status, *detail = group.call("admin/remove_begin", script_keys, [qmgr])
+    status, *detail = group.call(*remove_begin_call(group.keys, qmgr))
     if status == _UNKNOWN:
         known = ", ".join(each.name for each in group.members()) or "it has none"
         raise RemovalRefusedError(f"there is no queue manager {qmgr} in group {group.name}: {known}")
@@ -191,26 +190,20 @@ class _Removal:
 
     def advance(self, stage: str, remains: Iterable[tuple[str, str]] = ()) -> None:
         """The next stage. Raises MQIError: 2009 another attempt took over."""
-        keys = self.group.keys
-        script_keys = [keys.group, keys.members, keys.fence, keys.structures, keys.failures, keys.qmgr, keys.agents]
-        script_keys += [keys.directory, keys.owners, keys.processes, keys.recoveries, keys.completed]
-        fields = [part for pair in remains for part in pair]
-        self._call("admin/remove_member", script_keys, [self.qmgr, self.attempt, stage, self.structure, *fields])
+        self._call(remove_member_call(self.group.keys, self.qmgr, self.attempt, stage, self.structure, remains))
 
     def _set_queue(self, place: Place, mode: str) -> None:
         keys = self.group.structure(place.structure)
-        queue = keys.queue(place.queue)
         self.group.require_reachable(place.structure)
-        script_keys = [keys.versions, queue.queue, queue.available, queue.handles, keys.sequence]
-        self._call("structure/shut_queue", script_keys, [holder_field(self.qmgr), self.attempt, mode])
+        self._call(shut_queue_call(keys, keys.queue(place.queue), holder_field(self.qmgr), self.attempt, mode))
 
     def _remove_keys(self, structure: str, keys: list[str], fields: Iterable[str] = ()) -> None:
         self.group.require_reachable(structure)
-        script_keys = [self.group.structure(structure).versions, *keys]
-        self._call("structure/remove_keys", script_keys, [holder_field(self.qmgr), self.attempt, *fields])
+        structure_keys = self.group.structure(structure)
+        self._call(remove_keys_call(structure_keys, keys, holder_field(self.qmgr), self.attempt, fields))
 
-    def _call(self, name: str, keys: list[str], args: list[Argument]) -> None:
-        reason, *_ = self.group.call(name, keys, args)
+    def _call(self, call: ScriptCall) -> None:
+        reason, *_ = self.group.call(*call)
         if reason:
             detail = "its removal goes on elsewhere" if reason == MQRC.CONNECTION_BROKEN else ""
             raise error_for(MQRC(reason), "", self.qmgr, detail)

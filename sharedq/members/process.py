@@ -29,6 +29,7 @@ from sharedq.members.presence import BEGINS, ENDS, address_of, tell_presence
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.redis.keepalive import silence_of
+from sharedq.scripts.members import abandon_call, end_process_call, register_process_call, renew_call
 
 log = LibraryLogger(__name__)
 
@@ -102,14 +103,11 @@ class Process:
         Raises:
             MQIError: 2059 not running, 2161 quiescing, 2009 Redis cannot be reached.
         """
-        keys = group.keys
         info = json.dumps({"pid": os.getpid(), "appl": Path(sys.argv[0] or "python").name[:28]})
         sent_at_s = time.monotonic()
         try:
             reply = group.call(
-                "admin/register_process",
-                [keys.group, keys.members, keys.leases, keys.processes],
-                [qmgr, group.settings.lease_ms, info, int(is_internal)],
+                *register_process_call(group.keys, qmgr, group.settings.lease_ms, info, is_internal=is_internal)
             )
         except MQIError as error:
             group.reconsider(error)
@@ -203,11 +201,9 @@ class Process:
             return
         try:
             self._tell_abandoned()
-            keys = self.group.keys
             for position in range(0, max(1, len(self._lost)), _ABANDON_CHUNK):
                 lost = self._lost[position : position + _ABANDON_CHUNK]
-                script_keys = [keys.leases, keys.processes, keys.fence]
-                self._links.call("admin/end_process", script_keys, [self.token, *lost])
+                self._links.call(*end_process_call(self.group.keys, self.token, lost))
             tell_presence(self._manager_address, ENDS, self.token)
         except MQIError as error:
             # The lease runs out by itself, and peers find nothing to recover.
@@ -256,14 +252,11 @@ class Process:
 
     def _renew(self) -> bool:
         """Ask Redis for another lease; true when it was granted."""
-        keys = self.group.keys
         sent_at_s = time.monotonic()
         try:
             self._tell_abandoned()
             held, _, member, _, _, failures = self._links.call(
-                "admin/renew",
-                [keys.leases, keys.members],
-                [self.token, self._lease_ms, self.qmgr, 0, 1],
+                *renew_call(self.group.keys, self.token, self._lease_ms, self.qmgr, 0, (), ask=True)
             )
         except MQIError as error:
             log.debug("lease_not_renewed", process=self.token, error=str(error))
@@ -301,10 +294,9 @@ class Process:
     def _tell_abandoned(self) -> None:
         with self._lock:
             abandoned = list(self._abandoned)
-        keys = self.group.keys
         for position in range(0, len(abandoned), _ABANDON_CHUNK):
             owners = abandoned[position : position + _ABANDON_CHUNK]
-            self._links.call("admin/abandon", [keys.leases, keys.owners, keys.fence], owners)
+            self._links.call(*abandon_call(self.group.keys, owners))
             with self._lock:
                 # The script may be repeated, so two threads may tell the same.
                 self._abandoned.difference_update(owners)

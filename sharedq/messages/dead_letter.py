@@ -14,9 +14,8 @@ from sharedq.mqi import wire
 from sharedq.mqi.constants import ApplType, Format, MsgFlag
 from sharedq.mqi.constants.descriptor import UNKNOWN_REPORTS
 from sharedq.mqi.headers import MQDLH
-from sharedq.mqi.limits import UNDEFINED_ORIGINAL_LENGTH
+from sharedq.mqi.limits import OBJECT_NAME_LENGTH, UNDEFINED_ORIGINAL_LENGTH
 from sharedq.mqi.structures import MQMD
-from sharedq.objects.definitions.names import OBJECT_NAME_LENGTH
 
 _MAY_BE_SPLIT: Final = int(MsgFlag.SEGMENTATION_ALLOWED)
 

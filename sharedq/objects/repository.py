@@ -18,6 +18,7 @@ from typing import Any
 from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
+from sharedq.mqi.limits import OBJECT_NAME_LENGTH
 from sharedq.objects.commands import group_objects as copies
 from sharedq.objects.commands.alter import alter_in_directory, alter_local
 from sharedq.objects.commands.define import complete, define_at
@@ -31,7 +32,7 @@ from sharedq.objects.commands.display import (
     open_handles,
 )
 from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
-from sharedq.objects.definitions.names import OBJECT_NAME_LENGTH, SYSTEM_QSG_TRANSMIT_QUEUE
+from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.definitions.queues import AnyQueue, QueueLocal, QueueModel
 from sharedq.objects.store.directory import Entry
 from sharedq.objects.store.failures import why_not_there

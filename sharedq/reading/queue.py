@@ -19,8 +19,9 @@ from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import MAX_PRIORITY
 from sharedq.redis.deployment import Deployment
-from sharedq.redis.keys import admin_keys, prepared_field, structure_keys
+from sharedq.redis.keys import StructureKeys, admin_keys, prepared_field, structure_keys
 from sharedq.redis.link import Argument, Link, Reply
+from sharedq.scripts.reading import note_read_call, read_range_call, read_unit_call
 
 #: Messages and bytes that one call looks at, at most: a millisecond of the server's time, or about one.
 SLICE_MESSAGES, SLICE_BYTES = 500, 1 << 20
@@ -132,14 +133,15 @@ class Reader:
         """
         keys = structure_keys(self._group, place.structure)
         read = self._read_unit_whole if self._has_data else self._read_unit_heads
-        return read(place, unit_id, keys.unit_of_work + unit_id, keys.messages)
+        return read(place, unit_id, keys)
 
     def note_read(self, qmgr: str, xid: bytes) -> None:
         """That what *qmgr*, or the group, has prepared as *xid*, and has to be read before it is committed, is read."""
-        self._link.call("admin/note_read", [admin_keys(self._group).prepared], [prepared_field(qmgr, xid)])
+        self._link.call(*note_read_call(admin_keys(self._group), prepared_field(qmgr, xid)))
 
-    def _read_unit_whole(self, place: Place, unit_id: str, unit: str, messages: str) -> Iterator[Slice]:
+    def _read_unit_whole(self, place: Place, unit_id: str, keys: StructureKeys) -> Iterator[Slice]:
         """By plain commands: a script would copy each record in and out, which is four times the work."""
+        unit, messages = keys.unit_of_work + unit_id, keys.messages
         position, count = 1, SLICE_MESSAGES_FIRST
         key = unit.encode()
         look = (b"LRANGE", key, b"0", b"0")
@@ -168,13 +170,12 @@ class Reader:
                 total = sum(map(len, chain.from_iterable(found)))
                 count = min(SLICE_MESSAGES, SLICE_BYTES * sum(map(len, found)) // total + 1)
 
-    def _read_unit_heads(self, place: Place, unit_id: str, unit: str, messages: str) -> Iterator[Slice]:
+    def _read_unit_heads(self, place: Place, unit_id: str, keys: StructureKeys) -> Iterator[Slice]:
         """Without the messages' data."""
         position = 1
         while position > 0:
-            position, *found = self._link.call(
-                "structure/read_unit", [unit, messages], [position, SLICE_MESSAGES, SLICE_BYTES]
-            )
+            call = read_unit_call(keys, unit_id, position, SLICE_MESSAGES, SLICE_BYTES)
+            position, *found = self._link.call(*call)
             if position < 0:
                 raise _unit_ended(unit_id)
             now_ms, operations = found
@@ -187,7 +188,6 @@ class Reader:
 
     def _slice(self, what: ReadRange) -> Reply:
         wanted, keys = self._wanted, structure_keys(self._group, what.place.structure)
-        queue = keys.queue(what.place.queue)
         number = generated_number(wanted.msg_id, what.place.number)
         arguments: list[Argument] = [
             *(what.after, what.until, what.newest, SLICE_MESSAGES, SLICE_BYTES, self._has_data),
@@ -195,8 +195,7 @@ class Reader:
             *(wanted.priority_min, wanted.priority_max),
             *("" if ms is None else ms for ms in (wanted.put_from_ms, wanted.put_until_ms)),
         ]
-        script_keys = [keys.messages, queue.queue, queue.available, queue.members, queue.index]
-        return self._link.call("structure/read_range", script_keys, arguments)
+        return self._link.call(*read_range_call(keys, keys.queue(what.place.queue), arguments))
 
 
 _Operation = tuple[list[bytes], bytes]

@@ -26,6 +26,8 @@ from sharedq.redis.script_source import load_script, script_names
 
 Argument = Word
 Reply = Any
+#: Name of a script, its keys, its arguments.
+ScriptCall = tuple[str, Sequence[str], Sequence[Argument]]
 
 #: What Redis answers when it cannot take a write now, and what that is to an MQ program.
 _REFUSALS = {
@@ -90,7 +92,7 @@ def _pack_call(name: str, keys: Sequence[str], args: Sequence[Argument]) -> byte
     return b"*%d\r\n%b%b" % (count + len(args), head, _behind_count(pack(*args)) if args else b"")
 
 
-def _pack_calls(calls: Sequence[tuple[str, Sequence[str], Sequence[Argument]]]) -> bytes:
+def _pack_calls(calls: Sequence[ScriptCall]) -> bytes:
     return _pack_call(*calls[0]) if len(calls) == 1 else b"".join([_pack_call(*call) for call in calls])
 
 
@@ -147,7 +149,7 @@ class Link:
         """
         return self.call_many(((name, keys, args),))[0]
 
-    def call_many(self, calls: Sequence[tuple[str, Sequence[str], Sequence[Argument]]]) -> list[Reply]:
+    def call_many(self, calls: Sequence[ScriptCall]) -> list[Reply]:
         """Run several scripts of one structure, in order, in one write.
 
         A later call runs whatever an earlier one answered: conditions must travel in the calls. What Redis refuses
@@ -156,9 +158,7 @@ class Link:
         key = calls[0][1][0]
         return self._mended(key, calls, self._send(key, _pack_calls(calls), len(calls)))
 
-    def _mended(
-        self, key: str, calls: Sequence[tuple[str, Sequence[str], Sequence[Argument]]], replies: list[Reply]
-    ) -> list[Reply]:
+    def _mended(self, key: str, calls: Sequence[ScriptCall], replies: list[Reply]) -> list[Reply]:
         """What *calls* of one structure answered: called anew where nothing was done, refusals as answers."""
         for position, reply in enumerate(replies):
             if isinstance(reply, redis.ResponseError):
@@ -175,7 +175,7 @@ class Link:
         woken = self._checked(woken)
         return None if woken is None else bytes(woken[1])
 
-    def call_apart(self, calls: Sequence[tuple[str, Sequence[str], Sequence[Argument]]]) -> list[Reply]:
+    def call_apart(self, calls: Sequence[ScriptCall]) -> list[Reply]:
         """Run scripts of several structures, in one write to each server; on one server in order.
 
         A call runs whatever the others answered. What Redis refuses is answered by its reason, in its place.
@@ -206,9 +206,7 @@ class Link:
                 replies[position] = self._as_answer(self._mend(key, packed, [reply])[0])
         return replies
 
-    def block_then_call(
-        self, wake_key: str, timeout_s: float, calls: Sequence[tuple[str, Sequence[str], Sequence[Argument]]]
-    ) -> tuple[bool, list[Reply]]:
+    def block_then_call(self, wake_key: str, timeout_s: float, calls: Sequence[ScriptCall]) -> tuple[bool, list[Reply]]:
         """Wait until something is pushed to *wake_key*, then run scripts of its structure, all in one write.
 
         The server runs the scripts in the moment that it unblocks us, so waking costs one message and no

@@ -26,7 +26,7 @@ from sharedq.mqi.constants import MQRC
 _HEADER = re.compile(r"\A\s*--\[\[(.*?)\]\]", re.DOTALL)
 _USES = re.compile(r"^USES\s+(.+)$", re.MULTILINE)
 _IS_REFUSED_WHEN_FULL = re.compile(r"^MEMORY\s+refused", re.MULTILINE)
-_RIGHTS_ASKED_ELSEWHERE = re.compile(r"^RIGHTS\s+asked by structure/attach$", re.MULTILINE)
+_RIGHTS_ASKED_BY = re.compile(r"^RIGHTS\s+asked by (\S+)$", re.MULTILINE)
 _COMMAND = re.compile(r'\bredis\.call\(\s*"([A-Z]+)"')
 _COMMENT = re.compile(r"--.*")
 #: Whether the user may run the commands; a script that is stopped here has done nothing.
@@ -35,7 +35,6 @@ _RIGHTS = """for _, command in ipairs({{ {commands} }}) do
         return redis.error_reply("NOPERM this user may not run " .. command .. ", which igq needs")
     end
 end"""
-_ATTACH = "structure/attach"
 _REASON = re.compile(r"\bMQRC\.([A-Z0-9_]+)\b")
 _BLANKS = re.compile(r"\n\s*\n+")
 
@@ -83,13 +82,19 @@ def source_of(name: str) -> str:
 
 def is_asked_for_by_attach(name: str) -> bool:
     """Whether ``structure/attach`` asks for the commands of the script *name*."""
-    return _RIGHTS_ASKED_ELSEWHERE.search(_parts(name)[0]) is not None
+    return _asker_of(name) is not None
+
+
+def _asker_of(name: str) -> str | None:
+    """The script that asks for the commands of the script *name*; None: it does so itself."""
+    match = _RIGHTS_ASKED_BY.search(_parts(name)[0])
+    return match and match.group(1)
 
 
 def _asked(name: str) -> tuple[str, ...]:
     if is_asked_for_by_attach(name):
         return ()
-    others = filter(is_asked_for_by_attach, script_names()) if name == _ATTACH else ()
+    others = [other for other in script_names() if _asker_of(other) == name]
     return tuple(sorted({*commands_of(name), *(command for other in others for command in commands_of(other))}))
 
 

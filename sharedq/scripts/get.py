@@ -1,14 +1,15 @@
-"""The script calls of an MQGET: which script, its keys, its arguments."""
+"""The scripts of an MQGET."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Sequence
+from typing import Protocol
+
 from sharedq.mqi.constants import GetOption, OpenOption
-from sharedq.redis.keys import StructureKeys
-from sharedq.redis.link import Argument, Reply
+from sharedq.redis.keys import QueueKeys, StructureKeys
+from sharedq.redis.link import Argument, Reply, ScriptCall
+from sharedq.scripts.connections import Caller, Entered
 from sharedq.scripts.selection import ANY, Selection
-from sharedq.session.connection import Connection, ScriptCall
-from sharedq.session.handle import Handle
-from sharedq.session.unit_of_work import UnitOfWork
 
 #: Bytes of bodies one script call returns before the batch ends. Structure/get counts on 10 KiB a message.
 BATCH_BYTES = 1 << 20
@@ -19,7 +20,9 @@ _MARK_SKIP_BACKOUT = int(GetOption.MARK_SKIP_BACKOUT)
 _ACCEPT_TRUNCATED = int(GetOption.ACCEPT_TRUNCATED_MSG)
 _LOCK = int(GetOption.LOCK)
 _CO_OP = int(OpenOption.CO_OP)
-#: Where structure/get has these among its keys and arguments.
+#: The script that gets plain messages.
+_PLAIN = "structure/get"
+#: Where it has these among its keys and arguments.
 _QUEUE, _AVAILABLE = 2, 3
 _NAME, _VERSION, _COUNT, _UNIT, _LENGTH = 1, 2, 3, 4, 6
 #: Where structure/get has the waiter among its arguments, and what stands there where it ends a unit of work first.
@@ -44,9 +47,84 @@ _MARKING = (
 MARKS = sum(option for option, _ in _MARKING)
 
 
+class Getter(Caller, Protocol):
+    """What a get is told of its connection."""
+
+    @property
+    def pending(self) -> Sequence[object]:
+        """Asynchronous puts that were not sent yet."""
+
+    @property
+    def unit_room(self) -> int:
+        """How many messages the unit of work may still take in."""
+
+    @property
+    def max_uncommitted(self) -> int:
+        """How many messages a unit of work may take in."""
+
+
+class GetHandle(Protocol):
+    """What a get is told of its handle; see ``sharedq.session.handle.Handle``."""
+
+    #: Keys of structure/get, made at the first call.
+    get_keys: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The queue."""
+
+    @property
+    def version(self) -> str:
+        """The version of the queue's definition that the handle goes by."""
+
+    @property
+    def number(self) -> int:
+        """Of the handle, unique for the connection."""
+
+    @property
+    def options(self) -> int:
+        """Of its open."""
+
+    @property
+    def structure(self) -> Entered:
+        """The structure that the queue is in."""
+
+    @property
+    def queue(self) -> QueueKeys:
+        """Keys of the queue."""
+
+    @property
+    def has_members(self) -> bool:
+        """Whether members of groups, or segments, were seen on the queue."""
+
+    @property
+    def may_hold_lock(self) -> bool:
+        """Whether a message may be locked through the handle."""
+
+    @property
+    def may_meet_marks(self) -> bool:
+        """Whether marked messages were seen on the queue."""
+
+    @property
+    def adds_headers(self) -> bool:
+        """Whether a message that is got has a header made in front of it."""
+
+    @property
+    def rides(self) -> bool:
+        """Whether a get may ride along with the commit before it."""
+
+    @property
+    def members(self) -> Callable[[], Collection[str]] | None:
+        """Of a mover: tells the members of the group."""
+
+    @property
+    def mark_ms(self) -> int:
+        """How long a mark of the co-operating set lasts."""
+
+
 def get_call(
-    connection: Connection,
-    handle: Handle,
+    connection: Getter,
+    handle: GetHandle,
     selection: Selection,
     options: int,
     count: int,
@@ -75,7 +153,7 @@ def get_call(
     if waiter == _ANY and count == 1 and not mode and max_length >= _HANDED_MAX:
         waiter = _ANY_HANDED
     return (
-        "structure/get",
+        _PLAIN,
         handle.get_keys or _get_keys(handle, token),
         (
             token,
@@ -94,10 +172,15 @@ def get_call(
     )
 
 
+def is_plain_get(get: ScriptCall) -> bool:
+    """Whether the call *get* gets plain messages only."""
+    return get[0] == _PLAIN
+
+
 def is_handed(get: ScriptCall) -> bool:
     """Whether the get waits to be handed its message, where the call *get* has found none."""
     name, _, args = get
-    return name == "structure/get" and args[_WAITER] == _ANY_HANDED
+    return name == _PLAIN and args[_WAITER] == _ANY_HANDED
 
 
 def handed_reply(handed: bytes) -> Reply | None:
@@ -108,21 +191,37 @@ def handed_reply(handed: bytes) -> Reply | None:
     return [0, len(record) - int.from_bytes(record[3:5], "big"), head.partition(b" ")[0], [record]]
 
 
-def with_commit(get: ScriptCall, structure: StructureKeys, unit: UnitOfWork) -> ScriptCall:
-    """The call *get*, made to be sent behind a commit, that commits *unit* itself: it is gets in *structure* alone."""
+def with_commit(
+    get: ScriptCall, structure: StructureKeys, unit_id: str, operations: int, queues: Sequence[str]
+) -> ScriptCall:
+    """The call *get*, made to be sent after a commit, that commits the unit of work itself.
+
+    Args:
+        operations, queues: gets of plain messages that it has recorded in *structure*, and the queues that they are of.
+    """
     name, keys, args = get
-    part = unit.parts[structure.name]
-    queues = [structure.queue(queue).queue for queue in part.queues]
-    # The selection's place in the arguments is free: a get behind a commit takes any message.
-    ended: tuple[Argument, ...] = (unit.id, part.operations, *part.queues)
-    return name, (*keys, *queues), (*args[:_WAITER], _COMMIT_FIRST, *args[_WAITER + 1 :], *ended)
+    queue_keys = [structure.queue(queue).queue for queue in queues]
+    # The selection's place in the arguments is free: a get after a commit takes any message.
+    ended: tuple[Argument, ...] = (unit_id, operations, *queues)
+    return name, (*keys, *queue_keys), (*args[:_WAITER], _COMMIT_FIRST, *args[_WAITER + 1 :], *ended)
 
 
-def may_ride(get: ScriptCall, handle: Handle, structure: str) -> bool:
+def may_ride(get: ScriptCall, handle: GetHandle, structure: str) -> bool:
     """Whether structure/commit_put of *structure* may make the call *get*: for one message, under syncpoint."""
-    return (
-        handle.rides and get[0] == "structure/get" and get[2][_COUNT] == 1 and handle.structure.keys.name == structure
+    return handle.rides and get[0] == _PLAIN and get[2][_COUNT] == 1 and handle.structure.keys.name == structure
+
+
+def browse_call(
+    connection: Caller, handle: GetHandle, selection: Selection, cursor: int, max_length: int, waiter: bytes
+) -> ScriptCall:
+    """A browse of plain messages, after the place *cursor*."""
+    keys, queue, token = handle.structure.keys, handle.queue, connection.token
+    script_keys = (
+        *(keys.owners, keys.messages, queue.queue, queue.available, queue.index, queue.waiters, keys.expiry),
+        *(keys.wake + token, keys.journal),
     )
+    words = (token, handle.name, handle.version, cursor, max_length, waiter, connection.journal_max)
+    return "structure/browse", script_keys, (*words, *selection.arguments)
 
 
 def is_plain(reply: Reply) -> bool:
@@ -137,8 +236,8 @@ def riding(get: ScriptCall) -> tuple[tuple[str, ...], tuple[Argument, ...]]:
 
 
 def grouped_call(
-    connection: Connection,
-    handle: Handle,
+    connection: Getter,
+    handle: GetHandle,
     selection: Selection,
     options: int,
     count: int,
@@ -149,6 +248,7 @@ def grouped_call(
     cursor: int,
     horizon: int,
 ) -> ScriptCall:
+    """A get or a browse that knows of groups, of locks and of marks."""
     token, queue = connection.token, handle.queue
     is_for_handle = handle.may_hold_lock or handle.may_meet_marks or options & (_LOCK | MARKS)
     return (
@@ -181,13 +281,13 @@ def grouped_call(
     )
 
 
-def members_text(handle: Handle) -> str:
+def members_text(handle: GetHandle) -> str:
     """The members that a mover's handle knows, as scripts take them; empty where it passes over nothing."""
     names = () if handle.members is None else handle.members()
     return "\n".join(("", *names, "")) if names else ""
 
 
-def _handle_arguments(handle: Handle, options: int) -> tuple[int | str, ...]:
+def _handle_arguments(handle: GetHandle, options: int) -> tuple[int | str, ...]:
     marking = "".join(letter for option, letter in _MARKING if options & option)
     if options & MARKS and handle.options & _CO_OP:
         marking += "t"
@@ -196,7 +296,7 @@ def _handle_arguments(handle: Handle, options: int) -> tuple[int | str, ...]:
     return handle.number, 1 if options & _LOCK else 0, marking, handle.mark_ms
 
 
-def _get_keys(handle: Handle, token: str) -> tuple[str, ...]:
+def _get_keys(handle: GetHandle, token: str) -> tuple[str, ...]:
     keys, queue = handle.structure.keys, handle.queue
     handle.get_keys = (
         keys.owners,

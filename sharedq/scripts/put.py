@@ -1,13 +1,15 @@
-"""The script calls of an MQPUT: which script, its keys, its arguments."""
+"""The scripts of an MQPUT."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from sharedq.messages.record import RECORD_GROUP, PutArguments, record_flags
-from sharedq.redis.link import Argument
-from sharedq.session.connection import Connection, ScriptCall
-from sharedq.session.handle import Handle
+from sharedq.redis.keys import QueueKeys
+from sharedq.redis.link import Argument, ScriptCall
+from sharedq.scripts.connections import Caller, Entered
+from sharedq.scripts.get import riding
 
 #: Messages one script call stores, at most.
 BATCH_MESSAGES = 100
@@ -16,8 +18,55 @@ BATCH_BYTES = 1 << 20
 #: The answer of a put script where another version of the definition is in force.
 STALE = 1
 #: Keys of structure/put_plain where the journal is off; one more where it is on.
-KEYS_WITHOUT_JOURNAL = 7
+_KEYS_WITHOUT_JOURNAL = 7
 _KEYS_WITHOUT_CHECKS = 8
+
+
+class Facts(Protocol):
+    """What a put is told of the definition of its queue."""
+
+    @property
+    def max_depth(self) -> int:
+        """The most messages that the queue holds."""
+
+
+class PutHandle(Protocol):
+    """What a put is told of its handle."""
+
+    #: Keys of structure/put_plain, made at the first call.
+    put_keys: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The queue."""
+
+    @property
+    def version(self) -> str:
+        """The version of the queue's definition that the handle goes by."""
+
+    @property
+    def facts(self) -> Facts:
+        """What that definition says."""
+
+    @property
+    def structure(self) -> Entered:
+        """The structure that the queue is in."""
+
+    @property
+    def queue(self) -> QueueKeys:
+        """Keys of the queue."""
+
+    @property
+    def destination(self) -> bytes:
+        """The queue that a message is for in the end; empty when that is this one."""
+
+    @property
+    def is_intra_group(self) -> bool:
+        """Whether the queue is the shared transmission queue."""
+
+    @property
+    def checks(self) -> Sequence[str]:
+        """(field, value) pairs of the structure's versions that must hold."""
 
 
 def batch_ends(arguments: Sequence[PutArguments]) -> list[int]:
@@ -38,14 +87,14 @@ def batch_ends(arguments: Sequence[PutArguments]) -> list[int]:
 
 
 def put_call(
-    connection: Connection,
-    handle: Handle,
+    connection: Caller,
+    handle: PutHandle,
     arguments: Sequence[PutArguments],
     details: Sequence[str],
     in_unit: bool,
     version: str = "",
 ) -> ScriptCall:
-    """The script call that stores one batch.
+    """Store one batch, by the script that fits it.
 
     Args:
         version: of the definition that the arguments are by; default that of the handle.
@@ -53,7 +102,7 @@ def put_call(
     version = version or handle.version
     if are_plain(arguments):
         if not in_unit:
-            script_keys = handle.put_keys or put_plain_keys(connection, handle)
+            script_keys = handle.put_keys or _put_plain_keys(connection, handle)
             return _put_plain_call(connection, handle, script_keys, arguments, details, version)
         if not (handle.is_intra_group or handle.checks):
             return _put_in_unit_call(connection, handle, arguments, details, version)
@@ -92,14 +141,58 @@ def put_call(
     )
 
 
-def undo_call(connection: Connection, handle: Handle, first: int) -> ScriptCall:
-    """The script call that takes the latest messages put out of the unit of work, back to the one numbered *first*."""
+def undo_call(connection: Caller, handle: PutHandle, first: int) -> ScriptCall:
+    """Take the latest messages put out of the unit of work, back to the one numbered *first*."""
     keys = handle.structure.keys
     return (
         "structure/undo_puts",
         (keys.owners, keys.unit_of_work + connection.token, keys.messages, handle.queue.queue, keys.journal),
         (connection.token, connection.unit.id, handle.name, first, connection.journal_max),
     )
+
+
+def commit_put_call(
+    connection: Caller,
+    handle: PutHandle,
+    arguments: Sequence[PutArguments],
+    details: Sequence[str],
+    version: str,
+    operations: int,
+    queues: Sequence[str],
+    rider: ScriptCall | None,
+) -> ScriptCall:
+    """Store plain messages, and commit the unit of work with them: else it is gets in the same structure.
+
+    Args:
+        operations, queues: what the unit of work has recorded there, and the queues that it touches.
+        rider: a get that this call makes, too, if a plain message is there for it.
+    """
+    keys = handle.structure.keys
+    head = handle.put_keys or _put_plain_keys(connection, handle)
+    rider_keys, rider_arguments = ((), ()) if rider is None else riding(rider)
+    script_keys = (
+        *head[:_KEYS_WITHOUT_JOURNAL],
+        keys.unit_of_work + connection.token,
+        keys.journal,
+        *[keys.queue(name).queue for name in queues],
+        *rider_keys,
+    )
+    script_arguments = (
+        connection.token,
+        handle.name,
+        version,
+        handle.facts.max_depth,
+        connection.unit.id,
+        operations,
+        connection.journal_max,
+        "\n".join(details),
+        len(arguments),
+        0 if rider is None else 1,
+        *[word for base, _, record in arguments for word in (base, record)],
+        *queues,
+        *rider_arguments,
+    )
+    return "structure/commit_put", script_keys, script_arguments
 
 
 def are_plain(arguments: Sequence[PutArguments]) -> bool:
@@ -109,20 +202,21 @@ def are_plain(arguments: Sequence[PutArguments]) -> bool:
 
 
 def has_members(arguments: Sequence[PutArguments]) -> bool:
+    """Whether members of groups, or segments, are among these messages."""
     return any(look and record_flags(record) & RECORD_GROUP for _, look, record in arguments)
 
 
 def _put_plain_call(
-    connection: Connection,
-    handle: Handle,
+    connection: Caller,
+    handle: PutHandle,
     script_keys: tuple[str, ...],
     arguments: Sequence[PutArguments],
     details: Sequence[str],
     version: str,
 ) -> ScriptCall:
-    """The script call that stores a batch of plain messages."""
+    """Store a batch of plain messages."""
     head: tuple[Argument, ...] = (connection.token, handle.name, version, handle.facts.max_depth)
-    if len(script_keys) > KEYS_WITHOUT_JOURNAL:
+    if len(script_keys) > _KEYS_WITHOUT_JOURNAL:
         head += (connection.journal_max, "\n".join(details))
     if len(script_keys) > _KEYS_WITHOUT_CHECKS:
         destination = handle.destination if handle.is_intra_group else b""
@@ -131,9 +225,9 @@ def _put_plain_call(
 
 
 def _put_in_unit_call(
-    connection: Connection, handle: Handle, arguments: Sequence[PutArguments], details: Sequence[str], version: str
+    connection: Caller, handle: PutHandle, arguments: Sequence[PutArguments], details: Sequence[str], version: str
 ) -> ScriptCall:
-    """The script call that stores a batch of plain messages in the unit of work."""
+    """Store a batch of plain messages in the unit of work."""
     keys, queue, is_journaled = handle.structure.keys, handle.queue, connection.journal_max != "0"
     unit = keys.unit_of_work + connection.token
     return (
@@ -151,7 +245,8 @@ def _put_in_unit_call(
     )
 
 
-def put_plain_keys(connection: Connection, handle: Handle) -> tuple[str, ...]:
+def _put_plain_keys(connection: Caller, handle: PutHandle) -> tuple[str, ...]:
+    """Keys of structure/put_plain; the handle keeps them."""
     keys, queue = handle.structure.keys, handle.queue
     is_checked = bool(handle.is_intra_group or handle.checks)
     script_keys = (

@@ -1,20 +1,24 @@
-"""The scripts that end a unit of work."""
+"""The scripts that decide about a unit of work and end it, also one that is in doubt."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Literal
 
-from sharedq.session.connection import ScriptCall
-from sharedq.session.handle import StructureAccess
-from sharedq.session.unit_of_work import CHUNK_MESSAGES
+from sharedq.redis.keys import AdminKeys, StructureKeys
+from sharedq.redis.link import ScriptCall
+from sharedq.scripts.connections import Owner
 
 #: A backout that undoes everything.
 NOTHING_SKIPPED = ("", 0)
+End = Literal["commit", "backout"]
+#: The scripts that end a unit of work in one structure.
+_ENDS: dict[End, str] = {"commit": "structure/commit", "backout": "structure/backout"}
 
 
 def end_unit_call(
-    access: StructureAccess,
-    how: str,
+    keys: StructureKeys,
+    how: End,
     caller: str,
     owner: str,
     unit_id: str,
@@ -22,37 +26,79 @@ def end_unit_call(
     expected: int,
     journal_max: str,
     *,
+    chunk: int,
     has_members: bool = True,
-    chunk: int = CHUNK_MESSAGES,
     skip: tuple[str, int] = NOTHING_SKIPPED,
     is_prepared: bool = False,
 ) -> ScriptCall:
-    """The script call that commits or backs out (*how*) the next chunk of *owner*'s unit of work.
+    """Commit or back out (*how*) the next chunk of *owner*'s unit of work.
 
     Args:
-        has_members: members of groups, or segments, may be among its messages.
+        expected: how many operations a commit must find; -1 for any number.
         chunk: messages, at most.
+        has_members: members of groups, or segments, may be among its messages.
         skip: what a backout by the program leaves got: the unit of work where that goes on, and how many operations.
         is_prepared: the unit of work stands under its own id; *owner* is the caller, since nobody else owns it.
     """
-    keys = access.keys
     script_keys = [
-        keys.owners,
-        keys.dead,
-        keys.unit_of_work + (unit_id if is_prepared else owner),
-        keys.messages,
-        keys.expiry,
-        keys.wake,
-        keys.journal,
+        *(keys.owners, keys.dead, keys.unit_of_work + (unit_id if is_prepared else owner)),
+        *(keys.messages, keys.expiry, keys.wake, keys.journal),
     ]
-    for name in queues:
-        queue = keys.queue(name)
+    for queue in map(keys.queue, queues):
         script_keys += [queue.queue, queue.available, queue.index, queue.waiters]
         if has_members:
             script_keys += [queue.groups, queue.members]
-    condition = [expected] if how == "commit" else skip
-    return (
-        f"structure/{how}",
-        script_keys,
-        [caller, owner, unit_id, *condition, chunk, journal_max, *queues],
+    condition = (expected,) if how == "commit" else skip
+    return _ENDS[how], script_keys, (caller, owner, unit_id, *condition, chunk, journal_max, *queues)
+
+
+def decide_call(keys: AdminKeys, owner: Owner, unit_id: str, structures: Iterable[str]) -> ScriptCall:
+    """Decide that a unit of work in several structures is committed."""
+    return "admin/decide", (keys.fence, keys.decisions, keys.owners), (*owner, unit_id, " ".join(structures))
+
+
+def prepare_call(
+    keys: AdminKeys, owner: Owner, unit_id: str, prepared: str, info: str, tag: str, series: str, batch: int | None
+) -> ScriptCall:
+    """Decide that a unit of work is in doubt from now on, as *prepared*.
+
+    Args:
+        series, batch: of what it is a part; "" and None for nothing.
+    """
+    script_keys = (
+        *(keys.fence, keys.decisions, keys.prepared, keys.completed, keys.tags, keys.group),
+        *(keys.series + series, keys.owners),
     )
+    number = "" if batch is None else batch
+    return "admin/prepare", script_keys, (*owner, unit_id, prepared, info, tag, number)
+
+
+def set_apart_call(keys: StructureKeys, caller: str, owner: str, unit_id: str, journal_max: str) -> ScriptCall:
+    """See to it that *owner*'s prepared unit of work stands under its own id."""
+    script_keys = (keys.owners, keys.unit_of_work + owner, keys.unit_of_work + unit_id, keys.journal)
+    return "structure/set_apart", script_keys, (caller, unit_id, journal_max)
+
+
+def decide_prepared_call(keys: AdminKeys, owner: Owner, qmgr: str, prepared: str, outcome: str) -> ScriptCall:
+    """Decide about a unit of work in doubt that *qmgr* has prepared."""
+    script_keys = (keys.fence, keys.prepared, keys.completed, keys.members, keys.leases, keys.owners)
+    return "admin/decide_prepared", script_keys, (*owner, qmgr, prepared, outcome)
+
+
+def decide_together_call(
+    keys: AdminKeys, owner: Owner, series: str, batch: int | None, kept_s: int, prepared: Iterable[str]
+) -> ScriptCall:
+    """Decide by one record that several units of work in doubt are committed.
+
+    Args:
+        series, batch: of what they are a part; "" and None for nothing.
+        kept_s: how long the number of the series' latest batch is kept, seconds.
+    """
+    script_keys = (keys.fence, keys.prepared, keys.completed, keys.series + series, keys.owners)
+    number = "" if batch is None else batch
+    return "admin/decide_together", script_keys, (*owner, number, kept_s, *prepared)
+
+
+def complete_call(keys: AdminKeys, prepared: str, unit_id: str, ended: str, kept: int) -> ScriptCall:
+    """Forget a unit of work in doubt that every structure has ended, and remember how for the latest *kept*."""
+    return "admin/complete", (keys.prepared, keys.completed, keys.tags), (prepared, unit_id, ended, kept)

@@ -18,7 +18,16 @@ from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import DEFAULT_CCSID
 from sharedq.objects.store.failures import State, failure_count, structure_state
 from sharedq.redis.keys import StructureKeys, structure_keys
-from sharedq.redis.link import Argument, Link, Reply
+from sharedq.redis.link import Argument, Link, Reply, ScriptCall
+from sharedq.scripts.connections import (
+    attach_call,
+    check_owner_call,
+    connect_call,
+    detach_call,
+    disconnect_call,
+    forget_decisions_call,
+    wake_owner_call,
+)
 from sharedq.session.call_lock import Turns
 from sharedq.session.handle import Handle, StructureAccess
 from sharedq.session.put_status import PutStatus
@@ -27,8 +36,6 @@ from sharedq.session.unit_of_work import UnitOfWork
 if TYPE_CHECKING:
     from sharedq.session.async_puts import PendingPuts
     from sharedq.session.route import ReplyTo
-
-ScriptCall = tuple[str, Sequence[str], Sequence[Argument]]
 
 #: MAXUMSGS and MAXHANDS of a manager whose attributes nobody has written yet.
 DEFAULT_MAX_UNCOMMITTED, DEFAULT_MAX_HANDLES = 10_000, 256
@@ -106,13 +113,9 @@ class Connection:
             raise
 
     def _register(self) -> None:
-        keys = self.group.keys
         info = json.dumps({"appl": self.appl_name, "pid": os.getpid(), "tag": self.tag[1:]})
-        reply = self._link.call(
-            "admin/connect",
-            [keys.owners, keys.fence, keys.tags, keys.members, keys.leases, keys.qmgr, keys.recoveries],
-            (*self.owner_arguments(), info, self.tag, int(self._is_internal)),
-        )
+        call = connect_call(self.group.keys, self.owner_arguments(), info, self.tag, is_internal=self._is_internal)
+        reply = self._link.call(*call)
         if reply[0]:
             detail = f"used by {reply[1].decode()}" if reply[1] else ""
             raise error_for(MQRC(reply[0]), "MQCONNX", self.qmgr_name, detail)
@@ -129,13 +132,11 @@ class Connection:
             keys = structure_keys(self.group.name, structure)
             number = self.group.structure_number(structure)
             owner = self.owner_arguments()
-            self.checked_call("structure/attach", [keys.owners, keys.fence], owner)
+            self.checked_call(*attach_call(keys, owner))
             # A recoverer fences the administration structure first and lists the structures afterwards: whoever
             # passes this check after entering a structure will be found there.
-            admin = self.group.keys
-            script_keys = [admin.fence, admin.failures, admin.owners]
             try:
-                reply = self.checked_call("admin/check_owner", script_keys, [*owner, structure])
+                reply = self.checked_call(*check_owner_call(self.group.keys, owner, structure))
             except MQIError:
                 self._take_back_attach(keys)
                 raise
@@ -147,7 +148,7 @@ class Connection:
         if self._is_ended:
             # It may be recovered and forgotten by now: then nobody would look for it there again.
             with suppress(MQIError):
-                self.group.call("structure/detach", self._keys_to_detach(keys), [self.token])
+                self.group.call(*detach_call(keys, self.token))
             return
         try:
             self._detach(keys)
@@ -155,10 +156,7 @@ class Connection:
             self.break_off()
 
     def _detach(self, keys: StructureKeys) -> None:
-        self.call("structure/detach", self._keys_to_detach(keys), [self.token])
-
-    def _keys_to_detach(self, keys: StructureKeys) -> list[str]:
-        return [keys.owners, *(base + self.token for base in (keys.unit_of_work, keys.wake, keys.holdings, keys.made))]
+        self.call(*detach_call(keys, self.token))
 
     def has_entered(self, access: StructureAccess) -> bool:
         """Whether this is how the connection uses that structure now, which has not failed as far as it knows."""
@@ -320,8 +318,7 @@ class Connection:
         except MQIError:
             return False
         try:
-            script_keys = [admin.fence, admin.failures, admin.owners]
-            is_dead, *told = self._link.call("admin/check_owner", script_keys, [*self.owner_arguments(), name])
+            is_dead, *told = self._link.call(*check_owner_call(admin, self.owner_arguments(), name))
         except BaseException:
             self._break_off_with_link()
             raise
@@ -435,8 +432,8 @@ class Connection:
     def _wake(self, why: str) -> None:
         wake_key = self._waiting_on
         if wake_key is not None:
-            owners = self.group.structure(wake_key[wake_key.index(":") + 1 : wake_key.index("}")]).owners
-            self.group.call("structure/wake", [wake_key, owners], [why, 0, self.token])
+            keys = self.group.structure(wake_key[wake_key.index(":") + 1 : wake_key.index("}")])
+            self.group.call(*wake_owner_call(keys, self.token, why))
 
     def end_if_silent(self, limit_s: float, period_s: float) -> None:
         """End a running call with 2009 that has not been answered for so long; what it was to wait does not count.
@@ -492,8 +489,8 @@ class Connection:
                     raise
         admin = self.group.keys
         if self.to_forget:
-            self.call("admin/forget", [admin.decisions], self.to_forget)
-        reply = self.call("admin/disconnect", [admin.owners, admin.tags], [self.token, self.tag])
+            self.call(*forget_decisions_call(admin, self.to_forget))
+        reply = self.call(*disconnect_call(admin, self.token, self.tag))
         self.drop()
         return MQRC(reply[0])
 

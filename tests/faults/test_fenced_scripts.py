@@ -13,7 +13,7 @@ from sharedq.mqi.constants import MQRC, GetOption, MatchOption, OpenOption, PutO
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQGMO, MQMD, MQOD, MQPMO
 from sharedq.scripts.put import undo_call
-from sharedq.scripts.unit import end_unit_call
+from sharedq.scripts.unit import End, end_unit_call
 from tests.support.members import TestGroup
 from tests.support.scenes import dump
 
@@ -72,15 +72,16 @@ def undo_a_put(fenced: Fenced) -> None:
     connection.checked_call(*undo_call(connection, fenced.queue.handle, 1))
 
 
-def end_anothers_work(fenced: Fenced, how: str) -> None:
+def end_anothers_work(fenced: Fenced, how: End) -> None:
     """What a recoverer does that was itself shut out."""
     other = fenced.group.connect().open("Q", BOTH)
     other.get(GetOption.SYNCPOINT)
     before = settled(fenced.group)
     me, it = fenced.connection.connection, other.connection
-    name, keys, args = end_unit_call(fenced.queue.handle.structure, how, me.token, it.token, it.unit.id, ["Q"], -1, "0")
+    keys = fenced.queue.handle.structure.keys
+    call = end_unit_call(keys, how, me.token, it.token, it.unit.id, ["Q"], -1, "0", chunk=500)
     try:
-        me.checked_call(name, keys, args)
+        me.checked_call(*call)
     finally:
         assert settled(fenced.group) == before
 
@@ -131,7 +132,7 @@ def test_a_call_of_a_fenced_connection_changes_nothing(fenced: Fenced, name: str
 
 
 @pytest.mark.parametrize("how", ["commit", "backout"])
-def test_a_fenced_recoverer_ends_no_unit_of_work(fenced: Fenced, how: str) -> None:
+def test_a_fenced_recoverer_ends_no_unit_of_work(fenced: Fenced, how: End) -> None:
     with pytest.raises(MQIError) as caught:
         end_anothers_work(fenced, how)
     assert caught.value.reason == MQRC.CONNECTION_BROKEN

@@ -12,7 +12,8 @@ from sharedq.mqi.constants import MQRC, GetOption, MatchOption, OpenOption, PutO
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.store.parts import own_part
-from sharedq.session.connection import Connection, ScriptCall
+from sharedq.redis.link import ScriptCall
+from sharedq.session.connection import Connection
 from sharedq.session.unit_of_work import CHUNK_MESSAGES
 from tests.support.members import TestGroup
 from tests.support.scenes import on_queue, recover_lost, stored

@@ -15,7 +15,7 @@ from sharedq.api import Queue
 from sharedq.calls.unit.commit import commit
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption, PutOption
 from sharedq.mqi.errors import MQIError
-from sharedq.session.connection import ScriptCall
+from sharedq.redis.link import ScriptCall
 from tests.support.members import TestGroup
 from tests.support.scenes import on_queue
 

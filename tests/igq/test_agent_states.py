@@ -26,7 +26,7 @@ from sharedq.mqi.structures import MQMD
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.system import SYSTEM_DEAD_LETTER_QUEUE, define_system_objects
 from sharedq.redis.keys import private_structure
-from sharedq.session.connection import ScriptCall
+from sharedq.redis.link import ScriptCall
 from tests.support.agent_at_work import PATIENCE_S, AgentAtWork
 from tests.support.backups import lose, mqsc
 from tests.support.members import TestGroup

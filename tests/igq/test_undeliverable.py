@@ -19,8 +19,8 @@ from sharedq.mqi.structures import MQMD
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.definitions.queues import MAX_MSG_LENGTH_LIMIT, QueueAlias, QueueModel, QueueRemote
 from sharedq.objects.system import SYSTEM_DEAD_LETTER_QUEUE
-from sharedq.redis.link import Reply
-from sharedq.session.connection import Connection, ScriptCall
+from sharedq.redis.link import Reply, ScriptCall
+from sharedq.session.connection import Connection
 from tests.support.agents import AgentOfQM2, Put, bodies, drain
 from tests.support.backups import lose
 from tests.support.members import TestGroup

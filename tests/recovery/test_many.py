@@ -15,8 +15,8 @@ from recovery.resolve import Outcome, Phase, RecoveryReport, recover_all
 from recovery.target import Target
 from sharedq.mqi.constants import MQRC, GetOption, PutOption
 from sharedq.mqi.structures import MQMD
-from sharedq.redis.link import Argument, Reply
-from sharedq.session.connection import Connection, ScriptCall
+from sharedq.redis.link import Argument, Reply, ScriptCall
+from sharedq.session.connection import Connection
 from tests.recovery.scene import BOTH, LARGE, Died, Scene, die_after_call
 
 GOT = [b"%d" % number for number in range(60)]

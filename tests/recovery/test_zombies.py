@@ -14,7 +14,7 @@ from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.repository import Repository
 from sharedq.redis.link import Argument
-from sharedq.scripts.unit import end_unit_call
+from sharedq.scripts.unit import End, end_unit_call
 from sharedq.session.connection import Connection
 from tests.recovery.scene import BOTH, DEAD, TAG, Scene, after_call, register_wait
 from tests.support.agents import transfer_call
@@ -69,13 +69,11 @@ def fence_another(zombie: Zombie) -> None:
     call(zombie.orders, "structure/fence", script_keys, 1, "QM3", 9, zombie.living.connection.token)
 
 
-def end_for_another(zombie: Zombie, how: str) -> None:
+def end_for_another(zombie: Zombie, how: End) -> None:
     """As a recoverer that is dead itself would end the unit of work of a program that lives."""
-    access, living = zombie.orders.handle.structure, zombie.living.connection
-    name, keys, args = end_unit_call(
-        access, how, zombie.orders.connection.token, living.token, living.unit.id, ["ORDERS"], -1, "0"
-    )
-    zombie.orders.connection.checked_call(name, keys, args)
+    keys, connection, living = zombie.orders.handle.structure.keys, zombie.orders.connection, zombie.living.connection
+    call = end_unit_call(keys, how, connection.token, living.token, living.unit.id, ["ORDERS"], -1, "0", chunk=500)
+    connection.checked_call(*call)
 
 
 def release_another(zombie: Zombie) -> None:

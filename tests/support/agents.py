@@ -16,7 +16,8 @@ from sharedq.mqi.errors import NoMsgAvailable
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.store.parts import Place, own_part
-from sharedq.session.connection import Connection, ScriptCall
+from sharedq.redis.link import ScriptCall
+from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
 from tests.support.members import TestGroup
 

@@ -16,8 +16,9 @@ from sharedq.calls.unit.commit import backout
 from sharedq.messages.message import Message
 from sharedq.messages.record import PutArguments
 from sharedq.objects.store.authorities import AUTHORITIES
+from sharedq.redis.link import ScriptCall
 from sharedq.scripts.put import put_call
-from sharedq.session.connection import Connection, ScriptCall
+from sharedq.session.connection import Connection
 
 #: The number of destinations to remember.
 KNOWN_MAX = 64

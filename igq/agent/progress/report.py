@@ -10,6 +10,7 @@ from typing import Any
 from sharedq.members.group import Group
 from sharedq.mqi.errors import MQIError
 from sharedq.objects.store.parts import parts_of
+from sharedq.scripts.members import agent_state_call
 
 #: Shortest time between two reports, seconds.
 PERIOD_S = 1.0
@@ -103,7 +104,7 @@ class Reporter:
 
 def write_agent_state(group: Group, qmgr: str, state: AgentState) -> None:
     """Publish *state*. Raises MQIError: Redis cannot be reached."""
-    group.call("admin/agent_state", [group.keys.agents], [qmgr, json.dumps(asdict(state))])
+    group.call(*agent_state_call(group.keys, qmgr, json.dumps(asdict(state))))
 
 
 def moved_by_puts(group: Group, qmgr: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sharedq.members.group import Group
 from sharedq.redis.keys import private_structure
+from sharedq.scripts.connections import wake_call
 
 #: Seconds after which an unused wake-up is forgotten.
 _KEPT_S = 60
@@ -30,7 +31,7 @@ def wake_agent(group: Group, qmgr: str, *, by_operator: bool = False) -> None:
         MQIError: Redis cannot be reached.
     """
     why = BY_OPERATOR if by_operator else IN_PASSING
-    group.call("structure/wake", [wake_key(group, qmgr)], [why, _KEPT_S])
+    group.call(*wake_call(wake_key(group, qmgr), why, _KEPT_S))
     wake_movers(group, qmgr, why)
 
 
@@ -40,4 +41,4 @@ def wake_movers(group: Group, qmgr: str, why: bytes = IN_PASSING) -> None:
     Raises:
         MQIError: Redis cannot be reached.
     """
-    group.call("structure/wake", [movers_wake_key(group, qmgr)], [why, _KEPT_S])
+    group.call(*wake_call(movers_wake_key(group, qmgr), why, _KEPT_S))

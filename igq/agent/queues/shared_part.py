@@ -17,9 +17,10 @@ from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
 from sharedq.objects.store.authorities import Authorities
 from sharedq.objects.store.parts import Place, parts_of
-from sharedq.redis.link import Reply
+from sharedq.redis.link import Reply, ScriptCall
 from sharedq.scripts.selection import ANY
-from sharedq.session.connection import Connection, ScriptCall
+from sharedq.scripts.transfer import forget_destinations_call, transfer_call
+from sharedq.session.connection import Connection
 
 #: Batches that are sent in one write while there is a backlog.
 BATCHES_PER_WRITE = 8
@@ -137,16 +138,14 @@ class TransmitQueue(TransmissionQueue):
         """
         keys, connection, cursor = self._access.keys, self._connection, b"0"
         try:
-            script_keys = [keys.owners, keys.destinations, keys.queue("").queue]
-            for queue in (keys.queue(part.queue) for part in self._parts_here()):
-                script_keys += [queue.queue, queue.available]
+            parts = [keys.queue(part.queue) for part in self._parts_here()]
             while True:
                 step = ("HSCAN", keys.destinations, cursor, "COUNT", FORGOTTEN_AT_ONCE)
                 cursor, flat = connection.command(keys.destinations, *step)
                 names = [name for name in flat[::2] if not name.startswith(b"#")]
                 for start in range(0, len(names), FORGOTTEN_AT_ONCE):
                     chunk = names[start : start + FORGOTTEN_AT_ONCE]
-                    connection.checked_call("structure/forget_destinations", script_keys, [connection.token, *chunk])
+                    connection.checked_call(*forget_destinations_call(keys, connection.token, parts, chunk))
                 if cursor == b"0":
                     return
         except MQIError as error:
@@ -205,35 +204,10 @@ class TransmitQueue(TransmissionQueue):
         return min(BATCHES_PER_WRITE, 1 + self._backlog // BATCH_MESSAGES)
 
     def _transfer_call(self, waiter: str | bytes) -> ScriptCall:
-        keys, handle = self._access.keys, self.handle
-        queue, facts = handle.queue, handle.facts
-        script_keys = [
-            keys.owners,
-            keys.sequence,
-            keys.messages,
-            queue.queue,
-            queue.available,
-            queue.index,
-            keys.expiry,
-            keys.wake,
-            keys.journal,
-            keys.versions,
-            queue.waiters,
-            keys.wake + self._connection.token,
-        ]
-        arguments: list[str | bytes | int | float] = [
-            self._connection.token,
-            handle.name,
-            handle.version,
-            BATCH_MESSAGES,
-            self._connection.journal_max,
-            int(facts.is_fifo),
-            self._authority_version,
-            waiter,
-            self.destinations.moves(facts.max_msg_length),
-        ]
-        for destination in self.destinations:
-            target = destination.queue
-            script_keys += [target.queue, target.available, target.index, target.waiters, target.groups, target.members]
-            arguments += destination.arguments(facts.max_msg_length)
-        return "structure/transfer", script_keys, arguments
+        handle, facts = self.handle, self.handle.facts
+        arguments = (
+            *(handle.version, BATCH_MESSAGES, self._connection.journal_max, int(facts.is_fifo)),
+            *(self._authority_version, waiter, self.destinations.moves(facts.max_msg_length)),
+        )
+        targets = [(each.queue, each.arguments(facts.max_msg_length)) for each in self.destinations]
+        return transfer_call(self._access.keys, handle.queue, self._connection.token, arguments, targets)

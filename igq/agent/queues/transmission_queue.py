@@ -16,6 +16,7 @@ from sharedq.mqi.structures import MQGMO, MQMD
 from sharedq.objects.store.failures import why_not_there
 from sharedq.redis.link import Argument, Reply
 from sharedq.scripts.get import members_text
+from sharedq.scripts.transfer import look_again_call
 from sharedq.session.connection import Connection
 from sharedq.session.facts import QueueFacts
 from sharedq.session.handle import Handle
@@ -108,9 +109,7 @@ class TransmissionQueue:
         Raises:
             MQIError: Redis cannot be reached.
         """
-        keys, queue = self._access.keys, self.handle.queue
-        script_keys = [keys.owners, queue.queue, queue.waiters, keys.wake, queue.marks, queue.marks_of]
-        call("structure/look_again", script_keys, [self.handle.name, members_text(self.handle)])
+        call(*look_again_call(self._access.keys, self.handle.queue, members_text(self.handle)))
 
     @property
     def is_quiescing(self) -> bool:

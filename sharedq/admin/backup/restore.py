@@ -29,7 +29,8 @@ from sharedq.objects.store.directory import Directory, Entry
 from sharedq.objects.store.failures import structure_state
 from sharedq.objects.store.local_queues import LocalQueues
 from sharedq.objects.store.lost import has_lost_all
-from sharedq.redis.link import Argument
+from sharedq.redis.link import Reply, ScriptCall
+from sharedq.scripts.backup import note_restore_call, restore_begin_call, restore_call, restore_end_call
 
 _BATCH_MESSAGES, _BATCH_BYTES = 100, 1 << 20
 #: More message numbers than any structure gives between two backups.
@@ -195,33 +196,19 @@ class _Recovery:
 
     def run(self, *, with_messages: bool) -> Recovered:
         keys = self._keys
-        script_keys = [keys.versions, keys.sequence, keys.messages, keys.expiry, keys.owners, keys.dead]
-        names = (*self._definitions, *self._missing, *self._parts)
-        for queue in map(keys.queue, names):
-            script_keys += [queue.queue, queue.available, queue.index, queue.groups, queue.members]
-            script_keys += [queue.waiters, queue.locks, queue.marks, queue.handles]
         # Those that come later cannot do anything here, and so leave nothing.
-        for owners in (keys.owners, keys.dead):
-            tokens = [token.decode() for token in self._group.command(owners, "HKEYS", owners)]
-            script_keys += [base + token for token in tokens for base in (keys.unit_of_work, keys.holdings, keys.made)]
+        tokens = [
+            token.decode()
+            for owners in (keys.owners, keys.dead)
+            for token in self._group.command(owners, "HKEYS", owners)
+        ]
         sequence = int(self._backup.ending["sequence"]) + SEQUENCE_STEP
         self._note()
-        self._call(
-            "structure/restore_begin",
-            script_keys,
-            [self._id, sequence, len(names), self._limit, len(names) - len(self._parts)],
-        )
+        names = (*self._definitions, *self._missing)
+        self._begin(restore_begin_call(keys, self._id, names, self._parts, tokens, sequence, self._limit))
         restored, dropped = self._restore() if with_messages else (0, 0)
         destinations: Mapping[str, str] = self._backup.ending.get("destinations", {})
-        self._call(
-            "structure/restore_end",
-            [keys.versions, keys.sequence, keys.destinations, *(keys.queue(name).queue for name in self._definitions)],
-            [
-                self._id,
-                *(part for name, text in self._definitions.items() for part in (text, destinations.get(name, ""))),
-                *(part for pair in destinations.items() for part in pair),
-            ],
-        )
+        self._call(restore_end_call(keys, self._id, self._definitions, destinations))
         structure_state(self._group, self._structure)
         # What its queues were sent is there again, too, and can be got by the agents.
         repository = Repository(self._group, None)
@@ -232,8 +219,7 @@ class _Recovery:
 
     def _note(self) -> None:
         """The group is told, and removes no member until the structure can be used again."""
-        keys = self._group.keys
-        status, *detail = self._group.call("admin/restore_begin", [keys.members, keys.failures], [self._structure])
+        status, *detail = self._group.call(*note_restore_call(self._group.keys, self._structure))
         if status:
             qmgr = detail[0].decode()
             raise in_use(
@@ -268,30 +254,25 @@ class _Recovery:
     def _put_back(self, batch: Sequence[Stored]) -> int:
         if not batch:
             return 0
-        keys, name = self._keys, batch[0].queue.decode()
-        queue = keys.queue(name)
-        self._call(
-            "structure/restore",
-            [
-                *(keys.versions, keys.owners, keys.messages, keys.expiry, keys.wake, queue.queue),
-                *(queue.available, queue.index, queue.waiters, queue.groups, queue.members),
-            ],
-            [
-                *(self._id, name),
-                *(part for message in batch for part in (message.id, message.score, message.record)),
-            ],
-        )
+        messages = [(message.id, message.score, message.record) for message in batch]
+        self._call(restore_call(self._keys, self._id, batch[0].queue.decode(), messages))
         return len(batch)
 
-    def _call(self, script: str, keys: Sequence[str], arguments: Sequence[Argument]) -> None:
-        reply = self._group.call(script, keys, arguments)
+    def _begin(self, call: ScriptCall) -> None:
+        reply = self._group.call(*call)
+        if reply[0] == MQRC.CF_STRUC_IN_USE:
+            # Another one has recovered it since it was looked at.
+            structure_state(self._group, self._structure)
+            _refuse_because_it_is_there(self._structure)
+        self._check(reply)
+
+    def _call(self, call: ScriptCall) -> None:
+        self._check(self._group.call(*call))
+
+    def _check(self, reply: Reply) -> None:
         if reply[0] == MQRC.OBJECT_IN_USE:
             raise in_use(self._structure, "a queue of it is open")
         if reply[0] == MQRC.CF_STRUC_IN_USE:
-            if script == "structure/restore_begin":
-                # Another one has recovered it since it was looked at.
-                structure_state(self._group, self._structure)
-                _refuse_because_it_is_there(self._structure)
             raise in_use(self._structure, "another RECOVER of it runs")
 
 

@@ -31,6 +31,7 @@ from sharedq.objects.store.lost import lost_queues, queues_in
 from sharedq.objects.store.parts import parts_of
 from sharedq.objects.store.structures import Structures
 from sharedq.redis.link import Argument, Reply
+from sharedq.scripts.backup import backup_changes_call, backup_page_call
 from sharedq.settings.directories import make_private
 
 _PAGE_MESSAGES, _PAGE_BYTES = 100, 1 << 20
@@ -202,9 +203,7 @@ class _Backup:
         after = b"0"
         while after:
             after, *flat = self._group.call(
-                "structure/backup_page",
-                [messages, locks, self._keys.messages],
-                [after, arrival, _PAGE_MESSAGES, _PAGE_BYTES],
+                *backup_page_call(self._keys, messages, locks, after, arrival, _PAGE_MESSAGES, _PAGE_BYTES)
             )
             for message_id, score, record in zip(flat[::3], flat[1::3], flat[2::3], strict=True):
                 self._image.on_queue(name.encode(), message_id, int(score), record)
@@ -267,7 +266,7 @@ class _Backup:
         return None
 
     def _ask(self) -> Reply:
-        keys, of_queue, image = self._keys, self._keys.queue(""), self._image
+        image = self._image
         doubtful = image.doubtful(_LOOK_UPS)
         wanted = image.units_to_look_at(_UNITS)
         # Near the end, what the next entries are about is looked at too: it must be known what units of work did.
@@ -279,9 +278,7 @@ class _Backup:
             arguments += [queue, b" ".join(ids)]
         for unit, is_wanted in units:
             arguments += [unit.owner, unit.id, unit.known, is_wanted, _by_queue(unit.puts), _by_queue(unit.gets)]
-        bases = [keys.unit_of_work, of_queue.available, of_queue.members, of_queue.locks, keys.expiry]
-        script_keys = [keys.journal, keys.messages, keys.sequence, keys.trash, *bases]
-        return self._group.call("structure/backup_changes", script_keys, arguments)
+        return self._group.call(*backup_changes_call(self._keys, arguments))
 
 
 def _by_queue(messages: Mapping[bytes, bytes]) -> bytes:

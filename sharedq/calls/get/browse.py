@@ -9,9 +9,10 @@ from sharedq.messages.message import Message
 from sharedq.mqi.constants import MQRC, GetOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
-from sharedq.scripts.get import MARKS, grouped_call
+from sharedq.redis.link import ScriptCall
+from sharedq.scripts.get import MARKS, browse_call, grouped_call
 from sharedq.scripts.selection import Selection
-from sharedq.session.connection import Connection, ScriptCall
+from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
 
 #: The descriptor of a message without GroupId, by its Persistence.
@@ -31,7 +32,6 @@ def browse(
     Raises:
         MQIError: as for ``sharedq.calls.get.get.get``.
     """
-    keys, queue, token = handle.structure.keys, handle.queue, connection.token
     is_for_handle = handle.may_hold_lock or options & (_LOCK | MARKS)
     cursor = 0
     if options & _BROWSE_NEXT:
@@ -42,30 +42,7 @@ def browse(
         is_grouped = handle.has_members or handle.adds_headers or selection.is_grouped
         if is_grouped or is_for_handle or handle.may_meet_marks:
             return grouped_call(connection, handle, selection, options, 1, max_length, waiter, "", "b", cursor, horizon)
-        return (
-            "structure/browse",
-            (
-                keys.owners,
-                keys.messages,
-                queue.queue,
-                queue.available,
-                queue.index,
-                queue.waiters,
-                keys.expiry,
-                keys.wake + token,
-                keys.journal,
-            ),
-            (
-                token,
-                handle.name,
-                handle.version,
-                cursor,
-                max_length,
-                waiter,
-                connection.journal_max,
-                *selection.arguments,
-            ),
-        )
+        return browse_call(connection, handle, selection, cursor, max_length, waiter)
 
     waiter = selection.waiter_text(is_browse=not options & _LOCK)
     try:

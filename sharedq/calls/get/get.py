@@ -25,10 +25,10 @@ from sharedq.mqi.errors import NoMsgAvailable, error_for
 from sharedq.mqi.limits import UNLIMITED_WAIT
 from sharedq.mqi.options import check_get_options
 from sharedq.mqi.structures import MQGMO, MQMD
-from sharedq.redis.link import Reply
-from sharedq.scripts.get import BEHIND_COMMIT, MARKS, get_call
+from sharedq.redis.link import Reply, ScriptCall
+from sharedq.scripts.get import BEHIND_COMMIT, MARKS, get_call, is_plain_get
 from sharedq.scripts.selection import ANY, Selection
-from sharedq.session.connection import Connection, ScriptCall
+from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
 from sharedq.session.unit_of_work import Marked
 
@@ -151,7 +151,7 @@ def take_unseen(connection: Connection, handle: Handle, count: int) -> int:
             get_call(connection, handle, ANY, _SYNCPOINT, size, LENGTH_MAX, b"", connection.unit.id, is_blind=True)
             for size in sizes
         ]
-        if calls[0][0] != "structure/get":
+        if not is_plain_get(calls[0]):
             break
         for size, reply in zip(sizes, connection.call_many(calls), strict=True):
             got = 0 if reply[0] else len(reply[2].split())

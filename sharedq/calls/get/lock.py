@@ -12,6 +12,7 @@ from sharedq.mqi.constants import MQRC, GetOption
 from sharedq.mqi.errors import error_for
 from sharedq.mqi.options import check_get_options
 from sharedq.mqi.structures import MQGMO
+from sharedq.scripts.handles import unlock_call
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
 
@@ -43,15 +44,7 @@ def unlock_after_nothing(connection: Connection, handle: Handle, options: int) -
 
 def _unlock(connection: Connection, handle: Handle) -> MQRC:
     """End the handle's lock, if it has one."""
-    keys, queue = handle.structure.keys, handle.queue
-    reply = connection.call(
-        "structure/unlock",
-        [
-            *(keys.owners, keys.messages, queue.queue, queue.available, queue.index, queue.waiters, keys.expiry),
-            *(keys.wake, queue.groups, queue.members, queue.locks, queue.marks, queue.marks_of, queue.handles),
-        ],
-        [connection.token, handle.name, handle.number],
-    )
+    reply = connection.call(*unlock_call(handle.structure.keys, handle.queue, connection.token, handle.number))
     if reply[0] not in (MQRC.NONE, MQRC.NO_MSG_LOCKED):
         raise connection.error(reply[0], "MQGET", handle.object_name)
     handle.may_hold_lock = False

@@ -10,9 +10,10 @@ from sharedq.calls.routes.refresh import refresh_definition, refresh_path, take_
 from sharedq.mqi.constants import MQRC, GetOption
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import UNLIMITED_WAIT
-from sharedq.redis.link import Reply
+from sharedq.redis.link import Reply, ScriptCall
 from sharedq.scripts.get import handed_reply, is_handed
-from sharedq.session.connection import Connection, ScriptCall
+from sharedq.scripts.handles import unwait_call
+from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
 
 #: Longest time a connection blocks in Redis before it looks again, seconds.
@@ -185,13 +186,5 @@ def _until_mark_ends(reply: Reply, left_s: float) -> float:
 
 def stop_waiting(connection: Connection, handle: Handle) -> None:
     """Take the connection off the waiters; a wake-up that it got meanwhile goes to another."""
-    keys, queue = handle.structure.keys, handle.queue
-    wake_key = keys.wake + connection.token
-    connection.checked_call(
-        "structure/unwait",
-        [
-            *(keys.owners, queue.queue, queue.available, queue.waiters, wake_key, keys.wake, keys.messages),
-            *(keys.journal, queue.index),
-        ],
-        [connection.token, handle.name, connection.journal_max],
-    )
+    call = unwait_call(handle.structure.keys, handle.queue, connection.token, connection.journal_max)
+    connection.checked_call(*call)

@@ -17,6 +17,7 @@ from sharedq.mqi.structures import MQOD
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE, check_object_name
 from sharedq.objects.repository import Repository
 from sharedq.redis.keys import private_structure
+from sharedq.scripts.handles import close_call, open_call
 from sharedq.session.connection import Connection
 from sharedq.session.facts import QueueFacts
 from sharedq.session.handle import Handle, QMgrHandle, StructureAccess
@@ -165,17 +166,11 @@ def _open_route(
     access = connection.access(route.structure)
     keys = access.keys
     queue = keys.queue(route.queue)
-    number = connection.next_handle_number()
+    token, number = connection.token, connection.next_handle_number()
     mode = "".join(letter for option, letter in _MODES if options & option)
     detail = json.dumps({"appl": connection.appl_name, "pid": os.getpid(), "object": name})
     reply = connection.call(
-        "structure/open",
-        [
-            *(keys.owners, queue.queue, queue.handles, keys.holdings + connection.token),
-            *((keys.versions,) if checks or route.is_permanent else ()),
-            *((keys.made + connection.token,) if route.is_permanent else ()),
-        ],
-        [connection.token, route.queue, number, mode, detail, *checks],
+        *open_call(keys, queue, token, number, mode, detail, checks, is_permanent=route.is_permanent)
     )
     if reply[0] == _CHANGED:
         return None
@@ -350,15 +345,10 @@ def _give_back(connection: Connection, handle: Handle) -> None:
     """Let the structure forget the handle with its lock and its marks, unless the structure has failed."""
     if handle.structure.has_failed:
         return
-    keys, queue = handle.structure.keys, handle.queue
-    script_keys = [keys.owners, queue.queue, queue.handles, keys.holdings + connection.token]
-    if handle.may_hold_marks or handle.may_hold_lock:
-        script_keys += [queue.available, queue.marks, queue.marks_of]
-    if handle.may_hold_lock:
-        script_keys += [keys.messages, queue.index, queue.waiters, keys.expiry, keys.wake]
-        script_keys += [queue.groups, queue.members, queue.locks]
+    has_marks, has_lock = handle.may_hold_marks, handle.may_hold_lock
+    keys, queue, token = handle.structure.keys, handle.queue, connection.token
     try:
-        connection.checked_call("structure/close", script_keys, [connection.token, handle.name, handle.number])
+        connection.checked_call(*close_call(keys, queue, token, handle.number, has_marks=has_marks, has_lock=has_lock))
     except MQIError:
         # Where it has failed nothing of the handle is left.
         if connection.has_entered(handle.structure):

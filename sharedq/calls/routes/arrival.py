@@ -10,8 +10,9 @@ from sharedq.mqi.errors import MQIError
 from sharedq.mqi.limits import MAX_PRIORITY
 from sharedq.objects.definitions.queues import QueueLocal
 from sharedq.objects.repository import Repository
-from sharedq.redis.link import Reply
-from sharedq.session.connection import Connection, ScriptCall
+from sharedq.redis.link import Reply, ScriptCall
+from sharedq.scripts.objects import lookup_call
+from sharedq.session.connection import Connection
 from sharedq.session.facts import QueueFacts
 from sharedq.session.handle import Handle
 
@@ -40,8 +41,7 @@ class Arrival:
 
 def look_call(connection: Connection, qmgr: str, name: bytes) -> ScriptCall:
     """The script call that asks for the entries of *name*: see `entries_of`."""
-    keys = connection.group.keys
-    return "admin/lookup", (keys.directory, keys.qmgr), (qmgr, name)
+    return lookup_call(connection.group.keys, qmgr, name)
 
 
 def entries_of(found: Reply) -> Entries | None:

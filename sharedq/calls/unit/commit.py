@@ -15,10 +15,11 @@ from sharedq.calls.unit.pending import (
 )
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
-from sharedq.redis.link import Reply
-from sharedq.scripts.get import is_plain, may_ride, with_commit
-from sharedq.scripts.unit import NOTHING_SKIPPED, end_unit_call
-from sharedq.session.connection import Connection, ScriptCall
+from sharedq.redis.link import Reply, ScriptCall
+from sharedq.scripts.connections import forget_decisions_call
+from sharedq.scripts.get import is_plain, is_plain_get, may_ride, with_commit
+from sharedq.scripts.unit import NOTHING_SKIPPED, End, decide_call, end_unit_call
+from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
 from sharedq.session.unit_of_work import CHUNK_MESSAGES
 
@@ -90,16 +91,22 @@ def _may_end_part(connection: Connection, get: ScriptCall, handle: Handle) -> bo
     """Whether the call *get* can end what the unit of work did in the structure of *handle*: few gets, all plain."""
     unit = connection.unit
     part = unit.parts.get(handle.structure.keys.name)
-    return get[0] == "structure/get" and part is not None and part.is_only_gets and unit.messages <= part.chunk
+    return is_plain_get(get) and part is not None and part.is_only_gets and unit.messages <= part.chunk
 
 
 def _commit_within(connection: Connection, get: ScriptCall, handle: Handle) -> Reply:
     """Commit in the script that makes the next get; its reply."""
-    reply = connection.call(*with_commit(get, handle.structure.keys, connection.unit))
+    reply = connection.call(*_with_commit(connection, get, handle))
     if reply[0] == MQRC.BACKED_OUT:
         _lose_unit(connection, "an operation is missing")
     connection.unit.begin_next()
     return reply
+
+
+def _with_commit(connection: Connection, get: ScriptCall, handle: Handle) -> ScriptCall:
+    unit, structure = connection.unit, handle.structure.keys
+    part = unit.parts[structure.name]
+    return with_commit(get, structure, unit.id, part.operations, list(part.queues))
 
 
 def _lose_unit(connection: Connection, why: str) -> NoReturn:
@@ -163,12 +170,8 @@ def _commit_everywhere(connection: Connection, followed: tuple[ScriptCall, Handl
     Returns:
         The reply to the get that *followed* names, where that ended the part of its structure; else None.
     """
-    keys, unit = connection.group.keys, connection.unit
-    decide: ScriptCall = (
-        "admin/decide",
-        [keys.fence, keys.decisions, keys.owners],
-        (*connection.owner_arguments(), unit.id, " ".join(unit.parts)),
-    )
+    unit = connection.unit
+    decide = decide_call(connection.group.keys, connection.owner_arguments(), unit.id, unit.parts)
     within = followed if followed and _may_end_part(connection, *followed) else None
     got: Reply = None
     failed: list[str] = []
@@ -180,7 +183,7 @@ def _commit_everywhere(connection: Connection, followed: tuple[ScriptCall, Handl
         if within:
             get, handle = within
             source = handle.structure.keys.name
-            calls[structures.index(source)] = with_commit(get, handle.structure.keys, unit)
+            calls[structures.index(source)] = _with_commit(connection, get, handle)
         for structure, reply in zip(structures, connection.call_apart(calls), strict=True):
             # Nothing is left to end in one that has just failed.
             is_within = structure == source and structure in unit.parts
@@ -211,7 +214,7 @@ def settle(connection: Connection, decide: ScriptCall, apply: Callable[[Sequence
     unit = connection.unit
     forget: list[ScriptCall] = []
     if connection.to_forget:
-        forget = [("admin/forget", [connection.group.keys.decisions], connection.to_forget)]
+        forget = [forget_decisions_call(connection.group.keys, connection.to_forget)]
     decided, *forgotten = connection.call_many([decide, *forget])
     if all(not reply[0] for reply in forgotten):
         connection.to_forget = []
@@ -302,21 +305,21 @@ def backout(connection: Connection, *, by_program: bool = False) -> None:
         unit.add(structure, queue, messages, operations=operations, has_members=has_members)
 
 
-def _end_part(connection: Connection, how: str, structure: str, reply: Reply) -> None:
+def _end_part(connection: Connection, how: End, structure: str, reply: Reply) -> None:
     """Call until a structure has applied its part of the unit of work, chunk by chunk."""
     while reply is None or reply[1]:  # operations left
         name, keys, args = _end_call(connection, how, structure, expected=-1)
         reply = connection.checked_call(name, keys, args)
 
 
-def _end_call(connection: Connection, how: str, structure: str, *, expected: int) -> ScriptCall:
+def _end_call(connection: Connection, how: End, structure: str, *, expected: int) -> ScriptCall:
     unit = connection.unit
     part, marked = unit.parts[structure], unit.marked
     skip = NOTHING_SKIPPED
     if marked and marked.structure == structure:
         skip = (unit.next_id, marked.operations)
     return end_unit_call(
-        connection.access(structure),
+        connection.access(structure).keys,
         how,
         connection.token,
         connection.token,

@@ -26,8 +26,17 @@ from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.xa import XAError, XAReturn
 from sharedq.objects.store.failures import failure_of, structure_state
 from sharedq.redis.keys import prepared_field
-from sharedq.scripts.unit import end_unit_call
-from sharedq.session.connection import Connection, ScriptCall
+from sharedq.redis.link import ScriptCall
+from sharedq.scripts.unit import (
+    End,
+    complete_call,
+    decide_prepared_call,
+    decide_together_call,
+    end_unit_call,
+    prepare_call,
+    set_apart_call,
+)
+from sharedq.session.connection import Connection
 from sharedq.session.unit_of_work import CHUNK_MEMBERS, CHUNK_MESSAGES
 
 log = LibraryLogger(__name__)
@@ -47,7 +56,7 @@ _CANNOT, _DONE, _UNREAD = 1, 2, 3
 Outcome = Literal["C", "B"]
 #: How it has ended: as decided; or its commit was, and a structure (M), or every one (R), had lost what was done there.
 Ended = Literal["C", "B", "M", "R"]
-_SCRIPTS: dict[Outcome, str] = {"C": "commit", "B": "backout"}
+_ENDS: dict[Outcome, End] = {"C": "commit", "B": "backout"}
 _SAID = {
     "C": "committed",
     "B": "backed out",
@@ -154,8 +163,7 @@ def prepare(
     """
     _check(xid)
     send_outstanding(connection)
-    unit, keys = connection.unit, connection.group.keys
-    series = _series_key(connection, batch)
+    unit = connection.unit
     if not unit.is_active:
         return 0
     require_recorded(connection)
@@ -171,24 +179,21 @@ def prepare(
         "structures": {name: [list(part.queues), part.has_members] for name, part in unit.parts.items()},
         "failures": {name: count for name, count in failures.items() if count},
     }
-    decide: ScriptCall = (
-        "admin/prepare",
-        [keys.fence, keys.decisions, keys.prepared, keys.completed, keys.tags, keys.group, series, keys.owners],
-        (
-            *connection.owner_arguments(),
-            unit.id,
-            prepared_field(_whose(connection, for_group), xid),
-            json.dumps(info, separators=(",", ":")),
-            connection.tag,
-            "" if batch is None else batch.number,
-        ),
+    decide = prepare_call(
+        connection.group.keys,
+        connection.owner_arguments(),
+        unit.id,
+        prepared_field(_whose(connection, for_group), xid),
+        json.dumps(info, separators=(",", ":")),
+        connection.tag,
+        *_place_in_series(batch),
     )
     unit_id = unit.id
 
     def apply(structures: Sequence[str]) -> None:
         for structure in structures:
             try:
-                connection.checked_call(*set_apart_call(connection, structure, connection.token, unit_id))
+                connection.checked_call(*setting_apart(connection, structure, connection.token, unit_id))
             except MQIError as error:
                 connection.leave_to_group("prepared", structure, error)
 
@@ -200,14 +205,10 @@ def prepare(
     return messages
 
 
-def set_apart_call(connection: Connection, structure: str, owner: str, unit_id: str) -> ScriptCall:
+def setting_apart(connection: Connection, structure: str, owner: str, unit_id: str) -> ScriptCall:
     """The call after which *owner*'s prepared unit of work stands under its own id in *structure*."""
-    keys = connection.access(structure).keys
-    return (
-        "structure/set_apart",
-        [keys.owners, keys.unit_of_work + owner, keys.unit_of_work + unit_id, keys.journal],
-        [connection.token, unit_id, connection.group.journal_max],
-    )
+    keys, journal_max = connection.access(structure).keys, connection.group.journal_max
+    return set_apart_call(keys, connection.token, owner, unit_id, journal_max)
 
 
 def end_prepared(connection: Connection, xid: bytes, outcome: Outcome, *, qmgr: str = "") -> bool:
@@ -227,12 +228,10 @@ def end_prepared(connection: Connection, xid: bytes, outcome: Outcome, *, qmgr: 
             group completes.
     """
     _check(xid)
-    keys, qmgr = connection.group.keys, qmgr or connection.qmgr_name
+    qmgr = qmgr or connection.qmgr_name
     field = prepared_field(qmgr, xid)
     status, *detail = connection.call(
-        "admin/decide_prepared",
-        [keys.fence, keys.prepared, keys.completed, keys.members, keys.leases, keys.owners],
-        (*connection.owner_arguments(), qmgr, field, outcome),
+        *decide_prepared_call(connection.group.keys, connection.owner_arguments(), qmgr, field, outcome)
     )
     if status == _UNKNOWN:
         raise XAError(XAReturn.XAER_NOTA, xid, f"{qmgr} has prepared nothing under that id, or it was forgotten")
@@ -307,16 +306,15 @@ def _decide_together(
         _check(xid)
     if len(xids) > TOGETHER_MAX:
         raise XAError(XAReturn.XAER_INVAL, xids[0], f"{len(xids)} units of work together; at most {TOGETHER_MAX}")
-    keys, whose = connection.group.keys, _whose(connection, for_group)
+    whose = _whose(connection, for_group)
     status, *rest = connection.call(
-        "admin/decide_together",
-        [keys.fence, keys.prepared, keys.completed, _series_key(connection, batch), keys.owners],
-        (
-            *connection.owner_arguments(),
-            "" if batch is None else batch.number,
+        *decide_together_call(
+            connection.group.keys,
+            connection.owner_arguments(),
+            *_place_in_series(batch),
             0 if batch is None else batch.kept_s,
-            *(prepared_field(whose, xid) for xid in xids),
-        ),
+            [prepared_field(whose, xid) for xid in xids],
+        )
     )
     if status == _CANNOT:
         xid, ended = _xid_of(rest[0]), rest[1].decode()
@@ -349,8 +347,8 @@ def latest_batch(group: Group, series: str) -> int | None:
     return None if number is None else int(number)
 
 
-def _series_key(connection: Connection, batch: Batch | None) -> str:
-    return connection.group.keys.series + ("" if batch is None else batch.series)
+def _place_in_series(batch: Batch | None) -> tuple[str, int | None]:
+    return ("", None) if batch is None else (batch.series, batch.number)
 
 
 def complete(connection: Connection, unit: PreparedUnit, on_chunk: OnChunk = lambda _unit_id, _messages: None) -> Ended:
@@ -378,12 +376,8 @@ def complete(connection: Connection, unit: PreparedUnit, on_chunk: OnChunk = lam
     if lost and unit.outcome == "C":
         ended = "R" if len(lost) == len(unit.structures) else "M"
         log.warning("prepared_unit_of_work_lost", nid=unit.nid, xid=unit.xid.hex(), structures=" ".join(lost))
-    keys = connection.group.keys
-    _, kept = connection.checked_call(
-        "admin/complete",
-        [keys.prepared, keys.completed, keys.tags],
-        (prepared_field(unit.qmgr, unit.xid), unit.id, ended, ENDED_KEPT),
-    )
+    field = prepared_field(unit.qmgr, unit.xid)
+    _, kept = connection.checked_call(*complete_call(connection.group.keys, field, unit.id, ended, ENDED_KEPT))
     # The first one knows more: a part that it has applied may be lost by now.
     return kept.decode() or ended
 
@@ -417,8 +411,8 @@ def _apply(connection: Connection, unit: PreparedUnit, structure: str, on_chunk:
     assert unit.outcome is not None
     queues, has_members = unit.structures[structure]
     end = end_unit_call(
-        connection.access(structure),
-        _SCRIPTS[unit.outcome],
+        connection.access(structure).keys,
+        _ENDS[unit.outcome],
         connection.token,
         connection.token,
         unit.id,
@@ -430,7 +424,7 @@ def _apply(connection: Connection, unit: PreparedUnit, structure: str, on_chunk:
         is_prepared=True,
     )
     # It may never have been set apart here: who prepared it died before.
-    calls = [set_apart_call(connection, structure, unit.owner, unit.id), end]
+    calls = [setting_apart(connection, structure, unit.owner, unit.id), end]
     left, is_there = 1, False
     while left:
         *_, (reason, *rest) = connection.call_many(calls)

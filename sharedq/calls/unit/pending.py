@@ -13,19 +13,17 @@ from sharedq.messages.record import PutArguments
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.structures import MQMD
-from sharedq.redis.link import Reply
-from sharedq.scripts.get import riding
+from sharedq.redis.link import Reply, ScriptCall
 from sharedq.scripts.put import (
     BATCH_MESSAGES,
-    KEYS_WITHOUT_JOURNAL,
     STALE,
     batch_ends,
+    commit_put_call,
     has_members,
     put_call,
-    put_plain_keys,
 )
 from sharedq.session.async_puts import PendingPuts
-from sharedq.session.connection import Connection, ScriptCall
+from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
 from sharedq.session.unit_of_work import CHUNK_MESSAGES
 
@@ -200,29 +198,7 @@ def commit_at_once_call(connection: Connection, *, is_followed: bool, rider: Scr
     count = len(arguments)
     if part is None:
         return Sending(put_call(connection, handle, arguments, details, False, puts.version), count, handle)
-    keys = handle.structure.keys
-    head = handle.put_keys or put_plain_keys(connection, handle)
-    rider_keys, rider_arguments = ((), ()) if rider is None else riding(rider)
-    script_keys = (
-        *head[:KEYS_WITHOUT_JOURNAL],
-        keys.unit_of_work + connection.token,
-        keys.journal,
-        *[keys.queue(name).queue for name in part.queues],
-        *rider_keys,
+    call = commit_put_call(
+        connection, handle, arguments, details, puts.version, part.operations, list(part.queues), rider
     )
-    script_arguments = (
-        connection.token,
-        handle.name,
-        puts.version,
-        handle.facts.max_depth,
-        connection.unit.id,
-        part.operations,
-        connection.journal_max,
-        "\n".join(details),
-        count,
-        0 if rider is None else 1,
-        *[word for base, _, record in arguments for word in (base, record)],
-        *part.queues,
-        *rider_arguments,
-    )
-    return Sending(("structure/commit_put", script_keys, script_arguments), count, handle)
+    return Sending(call, count, handle)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-OBJECT_NAME_LENGTH = 48
 STRUCTURE_NAME_LENGTH = 12
 
 #: The shared transmission queue: defined once, with parts (``sharedq.objects.store.parts``).

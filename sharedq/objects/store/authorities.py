@@ -20,6 +20,7 @@ from sharedq.objects.definitions.names import check_object_name, is_generic, mat
 from sharedq.objects.store.structures import announce
 from sharedq.redis.keys import StructureKeys
 from sharedq.redis.link import Reply
+from sharedq.scripts.objects import remove_authority_call, set_authority_call
 
 #: What the structures call the version of the authority records.
 AUTHORITIES = "AUT"
@@ -63,7 +64,6 @@ class Authorities:
 
     def __init__(self, group: Group) -> None:
         self._group = group
-        self._keys = [group.keys.group, group.keys.authorities]
 
     def records(self) -> list[AuthorityRecord]:
         """Every record, by profile and user."""
@@ -87,11 +87,11 @@ class Authorities:
             ValueError: profile or user cannot be.
         """
         field = f"{check_profile(profile)}\n{check_principal(principal)}"
-        self._announce(self._group.call("admin/set_authority", self._keys, [field, " ".join(add), " ".join(remove)]))
+        self._announce(self._group.call(*set_authority_call(self._group.keys, field, " ".join(add), " ".join(remove))))
 
     def delete(self, profile: str, principal: str) -> None:
         """DELETE AUTHREC. Raises MQIError: 2085 there is no such record."""
-        reply = self._group.call("admin/remove_authority", self._keys, [f"{profile}\n{principal}"])
+        reply = self._group.call(*remove_authority_call(self._group.keys, f"{profile}\n{principal}"))
         if reply[0]:
             raise error_for(MQRC(reply[0]), "", profile, f"{principal} has no record of this profile")
         self._announce(reply)

@@ -13,6 +13,7 @@ from sharedq.mqi.errors import error_for
 from sharedq.objects.definitions.managers import QueueManagerAttributes
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.definitions.queues import QUEUE_KINDS, AnyQueue, Disposition, QueueLocal
+from sharedq.scripts.objects import define_object_call, lookup_call, remove_object_call
 
 _CHANGED = 1
 _SCAN_COUNT = 500
@@ -78,7 +79,7 @@ class Directory:
 
     def find(self, name: str, qmgr: str) -> tuple[Entry | None, Entry | None]:
         """The private entry of *name* at *qmgr* and the shared one, in one round trip."""
-        private, shared, _ = self._group.call("admin/lookup", [self._keys.directory, self._keys.qmgr], [qmgr, name])
+        private, shared, _ = self._group.call(*lookup_call(self._keys, qmgr, name))
         return (
             _parse(_field("P", name, qmgr), private) if private else None,
             _parse(_field("S", name), shared) if shared else None,
@@ -88,9 +89,7 @@ class Directory:
         self, name: str, qmgr: str
     ) -> tuple[Entry | None, Entry | None, QueueManagerAttributes | None]:
         """As `find`, with the manager's attributes, still in one round trip."""
-        private, shared, attributes = self._group.call(
-            "admin/lookup", [self._keys.directory, self._keys.qmgr], [qmgr, name]
-        )
+        private, shared, attributes = self._group.call(*lookup_call(self._keys, qmgr, name))
         return (
             _parse(_field("P", name, qmgr), private) if private else None,
             _parse(_field("S", name), shared) if shared else None,
@@ -126,15 +125,12 @@ class Directory:
                 2057 by another kind, 2349 there is no such structure, 2085 nothing to alter.
         """
         reply = self._group.call(
-            "admin/define_object",
-            [
-                *(self._keys.group, self._keys.directory, self._keys.structures, self._keys.members),
-                *((self._keys.fence, self._keys.owners) if caller else ()),
-            ],
-            [
+            *define_object_call(
+                self._keys,
                 *(entry.scope, entry.qmgr, entry.name, entry.kind, entry.structure),
-                *(mode, str(entry.version), entry.body(), *([caller] if caller else ())),
-            ],
+                *(mode, str(entry.version), entry.body()),
+                caller=caller,
+            )
         )
         if reply[0] == _CHANGED:
             return None
@@ -154,9 +150,7 @@ class Directory:
         Returns:
             Whether it was taken out, and a version later than any the entry had.
         """
-        removed, version = self._group.call(
-            "admin/remove_object", [self._keys.group, self._keys.directory], [entry.field, str(entry.version)]
-        )
+        removed, version = self._group.call(*remove_object_call(self._keys, entry.field, str(entry.version)))
         return bool(removed), int(version)
 
 

@@ -18,6 +18,7 @@ from sharedq.objects.store.directory import Directory
 from sharedq.objects.store.local_queues import LocalQueues
 from sharedq.objects.store.lost import LOST_QUEUES_REMEDY, has_lost_all
 from sharedq.redis.keys import private_structure
+from sharedq.scripts.objects import structure_state_call
 
 #: INRECOVER: a recovery has begun, and not ended.
 State = Literal["ACTIVE", "FAILED", "INRECOVER"]
@@ -90,11 +91,8 @@ def structure_state(group: Group, structure: str) -> State:
 def tell(group: Group, structure: str, *, has_failed: bool, known: Failure | None) -> None:
     """Tell the group how a structure was seen; *known*: what had been told before it was looked at."""
     if has_failed != (known is not None and known.is_failed):
-        group.call(
-            "admin/structure_state",
-            [group.keys.members, group.keys.failures],
-            [structure, "FAILED" if has_failed else "ACTIVE", known.text if known else ""],
-        )
+        state = "FAILED" if has_failed else "ACTIVE"
+        group.call(*structure_state_call(group.keys, structure, state, known.text if known else ""))
 
 
 def why_not_there(group: Group, structure: str, name: str) -> MQIError | None:

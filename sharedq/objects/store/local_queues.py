@@ -13,6 +13,16 @@ from sharedq.objects.definitions.names import queue_of
 from sharedq.objects.definitions.queues import QueueLocal
 from sharedq.objects.store.parts import Place
 from sharedq.redis.keys import StructureKeys
+from sharedq.scripts.queues import (
+    alter_queue_call,
+    define_queue_call,
+    delete_queue_call,
+    discard_call,
+    forget_made_call,
+    queue_states_call,
+    set_partition_call,
+    wake_all_call,
+)
 
 _CHANGED = 1
 #: The one attribute that changes only while the queue is empty and closed.
@@ -83,15 +93,9 @@ class LocalQueues:
             MQIError: 2009 the maker was shut out; 2100 it exists; 2042 or 2055 INDXTYPE would change on a queue in use.
         """
         keys = self._group.structure(structure)
+        mode = "replace" if replace else "new"
         names = keys.queue(queue.name)
-        reply = self._group.call(
-            "structure/define_queue",
-            [
-                *(keys.sequence, names.queue, names.available, names.handles),
-                *((keys.owners, keys.made + maker) if maker else ()),
-            ],
-            ["replace" if replace else "new", queue.to_json(), _IDLE_FIELD, *([maker, queue.name] if maker else ())],
-        )
+        reply = self._group.call(*define_queue_call(keys, names, mode, queue.to_json(), _IDLE_FIELD, maker=maker))
         if reply[0]:
             raise _refusal(reply[0], queue.name)
         return bool(reply[2])
@@ -103,11 +107,9 @@ class LocalQueues:
             MQIError: 2085 it is gone; 2042 or 2055 INDXTYPE would change on a queue in use.
         """
         keys = self._group.structure(structure)
-        names = keys.queue(queue.name)
+        names, definition = keys.queue(queue.name), queue.to_json()
         reply = self._group.call(
-            "structure/alter_queue",
-            [keys.sequence, names.queue, names.available, names.handles, keys.owners],
-            [stored.version, queue.to_json(), _IDLE_FIELD, self._caller],
+            *alter_queue_call(keys, names, stored.version, definition, _IDLE_FIELD, caller=self._caller)
         )
         if reply[0] == _CHANGED:
             return False
@@ -135,11 +137,8 @@ class LocalQueues:
             Whether it was changed; None: there can be none in that structure, which has no queues.
         """
         keys = self._group.structure(place.structure)
-        script_keys = [keys.queue(place.queue).queue]
-        if place.queue != queue.name:
-            script_keys += [keys.sequence, keys.versions]
-        arguments: list[str | int] = [version, queue.to_json(), "back" if is_back else "", f"DEF {queue.name}"]
-        _, changed = self._group.call("structure/set_partition", script_keys, arguments)
+        part, definition = keys.queue(place.queue), queue.to_json()
+        _, changed = self._group.call(*set_partition_call(keys, part, queue.name, version, definition, is_back=is_back))
         return None if int(changed) < 0 else bool(changed)
 
     def read(self, structure: str, names: Iterable[str]) -> dict[str, StoredQueue]:
@@ -149,12 +148,7 @@ class LocalQueues:
         wanted = list(names)
         for start in range(0, len(wanted), _STATES_PER_CALL):
             chunk = wanted[start : start + _STATES_PER_CALL]
-            queues = [keys.queue(name) for name in chunk]
-            reply = self._group.call(
-                "structure/queue_states",
-                [key for queue in queues for key in (queue.queue, queue.available, queue.handles)],
-                [],
-            )
+            reply = self._group.call(*queue_states_call([keys.queue(name) for name in chunk]))
             for name, (version, definition, *counts) in zip(chunk, reply, strict=True):
                 if version:
                     found[name] = StoredQueue(
@@ -195,15 +189,8 @@ class LocalQueues:
                 another *version*, or *maker*; 2085 nothing to clear.
         """
         keys = self._group.structure(structure)
-        queue = keys.queue(name)
         reason, *numbers = self._group.call(
-            "structure/delete_queue",
-            [
-                *(keys.sequence, queue.queue, queue.available, queue.index, queue.groups, queue.waiters),
-                *(queue.handles, keys.trash, keys.set_aside, queue.members, queue.marks, keys.owners, keys.wake),
-                *((keys.made + self._caller,) if self._caller and not maker else ()),
-            ],
-            [name, mode, version, "" if closed_at is None else closed_at, self._caller, maker],
+            *delete_queue_call(keys, keys.queue(name), mode, version, closed_at, self._caller, maker)
         )
         if reason:
             raise _refusal(reason, queue_of(name))
@@ -217,7 +204,7 @@ class LocalQueues:
             MQIError: 2009 the caller was shut out.
         """
         keys = self._group.structure(structure)
-        (reason,) = self._group.call("structure/forget_made", [keys.owners, keys.made + maker], [self._caller, *names])
+        (reason,) = self._group.call(*forget_made_call(keys, maker, self._caller, names))
         if reason:
             raise error_for(MQRC(reason), "MQCLOSE", names[0])
 
@@ -230,14 +217,9 @@ class LocalQueues:
     def wake_waiters(self, structure: str, name: str) -> None:
         """Wake the gets that wait on the queue now, so that they look at its definition again."""
         keys = self._group.structure(structure)
-        queue = keys.queue(name)
         begun_at = last = b""
         while True:
-            begun_at, last = self._group.call(
-                "structure/wake_all",
-                [keys.owners, queue.queue, queue.waiters, keys.wake],
-                [name, _WAKES_PER_CALL, last, begun_at],
-            )
+            begun_at, last = self._group.call(*wake_all_call(keys, keys.queue(name), _WAKES_PER_CALL, last, begun_at))
             if not last:
                 return
 
@@ -248,13 +230,9 @@ class LocalQueues:
         return sorted((token.decode(), text.decode()) for token, text in zip(flat[::2], flat[1::2], strict=True))
 
     def _discard(self, keys: StructureKeys, number: str) -> None:
-        left = 1
-        while left:
-            left = self._group.call(
-                "structure/discard",
-                [keys.trash, keys.set_aside + number, keys.messages, keys.expiry, keys.journal],
-                [number, _DISCARDS_PER_CALL, self._group.journal_max, self._author],
-            )
+        call = discard_call(keys, number, _DISCARDS_PER_CALL, self._group.journal_max, self._author)
+        while self._group.call(*call):
+            pass
 
 
 def _refusal(reason: int, name: str) -> Exception:

@@ -14,6 +14,7 @@ from sharedq.objects.definitions.base import parse_definition
 from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
 from sharedq.objects.store.directory import parse_attributes
 from sharedq.redis.keys import ADMIN_STRUCTURE, private_structure
+from sharedq.scripts.objects import alter_qmgr_call, define_structure_call, remove_structure_call, set_versions_call
 
 _CHANGED = 1
 
@@ -24,7 +25,7 @@ def announce(group: Group, field: str, value: str) -> None:
     Repeating an announcement, or being overtaken by a later one, is harmless.
     """
     for name in group.structure_names():
-        group.call("structure/set_versions", [group.structure(name).versions], [field, value])
+        group.call(*set_versions_call(group.structure(name), field, value))
 
 
 def holder_field(qmgr: str) -> str:
@@ -37,7 +38,6 @@ class Structures:
 
     def __init__(self, group: Group, clock: Callable[[], datetime]) -> None:
         self._group, self._clock = group, clock
-        self._keys = [group.keys.group, group.keys.structures]
 
     def list(self) -> list[CFStruct]:
         """The application structures, by name."""
@@ -51,18 +51,16 @@ class Structures:
         structures = self._group.keys.structures
         # Looked at first: a full Redis refuses the script also where there is nothing to do, at every later start.
         if not self._group.command(structures, "HEXISTS", structures, structure):
-            self._group.call("admin/define_structure", self._keys, [structure, "keep", "", ""])
+            self._group.call(*define_structure_call(self._group.keys, structure, "keep", "", ""))
 
     def define(self, structure: CFStruct, *, replace: bool) -> None:
         """Define a structure. Raises MQIError: 2100 it exists, 2349 the name is reserved."""
         if structure.name == ADMIN_STRUCTURE:
             raise error_for(MQRC.CF_STRUC_ERROR, "", structure.name, "the name is reserved")
         definition = structure.altered_at(self._clock())
-        reply = self._group.call(
-            "admin/define_structure",
-            self._keys,
-            [structure.name, "replace" if replace else "new", "", definition.to_json()],
-        )
+        mode = "replace" if replace else "new"
+        call = define_structure_call(self._group.keys, structure.name, mode, "", definition.to_json())
+        reply = self._group.call(*call)
         if reply[0]:
             raise error_for(MQRC(reply[0]), "", structure.name)
 
@@ -76,7 +74,7 @@ class Structures:
                 raise error_for(MQRC.CF_STRUC_ERROR, "", name, "there is no such structure")
             known = CFStruct.model_validate(kept["definition"])
             altered = known.with_changes(changes).altered_at(self._clock())
-            reply = self._group.call("admin/define_structure", self._keys, [name, "alter", text, altered.to_json()])
+            reply = self._group.call(*define_structure_call(keys, name, "alter", text, altered.to_json()))
             if reply[0] == _CHANGED:
                 continue
             if reply[0]:
@@ -93,7 +91,7 @@ class Structures:
 
     def delete(self, name: str) -> None:
         """Forget an application structure. Raises MQIError: 2349 no such structure, 2346 queues are defined in it."""
-        reply = self._group.call("admin/remove_structure", self._keys, [name])
+        reply = self._group.call(*remove_structure_call(self._group.keys, name))
         if reply[0]:
             in_use = reply[0] == MQRC.CF_STRUC_IN_USE
             detail = "queues are defined in it" if in_use else "there is no such structure"
@@ -158,10 +156,6 @@ class ManagerAttributes:
     def _write(
         self, qmgr: str, expected: bytes, attributes: QueueManagerAttributes, *, is_igq: bool
     ) -> tuple[bool, bytes]:
-        keys = self._group.keys
-        reply = self._group.call(
-            "admin/alter_qmgr",
-            [keys.group, keys.qmgr, keys.members],
-            [qmgr, expected, attributes.model_dump_json(exclude={"igq_version"}), int(is_igq)],
-        )
+        text = attributes.model_dump_json(exclude={"igq_version"})
+        reply = self._group.call(*alter_qmgr_call(self._group.keys, qmgr, expected, text, is_igq=is_igq))
         return reply[0] != _CHANGED, reply[1]

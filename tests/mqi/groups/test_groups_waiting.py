@@ -13,9 +13,10 @@ from sharedq import Message, MQIError, Queue
 from sharedq.calls.get.get import LENGTH_MAX
 from sharedq.mqi.constants import MQRC, GetOption, PutOption
 from sharedq.mqi.structures import MQMD
+from sharedq.redis.link import ScriptCall
 from sharedq.scripts.get import get_call
 from sharedq.scripts.selection import Selection
-from sharedq.session.connection import Connection, ScriptCall
+from sharedq.session.connection import Connection
 from tests.support.groups import BOTH, LMIG, LOGICAL, LSEG, MIG, SEG, WHOLE_GROUP, matching, put_member, take
 from tests.support.members import TestGroup
 from tests.support.waits import LONG_MS, until_waiting, waits

@@ -18,7 +18,7 @@ from sharedq.members.process import Process
 from sharedq.mqi.constants import MQCC, MQRC, ConnectOption, GetOption, OpenOption, PutOption
 from sharedq.mqi.errors import error_for
 from sharedq.mqi.structures import MQCNO
-from sharedq.session.connection import ScriptCall
+from sharedq.redis.link import ScriptCall
 from tests.support.members import TestGroup
 from tests.support.scenes import on_queue, recover_lost
 

@@ -27,8 +27,7 @@ from sharedq.mqi.structures import MQMD
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.definitions.queues import QueueRemote
 from sharedq.objects.system import SYSTEM_DEAD_LETTER_QUEUE
-from sharedq.redis.link import Reply
-from sharedq.session.connection import ScriptCall
+from sharedq.redis.link import Reply, ScriptCall
 from tests.support.agents import drain
 from tests.support.groups import BOTH
 from tests.support.members import TestGroup

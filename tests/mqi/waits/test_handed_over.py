@@ -25,7 +25,8 @@ from sharedq.objects.definitions.queues import QueueLocal
 from sharedq.objects.store.finding import Finder
 from sharedq.objects.store.local_queues import LocalQueues
 from sharedq.redis.keys import QueueKeys
-from sharedq.session.connection import Connection, ScriptCall
+from sharedq.redis.link import ScriptCall
+from sharedq.session.connection import Connection
 from tests.recovery.scene import register_wait
 from tests.support.members import TestGroup
 from tests.support.scenes import on_queue, recover_lost, stored, until

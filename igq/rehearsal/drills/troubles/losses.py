@@ -22,6 +22,7 @@ from sharedq.members.group import Group
 from sharedq.reading.journal import JournalRow, expand, position_order, read_entries
 from sharedq.redis.keys import StructureKeys
 from sharedq.redis.link import Argument, Reply
+from sharedq.scripts.backup import RESTORE, RESTORE_END
 from sharedq.settings.values import Settings
 
 #: All keys in one moment, whatever programs do meanwhile; the journal is kept aside, for whoever judges the drill.
@@ -29,10 +30,8 @@ _LOSE = """
 redis.call("RENAME", KEYS[1], KEYS[2])
 for _, key in ipairs(redis.call("KEYS", ARGV[1])) do redis.call("UNLINK", key) end
 """
-#: Where the last step of a recovery lets programs in.
-_LAST_STEP = "structure/restore_end"
-#: Before one of these the process that recovers dies.
-CUTS = ("structure/restore", _LAST_STEP)
+#: The process that recovers dies before one of these scripts.
+CUTS = (RESTORE, RESTORE_END)
 
 
 class LostStructure:
@@ -118,7 +117,7 @@ class _DyingGroup(Group):
 
     def __init__(self, settings: Settings, cut: str) -> None:
         super().__init__(settings)
-        self._cuts = (cut, _LAST_STEP)
+        self._cuts = (cut, RESTORE_END)
 
     def call(self, name: str, keys: Sequence[str], args: Sequence[Argument]) -> Reply:
         if name in self._cuts:

@@ -1,0 +1,95 @@
+"""The scripts of a connection: it registers with the group, enters structures, and leaves them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from sharedq.redis.keys import AdminKeys, StructureKeys
+from sharedq.redis.link import ScriptCall
+
+#: Token of a connection, its manager, that one's incarnation, and the token of its process.
+Owner = tuple[str, str, int, str]
+
+
+class UnitOfWork(Protocol):
+    """What scripts are told of a unit of work."""
+
+    @property
+    def id(self) -> str:
+        """It is never used again."""
+
+    @property
+    def is_active(self) -> bool:
+        """Whether anything was put or got in it."""
+
+
+class Caller(Protocol):
+    """What scripts are told of the connection that calls them."""
+
+    @property
+    def token(self) -> str:
+        """It is never used again."""
+
+    @property
+    def journal_max(self) -> str:
+        """How many entries the journal keeps; "0" where it is off."""
+
+    @property
+    def unit(self) -> UnitOfWork:
+        """The unit of work that is under way."""
+
+
+class Entered(Protocol):
+    """A structure that the caller has entered."""
+
+    @property
+    def keys(self) -> StructureKeys:
+        """Its keys."""
+
+
+def connect_call(keys: AdminKeys, owner: Owner, info: str, tag: str, *, is_internal: bool) -> ScriptCall:
+    """Register the connection *owner* with the group, and with its tag."""
+    script_keys = (keys.owners, keys.fence, keys.tags, keys.members, keys.leases, keys.qmgr, keys.recoveries)
+    return "admin/connect", script_keys, (*owner, info, tag, int(is_internal))
+
+
+def disconnect_call(keys: AdminKeys, token: str, tag: str) -> ScriptCall:
+    """Take the connection *token* out of the group, and give its tag back."""
+    return "admin/disconnect", (keys.owners, keys.tags), (token, tag)
+
+
+def check_owner_call(keys: AdminKeys, owner: Owner, structure: str) -> ScriptCall:
+    """Whether the group knows *owner* still, and how *structure* has failed."""
+    return "admin/check_owner", (keys.fence, keys.failures, keys.owners), (*owner, structure)
+
+
+def attach_call(keys: StructureKeys, owner: Owner) -> ScriptCall:
+    """Register the connection *owner* in a structure."""
+    return "structure/attach", (keys.owners, keys.fence), owner
+
+
+def detach_call(keys: StructureKeys, token: str) -> ScriptCall:
+    """Take the connection *token* out of a structure."""
+    bases = (keys.unit_of_work, keys.wake, keys.holdings, keys.made)
+    return "structure/detach", (keys.owners, *[base + token for base in bases]), (token,)
+
+
+def wake_call(wake_key: str, why: bytes | str, kept_s: int) -> ScriptCall:
+    """Wake what blocks on *wake_key*.
+
+    Args:
+        why: what it is told.
+        kept_s: after so many seconds a wake-up that nothing has taken is forgotten.
+    """
+    return "structure/wake", (wake_key,), (why, kept_s)
+
+
+def wake_owner_call(keys: StructureKeys, token: str, why: str) -> ScriptCall:
+    """Wake the connection *token*, if it is registered in the structure."""
+    return "structure/wake", (keys.wake + token, keys.owners), (why, 0, token)
+
+
+def forget_decisions_call(keys: AdminKeys, unit_ids: Sequence[str]) -> ScriptCall:
+    """Forget the decisions about units of work that every structure has applied."""
+    return "admin/forget", (keys.decisions,), unit_ids

@@ -1,0 +1,108 @@
+"""The scripts of queue managers and their processes: leases, states, and the removal of a manager."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from sharedq.redis.keys import AdminKeys, QueueKeys, StructureKeys
+from sharedq.redis.link import ScriptCall
+
+
+def join_call(keys: AdminKeys, qmgr: str, lease_ms: int, info: str, own_incarnation: int, settings: str) -> ScriptCall:
+    """Take the name *qmgr* for a new incarnation.
+
+    Args:
+        own_incarnation: an ended incarnation of the calling process; 0 for none.
+        settings: recorded for the group, if it has no record of its settings yet.
+    """
+    script_keys = (keys.group, keys.members, keys.leases, keys.fence)
+    return "admin/join", script_keys, (qmgr, lease_ms, info, own_incarnation, settings)
+
+
+def register_process_call(keys: AdminKeys, qmgr: str, lease_ms: int, info: str, *, is_internal: bool) -> ScriptCall:
+    """Register a process with the running manager *qmgr*."""
+    script_keys = (keys.group, keys.members, keys.leases, keys.processes)
+    return "admin/register_process", script_keys, (qmgr, lease_ms, info, int(is_internal))
+
+
+def renew_call(
+    keys: AdminKeys, token: str, lease_ms: int, qmgr: str, look: int, processes: Sequence[str], *, ask: bool
+) -> ScriptCall:
+    """Renew the lease of *token*, and those of *processes* with it.
+
+    Args:
+        look: how many of the leases that run out next are returned.
+        ask: return what the group knows of the manager *qmgr*.
+    """
+    return "admin/renew", (keys.leases, keys.members), (token, lease_ms, qmgr, look, int(ask), *processes)
+
+
+def leave_call(keys: AdminKeys, qmgr: str, incarnation: int, processes: Sequence[str]) -> ScriptCall:
+    """Give the name *qmgr* up, with the leases of the manager's own *processes*."""
+    script_keys = (keys.leases, keys.members, keys.fence, keys.processes)
+    return "admin/leave", script_keys, (qmgr, incarnation, *processes)
+
+
+def end_process_call(keys: AdminKeys, token: str, lost: Sequence[str]) -> ScriptCall:
+    """End the registration of the process *token*, and forget its connections that were *lost*."""
+    return "admin/end_process", (keys.leases, keys.processes, keys.fence), (token, *lost)
+
+
+def abandon_call(keys: AdminKeys, owners: Sequence[str]) -> ScriptCall:
+    """Tell the group that these connections were lost, so that a manager recovers them."""
+    return "admin/abandon", (keys.leases, keys.owners, keys.fence), owners
+
+
+def member_state_call(keys: AdminKeys, qmgr: str, incarnation: int, changes: str) -> ScriptCall:
+    """Change what the group knows of the manager *qmgr*, while it is this incarnation."""
+    return "admin/member_state", (keys.members, keys.fence), (qmgr, incarnation, changes)
+
+
+def agent_state_call(keys: AdminKeys, qmgr: str, state: str) -> ScriptCall:
+    """Record the state of the agent of *qmgr*, for people to see."""
+    return "admin/agent_state", (keys.agents,), (qmgr, state)
+
+
+def claim_job_call(keys: AdminKeys, job: str, interval_ms: int) -> ScriptCall:
+    """Ask for a job of the whole group that no other manager has done within *interval_ms*."""
+    return "admin/claim_job", (keys.group,), (job, interval_ms)
+
+
+def set_settings_call(keys: AdminKeys, known: bytes, text: str) -> ScriptCall:
+    """Record the group's settings, if *known* is the record in force."""
+    return "admin/set_settings", (keys.group, keys.members), (known, text)
+
+
+def remove_begin_call(keys: AdminKeys, qmgr: str) -> ScriptCall:
+    """Begin, or take up, an attempt to remove the manager *qmgr* from the group."""
+    script_keys = (keys.group, keys.members, keys.leases, keys.structures, keys.failures)
+    return "admin/remove_begin", script_keys, (qmgr,)
+
+
+def remove_member_call(
+    keys: AdminKeys, qmgr: str, attempt: int, stage: str, structure: str, remains: Iterable[tuple[str, str]]
+) -> ScriptCall:
+    """Bring an attempt to remove *qmgr* to its next stage, and forget what *remains* of the manager.
+
+    Args:
+        structure: the manager's own.
+    """
+    script_keys = (
+        *(keys.group, keys.members, keys.fence, keys.structures, keys.failures, keys.qmgr, keys.agents),
+        *(keys.directory, keys.owners, keys.processes, keys.recoveries, keys.completed),
+    )
+    fields = [part for pair in remains for part in pair]
+    return "admin/remove_member", script_keys, (qmgr, attempt, stage, structure, *fields)
+
+
+def shut_queue_call(keys: StructureKeys, queue: QueueKeys, holder: str, attempt: int, mode: str) -> ScriptCall:
+    """Shut a queue of a manager that is being removed, or open it again."""
+    script_keys = (keys.versions, queue.queue, queue.available, queue.handles, keys.sequence)
+    return "structure/shut_queue", script_keys, (holder, attempt, mode)
+
+
+def remove_keys_call(
+    keys: StructureKeys, removed: Sequence[str], holder: str, attempt: int, fields: Iterable[str]
+) -> ScriptCall:
+    """Remove keys of a manager that is being removed, and *fields* of the structure's versions."""
+    return "structure/remove_keys", (keys.versions, *removed), (holder, attempt, *fields)

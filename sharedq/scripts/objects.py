@@ -1,0 +1,84 @@
+"""The scripts of the administration structure that keep definitions, attributes and authorities."""
+
+from __future__ import annotations
+
+from sharedq.redis.keys import AdminKeys, StructureKeys
+from sharedq.redis.link import ScriptCall
+
+
+def lookup_call(keys: AdminKeys, qmgr: str, name: str | bytes) -> ScriptCall:
+    """Read the private entry of *name* at *qmgr*, the shared one, and the attributes of *qmgr*."""
+    return "admin/lookup", (keys.directory, keys.qmgr), (qmgr, name)
+
+
+def define_object_call(
+    keys: AdminKeys,
+    scope: str,
+    qmgr: str,
+    name: str,
+    kind: str,
+    structure: str,
+    mode: str,
+    version: str,
+    body: str,
+    *,
+    caller: str,
+) -> ScriptCall:
+    """Put an entry into the directory.
+
+    Args:
+        version: of the entry that it replaces.
+        caller: the connection whose MQOPEN of a model this is; "" for a command.
+    """
+    return (
+        "admin/define_object",
+        (
+            *(keys.group, keys.directory, keys.structures, keys.members),
+            *((keys.fence, keys.owners) if caller else ()),
+        ),
+        (scope, qmgr, name, kind, structure, mode, version, body, *((caller,) if caller else ())),
+    )
+
+
+def remove_object_call(keys: AdminKeys, field: str, version: str) -> ScriptCall:
+    """Take an entry out of the directory, if it still has this version."""
+    return "admin/remove_object", (keys.group, keys.directory), (field, version)
+
+
+def define_structure_call(keys: AdminKeys, name: str, mode: str, known: bytes | str, definition: str) -> ScriptCall:
+    """Define or alter a structure; *known* is the record that an alteration replaces."""
+    return "admin/define_structure", (keys.group, keys.structures), (name, mode, known, definition)
+
+
+def remove_structure_call(keys: AdminKeys, name: str) -> ScriptCall:
+    """Forget a structure in which no queue is defined."""
+    return "admin/remove_structure", (keys.group, keys.structures), (name,)
+
+
+def alter_qmgr_call(keys: AdminKeys, qmgr: str, known: bytes, attributes: str, *, is_igq: bool) -> ScriptCall:
+    """Write the attributes of *qmgr*, if *known* is the record in force.
+
+    Args:
+        is_igq: IGQ is among what changes.
+    """
+    return "admin/alter_qmgr", (keys.group, keys.qmgr, keys.members), (qmgr, known, attributes, int(is_igq))
+
+
+def set_authority_call(keys: AdminKeys, field: str, add: str, remove: str) -> ScriptCall:
+    """Change an authority record."""
+    return "admin/set_authority", (keys.group, keys.authorities), (field, add, remove)
+
+
+def remove_authority_call(keys: AdminKeys, field: str) -> ScriptCall:
+    """Delete an authority record."""
+    return "admin/remove_authority", (keys.group, keys.authorities), (field,)
+
+
+def structure_state_call(keys: AdminKeys, structure: str, state: str, known: str) -> ScriptCall:
+    """Tell the group how a structure was seen, if *known* is still what it has been told."""
+    return "admin/structure_state", (keys.members, keys.failures), (structure, state, known)
+
+
+def set_versions_call(keys: StructureKeys, field: str, value: str) -> ScriptCall:
+    """Tell a structure the version of what handles go through."""
+    return "structure/set_versions", (keys.versions,), (field, value)
