@@ -113,6 +113,11 @@ class Handle:
     members: Callable[[], Collection[str]] | None = None
     #: A message that a program gets from the shared transmission queue has an MQXQH in front, made at the get.
     adds_headers: bool = False
+    #: Of SYSTEM.QSG.TRANSMIT.QUEUE, as programs open it: handles of its parts, by structure and name there. They are
+    #: not registered; this one is, at the manager's own part.
+    parts: dict[tuple[str, str], Handle] | None = None
+    #: The one that the browse cursor is in.
+    cursor_part: Handle | None = None
     #: MARKINT of its manager when it was opened: how long a mark of the co-operating set lasts, ms.
     mark_ms: int = -1
     #: Of the message got last, where it was opened with MQOO_SAVE_ALL_CONTEXT: what a put may pass on.

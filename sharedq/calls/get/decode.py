@@ -10,6 +10,8 @@ from sharedq.messages.record import (
     record_flags,
 )
 from sharedq.mqi.constants import MQRC
+from sharedq.objects.definitions.names import PART_SEPARATOR
+from sharedq.redis.keys import private_structure
 from sharedq.redis.link import Reply
 from sharedq.session.handle import Handle, StructureAccess
 
@@ -63,8 +65,11 @@ def _decode_records(handle: Handle, ids: Sequence[bytes], records: Sequence[byte
         Message((record, message_id, structure_number, now_ms)) for message_id, record in zip(ids, records, strict=True)
     ]
     if handle.facts.is_transmission and handle.adds_headers:
-        # A part of the shared transmission queue holds what is addressed to the manager of its structure.
-        remote_qmgr = handle.structure.keys.name.removeprefix("@").encode()
+        # A part of the shared transmission queue is named after the manager that it is for, or is in its structure.
+        named = handle.name.partition(PART_SEPARATOR)[2] or handle.structure.keys.name.removeprefix(
+            private_structure("")
+        )
+        remote_qmgr = named.encode()
         for message in messages:
             if message.destination:
                 message.wrap(message.destination, remote_qmgr)

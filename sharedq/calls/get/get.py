@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 
 from sharedq.calls.get.browse import browse
 from sharedq.calls.get.decode import decode
 from sharedq.calls.get.lock import unlock_after_nothing
 from sharedq.calls.get.order import GROUP_MATCHES, GROUPING, ordered_selection, retain_got
+from sharedq.calls.get.parts import get_from_parts
 from sharedq.calls.get.selection import full_length, selection_for
 from sharedq.calls.get.wait import call_or_wait
 from sharedq.calls.put.confirm import confirm_delivery
@@ -54,6 +56,7 @@ _UNDER_CURSOR = int(GetOption.MSG_UNDER_CURSOR)
 _FAIL_IF_QUIESCING = int(GetOption.FAIL_IF_QUIESCING)
 _CONVERT = int(GetOption.CONVERT)
 _ACCEPT_TRUNCATED = int(GetOption.ACCEPT_TRUNCATED_MSG)
+_LOCK = int(GetOption.LOCK)
 _MARK_SKIP_BACKOUT = int(GetOption.MARK_SKIP_BACKOUT)
 _IN_HANDLE = int(GetOption.PROPERTIES_IN_HANDLE)
 #: There is no event of the operating system to post, and there are no message handles.
@@ -79,6 +82,9 @@ def get(connection: Connection, handle: Handle, md: MQMD, gmo: MQGMO, *, max_len
     """
     options = int(gmo.options)
     _check(connection, handle, gmo, options)
+    if handle.parts is not None:
+        get_one = partial(get, connection, md=md, gmo=gmo, max_length=max_length)
+        return get_from_parts(connection, handle, gmo, get_one)
     if options & _SYNCPOINT:
         _check_unit(connection, handle, options, 1)
     flush_pending(connection)
@@ -125,6 +131,10 @@ def get_many(
     options = int(gmo.options)
     _check(connection, handle, gmo, options)
     _check_batch(handle, options, count, gmo.match_options)
+    if handle.parts is not None:
+        return get_from_parts(
+            connection, handle, gmo, partial(get_many, connection, gmo=gmo, count=count, max_length=max_length)
+        )
     if options & _IN_UNIT:
         _check_unit(connection, handle, options, count)
     flush_pending(connection)
@@ -201,6 +211,9 @@ def commit_and_get(
             _selection(handle, MQMD(version=2), gmo, options)
         commit(connection)
         return [get(connection, handle, MQMD(version=2), gmo, max_length=max_length)]
+    if handle.parts is not None:
+        commit(connection)
+        return get_many(connection, handle, gmo, count, max_length=max_length)
     if not options & _SYNCPOINT or handle.facts.is_get_inhibited:
         commit(connection)
         messages = _take(connection, handle, ANY, options, count, max_length, wait_ms)
@@ -238,6 +251,8 @@ def _check(connection: Connection, handle: Handle, gmo: MQGMO, options: int) -> 
         raise error_for(MQRC.NOT_OPEN_FOR_INPUT, "MQGET", handle.object_name)
     if options & _CO_OP_MARKS and not handle.options & _OPEN_CO_OP:
         raise error_for(MQRC.OPTIONS_ERROR, "MQGET", handle.object_name, "its handle is not of the co-operating set")
+    if options & _LOCK and handle.parts is not None:
+        raise error_for(MQRC.OPTIONS_ERROR, "MQGET", handle.object_name, "nothing is locked on this queue")
     if options & MARKS and handle.facts.is_transmission:
         raise error_for(MQRC.OPTIONS_ERROR, "MQGET", handle.object_name, "nothing is marked on a transmission queue")
     is_waiting = options & _WAIT and not options & (_UNDER_CURSOR | _BROWSE_UNDER_CURSOR)

@@ -82,10 +82,21 @@ def _local_values(connection: Connection, handle: Handle, selectors: Sequence[in
         raise error_for(MQRC.Q_DELETED, "MQINQ", handle.object_name)
     available = connection.command(key, "ZCARD", handle.queue.available)
     known = _stated(QueueLocal.from_json(text))
+    if handle.parts is not None:
+        return known | _counts_of_all_parts(connection, handle)
     known[int(IntSelector.CURRENT_Q_DEPTH)] = int(available) + sum(int(count or 0) for count in elsewhere)
     known[int(IntSelector.OPEN_INPUT_COUNT)] = int(inputs or 0)
     known[int(IntSelector.OPEN_OUTPUT_COUNT)] = int(outputs or 0)
     return known
+
+
+def _counts_of_all_parts(connection: Connection, handle: Handle) -> dict[int, int | bytes]:
+    state = Repository(connection.group, connection.qmgr_name).queue_status(handle.name)
+    return {
+        int(IntSelector.CURRENT_Q_DEPTH): state.depth,
+        int(IntSelector.OPEN_INPUT_COUNT): state.open_input,
+        int(IntSelector.OPEN_OUTPUT_COUNT): state.open_output,
+    }
 
 
 def _definition_in_force(connection: Connection, handle: Handle, verb: str) -> QueueAlias | QueueRemote | None:

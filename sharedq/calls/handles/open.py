@@ -198,6 +198,7 @@ def _handle(
 ) -> Handle:
     """A handle that has no number yet; *found* ends with the version and the definition of its queue."""
     is_private = route.structure == private_structure(opened_at)
+    is_transmit_queue = route.queue == SYSTEM_QSG_TRANSMIT_QUEUE and not route.destination
     return Handle(
         number=0,
         options=options,
@@ -213,7 +214,8 @@ def _handle(
         target_qmgr=route.target_qmgr.encode(),
         resolved_q_mgr=(route.target_qmgr or (opened_at if is_private else connection.group.name)).encode(),
         is_intra_group=route.is_intra_group,
-        adds_headers=route.queue == SYSTEM_QSG_TRANSMIT_QUEUE and not route.destination,
+        adds_headers=is_transmit_queue,
+        parts={} if is_transmit_queue else None,
     )
 
 
