@@ -15,3 +15,4 @@ exclude_patterns = ["examples", "generator"]
 html_theme = "furo"
 html_title = "igq"
 html_show_sourcelink = False
+html_show_copyright = False
