@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import sys
 
-from igq.cli import main
+from igq.console.interpreter import leave_current_folder
 
 if __name__ == "__main__":
+    leave_current_folder()
+
+    from igq.cli import main
+
     sys.exit(main())

@@ -7,6 +7,8 @@ import sys
 
 import typer
 
+from igq.console.interpreter import python_command
+
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this module."""
@@ -19,4 +21,4 @@ def add_to(app: typer.Typer) -> None:
 def pipeline(context: typer.Context) -> int:
     """Run a Spark job, such as audit. --help lists the jobs."""
     # Replace this process, so that signals and the exit status are the job's.
-    os.execv(sys.executable, [sys.executable, "-m", "igq.pipeline", *(context.args or ["--help"])])
+    os.execv(sys.executable, python_command("igq.pipeline", *(context.args or ["--help"])))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
 from typing import Any
 
 from igq.agent.progress.channel import EXIT_CONNECTION_LOST, Channel
+from igq.console.interpreter import python_command
 from igq.manager.watchdog import Watchdog, silence_limit_s
 from sharedq.members.agreed_settings import in_environment
 from sharedq.members.kept_process import KeptProcess
@@ -45,7 +45,7 @@ class AgentChild:
         number = process.token.rpartition(".")[2]
         self._popen = subprocess.Popen(
             [
-                *(sys.executable, "-m", "igq.agent", process.qmgr, str(process.incarnation), number),
+                *python_command("igq.agent", process.qmgr, str(process.incarnation), number),
                 *(repr(sent_at_s), str(restarts), str(os.getpid())),
             ],
             stdin=subprocess.PIPE,

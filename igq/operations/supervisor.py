@@ -7,13 +7,13 @@ import os
 import queue
 import signal
 import subprocess
-import sys
 import threading
 import time
 from types import FrameType
 
 from rich.text import Text
 
+from igq.console.interpreter import python_command
 from igq.errors import CommandError, check_qmgr_name
 from sharedq.display.terminal import Terminal
 from sharedq.display.text import visible
@@ -63,7 +63,7 @@ class Supervisor:
 
     def _start(self, name: str) -> None:
         child = subprocess.Popen(
-            [sys.executable, "-m", "igq", "qmgr", "start", name, "--parent", str(os.getpid())],
+            python_command("igq", "qmgr", "start", name, "--parent", str(os.getpid())),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 _UNREADABLE = re.compile(r"\[FAILED_READ_FILE[^]]*\] .* reading file (\S+?)\.(\s|$)")
 
 #: Modules whose errors say by themselves what is wrong.
-_OURS = ("sharedq.", "config.", "pipeline.")
+_OURS = ("sharedq.", "igq.")
 
 
 class PipelineError(Exception):

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -25,13 +25,20 @@ ROOT = Path(__file__).resolve().parents[2]
 class Running:
     """A command in the background: its lines as they come, and its end."""
 
-    def __init__(self, shell: Shell, arguments: tuple[str, ...], stdin: int = subprocess.DEVNULL) -> None:
+    def __init__(
+        self,
+        shell: Shell,
+        arguments: tuple[str, ...],
+        stdin: int = subprocess.DEVNULL,
+        igq: Sequence[str] = (sys.executable, "-m", "igq"),
+        cwd: Path = ROOT,
+    ) -> None:
         self.lines: list[str] = []
         self._changed = threading.Condition()
         self._has_ended = False
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "igq", *arguments],
-            cwd=ROOT,
+            [*igq, *arguments],
+            cwd=cwd,
             env=shell.environment,
             stdin=stdin,
             stdout=subprocess.PIPE,

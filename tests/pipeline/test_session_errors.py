@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from igq.pipeline.errors import why_a_job_ends
+from igq.pipeline.errors import PipelineError, in_a_line, why_a_job_ends
 from igq.pipeline.spark.session import why_in_a_line
+from sharedq import MQIError
+from sharedq.settings import ConfigError
 
 JAVA = "An error occurred while calling None.org.apache.spark.X.\n: {}\nIt was created at:\n\n\tat x"
 
@@ -87,3 +89,10 @@ def test_an_error_that_leaves_a_session_says_what_it_says_within_and_is_caught_a
     assert (done.returncode, done.stdout) == (1, "")
     assert "pyspark.errors.exceptions.captured.StreamingQueryException: [STREAM_FAILED] Query" in done.stderr
     assert "boom" in done.stderr
+
+
+@pytest.mark.parametrize("kind", [PipelineError, ConfigError, MQIError])
+def test_an_error_of_ours_in_a_worker_is_the_line(kind: type[Exception]) -> None:
+    """Spark tells it with the module of its class, in the middle of the worker's traceback."""
+    said = f"[PYTHON] failed:\nTraceback:\n{kind.__module__}.{kind.__name__}: no queue\n\n\tat java"
+    assert in_a_line(Exception(said)) == "no queue"

@@ -12,6 +12,7 @@ import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -71,11 +72,9 @@ def spark_session(
     Raises:
         PipelineError: Spark or Java is missing, or Spark does not start.
     """
-    try:
-        import pyspark
-        from pyspark.sql import SparkSession
-    except ImportError:
-        raise PipelineError("Spark is not installed: pip install igq[spark]") from None
+    check_installed()
+    import pyspark
+    from pyspark.sql import SparkSession
 
     check_master(master)
     own_dir = data_dir / "spark"
@@ -125,6 +124,14 @@ def spark_session(
             classes.keep()
         else:
             classes.discard()
+
+
+def check_installed() -> None:
+    """Raises PipelineError: something of the extra that the jobs need is not installed."""
+    missing = next((name for name in ("pyspark", "pandas", "pyarrow", "matplotlib") if find_spec(name) is None), None)
+    if missing:
+        what = "Spark" if missing == "pyspark" else missing
+        raise PipelineError(f"{what} is not installed: pip install 'igq[spark]'")
 
 
 def check_master(master: str) -> None:
@@ -186,6 +193,9 @@ def _set_environment(java_home: Path, is_local: bool) -> None:
     root = str(Path(__file__).parents[3])
     known = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     os.environ["PYTHONPATH"] = os.pathsep.join([root, *(path for path in known if path and path != root)])
+    if sys.flags.safe_path:
+        # Java starts the workers in the current folder: they import nothing from there either.
+        os.environ["PYTHONSAFEPATH"] = "1"
     if is_local:
         # Without these, workers run whatever python3 is first on PATH, and Java looks for a network.
         os.environ["PYSPARK_PYTHON"] = sys.executable

@@ -6,10 +6,10 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from igq.console.interpreter import python_command
 from igq.rehearsal.load.programs.interrupts import interrupts_held
 
 #: Seconds for an audit that is cut short to end its Java.
@@ -23,7 +23,7 @@ def audit_run(directory: Path, environment: Mapping[str, str]) -> int:
     """
     env = {**environment, "PYTHONUNBUFFERED": "1"}
     arguments = [str(os.getpid()), "audit", "--run", str(directory)]
-    command = [sys.executable, "-m", "igq.rehearsal.load.audit_process", *arguments]
+    command = python_command("igq.rehearsal.load.audit_process", *arguments)
     audit: subprocess.Popen[bytes] | None = None
     try:
         with interrupts_held():

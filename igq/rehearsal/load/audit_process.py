@@ -7,13 +7,14 @@ import signal
 import sys
 
 from igq.console.child import die_with_parent
+from igq.console.interpreter import python_command
 
 
 def main() -> None:
     """Have the kernel say SIGTERM, which ends a job with its Java, when the process *PARENT* has ended; be the job."""
     parent_pid, *arguments = sys.argv[1:]
     die_with_parent(int(parent_pid), signal.SIGTERM)
-    os.execv(sys.executable, [sys.executable, "-m", "igq.pipeline", *arguments])
+    os.execv(sys.executable, python_command("igq.pipeline", *arguments))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ import os
 import queue
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from igq.console.interpreter import python_command
 from igq.rehearsal.load.processes.forked import ForkedProcess, ProgramStarter
 from igq.rehearsal.load.programs.program import Options
 
@@ -125,7 +125,7 @@ class Manager(Child):
 
         def start(stderr: int) -> Process:
             return subprocess.Popen(
-                [*enter, sys.executable, "-m", "igq", "qmgr", "start", name, "--parent", str(os.getpid())],
+                [*enter, *python_command("igq", "qmgr", "start", name, "--parent", str(os.getpid()))],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stderr,

@@ -10,12 +10,12 @@ import queue
 import signal
 import socket
 import subprocess
-import sys
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
+from igq.console.interpreter import python_command
 from igq.errors import CommandError
 
 _SIGKILLED = -signal.SIGKILL
@@ -75,11 +75,7 @@ class ProgramStarter:
             self._nursery = subprocess.Popen(
                 [
                     *enter,
-                    sys.executable,
-                    "-m",
-                    "igq.rehearsal.load.processes.nursery",
-                    str(other.fileno()),
-                    str(os.getpid()),
+                    *python_command("igq.rehearsal.load.processes.nursery", str(other.fileno()), str(os.getpid())),
                 ],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
