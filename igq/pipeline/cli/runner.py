@@ -12,7 +12,7 @@ import typer
 from rich.text import Text
 
 from igq.pipeline.errors import PipelineError, in_a_line
-from igq.pipeline.spark.session import check_master, spark_session
+from igq.pipeline.spark.session import check_installed, check_master, spark_session
 from sharedq.display.lines import tell
 from sharedq.display.terminal import Terminal
 from sharedq.display.text import visible
@@ -106,6 +106,7 @@ def running(
     """
     with ExitStack() as stack:
         step, tell = stack.enter_context(_progress(job))
+        check_installed()
         check_master(master)
         settings = stack.enter_context(group_at(group, url, server_dir=server_dir, needs_redis=needs_redis))
         if check:

