@@ -127,7 +127,7 @@ def test_a_right_taken_from_a_running_program_ends_its_connection(site: Site, co
 
 def test_the_rights_that_the_page_names_are_enough(site: Site) -> None:
     text = (Path(__file__).parents[2] / "docs" / "reference" / "scripts.md").read_text("utf-8")
-    named = re.search(r"What a program's user needs: `([^`]+)`, `([^`]+)`, `~", text)
+    named = re.search(r"A program's user needs: `([^`]+)`, `([^`]+)`, `~", text)
     assert named
     rights = [word if word[0] == "+" else f"+{word}" for word in f"{named[1]} {named[2]}".split()]
     connection = site.connect("resetkeys", f"~{{{site.group.group.name}:*", "-@all", *rights)
