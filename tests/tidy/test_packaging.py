@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
 import tomllib
+from importlib.metadata import Distribution
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
+
+import igq
 
 ROOT = Path(__file__).parents[2]
 LOCK = (ROOT / "requirements.lock").read_text("utf-8")
@@ -68,6 +72,33 @@ def test_package_holds_its_scripts_and_templates() -> None:
         there = {path for suffix in suffixes for path in (ROOT / package).rglob(f"*{suffix}")}
         assert there
         assert there <= named
+
+
+def test_every_package_says_that_it_is_typed() -> None:
+    assert sorted(path.parent.name for path in ROOT.glob("*/py.typed")) == ["igq", "recovery", "sharedq"]
+
+
+def test_metadata_tell_what_pip_shows(project: dict[str, Any], tmp_path: Path) -> None:
+    """As setuptools writes them: what is installed here may be older."""
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        (tmp_path / name).write_text((ROOT / name).read_text("utf-8"), "utf-8")
+    make = "from setuptools import build_meta; build_meta.prepare_metadata_for_build_wheel('made')"
+    (tmp_path / "made").mkdir()
+    subprocess.run([sys.executable, "-c", make], cwd=tmp_path, check=True, capture_output=True)
+    (directory,) = (tmp_path / "made").glob("*.dist-info")
+    found = Distribution.at(directory)
+
+    assert (found.name, found.version) == ("igq", igq.__version__)
+    told = {name: found.metadata[name] for name in ("Summary", "Author", "License-Expression", "Requires-Python")}
+    assert told == {
+        "Summary": project["description"],
+        "Author": "igq contributors",
+        "License-Expression": "Apache-2.0",
+        "Requires-Python": ">=3.11",
+    }
+    assert "Typing :: Typed" in (found.metadata.get_all("Classifier") or ())
+    assert set(found.metadata.get_all("Provides-Extra") or ()) == {"spark", "demo", "dev"}
+    assert [(each.name, each.value) for each in found.entry_points] == [("igq", "igq.cli:main")]
 
 
 def test_a_python_that_is_too_old_is_told_in_one_line(tmp_path: Path) -> None:
