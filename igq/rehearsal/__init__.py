@@ -1,1 +1,1 @@
-"""The test bench that ships with the product: load, demo and drills."""
+"""The test bench that ships with igq: the load, the demo and the drills."""

@@ -47,7 +47,7 @@ def test_ctrl_c_leaves_no_process_and_shows_no_traceback(shell: Shell, moment: s
 
     assert processes(mark) == []
     assert status == 130
-    assert demo.lines[-1] == "Ended by the user; every process of the demo has been stopped."
+    assert demo.lines[-1] == "Ended by the user; all processes of the demo are stopped."
     assert not any("Traceback" in line for line in demo.lines)
 
 

@@ -117,7 +117,7 @@ def test_a_single_departure_fills_the_gap_that_the_next_group_leaves() -> None:
 
 
 def test_an_input_that_comes_back_to_a_day_is_refused() -> None:
-    with pytest.raises(ValueError, match="comes back to 1"):
+    with pytest.raises(ValueError, match="returns to 1"):
         list(by_day([departure(0), departure(1, day="2"), departure(2)]))
 
 

@@ -76,7 +76,7 @@ def test_without_a_name_the_drills_are_listed(name: str | None, capsys: pytest.C
 
 
 def test_an_unknown_drill_is_refused_with_the_names_there_are() -> None:
-    with pytest.raises(CommandError, match="there is no drill kill-time; there are kill-manager"):
+    with pytest.raises(CommandError, match="there is no drill kill-time; the drills are kill-manager"):
         drill("kill-time")
 
 
@@ -87,7 +87,7 @@ def test_all_and_a_name_contradict_each_other() -> None:
 
 @pytest.mark.parametrize("name", [RANDOM, "kill-agent", None])
 def test_a_seed_is_no_negative_number(name: str | None) -> None:
-    with pytest.raises(CommandError, match=r"^--seed -1: 0 or more$") as caught:
+    with pytest.raises(CommandError, match=r"^--seed -1: give 0 or more$") as caught:
         drill(name, seed=-1, runs_all=name is None)
     assert caught.value.status == 2
 

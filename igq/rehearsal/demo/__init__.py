@@ -1,1 +1,1 @@
-"""The main job: real departures through a group of three managers, one of which is killed on the way."""
+"""The demo: real departures pass through a group of three managers, one of which is killed on the way."""

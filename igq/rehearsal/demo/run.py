@@ -1,4 +1,4 @@
-"""`igq demo`: real departures through three queue managers, one of them killed on the way; then the audit."""
+"""`igq demo`: sends real departures through three queue managers, kills one of them, then runs the audit."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ def demo(
     data_dir: Path | None = None,
     seed: int = 2013,
 ) -> int:
-    """Run the demo; the audit's exit status, 130 after Ctrl-C.
+    """Run the demo. Returns the audit's exit status, or 130 after Ctrl-C.
 
     Args:
-        messages: departures to send, None for all; each is sent twice.
+        messages: number of departures to send, None for all. Each is sent twice.
         kill: the manager to kill.
         data_dir: directory of the run; default: ``demo-TIME`` in the data directory of the settings.
-        seed: of the moment at which the manager is killed.
+        seed: decides the moment at which the manager is killed.
 
     Raises:
-        CommandError: the arguments are wrong, the input is missing, or something failed on the way.
+        CommandError: the arguments are wrong, the input is missing, or a step failed.
         ConfigError, DeploymentError, MQIError: Redis or the settings cannot be used.
     """
     if kill not in QMGRS:
-        raise CommandError(f"--kill {kill}: one of {', '.join(QMGRS)}", 2)
+        raise CommandError(f"--kill {kill}: give one of {', '.join(QMGRS)}", 2)
     check_installed()
     if find_spec("pyspark") is None:
         raise CommandError("the demo's audit needs Spark: pip install 'igq[demo]'", 2)
@@ -62,12 +62,12 @@ def demo(
         with interrupt_on_termination(), Story(console) as story:
             return _Demo(settings, directory, Source("flights", messages), kill, seed, story).run()
     except KeyboardInterrupt:
-        console.print("Ended by the user; every process of the demo has been stopped.")
+        console.print("Ended by the user; all processes of the demo are stopped.")
         return INTERRUPTED
 
 
 class _Demo:
-    """One run."""
+    """One run of the demo."""
 
     def __init__(
         self, settings: Settings, directory: Path, source: Source, victim: str, seed: int, story: Story
@@ -75,7 +75,7 @@ class _Demo:
         self._victim, self._story, self._source = victim, story, source
         self._settings, self._directory = settings, directory
         self._departures = min(source.count or _ALL_ROWS, _ALL_ROWS)
-        # What is left then outlasts the lease of the one that is killed: its peers recover it, and work meanwhile.
+        # The rest takes longer than the lease of the killed manager, so its peers recover it while they work.
         self._kill_at = random.Random(seed).uniform(0.2, 0.3)
         self._scene = Scene(settings, source, look=self._show_progress)
 
@@ -90,7 +90,7 @@ class _Demo:
                 wait_until_delivered(scene)
                 scene.finish_load()
                 expected.count()
-            # All was put and every queue is empty, which is more than the programs' counts can say (see below).
+            # Everything was put and every queue is empty. The programs' counts cannot show that (see below).
             self._story.update(2 * self._departures, self._departures, self._departures)
             self._story.hide_bars()
             self._stop()
@@ -118,12 +118,12 @@ class _Demo:
         puts, gets = scene.hold(programs)
         killed_s = time.monotonic()
         scene.timeline.add("killed", victim, by="demo", detail=f"{puts} uncommitted puts, {gets} uncommitted gets")
-        # The agent goes with its manager: the kernel ends it when its parent ends.
+        # The kernel ends the agent when its manager ends.
         scene.kill([scene.managers[victim], *programs])
         say(
             f"{victim} was killed with SIGKILL, and its agent, its putter and its consumers with it, while they held "
-            f"{puts} uncommitted puts and {gets} uncommitted gets; one of each is the putter's note of how far it is, "
-            f"which the audit does not count.",
+            f"{puts} uncommitted puts and {gets} uncommitted gets. One put and one get belong to the putter's status "
+            f"message, which the audit does not count.",
             "bold red",
         )
         self._recover(incarnation, killed_s)
@@ -137,7 +137,7 @@ class _Demo:
         detected_s = (moments["detected"] - killed_ms) / 1000
         took_ms = moments["resolved"] - moments["detected"]
         self._story.say(
-            f"{recovery.by} noticed after {detected_s:.1f} s that {victim} renews its lease no more (a lease lasts "
+            f"{recovery.by} noticed after {detected_s:.1f} s that {victim} no longer renews its lease (a lease lasts "
             f"{self._settings.lease_ms / 1000:g} s), claimed its recovery, fenced it, and resolved "
             f"{recovery.units_of_work} units of work with {recovery.messages} messages within {took_ms} ms.",
             "yellow",
@@ -152,8 +152,8 @@ class _Demo:
         pid = wait_for_agent(scene, victim, old_agent_pid)
         scene.timeline.add("serialized", victim, detail=f"IGQ agent, pid {pid}")
         self._story.say(
-            f"{victim} was started again; its new agent has taken its connection tag (serialized) and goes on with "
-            f"{waiting} messages that waited on the transmit queue. Its putter goes on behind the last committed unit "
+            f"{victim} was started again. Its new agent has its connection tag again (serialized) and delivers the "
+            f"{waiting} messages that waited on the transmit queue. Its putter continues after the last committed unit "
             f"of work.",
             "green",
         )
@@ -161,7 +161,7 @@ class _Demo:
     def _stop(self) -> None:
         scene = self._scene
         scene.timeline.add("drained", "", detail="every queue is empty")
-        self._story.say("Everything is delivered, every queue is empty; stopping the managers in good order.")
+        self._story.say("Everything is delivered and every queue is empty; stopping the managers in good order.")
         scene.stop_managers()
 
     def _audit(self) -> int:
@@ -183,5 +183,5 @@ class _Demo:
 
     def _show_progress(self) -> None:
         private, shared = (self._scene.count(CONSUMER, "got", queue) for queue in (PRIVATE_QUEUE, SHARED_QUEUE))
-        # A consumer cannot know the outcome of a commit that broke off, so it may count a message that comes again.
+        # A consumer cannot know the outcome of a commit that broke, so it may count a message that comes again.
         self._story.update(self._put(), min(private, self._departures), min(shared, self._departures))

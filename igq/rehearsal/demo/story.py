@@ -1,4 +1,4 @@
-"""What the demo tells while it runs: sentences, and bars that show how far it is."""
+"""The output of the demo while it runs: sentences, and progress bars."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Story:
         self.console.print(Text(text, style=style))
 
     def show_bars(self, departures: int) -> None:
-        """Begin to show progress: each departure is put twice, and delivered once on either path."""
+        """Start to show progress: each departure is put twice, and delivered once on each path."""
         totals = (2 * departures, departures, departures)
         self._bars = [self._progress.add_task(name, total=n) for name, n in zip(_BARS, totals, strict=True)]
         self._progress.start()
@@ -43,7 +43,7 @@ class Story:
             self._progress.update(bar, completed=count)
 
     def hide_bars(self) -> None:
-        """Leave the bars as they are and go on below them."""
+        """Leave the bars as they are and continue below them."""
         self._progress.stop()
         self._bars = []
 
@@ -53,6 +53,6 @@ class Story:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        # Stopping what does not run writes an empty line.
+        # Stopping bars that do not run would print an empty line.
         if self._bars:
             self.hide_bars()

@@ -1,1 +1,1 @@
-"""Failover and peer-recovery drills: scenarios as data, run against real managers under load."""
+"""Failover and peer-recovery drills: scenarios as data, which run against real managers under load."""

@@ -1,7 +1,7 @@
-"""What a drill must find: every message delivered once, in order. Pure.
+"""The check after a drill: every message delivered once, in order. Pure.
 
-It knows what had to arrive from the input rows, and what arrived from the consumers' histories. A commit whose
-outcome its program never learned is decided by the journal: whether that unit of work was committed.
+The input rows tell what had to arrive, and the consumers' histories tell what arrived. If a program never learned the
+outcome of a commit, the journal tells whether that unit of work was committed.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any
 from igq.rehearsal.load.history import INVOKED, OK
 from igq.rehearsal.load.rows.plan import IGQ, Copy
 
-#: Where a structure's journal has an event: milliseconds and sequence number of its entry.
+#: The place of an event in a structure's journal: milliseconds and sequence number of its entry.
 Position = tuple[int, int]
-#: A call: program, process id, number. And messages whose order is defined: what kind, and of what.
+#: A call: program, process id, number.
 _Call = tuple[str, int, int]
 _Lane = tuple[object, ...]
 
@@ -44,12 +44,12 @@ class Verdict:
     reordered: list[str] = field(default_factory=list)
     unexpected: list[str] = field(default_factory=list)
     unacknowledged: list[str] = field(default_factory=list)
-    #: What is otherwise than without a loss of a structure, as its backup promises: no problems.
+    #: What differs because a structure was lost, and its backup promises so: these are no problems.
     promised: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def problems(self) -> dict[str, list[str]]:
-        """What is wrong, by kind."""
+        """The problems, by kind."""
         return {
             "lost": self.lost,
             "duplicated": self.duplicated,
@@ -60,7 +60,7 @@ class Verdict:
 
     @property
     def is_good(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether there are no problems."""
         return not any(self.problems.values())
 
 
@@ -68,8 +68,8 @@ def check(copies: Iterable[Copy], history: Iterable[Mapping[str, Any]], commits:
     """Judge a run.
 
     Args:
-        copies: what had to be delivered; of each source in the order in which it was put.
-        history: every program's history, of each program in order.
+        copies: what had to be delivered; those of one source in the order in which they were put.
+        history: the histories of all programs; the lines of one program in order.
         commits: unit of work -> position of its commit, from the journal.
     """
     wanted = {copy.correl.hex(): copy for copy in copies}
@@ -83,11 +83,11 @@ def check(copies: Iterable[Copy], history: Iterable[Mapping[str, Any]], commits:
 def compare(
     wanted: Mapping[str, Copy], found: Iterable[Delivery], verdict: Verdict, optional: Collection[str] = ()
 ) -> None:
-    """Put in *verdict* what is wrong with deliveries of which each wanted one is to be there once, in order.
+    """Record in *verdict* what is wrong with deliveries. Each wanted message must be there once, in order.
 
     Args:
-        wanted: by CorrelId, of each source in the order in which it was put.
-        optional: CorrelIds of those among them that need not be there.
+        wanted: by CorrelId; those of one source in the order in which they were put.
+        optional: CorrelIds of wanted messages that may be missing.
     """
     by_correl: dict[str, list[Delivery]] = defaultdict(list)
     for delivery in found:
@@ -108,7 +108,7 @@ def compare(
 def deliveries(
     history: Iterable[Mapping[str, Any]], commits: Mapping[str, Position], verdict: Verdict
 ) -> list[Delivery]:
-    """What committed units of work got; counts calls of unknown outcome in *verdict*."""
+    """Return what committed units of work got. Counts calls of unknown outcome in *verdict*."""
     invoked: dict[_Call, Mapping[str, Any]] = {}
     phases: dict[_Call, str] = {}
     for line in history:
@@ -137,7 +137,7 @@ def deliveries(
 
 
 def reordered(wanted: Mapping[str, Copy], got: Mapping[str, Delivery]) -> list[str]:
-    """Members of a group got after a later one; messages of a source got from a private queue before earlier ones."""
+    """List group members got after a later one, and messages of a source got from a private queue after a later one."""
     wrong: list[str] = []
     latest: dict[_Lane, tuple[tuple[Position, int], Copy]] = {}
     for correl, copy in wanted.items():
@@ -157,7 +157,7 @@ def reordered(wanted: Mapping[str, Copy], got: Mapping[str, Delivery]) -> list[s
 
 
 def name_of(copy: Copy) -> str:
-    """A message that had to be delivered, for people."""
+    """Describe a message that had to be delivered, for people."""
     return f"CorrelId {copy.correl.hex()} of row {copy.row}, {copy.path}, from {copy.source}"
 
 

@@ -1,4 +1,4 @@
-"""Drills that are composed: several faults, as a seed draws them."""
+"""Composed drills: several faults that a seed draws."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CUTS: tuple[Steps, ...] = (
     (WaitForAgent(), *incidents.CUT_IN_COMMITS),
     (WaitForAgent(), *incidents.CUT_BEFORE_COMMITS),
 )
-#: What a random drill is made of. Each begins and ends with everybody at work.
+#: The parts of a random drill. Each begins and ends with all managers and programs at work.
 _BLOCKS: tuple[Steps, ...] = (
     incidents.MANAGER_KILLED,
     incidents.EVERYTHING_KILLED,
@@ -47,21 +47,21 @@ _BLOCKS: tuple[Steps, ...] = (
     incidents.MEMORY_FULL,
     *_CUTS,
 )
-#: Faults of a random drill. While one lasts the putters slow down, so that the next finds them at work.
+#: Faults of a random drill. While one lasts the putters slow down, so that they still work at the next one.
 _FAULTS, _PACE_S = 4, 0.5
 
 
 def random_scenario(seed: int, *, may_cut: bool = True) -> Scenario:
-    """A scenario composed from the seed: the same one for the same seed.
+    """Compose a scenario from the seed: the same seed makes the same scenario.
 
     Args:
-        may_cut: the network can be cut here; else those faults are left out, and the others stay as they are.
+        may_cut: the network can be cut here. If not, those faults are left out, and the others stay as they are.
     """
     generator = random.Random(seed)
     drawn = [generator.choice(_BLOCKS) for _ in range(_FAULTS)]
     steps: list[Step] = [StartGroup(), WaitForAgent(), StartLoad()]
     for number, block in enumerate(drawn):
-        # The victims of those that follow are the same, with or without it.
+        # The later victims are the same with or without it.
         steps += [
             WaitForPuts((number + 0.5) / (_FAULTS + 1), _PACE_S),
             Draw(),
@@ -69,7 +69,7 @@ def random_scenario(seed: int, *, may_cut: bool = True) -> Scenario:
         ]
     return Scenario(
         "random",
-        "Faults as the seed composes them.",
+        "Several faults, drawn by the seed.",
         (*steps, Drain()),
         load=2,
         has_machines=may_cut and any(block in _CUTS for block in drawn),

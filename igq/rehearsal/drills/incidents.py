@@ -1,4 +1,4 @@
-"""What befalls a group, as steps that several drills have in common. Each begins and ends with everybody at work."""
+"""Incidents that several drills share, as steps. Each begins and ends with all managers and programs at work."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ EVERYTHING_PAUSED: Steps = (
     WaitUntilReady(),
     WaitForAgent(),
 )
-#: But for what is left to be resolved then.
+#: Ends with units of work in doubt, which are still to be resolved.
 KILLED_IN_DOUBT: Steps = (
     Hold(),
     Prepare(),
@@ -99,7 +99,7 @@ KILLED_IN_DOUBT: Steps = (
     ExpectInDoubt(),
 )
 
-# A putter that has not opened its queue (yet, or again) would find no way to the other managers, and wait for one.
+# A putter that has not opened its queue (yet, or again) would find no way to the other managers and wait for one.
 IGQ_TOGGLED: Steps = (
     WaitForPutter(),
     AlterIgq("DISABLED"),
@@ -115,7 +115,7 @@ _BACK_ON_THE_NETWORK: Steps = (
     ExpectInLog("IGQ0001E"),
     ExpectShutOut(),
 )
-# Commits are sent at once: they stay in the kernel of whoever was cut off until the network heals.
+# Commits are sent at once: they stay in the kernel of the machine that is cut off until the network heals.
 CUT_IN_COMMITS: Steps = (
     Hold(),
     Cut(),

@@ -1,9 +1,10 @@
-"""What a backup promises of a queue whose structure is lost and recovered from it, message by message. Pure.
+"""The promise of a backup for a queue whose structure is lost and recovered from it, message by message. Pure.
 
-The structure lives twice: until it is lost, and since it is recovered. Its journals say what was put in either life,
-and one moment of the first is the backup's. A message that stood on the queue then is got in the second life, whether
-it was got meanwhile or not. One that had been got before is not got again; one that was put later is lost with the
-structure, unless it was got before that. What is put in the second life is got there. That, and nothing else, is right.
+The structure lives twice: until it is lost, and after it is recovered. Its journals tell what was put in each life, and
+the backup ends at a moment of the first life. A message that was on the queue at that moment is got in the second life,
+even if it was got in the first life after that moment. A message got before that moment is not got again. A message put
+after that moment is lost with the structure, unless it was got before the loss. A message put in the second life is got
+there. Everything else is a problem.
 """
 
 from __future__ import annotations
@@ -17,27 +18,27 @@ from igq.rehearsal.load.history import FAILED, INVOKED, OK
 from igq.rehearsal.load.rows.plan import SHARED, Copy
 from sharedq.reading.journal import JournalRow, position_order
 
-LOST = "lost with the structure: put behind its backup"
-AGAIN = "got again: got behind the backup"
+LOST = "lost with the structure: put after its backup"
+AGAIN = "got again: got after the backup"
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """The journal of the queue before its structure was lost and since it is recovered; where the backup ended."""
+    """The journal of the queue before its structure was lost and after it was recovered, and the end of the backup."""
 
     before: Sequence[JournalRow]
     backup: Position
     after: Sequence[JournalRow]
 
     def commits(self) -> dict[str, Position]:
-        """Every unit of work that was committed there, with the place of its commit."""
+        """Return every unit of work that was committed there, with the position of its commit."""
         return commits_of(self.after) | commits_of(self.before)
 
 
 def check_promise(
     copies: Iterable[Copy], history: Sequence[Mapping[str, Any]], commits: Mapping[str, Position], loss: Loss
 ) -> Verdict:
-    """Judge a run that lost the structure of the shared queue; arguments as for `igq.rehearsal.drills.check.check`."""
+    """Judge a run that lost the structure of the shared queue. Arguments as for `igq.rehearsal.drills.check.check`."""
     wanted = {copy.correl.hex(): copy for copy in copies}
     verdict = Verdict(expected=len(wanted))
     found = deliveries(history, {**commits, **loss.commits()}, verdict)
@@ -53,7 +54,7 @@ def check_promise(
 
 
 def commits_of(rows: Iterable[JournalRow]) -> dict[str, Position]:
-    """Every committed unit of work with the place of its commit."""
+    """Return every committed unit of work with the position of its commit."""
     found: dict[str, Position] = {}
     for row in rows:
         if row.event == "commit":
@@ -83,7 +84,7 @@ def _check_lives(
             if correl in put_after:
                 in_second[correl] = copy
             elif correl in excused:
-                verdict.promised.setdefault(LOST, []).append(f"{name_of(copy)}, by a commit that was told 2123")
+                verdict.promised.setdefault(LOST, []).append(f"{name_of(copy)}, by a commit that got 2123")
             else:
                 verdict.lost.append(f"{name_of(copy)}, never put")
         elif put > loss.backup:
@@ -96,14 +97,14 @@ def _check_lives(
             may_in_first[correl] = in_second[correl] = copy
             if got is not None:
                 verdict.promised.setdefault(AGAIN, []).append(name_of(copy))
-    # In the order in which they were put: that of the input.
+    # In the order in which they were put, which is that of the input.
     allowed = {correl: copy for correl, copy in shared.items() if correl in in_first or correl in may_in_first}
     compare(allowed, first_life, verdict, optional=may_in_first.keys())
     compare(in_second, second_life, verdict)
 
 
 def _committed_puts(rows: Iterable[JournalRow]) -> dict[str, Position]:
-    """CorrelId of every message that a committed unit of work put, with the place of the commit."""
+    """Return the CorrelId of every message that a committed unit of work put, with the position of the commit."""
     rows = list(rows)
     commits = commits_of(rows)
     return {
@@ -114,7 +115,7 @@ def _committed_puts(rows: Iterable[JournalRow]) -> dict[str, Position]:
 
 
 def _puts_lost_by_their_commit(history: Iterable[Mapping[str, Any]], rows: Iterable[JournalRow]) -> set[str]:
-    """CorrelIds that units of work had put there whose commits neither failed nor were told to have succeeded."""
+    """Return CorrelIds put by units of work whose commits neither failed nor were reported to have succeeded."""
     units: dict[tuple[str, int, int], str] = {}
     phases: dict[tuple[str, int, int], str] = {}
     for line in history:

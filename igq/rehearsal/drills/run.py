@@ -1,4 +1,4 @@
-"""`igq drill`: lists the drills, or runs one as often as asked."""
+"""`igq drill`: lists the drills, or runs one or all of them, as often as requested."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ from sharedq.mqi.errors import MQIError
 from sharedq.reading.journal import read_entries
 from sharedq.settings.values import Settings
 
-#: Departures of a drill's load; each is two messages.
+#: Departures in a drill's load. Each is two messages.
 DEPARTURES = 1_500
 INTERRUPTED = 130
-#: The name by which a composed drill is asked for.
+#: The name of a composed drill on the command line.
 RANDOM = "random"
-#: Messages named on the terminal for each fault, and for each thing that is as it must be.
+#: Messages to name on the terminal for each problem, and for each promised difference.
 _SHOWN, _PROMISED_SHOWN = 20, 3
 
 
@@ -57,17 +57,17 @@ def drill(
     minutes: float | None = None,
     is_audited: bool = True,
 ) -> int:
-    """List the drills, or run some; 0 when nothing was lost, duplicated, reordered or unexpected.
+    """List the drills, or run some. Returns 0 if nothing was lost, duplicated, reordered or unexpected.
 
-    The verdict is that of the Spark audit, over the records and the journal; the programs' own histories must agree.
+    The verdict is that of the Spark audit over the records and the journal. The programs' histories must agree with it.
 
     Args:
-        name: of the drill, or ``random``: composed from the seed; None lists them.
-        repeat: how many runs, each with the next seed.
-        seed: of the load and of the choice of the victims; default: drawn, and printed.
-        runs_all: run every drill there is.
-        minutes: begin runs, each with the next seed, for so long.
-        is_audited: have the audit judge; else the histories alone do, within a second.
+        name: of the drill, or ``random`` for one composed from the seed. None lists them.
+        repeat: number of runs, each with the next seed.
+        seed: of the load and of the victims. Default: drawn, and printed.
+        runs_all: run every drill.
+        minutes: start new runs, each with the next seed, for this time.
+        is_audited: let the audit judge. If not, the histories alone judge, within a second.
 
     Raises:
         CommandError: there is no such drill, or a step failed.
@@ -78,13 +78,13 @@ def drill(
         console.print(_listing())
         return 0
     if name is not None and runs_all:
-        raise CommandError(f"--all and {name}: one of them", 2)
+        raise CommandError(f"--all and {name}: give only one of them", 2)
     if name not in (None, RANDOM, *SCENARIOS):
-        raise CommandError(f"there is no drill {name}; there are {', '.join([*SCENARIOS, RANDOM])}", 2)
+        raise CommandError(f"there is no drill {name}; the drills are {', '.join([*SCENARIOS, RANDOM])}", 2)
     if repeat < 1:
-        raise CommandError(f"--repeat {repeat}: at least 1", 2)
+        raise CommandError(f"--repeat {repeat}: give at least 1", 2)
     if seed is not None and seed < 0:
-        raise CommandError(f"--seed {seed}: 0 or more", 2)
+        raise CommandError(f"--seed {seed}: give 0 or more", 2)
     first = secrets.randbelow(1_000_000) if seed is None else seed
     names = [name] if name is not None else _possible(console)
     until_s = None if minutes is None else time.monotonic() + 60 * minutes
@@ -100,7 +100,7 @@ def drill(
                 if not _run(scenario, each, console, is_audited=is_audited):
                     bad.append(f"{scenario.name} --seed {each}")
     except KeyboardInterrupt:
-        console.print("Ended by the user; every process of the drill has been stopped.")
+        console.print("Ended by the user; all processes of the drill are stopped.")
         return INTERRUPTED
     if count > 1:
         console.print(f"{count - len(bad)} of {count} runs were good")
@@ -110,7 +110,7 @@ def drill(
 
 
 def _possible(console: Terminal) -> list[str]:
-    """All drills, but for those that this machine does not let us do, which are named."""
+    """Return all drills that this machine permits, and name the others."""
     left_out = [each.name for each in SCENARIOS.values() if each.has_machines]
     if _may_cut(console, f"{', '.join(left_out)}: not run"):
         return list(SCENARIOS)
@@ -118,7 +118,7 @@ def _possible(console: Terminal) -> list[str]:
 
 
 def _may_cut(console: Terminal, otherwise: str) -> bool:
-    """Whether the network can be cut here; if not, says why, and what is done *otherwise*."""
+    """Whether the network can be cut here. If not, print the reason and what is done *otherwise*."""
     try:
         Network(["trial"]).close()
     except CommandError as error:
@@ -130,7 +130,7 @@ def _may_cut(console: Terminal, otherwise: str) -> bool:
 def _runs(
     names: Sequence[str], first: int, repeat: int, until_s: float | None, console: Terminal
 ) -> Iterator[tuple[int, Scenario]]:
-    """Seeds and scenarios: *repeat* times every name, or for as long as there is time."""
+    """Yield seeds and scenarios: *repeat* times every name, or until the time is over."""
     may_cut = RANDOM in names and _may_cut(console, f"{RANDOM}: without cuts of the network")
     for seed in count_from(first):
         if until_s is None and seed >= first + repeat:
@@ -149,10 +149,10 @@ def run_once(
     departures: int = DEPARTURES,
     at_end: Callable[[Settings], None] = lambda _: None,
 ) -> Verdict:
-    """Run a scenario in the data directory of *settings*, which must be new to it; returns what the checker found.
+    """Run a scenario in the data directory of *settings*, which must be unused. Returns the verdict of the check.
 
     Args:
-        at_end: called while Redis is still there, with settings that tell where.
+        at_end: called while Redis is still running, with settings for it.
 
     Raises:
         CommandError: a step failed.
@@ -196,14 +196,14 @@ def _run_on(
 
 
 def _in_words(step: Step) -> str:
-    """``StartGroup()`` is "start group"."""
+    """Write ``StartGroup()`` as "start group"."""
     return re.sub("(?=[A-Z])", " ", type(step).__name__).strip().lower()
 
 
 def commit_positions(group: Group) -> dict[str, Position]:
-    """Every committed unit of work with the place of its commit in the journal of a structure it touched.
+    """Return every committed unit of work with the position of its commit in the journal of a structure it touched.
 
-    A consumer's touches one structure only. A large one is applied in chunks: the first counts.
+    A consumer's unit of work touches one structure only. A large one is applied in chunks: the first chunk counts.
     """
     found: dict[str, Position] = {}
     client = group.client()
@@ -254,7 +254,7 @@ def _listing() -> Table:
     table = Table("Drill", "What happens", title=usage)
     for scenario in SCENARIOS.values():
         table.add_row(scenario.name, scenario.summary)
-    table.add_row(RANDOM, "Several of these faults, composed from the seed; --minutes goes on with the next seeds.")
+    table.add_row(RANDOM, "Several of these faults, drawn by the seed; --minutes goes on with the next seeds.")
     return table
 
 

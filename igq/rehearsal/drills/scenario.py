@@ -1,4 +1,4 @@
-"""Drills as data: a scenario is a list of steps that a failing run prints and another run repeats. Pure."""
+"""Drills as data: a scenario is a list of steps. A failing run prints it and another run repeats it. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import Enum
 
 
 class Who(Enum):
-    """Which processes a step is about: of the victim, a manager drawn from the seed, unless it says otherwise."""
+    """The processes of a step. If not said otherwise, those of the victim, a manager that the seed draws."""
 
     MANAGER = "the manager"
     AGENT = "its IGQ agent"
@@ -20,7 +20,7 @@ class Who(Enum):
 
 @dataclass(frozen=True, slots=True)
 class StartGroup:
-    """Start the managers and define the queues; with *shared*, the one that all drain in a structure of that name."""
+    """Start the managers and define the queues. *shared* names another structure, for the queue that all drain."""
 
     shared: str = ""
 
@@ -32,11 +32,11 @@ class StartLoad:
 
 @dataclass(frozen=True, slots=True)
 class WaitForPuts:
-    """Let the load run until *part* (0 to 1) of the messages were put.
+    """Let the load run until *part* (0 to 1) of the messages has been put.
 
     Attributes:
-        pace_s: what putters wait from then on before their next unit of work, and twice as long before each one behind
-            it, so that the load outlasts what follows.
+        pace_s: from then on, the pause of a putter before its next unit of work, and twice as long before each one
+            after it, so that the load outlasts what follows.
     """
 
     part: float
@@ -45,17 +45,17 @@ class WaitForPuts:
 
 @dataclass(frozen=True, slots=True)
 class WaitForPutter:
-    """Wait until the victim's putter has committed messages, more than it had before, or has put all it had."""
+    """Wait until the victim's putter has committed more messages than before, or has put all it had."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """Draw another victim, for what happens from here on."""
+    """Draw another victim for the steps that follow."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Have the victims' programs stop before a commit: their puts and gets stay uncommitted."""
+    """Make the victims' programs stop before a commit, so that their puts and gets stay uncommitted."""
 
     managers: int = 1
     who: Who = Who.PROGRAMS
@@ -70,20 +70,20 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class Prepare:
-    """Have the victim's held programs prepare what they hold, as for an external coordinator: it is in doubt then."""
+    """Make the victim's held programs prepare their work as for an external coordinator, so that it is in doubt."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectInDoubt:
-    """What they prepared must be in doubt, whoever has died, with nothing of it ended."""
+    """Expect that everything prepared is in doubt, whatever has died since, and that no part of it has ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resolve:
-    """RESOLVE INDOUBT: each unit of work is committed or backed out, as the seed says, and must end so everywhere.
+    """RESOLVE INDOUBT: the seed decides whether to commit or back out each unit, which must end so everywhere.
 
     Attributes:
-        is_by_peer: only one of them, which the seed draws, at another manager while the victim is down.
+        is_by_peer: resolve only one unit, which the seed draws, at another manager while the victim is down.
     """
 
     is_by_peer: bool = False
@@ -91,19 +91,19 @@ class Resolve:
 
 @dataclass(frozen=True, slots=True)
 class HoldBulk:
-    """A program attached to the victim puts so many messages, 10,000 in each unit of work, and commits none."""
+    """Start a program at the victim that puts this many messages, 10,000 in each unit of work, and commits none."""
 
     messages: int
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseBulk:
-    """That program tries to commit: it must be refused, and nothing of its work may be left."""
+    """Let that program try to commit: the commit must be refused, and none of its messages may be left."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """SIGKILL, to the victims in one moment."""
+    """Send SIGKILL to all victims at once."""
 
     who: Who
     managers: int = 1
@@ -111,7 +111,7 @@ class Kill:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """SIGSTOP, to the victims in one moment."""
+    """Send SIGSTOP to all victims at once."""
 
     who: Who
     managers: int = 1
@@ -119,26 +119,26 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class HangAgent:
-    """SIGSTOP to the victim's agent, for good: nobody but its manager ends that."""
+    """Send SIGSTOP to the victim's agent and never SIGCONT: only its manager can end it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """SIGCONT."""
+    """Send SIGCONT."""
 
     who: Who
 
 
 @dataclass(frozen=True, slots=True)
 class WaitForBacklog:
-    """Wait until *messages*, or all that the load has for it, are on the transmit queue."""
+    """Wait until *messages*, or all that the load has for the queue, are on the transmit queue."""
 
     messages: int
 
 
 @dataclass(frozen=True, slots=True)
 class WaitForRecoverer:
-    """Wait until somebody resolves what the victim left, and catch it in the middle, if it can be caught."""
+    """Wait until a peer resolves what the victim left, and catch that peer before it is done, if it is slow enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,34 +151,34 @@ class WaitUntilRecovered:
 
 @dataclass(frozen=True, slots=True)
 class WaitForRetry:
-    """Wait until the victim's agent, refused its connection tag, is in the state of retry."""
+    """Wait until the victim's agent is in the state of retry because its connection tag was refused."""
 
 
 @dataclass(frozen=True, slots=True)
 class LetLeasePass:
-    """Do nothing for longer than a lease, or for so many *leases*."""
+    """Do nothing for longer than one lease, or this many *leases*."""
 
     leases: float = 1.2
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Cut the victim's machine, with its programs, off the network: packets are lost, and nobody is told."""
+    """Cut the victim's machine, with its programs, off the network: packets are lost silently."""
 
 
 @dataclass(frozen=True, slots=True)
 class Heal:
-    """The victim's machine is on the network again."""
+    """Put the victim's machine back on the network."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectUnharmed:
-    """The victim must be the incarnation that it was before the cut, with the same agent, and nobody recovered it."""
+    """Expect the same incarnation of the victim as before the cut, with the same agent and no recovery."""
 
 
 @dataclass(frozen=True, slots=True)
 class WaitUntilReady:
-    """Wait until the manager has joined its group again by itself."""
+    """Wait until the manager has rejoined its group by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,48 +191,48 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class WaitForAgent:
-    """Wait until a new agent has serialized and works."""
+    """Wait until a new agent has its connection tag and works."""
 
 
 @dataclass(frozen=True, slots=True)
 class KillRedis:
-    """SIGKILL to the embedded server, which is started again and reads its append-only file."""
+    """Send SIGKILL to the embedded server. It is started again and reads its append-only file."""
 
 
 @dataclass(frozen=True, slots=True)
 class FlushScripts:
-    """SCRIPT FLUSH, so many times, while the load goes on."""
+    """SCRIPT FLUSH, this many times, while the load goes on."""
 
     times: int
 
 
 @dataclass(frozen=True, slots=True)
 class AlterIgq:
-    """``ALTER QMGR IGQ(...)`` on the victim: whoever has a queue open through it must open it again."""
+    """``ALTER QMGR IGQ(...)`` on the victim: programs that have a queue open through it must reopen it."""
 
     value: str
 
 
 @dataclass(frozen=True, slots=True)
 class LimitMemory:
-    """Let Redis use no more memory than it uses now; or, with *is_lifted*, as much as it likes again."""
+    """Let Redis use no more memory than it uses now, or, with *is_lifted*, lift the limit."""
 
     is_lifted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class BackUp:
-    """BACKUP CFSTRUCT: the structure of the shared queue, in use."""
+    """BACKUP CFSTRUCT of the shared queue's structure, which is in use."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoseStructure:
-    """The keys of that structure vanish, all in one moment."""
+    """Delete all keys of that structure at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class CutOffRecovery:
-    """RECOVER CFSTRUCT by a process that dies in the middle of it, where the seed says."""
+    """RECOVER CFSTRUCT by a process that dies halfway, at a place that the seed decides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,10 +242,10 @@ class Recover:
 
 @dataclass(frozen=True, slots=True)
 class WaitForRefusal:
-    """Wait until a program was refused a call with *reason* since the last fault, if the load lasts so long.
+    """Wait until a program's call was refused with *reason* after the last fault, if the load lasts that long.
 
     Attributes:
-        is_certain: programs that wait for messages are refused, too: it does not depend on the load.
+        is_certain: programs that wait for messages are refused too, so the refusal does not depend on the load.
     """
 
     reason: int
@@ -254,12 +254,12 @@ class WaitForRefusal:
 
 @dataclass(frozen=True, slots=True)
 class ExpectShutOut:
-    """Nothing may have been done under the victim's old incarnation since every structure has shut it out."""
+    """Expect that nothing was done under the victim's old incarnation after every structure had shut it out."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectInLog:
-    """The victim's log must have a line with this message id."""
+    """Expect a line with this message id in the victim's log."""
 
     message_id: str
 
@@ -322,12 +322,12 @@ Step = (
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """A drill. ``summary`` is one sentence; what must hold at the end is always the same and is checked.
+    """A drill. ``summary`` is one sentence. The conditions at the end are the same for all drills.
 
     Attributes:
-        lease_ms: the group's leases, where the settings' would be too short or too long for it.
-        load: how many times the usual load.
-        has_machines: every manager runs on a machine of its own, and so does Redis.
+        lease_ms: the group's leases, if those of the settings are too short or too long for it.
+        load: the size of the load, in usual loads.
+        has_machines: every manager runs on its own machine, and so does Redis.
     """
 
     name: str
@@ -339,5 +339,5 @@ class Scenario:
 
     @property
     def loses_structure(self) -> bool:
-        """Whether messages are lost in it, and come again, as a backup promises."""
+        """Whether messages in it are lost and come again, as a backup promises."""
         return any(isinstance(step, LoseStructure) for step in self.steps)

@@ -1,4 +1,4 @@
-"""The drills there are."""
+"""All drills."""
 
 from __future__ import annotations
 
@@ -61,19 +61,19 @@ from igq.rehearsal.drills.scenario import (
 )
 from sharedq.mqi.constants import MQRC
 
-#: Uncommitted messages whose recovery takes long enough to be caught in the middle.
+#: Uncommitted messages whose recovery takes long enough to be interrupted.
 _BULK = 30_000
 _CF_STRUC_FAILED = int(MQRC.CF_STRUC_FAILED)
 _CF_STRUC_IN_USE = int(MQRC.CF_STRUC_IN_USE)
 
-#: The structure that is lost: what programs remember of their work is in another one.
+#: The structure that is lost. The programs' status messages are in another one.
 _LOST = "LOST1"
 
 _ALL = (
     Scenario(
         "kill-manager",
-        "A manager is killed while programs attached to it have uncommitted puts and gets; they outlive it, and "
-        "what they try to commit afterwards must come to nothing.",
+        "A manager is killed while programs attached to it have uncommitted puts and gets. They outlive it, and "
+        "their later commits must be refused.",
         (
             StartGroup(),
             StartLoad(),
@@ -96,11 +96,11 @@ _ALL = (
     ),
     Scenario(
         "kill-agent",
-        "An IGQ agent is killed in the middle of a backlog; its manager says CSQM067E and starts it again, and no "
+        "An IGQ agent is killed in the middle of a backlog. Its manager reports CSQM067E and starts it again, and no "
         "message may be lost, doubled or overtaken.",
         (
             StartGroup(),
-            # Paused before there is anything to deliver: the backlog builds up, however small the load.
+            # Pause it before there is anything to deliver, so that even a small load builds up a backlog.
             WaitForAgent(),
             Pause(Who.AGENT),
             StartLoad(),
@@ -112,8 +112,9 @@ _ALL = (
     ),
     Scenario(
         "hang-agent",
-        "An IGQ agent hangs in the middle of a backlog, its lease being renewed; its manager notices that it gets "
-        "nothing done, ends it, says CSQM067E and starts it again, and no message may be lost, doubled or overtaken.",
+        "An IGQ agent hangs in the middle of a backlog while its lease is renewed. Its manager notices "
+        "that it makes no progress, ends it, reports CSQM067E and starts it again, and no message may be lost, "
+        "doubled or overtaken.",
         (
             StartGroup(),
             WaitForAgent(),
@@ -127,14 +128,14 @@ _ALL = (
     ),
     Scenario(
         "in-doubt",
-        "A manager and its programs are killed when these have prepared their work for an external coordinator: who "
-        "recovers them leaves it, their tags stay in use, and an operator commits or backs out each, one at a peer and "
-        "the others when the manager is back.",
+        "A manager and its programs are killed after the programs have prepared their work for an external "
+        "coordinator. The peers leave it in doubt, the tags stay in use, and an operator commits or backs out each "
+        "unit of work, one at a peer and the others after the manager is back.",
         (
             StartGroup(),
             StartLoad(),
-            # From the beginning, while there is work for each of them: one unit of work ends at a peer, and others are
-            # still in doubt when the manager is back.
+            # From the beginning, while there is work for all: one unit of work ends at a peer, and others are still in
+            # doubt when the manager is back.
             Hold(),
             WaitForPuts(0.4),
             *KILLED_IN_DOUBT,
@@ -145,7 +146,7 @@ _ALL = (
     ),
     Scenario(
         "kill-application",
-        "The programs of one manager are killed with uncommitted puts and gets; the manager lives and backs their "
+        "The programs of one manager are killed with uncommitted puts and gets. The manager lives and backs their "
         "work out.",
         (
             StartGroup(),
@@ -157,8 +158,8 @@ _ALL = (
     ),
     Scenario(
         "pause-manager",
-        "A manager, its agent and its programs are stopped past their leases and then go on: the zombies must change "
-        "nothing, notice that they were given up, and join again.",
+        "A manager, its agent and its programs are stopped past their leases and then go on. These zombies must change "
+        "nothing, notice that they were declared dead, and join again.",
         (
             StartGroup(),
             StartLoad(),
@@ -170,8 +171,8 @@ _ALL = (
     ),
     Scenario(
         "kill-several-managers",
-        "Two managers die in one moment with everything attached to them, in the middle of their units of work; the "
-        "third one recovers both.",
+        "Two managers die at the same moment with everything attached to them, in the middle of their units of work. "
+        "The third one recovers both.",
         (
             StartGroup(),
             StartLoad(),
@@ -182,8 +183,8 @@ _ALL = (
     ),
     Scenario(
         "kill-recoverer",
-        "A manager dies with large units of work open, and the peer that recovers them dies in the middle of that: "
-        "another one takes over, and nothing is undone twice.",
+        "A manager dies with large units of work open, and the peer that recovers them dies halfway. "
+        "Another peer takes over, and nothing is undone twice.",
         (
             StartGroup(),
             StartLoad(),
@@ -204,7 +205,7 @@ _ALL = (
     ),
     Scenario(
         "last-manager",
-        "All managers die with everything attached to them; one that is started again, alone, recovers itself and the "
+        "All managers die with everything attached to them. One of them is started again, recovers itself and the "
         "others.",
         (
             StartGroup(),
@@ -216,7 +217,7 @@ _ALL = (
     ),
     Scenario(
         "slow-recovery",
-        "A failed manager restarts before its peer, stopped in the middle, has recovered it: its agent and programs "
+        "A failed manager restarts before its peer, stopped halfway, has recovered it. Its agent and programs "
         "are refused their connection tags until that is done, so nothing committed overtakes what is recovered.",
         (
             StartGroup(),
@@ -236,12 +237,12 @@ _ALL = (
             WaitForAgent(),
             Drain(),
         ),
-        # The claim of the one that is stopped must last until the failed manager is back.
+        # The claim of the stopped peer must last until the failed manager is back.
         lease_ms=30_000,
     ),
     Scenario(
         "pause-agent",
-        "An IGQ agent is stopped for longer than a lease while messages for its manager arrive, and goes on.",
+        "An IGQ agent is stopped for longer than a lease while messages for its manager arrive, and then goes on.",
         (
             StartGroup(),
             StartLoad(),
@@ -252,8 +253,8 @@ _ALL = (
     ),
     Scenario(
         "pause-application",
-        "The programs of one manager are stopped past their leases with uncommitted puts and gets; what they try to "
-        "commit afterwards must come to nothing.",
+        "The programs of one manager are stopped past their leases with uncommitted puts and gets. Their later commits "
+        "must be refused.",
         (
             StartGroup(),
             StartLoad(),
@@ -269,13 +270,13 @@ _ALL = (
     ),
     Scenario(
         "script-flush",
-        "Redis forgets its scripts again and again while everybody calls them.",
+        "Redis forgets its scripts again and again while all programs call them.",
         (StartGroup(), StartLoad(), WaitForPuts(0.1), FlushScripts(100), Drain()),
         load=2,
     ),
     Scenario(
         "igq-toggle",
-        "Intra-group queuing is disabled and enabled again while programs put through it: their handles become invalid "
+        "Intra-group queuing is disabled and enabled again while programs put through it. Their handles become invalid "
         "(2041), and what was put before, or is put afterwards, arrives once and in order.",
         (
             StartGroup(),
@@ -292,7 +293,7 @@ _ALL = (
     ),
     Scenario(
         "memory-full",
-        "Redis may use no more memory: puts are refused (2192), nothing is half done, and getting goes on.",
+        "Redis may use no more memory. Puts are refused (2192), nothing is done by half, and gets go on.",
         (
             StartGroup(),
             StartLoad(),
@@ -306,13 +307,13 @@ _ALL = (
     ),
     Scenario(
         "lose-structure",
-        "The structure of the shared queue is backed up under load and loses its keys: programs are refused (2373), "
-        "and again while it is recovered (2346) by a process that dies in the middle of it. A second RECOVER CFSTRUCT "
-        "brings back what was there when the backup ended, exactly that, and the group goes on.",
+        "The structure of the shared queue is backed up under load and loses its keys. Programs are refused (2373), "
+        "and again while it is recovered (2346) by a process that dies halfway. A second RECOVER CFSTRUCT "
+        "restores exactly what was there when the backup ended, and the group goes on.",
         (
             StartGroup(shared=_LOST),
             StartLoad(),
-            # Its puts come behind the backup, and nobody commits to have got them.
+            # Its puts come after the backup, and no program commits to have got them.
             Hold(who=Who.PUTTER),
             WaitForPuts(0.15),
             Hold(who=Who.DRAINERS),
@@ -325,7 +326,7 @@ _ALL = (
             WaitForPutter(),
             Hold(),
             LoseStructure(),
-            # Their gets went with the structure.
+            # Their gets were lost with the structure.
             Release(Who.DRAINERS),
             WaitForRefusal(_CF_STRUC_FAILED, is_certain=True),
             WaitForLogs("CSQE035E"),
@@ -333,7 +334,7 @@ _ALL = (
             WaitForRefusal(_CF_STRUC_IN_USE, is_certain=True),
             Recover(),
             WaitForLogs("CSQE131I"),
-            # What is of before the loss must come to nothing, also behind the recovery.
+            # Work from before the loss must be refused, even after the recovery.
             Release(),
             Drain(),
         ),
@@ -342,7 +343,7 @@ _ALL = (
     Scenario(
         "partition",
         "A manager's machine, with its programs, is cut off from Redis for longer than its lease, with commits on "
-        "their way: they arrive when the network heals, and change nothing. Who was cut off gets 2009, and comes back "
+        "their way. They arrive when the network heals, and change nothing. Those cut off get 2009, and come back "
         "by itself.",
         (
             StartGroup(),
@@ -357,7 +358,7 @@ _ALL = (
     ),
     Scenario(
         "late-partition",
-        "The same, but the programs try to commit when their work has been recovered long since.",
+        "The same, but the programs try to commit long after their work was recovered.",
         (
             StartGroup(),
             WaitForAgent(),
@@ -372,7 +373,7 @@ _ALL = (
     Scenario(
         "short-partition",
         "A manager's machine, with its programs, is cut off from Redis for less than its lease, with calls on their "
-        "way: everything goes on as if it had only been slow.",
+        "way. Everything goes on as if Redis had only been slow.",
         (
             StartGroup(),
             WaitForAgent(),
@@ -387,7 +388,8 @@ _ALL = (
             ExpectUnharmed(),
             Drain(),
         ),
-        # What is sent anew at doubling intervals arrives at most a cut later than it could.
+        # TCP resends at doubling intervals, so a packet may arrive later than the cut ends by as long as the cut
+        # lasted.
         lease_ms=30_000,
         load=2,
         has_machines=True,

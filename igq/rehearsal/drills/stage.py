@@ -1,4 +1,4 @@
-"""Does a scenario's steps on a scene."""
+"""Performs a scenario's steps on a scene."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class Stage:
 
     Args:
         generator: draws the victims.
-        messages: how many are put in all.
-        say: takes the name of a manager and a sentence about what is done.
+        messages: number of messages that are put in all.
+        say: called with the name of a manager and a sentence about the step.
     """
 
     def __init__(self, scene: Scene, generator: random.Random, messages: int, say: Callable[[str, str], None]) -> None:
@@ -48,7 +48,7 @@ class Stage:
         self._incarnations: dict[str, str] = {}
         self._owners: list[str] = []
         self._agents: dict[str, int] = {}
-        #: Agents that do not work again: another process takes the place of each.
+        #: Agents that are dead: another process takes the place of each.
         self._replaced: dict[str, int] = {}
         self._bulk: Bulk | None = None
         #: Units of work.
@@ -70,10 +70,10 @@ class Stage:
 
     @singledispatchmethod
     def do(self, step: Step) -> None:
-        """Do one step.
+        """Perform one step.
 
         Raises:
-            CommandError: it cannot be done, or what it waits for does not happen.
+            CommandError: the step is impossible, or what it waits for does not happen.
         """
         raise NotImplementedError(step)
 
@@ -168,13 +168,13 @@ class Stage:
         if step.who is Who.AGENT:
             self._scene.signal_agent(self._agents[self.victim], signal.SIGKILL)
         else:
-            # The agent goes with its manager: the kernel ends it when its parent ends.
+            # The kernel ends the agent when its manager ends.
             self._scene.kill(children)
 
     @do.register
     def _(self, step: steps.Pause) -> None:
         self._wait_for_agents(step.who, step.managers, is_with_manager=True)
-        # Its manager renews the lease of one that is only stopped.
+        # The lease of an agent that is only stopped is renewed by its manager.
         self._remember(step.managers, is_agent_replaced=step.who in (Who.MANAGER, Who.EVERYTHING))
         if step.who in (Who.MANAGER, Who.EVERYTHING):
             for qmgr in self._drawn[: step.managers]:
@@ -198,7 +198,7 @@ class Stage:
     def _(self, step: steps.Start) -> None:
         managers = [self._recoverer] if step.who is Who.RECOVERER else self._drawn[: step.managers]
         if step.who in (Who.MANAGER, Who.EVERYTHING, Who.RECOVERER):
-            # One that was not caught runs on.
+            # A manager that was not killed is still running.
             self._scene.start_managers([qmgr for qmgr in managers if not self._scene.managers[qmgr].is_running])
         if step.who in (Who.PROGRAMS, Who.EVERYTHING):
             for qmgr in managers:
@@ -229,7 +229,7 @@ class Stage:
         scene, before = self._scene, self._incarnations[self.victim]
         now, agent = scene.incarnation(self.victim), working_agent(scene.group, self.victim)
         if now != before or agent != self._agents[self.victim] or recovery_of(scene.group, before) is not None:
-            raise CommandError(f"{before} was to go on, but it is {now}, with the IGQ agent {agent}")
+            raise CommandError(f"{before} was to go on, but now it is {now}, with the IGQ agent {agent}")
         self._tell("unharmed", now)
 
     @do.register
@@ -385,13 +385,13 @@ class Stage:
         return self._generator.sample(QMGRS, len(QMGRS))
 
     def _wait_for_agents(self, who: Who, managers: int, *, is_with_manager: bool = False) -> None:
-        """See to it that the process of each agent that is to get a signal is known: it may only just start."""
+        """Make sure that the process of each agent that will get a signal is known: it may be just starting."""
         if who is Who.AGENT or (who is Who.EVERYTHING and is_with_manager):
             for qmgr in self._drawn[:managers]:
                 wait_for_agent(self._scene, qmgr, self._replaced.get(qmgr, 0))
 
     def _remember(self, managers: int, *, is_agent_replaced: bool) -> None:
-        """What later steps must know about processes that are about to be gone."""
+        """Remember what later steps must know about processes that will be gone."""
         scene = self._scene
         self._owners = []
         for qmgr in self._drawn[:managers]:
@@ -409,7 +409,7 @@ class Stage:
         return putter
 
     def _programs(self, who: Who, managers: int = 1) -> list[Program]:
-        """The load programs that *who* means, those that run."""
+        """Return the running load programs that *who* means."""
         if who is Who.DRAINERS:
             return self._scene.consumers_of(SHARED_QUEUE)
         if who is Who.PUTTER:

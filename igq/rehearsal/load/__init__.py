@@ -1,1 +1,1 @@
-"""What the demo and the drills share: planned messages, the programs that put and get them, and who runs those."""
+"""The load that demo and drills share: planned messages, programs that put and get them, and their processes."""

@@ -1,4 +1,4 @@
-"""The Spark audit of a run, as a process of its own: this package knows no Spark."""
+"""The Spark audit of a run, in a separate process, because this package does not import Spark."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pathlib import Path
 from igq.console.interpreter import python_command
 from igq.rehearsal.load.programs.interrupts import interrupts_held
 
-#: Seconds for an audit that is cut short to end its Java.
+#: Seconds that an interrupted audit has to end its Java process.
 _END_TIMEOUT_S = 10.0
 
 
 def audit_run(directory: Path, environment: Mapping[str, str]) -> int:
-    """Have `igq pipeline audit` judge the records and the journal of a run; its exit status, 0 for a good verdict.
+    """Let `igq pipeline audit` judge the records and the journal of a run. Returns its exit status, 0 if all is good.
 
-    Takes Java's start, about ten seconds, and leaves verdict.json and report.html beside the records.
+    Java takes about ten seconds to start. The audit writes verdict.json and report.html beside the records.
     """
     env = {**environment, "PYTHONUNBUFFERED": "1"}
     arguments = [str(os.getpid()), "audit", "--run", str(directory)]
@@ -27,7 +27,7 @@ def audit_run(directory: Path, environment: Mapping[str, str]) -> int:
     audit: subprocess.Popen[bytes] | None = None
     try:
         with interrupts_held():
-            # In a session of its own: a Ctrl-C in the terminal reaches this process alone, which ends the other.
+            # In a new session: Ctrl-C in the terminal reaches only this process, which ends the audit.
             audit = subprocess.Popen(command, env=env, start_new_session=True)
         return audit.wait()
     except BaseException:
@@ -37,13 +37,13 @@ def audit_run(directory: Path, environment: Mapping[str, str]) -> int:
 
 
 def _end(audit: subprocess.Popen[bytes]) -> None:
-    """Neither the audit nor its Java is there afterwards."""
+    """End the audit and its Java process."""
     audit.terminate()
     try:
         with contextlib.suppress(subprocess.TimeoutExpired):
             audit.wait(_END_TIMEOUT_S)
     finally:
-        # Also where another Ctrl-C cuts that wait short.
+        # Even if another Ctrl-C ends that wait.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(audit.pid, signal.SIGKILL)
         audit.wait()

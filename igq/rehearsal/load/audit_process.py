@@ -11,7 +11,7 @@ from igq.console.interpreter import python_command
 
 
 def main() -> None:
-    """Have the kernel say SIGTERM, which ends a job with its Java, when the process *PARENT* has ended; be the job."""
+    """Ask the kernel for SIGTERM when the process *PARENT* ends, so that the job ends with its Java; become the job."""
     parent_pid, *arguments = sys.argv[1:]
     die_with_parent(int(parent_pid), signal.SIGTERM)
     os.execv(sys.executable, python_command("igq.pipeline", *arguments))

@@ -1,4 +1,4 @@
-"""Writes expected.jsonl beside a running load: the list is long, and nobody needs it before the end."""
+"""Writes expected.jsonl while the load runs: the list is long, and is not needed before the end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from igq.rehearsal.load.rows.sources import Source
 
 
 class ExpectedWriter:
-    """Begins to write at once, in a thread. Leaving its ``with`` block ends the writing, finished or not."""
+    """Starts to write at once, in a thread. At the end of its ``with`` block it stops, finished or not."""
 
     def __init__(self, source: Source, directory: Path) -> None:
         self._source, self._path = source, directory / EXPECTED
@@ -24,10 +24,10 @@ class ExpectedWriter:
         self._thread.start()
 
     def count(self) -> int:
-        """How many messages must arrive; waits until all are written.
+        """Wait until everything is written. Returns how many messages must arrive.
 
         Raises:
-            CommandError: the input cannot be read, or the file not be written.
+            CommandError: the input cannot be read, or the file cannot be written.
         """
         self._thread.join()
         if self._error is not None:

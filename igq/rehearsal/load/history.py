@@ -1,8 +1,8 @@
-"""A program's history: every call it made, before and after, so that a checker knows what may have happened.
+"""A program's history: every call before and after it was made, so that a check knows what may have happened.
 
-A line says that a call was ``invoked`` or how it ended: ``ok``, ``failed`` (it changed nothing), ``mixed`` (committed,
-but for what it did in a structure that has failed) or ``unknown`` (the connection broke before the reply). A call that
-a killed program had invoked has no second line: unknown as well.
+A line says that a call was ``invoked``, or how it ended: ``ok``, ``failed`` (it changed nothing), ``mixed`` (committed,
+except for its part in a structure that has failed) or ``unknown`` (the connection broke before the reply). A call that
+a killed program had invoked has no second line; its outcome is unknown, too.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
 
 INVOKED, OK, FAILED, MIXED, UNKNOWN = "invoked", "ok", "failed", "mixed", "unknown"
-#: 2009: the reply was lost, or the connection had been fenced; which of them cannot be told apart here.
+#: 2009: either the reply was lost, or the connection was shut out. Nothing here tells which.
 _PHASES = {MQRC.CONNECTION_BROKEN: UNKNOWN, MQRC.OUTCOME_MIXED: MIXED}
 
 
 class History:
-    """Writes the history of one program; without a path it keeps none."""
+    """Writes the history of one program. Without a path it keeps none."""
 
     def __init__(self, path: Path | None, program: str) -> None:
         self._program = program
@@ -32,7 +32,7 @@ class History:
 
     @contextmanager
     def call(self, verb: str, **what: Any) -> Iterator[dict[str, Any]]:
-        """Record the call made inside the ``with`` block; what is put in the yielded dict goes with its end."""
+        """Record the call made inside the ``with`` block. Entries of the yielded dict are recorded with its end."""
         if self._file is None:
             yield {}
             return

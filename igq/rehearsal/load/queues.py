@@ -1,4 +1,4 @@
-"""The queues of a run, defined by MQSC as an administrator would; other MQSC of a run."""
+"""The queues of a run, which are defined by MQSC as by an administrator, and other MQSC of a run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
 from sharedq.objects.repository import Repository
 
-#: Takes what is put in bulk, and never committed.
+#: The queue for bulk puts, which are never committed.
 BULK_QUEUE = "BULK"
 
 _STRUCTURE_MQSC = """
@@ -37,11 +37,11 @@ DEFINE QLOCAL({PRIVATE_QUEUE}) QSGDISP(QMGR) DEFPSIST(YES) MSGDLVSQ(FIFO) +
 
 
 def define_queues(group: Group, structure: str, shared: str = "") -> None:
-    """Define the shared queues once for the group, the private ones at every manager.
+    """Define the shared queues once for the group, and the private ones at every manager.
 
     Args:
         structure: of the shared queues.
-        shared: another structure, which is defined too, for the queue that all managers drain.
+        shared: another structure to define, for the queue that all managers drain.
 
     Raises:
         CommandError: a definition was refused.
@@ -55,7 +55,7 @@ def define_queues(group: Group, structure: str, shared: str = "") -> None:
 
 
 def define_bulk_queue(group: Group, structure: str) -> None:
-    """Define the queue for what is put in bulk.
+    """Define the queue for bulk puts.
 
     Raises:
         CommandError: the definition was refused.
@@ -68,7 +68,7 @@ def do_mqsc(group: Group, qmgr: str, text: str) -> None:
     """Run MQSC commands at a manager.
 
     Raises:
-        CommandError: one was refused.
+        CommandError: a command was refused.
         MQIError: 2009, Redis cannot be reached.
     """
     out = io.StringIO()

@@ -1,7 +1,7 @@
-"""What a run leaves in its directory, as JSON lines: what must arrive, what was sent and received, what happened.
+"""The records of a run as JSON lines: what must arrive, what was sent and received, what happened.
 
-The files are the audit's input. A line is written whole; a program that is killed leaves at most a torn last
-line, which whoever appends next ends and readers skip.
+The files are the audit's input. A line is written as a whole. A program that is killed leaves at most a torn last line,
+which the next writer ends and readers skip.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from igq.rehearsal.load.rows.plan import Copy, groups
 EXPECTED = "expected.jsonl"
 TIMELINE = "timeline.jsonl"
 LOSSES = "losses.jsonl"
-#: Bytes of the end of a file that surely hold its last whole line.
+#: Bytes at the end of a file that are sure to contain its last whole line.
 _TAIL_BYTES = 1 << 16
 
 
@@ -31,7 +31,7 @@ def now_ms() -> int:
 
 
 class LineFile:
-    """A file that JSON lines are appended to; several lines leave in one write. Safe to use from several threads."""
+    """A file for JSON lines. Several lines leave in one write. Several threads may use it."""
 
     def __init__(self, path: Path) -> None:
         self._lock = threading.Lock()
@@ -41,7 +41,7 @@ class LineFile:
             os.write(self._fd, b"\n")
 
     def write(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Append *rows*; they are with the operating system when this returns."""
+        """Append *rows*. When this returns, the operating system has them."""
         text = "".join(f"{json.dumps(row, separators=(',', ':'))}\n" for row in rows).encode()
         with self._lock:
             while text:
@@ -61,7 +61,7 @@ class LineFile:
 
 
 def read_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The rows of a file, torn lines left out; none when there is no such file."""
+    """Yield the rows of a file without torn lines. No file, no rows."""
     if not path.exists():
         return
     with path.open(encoding="utf-8", errors="replace") as lines:
@@ -69,7 +69,7 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def last_row(path: Path) -> dict[str, Any] | None:
-    """The last whole row of a file, without reading all of it."""
+    """Return the last whole row of a file, without reading all of it."""
     if not path.exists():
         return None
     with path.open("rb") as file:
@@ -80,7 +80,7 @@ def last_row(path: Path) -> dict[str, Any] | None:
 
 
 def write_expected(days: Iterable[Iterable[Departure]], path: Path) -> int:
-    """Write what the input rows demand, a line a message; returns how many."""
+    """Write the messages that the input rows demand, one a line. Returns their number."""
     count = 0
     with LineFile(path) as file:
         for day in days:
@@ -91,7 +91,7 @@ def write_expected(days: Iterable[Iterable[Departure]], path: Path) -> int:
 
 
 def expected_row(copy: Copy) -> dict[str, Any]:
-    """A line of expected.jsonl."""
+    """Return a line of expected.jsonl."""
     return {
         "row": copy.row,
         "path": copy.path,
@@ -106,13 +106,13 @@ def expected_row(copy: Copy) -> dict[str, Any]:
 
 
 class Timeline:
-    """timeline.jsonl: what happened to whom, for the audit and for people."""
+    """timeline.jsonl: the events of a run, for the audit and for people."""
 
     def __init__(self, directory: Path) -> None:
         self._file = LineFile(directory / TIMELINE)
 
     def add(self, event: str, qmgr: str, *, by: str = "", detail: str = "", t_ms: int | None = None) -> None:
-        """Record an event; *t_ms* is when it happened, default now."""
+        """Record an event. *t_ms* is its time, by default now."""
         at_ms = now_ms() if t_ms is None else t_ms
         self._file.write([{"t_ms": at_ms, "event": event, "qmgr": qmgr, "by": by, "detail": detail}])
 
@@ -122,7 +122,7 @@ class Timeline:
 
 
 def read_timeline(directory: Path) -> list[dict[str, Any]]:
-    """The events of a run, in order of time."""
+    """Return the events of a run, in order of time."""
     return sorted(read_lines(directory / TIMELINE), key=lambda event: int(event["t_ms"]))
 
 

@@ -1,4 +1,4 @@
-"""The settings of a run: those in force, with a directory of its own and, in a Redis of others, a group of its own."""
+"""The settings of a run: those in force, with a separate directory and, in a shared Redis, a separate group."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def settings_of_run(kind: str, directory: Path | None = None, **changes: object) -> Settings:
-    """Settings whose data directory is the run's, created.
+    """Return settings whose data directory is the run's, and create the directory.
 
-    Without a Redis URL the embedded server of that directory is used, so nothing of other runs is there. With one,
-    and the group's name left at its default, the group gets a name that is not in use by chance of the clock.
+    Without a Redis URL the embedded server of that directory is used, which holds nothing of other runs. With a URL and
+    the default group name, the group gets a name made from the time, which is not in use.
 
     Args:
         kind: first part of the directory's name: ``demo``, ``drill-kill-manager``.
@@ -26,7 +26,7 @@ def settings_of_run(kind: str, directory: Path | None = None, **changes: object)
         changes: settings of the run.
 
     Raises:
-        CommandError: the directory has the records of another run.
+        CommandError: the directory holds the records of another run.
         ConfigError: the settings or the directory cannot be used.
     """
     settings = load_settings()
@@ -35,7 +35,7 @@ def settings_of_run(kind: str, directory: Path | None = None, **changes: object)
         directory = settings.data_dir / f"{kind}-{datetime.now().astimezone():%Y%m%d-%H%M%S}"
     directory = directory.absolute()
     if (directory / EXPECTED).exists():
-        raise CommandError(f"{directory} has the records of an earlier run; name another directory")
+        raise CommandError(f"{directory} holds the records of an earlier run; name another directory")
     values: dict[str, object] = {"data_dir": directory, **changes}
     if settings.redis_url is not None and settings.group == Settings.model_fields["group"].default:
         values["group"] = new_group_name()
@@ -45,6 +45,6 @@ def settings_of_run(kind: str, directory: Path | None = None, **changes: object)
 
 
 def new_group_name() -> str:
-    """A group name for one run: another one each second for half a day."""
+    """Return a group name for one run: a new one each second for half a day."""
     number = int(time.time()) % len(_DIGITS) ** 3
     return "D" + "".join(_DIGITS[number // len(_DIGITS) ** place % len(_DIGITS)] for place in (2, 1, 0))

@@ -1,4 +1,4 @@
-"""A group of real managers under load, and what can be done to it: the stage of the demo and of the drills."""
+"""A group of real managers under load, and everything that demo and drills can do to it."""
 
 from __future__ import annotations
 
@@ -42,24 +42,24 @@ class Machines(Protocol):
     url: str
 
     def enter(self, qmgr: str) -> list[str]:
-        """The words that let the command behind them run on the machine of a manager."""
+        """Return the words that, put before a command, run it on the machine of a manager."""
 
     def cut(self, qmgr: str) -> None:
-        """From now on nothing goes to or from the machine of a manager."""
+        """Stop everything to and from the machine of a manager."""
 
     def heal(self, qmgr: str) -> None:
-        """It is on the network again."""
+        """Put the machine back on the network."""
 
 
 class Scene:
     """Managers EWR, JFK and LGA, their load programs, their records in one directory. Use it as a context manager.
 
     Args:
-        settings: of the run: its data directory takes records and logs, and the embedded server if no URL is set.
+        settings: of the run: its data directory holds records and logs, and the embedded server if no URL is set.
         source: of the rows.
-        is_history_kept: have programs write every call.
+        is_history_kept: make programs record every call.
         look: called while waiting, a few times a second.
-        machines: on which each manager runs with its programs; None: on this one.
+        machines: where each manager runs with its programs; None: all run on this machine.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Scene:
         self._is_history_kept = is_history_kept
         self._pace_s = 0.0
         self._children: list[Child] = []
-        #: By manager; one for all where they share a machine.
+        #: By manager; one for all if they share a machine.
         self._starters: dict[str, ProgramStarter] = {}
 
     def __enter__(self) -> Scene:
@@ -96,15 +96,15 @@ class Scene:
     # -- starting ------------------------------------------------------------------------------------------------
 
     def open(self) -> None:
-        """Reach Redis, starting the embedded server if need be, and make ready to start programs.
+        """Reach Redis, start the embedded server if necessary, and prepare to start programs.
 
         Raises:
-            CommandError: the group has been used before, and its journal would be taken for this run's.
+            CommandError: the group has been used before, and its journal would be mixed up with this run's.
             DeploymentError, MQIError: Redis cannot be used.
         """
         if self.group.members():
             raise CommandError(
-                f"group {self.settings.group} exists already in this Redis; set IGQ_GROUP to a name not in use"
+                f"group {self.settings.group} already exists in this Redis; set IGQ_GROUP to a name not in use"
             )
         errors = self.directory / "programs.err"
         with interrupts_held():
@@ -126,18 +126,18 @@ class Scene:
         self.wait_until_ready(started)
 
     def forget_ready(self, name: str) -> None:
-        """Expect the manager to say that it is ready once more."""
+        """Expect the manager to report once more that it is ready."""
         self.watch.take_events()
         self.watch.ready.discard(name)
 
     def wait_until_ready(self, names: Iterable[str]) -> None:
-        """Wait until managers have said that they are ready."""
+        """Wait until managers have reported that they are ready."""
         wanted = set(names)
         what = f"{', '.join(sorted(wanted))} to be ready"
         self.watch.wait(lambda: wanted <= self.watch.ready, what, _START_TIMEOUT_S)
 
     def define_queues(self, shared: str = "") -> None:
-        """Define the queues of the run; that which all managers drain in the structure *shared*, where it is named."""
+        """Define the queues of the run. *shared* names another structure, for the queue that all managers drain."""
         define_queues(self.group, self.settings.default_structure, shared)
 
     def start_load(self) -> None:
@@ -146,7 +146,7 @@ class Scene:
             self.start_programs(qmgr)
 
     def start_programs(self, qmgr: str) -> None:
-        """Start the load programs of one manager that do not run."""
+        """Start the load programs of one manager that are not running."""
         for kind, queue_name in ((CONSUMER, PRIVATE_QUEUE), (CONSUMER, SHARED_QUEUE), (PUTTER, "")):
             name = f"{qmgr}-{queue_name or kind}"
             running = self.programs.get(name)
@@ -160,7 +160,7 @@ class Scene:
     # -- watching ------------------------------------------------------------------------------------------------
 
     def count(self, kind: str, name: str, queue_name: str = "") -> int:
-        """Sum of what programs of a kind reported last under *name* (``put``, ``got``)."""
+        """Add up what programs of a kind last reported under *name* (``put``, ``got``)."""
         return sum(
             program.progress.get(name, 0)
             for program in self.programs.values()
@@ -168,20 +168,20 @@ class Scene:
         )
 
     def backlog(self) -> Backlog:
-        """What is on its way now."""
+        """Return what is on its way now."""
         return read_backlog(self.group, QMGRS)
 
     def incarnation(self, qmgr: str) -> str:
-        """Token of the manager's incarnation."""
+        """Return the token of the manager's incarnation."""
         member = self.group.member(qmgr)
         return f"{qmgr}.{member.incarnation}" if member is not None else qmgr
 
     def put(self) -> int:
-        """How many messages were put."""
+        """Return how many messages were put."""
         return self.count(PUTTER, "put")
 
     def progress(self) -> Sequence[Mapping[str, int]]:
-        """What the programs reported last: it changes as long as the load goes on."""
+        """Return the programs' last reports, which change as long as the load goes on."""
         return [program.progress for program in self.programs.values()]
 
     def is_all_put(self) -> bool:
@@ -192,18 +192,18 @@ class Scene:
     # -- doing ---------------------------------------------------------------------------------------------------
 
     def programs_of(self, qmgr: str) -> list[Program]:
-        """The load programs attached to a manager that run."""
+        """Return the running load programs attached to a manager."""
         return [each for each in self.programs.values() if each.qmgr == qmgr and each.is_running]
 
     def consumers_of(self, queue_name: str) -> list[Program]:
-        """The consumers of a queue that run, at every manager."""
+        """Return the running consumers of a queue, at every manager."""
         found = (each for each in self.programs.values() if each.kind == CONSUMER and each.is_running)
         return [program for program in found if program.options.queue == queue_name]
 
     def hold(self, programs: Iterable[Program]) -> tuple[int, int]:
-        """Have programs stop before their next commit; returns how many puts and gets they hold uncommitted.
+        """Make programs stop before their next commit. Returns how many puts and gets they hold uncommitted.
 
-        A consumer whose queue is empty holds nothing: it is waited for no longer than a few seconds.
+        A consumer whose queue is empty holds nothing, so the wait for it lasts only a few seconds.
         """
         asked = [program for program in programs if program.name not in self.watch.finished]
         for program in asked:
@@ -215,13 +215,13 @@ class Scene:
         return puts, gets
 
     def set_pace(self, seconds: float) -> None:
-        """Have every putter slow down, beginning with a pause of so long, those too that are started later."""
+        """Slow down every putter, also those started later, beginning with a pause of *seconds*."""
         self._pace_s = seconds
         for program in self.programs.values():
             self._send_pace(program)
 
     def prepare(self, programs: Iterable[Program]) -> list[str]:
-        """Have held programs prepare what they hold; the units of work that are in doubt then."""
+        """Make held programs prepare what they hold. Returns the units of work that are then in doubt."""
         prepared = self.watch.prepared
         asked = [program for program in programs if program.name in self.watch.holding]
         for program in asked:
@@ -239,7 +239,7 @@ class Scene:
             program.send("go")
 
     def kill(self, children: Iterable[Child]) -> None:
-        """SIGKILL, all in one moment, then wait for their ends."""
+        """Send SIGKILL to all of them at once, then wait for their ends."""
         victims = list(children)
         for child in victims:
             child.kill()
@@ -248,10 +248,10 @@ class Scene:
             self.watch.holding.pop(child.name, None)
 
     def signal_agent(self, pid: int, number: int) -> None:
-        """Send a signal to an agent: a child of its manager, not of ours.
+        """Send a signal to an agent, which is a child of its manager, not of ours.
 
         Raises:
-            CommandError: there is none. To the system number 0 would mean this process and all of its kin.
+            CommandError: there is none. The system would take process 0 for this process and its whole group.
         """
         if pid <= 0:
             raise CommandError("there is no IGQ agent to send a signal to")
@@ -259,7 +259,7 @@ class Scene:
             os.kill(pid, number)
 
     def finish_load(self) -> None:
-        """Have all programs end in order: nothing more comes, and nothing is left."""
+        """Make all programs end in order: nothing more comes, and nothing is left."""
         for program in self.programs.values():
             program.is_expected_to_end = True
             program.send("go")
@@ -274,7 +274,7 @@ class Scene:
         """Stop every manager in good order.
 
         Raises:
-            CommandError: one did not end, or not well.
+            CommandError: a manager did not end, or not with status 0.
         """
         running = {name: manager for name, manager in self.managers.items() if manager.is_running}
         for manager in running.values():
@@ -290,7 +290,7 @@ class Scene:
             self.timeline.add("stopped", name)
 
     def close(self) -> None:
-        """End whatever still runs, at once, and leave Redis. A Ctrl-C in the middle of it changes nothing."""
+        """End whatever still runs, at once, and leave Redis. A Ctrl-C meanwhile has no effect."""
         with _deaf_to_interrupts():
             for child in self._children:
                 child.kill()
@@ -313,7 +313,7 @@ class Scene:
 
 
 def environment_of(settings: Settings) -> dict[str, str]:
-    """The environment that gives children exactly *settings*, whatever the runner's own environment says."""
+    """Return the environment that gives children exactly *settings*, whatever the runner's environment says."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("IGQ_")}
     for name in type(settings).model_fields:
         value = getattr(settings, name)

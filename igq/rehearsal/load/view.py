@@ -1,4 +1,4 @@
-"""What a runner sees of its group: how much is queued, what recovery does, which agent works."""
+"""The runner's view of its group: queued messages, recoveries, working agents."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sharedq.objects.repository import Repository
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """Messages that are on their way: available, or put or got by units of work under way."""
+    """Messages that are on their way: available, or put or got by uncommitted units of work."""
 
     transmit: int
     private: int
@@ -29,7 +29,7 @@ class Backlog:
 
 
 def read_backlog(group: Group, qmgrs: Sequence[str]) -> Backlog:
-    """The backlog now; the transmit queue is read first, so that nothing passes by unseen.
+    """Read the backlog now. The transmit queue is read first, so that no message passes by unseen.
 
     Raises:
         MQIError: 2009, Redis cannot be reached.
@@ -41,20 +41,20 @@ def read_backlog(group: Group, qmgrs: Sequence[str]) -> Backlog:
 
 
 def recovery_of(group: Group, owner: str) -> Recovery | None:
-    """The latest recovery that resolved, or resolves, what *owner* (a token or a prefix of one) left."""
+    """Return the latest recovery that resolved, or resolves, what *owner* (a token or a prefix of one) left."""
     covering = [each for each in recoveries(group) if f"{owner}.".startswith(f"{each.failed}.")]
     return covering[-1] if covering else None
 
 
 def agent_state(group: Group, qmgr: str) -> Mapping[str, Any]:
-    """What the manager's agent last reported; empty when there was none yet."""
+    """Return what the manager's agent last reported; empty if there was no agent yet."""
     key = group.keys.agents
     text = group.command(key, "HGET", key, qmgr)
     return json.loads(text) if text else {}
 
 
 def working_agent(group: Group, qmgr: str) -> int:
-    """Process id of the manager's agent if it works, else 0; as the agent last reported."""
+    """Return the process id of the manager's agent if the agent last reported that it works, else 0."""
     state = agent_state(group, qmgr)
     return int(state["pid"]) if state.get("state") == "RUNNING" else 0
 

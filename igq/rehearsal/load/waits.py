@@ -1,6 +1,6 @@
-"""What a runner waits for, beyond its own children: the load's progress, recoveries, agents.
+"""A runner's waits beyond its own children: for the load's progress, for recoveries, for agents.
 
-All of them raise `CommandError` with one line when what they wait for does not happen, or cannot happen any more.
+Each raises `CommandError` with one line if what it waits for does not happen, or cannot happen any more.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from recovery.report import Recovery
 
 _RECOVERY_TIMEOUT_S = 120.0
 _CATCH_S = 0.002
-#: A load of which nothing moves for so long has come to a halt. Slow is not wrong; what is lost shows in the end.
+#: A load that does not move for this long has stopped. Slowness is no error; a loss shows in the end.
 _STALLED_S = 120.0
 
 
 def wait_for_puts(scene: Scene, count: int) -> None:
-    """Wait until *count* messages were put."""
+    """Wait until *count* messages have been put."""
     scene.watch.wait(
         lambda: scene.put() >= count,
         f"{count} messages to be put",
@@ -30,11 +30,11 @@ def wait_for_puts(scene: Scene, count: int) -> None:
 
 
 def wait_for_backlog(scene: Scene, count: int) -> int:
-    """Wait until *count* messages, or all there will be, are on the transmit queue; how many are."""
+    """Wait until *count* messages, or all there will be, are on the transmit queue. Returns how many are."""
     found: list[int] = []
 
     def is_there() -> bool:
-        # In this order: what is there when everything was put is all there will be.
+        # In this order: after everything is put, the messages found are all there will be.
         wanted = 1 if scene.is_all_put() else count
         found.append(scene.backlog().transmit)
         return found[-1] >= wanted
@@ -51,7 +51,7 @@ def wait_for_backlog(scene: Scene, count: int) -> int:
 
 
 def wait_until_delivered(scene: Scene) -> None:
-    """Wait until everything was put, and got."""
+    """Wait until everything is put and got."""
     scene.watch.wait(scene.is_all_put, "everything to be put", _STALLED_S, moves=scene.progress)
     scene.watch.wait(
         lambda: scene.backlog().is_empty,
@@ -63,7 +63,7 @@ def wait_until_delivered(scene: Scene) -> None:
 
 
 def wait_until_recovered(scene: Scene, owner: str) -> Recovery:
-    """Wait until everything *owner* left is resolved; put the recovery's moments in the timeline."""
+    """Wait until everything that *owner* left is resolved. Adds the recovery's moments to the timeline."""
     found: list[Recovery] = []
 
     def is_resolved() -> bool:
@@ -85,19 +85,19 @@ def wait_until_recovered(scene: Scene, owner: str) -> Recovery:
 
 
 def catch_recoverer(scene: Scene, owner: str) -> Recovery:
-    """The recovery of *owner* as soon as it resolves units of work, or when it is over if it was too quick."""
+    """Return the recovery of *owner* as soon as it resolves units of work, or after its end if it was too quick."""
     until_s = time.monotonic() + _RECOVERY_TIMEOUT_S
     while time.monotonic() < until_s:
         recovery = recovery_of(scene.group, owner)
         if recovery is not None and recovery.state in ("RESOLVING", "RESOLVED"):
             return recovery
-        # Looked at more often than a wait does: this is to be caught in the middle.
+        # Look more often than a wait does, to catch the recovery halfway.
         time.sleep(_CATCH_S)
     raise CommandError(f"waited {_RECOVERY_TIMEOUT_S:g} s in vain for the recovery of {owner}")
 
 
 def wait_for_agent(scene: Scene, qmgr: str, not_pid: int) -> int:
-    """Wait until the manager's agent works and is another process than *not_pid*; its process id."""
+    """Wait until the manager's agent works and is another process than *not_pid*. Returns its process id."""
     found: list[int] = []
 
     def is_working() -> bool:

@@ -1,1 +1,1 @@
-"""What a drill does to a group: kills, pauses, cut networks, lost structures."""
+"""The faults of the drills: kills, pauses, cut networks, lost structures."""

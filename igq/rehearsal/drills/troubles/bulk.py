@@ -1,4 +1,4 @@
-"""A program of the drill's own that holds large units of work open, so that their recovery takes its time."""
+"""A program in the drill's own process that holds large units of work open, so that their recovery takes long."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.repository import Repository
 
-#: Messages of a unit of work: MAXUMSGS as it is by default.
+#: Messages of a unit of work: the default of MAXUMSGS.
 _UNIT_MESSAGES = 10_000
 _CALL_MESSAGES = 500
 
@@ -40,7 +40,7 @@ class Bulk:
             queue.put_many(batch, options=PutOption.SYNCPOINT)
 
     def must_be_lost(self) -> None:
-        """Try to commit what the group has recovered meanwhile.
+        """Try to commit what the group has meanwhile recovered.
 
         Raises:
             CommandError: a commit succeeded, or messages are left.
@@ -52,7 +52,7 @@ class Bulk:
                 if error.reason != MQRC.CONNECTION_BROKEN:
                     raise
             else:
-                raise CommandError(f"unit of work {connection.connection.unit.id} was committed behind its recovery")
+                raise CommandError(f"unit of work {connection.connection.unit.id} was committed after its recovery")
         status = Repository(self._group, self._qmgr).queue_status(BULK_QUEUE)
         if status.depth or status.uncommitted_gets:
             raise CommandError(f"{status.depth} messages of recovered units of work are on {BULK_QUEUE}")

@@ -1,4 +1,4 @@
-"""Faults that are no signals to the group's processes: of Redis, and of definitions."""
+"""Faults other than signals to the group's processes: faults of Redis and changes of definitions."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
 
 _BACK_TIMEOUT_S = 60.0
-#: Time between two flushes, seconds: enough for scripts to be loaded again and to be in use.
+#: Seconds between two flushes: enough for scripts to be loaded again and used.
 _FLUSH_S = 0.05
 
 
 def kill_server(scene: Scene) -> int:
-    """SIGKILL to the embedded server; returns its process id when another one has taken its place.
+    """Send SIGKILL to the embedded server. Returns its process id after another one has taken its place.
 
     Raises:
         CommandError: there is no embedded server, or none comes back.
-        MQIError: 2009, it cannot be reached before.
+        MQIError: 2009, the server could not be reached before.
     """
     if not scene.settings.is_embedded:
-        raise CommandError("the embedded server is to be killed, but IGQ_REDIS_URL names another one", 2)
+        raise CommandError("the embedded server is to be killed, but IGQ_REDIS_URL names another server", 2)
     pid = int(_info(scene, "server", "process_id"))
     os.kill(pid, signal.SIGKILL)
 
@@ -39,7 +39,7 @@ def kill_server(scene: Scene) -> int:
 
 
 def flush_scripts(scene: Scene, times: int) -> None:
-    """Have Redis forget its scripts, again and again."""
+    """Make Redis forget its scripts, again and again."""
     key = scene.group.keys.group
     for _ in range(times):
         scene.group.command(key, "SCRIPT", "FLUSH")
@@ -47,10 +47,10 @@ def flush_scripts(scene: Scene, times: int) -> None:
 
 
 def alter_igq(scene: Scene, qmgr: str, value: str) -> None:
-    """``ALTER QMGR IGQ(...)``, again where it is not known whether it was done: then it does no harm.
+    """Enter ``ALTER QMGR IGQ(...)``. If the outcome is unknown, enter it again: that does no harm.
 
     Raises:
-        CommandError: it was refused, or Redis does not come back.
+        CommandError: the command was refused, or Redis does not come back.
     """
 
     def is_altered() -> bool:
@@ -66,7 +66,7 @@ def alter_igq(scene: Scene, qmgr: str, value: str) -> None:
 
 
 def limit_memory(scene: Scene, *, is_lifted: bool) -> int:
-    """Limit Redis' memory to what is used now, or lift the limit; returns it in bytes, 0 for none."""
+    """Limit Redis' memory to what it uses now, or lift the limit. Returns the limit in bytes, 0 for none."""
     key = scene.group.keys.group
     limit = 0 if is_lifted else int(_info(scene, "memory", "used_memory"))
     scene.group.command(key, "CONFIG", "SET", "maxmemory", limit)

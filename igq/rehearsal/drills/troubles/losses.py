@@ -1,4 +1,4 @@
-"""A structure that a drill has lost, and what its journals say of it: before it was lost, and since it is recovered."""
+"""The structure that a drill loses, and its journals from before the loss and after the recovery."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from sharedq.redis.link import Argument, Reply
 from sharedq.scripts.backup import RESTORE, RESTORE_END
 from sharedq.settings.values import Settings
 
-#: All keys in one moment, whatever programs do meanwhile; the journal is kept aside, for whoever judges the drill.
+#: Deletes all keys at once, whatever programs do meanwhile. The journal is kept aside for the judge of the drill.
 _LOSE = """
 redis.call("RENAME", KEYS[1], KEYS[2])
 for _, key in ipairs(redis.call("KEYS", ARGV[1])) do redis.call("UNLINK", key) end
@@ -44,10 +44,10 @@ class LostStructure:
         self._backup: Position = (0, 0)
 
     def back_up(self) -> str:
-        """BACKUP CFSTRUCT; the journal entry that it goes up to.
+        """Enter BACKUP CFSTRUCT. Returns the journal entry at which the backup ends.
 
         Raises:
-            CommandError: it was refused.
+            CommandError: the command was refused.
         """
         do_mqsc(self._group, QMGRS[0], f"BACKUP CFSTRUCT({self.name})")
         settings = self._group.settings
@@ -56,12 +56,12 @@ class LostStructure:
         return str(ending["position"])
 
     def lose(self) -> None:
-        """Its keys are gone, as though its server had lost them."""
+        """Delete the structure's keys, as if its server had lost them."""
         keys = self._keys
         self._group.command(keys.journal, "EVAL", _LOSE, 2, keys.journal, self._before.journal, f"{keys.tag}:*")
 
     def recover_in_vain(self, cut: str) -> None:
-        """RECOVER CFSTRUCT by a process that dies before the script *cut*, or before the last step."""
+        """Run RECOVER CFSTRUCT in a process that dies before the script *cut*, or before the last step."""
         group = _DyingGroup(self._scene.settings, cut)
         try:
             recover(group, self.name)
@@ -72,26 +72,26 @@ class LostStructure:
         raise CommandError(f"the recovery of {self.name} was to be cut off")
 
     def recover(self) -> None:
-        """RECOVER CFSTRUCT.
+        """Enter RECOVER CFSTRUCT.
 
         Raises:
-            CommandError: it was refused.
+            CommandError: the command was refused.
         """
         do_mqsc(self._group, QMGRS[0], f"RECOVER CFSTRUCT({self.name})")
 
     def record(self, directory: Path) -> None:
-        """Write what the audit must know of the loss: up to where the backup goes, and the journal until then."""
+        """Write what the audit must know of the loss: the end of the backup, and the journal until the loss."""
         with LineFile(directory / LOSSES) as losses, LineFile(directory / f"lost-{self.name}.jsonl") as journal:
             journal.write(_as_json(row) for row in self._rows(self._before))
             losses.write([{"structure": self.name, "backup": "{}-{}".format(*self._backup)}])
 
     def told(self) -> Loss:
-        """What its journals tell of the queue that all managers drain."""
+        """Return what the journals tell of the queue that all managers drain."""
         return Loss(self._rows(self._before), self._backup, self._rows(self._keys))
 
     @property
     def _before(self) -> StructureKeys:
-        # In the slot of the structure, and no key of it.
+        # In the slot of the structure, but not one of its keys.
         return replace(self._keys, journal=f"{self._keys.tag}lost:journal")
 
     def _rows(self, keys: StructureKeys) -> Sequence[JournalRow]:
@@ -113,7 +113,7 @@ class _DiedError(Exception):
 
 
 class _DyingGroup(Group):
-    """The group as a process sees it that dies before one of the calls of a recovery."""
+    """The group of a process that dies before one of the calls of a recovery."""
 
     def __init__(self, settings: Settings, cut: str) -> None:
         super().__init__(settings)

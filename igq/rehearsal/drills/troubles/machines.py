@@ -1,4 +1,4 @@
-"""The machines of a drill of partitions: one for each manager with its programs, and one for Redis."""
+"""The machines of a drill with network partitions: one for each manager with its programs, and one for Redis."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ _START_TIMEOUT_S = 60.0
 
 
 class Machines:
-    """A network with Redis at work. Use it as a context manager, which ends what runs there.
+    """A network with a running Redis. Use it as a context manager, which ends what runs there.
 
     Attributes:
         url: of Redis, for processes on any of the machines.
-        runner_url: of Redis, for whoever is on none of them: no cut comes between.
+        runner_url: of Redis, for processes on none of the machines. No cut affects it.
 
     Raises:
-        CommandError: namespaces cannot be made here, or Redis does not start.
+        CommandError: network namespaces cannot be made here, or Redis does not start.
     """
 
     def __init__(self, directory: Path) -> None:
         self._network = Network([_REDIS, *QMGRS])
         self.url = f"redis://{self._network.address(_REDIS)}:{_PORT}"
-        # A short path: a unix socket's name has room for about a hundred bytes.
+        # The path must be short: the name of a unix socket has room for about a hundred bytes.
         self._sockets = tempfile.mkdtemp(prefix="igq")
         self._socket = f"{self._sockets}/s"
         self.runner_url = f"unix://{self._socket}"
@@ -59,15 +59,15 @@ class Machines:
         self._remove()
 
     def enter(self, qmgr: str) -> list[str]:
-        """The words that let the command behind them run on the machine of a manager."""
+        """Return the words that, put before a command, run it on the machine of a manager."""
         return self._network.enter(qmgr)
 
     def cut(self, qmgr: str) -> None:
-        """From now on nothing goes to or from the machine of a manager."""
+        """Stop everything to and from the machine of a manager."""
         self._network.cut(qmgr)
 
     def heal(self, qmgr: str) -> None:
-        """It is on the network again."""
+        """Put the machine back on the network."""
         self._network.heal(qmgr)
 
     def _start_redis(self, directory: Path) -> subprocess.Popen[bytes]:
@@ -84,7 +84,7 @@ class Machines:
                 *("--logfile", str(log)),
             ],
             env=server_environment(),
-            # A runner that is killed leaves nothing behind.
+            # If the runner is killed, Redis must not stay behind.
             preexec_fn=partial(die_with_parent, os.getpid()),  # noqa: PLW1509 - it does one system call
             start_new_session=True,
         )

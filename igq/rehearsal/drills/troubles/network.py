@@ -1,8 +1,8 @@
-"""Machines of a drill that a network can part: network namespaces on one virtual wire, which is cut without a word.
+"""Machines of a drill on a network that can be cut: network namespaces on a virtual wire, which is cut silently.
 
-Every host is a namespace of its own, held by a process that does nothing, and all are plugged into a bridge in one
-more. A host that is cut off is unplugged there: it and everybody else lose their packets and are told nothing, as when
-a switch fails. Nothing is changed outside of these namespaces, and the kernel removes them with the processes in them.
+Every host is a namespace, held by a process that does nothing, and all hosts are plugged into a bridge in another
+namespace. A host that is cut off is unplugged there: packets to and from it are lost silently, as when a switch fails.
+Nothing outside these namespaces is changed, and the kernel removes them with the processes in them.
 """
 
 from __future__ import annotations
@@ -57,33 +57,33 @@ class Network:
         return f"10.64.0.{self._numbers[name]}"
 
     def enter(self, name: str) -> list[str]:
-        """The words that let the command behind them run on a host, as the same process."""
+        """Return the words that, put before a command, run it on a host, in the same process."""
         return ["nsenter", f"--net={self.namespace(name)}", "--"]
 
     def namespace(self, name: str) -> str:
-        """The file that is a host's namespace."""
+        """Return the file of a host's namespace."""
         return f"/proc/{self._holders[name].pid}/ns/net"
 
     def cut(self, name: str) -> None:
-        """From now on nothing reaches the host, and nothing that it sends arrives."""
+        """Cut a host off: nothing reaches it, and nothing that it sends arrives."""
         self._ip(_HUB, [f"link set {self._port(name)} nomaster"])
 
     def heal(self, name: str) -> None:
-        """The host is on the wire again."""
+        """Plug a host in again."""
         self._ip(_HUB, [f"link set {self._port(name)} master bridge0"])
 
     def part(self, one: str, other: str) -> None:
-        """From now on two hosts hear nothing of each other, and everybody else hears both."""
+        """Stop two hosts from reaching each other. All others still reach both."""
         self._ip(one, [self._neighbour(other, _NOBODY)])
         self._ip(other, [self._neighbour(one, _NOBODY)])
 
     def join(self, one: str, other: str) -> None:
-        """Two hosts hear each other again."""
+        """Let two hosts reach each other again."""
         self._ip(one, [self._neighbour(other)])
         self._ip(other, [self._neighbour(one)])
 
     def replace(self, name: str) -> None:
-        """Another machine takes the place of a host that lost its power: it remembers no connection.
+        """Replace a host by another machine, as after a loss of power: it remembers no connection.
 
         Every process on the host must have been killed while it was cut off.
         """
@@ -92,7 +92,7 @@ class Network:
         self._add(name)
 
     def close(self) -> None:
-        """Let go of all hosts. They are gone when the processes on them are."""
+        """Release all hosts. They are gone when the processes on them are."""
         for name in list(self._holders):
             self._release(name)
 
@@ -113,13 +113,14 @@ class Network:
                 "link set lo up",
                 f"address add {self.address(name)}/24 dev {_DEVICE}",
                 f"link set {_DEVICE} up",
-                # Known for good: a host that is asked for its hardware address and does not answer would be noticed.
+                # Permanent: otherwise others would notice a host that does not answer requests for its hardware
+                # address.
                 *(self._neighbour(other) for other in self._numbers if other != name),
             ],
         )
 
     def _hold(self, name: str) -> None:
-        # It ends with its standard input, and so with this process, however that ends.
+        # It ends with its standard input, and so with this process, however this process ends.
         holder = subprocess.Popen(
             ["unshare", "--net", "sh", "-c", "echo here && exec cat"],
             stdin=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""What one that was taken for dead did afterwards: nothing, as the journals must show."""
+"""The journals' proof that a process did nothing after it was declared dead."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from sharedq.reading.journal import read_entries
 
 
 def deeds_since(group: Group, incarnation: str, since_ms: int) -> list[str]:
-    """What was done under *incarnation*, or a program of it, after *since_ms* of Redis' clock: a line each."""
+    """List what was done under *incarnation*, or a program of it, after *since_ms* of the Redis clock: a line each."""
     client = group.client()
     found: list[str] = []
     for name in group.structure_names():

@@ -1,1 +1,1 @@
-"""The processes of a load: started, forked, watched."""
+"""The processes of a load: how they are started, forked and watched."""

@@ -1,9 +1,8 @@
-"""Child processes of a run: queue managers and load programs, each leading a session of its own.
+"""Child processes of a run: queue managers and load programs, each in a session of its own.
 
-The kernel ends them when the runner ends (`igq.console.child`), Ctrl-C in the terminal does not reach them, and what
-they
-say arrives as events in one queue. To be started from the runner's main thread: a parent's death is noticed by
-the death of the thread that started the child.
+The kernel ends them when the runner ends (`igq.console.child`), and Ctrl-C in the terminal does not reach them. Their
+output arrives as events in one queue. Start them from the runner's main thread: the kernel reports a parent's death
+when the thread that started the child dies.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _READY_ID = "CSQ9022I"
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something a child said or did; ``kind`` ``ended`` is its end."""
+    """Something that a child printed or did. The ``kind`` ``ended`` is its end."""
 
     child: Child
     kind: str
@@ -47,7 +46,7 @@ class Child:
     """One child process.
 
     Attributes:
-        is_expected_to_end: the runner has ended it, or asked it to end; otherwise its end is a failure.
+        is_expected_to_end: the runner has ended it, or asked it to end. If not, its end is a failure.
     """
 
     def __init__(self, name: str, start: Callable[[int], Process], directory: Path, events: Events) -> None:
@@ -62,35 +61,35 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """Its process id."""
+        """The child's process id."""
         return self._process.pid
 
     @property
     def is_running(self) -> bool:
-        """Whether it has not ended."""
+        """Whether the child has not ended."""
         return self._process.poll() is None
 
     @property
     def last_error(self) -> str:
-        """The last line it wrote to its standard error."""
+        """The last line that the child wrote to its standard error."""
         lines = self._errors.read_text(encoding="utf-8", errors="replace").strip().splitlines()
         return lines[-1] if lines else ""
 
     def signal(self, number: int) -> None:
-        """Send a signal to it, and to nobody else."""
+        """Send a signal to the child alone."""
         with contextlib.suppress(ProcessLookupError):
             self._process.send_signal(number)
 
     def kill(self) -> None:
-        """SIGKILL; returns without waiting."""
+        """Send SIGKILL. Returns without waiting."""
         self.is_expected_to_end = True
         self.signal(signal.SIGKILL)
 
     def wait(self, timeout_s: float | None = None) -> int:
-        """Wait for its end; the exit status.
+        """Wait for the child's end. Returns the exit status.
 
         Raises:
-            subprocess.TimeoutExpired: it runs on.
+            subprocess.TimeoutExpired: the child is still running.
         """
         status = self._process.wait(timeout_s)
         if self._process.stdin is not None:
@@ -99,7 +98,7 @@ class Child:
         return status
 
     def send(self, line: str) -> None:
-        """Write a line to its standard input; one that has ended does not mind."""
+        """Write a line to the child's standard input. If the child has ended, do nothing."""
         assert self._process.stdin is not None
         with contextlib.suppress(OSError, ValueError):
             self._process.stdin.write(line + "\n")
@@ -116,12 +115,12 @@ class Child:
 
 
 class Manager(Child):
-    """A queue manager, started as its command line starts it."""
+    """A queue manager, started by its command line."""
 
     def __init__(
         self, name: str, env: Mapping[str, str], directory: Path, events: Events, enter: Sequence[str] = ()
     ) -> None:
-        """*enter*: the words that let the command behind them run on the manager's machine."""
+        """Start a manager. *enter*: words that, put before the command, run it on the manager's machine."""
 
         def start(stderr: int) -> Process:
             return subprocess.Popen(
@@ -148,8 +147,8 @@ class Program(Child):
 
     Attributes:
         kind: putter or consumer.
-        owner: token of its connection, once it has one.
-        progress: what it reported last.
+        owner: token of its connection, once there is one.
+        progress: its last report.
     """
 
     def __init__(self, kind: str, options: Options, starter: ProgramStarter, events: Events) -> None:
@@ -161,7 +160,7 @@ class Program(Child):
 
     @property
     def qmgr(self) -> str:
-        """The manager it is attached to."""
+        """The manager that the program is attached to."""
         return self.options.qmgr
 
     def _hear(self, line: str) -> None:
@@ -169,7 +168,7 @@ class Program(Child):
             details = json.loads(line)
             kind = details.pop("event")
         except (ValueError, KeyError, TypeError, AttributeError):
-            # A library's word, not an event; the thread that listens must not end of it.
+            # Output of a library, not an event. It must not end the thread that listens.
             return
         if kind == "attached":
             self.owner = details["owner"]

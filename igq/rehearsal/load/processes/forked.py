@@ -1,5 +1,4 @@
-"""The runner's side of `igq.rehearsal.load.processes.nursery`: starts the nursery, has it fork programs, learns of
-their ends."""
+"""The runner's side of `igq.rehearsal.load.processes.nursery`: starts the nursery and lets it fork programs."""
 
 from __future__ import annotations
 
@@ -34,14 +33,14 @@ class ForkedProcess:
         self._ended = threading.Event()
 
     def poll(self) -> int | None:
-        """Its exit status, negative for a signal; None while it runs."""
+        """Return the program's exit status, negative for a signal. None while it runs."""
         return self._status
 
     def wait(self, timeout: float | None = None) -> int:
-        """Wait for its end; the exit status.
+        """Wait for the program's end. Returns the exit status.
 
         Raises:
-            subprocess.TimeoutExpired: it runs on.
+            subprocess.TimeoutExpired: the program is still running.
         """
         if not self._ended.wait(timeout):
             raise subprocess.TimeoutExpired("a load program", timeout or 0.0)
@@ -49,23 +48,23 @@ class ForkedProcess:
         return self._status
 
     def send_signal(self, number: int) -> None:
-        """Send it a signal, unless it has ended."""
+        """Send the program a signal, unless it has ended."""
         if self._status is None:
             os.kill(self.pid, number)
 
     def has_ended(self, status: int) -> None:
-        """Told by the nursery."""
+        """Note the program's end, which the nursery reported."""
         self._status = status
         self._ended.set()
 
 
 class ProgramStarter:
-    """Starts programs. To be made in the runner's main thread, which the nursery does not outlive.
+    """Starts programs. Make it in the runner's main thread: the nursery ends with this thread.
 
     Args:
         environment: of the programs.
-        errors: file that takes what the nursery itself has to say.
-        enter: the words that let the command behind them run on the machine of the programs.
+        errors: file for the nursery's own error output.
+        enter: words that, put before the command, run it on the machine of the programs.
     """
 
     def __init__(self, environment: Mapping[str, str], errors: Path, enter: Sequence[str] = ()) -> None:
@@ -84,10 +83,10 @@ class ProgramStarter:
                 pass_fds=[other.fileno()],
                 start_new_session=True,
             )
-        #: Process ids of what was started, and None when the nursery has ended.
+        #: Process ids of started programs, and None when the nursery has ended.
         self._started: queue.SimpleQueue[int | None] = queue.SimpleQueue()
         self._running: dict[int, ForkedProcess] = {}
-        #: Ends of programs that ended before `start` knew them.
+        #: Ends of programs that were reported before `start` knew these programs.
         self._early: dict[int, int] = {}
         self._lock = threading.Lock()
         self._is_ended = False
@@ -95,7 +94,7 @@ class ProgramStarter:
         self._thread.start()
 
     def start(self, kind: str, arguments: Sequence[str], stderr: int) -> ForkedProcess:
-        """Have a program forked.
+        """Fork a program.
 
         Args:
             kind: putter or consumer.
@@ -119,7 +118,7 @@ class ProgramStarter:
         )
         pid = self._started.get()
         if pid is None:
-            # For whoever asks next.
+            # For the next caller.
             self._started.put(None)
             raise CommandError(f"load programs cannot be started; see {self._errors}")
         process = ForkedProcess(pid, *streams)
@@ -132,7 +131,7 @@ class ProgramStarter:
         return process
 
     def close(self) -> None:
-        """End the nursery, and with it programs that still run."""
+        """End the nursery and the programs that still run."""
         self._nursery.kill()
         self._nursery.wait()
         self._thread.join()
@@ -150,7 +149,7 @@ class ProgramStarter:
             self._is_ended = True
             left, self._running = self._running, {}
         for process in left.values():
-            # The kernel ends them with the nursery.
+            # The kernel ends the programs with the nursery.
             process.has_ended(_SIGKILLED)
         self._started.put(None)
 

@@ -1,13 +1,12 @@
-"""The process that load programs are forked from: what they import is loaded once, not once for each of them.
+"""The nursery: a process that forks the load programs, so that their imports are loaded only once.
 
-A program that starts from nothing spends a second or two of a slow core on its imports, and a run starts a dozen:
-more than the load itself costs. This process has one thread and holds no connection, so a fork of it is a
-program at its beginning. Each forked program is a process of its own, killed and waited for like any other.
+A new program spends a second or two of a slow core on its imports, and a run starts a dozen: more than the load itself
+costs. The nursery has one thread and holds no connection, so a fork of it is a program at its start. Each forked
+program is a separate process, killed and waited for like any other.
 
-The runner (`igq.rehearsal.load.processes.forked`) speaks over one socket, in JSON lines. A request carries a program's
-kind and command
-line, and three descriptors to become its standard input, output and error; the next one follows the answer
-``{"started": PID}``. ``{"ended": PID, "status": STATUS}`` comes by itself.
+The runner (`igq.rehearsal.load.processes.forked`) speaks to it over one socket, in JSON lines. A request carries a
+program's kind and command line, and three descriptors for its standard input, output and error. The next request
+follows the answer ``{"started": PID}``. The nursery sends ``{"ended": PID, "status": STATUS}`` by itself.
 """
 
 from __future__ import annotations
@@ -37,11 +36,11 @@ _MAINS = {"putter": igq.rehearsal.load.programs.putter.main, "consumer": igq.reh
 
 
 class Nursery:
-    """Serves one runner until that hangs up. To be made in the main thread of a process with no other."""
+    """Serves one runner until the runner hangs up. Make it in the main thread of a process with no other thread."""
 
     def __init__(self, runner: socket.socket) -> None:
         self._runner, self._pid = runner, os.getpid()
-        # The end of a child becomes something that can be waited for together with requests.
+        # A child's end becomes readable here, so that one wait covers ends and requests.
         self._ends, self._end_writer = socket.socketpair()
         for each in (self._ends, self._end_writer):
             each.setblocking(False)
@@ -52,15 +51,15 @@ class Nursery:
         self._selector.register(self._ends, selectors.EVENT_READ)
 
     def serve(self) -> None:
-        """Fork what is asked for, tell what has ended."""
-        # What is loaded stays shared with the children: a collection would write to, and so copy, every page of it.
+        """Fork the requested programs and report ended ones."""
+        # Loaded modules stay shared with the children: a garbage collection would write to every page and so copy it.
         gc.freeze()
         while True:
             for key, _ in self._selector.select():
                 if key.fileobj is self._ends:
                     self._reap()
                 elif not self._take_request():
-                    # Programs that are left over end with this process.
+                    # Programs that are left end with this process.
                     return
 
     def _take_request(self) -> bool:
@@ -77,7 +76,7 @@ class Nursery:
         return True
 
     def _become(self, kind: str, arguments: Sequence[str], descriptors: Sequence[int]) -> None:
-        """Be the program, in the child; does not return."""
+        """Become the program, in the child. Does not return."""
         status = 1
         try:
             die_with_parent(self._pid)
@@ -97,12 +96,12 @@ class Nursery:
         finally:
             sys.stdout.flush()
             sys.stderr.flush()
-            # Nothing that this process was forked with is its own to end.
+            # Skip all exit handlers: they belong to the parent process.
             os._exit(status)
 
     def _reap(self) -> None:
         self._ends.recv(REQUEST_BYTES)
-        # Several ends may have come as one.
+        # Several ends may arrive as one signal.
         with contextlib.suppress(ChildProcessError):
             while (ended := os.waitpid(-1, os.WNOHANG)) != (0, 0):
                 self._tell(ended=ended[0], status=os.waitstatus_to_exitcode(ended[1]))
@@ -112,7 +111,7 @@ class Nursery:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """``DESCRIPTOR RUNNER_PID``: serve the runner at the other end of the socket."""
+    """Serve the runner at the other end of the socket. Arguments: ``DESCRIPTOR RUNNER_PID``."""
     descriptor, runner_pid = map(int, arguments)
     die_with_parent(runner_pid)
     # Ctrl-C is for the runner, which ends its programs in order.

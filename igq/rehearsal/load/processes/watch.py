@@ -1,4 +1,4 @@
-"""What a runner learns from its children while it waits; its waits end well, or with one line that says why."""
+"""The runner's watch on its children while it waits. A wait ends well, or with one line that says why not."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ LOOK_S = 0.2
 
 
 class Watch:
-    """Takes in what children say and do.
+    """Takes in the events of children.
 
     Attributes:
         events: where children put their events.
-        ready: managers that have said that they are ready.
-        finished: programs that have done all they had to.
-        holding: programs that wait before a commit, with the numbers of uncommitted puts and gets.
-        prepared: units of work that programs have prepared, by their programs.
-        interruptions: reason codes of the calls because of which programs had to connect again.
+        ready: managers that have reported that they are ready.
+        finished: programs that have done all their work.
+        holding: programs that wait before a commit, with their numbers of uncommitted puts and gets.
+        prepared: the units of work that each program has prepared.
+        interruptions: reason codes of the calls that made programs connect again.
 
     Args:
-        directory: of the logs, for messages.
+        directory: of the logs, for error messages.
         look: called while waiting, a few times a second.
     """
 
@@ -51,17 +51,17 @@ class Watch:
         moves: Callable[[], object] = lambda: None,
         why_never: Callable[[], str] = lambda: "",
     ) -> None:
-        """Take events in until *is_done*, which is asked after every event and a few times a second.
+        """Take in events until *is_done*, which is called after every event and a few times a second.
 
         Args:
-            what: is waited for, for messages.
+            what: what the call waits for, for error messages.
             timeout_s: how long to wait without any movement.
-            asks_group: *is_done* asks Redis: a few times a second are enough.
-            moves: what shows that it goes on: the time starts anew when its value changes.
-            why_never: says why the condition cannot come true any more; an empty text while it may.
+            asks_group: *is_done* asks Redis, so a few calls a second are enough.
+            moves: returns a value that shows progress: when it changes, the time starts again.
+            why_never: returns why the condition cannot come true any more, or an empty text.
 
         Raises:
-            CommandError: it took too long, cannot happen any more, or a child ended by itself.
+            CommandError: the wait took too long, the condition cannot come true any more, or a child ended by itself.
         """
         if self._wait(is_done, timeout_s, asks_group, moves, why_never):
             return
@@ -70,7 +70,7 @@ class Watch:
         raise CommandError(f"{why}; the logs are in {self._directory}")
 
     def wait_a_while(self, is_done: Callable[[], bool], timeout_s: float) -> bool:
-        """Wait as `wait` does; false when it is not done in time.
+        """Wait as `wait` does. False if it is not done in time.
 
         Raises:
             CommandError: a child ended by itself.
@@ -78,7 +78,7 @@ class Watch:
         return self._wait(is_done, timeout_s, False, lambda: None, lambda: "")
 
     def take_events(self) -> None:
-        """Take in what has happened.
+        """Take in the events so far.
 
         Raises:
             CommandError: a child ended by itself.
@@ -104,7 +104,7 @@ class Watch:
                 self._look()
             if not asks_group or now_s - asked_s >= LOOK_S:
                 asked_s = now_s
-                # What makes it impossible may also have been the last step to it: ask again.
+                # What made it impossible may also have been the last step to it, so check again.
                 if is_done() or (why_never() and is_done()):
                     return True
                 if why_never():

@@ -1,1 +1,1 @@
-"""The programs of a load: they put, get and note what they did."""
+"""The programs of a load: they put and get messages and record what they did."""

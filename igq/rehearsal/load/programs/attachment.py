@@ -1,4 +1,4 @@
-"""A load program's connection to its manager: taken with a connection tag, and taken again when it is lost."""
+"""A load program's connection to its manager: made with a connection tag, and made again after a loss."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sharedq import MQIError
 from sharedq.api import QueueManagerConnection
 from sharedq.mqi.constants import MQRC, ConnectOption
 
-#: What time heals: a manager that is down or ending, a lost connection, a predecessor still being recovered.
+#: Reasons that pass with time: a manager is down or ending, a connection is lost, a predecessor is being recovered.
 PASSING = frozenset(
     {
         MQRC.CONNECTION_BROKEN,
@@ -24,7 +24,7 @@ PASSING = frozenset(
         MQRC.CONN_TAG_IN_USE,
     }
 )
-#: What is answered where a structure has failed, until it is recovered and its queues are opened anew.
+#: Reasons that a failed structure gives, until it is recovered and its queues are reopened.
 STRUCTURE_FAILED = frozenset({MQRC.CF_STRUC_FAILED, MQRC.CF_STRUC_IN_USE, MQRC.BACKED_OUT, MQRC.OUTCOME_MIXED})
 _TRY_AGAIN_S = 0.2
 _GIVE_UP_S = 120.0
@@ -32,13 +32,13 @@ _GIVE_UP_S = 120.0
 
 @contextmanager
 def attached(qmgr: str, program: str, *, is_serialized: bool) -> Iterator[QueueManagerConnection]:
-    """A connection of *program* to *qmgr*, waited for up to two minutes; disconnected in the end.
+    """Connect *program* to *qmgr*, within two minutes, and disconnect in the end.
 
     A serialized program connects with a tag of its own name. The tag is refused until every unit of work of its
-    predecessor is resolved, so a program that starts again never reads a state that is still on its way back.
+    predecessor is resolved, so that a program that starts again never reads a state that recovery is about to change.
 
     Raises:
-        MQIError: it cannot be had in time, or is lost inside the ``with`` block.
+        MQIError: there was no connection in time, or it is lost inside the ``with`` block.
     """
     tag = f"LOAD {program}".encode() if is_serialized else b""
     options = ConnectOption.SERIALIZE_CONN_TAG_QSG if is_serialized else 0
@@ -48,7 +48,7 @@ def attached(qmgr: str, program: str, *, is_serialized: bool) -> Iterator[QueueM
 
     retrying = Retrying(
         retry=retry_if_exception(is_passing),
-        # Programs that lost their manager together shall not come back in step.
+        # Programs that lost their manager together must not come back at the same moments.
         wait=wait_exponential_jitter(multiplier=0.05, max=0.5, jitter=0.05 * random.random()),
         stop=stop_after_delay(_GIVE_UP_S),
         reraise=True,
@@ -58,10 +58,10 @@ def attached(qmgr: str, program: str, *, is_serialized: bool) -> Iterator[QueueM
 
 
 def pause() -> None:
-    """Wait a moment before trying again what was refused."""
+    """Wait a moment before the next try of a refused call."""
     time.sleep(_TRY_AGAIN_S * (0.5 + random.random()))
 
 
 def is_passing(error: BaseException) -> bool:
-    """Whether connecting again may help."""
+    """Whether a new connection may help."""
     return isinstance(error, MQIError) and error.reason in PASSING

@@ -1,7 +1,7 @@
-"""The program that gets: drains one queue in units of work of some fifty messages, and records what it got.
+"""The consumer: drains one queue in units of work of some fifty messages, and records what it got.
 
-The private queue DEPARTURES has one consumer, which takes it first in, first out. The shared queue FLIGHTS has one
-on every manager at the same time; each takes groups whole (`igq.rehearsal.load.programs.whole_groups`).
+The private queue DEPARTURES has one consumer, which gets first in, first out. The shared queue FLIGHTS has one on every
+manager at the same time; each gets whole groups (`igq.rehearsal.load.programs.whole_groups`).
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from sharedq.mqi.constants import MQRC, GetOption, MatchOption, OpenOption
 from sharedq.mqi.limits import NULL_ID
 from sharedq.mqi.structures import MQMD
 
-#: Messages of a unit of work: two of a putter's.
+#: Messages of a unit of work: two units of a putter's.
 BATCH = 2 * UNIT_DEPARTURES
-#: How long a get waits before the program looks whether it shall end.
+#: Milliseconds that a get waits before the program checks whether to end.
 _WAIT_MS = 500
-#: How long to wait for the rest of a group that another consumer is about to give back.
+#: Milliseconds to wait for the rest of a group that another consumer is about to give back.
 _REST_MS = 300
-#: Longest pause after giving a batch back, seconds: who has the beginning of its group needs the time.
+#: Longest pause after a batch is given back, seconds: the consumer with the beginning of its group needs the time.
 _PAUSE_MAX_S = 0.4
 
 
@@ -44,19 +44,19 @@ class Consumer:
         row = last_row(path)
         self._order = 0 if row is None else int(row["order"])
         self._records = LineFile(path)
-        #: Over all runs of the program: what is recorded.
+        #: Messages recorded by all runs of the program.
         self._got = self._order
         self._given_back = 0
 
     def run(self) -> None:
-        """Drain the queue until told to finish, over as many connections as that takes.
+        """Drain the queue until told to finish, over as many connections as necessary.
 
         Raises:
-            MQIError: what connecting again does not heal.
+            MQIError: an error that a new connection does not help.
         """
         while True:
             try:
-                # The tag keeps this consumer waiting until its predecessor's gets are back in their places.
+                # With its tag, this consumer waits until its predecessor's gets are back in their places.
                 with attached(self._options.qmgr, self._options.name, is_serialized=self._is_private) as connection:
                     self._drain(connection)
                 self._control.progress(is_last=True, got=self._got)
@@ -97,7 +97,7 @@ class Consumer:
         return messages
 
     def _make_whole(self, queue: Queue, messages: list[Message]) -> bool:
-        """Get what the batch lacks of its groups; false when that cannot be had now."""
+        """Get the missing messages of the batch's groups. False if that is impossible now."""
         found = wholeness(message.md for message in messages)
         if found.is_headless:
             return False
@@ -169,7 +169,7 @@ class Consumer:
 
 
 def _identifiers(messages: list[Message]) -> list[tuple[str, str]]:
-    """CorrelId and MsgId of each, for the history."""
+    """Return CorrelId and MsgId of each message, for the history."""
     return [(message.md.correl_id.hex(), message.md.msg_id.hex()) for message in messages]
 
 

@@ -1,9 +1,9 @@
-"""The line between a load program and whoever runs it: commands on its standard input, events on its output.
+"""The channel between a load program and its runner: commands on its standard input, events on its output.
 
-Commands are words: ``hold`` (stop before the next commit, with the work in hand), ``prepare`` (prepare that work, as
-for an external coordinator, and stop behind it), ``go``, ``finish``, and ``pace`` with the seconds that a putter waits
-before its next unit of work (twice as long before the one after it, and so on). Events are JSON lines. When the input
-ends, the runner is gone and the program ends, too.
+Commands are words: ``hold`` (stop before the next commit, with work in hand), ``prepare`` (prepare that work as for an
+external coordinator, and stop after it), ``go``, ``finish``, and ``pace`` with the seconds that a putter waits before
+its next unit of work (twice as long before the one after it, and so on). Events are JSON lines. When the input ends,
+the runner is gone and the program ends, too.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PAUSE_MAX_S = 8.0
 
 
 class Control:
-    """The program's end."""
+    """The program's end of the channel."""
 
     def __init__(self) -> None:
         self._is_held = threading.Event()
@@ -45,22 +45,22 @@ class Control:
         return self._finish.is_set()
 
     def keep_pace(self) -> None:
-        """Before a unit of work: wait as long as the runner wants, or until it wants something else."""
+        """Wait before a unit of work for as long as the runner wants, or until it sends another command."""
         if self._pace_is_new.is_set():
-            # In this order: a pace that comes in between is seen the next time.
+            # Clear first: a pace that comes after this is seen the next time.
             self._pace_is_new.clear()
             self._pause_s = self._pace_s
         if self._pause_s and not self._pace_is_new.wait(self._pause_s):
             self._pause_s = min(2 * self._pause_s, _PAUSE_MAX_S)
 
     def checkpoint(self, puts: int, gets: int) -> None:
-        """Just before a commit: when told to hold, say what is in hand and wait to be released, or killed."""
+        """Call this before a commit. If told to hold, report the work in hand and wait to be released, or killed."""
         if self._is_held.is_set():
             self.tell("holding", puts=puts, gets=gets)
             self._may_go.wait()
 
     def commit(self, connection: QueueManagerConnection) -> None:
-        """Commit. When told to prepare, do that, say so, wait to be released, or killed, and commit what is in doubt.
+        """Commit. If told to prepare, prepare, report that, wait to be released or killed, and commit what is in doubt.
 
         Raises:
             MQIError: as the call does.
@@ -77,7 +77,7 @@ class Control:
         connection.commit_prepared(unit.encode())
 
     def progress(self, is_last: bool = False, **counts: int) -> None:
-        """Report *counts*, a few times a second at most."""
+        """Report *counts*, at most a few times a second."""
         now_s = time.monotonic()
         if is_last or now_s - self._reported_s >= _PROGRESS_S:
             self._reported_s = now_s
@@ -90,14 +90,14 @@ class Control:
             sys.stdout.flush()
 
     def tell_interruption(self, error: MQIError) -> None:
-        """Say that the connection is lost, or of no use, and that another one is tried."""
+        """Report that the connection is lost or useless, and that the program connects again."""
         print(f"connecting again: {error}", file=sys.stderr, flush=True)
         self.tell("interrupted", reason=str(error), code=int(error.reason))
 
     def _listen(self) -> None:
         for line in sys.stdin:
             self._hear(line.strip())
-        # Whatever is uncommitted is backed out by the group, as for any program that ends.
+        # The group backs out uncommitted work, as for any program that ends.
         os._exit(3)
 
     def _hear(self, line: str) -> None:

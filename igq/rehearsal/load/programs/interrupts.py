@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM of a runner: both end it by way of its ``finally`` blocks, which end its children."""
+"""Ctrl-C and SIGTERM of a runner: both end it through its ``finally`` blocks, which end its children."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from types import FrameType
 
 @contextmanager
 def interrupt_on_termination() -> Iterator[None]:
-    """Within the block SIGTERM raises KeyboardInterrupt, as Ctrl-C does. In the main thread only."""
+    """Make SIGTERM raise KeyboardInterrupt within the block, as Ctrl-C does. In the main thread only."""
     before = signal.signal(signal.SIGTERM, _interrupt)
     try:
         yield
@@ -21,10 +21,10 @@ def interrupt_on_termination() -> Iterator[None]:
 
 @contextmanager
 def interrupts_held() -> Iterator[None]:
-    """Within the block Ctrl-C and SIGTERM are only noted; behind it one that came takes effect.
+    """Only note Ctrl-C and SIGTERM within the block. One that came takes effect after the block.
 
-    For starting a child: an exception in the middle of that would leave a process that nobody knows. In the main
-    thread only; elsewhere no exception comes.
+    Use this to start a child: an exception halfway would leave a process that nobody knows. It works in the main thread
+    only, because no exception comes elsewhere.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

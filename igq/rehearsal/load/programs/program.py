@@ -1,4 +1,4 @@
-"""What the two load programs have in common: their command line and their end."""
+"""The common part of the two load programs: their command line and their end."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Options:
     """How a load program was started.
 
     Attributes:
-        name: of the program: of its files, its connection tag, its status message.
+        name: the program's name, also of its files, its connection tag and its status message.
         directory: of the run.
-        queue: that a consumer drains.
+        queue: the queue that a consumer drains.
         is_history_kept: write every call to history-NAME.jsonl.
     """
 
@@ -41,19 +41,19 @@ class Options:
         return History(path, self.name)
 
     def arguments(self) -> list[str]:
-        """The command line that `run_program` reads."""
+        """Return the command line that `run_program` reads."""
         given = ["--name", self.name, "--qmgr", self.qmgr, "--run", str(self.directory), "--source", str(self.source)]
         return [*given, "--queue", self.queue, *(["--history"] if self.is_history_kept else [])]
 
 
 def run_program(main: Callable[[Options], None], arguments: Sequence[str]) -> int:
-    """Parse the command line, run, say in one line what went wrong; the exit status."""
+    """Parse the command line and run. Reports an error in one line. Returns the exit status."""
     parser = argparse.ArgumentParser(description="A program of igq's demo and drills; they start it themselves.")
     for option in ("--name", "--qmgr", "--run", "--source", "--queue"):
         parser.add_argument(option, default="")
     parser.add_argument("--history", action="store_true")
     given = parser.parse_args(arguments)
-    # Standard output belongs to the control line.
+    # Standard output is for the events.
     log_to_stderr()
     # Ctrl-C is for the runner, which ends its programs in order.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

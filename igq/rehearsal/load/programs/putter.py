@@ -1,9 +1,9 @@
-"""The program that puts: one manager's departures, unit of work by unit of work, exactly once whatever is killed.
+"""The putter: puts one manager's departures, unit of work by unit of work, exactly once whatever is killed.
 
-In each unit of work it also replaces its status message on DEMO.STATUS, which says how many of its units of work
-are done. Started again, or connected again, it reads the status and goes on behind it: messages and status are
-committed together or not at all. IBM MQ's documentation restarts a program that works in several units of work so:
-"Putting and getting a group that spans units of work".
+In each unit of work it also replaces its status message on DEMO.STATUS, which says how many of its units of work are
+done. When it starts or connects again, it reads the status and continues after it: messages and status are committed
+together or not at all. IBM MQ's documentation restarts programs with several units of work in this way: "Putting and
+getting a group that spans units of work".
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from sharedq.mqi.constants import MQRC, GetOption, MatchOption, OpenOption, Pers
 from sharedq.mqi.structures import MQMD
 
 STATUS_QUEUE = "DEMO.STATUS"
-#: Its unit of work is backed out; what is in the way passes, or is healed by opening the queues again.
+#: Reasons that back out its unit of work and that pass, or that a reopened queue cures.
 _TRY_AGAIN = STRUCTURE_FAILED | {MQRC.OBJECT_CHANGED, MQRC.UNKNOWN_REMOTE_Q_MGR, MQRC.STORAGE_MEDIUM_FULL}
 
 
@@ -35,16 +35,16 @@ class Putter:
         self._options, self._control = options, control
         self._history = options.history()
         path = options.directory / f"sent-{options.name}.jsonl"
-        #: Units of work whose messages are recorded as sent; a kill may fall between a commit and its record.
+        #: Units of work whose messages are recorded as sent. A kill may fall between a commit and its record.
         self._recorded = _recorded_units(path)
         self._records = LineFile(path)
         self._put = 0
 
     def run(self) -> None:
-        """Put everything that is not put yet, over as many connections as that takes.
+        """Put everything that is not put yet, over as many connections as necessary.
 
         Raises:
-            MQIError: what connecting again does not heal.
+            MQIError: an error that a new connection does not help.
         """
         while True:
             try:
@@ -107,7 +107,7 @@ class Putter:
                 self._control.commit(connection)
         except MQIError as error:
             if error.reason in (MQRC.CONNECTION_BROKEN, MQRC.OUTCOME_MIXED):
-                # The status will tell; until then nobody knows.
+                # The outcome is unknown until the status is read again.
                 self._record(copies, number - 1, "unknown")
             raise
 

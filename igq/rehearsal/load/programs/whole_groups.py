@@ -1,8 +1,8 @@
-"""Which message groups a consumer's batch has whole. Pure.
+"""Finds the message groups that a consumer's batch has as a whole. Pure.
 
-Several consumers drain one shared queue, in batches and in physical order, so a batch may end or begin within a
-group. The group shall nevertheless be got by one consumer, in order: who has its beginning asks for the rest;
-who has a later member without the beginning gives everything back.
+Several consumers drain one shared queue, in batches and in physical order, so a batch may begin or end within a group.
+Nevertheless one consumer must get the group, in order: the one that has its beginning asks for the rest, and one that
+has a later member without the beginning gives everything back.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _LAST = int(MsgFlag.LAST_MSG_IN_GROUP)
 
 @dataclass(frozen=True, slots=True)
 class Wholeness:
-    """What a batch has of its groups.
+    """The state of the groups in a batch.
 
     Attributes:
-        is_headless: a member is there whose predecessor is not, or comes behind it.
-        missing: GroupId and MsgSeqNumber to go on with, for groups whose end is not there.
+        is_headless: there is a member without its predecessor, or before it.
+        missing: GroupId and MsgSeqNumber of the next member, for groups whose end is not there.
     """
 
     is_headless: bool
@@ -31,7 +31,7 @@ class Wholeness:
 
 
 def wholeness(batch: Iterable[MQMD]) -> Wholeness:
-    """Look at the groups of a batch, in the order in which it was got."""
+    """Check the groups of a batch, in the order in which it was got."""
     next_seq: dict[bytes, int] = {}
     for md in batch:
         if md.group_id == NULL_ID:

@@ -1,1 +1,1 @@
-"""The rows that a load sends: where they come from, and how they are spread over queues."""
+"""The input rows of a load: their sources, and the plan that spreads them over queues."""

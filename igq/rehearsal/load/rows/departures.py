@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-#: The managers of a load in a ring: a departure of one is sent through IGQ to the one behind it.
+#: The managers of a load in a ring: a departure of one is sent through IGQ to the next.
 NEXT_QMGR = {"EWR": "JFK", "JFK": "LGA", "LGA": "EWR"}
 QMGRS = tuple(NEXT_QMGR)
 
@@ -18,9 +18,9 @@ class Departure:
     Attributes:
         row: its number in the input, from 0.
         source: the manager that puts it: its origin airport.
-        aircraft: tail number; empty when the row names none.
+        aircraft: tail number; empty if the row has none.
         day: such as ``2013-01-31``.
-        departs: what orders the departures of one aircraft within a day.
+        departs: orders the departures of one aircraft within a day.
         fields: the row, by column.
     """
 
@@ -32,16 +32,16 @@ class Departure:
     fields: Mapping[str, str]
 
     def body(self) -> bytes:
-        """The row as a JSON object: whole numbers as numbers, ``NA`` as null."""
+        """Return the row as a JSON object: whole numbers as numbers, ``NA`` as null."""
         typed = {name: _typed(text) for name, text in self.fields.items()}
         return json.dumps(typed, separators=(",", ":")).encode()
 
 
 def by_day(departures: Iterable[Departure]) -> Iterator[list[Departure]]:
-    """The departures of each day together; of all input no more than a day is held.
+    """Yield the departures of each day together. No more than a day of the input is held in memory.
 
     Raises:
-        ValueError: the input comes back to a day that has ended: its groups would be torn.
+        ValueError: the input returns to an earlier day, whose groups would be torn.
     """
     ended: set[str] = set()
     today: list[Departure] = []
@@ -51,7 +51,7 @@ def by_day(departures: Iterable[Departure]) -> Iterator[list[Departure]]:
             ended.add(today[0].day)
             today = []
         if departure.day in ended:
-            raise ValueError(f"row {departure.row}: the input comes back to {departure.day}")
+            raise ValueError(f"row {departure.row}: the input returns to {departure.day}")
         today.append(departure)
     if today:
         yield today

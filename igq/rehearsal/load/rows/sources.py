@@ -1,4 +1,4 @@
-"""Where the rows of a load come from, named by a text that a program can be started with."""
+"""The source of a load's rows, named by a text that a program can be started with."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class Source:
 
     @classmethod
     def parse(cls, text: str) -> Source:
-        """What ``str`` wrote."""
+        """Read the text that ``str`` wrote."""
         kind, count, seed = text.split(":")
         return cls(kind, None if count == "all" else int(count), int(seed))
 
     def days(self) -> Iterator[list[Departure]]:
-        """The rows, day by day, from the beginning."""
-        # Imported here: a load needs one of them.
+        """Yield the rows, day by day, from the beginning."""
+        # Imported here because a load needs only one of them.
         if self.kind == "flights":
             from igq.rehearsal.load.rows.flights import read_flights
 
