@@ -1,6 +1,6 @@
-"""Settings that belong to the group: recorded when it is made, the same for every member and program.
+"""Settings of the group: recorded when it is created, the same for every member and program.
 
-A process goes by what is recorded, whatever its own settings say. The record is a field of the administration
+A process uses the recorded settings, whatever its own settings say. The record is a field of the administration
 structure's ``group`` hash; ``igq group set`` changes it.
 """
 
@@ -11,28 +11,28 @@ from typing import Final
 
 from sharedq.settings.values import Settings
 
-#: In the order in which they are shown.
+#: In the order of display.
 AGREED: Final = ("lease_ms", "wait_replicas", "wait_replicas_timeout_ms", "journal", "journal_max_entries")
-#: What a running process goes over to as soon as it hears of a change. A lease is renewed as it was taken, and the
-#: journal of a connection is what it was when that was made: those are for what begins afterwards.
+#: Settings that a running process adopts as soon as it hears of a change. A lease keeps the length that it was taken
+#: with, and a connection keeps its journal settings, so changes of the others affect only what begins later.
 AT_ONCE: Final = ("wait_replicas", "wait_replicas_timeout_ms")
 #: The field of the ``group`` hash.
 FIELD: Final = "settings"
 
 
 def as_record(settings: Settings) -> str:
-    """The record that these settings would make."""
+    """Return the record for these settings."""
     return json.dumps({name: getattr(settings, name) for name in AGREED})
 
 
 def with_record(settings: Settings, record: bytes, names: tuple[str, ...] = AGREED) -> Settings:
-    """*settings* with what is recorded for *names*. A name that this version does not know is passed over."""
+    """Return *settings* with the recorded values of *names*. Names that this version does not know are ignored."""
     recorded = json.loads(record)
     return settings.model_copy(update={name: recorded[name] for name in names if name in recorded})
 
 
 def contradictions(own: Settings, record: bytes) -> list[str]:
-    """What a process was told otherwise than the group is, in words; what it was not told is no contradiction."""
+    """Describe where a process's explicit settings differ from the group's. Defaults do not count."""
     in_force = with_record(own, record)
     return [
         f"{name} is {_shown(in_force, name)} in the group, {_shown(own, name)} in the settings of this process"
@@ -42,7 +42,7 @@ def contradictions(own: Settings, record: bytes) -> list[str]:
 
 
 def in_environment(settings: Settings) -> dict[str, str]:
-    """The group's settings as variables, for a child that must go by those of its parent."""
+    """Return the group's settings as environment variables, for a child that must use its parent's settings."""
     return {f"IGQ_{name.upper()}": _shown(settings, name) for name in AGREED}
 
 

@@ -1,4 +1,4 @@
-"""What a forked child must not share with its parent: registrations, sockets, and locks whose holders stay behind."""
+"""Things that a forked child must not share with its parent: registrations, sockets, locks of threads left behind."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _actions: list[weakref.ref[Callable[[], None]]] = []
 
 
 def after_fork(action: Callable[[], None]) -> None:
-    """Run *action* in every child that this process forks, first of all; a method only as long as its object lives."""
+    """Run *action* first in every child that this process forks. A method is run only while its object lives."""
     _actions[:] = [known for known in _actions if known() is not None]
     _actions.append(weakref.ref(action) if isinstance(action, FunctionType) else weakref.WeakMethod(action))
 

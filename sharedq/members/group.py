@@ -24,9 +24,9 @@ from sharedq.redis.link import Argument, Link, NotReplicatedError, Reply
 from sharedq.redis.links import Links, Place
 from sharedq.settings.values import Settings
 
-#: Reasons that pass by themselves: Redis went away, a node of the Cluster did, a slot of it moves.
+#: Reasons that pass by themselves: Redis or a node of the Cluster is away, or a slot is moving.
 PASSING = (MQRC.CONNECTION_BROKEN, MQRC.CF_NOT_AVAILABLE, MQRC.CF_STRUC_IN_USE)
-#: A field among the members that is none: what every renewal of a lease learns with the member (admin/renew).
+#: A field among the members that is no member: what every lease renewal learns besides the member (admin/renew).
 _NO_MEMBER = b"!structures"
 
 
@@ -48,14 +48,14 @@ class Member:
 
 
 class Group:
-    """One queue-sharing group on one Redis deployment. Safe to use from several threads.
+    """One queue-sharing group on one Redis deployment. Several threads may use it.
 
-    Keeps a link of its own to each server for administrative calls; connections bring theirs, and so does who renews a
-    lease.
+    The group has its own link to each server for administrative calls. Connections have their own links, and so have
+    the renewers of leases.
     """
 
     def __init__(self, settings: Settings) -> None:
-        #: Those in force: the process's own with those of the group.
+        #: The settings in force: those of the process, with those of the group.
         self.settings = settings
         self.own_settings = settings
         self._all_links: weakref.WeakSet[Link] = weakref.WeakSet()
@@ -64,28 +64,28 @@ class Group:
         self._embedded: EmbeddedRedis | None = None
         self._deployment: Deployment | None = None
         self._links = self.new_links()
-        #: Until when a silent server is not asked again whether it can be reached, monotonic.
+        #: Time until which a silent server is not tried again, monotonic.
         self._silent_until_s: dict[Place, float] = {}
         self._lock = threading.RLock()
         after_fork(self._begin_anew)
 
     def _begin_anew(self) -> None:
-        # In a forked child: the sockets are the parent's, and whoever held a lock was not forked.
+        # In a forked child: the sockets are the parent's, and the threads that held locks do not exist here.
         self._lock = threading.RLock()
         self._links = self.new_links()
         self._deployment = self._embedded = None
 
     @property
     def journal_max(self) -> str:
-        """How many journal entries scripts keep, as their argument; ``"0"``: the journal is off."""
+        """How many journal entries scripts keep, as their argument. ``"0"``: the journal is off."""
         return str(self.settings.journal_max_entries) if self.settings.journal else "0"
 
     def structure(self, name: str) -> StructureKeys:
-        """Keys of the structure *name*."""
+        """Return the keys of the structure *name*."""
         return structure_keys(self.name, name)
 
     def deployment(self) -> Deployment:
-        """Where Redis is. Starts or joins the embedded server when no URL is set.
+        """Return the deployment. Starts or joins the embedded server if no URL is set.
 
         Raises:
             DeploymentError: the URL is bad, or the embedded server cannot be started.
@@ -106,7 +106,7 @@ class Group:
         return self._embedded.url
 
     def new_link(self, *, timeout_s: float | None = None) -> Link:
-        """A link for a connection or a thread of its own."""
+        """Make a link for one connection or thread."""
         deployment = self.deployment()
         with self._lock:
             link = Link(
@@ -119,10 +119,10 @@ class Group:
         return link
 
     def adopt(self, record: bytes, *, is_running: bool = False) -> None:
-        """Go by what is recorded of the group's settings; nothing is where an older version made it.
+        """Use the recorded settings of the group. If an older version made the group, there is no record.
 
         Args:
-            is_running: only by what may change under a registration (`sharedq.members.agreed_settings`).
+            is_running: only those that may change under a registration (`sharedq.members.agreed_settings`).
         """
         if not record:
             return
@@ -132,9 +132,9 @@ class Group:
                 link.wait_for(self.settings.wait_replicas, self.settings.wait_replicas_timeout_ms)
 
     def reconsider(self, error: MQIError, links: Links | None = None) -> None:
-        """After a call that too few replicas acknowledged: another number may be recorded by now.
+        """Read the group's settings again, after too few replicas acknowledged a call: the number may have changed.
 
-        Otherwise nobody could hear of it: what tells of changes needs an acknowledgement, too.
+        Otherwise the process could not hear of the change, because that takes a call with acknowledgements, too.
 
         Raises:
             MQIError: 2009, Redis cannot be reached.
@@ -143,10 +143,10 @@ class Group:
             self.adopt(self.read_record(links), is_running=True)
 
     def read_record(self, links: Links | None = None) -> bytes:
-        """What is recorded of the group's settings; empty where nothing is.
+        """Return the record of the group's settings. Empty if there is none.
 
         Args:
-            links: over which it is asked; default the group's own.
+            links: the links to use. Default: the group's own.
 
         Raises:
             MQIError: 2009, Redis cannot be reached.
@@ -154,15 +154,15 @@ class Group:
         return bytes((links or self._links).command(self.keys.group, "HGET", self.keys.group, FIELD) or b"")
 
     def new_links(self) -> Links:
-        """Links for who must not wait for other callers of the group: a lease is renewed over links of its own."""
+        """Make links for a user that must not wait for other callers, such as the renewal of a lease."""
         # Administrative calls never block, so silence means that Redis hangs or is paused.
         return Links(self.deployment, lambda: self.new_link(timeout_s=max(1.0, self.settings.lease_ms / 1000)))
 
     def call(self, name: str, keys: Sequence[str], args: Sequence[Argument]) -> Reply:
-        """Run a script over the group's own link; a broken link is replaced at the next call.
+        """Run a script over the group's own link. The next call replaces a broken link.
 
         Raises:
-            MQIError: 2009 when the outcome is unknown.
+            MQIError: 2009, the outcome is unknown.
         """
         return self._links.call(name, keys, args)
 
@@ -171,13 +171,13 @@ class Group:
         return self._links.command(key, *args)
 
     def can_reach(self, structure: str) -> bool:
-        """Whether the server of a structure gives a sign of life, where each may have one of its own.
+        """Whether the server of a structure answers, if each structure may have its own server.
 
-        Who is about to use a connection there asks first, where its loss would be more than that of one call. A server
-        that was silent is not asked again within the length of a lease.
+        Callers ask first where the loss of a connection would cost more than one call. A server that was silent is not
+        tried again for the length of a lease.
         """
         if not self.deployment().is_cluster:
-            # Whoever calls finds out soon enough, and so does everybody else.
+            # There is only one server, so the call itself soon shows whether it answers.
             return True
         key = self.structure(structure).sequence
         if time.monotonic() < self._silent_until_s.get(self._links.place(key), 0.0):
@@ -192,9 +192,9 @@ class Group:
         return True
 
     def may_pass(self, error: BaseException) -> bool:
-        """Whether *error* says that a part of Redis is away for now: a node, a primary, a replica that is waited for.
+        """Whether *error* means that a part of Redis is away for now: a node, a primary, or a required replica.
 
-        Where nothing has ever answered, the URL may be wrong.
+        If nothing has ever answered, the URL may be wrong.
         """
         if isinstance(error, MQIError):
             is_away = error.reason in PASSING
@@ -213,33 +213,33 @@ class Group:
             raise error_for(MQRC.CF_NOT_AVAILABLE, "", structure, "its server cannot be reached")
 
     def client(self, key: str = "") -> redis.Redis:
-        """An ordinary client of the server that holds *key* (default: the administration structure)."""
+        """Return an ordinary client of the server that holds *key* (default: the administration structure)."""
         return self.deployment().client(key or self.keys.group)
 
     def clients(self) -> list[redis.Redis]:
-        """An ordinary client of each server that may hold keys of the group."""
+        """Return an ordinary client of each server that may hold keys of the group."""
         return self.deployment().clients()
 
     def members(self) -> list[Member]:
-        """Every manager that ever joined, by name, running or not."""
+        """Return every manager that ever joined, by name, running or not."""
         found = _pairs(self.command(self.keys.members, "HGETALL", self.keys.members))
         members = (_member(name, text) for name, text in found if name != _NO_MEMBER)
         return sorted(members, key=lambda member: member.name)
 
     def member(self, name: str) -> Member | None:
-        """The manager *name*, if it ever joined."""
+        """Return the manager *name*, if it ever joined."""
         text = self.command(self.keys.members, "HGET", self.keys.members, name)
         return None if text is None else _member(name.encode(), text)
 
     def structure_names(self) -> list[str]:
-        """Every structure that may hold messages: application structures and the managers' own."""
+        """Return every structure that may hold messages: application structures and the managers' own."""
         return sorted(name.decode() for name in self.command(self.keys.structures, "HKEYS", self.keys.structures))
 
     def structure_number(self, name: str) -> int:
-        """The number of a structure: part of the MsgIds generated for messages in it.
+        """Return the number of a structure, which is part of the MsgIds generated in it.
 
         Raises:
-            MQIError: 2349, no such structure.
+            MQIError: 2349, there is no such structure.
         """
         text = self.command(self.keys.structures, "HGET", self.keys.structures, name)
         if text is None:
@@ -247,7 +247,7 @@ class Group:
         return int(json.loads(text)["number"])
 
     def leave(self) -> None:
-        """Close the group's links; the embedded server stops when its last user has left."""
+        """Close the group's links. The embedded server stops when its last user has left."""
         self._links.close()
         with self._lock:
             if self._embedded is not None:

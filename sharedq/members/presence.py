@@ -1,7 +1,7 @@
-"""Telling a manager on this machine which process uses it, so that it sees at once when that has died.
+"""A program's messages to a manager on the same machine, which then notices the program's death at once.
 
-A lease tells everybody, but only when it has run out. Linux lets the manager see the end of a process in that moment;
-elsewhere, and where manager and program cannot see each other, the lease alone tells.
+A lease tells every member, but only after it has run out. Linux shows the manager the end of a process at that moment.
+On other systems, or if manager and program cannot see each other, only the lease tells.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 import contextlib
 import socket
 
-#: A manager that does not listen just now is not worth more time at MQCONN; the lease will do, seconds.
+#: Seconds that MQCONN spends on a manager that does not listen. Beyond that the lease is enough.
 _TIMEOUT_S = 0.1
-#: What the first byte of a message says of the process token behind it.
+#: The first byte of a message, before the process token.
 BEGINS, ENDS = b"+", b"-"
 
 
 def address_of(manager_pid: int, incarnation: str) -> bytes:
-    """Where a manager hears of programs: a socket without a file, which ends with whoever has bound it.
+    """Return the address at which a manager listens to programs: a socket without a file, which ends with its owner.
 
     Args:
         incarnation: ``QM.incarnation``.
@@ -25,9 +25,9 @@ def address_of(manager_pid: int, incarnation: str) -> bytes:
 
 
 def tell_presence(address: bytes, what: bytes, token: str) -> None:
-    """Tell the manager at *address* that this process uses it as *token* (`BEGINS`), or does no longer (`ENDS`).
+    """Tell the manager at *address* that this process uses it as *token* (`BEGINS`), or no longer does (`ENDS`).
 
-    Nothing is said of a message that does not arrive. The kernel adds who sent it.
+    A message that does not arrive is ignored. The kernel adds the sender.
     """
     family = getattr(socket, "AF_UNIX", None)
     if family is None:

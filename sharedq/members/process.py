@@ -1,9 +1,9 @@
-"""Owners: a process of a queue manager, its lease, and the moment it must stop by itself.
+"""Owners: a process of a queue manager, its lease, and the moment at which it must stop by itself.
 
-A process is registered under one incarnation of one manager and renews a lease. It counts the lease on its own
-monotonic clock from *before* each renewal was sent, so it stops before its peers may think it dead; the fence in
-every script is the safety net behind that. Stopped, a call waits for the answer to a renewal: Redis may only have
-been slow, and then the lease is held still, and nothing has to be given up.
+A process is registered under one incarnation of one manager and renews a lease. It measures the lease on its own
+monotonic clock from *before* each renewal was sent, so it stops before its peers may think it dead; the fence in every
+script is the safety net. In a stopped process, a call waits for the answer to a renewal: if Redis was only slow, the
+lease is still held, and nothing has to be given up.
 """
 
 from __future__ import annotations
@@ -33,37 +33,37 @@ from sharedq.scripts.members import abandon_call, end_process_call, register_pro
 
 log = LibraryLogger(__name__)
 
-#: A lease is renewed this many times in its length.
+#: Renewals of a lease in its length.
 RENEWALS_PER_LEASE = 3
-#: A process stops by itself this part of a lease before the lease ends.
+#: A process stops by itself when this part of the lease is left.
 SAFETY_PART = 0.1
-#: Lost connections that one script call tells the group of.
+#: Lost connections that one script call reports to the group.
 _ABANDON_CHUNK = 250
 
 
 class Interruptible(Protocol):
-    """What a process ends when it loses its lease: a connection."""
+    """A connection, as a process sees it when it loses its lease."""
 
     def interrupt(self) -> None:
-        """End a running call with 2009, from another thread."""
+        """End a running call with 2009. Called from another thread."""
 
     def notice_quiescing(self) -> None:
         """End a wait that asked to fail when the manager quiesces."""
 
     def look_again(self) -> None:
-        """Have a wait look whether the structure that it waits in has failed."""
+        """Make a wait check whether its structure has failed."""
 
     def keep_alive(self) -> None:
-        """Have no server close the connection because it is idle; called in every period."""
+        """Keep servers from closing the connection as idle. Called in every period."""
 
     def end_if_silent(self, limit_s: float, period_s: float) -> None:
-        """End a running call with 2009 that nobody has answered for so long; called in every period."""
+        """End a running call with 2009 if it was not answered for *limit_s*. Called in every period."""
 
 
 class Process:
     """This operating-system process as a user of one manager.
 
-    A child that this process forks is not registered: there the registration is lost from the first moment.
+    A child that this process forks is not registered: its registration is lost from the start.
 
     Attributes:
         token: ``QM.incarnation.process``.
@@ -80,7 +80,7 @@ class Process:
         self._safe_until_s = sent_at_s + self._lease_s * (1 - SAFETY_PART)
         self._connections: weakref.WeakSet[Interruptible] = weakref.WeakSet()
         self._abandoned: set[str] = set()
-        #: Every connection that was lost: the group remembers those that it did not know, until this process ends.
+        #: Every lost connection. The group remembers those that it did not know until this process ends.
         self._lost: list[str] = []
         self._connection_number = 0
         self._reserved = 0
@@ -89,10 +89,10 @@ class Process:
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._nudged = threading.Event()
-        #: Told when the lease was renewed or lost.
+        #: Notified when the lease was renewed or lost.
         self._settled = threading.Condition()
         after_fork(self._lose_in_child)
-        #: Its own, so that no renewal waits for a call of somebody else.
+        #: Its own links, so that no renewal waits for another call.
         self._links = group.new_links()
         self._thread = threading.Thread(target=self._keep, name=f"lease {self.token}", daemon=True)
 
@@ -101,7 +101,7 @@ class Process:
         """Register this process with the running manager *qmgr* and start renewing its lease.
 
         Raises:
-            MQIError: 2059 not running, 2161 quiescing, 2009 Redis cannot be reached.
+            MQIError: 2059, the manager is not running; 2161, it is quiescing; 2009, Redis cannot be reached.
         """
         info = json.dumps({"pid": os.getpid(), "appl": Path(sys.argv[0] or "python").name[:28]})
         sent_at_s = time.monotonic()
@@ -131,10 +131,10 @@ class Process:
         return silence_of(self._lease_ms) + self.group.settings.longest_replication_s
 
     def check(self) -> None:
-        """Return while the lease is surely held; where it may have ended, wait until that is known.
+        """Return while the lease is certainly held. If it may have ended, wait until that is known.
 
         Raises:
-            MQIError: 2009, the lease is lost, or nothing was heard of it for the length of another.
+            MQIError: 2009, the lease is lost, or there was no answer for the length of another lease.
         """
         if self._ended.is_set() or (time.monotonic() >= self._safe_until_s and not self._is_renewed_late()):
             why = "the lease of this process ran out"
@@ -143,7 +143,7 @@ class Process:
             raise error_for(MQRC.CONNECTION_BROKEN, "", self.qmgr, why)
 
     def _is_renewed_late(self) -> bool:
-        """Wait for the answer to a renewal; false when the lease is lost."""
+        """Wait for the answer to a renewal. False if the lease is lost."""
         self._nudged.set()
         with self._settled:
             self._settled.wait_for(
@@ -152,52 +152,52 @@ class Process:
         return self.is_alive
 
     def _hold(self, sent_at_s: float) -> None:
-        """The lease was renewed by a call sent at *sent_at_s* (monotonic)."""
+        """Note that a call sent at *sent_at_s* (monotonic) renewed the lease."""
         self._safe_until_s = sent_at_s + self._lease_s * (1 - SAFETY_PART)
         with self._settled:
             self._settled.notify_all()
 
     def add(self, connection: Interruptible) -> int:
-        """Take a connection in; returns its number, never used before under this process."""
+        """Add a connection. Returns its number, which this process never used before."""
         with self._lock:
             self._connection_number += 1
             self._connections.add(connection)
             return self._connection_number
 
     def discard(self, connection: Interruptible) -> None:
-        """A connection has ended."""
+        """Forget a connection that has ended."""
         with self._lock:
             self._connections.discard(connection)
 
     def abandon(self, owner: str) -> None:
-        """A connection was lost in the middle: have a manager back out its work as soon as Redis can be told."""
+        """Let a manager back out the work of a connection that was lost, as soon as Redis can be told."""
         with self._lock:
             self._abandoned.add(owner)
             self._lost.append(owner)
         self._nudged.set()
 
     def reserve(self, count: int) -> None:
-        """Somebody is about to add a connection (1), or has done so or given it up (-1)."""
+        """Note that a caller is about to add a connection (1), or that it has added it or given up (-1)."""
         with self._lock:
             self._reserved += count
 
     @property
     def connection_count(self) -> int:
-        """Connections that are open now, or about to be."""
+        """The number of connections that are open, or about to be."""
         with self._lock:
             return len(self._connections) + self._reserved
 
     def end(self) -> None:
-        """End the registration in good order; connections must have ended before."""
+        """End the registration in good order. All connections must have ended before."""
         if os.getpid() != self.pid:
-            # It is the parent's to end.
+            # Only the parent may end it.
             return
         is_held = self.is_alive
         self._stop_thread()
         if self._thread is not threading.current_thread():
             self._thread.join()
         if not is_held:
-            # The group finds out by itself. Nobody shall wait here for a Redis that may be out of reach.
+            # The group notices by itself. Do not wait for a Redis that may be out of reach.
             return
         try:
             self._tell_abandoned()
@@ -212,7 +212,7 @@ class Process:
             self._links.close()
 
     def stop_renewing(self) -> None:
-        """Renew the lease no more, and tell nobody: as if this process had died. For faults in tests and drills."""
+        """Stop renewing the lease and tell nobody, as if this process had died. For faults in tests and drills."""
         self._stop_thread()
 
     def _stop_thread(self) -> None:
@@ -233,7 +233,7 @@ class Process:
     def _renew_until_ended(self) -> None:
         period_s = self._lease_s / RENEWALS_PER_LEASE
         while True:
-            # Nudged where somebody should not have to wait for the next renewal.
+            # Woken early if a caller should not have to wait for the next renewal.
             self._nudged.wait(period_s)
             self._nudged.clear()
             if self._ended.is_set():
@@ -245,13 +245,13 @@ class Process:
             if self.is_alive:
                 continue
             if is_held:
-                # The answer took too long to count on it, but it says that nobody has taken the lease: ask anew.
+                # The answer came too late to trust the lease, but it shows that nobody has taken it: renew again.
                 self._nudged.set()
             elif not self._ended.is_set():
                 self._lose("the lease ran out")
 
     def _renew(self) -> bool:
-        """Ask Redis for another lease; true when it was granted."""
+        """Ask Redis for another lease. True if it was granted."""
         sent_at_s = time.monotonic()
         try:
             self._tell_abandoned()
@@ -272,14 +272,14 @@ class Process:
             self.is_quiescing = True
             self._wake_each(lambda connection: connection.notice_quiescing())
         if int(failures) != self._failures_told:
-            # Of structures that have failed, or can be used again, or of the group's settings.
+            # Something was told about a structure that failed or can be used again, or about the group's settings.
             if self._has_learned_settings():
                 self._failures_told = int(failures)
             self._wake_each(lambda connection: connection.look_again())
         return True
 
     def _has_learned_settings(self) -> bool:
-        """Go by the group's settings as they are now; false where they cannot be read, so the next renewal must."""
+        """Adopt the group's present settings. False if they cannot be read, so that the next renewal tries again."""
         try:
             self.group.adopt(self.group.read_record(self._links), is_running=True)
         except MQIError as error:
@@ -288,7 +288,7 @@ class Process:
         return True
 
     def _wake_each(self, act: Callable[[Interruptible], None]) -> None:
-        """Wake those that wait, in a thread of its own: the server that they wait at may hang, and the lease is due."""
+        """Wake the waiting connections, in a new thread: a server may hang, and the lease must be renewed in time."""
         threading.Thread(target=self._for_each, args=(act,), name=f"wake {self.token}", daemon=True).start()
 
     def _tell_abandoned(self) -> None:
@@ -298,7 +298,7 @@ class Process:
             owners = abandoned[position : position + _ABANDON_CHUNK]
             self._links.call(*abandon_call(self.group.keys, owners))
             with self._lock:
-                # The script may be repeated, so two threads may tell the same.
+                # The script may be repeated, so two threads may report the same connection.
                 self._abandoned.difference_update(owners)
 
     def _lose(self, why: str) -> None:
@@ -316,11 +316,11 @@ class Process:
             try:
                 act(connection)
             except (MQIError, redis.RedisError) as error:
-                # The lease must go on being renewed, whatever one connection meets.
+                # The lease must be renewed whatever happens to one connection.
                 log.warning("connection_not_told", process=self.token, error=str(error))
 
     def _lose_in_child(self) -> None:
-        # New locks: the thread that held the old ones was not forked.
+        # New locks: the thread that held the old ones does not exist in the child.
         self._lock, self._ended, self._nudged = threading.Lock(), threading.Event(), threading.Event()
         self._settled = threading.Condition()
         self._safe_until_s = float("-inf")
@@ -328,7 +328,7 @@ class Process:
 
 
 def _adopt(group: Group, record: bytes) -> None:
-    """Go by the group's settings, and say once where the process was told otherwise."""
+    """Use the group's settings, and log once where the process's own settings differ."""
     told = contradictions(group.own_settings, record) if record else []
     if told and record not in _told_records:
         _told_records.add(record)
@@ -336,7 +336,7 @@ def _adopt(group: Group, record: bytes) -> None:
     group.adopt(record)
 
 
-#: Records of which this process was told that its own settings are others.
+#: Records of settings about which this process has logged a difference.
 _told_records: set[bytes] = set()
 _processes: dict[tuple[int, str, str], Process] = {}
 _processes_lock = threading.Lock()
@@ -352,10 +352,10 @@ after_fork(_forget_in_child)
 
 
 def process_for(group: Group, qmgr: str) -> Process:
-    """The registration of this process with *qmgr*, shared by all its connections.
+    """Return the registration of this process with *qmgr*, which all its connections share.
 
-    It is reserved for the caller, so that the end of its last connection does not end it: give the reservation
-    back with ``release_process(process, is_reserved=True)`` when the connection is made, or could not be.
+    It is reserved for the caller, so that the end of its last connection does not end it. Release the reservation with
+    ``release_process(process, is_reserved=True)`` when the connection is made, or could not be made.
 
     Raises:
         MQIError: 2059, 2161 or 2009 as for ``Process.register``.
@@ -370,7 +370,7 @@ def process_for(group: Group, qmgr: str) -> Process:
 
 
 def release_process(process: Process, *, is_reserved: bool = False) -> None:
-    """Unregister when the last connection has gone."""
+    """Unregister after the last connection has gone."""
     with _processes_lock:
         if is_reserved:
             process.reserve(-1)

@@ -1,4 +1,4 @@
-"""The records of recoveries in the administration structure, as the scripts that claim and report them keep them."""
+"""The records of recoveries in the administration structure, which the claiming and reporting scripts keep."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from sharedq.members.group import Group
 
-#: The moments of a recovery in order, and the field of its record with each, in ms of Redis' clock.
+#: The moments of a recovery in order, each with its field in the record, in ms of the Redis clock.
 MOMENTS = {
     "lease ended": "lease_ended_ms",
     "detected": "detected_ms",
@@ -19,7 +19,7 @@ MOMENTS = {
 
 
 def recovery_records(group: Group) -> list[dict[str, Any]]:
-    """The group's recoveries that are under way or not yet forgotten (the latest 100), in no order.
+    """Return the recoveries that are under way or not yet forgotten (the latest 100), in no order.
 
     Raises:
         MQIError: 2009, Redis cannot be reached.

@@ -1,1 +1,1 @@
-"""Where Redis is, and how a script gets there."""
+"""Redis: how to find the server of a key, and how a script is called there."""

@@ -1,7 +1,7 @@
-"""Where Redis is: one server, a Sentinel-guarded pair or a Cluster, told by a URL; embedded when there is none.
+"""The deployment: one server, a Sentinel-guarded pair or a Cluster, given by a URL. Without a URL it is embedded.
 
-redis-py knows topologies; calls go over its plain connections, because its pools and retries cost more than a
-script does, and because its retries send writes again.
+redis-py knows topologies. Calls go over its plain connections, because its pools and retries cost more than a script
+does, and because its retries send writes again.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from sharedq.redis.packing import Packer
 from sharedq.settings.redis_mask import mask_password
 from sharedq.settings.redis_url import check_redis_url
 
-#: Seconds to wait for a connection. Calls have no time limit of their own: a lease bounds them.
+#: Seconds to wait for a connection. Calls have no time limit here: a lease bounds them.
 CONNECT_TIMEOUT_S = 5.0
-#: Of those who know of no leases, seconds.
+#: Seconds of silence after which a server is gone, for users that know no lease.
 SILENCE_S = 10.0
 
 _SENTINEL_REMEDY = (
@@ -35,11 +35,11 @@ _SENTINEL_REMEDY = (
 
 
 class DeploymentError(Exception):
-    """Redis cannot be used as configured. The message is one line and names no password."""
+    """Redis cannot be used as configured. The message is one line and contains no password."""
 
 
 class SlotNotServedError(redis.ConnectionError):
-    """No node of the Cluster serves the slot of a key. It may serve all others."""
+    """No node of the Cluster serves the slot of a key. Other slots may be served."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +53,14 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class _Url:
-    """A parsed URL: how to find the servers, and what every connection is given."""
+    """A parsed URL: how to find the servers, and the options of every connection."""
 
     kind: str
     endpoints: tuple[Endpoint, ...]
     service: str = ""
     is_tls: bool = False
     options: dict[str, Any] = field(default_factory=dict, repr=False)
-    #: For the Sentinels alone; empty: they have no password, or that of the URL.
+    #: For the Sentinels alone. Empty: they have no password, or the URL's.
     sentinel_credentials: dict[str, Any] = field(default_factory=dict, repr=False)
 
 
@@ -68,7 +68,7 @@ class Deployment:
     """Finds the server that holds a key and opens connections to it. Safe to use from several threads.
 
     Args:
-        silence_s: a server that gives no sign of its machine for so long is gone, and connections to it end.
+        silence_s: a server whose machine gives no sign of life for this long is gone, and connections to it end.
     """
 
     def __init__(self, url: str, *, silence_s: float = SILENCE_S) -> None:
@@ -79,7 +79,7 @@ class Deployment:
         self._sentinel_master: Endpoint | None = None
         #: Whether a server, a Sentinel that knows the primary's name, or a node of the Cluster has ever answered.
         self.has_answered = False
-        #: Grows when a slot of the Cluster was found elsewhere than before.
+        #: Counts how often a slot of the Cluster was found on another node than before.
         self.moves = 0
 
     @property
@@ -88,10 +88,10 @@ class Deployment:
         return self._url.kind == "cluster"
 
     def locate(self, key: str) -> Endpoint:
-        """The server that holds *key* now.
+        """Return the server that holds *key* now.
 
         Raises:
-            redis.RedisError: that cannot be found out; SlotNotServedError: nobody does.
+            redis.RedisError: the server could not be determined; SlotNotServedError: no node serves the slot.
         """
         if self._url.kind == "single":
             return self._url.endpoints[0]
@@ -101,12 +101,12 @@ class Deployment:
         try:
             node = self._find_cluster().nodes_manager.get_node_from_slot(slot)
         except redis.exceptions.SlotNotCoveredError as error:
-            # That is none of the library's own errors.
+            # redis-py raises no error of its own here.
             raise SlotNotServedError(f"no node of the Cluster serves slot {slot}") from error
         return Endpoint(host=str(node.host), port=int(node.port))
 
     def forget(self) -> None:
-        """Look servers up anew: one refused or moved."""
+        """Forget the servers found so far, because one refused or a slot moved."""
         with self._lock:
             self._sentinel_master = None
             cluster, self._cluster = self._cluster, None
@@ -114,16 +114,16 @@ class Deployment:
             cluster.close()
 
     def note_move(self) -> None:
-        """A slot of the Cluster is elsewhere now."""
+        """Note that a slot of the Cluster has moved."""
         self.forget()
         with self._lock:
             self.moves += 1
 
     def open(self, endpoint: Endpoint, *, timeout_s: float | None = None) -> AbstractConnection:
-        """A connected connection to *endpoint*, never shared and never retried.
+        """Open a connection to *endpoint*, which is never shared and never retried.
 
         Raises:
-            redis.RedisError: nobody answers, or the server refuses us.
+            redis.RedisError: the server does not answer, or refuses us.
         """
         maker, where = self._way_to(endpoint)
         connection = maker(**where, **self._connection_options(timeout_s))
@@ -132,11 +132,11 @@ class Deployment:
         return connection
 
     def client(self, key: str = "") -> redis.Redis:
-        """An ordinary client of the server that holds *key*: for reports and streams, not for the hot paths."""
+        """Return an ordinary client of the server that holds *key*: for reports and streams, not for the hot paths."""
         return self._client(self.locate(key))
 
     def clients(self) -> list[redis.Redis]:
-        """An ordinary client of each server that holds keys: every primary of a Cluster, else the one there is."""
+        """Return an ordinary client of each server that holds keys: every primary of a Cluster, or the only one."""
         if not self.is_cluster:
             return [self.client()]
         return [
@@ -145,7 +145,7 @@ class Deployment:
         ]
 
     def used_memory(self, key: str) -> int | None:
-        """Bytes that the server of *key* uses; None where it cannot be asked."""
+        """Return the bytes that the server of *key* uses. None if it cannot be asked."""
         try:
             with self.client(key) as client:
                 return int(client.info("memory")["used_memory"])
@@ -158,7 +158,7 @@ class Deployment:
         return redis.Redis.from_pool(pool)
 
     def _way_to(self, endpoint: Endpoint) -> tuple[type[AbstractConnection], dict[str, Any]]:
-        """The class of a connection to *endpoint*, and what says where that is."""
+        """Return the class of a connection to *endpoint*, and the options that say where it is."""
         if endpoint.path:
             return UnixDomainSocketConnection, {"path": endpoint.path}
         maker = SSLConnection if self._url.is_tls else Connection
@@ -185,11 +185,11 @@ class Deployment:
             return self._sentinel_master
 
     def _ask_sentinels(self) -> Endpoint:
-        """The primary that the first Sentinel names who knows one.
+        """Return the primary that the first Sentinel with an answer names.
 
         Raises:
-            redis.AuthenticationError: none of those that answer takes our credentials.
-            MasterNotFoundError: none knows a primary, or none answers.
+            redis.AuthenticationError: no Sentinel that answers accepts our credentials.
+            MasterNotFoundError: no Sentinel knows a primary, or none answers.
         """
         refusals: list[str] = []
         has_answered = False
@@ -202,7 +202,7 @@ class Deployment:
                 has_answered = True
             except (redis.RedisError, OSError):
                 continue
-        # The library's words show all of its objects.
+        # redis-py's text shows its internal objects.
         asked = ", ".join(f"{each.host}:{each.port}" for each in self._url.endpoints)
         why = "; ".join([f"no Sentinel of {asked} knows a primary {self._url.service}", *refusals])
         if refusals and not has_answered:
@@ -220,7 +220,7 @@ class Deployment:
             return self._named_by(endpoint, own)
 
     def _named_by(self, endpoint: Endpoint, credentials: dict[str, Any]) -> Endpoint:
-        """The primary that one Sentinel names."""
+        """Return the primary that one Sentinel names."""
         options = {"socket_timeout": 1.0, "protocol": 2, "driver_info": None, **self._tls_options(), **credentials}
         with redis.Redis(endpoint.host, endpoint.port, retry=Retry(NoBackoff(), 0), **options) as client:
             try:
@@ -236,7 +236,7 @@ class Deployment:
         return Endpoint(host=str(state["ip"]), port=int(state["port"]))
 
     def _tls_options(self) -> dict[str, Any]:
-        """What Sentinels and the nodes of a Cluster are asked with, besides credentials."""
+        """Return the options for calls to Sentinels and nodes of a Cluster, besides credentials."""
         told = {name: value for name, value in self._url.options.items() if name.startswith("ssl_")}
         return {"ssl": True, **told} if self._url.is_tls else {}
 
@@ -249,13 +249,13 @@ class Deployment:
                     self._cluster = redis.RedisCluster(
                         startup_nodes=nodes,
                         socket_timeout=CONNECT_TIMEOUT_S,
-                        # The Cluster itself says whether it serves some slots without the others.
+                        # The Cluster itself decides whether it serves some slots without the others.
                         require_full_coverage=False,
                         **self._tls_options(),
                         **credentials,
                     )
                 except redis.exceptions.RedisClusterException as error:
-                    # That is none of the library's own errors; what it was made from is.
+                    # redis-py raises no error of its own here, but its cause is one.
                     cause = error.__cause__
                     raise cause if isinstance(cause, redis.RedisError) else redis.ConnectionError(str(error)) from error
                 self.has_answered = True
@@ -263,12 +263,12 @@ class Deployment:
 
 
 def _why_refused(error: redis.RedisError) -> str:
-    """What a Sentinel says; redis-py takes the first word off."""
+    """Return what a Sentinel says. redis-py takes the first word off."""
     text = str(error)
     if isinstance(error, redis.exceptions.NoPermissionError):
         return f"NOPERM {text}"
     if "invalid username-password" in text or "WRONGPASS" in text:
-        return "WRONGPASS, it does not take these credentials"
+        return "WRONGPASS, it does not accept these credentials"
     return "NOAUTH, it asks for a password"
 
 
@@ -293,7 +293,7 @@ def _parse_single(url: str) -> _Url:
 
 def _parse_several(url: str, scheme: str) -> _Url:
     kind = scheme.partition("+")[2]
-    # urlsplit cannot read a port behind a comma, so the list of hosts is taken apart here.
+    # urlsplit cannot read a port after a comma, so the list of hosts is taken apart here.
     where, _, query = url.partition("://")[2].partition("?")
     authority, _, service = where.partition("/")
     credentials, _, hosts = authority.rpartition("@")
@@ -317,7 +317,7 @@ def _parse_several(url: str, scheme: str) -> _Url:
 
 
 def _parameters(query: str, *, is_tls: bool) -> dict[str, Any]:
-    """What stands behind the ``?``, as a URL of one server gives it to its connections."""
+    """Parse what follows the ``?`` as in a URL of a single server."""
     options = parse_url(f"{'rediss' if is_tls else 'redis'}://host?{query}")
     return {name: value for name, value in options.items() if name not in ("host", "port", "connection_class")}
 

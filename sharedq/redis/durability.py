@@ -1,4 +1,4 @@
-"""What a deployment keeps of what it acknowledged: read off the server, told in a sentence."""
+"""Durability: how much of what it acknowledged a deployment keeps. Read from the server and told in one sentence."""
 
 from __future__ import annotations
 
@@ -10,53 +10,53 @@ from typing import Any, Literal
 import redis
 
 Level = Literal["always", "everysec", "replicated", "none"]
-#: The weakest first.
+#: From the weakest to the strongest.
 _LEVELS: tuple[Level, ...] = ("none", "everysec", "replicated", "always")
 
 
 @dataclass(frozen=True, slots=True)
 class Durability:
-    """What is kept of what was acknowledged. `statement` is for start-up lines, status and logs."""
+    """How much of what was acknowledged is kept. `statement` is for start-up lines, status and logs."""
 
-    #: always: synced to disk first. replicated: on other servers first. everysec: synced within about two
-    #: seconds. none: nothing of that, or a server that drops keys.
+    #: always: synced to disk first. replicated: on other servers first. everysec: synced within about two seconds.
+    #: none: none of these, or a server that drops keys.
     level: Level
     statement: str
-    #: Replicas are missing that would make it as durable as it is meant to be.
+    #: Replicas are missing that it needs to be as durable as configured.
     is_short_of_replicas: bool = False
 
     def meets(self, *, strict: bool) -> bool:
-        """Whether a manager may start here: everywhere, or, if strict, where acknowledged means kept."""
+        """Whether a manager may start here. If strict, only if what is acknowledged is kept."""
         return not strict or self.level in ("always", "replicated")
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a server says of itself, and what is asked of it."""
+    """What a server says about itself, and what the group asks of it."""
 
     has_aof: bool
-    #: always, everysec or no; None where the server does not let us ask.
+    #: always, everysec or no. None if the server does not let us ask.
     appendfsync: str | None
-    #: It syncs nothing for as long as it rewrites its append-only file (no-appendfsync-on-rewrite yes).
+    #: It does not sync while it rewrites its append-only file (no-appendfsync-on-rewrite yes).
     is_unsynced_in_rewrite: bool
-    #: The last write of the append-only file went well.
+    #: The last write of the append-only file succeeded.
     is_aof_healthy: bool
     #: It drops keys when its memory is full.
     is_evicting: bool
     replicas_online: int
-    #: Replicas that every acknowledged change is waited for; 0 if none.
+    #: Replicas that must acknowledge every change. 0: none.
     wait_replicas: int
 
 
 def read_weakest(clients: Iterable[redis.Redis], *, wait_replicas: int = 0, may_be_silent: bool = False) -> Durability:
-    """How durable a group is whose keys lie on several servers: as the weakest of them. Closes the clients.
+    """Return the durability of a group with keys on several servers: the weakest. Closes the clients.
 
     Args:
-        clients: one of each server, as for `read_durability`.
-        may_be_silent: of a server that does not answer nothing is kept, as far as anybody knows.
+        clients: one for each server, as for `read_durability`.
+        may_be_silent: count a server that does not answer as keeping nothing, instead of raising.
 
     Raises:
-        redis.RedisError: a server does not answer, or not to us.
+        redis.RedisError: a server does not answer, or refuses us.
     """
     found = []
     for client in clients:
@@ -71,14 +71,14 @@ def read_weakest(clients: Iterable[redis.Redis], *, wait_replicas: int = 0, may_
 
 
 def read_durability(client: redis.Redis, *, wait_replicas: int = 0) -> Durability:
-    """Ask a server, which is a writable one, how durable it is.
+    """Ask a writable server how durable it is.
 
     Args:
-        client: of the server. It may be one that is not permitted to use CONFIG.
+        client: of the server. Its user need not be permitted to use CONFIG.
         wait_replicas: how many replicas the group waits for (WAIT) before it acknowledges.
 
     Raises:
-        redis.RedisError: the server does not answer, or not to us.
+        redis.RedisError: the server does not answer, or refuses us.
     """
     try:
         return judge(_read_facts(client, wait_replicas))
@@ -87,22 +87,22 @@ def read_durability(client: redis.Redis, *, wait_replicas: int = 0) -> Durabilit
 
 
 def read_server(client: redis.Redis) -> tuple[str, bool]:
-    """Which server that is, and whether it is a node of a Cluster; empty, and False, where it does not tell this user.
+    """Return the server's name with version, and whether it is a Cluster node. Empty and False if it does not say.
 
     Raises:
-        redis.RedisError: the server does not answer, or not to us.
+        redis.RedisError: the server does not answer, or refuses us.
     """
     try:
         info = client.info("server")
     except redis.exceptions.NoPermissionError:
         return "", False
-    # Valkey also tells which version of Redis it stands for.
+    # Valkey also reports the version of Redis that it is compatible with.
     version = f"valkey {info['valkey_version']}" if "valkey_version" in info else f"redis {info['redis_version']}"
     return version, "cluster" in (info.get("redis_mode"), info.get("server_mode"))
 
 
 def judge(facts: Facts) -> Durability:
-    """The durability that follows from the facts. The strongest guarantee counts."""
+    """Derive the durability from the facts. The strongest guarantee counts."""
     if facts.is_evicting:
         return Durability(
             "none", "none: the server drops keys when its memory is full (set maxmemory-policy noeviction)"
@@ -140,7 +140,7 @@ def _judge_lossy(facts: Facts) -> Durability:
             "none", "none: while it rewrites its file, the server syncs nothing (set no-appendfsync-on-rewrite no)"
         )
     if facts.appendfsync is None:
-        # Redis' own default, and no more than that can be promised to a stranger.
+        # Redis' own default. No more can be assumed of an unknown server.
         return Durability("everysec", "everysec: assumed, the server does not tell its appendfsync (CONFIG is refused)")
     return Durability("everysec", "everysec: if the server's host fails, the last two seconds of messages may be lost")
 
@@ -154,7 +154,7 @@ def _read_facts(client: redis.Redis, wait_replicas: int) -> Facts:
     for section in ("persistence", "replication", "memory"):
         info |= client.info(section)
     config: dict[Any, Any] = {}
-    # Managed services and careful ACLs refuse CONFIG: it is an unknown command, or not permitted.
+    # Managed services and strict ACLs refuse CONFIG: it is an unknown command, or not permitted.
     with contextlib.suppress(redis.ResponseError):
         config = client.config_get("*appendfsync*")
     replicas = [info.get(f"slave{n}") for n in range(int(info.get("connected_slaves", 0)))]
@@ -164,7 +164,7 @@ def _read_facts(client: redis.Redis, wait_replicas: int) -> Facts:
         appendfsync=config.get("appendfsync"),
         is_unsynced_in_rewrite=config.get("no-appendfsync-on-rewrite") == "yes",
         is_aof_healthy=info.get("aof_last_write_status", "ok") == "ok",
-        # The volatile policies drop keys with a time to live only, and no message has one.
+        # The volatile policies drop only keys with a time to live, and no message has one.
         is_evicting=int(info.get("maxmemory", 0)) > 0 and policy.startswith("allkeys"),
         replicas_online=sum(isinstance(it, dict) and it.get("state") == "online" for it in replicas),
         wait_replicas=wait_replicas,

@@ -1,8 +1,8 @@
-"""The embedded server: a Valkey of one's own in the data directory, stopped with its last user.
+"""The embedded server: a private Valkey server in the data directory, which stops with its last user.
 
-Used where no Redis URL is set, and started on demand. Every user holds a shared lock for its life; a
-guardian process (`sharedq.redis.embedded_guard`) keeps the server running as long as there are such locks. A
-guardian that is killed is replaced by its users, each of which has a thread that looks for that.
+It is used if no Redis URL is set, and started on demand. Every user holds a shared lock while it lives. A guardian
+process (`sharedq.redis.embedded_guard`) keeps the server running while there are such locks. Each user has a thread
+that replaces a guardian that was killed.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from sharedq.settings.directories import make_private
 
 __all__ = ["EmbeddedRedis", "EmbeddedRedisError"]
 
-#: Seconds for one command to start the server, and for another to wait for that.
+#: Seconds that one command may take to start the server while another waits for it.
 START_TIMEOUT_S = 60.0
-#: Seconds for a guardian to end when nobody is left.
+#: Seconds that a guardian has to end when no user is left.
 STOP_TIMEOUT_S = 15.0
 _POLL_S = 0.01
-#: How often each user looks whether the guardian is still there. It does not block on the guardian's lock: where
+#: Seconds between a user's checks that the guardian is still there. A user does not block on the guardian's lock: if
 #: threads are greenlets (gevent), that would block all of them.
 _WATCH_S = 0.1
 _log = logging.getLogger(__name__)
@@ -49,7 +49,7 @@ _users: weakref.WeakSet[EmbeddedRedis] = weakref.WeakSet()
 class EmbeddedRedis:
     """One user's hold on the embedded server of a data directory. Use it as a context manager, or `leave` it.
 
-    A process that ends, in whichever way, has left. A forked child has no hold of its own.
+    A process that ends for any reason has left. A forked child does not hold the server.
     """
 
     def __init__(self, files: ServerFiles, users_fd: int, url: str) -> None:
@@ -57,17 +57,17 @@ class EmbeddedRedis:
         self._users_fd = users_fd
         self._has_left = threading.Event()
         self._lock = threading.Lock()
-        #: Where the server is, as a unix:// URL. It stays the same while there are users.
+        #: The server's unix:// URL, which stays the same while there are users.
         self.url = url
         _users.add(self)
         threading.Thread(target=self._replace_guardian, name="embedded-redis", daemon=True).start()
 
     @classmethod
     def start_or_join(cls, data_dir: Path) -> EmbeddedRedis:
-        """Hold the server of *data_dir*, started if it does not run. Returns once it answers.
+        """Hold the server of *data_dir*. Starts it if it is not running. Returns when it answers.
 
         Raises:
-            EmbeddedRedisError: the directory cannot be written, or no server can be found or started.
+            EmbeddedRedisError: the directory cannot be written, or the server cannot be found or started.
         """
         files = ServerFiles(data_dir.absolute())
         try:
@@ -79,7 +79,7 @@ class EmbeddedRedis:
             raise EmbeddedRedisError(f"IGQ_DATA_DIR={data_dir}: {reason}; {allowed}") from None
         try:
             with _start_lock(files):
-                # Not free while a guardian that found nobody is stopping its server: then a new one follows.
+                # Not free while a guardian without users is stopping its server. Then start a new one.
                 _wait_for_lock(users_fd, fcntl.LOCK_SH, "the server's last stop has not ended", files)
                 _ensure_running(files)
             return cls(files, users_fd, f"unix://{quote(socket_path(files))}")
@@ -91,23 +91,23 @@ class EmbeddedRedis:
 
     @staticmethod
     def running_url(data_dir: Path) -> str | None:
-        """Where the server of *data_dir* is, for who does not hold it: it runs while others do. None: none runs."""
+        """Return the URL of a server that others hold in *data_dir*. None: no server is running."""
         path = socket_path(ServerFiles(data_dir.absolute()))
         return f"unix://{quote(path)}" if ping(path).startswith("+") else None
 
     @staticmethod
     def has_data(data_dir: Path) -> bool:
-        """Whether a server was ever started in *data_dir*; looking creates nothing."""
+        """Whether a server was ever started in *data_dir*. The check creates nothing."""
         return ServerFiles(data_dir.absolute()).redis_dir.exists()
 
     def leave(self) -> None:
-        """Give up the hold. The last user waits until server and guardian have ended. May be called again."""
+        """Give up the hold. The last user waits until server and guardian have ended. Repeated calls are harmless."""
         with self._lock:
             if self._has_left.is_set():
                 return
             self._has_left.set()
         guardian_pid = read_pid(self._files.guardian_lock)
-        # flock changes a lock by giving it up first, so a refusal here may mean that the guardian has come.
+        # To change a lock, flock first gives it up, so a refusal here may mean that the guardian has it now.
         is_last = try_lock(self._users_fd, fcntl.LOCK_EX) or not try_lock(self._users_fd, fcntl.LOCK_SH)
         os.close(self._users_fd)
         end_s = time.monotonic() + STOP_TIMEOUT_S
@@ -137,7 +137,7 @@ class EmbeddedRedis:
                 delay_s = min(2 * delay_s, 5.0)
 
     def _forget(self) -> None:
-        """In a forked child: the parent's lock must end with the parent."""
+        """Forget the hold in a forked child: the parent's lock must end with the parent."""
         if not self._has_left.is_set():
             self._has_left.set()
             os.close(self._users_fd)
@@ -170,7 +170,7 @@ def _wait_for_lock(fd: int, operation: int, obstacle: str, files: ServerFiles) -
 
 
 def _ensure_running(files: ServerFiles) -> None:
-    """Return when a guardian is there and its server answers. The caller holds start.lock and users.lock."""
+    """Return when there is a guardian and its server answers. The caller holds start.lock and users.lock."""
     end_s = time.monotonic() + START_TIMEOUT_S
     while time.monotonic() < end_s:
         if not _has_guardian(files):
@@ -178,7 +178,7 @@ def _ensure_running(files: ServerFiles) -> None:
         elif ping(socket_path(files)).startswith("+"):
             return
         else:
-            # It died a moment ago and is being started again.
+            # The server died a moment ago and is being started again.
             time.sleep(_POLL_S)
     raise EmbeddedRedisError(
         f"embedded server in {files.data_dir}: no answer for {START_TIMEOUT_S:.0f} s; see {files.server_log}"
@@ -194,13 +194,13 @@ def _has_guardian(files: ServerFiles) -> bool:
 
 
 def _start_guardian(files: ServerFiles) -> None:
-    """Start a guardian and wait until its server answers; returns as well if it ended without a word."""
+    """Start a guardian and wait until its server answers. Returns also if the guardian ended without a message."""
     arguments = [str(files.data_dir), find_server(), choose_socket_path(files)]
     ready_fd, guardian_ready_fd = os.pipe()
     try:
         with files.guardian_log.open("ab") as output:
             starter = subprocess.Popen(
-                # Isolated, without site-packages: it needs the standard library only, and is there at once.
+                # Isolated and without site-packages: it needs only the standard library, and starts at once.
                 [sys.executable, "-I", "-S", embedded_guard.__file__, *arguments, str(guardian_ready_fd)],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -208,7 +208,7 @@ def _start_guardian(files: ServerFiles) -> None:
                 cwd="/",
                 pass_fds=(guardian_ready_fd,),
                 env=server_environment(),
-                # A session of its own: Ctrl-C in the terminal is not for it.
+                # In a new session, so that Ctrl-C in the terminal does not reach it.
                 start_new_session=True,
             )
         os.close(guardian_ready_fd)
@@ -223,6 +223,6 @@ def _start_guardian(files: ServerFiles) -> None:
     if word == "error":
         raise EmbeddedRedisError(f"embedded server in {files.data_dir}: {detail}")
     if not word and status > 0:
-        # Not killed, which would be negative: it cannot be started here.
+        # A positive status: the guardian was not killed, so the server cannot be started here.
         detail = f"its guardian ended with status {status}; see {files.guardian_log}"
         raise EmbeddedRedisError(f"embedded server in {files.data_dir}: {detail}")

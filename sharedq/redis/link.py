@@ -1,7 +1,7 @@
-"""A link: one caller's own connections to Redis, over which scripts are called.
+"""A link: one caller's own connections to Redis, over which it calls scripts.
 
-A link belongs to one thread at a time. It never sends a call twice: when a reply is lost, the outcome is
-unknown, the link is broken for good, and its owner says so (MQRC_CONNECTION_BROKEN).
+A link belongs to one thread at a time. It never sends a call twice: if a reply is lost, the outcome is unknown, the
+link is broken for good, and its owner reports MQRC_CONNECTION_BROKEN.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ Reply = Any
 #: Name of a script, its keys, its arguments.
 ScriptCall = tuple[str, Sequence[str], Sequence[Argument]]
 
-#: What Redis answers when it cannot take a write now, and what that is to an MQ program.
+#: Redis' refusals of a write, and the reason that an MQ program gets for each.
 _REFUSALS = {
     "OOM": MQRC.STORAGE_MEDIUM_FULL,
     "MISCONF": MQRC.STORAGE_MEDIUM_FULL,
     "NOPERM": MQRC.NOT_AUTHORIZED,
     "WRONGPASS": MQRC.NOT_AUTHORIZED,
-    # Another script runs, for too long.
+    # Another script has been running for too long.
     "BUSY": MQRC.UNEXPECTED_ERROR,
 }
 _NO_PASSWORD = "Redis asks for a password, which is part of its URL: redis://:PASSWORD@HOST:PORT"
@@ -47,28 +47,28 @@ _WORDS: tuple[tuple[type[redis.ResponseError], str], ...] = (
     (redis.exceptions.MasterDownError, "MASTERDOWN"),
     (redis.exceptions.ClusterDownError, "CLUSTERDOWN"),
 )
-#: How Redis (7.2 and later, then 7.0) says that it has stopped a script in its middle: the user has lost a right, or a
-#: slot of the Cluster was leaving.
+#: The errors of Redis (7.2 and later, then 7.0) when it stops a script halfway, because the user has lost a right or
+#: a slot of the Cluster was leaving.
 _STOPPED = (
     "ACL failure in script",
     "The user executing the script can't",
     "Script attempted to access a non local key",
 )
-#: What Redis answers when the server is no longer (or not yet) the right one to ask.
+#: Redis' errors when the server is no longer (or not yet) the right one.
 _WRONG_SERVER = ("READONLY", "LOADING", "MASTERDOWN", "CLUSTERDOWN", "UNBLOCKED", "NOREPLICAS")
-#: What Redis answers where it has done nothing of a call, for a reason that passes: it does not know the script,
-#: or a slot of the Cluster has moved (the first) or is about to.
+#: Redis' errors when it has done nothing of a call, for a reason that passes: it does not know the script, or a slot of
+#: the Cluster has moved (the first) or is about to.
 _UNDONE = (NoScriptError, MovedError, AskError, TryAgainError)
-#: How long a call waits for a slot to arrive at its new node, seconds. The keys of a structure are never apart: its
-#: scripts can run on the old node until the first key leaves, and on the new one when the last has come.
+#: Seconds that a call waits for a slot to arrive at its new node. The keys of a structure are never separated: its
+#: scripts run on the old node until the first key leaves, and on the new one when the last has come.
 MOVE_LIMIT_S = 10.0
 _MOVE_PAUSE_MAX_S = 0.1
-#: A command of no words.
+#: A command without words.
 _NOTHING = b"*0\r\n"
 
 
 def _pack_many(words: Sequence[bytes]) -> bytes:
-    """The same for hundreds of words, most of them as long as their neighbours: a fifth of the time."""
+    """Pack hundreds of words, most of them as long as their neighbours, in a fifth of the time."""
     packed = [b"*%d\r\n" % len(words)]
     for length, same in groupby(words, len):
         packed += (b"$%d\r\n" % length, (b"\r\n$%d\r\n" % length).join(same), b"\r\n")
@@ -77,7 +77,7 @@ def _pack_many(words: Sequence[bytes]) -> bytes:
 
 @lru_cache(maxsize=8192)
 def _packed_head(name: str, keys: tuple[str, ...]) -> tuple[int, bytes]:
-    """How a call of a script with these keys begins: number of words, and they in Redis' protocol."""
+    """Return the beginning of a call of a script with these keys: the number of words, and the words as Redis wants."""
     words: tuple[Argument, ...] = ("EVALSHA", load_script(name).sha, len(keys), *keys)
     return len(words), _behind_count(pack(*words))
 
@@ -87,7 +87,7 @@ def _behind_count(packed: bytes) -> bytes:
 
 
 def _pack_call(name: str, keys: Sequence[str], args: Sequence[Argument]) -> bytes:
-    # The keys are half of what is sent and the same at every call of a handle: packed once.
+    # The keys are half of what is sent and the same for every call of a handle, so they are packed once.
     count, head = _packed_head(name, tuple(keys))
     return b"*%d\r\n%b%b" % (count + len(args), head, _behind_count(pack(*args)) if args else b"")
 
@@ -97,7 +97,7 @@ def _pack_calls(calls: Sequence[ScriptCall]) -> bytes:
 
 
 def _word_of(error: redis.ResponseError) -> str:
-    """The first word of what Redis answered; redis-py takes it off the errors that it has a class for."""
+    """Return the first word of Redis' error. redis-py takes it off the errors for which it has a class."""
     return next((known for kind, known in _WORDS if isinstance(error, kind)), str(error).partition(" ")[0])
 
 
@@ -106,16 +106,16 @@ def _is_undone(replies: Sequence[Reply]) -> bool:
 
 
 class NotReplicatedError(redis.ConnectionError):
-    """Fewer replicas have a change than it must be on."""
+    """Too few replicas have acknowledged a change."""
 
 
 class Link:
     """Calls scripts, one by one or many in one write.
 
     Args:
-        deployment: where Redis is.
-        timeout_s: longest wait for a reply; ``None`` waits for ever (blocking calls bring their own limit).
-        wait_replicas: how many replicas must acknowledge a write before it counts (Redis WAIT); 0 asks none.
+        deployment: finds the servers.
+        timeout_s: longest wait for a reply. None: for ever (blocking calls have their own limit).
+        wait_replicas: how many replicas must acknowledge a write before it counts (Redis WAIT). 0: none.
     """
 
     def __init__(
@@ -132,34 +132,34 @@ class Link:
         self._by_endpoint: dict[Endpoint, AbstractConnection] = {}
         self._by_key: dict[str, AbstractConnection] = {}
         self.is_broken = False
-        #: Grows by one when a call is sent, and when it is answered: odd while one is under way.
+        #: Grows by one when a call is sent and when it is answered, so it is odd while a call is under way.
         self.turn = 0
 
     def wait_for(self, replicas: int, timeout_ms: int) -> None:
-        """From the next call on, count a write once so many replicas have it; may come from another thread."""
+        """From the next call on, require this many replicas for a write. Another thread may call this."""
         self._wait = (replicas, timeout_ms) if replicas else None
 
     def call(self, name: str, keys: Sequence[str], args: Sequence[Argument]) -> Reply:
         """Run script *name* atomically and return its reply.
 
         Raises:
-            MQIError: 2009 when the outcome is unknown (the link is then broken); nothing was done: 2192 when Redis
-                is full, 2035 when it refuses us, 2345 when no node of a Cluster serves the structure, 2346 when that is
-                being moved to another node for long.
+            MQIError: 2009, the outcome is unknown and the link is broken. For all others nothing was done: 2192, Redis
+                is full; 2035, Redis refuses us; 2345, no node of a Cluster serves the structure; 2346, the structure is
+                taking too long to move to another node.
         """
         return self.call_many(((name, keys, args),))[0]
 
     def call_many(self, calls: Sequence[ScriptCall]) -> list[Reply]:
-        """Run several scripts of one structure, in order, in one write.
+        """Run several scripts of one structure in order, in one write.
 
-        A later call runs whatever an earlier one answered: conditions must travel in the calls. What Redis refuses
-        among several calls is answered by its reason, in its place, because the others have run.
+        A later call runs whatever an earlier one answered, so conditions must be in the calls themselves. If Redis
+        refuses one of several calls, the reason is its answer, because the others have run.
         """
         key = calls[0][1][0]
         return self._mended(key, calls, self._send(key, _pack_calls(calls), len(calls)))
 
     def _mended(self, key: str, calls: Sequence[ScriptCall], replies: list[Reply]) -> list[Reply]:
-        """What *calls* of one structure answered: called anew where nothing was done, refusals as answers."""
+        """Return the answers to *calls* of one structure. Calls that did nothing are repeated; refusals are answers."""
         for position, reply in enumerate(replies):
             if isinstance(reply, redis.ResponseError):
                 replies[position:] = self._mend(key, _pack_calls(calls[position:]), replies[position:])
@@ -167,21 +167,21 @@ class Link:
         return replies
 
     def block(self, wake_key: str, timeout_s: float) -> bytes | None:
-        """Wait until something is pushed to *wake_key*, and take it; None where *timeout_s* passed or a slot moved."""
+        """Wait for a push to *wake_key* and take the value. None if *timeout_s* passed or a slot moved."""
         (woken,) = self._send(wake_key, pack("BLPOP", wake_key, timeout_s), 1)
         if isinstance(woken, _UNDONE):
-            # A slot that moves away wakes who is blocked on it; the next call follows it to its new node.
+            # When a slot moves away, its node wakes blocked callers; the next call goes to the new node.
             return None
         woken = self._checked(woken)
         return None if woken is None else bytes(woken[1])
 
     def call_apart(self, calls: Sequence[ScriptCall]) -> list[Reply]:
-        """Run scripts of several structures, in one write to each server; on one server in order.
+        """Run scripts of several structures, in one write to each server. On one server they run in order.
 
-        A call runs whatever the others answered. What Redis refuses is answered by its reason, in its place.
+        Each call runs whatever the others answered. If Redis refuses one, the reason is its answer.
 
         Raises:
-            MQIError: 2009 the outcome of some of them is unknown.
+            MQIError: 2009, the outcome of some of them is unknown.
         """
         positions: dict[AbstractConnection, list[int]] = {}
         for position, (_, keys, _) in enumerate(calls):
@@ -207,19 +207,19 @@ class Link:
         return replies
 
     def block_then_call(self, wake_key: str, timeout_s: float, calls: Sequence[ScriptCall]) -> tuple[bool, list[Reply]]:
-        """Wait until something is pushed to *wake_key*, then run scripts of its structure, all in one write.
+        """Wait for a push to *wake_key*, then run scripts of its structure, all in one write.
 
-        The server runs the scripts in the moment that it unblocks us, so waking costs one message and no
-        second round trip.
+        The server runs the scripts at the moment that it unblocks us, so a wake-up costs one message and no second
+        round trip.
 
         Returns:
-            Whether we were woken (false: *timeout_s* passed), and the scripts' replies, as of `call_many`.
+            Whether a push woke us (false: *timeout_s* passed), and the scripts' replies as for `call_many`.
         """
         packed = pack("BLPOP", wake_key, timeout_s) + _pack_calls(calls)
         woken, *replies = self._send(wake_key, packed, 1 + len(calls))
         replies = self._mended(wake_key, calls, replies)
-        # A slot that moves away wakes who is blocked on it; the look at the queue follows it to its new node. Where the
-        # wait was refused and the scripts were not, what they found must reach the caller.
+        # When a slot moves away, its node wakes blocked callers; the next look at the queue goes to the new node. If
+        # the wait was refused but the scripts ran, the caller must get what they found.
         if not isinstance(woken, _UNDONE) and all(reply[0] == MQRC.NO_MSG_AVAILABLE for reply in replies):
             self._checked(woken)
         return woken is not None, replies
@@ -235,43 +235,43 @@ class Link:
         packed = b"".join([_pack_many(args) for args in commands])
         replies = self._exchange(self._connection(key), packed, len(commands))
         if any(isinstance(reply, _UNDONE) for reply in replies):
-            # The slot has moved in their middle, or is about to. They change nothing, so all may be sent again.
+            # The slot moved during them, or is about to. They only read, so all may be sent again.
             return [self.command(key, *args) for args in commands]
         return [self._checked(reply) for reply in replies]
 
     def keep_alive(self) -> None:
-        """Send each server an empty command, which it does not answer: none closes the connection as idle then."""
+        """Send each server an empty command, which it does not answer, so that no connection is closed as idle."""
         try:
             for connection in self._by_endpoint.values():
                 connection.send_packed_command([_NOTHING], check_health=False)
         except (redis.RedisError, OSError):
-            # The next call says so. It must not open the connection anew, perhaps to another server.
+            # The next call reports it. It must not reopen the connection, perhaps to another server.
             self.close()
 
     def has_lost_server(self) -> bool:
-        """Whether a server has closed its connection while nothing was asked of it; also where the link is broken."""
+        """Whether a server has closed its connection between calls, or the link is broken."""
         poll = select.poll()
         for connection in self._by_endpoint.values():
             sock: socket.socket | None = getattr(connection, "_sock", None)
             if sock is not None:
-                # Nothing is outstanding, so what can be read is the end.
+                # No reply is outstanding, so readable means closed.
                 poll.register(sock, select.POLLIN)
         return self.is_broken or bool(poll.poll(0))
 
     def close(self) -> None:
-        """Close every connection; a blocked call of another thread ends with 2009."""
+        """Close every connection. A blocked call in another thread ends with 2009."""
         self.is_broken = True
         for connection in self._by_endpoint.values():
             connection.disconnect()
 
     def interrupt(self) -> None:
-        """End a call that another thread is waiting in, at once, with 2009."""
+        """End a call in which another thread waits, at once, with 2009."""
         self.is_broken = True
         for connection in list(self._by_endpoint.values()):
             sock: socket.socket | None = getattr(connection, "_sock", None)
             if sock is not None:
                 try:
-                    # Closing alone would not wake a reader; shutting the socket down does.
+                    # Closing would not wake the reader, but shutting the socket down does.
                     sock.shutdown(socket.SHUT_RDWR)
                 except OSError:
                     continue
@@ -279,7 +279,7 @@ class Link:
     def _connection(self, key: str) -> AbstractConnection:
         if self.is_broken:
             raise error_for(MQRC.CONNECTION_BROKEN, "", "", "the connection to Redis was lost")
-        # All keys of a structure share their tag, so the part up to the brace finds the connection.
+        # All keys of a structure share their tag, so the part up to the brace identifies the connection.
         tag = key[: key.find("}") + 1]
         connection = self._by_key.get(tag)
         if connection is None:
@@ -296,7 +296,7 @@ class Link:
                 self._load_scripts(connection)
             return connection
         except SlotNotServedError as error:
-            # Nothing was sent, and whatever else goes over this link is on other servers.
+            # Nothing was sent, and everything else on this link uses other servers.
             self._deployment.forget()
             raise error_for(MQRC.CF_NOT_AVAILABLE, "", key[1 : key.find("}")], str(error)) from error
         except redis.AuthenticationError as error:
@@ -307,23 +307,23 @@ class Link:
     def _load_scripts(self, connection: AbstractConnection) -> None:
         """Load all scripts that the server does not know.
 
-        All of them, because a write of several calls must not find the first unknown and the second known.
+        All of them, because in a write of several calls the first must not be unknown and the second known.
         """
         scripts = [load_script(name) for name in script_names()]
         (known,) = self._exchange(connection, pack("SCRIPT", "EXISTS", *(script.sha for script in scripts)), 1)
         self._checked(known)
-        # The sources are many times as long as their names, and compiled under the server's one thread.
+        # The sources are many times as long as their names, and the server's only thread compiles them.
         missing = [script for script, is_known in zip(scripts, known, strict=True) if not is_known]
         packed = b"".join(pack("SCRIPT", "LOAD", script.source) for script in missing)
         for reply in self._exchange(connection, packed, len(missing)) if missing else ():
             self._checked(reply)
 
     def _exchange(self, connection: AbstractConnection, packed: bytes, count: int) -> list[Reply]:
-        """Send, then read *count* replies; an error reply is returned in its place."""
+        """Send, then read *count* replies. An error is returned in place of its reply."""
         return self._exchange_all(((connection, packed, count),))[0]
 
     def _exchange_all(self, exchanges: Sequence[tuple[AbstractConnection, bytes, int]]) -> list[list[Reply]]:
-        """The same over several connections: all is sent before the first answer is waited for."""
+        """Do the same over several connections: send everything before waiting for the first answer."""
         self.turn += 1
         try:
             for connection, packed, _ in exchanges:
@@ -340,34 +340,34 @@ class Link:
             self.turn += 1
             return found
         except (redis.RedisError, OSError, ValueError, AttributeError) as error:
-            # ValueError, AttributeError: the socket was closed under us by close() in another thread.
+            # ValueError, AttributeError: close() in another thread closed the socket.
             self._break(error)
         except BaseException:
-            # Interrupted between a call and its reply: the next reply read would be the wrong one.
+            # Interrupted between a call and its reply: the next reply would belong to this call.
             self.close()
             raise
 
     def _send(self, key: str, packed: bytes, count: int) -> list[Reply]:
-        """Send calls of the structure of *key* in one write and read *count* replies, replicas' consent included."""
+        """Send calls of the structure of *key* in one write and read *count* replies, after the replicas' consent."""
         wait = self._wait
         if wait is None:
             return self._exchange(self._connection(key), packed, count)
         replies = self._exchange(self._connection(key), packed + pack("WAIT", *wait), count + 1)
         acknowledged = replies.pop()
-        # What was refused has changed nothing that a replica could lack; and why it was refused tells more.
+        # A refused call has changed nothing that a replica could lack, and its reason tells more.
         if not all(isinstance(reply, redis.ResponseError) for reply in replies):
             self._check_replicas(acknowledged, wait[0])
         return replies
 
     def _mend(self, key: str, packed: bytes, replies: list[Reply]) -> list[Reply]:
-        """Where nothing was done, for a reason that passes, send anew."""
+        """Send calls again if they did nothing for a reason that passes."""
         if not _is_undone(replies) or self._is_told_to_go_elsewhere(replies[0]):
             return replies
 
         def send_anew() -> list[Reply]:
             nonlocal replies
             if not all(isinstance(reply, _UNDONE) for reply in replies):
-                # Some later call ran without an earlier one: nobody can say what that left.
+                # A later call ran without an earlier one: the result is unknown.
                 self._break(replies[0])
             if isinstance(replies[0], NoScriptError):
                 self._load_scripts(self._connection(key))
@@ -377,7 +377,7 @@ class Link:
             replies = self._send(key, packed, len(replies))
             return replies
 
-        # At once, and after that at growing intervals: what has moved is there; what moves needs time.
+        # At once, and then at growing intervals: a slot that has moved is there, one that is moving needs time.
         mended: list[Reply] = Retrying(
             retry=retry_if_result(_is_undone),
             wait=wait_random_exponential(multiplier=0.005, max=_MOVE_PAUSE_MAX_S),
@@ -391,7 +391,7 @@ class Link:
         return mended
 
     def _is_told_to_go_elsewhere(self, reply: Reply) -> bool:
-        """Whether a server that was taken for the only one names another one, as a node of a Cluster does."""
+        """Whether a server that we took for the only one names another, as a node of a Cluster does."""
         return isinstance(reply, MovedError | AskError) and not self._deployment.is_cluster
 
     def _checked(self, reply: Reply) -> Reply:
@@ -400,7 +400,7 @@ class Link:
         return reply
 
     def _as_answer(self, reply: Reply) -> Reply:
-        """A refusal as a script would answer it."""
+        """Turn a refusal into the answer that a script would give."""
         if not isinstance(reply, redis.ResponseError):
             return reply
         try:
@@ -414,15 +414,15 @@ class Link:
         if isinstance(acknowledged, redis.ResponseError):
             self._break(acknowledged)
         if int(acknowledged) < wanted:
-            # Done here, not on enough replicas: whether it survives a failover is unknown.
+            # Done here but not on enough replicas: it may not survive a failover.
             self._break(NotReplicatedError(f"{acknowledged} of {wanted} replicas acknowledged"))
 
     def _refuse(self, error: redis.ResponseError) -> NoReturn:
         text, word = str(error), _word_of(error)
         if any(words in text for words in _STOPPED):
-            # Scripts ask for their rights before they write, or structure/attach did so: they were taken away since.
+            # Scripts, or structure/attach for them, check their rights before they write, so a right was lost since.
             self._break(error, "a script was stopped in its middle, what it had done stays")
-        # The second is what it says of a long command before it asks who we are.
+        # The second is Redis' error for a long command before authentication.
         if word == "NOAUTH" or "unauthenticated" in text:
             raise error_for(MQRC.NOT_AUTHORIZED, "", "", _NO_PASSWORD) from error
         if word in _REFUSALS:

@@ -1,6 +1,6 @@
-"""Links over which several callers take turns: one to each server, each replaced once it is lost.
+"""Links that several callers share in turn: one link to each server, replaced after a loss.
 
-In a Cluster a server that does not answer must not keep a caller of another one waiting, so links follow the slots.
+In a Cluster, a server that does not answer must not delay the callers of another one, so there is a link a server.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ import redis
 from sharedq.redis.deployment import Deployment, Endpoint
 from sharedq.redis.link import Argument, Link, Reply
 
-#: Where the keys of a structure are, as far as that is known: a server; else only their tag.
+#: The place of a structure's keys: a server, or only their tag while the server is not known.
 Place = Endpoint | str
 
 
 @dataclass(slots=True)
 class _Shared:
-    """A link, and the lock under which it is used."""
+    """A link, and the lock that its users take."""
 
     link: Link
     lock: threading.RLock = field(default_factory=threading.RLock)
 
 
 class Links:
-    """Of a group, for administrative calls; or of one caller that must never wait for another one's call.
+    """The links of a group for administrative calls, or of one caller that must never wait for another's call.
 
     Args:
-        deployment: where Redis is; asked when that is needed first.
-        new_link: makes a link, which connects when it is used first.
+        deployment: returns the deployment, when it is first needed.
+        new_link: makes a link, which connects at its first use.
     """
 
     def __init__(self, deployment: Callable[[], Deployment], new_link: Callable[[], Link]) -> None:
@@ -45,7 +45,7 @@ class Links:
         """Run a script.
 
         Raises:
-            MQIError: 2009 when the outcome is unknown; else as for ``Link.call``.
+            MQIError: 2009, the outcome is unknown; others as for ``Link.call``.
         """
         return self._over(keys[0], lambda link: link.call(name, keys, args))
 
@@ -54,12 +54,12 @@ class Links:
         return self._over(key, lambda link: link.command(key, *args))
 
     def place(self, key: str) -> Place:
-        """Where *key* was found last."""
+        """Return where *key* was last found."""
         tag = _tag(key)
         return self._endpoints.get(tag) or tag
 
     def close(self) -> None:
-        """Close every link, each after the call that is under way on it. The next call opens anew."""
+        """Close every link after the call under way on it. The next call opens new ones."""
         with self._lock:
             every, self._by_endpoint, self._endpoints = list(self._by_endpoint.values()), {}, {}
         for shared in every:
@@ -70,7 +70,7 @@ class Links:
         while True:
             shared = self._shared(key)
             with shared.lock:
-                # A server that has been away is found out before a call is risked on it: that would end as unknown.
+                # Check for a closed connection before the call, because a call on it would end as unknown.
                 if not shared.link.has_lost_server():
                     return call(shared.link)
                 if not shared.link.is_broken:
@@ -79,7 +79,7 @@ class Links:
             self._discard(shared)
 
     def _shared(self, key: str) -> _Shared:
-        """The link to the server of *key*: where it was found last, unless a slot has moved or that link was lost."""
+        """Return the link to the server of *key* as last found, unless a slot has moved or that link was lost."""
         tag, deployment = _tag(key), self._deployment()
         with self._lock:
             if self._moves != deployment.moves:
@@ -91,10 +91,10 @@ class Links:
         endpoint = None
         if deployment.is_cluster:
             try:
-                # Outside the lock: it may take long to learn that.
+                # Outside the lock, because this may take long.
                 endpoint = deployment.locate(key)
             except (redis.RedisError, OSError):
-                # The call itself will say what is wrong.
+                # The call itself will report what is wrong.
                 return _Shared(self._new_link())
         with self._lock:
             self._endpoints[tag] = endpoint
@@ -111,5 +111,5 @@ class Links:
 
 
 def _tag(key: str) -> str:
-    """What all keys of a structure begin with."""
+    """Return what all keys of a structure begin with."""
     return key[: key.find("}") + 1]

@@ -1,6 +1,6 @@
 """Commands in Redis' protocol.
 
-hiredis 3.5 ends the process (SIGSEGV) where a signal handler raises while it writes a number, so it is given none.
+hiredis 3.5 crashes the process (SIGSEGV) if a signal handler raises while it writes a number, so it gets no numbers.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ _TEXTS = (bytes, str)
 
 
 def pack(*words: Word) -> bytes:
-    """A command."""
+    """Pack a command."""
     packed: bytes = hiredis.pack_command(_texts(words))
     return packed
 
 
 class Packer(HiredisRespSerializer):
-    """The same for redis-py's own commands."""
+    """Packs redis-py's own commands in the same way."""
 
     def pack(self, *words: Any) -> Any:
-        """A command, whose name may have several words."""
+        """Pack a command, whose name may have several words."""
         return super().pack(*_texts(words))
 
 

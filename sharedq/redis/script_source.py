@@ -1,16 +1,16 @@
-"""Finds the Lua scripts, puts together what each one needs, and names them by their SHA-1.
+"""Finds the Lua scripts, adds what each one needs, and names them by their SHA-1.
 
-A script starts with a header comment (KEYS, ARGV, REPLY, REASONS, INVARIANTS, COST, USES). ``USES`` names the
-prelude pieces it needs; only those are prepended, because every function costs every call a little. A script whose
-common case needs none of them says ``-- PRELUDE`` behind it, and they come there. Reason codes
-are written ``MQRC.NAME`` in the source and become IBM's numbers here, so no table is built at run time.
+A script starts with a header comment (KEYS, ARGV, REPLY, REASONS, INVARIANTS, COST, USES). ``USES`` names the prelude
+pieces that it needs, and only those are put before it, because every function costs every call a little. A script whose
+common case needs none of them says ``-- PRELUDE`` after that case, and the pieces are put there. Reason codes are
+written ``MQRC.NAME`` in the source and become IBM's numbers here, so no table is built at run time.
 
-A full Redis refuses the scripts whose header says ``MEMORY refused when Redis is full``, each as a whole. All others
-run then too: leases must be renewed, messages got and units of work ended, or it could never be emptied.
+A full Redis refuses, as a whole, each script whose header says ``MEMORY refused when Redis is full``. All others still
+run: leases must be renewed, messages got and units of work ended, or Redis could never be emptied.
 
-Redis undoes nothing of a script that it stops in the middle. So a script asks first whether its user may run every
-command that it has, and is refused as a whole otherwise. Scripts that run for every message say ``RIGHTS asked by
-structure/attach``: that script asks for them, once for a connection and structure.
+Redis does not undo a script that it stops halfway. So a script first checks that its user may run all of its commands,
+and is otherwise refused as a whole. Scripts that run for every message say ``RIGHTS asked by structure/attach``: that
+script checks for them, once for a connection and structure.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _IS_REFUSED_WHEN_FULL = re.compile(r"^MEMORY\s+refused", re.MULTILINE)
 _RIGHTS_ASKED_BY = re.compile(r"^RIGHTS\s+asked by (\S+)$", re.MULTILINE)
 _COMMAND = re.compile(r'\bredis\.call\(\s*"([A-Z]+)"')
 _COMMENT = re.compile(r"--.*")
-#: Whether the user may run the commands; a script that is stopped here has done nothing.
+#: Checks whether the user may run the commands. A script that stops here has done nothing.
 _RIGHTS = """for _, command in ipairs({{ {commands} }}) do
     if not redis.acl_check_cmd(command, KEYS[1], KEYS[1]) then
         return redis.error_reply("NOPERM this user may not run " .. command .. ", which igq needs")
@@ -41,10 +41,10 @@ _BLANKS = re.compile(r"\n\s*\n+")
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A Lua script as Redis gets it.
+    """A Lua script as it is sent to Redis.
 
     Attributes:
-        asked: the commands that it asks for before it does anything; those of others, too, in ``structure/attach``.
+        asked: the commands that it checks before it does anything; in ``structure/attach`` also those of other scripts.
     """
 
     name: str
@@ -56,10 +56,10 @@ class Script:
 
 @cache
 def load_script(name: str) -> Script:
-    """The script *name*, for example ``structure/put``.
+    """Return the script *name*, for example ``structure/put``.
 
     Raises:
-        KeyError: there is no such script, no such prelude piece, or it names an unknown reason code.
+        KeyError: there is no such script or prelude piece, or it names an unknown reason code.
     """
     header, texts = _parts(name)
     flags = "" if _IS_REFUSED_WHEN_FULL.search(header) else " flags=allow-oom"
@@ -71,22 +71,22 @@ def load_script(name: str) -> Script:
 
 @cache
 def commands_of(name: str) -> tuple[str, ...]:
-    """The Redis commands in the script *name* and in the prelude pieces that it uses, sorted."""
+    """Return the Redis commands of the script *name* and of its prelude pieces, sorted."""
     return tuple(sorted(set(_COMMAND.findall(_COMMENT.sub("", source_of(name))))))
 
 
 def source_of(name: str) -> str:
-    """The code of the script *name* and of the prelude pieces that it uses, without what the loader adds."""
+    """Return the code of the script *name* and of its prelude pieces, without what the loader adds."""
     return "\n".join(_parts(name)[1])
 
 
 def is_asked_for_by_attach(name: str) -> bool:
-    """Whether ``structure/attach`` asks for the commands of the script *name*."""
+    """Whether ``structure/attach`` checks the commands of the script *name*."""
     return _asker_of(name) is not None
 
 
 def _asker_of(name: str) -> str | None:
-    """The script that asks for the commands of the script *name*; None: it does so itself."""
+    """Return the script that checks the commands of the script *name*. None: it does so itself."""
     match = _RIGHTS_ASKED_BY.search(_parts(name)[0])
     return match and match.group(1)
 
@@ -100,7 +100,7 @@ def _asked(name: str) -> tuple[str, ...]:
 
 @cache
 def _parts(name: str) -> tuple[str, list[str]]:
-    """The header of a script, and what it consists of: its own code and the pieces that it uses."""
+    """Return a script's header, and its parts: its own code and its prelude pieces."""
     header, body = split_header(name, _read(f"{name}.lua"))
     pieces = [_prelude(piece) for piece in _in_order(uses(header))]
     before, marker, behind = _condensed(name, body).partition("\n-- PRELUDE\n")
@@ -109,7 +109,7 @@ def _parts(name: str) -> tuple[str, list[str]]:
 
 @cache
 def script_names() -> tuple[str, ...]:
-    """Names of all scripts, ``admin/...`` and ``structure/...``."""
+    """Return the names of all scripts, ``admin/...`` and ``structure/...``."""
     root = resources.files("sharedq") / "lua"
     return tuple(
         sorted(
@@ -122,7 +122,7 @@ def script_names() -> tuple[str, ...]:
 
 
 def split_header(name: str, text: str) -> tuple[str, str]:
-    """The header comment and the code of a script's text."""
+    """Split a script's text into header comment and code."""
     match = _HEADER.match(text)
     if match is None:
         raise KeyError(f"{name}.lua has no header")
@@ -130,13 +130,13 @@ def split_header(name: str, text: str) -> tuple[str, str]:
 
 
 def uses(header: str) -> tuple[str, ...]:
-    """Prelude pieces that a header names."""
+    """Return the prelude pieces that a header names."""
     match = _USES.search(header)
     return tuple(piece.strip() for piece in match.group(1).split(",")) if match else ()
 
 
 def _in_order(pieces: tuple[str, ...]) -> list[str]:
-    """The pieces with what they use themselves, each once, what is used first."""
+    """Return the pieces and the pieces that they use, each once, in the order of their use."""
     ordered: list[str] = []
 
     def add(piece: str) -> None:
@@ -166,7 +166,7 @@ def _read(path: str) -> str:
 
 
 def _condensed(name: str, source: str) -> str:
-    """Without blank lines, and with the numbers of reason codes."""
+    """Remove blank lines, and insert the numbers of reason codes."""
 
     def number(match: re.Match[str]) -> str:
         try:

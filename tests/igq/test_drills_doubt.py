@@ -39,7 +39,7 @@ def test_what_was_prepared_must_be_in_doubt_and_nothing_else(group: TestGroup, u
 def test_nothing_of_it_may_have_ended(group: TestGroup, unit: PreparedUnit) -> None:
     journal = group.group.structure("APPL2").journal
     group.group.client().xadd(journal, {"e": "backout", "o": "QM2.1.1.1", "u": unit.id, "n": "1", "r": "1"})
-    with pytest.raises(CommandError, match=r"is in doubt, and yet has ended: \{'APPL2': \{'backout'\}\}"):
+    with pytest.raises(CommandError, match=r"is in doubt, but has ended: \{'APPL2': \{'backout'\}\}"):
         expect_in_doubt(group.group, "QM1", [unit.id])
 
 
@@ -67,5 +67,5 @@ def test_an_end_that_nobody_asked_for_is_noticed(
         do_mqsc(group, qmgr, text.replace(COMMIT, BACKOUT))
 
     monkeypatch.setattr("igq.rehearsal.drills.troubles.doubt.do_mqsc", do_the_opposite)
-    with pytest.raises(CommandError, match=r"was to end by COMMIT in APPL1, APPL2, but it did so: .*'backout'"):
+    with pytest.raises(CommandError, match=r"was to end by COMMIT in APPL1, APPL2, but ended so: .*'backout'"):
         resolve(group.group, unit, COMMIT, "QM1")

@@ -81,7 +81,7 @@ def test_an_unknown_drill_is_refused_with_the_names_there_are() -> None:
 
 
 def test_all_and_a_name_contradict_each_other() -> None:
-    with pytest.raises(CommandError, match="--all and kill-agent: one of them"):
+    with pytest.raises(CommandError, match="--all and kill-agent: give only one of them"):
         drill("kill-agent", runs_all=True)
 
 
