@@ -1,1 +1,1 @@
-"""What an operator does to structures and members."""
+"""An operator's work on structures and members: backup, recovery of a structure, removal of a member."""

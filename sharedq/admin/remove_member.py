@@ -1,16 +1,16 @@
-"""A member leaves the group for good: what IBM MQ for z/OS has CSQ5PQSG REMOVE QMGR for.
+"""Removes a member from the group for good, as IBM MQ for z/OS does with CSQ5PQSG REMOVE QMGR.
 
-Only of one that is down, of which nothing is unresolved, and whose queues are empty and unused. In this order:
+The member must be down, with nothing unresolved, and its queues empty and unused. The steps are:
 
-1. The group notes that it is being removed (``admin/remove_begin``): nobody starts under its name, nobody sends to it,
-   and no structure is recovered, which would bring back what was on its way to it (``admin/restore_begin``).
-2. Each of its queues, and its parts of SYSTEM.QSG.TRANSMIT.QUEUE, is shut, by a script that refuses where anything is
-   on it, or the structure has lost it (``structure/shut_queue``). A refusal opens all of them again, and the member is
-   as it was.
-3. All are shut: that is the decision, and from here on there is no way back. What is defined and remembered of it goes
+1. The group notes the removal (``admin/remove_begin``): no manager starts under the name, no message is sent to it,
+   and no structure is recovered, which would bring back messages on their way to it (``admin/restore_begin``).
+2. Each of its queues, and its parts of SYSTEM.QSG.TRANSMIT.QUEUE, is shut, by a script that refuses if a message
+   is on it, or if the structure has lost it (``structure/shut_queue``). A refusal opens all of them again, and the
+   member is as it was.
+3. When all are shut, the removal is decided and cannot be undone. Its definitions and records are deleted
    (``admin/remove_member``), then its structure and its parts (``structure/remove_keys``), then its own entry.
 
-Whoever is killed in the middle leaves that note: the next attempt goes on from there.
+If an attempt is killed halfway, the note stays, and the next attempt continues from there.
 """
 
 from __future__ import annotations
@@ -37,30 +37,30 @@ from sharedq.scripts.members import remove_begin_call, remove_keys_call, remove_
 
 _UNKNOWN, _RUNNING, _LEFT, _FAILED = 1, 2, 3, 5
 _SHUTTING, _OPENING, _DROPPING, _GONE = "SHUTTING", "OPENING", "DROPPING", "GONE"
-#: Fields, or keys, that one script call drops.
+#: Fields or keys that one script call deletes.
 _CHUNK = 250
-#: Entries that Redis looks at for one step of a scan.
+#: Entries that Redis visits in one step of a scan.
 _SCAN_COUNT = 500
 
 
 class RemovalRefusedError(Exception):
-    """Something stands against the removal: one line for the user. The member is as it was."""
+    """Something prevents the removal: one line for the user. The member is as it was."""
 
 
 def remove_member(group: Group, qmgr: str) -> None:
-    """Remove the member *qmgr* from the group, or end its removal that was cut off.
+    """Remove the member *qmgr* from the group, or complete a removal that was cut off.
 
-    Its definitions, empty queues and attributes go, and the journal of its structure. A later start of that name is
-    a new member.
+    Its definitions, empty queues, attributes and the journal of its structure are deleted. A later start of that name
+    is a new member.
 
     Raises:
-        RemovalRefusedError: there is none, it is up, or not recovered, or something of it is unresolved or in use; a
-            structure has failed.
-        MQIError: 2009 Redis cannot be reached, or another attempt took over; 2345 a structure's server cannot be.
-            Repeating it goes on.
+        RemovalRefusedError: there is no such member, it is up, or not recovered, or something of it is unresolved or in
+            use; or a structure has failed.
+        MQIError: 2009, Redis cannot be reached, or another attempt took over; 2345, a structure's server cannot be
+            reached. Repeat the call to continue.
     """
     for name in (*group.structure_names(), private_structure(qmgr)):
-        # Found out before anything is noted, or shut.
+        # Check this before anything is noted or shut.
         group.require_reachable(name)
     while True:
         attempt, stage = _begin(group, qmgr)
@@ -81,7 +81,7 @@ def remove_member(group: Group, qmgr: str) -> None:
 def _begin(group: Group, qmgr: str) -> tuple[int, str]:
     for name in group.structure_names():
         if not name.startswith(private_structure("")):
-            # A loss that nobody has met yet is told.
+            # Record a loss that no call has noticed yet.
             structure_state(group, name)
     status, *detail = group.call(*remove_begin_call(group.keys, qmgr))
     if status == _UNKNOWN:
@@ -102,14 +102,14 @@ def _begin(group: Group, qmgr: str) -> tuple[int, str]:
 
 
 def _lost(structure: str, qmgr: str) -> str:
-    """What a structure that has failed has to do with it, and what to do about it."""
+    """Describe a failed structure that may hold something of the member, and what to do about it."""
     how = f"RECOVER CFSTRUCT({structure}), or DEFINE its queues with REPLACE where no backup can be"
     return f"structure {structure} has failed, and what it had for {qmgr} may come back: {how}"
 
 
 @dataclass(frozen=True, slots=True)
 class _Removal:
-    """One attempt, by its number: the latest one goes on, every other is refused from then on."""
+    """One attempt, with its number. The latest attempt continues; every earlier one is refused from then on."""
 
     group: Group
     qmgr: str
@@ -120,7 +120,7 @@ class _Removal:
         return private_structure(self.qmgr)
 
     def shut(self) -> None:
-        """Shut every queue. Raises RemovalRefusedError: something stands against it."""
+        """Shut every queue. Raises RemovalRefusedError: something prevents it."""
         in_doubt = sum(
             unit.prepared_at == self.qmgr or self.structure in unit.structures for unit in prepared_units(self.group)
         )
@@ -147,27 +147,28 @@ class _Removal:
         messages = self.group.structure(self.structure).messages
         held = int(self.group.command(messages, "HLEN", messages))
         if held:
-            why = "expired, and to be reported by a queue manager that runs"
-            raise RemovalRefusedError(f"{held} messages of {self.qmgr} are on no queue: {why}")
+            why = "expired, and to be reported by a running queue manager"
+            what = f"1 message of {self.qmgr} is" if held == 1 else f"{held} messages of {self.qmgr} are"
+            raise RemovalRefusedError(f"{what} on no queue: {why}")
 
     def _may_come_back(self, place: Place) -> bool:
-        """Whether a structure without keys has lost them, and a backup of it can be."""
+        """Whether a structure without keys has lost them, and a backup of it is possible."""
         finder = self._finder()
         return place.structure != self.structure and has_lost_all(finder.directory, finder.queues, place.structure)
 
     def open_again(self) -> None:
-        """Open what is shut; then the member is as it was."""
+        """Open what is shut, so that the member is as it was."""
         finder = self._finder()
         for place in self._places():
             self._set_queue(place, "open")
         master = finder.directory.read("S", SYSTEM_QSG_TRANSMIT_QUEUE)
         if master is not None:
-            # It may have been altered meanwhile, which a part that is shut does not learn.
+            # The queue may have been altered meanwhile, which a shut part does not learn.
             finder.set_partitions(master, [place for place in self._parts() if place in finder.queues.read_at([place])])
         self.advance("")
 
     def drop(self) -> None:
-        """Everything is shut: it goes."""
+        """Delete everything, after all is shut."""
         self.advance(_DROPPING)
         while chunk := list(islice(self._remains(), _CHUNK)):
             self.advance(_DROPPING, chunk)
@@ -184,12 +185,12 @@ class _Removal:
         left = (key for key in self._keys_of(own.tag) if key != own.versions)
         while chunk_of_keys := list(islice(left, _CHUNK)):
             self._remove_keys(self.structure, chunk_of_keys)
-        # Last: until then the structure knows of this attempt, and refuses those before it.
+        # Last: until then the structure knows this attempt, and refuses earlier ones.
         self._remove_keys(self.structure, [own.versions])
         self.advance(_GONE)
 
     def advance(self, stage: str, remains: Iterable[tuple[str, str]] = ()) -> None:
-        """The next stage. Raises MQIError: 2009 another attempt took over."""
+        """Go to the next stage. Raises MQIError: 2009, another attempt took over."""
         self._call(remove_member_call(self.group.keys, self.qmgr, self.attempt, stage, self.structure, remains))
 
     def _set_queue(self, place: Place, mode: str) -> None:
@@ -214,7 +215,7 @@ class _Removal:
         return Finder(self.group, self.qmgr, lambda: datetime.now(UTC))
 
     def _parts(self) -> list[Place]:
-        """Where it may have parts of the transmission queue, whether its structure is still listed or not."""
+        """Return where it may have parts of the transmission queue, even if its structure is no longer listed."""
         is_cluster = self.group.deployment().is_cluster
         own = private_structure("")
         others = [] if is_cluster else [name for name in self.group.structure_names() if not name.startswith(own)]
@@ -226,7 +227,7 @@ class _Removal:
         return [*(Place(self.structure, name) for name in sorted(names)), *self._parts()]
 
     def _obstacle(self, place: Place, reason: int) -> str:
-        """What a queue that could not be shut has, and what to do about it."""
+        """Describe why a queue could not be shut, and what to do about it."""
         queues, is_part = self._finder().queues, place in self._parts()
         what = f"{SYSTEM_QSG_TRANSMIT_QUEUE} for {self.qmgr}" if is_part else f"queue {place.queue} of {self.qmgr}"
         if reason == MQRC.OBJECT_IN_USE:
@@ -243,7 +244,7 @@ class _Removal:
         return f"{what} has messages{f' ({depth})' if stored else ''}: {how}"
 
     def _remains(self) -> Iterator[tuple[str, str]]:
-        """What the administration structure has of it beside its own entry: kind and field."""
+        """Yield what the administration structure has of it besides its own entry: kind and field."""
         keys, under = self.group.keys, f"{self.qmgr}.*"
         for kind, key, pattern in (
             ("object", keys.directory, f"P {self.qmgr} *"),

@@ -1,1 +1,1 @@
-"""Objects of the group: what their definitions say, where they are kept, and how they are changed."""
+"""Objects of the group: their definitions, the store that keeps them, and the commands that change them."""

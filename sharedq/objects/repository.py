@@ -1,10 +1,9 @@
 """The objects of the group as one manager sees them: define, alter, delete, clear, display, look up.
 
-A local queue's definition is in its structure, which is written first; the directory entry makes it visible.
-A command that was cut off in between is completed by repeating it. Other definitions are in the directory;
-once one has changed, every structure is told, so that calls by way of it go by what it says now, or fail with
-MQRC_OBJECT_CHANGED where it leads elsewhere.
-When a command has returned, no put goes by the old definition.
+A local queue's definition is in its structure, which is written first; the directory entry makes it visible. If a
+command is cut off in between, the same command completes it. Other definitions are in the directory. When one has
+changed, every structure is told, so that calls through it use the new definition, or fail with MQRC_OBJECT_CHANGED if
+it leads elsewhere. After a command has returned, no put uses the old definition.
 """
 
 from __future__ import annotations
@@ -56,9 +55,9 @@ class Repository:
 
     Args:
         group: the queue-sharing group.
-        qmgr: the manager that commands run at; None sees and changes only what belongs to no manager.
-        clock: tells creation and alteration times.
-        caller: owner token of the connection whose MQSET or MQCLOSE this is; once that is shut out, it alters and
+        qmgr: the manager that commands run at. None: see and change only what belongs to no manager.
+        clock: returns creation and alteration times.
+        caller: owner token of the connection whose MQSET or MQCLOSE this is. After it is shut out, it alters and
             deletes nothing (2009). Empty for commands.
     """
 
@@ -71,36 +70,36 @@ class Repository:
         self._managers = ManagerAttributes(group, clock)
 
     def locate(self, name: str) -> Entry | None:
-        """What and where the object is that *name* stands for at this manager, in one round trip.
+        """Return what *name* means at this manager and where it is, in one round trip.
 
         Raises:
-            MQIError: 2343 there are a private and a shared object of this name.
+            MQIError: 2343, there are a private and a shared object of this name.
         """
         return self._finder.locate(name)
 
     def lookup(self, name: str) -> Located | None:
-        """The definition that *name* stands for at this manager: private, or else shared (MQOPEN).
+        """Return the definition that *name* means at this manager: private, or else shared (MQOPEN).
 
         Costs a round trip, and one more for a local queue, whose structure has its definition.
 
         Raises:
-            MQIError: 2343 there are a private and a shared object of this name; 2373 its structure has failed, 2346
-                that is being recovered.
+            MQIError: 2343, there are a private and a shared object of this name; 2373, its structure has failed; 2346,
+                the structure is being recovered.
         """
         return self._finder.lookup(name)
 
     def shared_and_attributes(self, name: str) -> tuple[Entry | None, QueueManagerAttributes]:
-        """The shared object *name*, and this manager's attributes, in one round trip."""
+        """Return the shared object *name* and this manager's attributes, in one round trip."""
         qmgr = self.qmgr or ""
         _, shared, attributes = self._finder.directory.find_with_attributes(name, qmgr)
         return shared, attributes or self.qmgr_attributes(qmgr)
 
     def transmit_part(self, qmgr: str, shared: Entry | None) -> Place | None:
-        """The part of SYSTEM.QSG.TRANSMIT.QUEUE for messages to a queue at *qmgr*; None: that manager has none.
+        """Return the part of SYSTEM.QSG.TRANSMIT.QUEUE for messages to a queue at *qmgr*. None: that manager has none.
 
         Args:
-            shared: what the queue's name stands for in all of the group, if anything. For a shared queue it is the part
-                in its structure, once that manager's agent has made one there.
+            shared: the shared object that the queue's name means, if any. For a shared queue the result is the part in
+                its structure, once that manager's agent has made one there.
         """
         places = [own_part(qmgr)]
         is_queue = shared is not None and shared.kind == QueueLocal.kind and not shared.is_partitioned
@@ -109,7 +108,7 @@ class Repository:
         return next((place for place in places if self._finder.queues.read_at([place])), None)
 
     def lacks_transmit_parts(self, structure: str) -> bool:
-        """Whether a running manager may have a part of SYSTEM.QSG.TRANSMIT.QUEUE there, and has none."""
+        """Whether a running manager could have a part of SYSTEM.QSG.TRANSMIT.QUEUE there and has none."""
         places = [part_in(structure, qmgr) for qmgr in self._finder.active_managers()]
         is_cluster = self.group.deployment().is_cluster
         return not is_cluster and len(self._finder.queues.read_at(places)) < len(places)
@@ -118,12 +117,12 @@ class Repository:
         """Give *qmgr* a part of SYSTEM.QSG.TRANSMIT.QUEUE in each application structure that has queues.
 
         Returns:
-            Those that it has now.
+            The parts that it has now.
         """
         places = [place for place in parts_of(self.group, qmgr) if place != own_part(qmgr)]
         there: list[Place] = []
         master: Entry | None = None
-        # Who alters it behind that sees to the parts there are; who defines a structure meanwhile, to its own.
+        # An ALTER after this sees to the existing parts; a DEFINE of a structure meanwhile sees to its own parts.
         while (found := self._finder.directory.read("S", SYSTEM_QSG_TRANSMIT_QUEUE)) != master and found is not None:
             master = found
             changes = {place: self._finder.set_partition(master, place) for place in places}
@@ -133,7 +132,7 @@ class Repository:
             there = [place for place, is_changed in changes.items() if is_changed is not None]
             if not any(changes.values()):
                 break
-        # One that was closed stays closed.
+        # A part that was closed stays closed.
         return list(self._finder.queues.read_at(there)) if there and found is not None else []
 
     # -- queues ---------------------------------------------------------------------------------------------
@@ -141,14 +140,14 @@ class Repository:
     def define(self, definition: AnyQueue, *, replace: bool = False, like: str | None = None) -> None:
         """DEFINE QLOCAL, QALIAS, QREMOTE, QMODEL: private, shared, or a template for the whole group.
 
-        Fields that *definition* does not set come from *like*, else from SYSTEM.DEFAULT.*.QUEUE when there is
-        one, else they have their defaults.
+        Fields that *definition* does not set come from *like*, else from SYSTEM.DEFAULT.*.QUEUE if it exists, else they
+        have their defaults.
 
         Raises:
-            MQIError: 2100 it exists (without *replace*, or in another structure); 2057 as another kind;
-                2343 in the other disposition; 2349 no such structure; 2085 nothing to be *like*; 2042 or 2055
-                INDXTYPE would change on a queue in use; 2058 a private object needs a manager.
-            ValueError: attributes that do not go together.
+            MQIError: 2100, it exists (without *replace*, or in another structure); 2057, it exists as another kind;
+                2343, it exists in the other disposition; 2349, there is no such structure; 2085, there is nothing to be
+                *like*; 2042 or 2055, INDXTYPE would change on a queue in use; 2058, a private object needs a manager.
+            ValueError: attributes do not fit together.
         """
         whole = complete(self._finder, definition, like).created_at(self._finder.clock())
         if whole.disposition == "GROUP":
@@ -159,14 +158,14 @@ class Repository:
             define_at(self._finder, whole, self._owner(whole), is_replace=replace)
 
     def alter(self, kind: str, name: str, changes: Mapping[str, Any], disposition: Chosen | None = None) -> None:
-        """ALTER: only the fields in *changes*; without *disposition* the private object, else the shared one.
+        """ALTER only the fields in *changes*. Without *disposition* alter the private object, else the shared one.
 
         Waiting gets look at the queue again.
 
         Raises:
-            MQIError: 2085 no such object, 2057 of another kind, 2349 CFSTRUCT cannot be altered, 2042 or 2055
-                INDXTYPE would change on a queue in use.
-            ValueError: a value is out of its range, or attributes do not go together.
+            MQIError: 2085, there is no such object; 2057, it is of another kind; 2349, CFSTRUCT cannot be altered; 2042
+                or 2055, INDXTYPE would change on a queue in use.
+            ValueError: a value is out of its range, or attributes do not fit together.
         """
         copy_to_active = partial(copies.copy_to_active, self._finder)
         while True:
@@ -177,14 +176,14 @@ class Repository:
                 return None
 
     def delete(self, kind: str, name: str, *, disposition: Chosen | None = None, purge: bool = False) -> None:
-        """DELETE; a group object with those of its copies that are not in use.
+        """DELETE an object. With a group object, delete its unused copies.
 
         Raises:
-            MQIError: 2085 no such object, 2057 of another kind; 2042 it is open; 2055 it has messages (unless
-                *purge* is set) or uncommitted ones.
+            MQIError: 2085, there is no such object; 2057, it is of another kind; 2042, it is open; 2055, it has
+                messages (unless *purge* is set) or uncommitted ones.
         """
         if self._finder.find_chosen(name, disposition) is None:
-            # Whoever deleted it may have been cut off in the middle.
+            # An earlier DELETE may have been cut off halfway.
             if disposition == "GROUP":
                 copies.drop_copies(self._finder, name)
             elif kind != QueueLocal.kind:
@@ -202,8 +201,8 @@ class Repository:
         """CLEAR QLOCAL: drop every message.
 
         Raises:
-            MQIError: 2085 no such queue, 2057 not a local one; 2042 it is open; 2055 it has uncommitted work; 2373 its
-                structure has failed.
+            MQIError: 2085, there is no such queue; 2057, it is not a local one; 2042, it is open; 2055, it has
+                uncommitted work; 2373, its structure has failed.
         """
         entry = self._finder.chosen(QueueLocal.kind, name, disposition)
         for place in self._finder.places(entry):
@@ -211,7 +210,7 @@ class Repository:
                 self._finder.queues.remove(*place, "clear")
             except MQIError as error:
                 if error.reason == MQRC.UNKNOWN_OBJECT_NAME and entry.is_partitioned and place.queue != name:
-                    # Its manager's agent has made none there.
+                    # Its manager's agent has made no part there.
                     continue
                 gone = error.reason == MQRC.UNKNOWN_OBJECT_NAME and why_not_there(self.group, place.structure, name)
                 raise gone or error from None
@@ -219,11 +218,11 @@ class Repository:
     def create_dynamic(self, model: QueueModel, dynamic_name: str) -> Located:
         """MQOPEN of a model queue: make the queue that *dynamic_name* names.
 
-        A name that ends with ``*``, in its 33rd place at the latest, gets an ending that makes it new. It goes with the
-        caller (`delete_made`); one that is permanent until it is open.
+        A name that ends with ``*``, in its 33rd place at the latest, gets an ending that makes it unique. The queue
+        goes with the caller (`delete_made`); a permanent one goes with the caller only until it is open.
 
         Raises:
-            MQIError: 2100 it exists, 2011 the name is not valid, others as for `define`.
+            MQIError: 2100, it exists; 2011, the name is not valid; others as for `define`.
         """
         is_generic = dynamic_name.endswith("*")
         if not dynamic_name or (is_generic and len(dynamic_name) > _DYNAMIC_PREFIX_LENGTH + 1):
@@ -249,7 +248,7 @@ class Repository:
         """MQCLOSE with MQCO_DELETE or MQCO_DELETE_PURGE.
 
         Raises:
-            MQIError: 2085 it is gone, 2045 it is no dynamic queue; else as for `delete`.
+            MQIError: 2085, it is gone; 2045, it is not a dynamic queue; others as for `delete`.
         """
         located = self.lookup(name)
         if located is None:
@@ -262,27 +261,27 @@ class Repository:
             self.forget_made(located.structure, name, self._caller)
 
     def delete_made(self, structure: str, name: str, maker: str) -> None:
-        """Delete a queue that an MQOPEN of *maker* made of a model, or what is left of that; and forget that it did.
+        """Delete a queue that an MQOPEN of *maker* made from a model, or what is left of it, and forget that it did.
 
         Raises:
-            MQIError: 2042 it is open; 2055 it has uncommitted messages; 2009 the caller was shut out.
+            MQIError: 2042, it is open; 2055, it has uncommitted messages; 2009, the caller was shut out.
         """
         found = self._finder.directory.find(name, self.qmgr or "")
         try:
             self._finder.queues.remove(structure, name, "purge", maker=maker)
         except MQIError as error:
-            # Made by another one since it was deleted.
+            # It was deleted, and another connection has made it since.
             if error.reason != MQRC.OBJECT_CHANGED:
                 raise
             found = (None, None)
         for entry in found:
-            # One that has another version by now is another queue's.
+            # An entry with another version belongs to another queue.
             if entry is not None and entry.structure == structure:
                 self._finder.directory.remove(entry)
         self.forget_made(structure, name, maker)
 
     def forget_made(self, structure: str, name: str, maker: str) -> None:
-        """From now on the queue does not go with *maker*. Raises MQIError: 2009 the caller was shut out."""
+        """Keep the queue when *maker* goes. Raises MQIError: 2009, the caller was shut out."""
         self._finder.queues.forget_made(structure, maker, [name])
 
     def wake_waiters(self, structure: str, queue: str) -> None:
@@ -292,19 +291,19 @@ class Repository:
     # -- managers and structures ----------------------------------------------------------------------------
 
     def prepare_manager(self, qmgr: str, incarnation: int = 0, *, at_first: Mapping[str, Any] | None = None) -> None:
-        """What a starting manager needs before it opens for business; repeating it is harmless.
+        """Create what a starting manager needs before it opens for business. Repeating it is harmless.
 
-        Its own structure, its attributes, its part of SYSTEM.QSG.TRANSMIT.QUEUE, its copies of group objects;
-        and the end of what interrupted clears began.
+        These are its own structure, its attributes, its part of SYSTEM.QSG.TRANSMIT.QUEUE and its copies of group
+        objects. It also finishes what interrupted clears began.
 
         Args:
-            incarnation: its number; 0 where nobody removes members, in tests.
-            at_first: attributes that it gets at its first start, where they are not the defaults.
+            incarnation: its number; 0 in tests in which nobody removes members.
+            at_first: attributes for its first start that differ from the defaults.
         """
         own = private_structure(qmgr)
         self._structures.ensure_own(own)
         if incarnation:
-            # Before anything is defined: late steps of a removal of before are refused from now on.
+            # Before anything is defined: from now on, late steps of an earlier removal are refused.
             announce(self.group, holder_field(qmgr), str(incarnation))
         self._managers.ensure(qmgr, at_first or {})
         # Read after the structure is listed: a definition that is altered from now on reaches it anyway.
@@ -316,17 +315,17 @@ class Repository:
         self.materialize_group_objects(qmgr)
 
     def materialize_group_objects(self, qmgr: str) -> None:
-        """Bring the copies that *qmgr* has to the group objects in force."""
+        """Bring the copies of *qmgr* up to the group objects in force."""
         copies.materialize(self._finder, qmgr)
 
     def qmgr_attributes(self, qmgr: str) -> QueueManagerAttributes:
-        """The attributes of a manager; defaults for one that never started."""
+        """Return the attributes of a manager. Defaults if it never started."""
         return self._managers.read(qmgr)
 
     def alter_qmgr(self, qmgr: str, changes: Mapping[str, Any]) -> QueueManagerAttributes:
-        """ALTER QMGR: returns the attributes now in force.
+        """ALTER QMGR. Returns the attributes now in force.
 
-        When IGQ changed, every handle that was opened before fails its next put with 2041.
+        If IGQ changed, every handle that was opened before fails its next put with 2041.
 
         Raises:
             ValueError: a value is out of its range.
@@ -334,15 +333,15 @@ class Repository:
         return self._managers.alter(qmgr, changes)
 
     def announce_igq(self, qmgr: str) -> None:
-        """Complete an ALTER QMGR IGQ that may have been cut off: from then on no put goes by what was before."""
+        """Complete an ALTER QMGR IGQ that may have been cut off: afterwards no put uses the previous value."""
         self._managers.announce_igq(qmgr)
 
     def structures(self) -> list[CFStruct]:
-        """The application structures, by name."""
+        """Return the application structures, by name."""
         return self._structures.list()
 
     def define_structure(self, structure: CFStruct, *, replace: bool = False) -> None:
-        """DEFINE CFSTRUCT. Raises MQIError: 2100 it exists, 2349 the name is reserved."""
+        """DEFINE CFSTRUCT. Raises MQIError: 2100, it exists; 2349, the name is reserved."""
         self._structures.define(structure, replace=replace)
         master = self._finder.directory.read("S", SYSTEM_QSG_TRANSMIT_QUEUE)
         if master is not None:
@@ -350,21 +349,22 @@ class Repository:
             self._finder.set_partitions(master, self._parts_in(structure.name), is_back=True)
 
     def alter_structure(self, name: str, changes: Mapping[str, Any]) -> None:
-        """ALTER CFSTRUCT. Raises MQIError: 2349 no such structure; ValueError: a value out of its range."""
+        """ALTER CFSTRUCT. Raises MQIError: 2349, no such structure; ValueError: a value is out of its range."""
         self._structures.alter(name, changes)
 
     def delete_structure(self, name: str) -> None:
         """DELETE CFSTRUCT.
 
         Raises:
-            MQIError: 2349 no such structure; 2346 queues are defined in it, or messages that were sent there are.
+            MQIError: 2349, there is no such structure; 2346, it has queues, or messages to its former queues.
         """
         self._structures.check_unused(name)
         master = self._finder.directory.read("S", SYSTEM_QSG_TRANSMIT_QUEUE)
         parts = self._parts_in(name)
         version = 0 if master is None else master.version
         try:
-            # Before any is touched: closed for a moment, it would be trouble for the agent that serves it.
+            # Check before any part is touched: a part that is closed for a moment would trouble the agent that serves
+            # it.
             check_idle(self._finder, name, parts, purge=False)
             for part in parts:
                 self._finder.queues.remove(*part, "delete", closed_at=version)
@@ -392,14 +392,14 @@ class Repository:
         every_manager: bool = False,
         without: tuple[str, ...] = (),
     ) -> list[DisplayedQueue]:
-        """The queues whose name is *pattern* (may be generic), by name.
+        """Return the queues whose name matches *pattern* (which may be generic), by name.
 
         Args:
             pattern: a name, or its beginning and ``*``.
-            kinds: MQSC's words for kinds; none means all.
+            kinds: MQSC's words for kinds. None of them means all.
             qsgdisp: QMGR, COPY, PRIVATE, SHARED, GROUP, LIVE (private and shared) or ALL.
-            every_manager: private queues of all managers, not of this one only.
-            without: names that are passed over; nothing is read of them.
+            every_manager: include private queues of all managers, not only of this one.
+            without: names to leave out. Nothing is read of them.
         """
         found, _ = displayed_queues(self._finder, pattern, kinds, qsgdisp, every_manager=every_manager, without=without)
         return found
@@ -407,24 +407,24 @@ class Repository:
     def display_queues_and_left_out(
         self, pattern: str, kinds: tuple[str, ...], qsgdisp: str = "LIVE"
     ) -> tuple[list[DisplayedQueue], list[LeftOut]]:
-        """As `display_queues`, and what is not among them because its structure has failed, or is out of reach."""
+        """Do the same as `display_queues`, and return the queues whose structure has failed or is unreachable."""
         found, missing = displayed_queues(self._finder, pattern, kinds, qsgdisp, may_be_silent=True)
         return found, left_out(self._finder, missing)
 
     def queue_status(self, name: str) -> QueueState:
-        """Depth, uncommitted work and handles of a local queue, its parts added up.
+        """Return depth, uncommitted work and handles of a local queue, with its parts added up.
 
         Raises:
-            MQIError: 2085 no such queue, 2057 not a local one.
+            MQIError: 2085, there is no such queue; 2057, it is not a local one.
         """
         return total_state(self._finder, self._finder.chosen(QueueLocal.kind, name, None))
 
     def queue_handles(self, name: str) -> list[OpenHandle]:
-        """The open handles of a local queue. Raises MQIError as `queue_status`."""
+        """Return the open handles of a local queue. Raises MQIError as `queue_status`."""
         return open_handles(self._finder, name)
 
     def _owner(self, definition: AnyQueue) -> str:
-        """The manager that *definition* is private to; empty when it is shared."""
+        """Return the manager that *definition* is private to; empty if it is shared."""
         if definition.disposition == "SHARED":
             return ""
         if self.qmgr is None:

@@ -1,4 +1,4 @@
-"""The system objects that every group needs; the first manager of a group defines them."""
+"""The system objects that every group needs. The first manager of a group defines them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ SYSTEM_DEAD_LETTER_QUEUE = "SYSTEM.DEAD.LETTER.QUEUE"
 
 
 def define_system_objects(repository: Repository, structure: str) -> None:
-    """Define what is missing of the group's system objects, in the application structure *structure*.
+    """Define the missing system objects of the group, in the application structure *structure*.
 
-    Run it after `Repository.prepare_manager`; nothing that exists is changed. Templates for DEFINE and the
-    dead-letter queue are private to each manager, so every manager runs this at its start.
+    Call it after `Repository.prepare_manager`. It changes no existing object. Templates for DEFINE and the dead-letter
+    queue are private to each manager, so every manager calls this at its start.
     """
-    # What is there is not defined: a full Redis refuses that, and must not keep a manager from starting.
+    # Do not define what exists: a full Redis refuses that, and must not keep a manager from starting.
     if structure not in [known.name for known in repository.structures()]:
         default = CFStruct(name=structure, recover="YES", description="Default application structure")
         _unless_there(partial(repository.define_structure, default))
@@ -40,7 +40,7 @@ def define_system_objects(repository: Repository, structure: str) -> None:
         QueueAlias(name="SYSTEM.DEFAULT.ALIAS.QUEUE", description="Default alias queue"),
         QueueRemote(name="SYSTEM.DEFAULT.REMOTE.QUEUE", description="Default remote queue"),
         QueueModel(name="SYSTEM.DEFAULT.MODEL.QUEUE", description="Default model queue"),
-        # Letters are longer than what could not be delivered, by their header.
+        # A dead letter is longer than the undelivered message, by its header.
         QueueLocal(
             name=SYSTEM_DEAD_LETTER_QUEUE,
             description="Messages that could not be delivered",
@@ -56,6 +56,6 @@ def _unless_there(define: Callable[[], None]) -> None:
     try:
         define()
     except MQIError as error:
-        # Managers that start together define the same things.
+        # Managers that start together define the same objects.
         if error.reason not in (MQRC.OBJECT_ALREADY_EXISTS, MQRC.OBJECT_NOT_UNIQUE):
             raise

@@ -1,1 +1,1 @@
-"""Readers that take no part in the group: ranges of queues, and the journal."""
+"""Readers that take no part in the group: they read ranges of queues, and the journal."""

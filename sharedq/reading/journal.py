@@ -1,8 +1,7 @@
-"""Reads the message journal: one Redis stream a structure, one entry a script call, many messages an entry.
+"""Reads the message journal: one Redis stream for each structure, one entry for each script call, many messages in it.
 
-Needs redis-py and nothing of a running group, so that a reader far away (a Spark worker) can use it. The
-scripts write the journal; `docs/reference/key-space.md` has the format. An entry's id is the event's time by Redis'
-clock.
+Needs redis-py and no running group, so that a distant reader (a Spark worker) can use it. The scripts write the
+journal; `docs/reference/key-space.md` has the format. An entry's id is the event's time by Redis' clock.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ from sharedq.objects.definitions.names import queue_of
 from sharedq.redis.deployment import Deployment, DeploymentError
 from sharedq.redis.keys import StructureKeys, admin_keys
 
-#: Entries asked for in one call: large enough to hide the round trip, small enough not to hold Redis.
+#: Entries requested in one call: enough to hide the round trip, few enough not to hold Redis up.
 READ_ENTRIES = 2_000
-#: Message ids asked about in one pipeline.
+#: Message ids requested in one pipeline.
 HELD_IDS = 1_000
 
 #: The last number that an entry can have in its millisecond.
@@ -31,29 +30,29 @@ SEQUENCE_MAX = 2**64 - 1
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _POSITION = re.compile(r"\d{1,18}(-\d{1,20})?")
-#: Mark of a get that went on in its group in logical order.
+#: The mark of a get that continued its group in logical order.
 LOGICAL = b"2"
-#: What entries tell of.
+#: The events in entries.
 EVENTS = frozenset({"put", "get", "prepare", "commit", "backout", "transfer", "expire", "clear", "return", "undo"})
 
 
 class JournalError(Exception):
-    """The journal cannot be read. The message is one line and names no password."""
+    """The journal cannot be read. The message is one line and contains no password."""
 
 
 class JournalTrimmedError(JournalError):
-    """What was asked for is not in the journal any more."""
+    """The requested part of the journal was trimmed."""
 
 
 class Entry(NamedTuple):
-    """One stream entry: its id (``ms-seq``) and its fields as the scripts wrote them."""
+    """One stream entry: its id (``ms-seq``), and its fields as the scripts wrote them."""
 
     stream_id: str
     fields: Mapping[bytes, bytes]
 
 
 class Extent(NamedTuple):
-    """What a structure's journal holds now. ``is_whole``: nothing has been trimmed from its beginning."""
+    """What a structure's journal holds now. ``is_whole``: nothing was trimmed from its beginning."""
 
     first: str
     last: str
@@ -62,13 +61,13 @@ class Extent(NamedTuple):
 
 
 class JournalRow(NamedTuple):
-    """One event of one message; for a prepare, a commit or a back-out, of one unit of work (no message then)."""
+    """One event of one message or, for a prepare, commit or back-out, of one unit of work (without a message)."""
 
     event: str
     #: Microseconds since 1970, UTC.
     time_us: int
     stream_id: str
-    #: Place within the entry, from 0: entries that carry several messages carry them in order.
+    #: Place in the entry, from 0. Entries with several messages hold them in order.
     position: int
     structure: str
     qmgr: str
@@ -78,7 +77,7 @@ class JournalRow(NamedTuple):
     unit_of_work: str | None = None
     message_number: int | None = None
     message_id: str | None = None
-    #: Hexadecimal, lower case; None for 24 zero bytes.
+    #: Hexadecimal, lower case. None for 24 zero bytes.
     msg_id: str | None = None
     correl_id: str | None = None
     group_id: str | None = None
@@ -87,20 +86,20 @@ class JournalRow(NamedTuple):
     persistent: bool | None = None
     priority: int | None = None
     recovered: bool = False
-    #: Messages that the whole entry is about.
+    #: The number of messages in the whole entry.
     messages: int = 0
     #: Put: the message has a dead-letter header.
     dead_letter: bool = False
-    #: Get: it asked for certain messages, so what it got need not have been the first.
+    #: Get: it selected messages, so the message that it got need not have been the first.
     chosen: bool = False
     logical: bool = False
 
 
 def structure_numbers(deployment: Deployment, group: str) -> dict[str, int]:
-    """Every structure of *group* that may have a journal, with its number.
+    """Return every structure of *group* that may have a journal, with its number.
 
     Raises:
-        JournalError: Redis cannot be reached, or it knows no such group.
+        JournalError: Redis cannot be reached, or does not know the group.
     """
     key = admin_keys(group).structures
     with errors_named(), deployment.client(key) as client:
@@ -111,7 +110,7 @@ def structure_numbers(deployment: Deployment, group: str) -> dict[str, int]:
 
 
 def read_extent(client: redis.Redis, structure: StructureKeys) -> Extent | None:
-    """First and last entry of a structure's journal; None when there is none."""
+    """Return the first and last entry of a structure's journal. None if there is none."""
     with errors_named():
         if not client.exists(structure.journal):
             return None
@@ -137,18 +136,18 @@ def read_entries(
     is_first_there: bool = False,
     may_miss: bool = False,
 ) -> Iterator[Entry]:
-    """The entries from *start* to *end*, both included, oldest first; never more than *count* + 1 in memory.
+    """Yield the entries from *start* to *end*, both included, oldest first. At most *count* + 1 are in memory.
 
     Args:
-        is_first_there: *start* is an entry that was there a moment ago.
-        may_miss: go on behind entries that are trimmed away while they are being read.
+        is_first_there: *start* is an entry that existed a moment ago.
+        may_miss: continue after entries that are trimmed while the caller reads.
 
     Raises:
         JournalError: Redis cannot be reached or refuses.
-        JournalTrimmedError: entries were trimmed away before they could be read.
+        JournalTrimmedError: entries were trimmed before they could be read.
     """
-    # Each page but the first begins with the last entry of the page before: while that is there, nothing behind it
-    # was trimmed.
+    # Each page but the first begins with the last entry of the page before: while that exists, nothing after it was
+    # trimmed.
     known = start if is_first_there else None
     while True:
         with errors_named():
@@ -159,7 +158,7 @@ def read_entries(
                 f"the journal of {structure.name} was trimmed while it was read, entry {known} is gone; "
                 f"begin later, or make journal_max_entries larger"
             )
-        # The caller has not had the first one of all.
+        # The caller has not had the very first entry.
         for stream_id, fields in found[1:] if is_known_there and not is_first_there else found:
             yield Entry(stream_id.decode(), fields)
         if len(found) <= count:
@@ -169,10 +168,10 @@ def read_entries(
 
 
 def expand(entry: Entry, structure: str, structure_number: int) -> list[JournalRow]:
-    """The rows of one entry: one a message, or a single one for the end of a unit of work.
+    """Return the rows of one entry: one for each message, or a single one for the end of a unit of work.
 
     Args:
-        structure_number: part of the MsgIds that igq generates, which the journal does not spell out.
+        structure_number: part of the MsgIds that igq generates, which the journal abbreviates.
 
     Raises:
         JournalError: the entry is not in the journal's format.
@@ -185,7 +184,7 @@ def expand(entry: Entry, structure: str, structure_number: int) -> list[JournalR
 
 
 def held(client: redis.Redis, structure: StructureKeys, message_ids: Sequence[str]) -> list[bool]:
-    """Which of the messages the structure stores at this moment, in the order asked.
+    """Return which of the messages the structure stores at this moment, in the order given.
 
     Raises:
         JournalError: Redis cannot be reached or refuses.
@@ -201,13 +200,13 @@ def held(client: redis.Redis, structure: StructureKeys, message_ids: Sequence[st
 
 
 def parse_position(text: str) -> str:
-    """A place in the journal: a stream id, milliseconds since 1970, or an ISO 8601 time (UTC unless it says).
+    """Parse a position in the journal: a stream id, milliseconds since 1970, or an ISO 8601 time (by default UTC).
 
-    ``-`` is the beginning and ``+`` the end. A time stands for its whole millisecond, at either end; one before 1970
-    for the beginning.
+    ``-`` is the beginning and ``+`` the end. A time means its whole millisecond, at either end of a range. A time
+    before 1970 means the beginning.
 
     Raises:
-        ValueError: it is none of these.
+        ValueError: the text is none of these.
     """
     text = text.strip()
     if text in ("-", "+") or _POSITION.fullmatch(text):
@@ -218,20 +217,20 @@ def parse_position(text: str) -> str:
         raise ValueError(
             f"{text!r} is no place in the journal; allowed: 2013-01-31T12:00:00, milliseconds, or MS-SEQ"
         ) from None
-    # In whole numbers: as a float, a millisecond may come out as the one before it.
+    # In integers: a float could turn a millisecond into the one before.
     return str(max(0, ((time if time.tzinfo else time.replace(tzinfo=UTC)) - _EPOCH) // timedelta(milliseconds=1)))
 
 
 def check_order(start: str, end: str) -> None:
-    """Raises JournalError: *end* comes before *start*, so nothing lies between them, whatever happens."""
+    """Raise JournalError if *end* is before *start*, so that nothing can ever lie between them."""
     if position_order(start, is_end=False) > position_order(end, is_end=True):
         raise JournalError(f"the end ({end}) is before the start ({start})")
 
 
 def clip(extent: Extent, start: str, end: str) -> tuple[str, str] | None:
-    """The part of *extent* that lies from *start* to *end*; None when there is none.
+    """Return the part of *extent* between *start* and *end*. None if there is none.
 
-    The end is always a real position, never "now": what is added while somebody reads is not in it.
+    The end is always a real position, never "now": entries added while the caller reads are not included.
     """
     first = max(position_order(extent.first, is_end=False), position_order(start, is_end=False))
     last = min(position_order(extent.last, is_end=True), position_order(end, is_end=True))
@@ -239,7 +238,7 @@ def clip(extent: Extent, start: str, end: str) -> tuple[str, str] | None:
 
 
 def split(start: str, end: str, parts: int) -> list[tuple[str, str]]:
-    """Cut a range into at most *parts* ranges of equal time that together hold each entry exactly once."""
+    """Cut a range into at most *parts* ranges of equal time that together contain each entry exactly once."""
     first, last = position_order(start, is_end=False), position_order(end, is_end=True)
     width = (last[0] - first[0] + parts) // parts
     cuts = [first, *((ms, 0) for ms in range(first[0] + width, last[0] + 1, width))]
@@ -250,7 +249,7 @@ def split(start: str, end: str, parts: int) -> list[tuple[str, str]]:
 
 
 def position_order(position: str, *, is_end: bool) -> tuple[int, int]:
-    """A place as milliseconds and number; what it leaves open is its first place, or as an end its last."""
+    """Return a position as milliseconds and number. A missing number means the first, or, as an end, the last."""
     if position == "-":
         return (0, 0)
     if position == "+":
@@ -260,7 +259,7 @@ def position_order(position: str, *, is_end: bool) -> tuple[int, int]:
 
 
 def position_text(order: tuple[int, int]) -> str:
-    """A stream id, of milliseconds and number."""
+    """Return the stream id of milliseconds and number."""
     return f"{order[0]}-{order[1]}"
 
 
@@ -322,12 +321,12 @@ def _message_row(head: JournalRow, position: int, message_id: str, detail: str |
 
 
 def generated_msg_id_prefix(qmgr: str, structure_number: int) -> str:
-    """How MsgIds that igq generates for *qmgr* in a structure begin, hexadecimal; six bytes follow."""
+    """Return how MsgIds begin that igq generates for *qmgr* in a structure, hexadecimal. Six bytes follow."""
     return (b"CSQ " + qmgr.encode().ljust(12)[:12] + struct.pack(">H", structure_number)).hex()
 
 
 class errors_named:  # noqa: N801 - reads as a statement: with errors_named(): ...
-    """Turns what redis-py raises into one line."""
+    """Turns exceptions of redis-py into one line."""
 
     def __enter__(self) -> None:
         return None

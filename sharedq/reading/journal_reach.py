@@ -1,7 +1,7 @@
-"""How far a structure's journal reaches, and a reader's place in it: what makes it certain that nothing was missed.
+"""How far a structure's journal reaches, and a reader's place in it, by which the reader knows that it missed nothing.
 
-A stream counts the entries that it ever had. A place knows how many of them lie up to it, so a journal that has lost
-more than those, or has had fewer, is known to have lost some that this reader has not seen.
+A stream counts the entries that it ever had. A place knows how many of them lie up to it. If a journal has lost more
+than that, or has had fewer, it has lost some that this reader has not seen.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from sharedq.reading.journal import SEQUENCE_MAX, JournalTrimmedError, errors_na
 from sharedq.redis.deployment import Deployment
 from sharedq.redis.keys import StructureKeys, structure_keys
 
-#: Entries looked at in one call where they are counted.
+#: Entries read in one call to count them.
 _COUNTED = 5_000
-#: Entries left out at the beginning of a journal that is being trimmed, at most.
+#: The most entries to leave out at the beginning of a journal that is being trimmed.
 _LEFT_OUT = 5_000
 
 
 class Reach(NamedTuple):
-    """What a journal has at one moment. ``first`` is empty when nothing is in it now."""
+    """The state of a journal at one moment. ``first`` is empty if the journal is empty now."""
 
     first: str
     #: The latest entry that it ever had.
     last: str
-    #: Entries that it ever had, and how many of them were trimmed away.
+    #: The number of entries that it ever had, and how many of them were trimmed.
     added: int
     trimmed: int
 
 
 class Place(NamedTuple):
-    """Everything up to the stream id ``after`` has been read; that were ``entries`` of them, trimmed ones included.
+    """Everything up to the stream id ``after`` has been read: ``entries`` entries, including trimmed ones.
 
-    Where any of them is there still, the latest one is ``after``: that tells a journal from one begun anew.
+    If any of them still exists, the latest is ``after``: this distinguishes the journal from one that began anew.
     """
 
     after: str
@@ -48,7 +48,7 @@ BEGINNING = Place("0-0", 0)
 
 
 def read_reach(client: redis.Redis, structure: StructureKeys) -> Reach | None:
-    """How far the journal of a structure reaches; None where it never had an entry."""
+    """Return how far the journal of a structure reaches. None if it never had an entry."""
     with errors_named():
         if not client.exists(structure.journal):
             return None
@@ -59,10 +59,10 @@ def read_reach(client: redis.Redis, structure: StructureKeys) -> Reach | None:
 
 
 def read_reaches(deployment: Deployment, group: str) -> dict[str, Reach]:
-    """How far the journals of all structures reach, but of those that never had an entry.
+    """Return how far the journals of all structures reach, except those that never had an entry.
 
     Raises:
-        JournalError: Redis cannot be reached or refuses, or it knows no such group.
+        JournalError: Redis cannot be reached or refuses, or does not know the group.
     """
     found: dict[str, Reach] = {}
     for name in structure_numbers(deployment, group):
@@ -75,9 +75,9 @@ def read_reaches(deployment: Deployment, group: str) -> dict[str, Reach]:
 
 
 def trimmed_journals(reaches: Mapping[str, Reach]) -> dict[str, str]:
-    """The structures whose journals have lost their beginning: when the oldest entry there is, "" where there is none.
+    """Return the structures whose journals were trimmed, with the time of the oldest entry; "" if there is none.
 
-    A time is of ISO 8601, to the second, UTC.
+    Times are ISO 8601, to the second, UTC.
     """
     return {
         name: reach.first and (_iso(reach.first) or reach.first) for name, reach in reaches.items() if reach.trimmed
@@ -85,23 +85,23 @@ def trimmed_journals(reaches: Mapping[str, Reach]) -> dict[str, str]:
 
 
 def oldest(reach: Reach) -> Place:
-    """The place in front of the oldest entry that there is."""
+    """Return the place before the oldest entry."""
     if not reach.trimmed:
         return BEGINNING
     return Place(_before(reach.first) if reach.first else reach.last, reach.trimmed)
 
 
 def first_place(client: redis.Redis, structure: StructureKeys, reach: Reach) -> Place:
-    """The beginning; of a journal that is being trimmed a place that is still there when it is read."""
+    """Return the beginning or, if the journal is being trimmed, a place that will still exist when it is read."""
     place = oldest(reach)
     left = reach.added - reach.trimmed
     return count_to(client, structure, place, min(_LEFT_OUT, left // 10)) if reach.trimmed else place
 
 
 def place_before(client: redis.Redis, structure: StructureKeys, reach: Reach | None, start: str) -> Place:
-    """The place in front of what is at *start*, a stream id or milliseconds; behind everything where that is later.
+    """Return the place before *start*, a stream id or milliseconds. If *start* is later than all entries: the end.
 
-    Looks at every entry behind it: about two seconds a million.
+    Visits every entry after it, which takes about two seconds for a million.
     """
     if reach is None:
         return BEGINNING
@@ -116,16 +116,16 @@ def place_before(client: redis.Redis, structure: StructureKeys, reach: Reach | N
 def check_whole(
     client: redis.Redis, structure: StructureKeys, reach: Reach | None, place: Place, *, may_miss: bool = False
 ) -> Place:
-    """Whether nothing behind *place* was trimmed; the place from where to go on.
+    """Check that nothing after *place* was trimmed. Returns the place to continue from.
 
     Args:
-        may_miss: go on from the oldest entry where something was trimmed.
+        may_miss: if something was trimmed, continue from the oldest entry.
 
     Raises:
-        JournalTrimmedError: something was, or the journal was begun anew.
+        JournalTrimmedError: something was trimmed, or the journal began anew.
     """
     if reach and reach.trimmed < place.entries <= reach.added and not _has(client, structure, place.after):
-        # It has been trimmed just now; or it never was in this journal.
+        # The place was trimmed just now, or it was never in this journal.
         reach = read_reach(client, structure)
         is_whole = reach is not None and reach.trimmed == place.entries
     else:
@@ -138,17 +138,17 @@ def check_whole(
 
 
 def check_start(structure: StructureKeys, reach: Reach | None, start: str) -> None:
-    """Whether all that was ever at *start* or behind it is there.
+    """Check that everything that was ever at or after *start* exists.
 
     Raises:
-        JournalTrimmedError: something was trimmed, and that may have been behind *start*.
+        JournalTrimmedError: something was trimmed that may have been after *start*.
     """
     if reach is not None and reach.trimmed and position_order(start, is_end=False) < _first_order(reach):
         raise _trimmed(structure, start, reach)
 
 
 def count_to(client: redis.Redis, structure: StructureKeys, place: Place, most: int, until: str = "+") -> Place:
-    """The place behind the next *most* entries, or as many as there are up to *until*."""
+    """Return the place after the next *most* entries, or after as many as there are up to *until*."""
     after, count = place
     for stream_id in _ids(client, structure, f"({after}", until, most):
         after, count = stream_id, count + 1
@@ -156,12 +156,12 @@ def count_to(client: redis.Redis, structure: StructureKeys, place: Place, most: 
 
 
 def first_from(client: redis.Redis, structure: StructureKeys, start: str, end: str) -> str | None:
-    """The first entry from *start* to *end*; None where there is none."""
+    """Return the first entry from *start* to *end*. None if there is none."""
     return next(_ids(client, structure, start, end, 1), None)
 
 
 def behind(place: Place) -> str:
-    """The first stream id that a place has not in it."""
+    """Return the first stream id after a place."""
     ms, sequence = position_order(place.after, is_end=False)
     return f"{ms + 1}-0" if sequence == SEQUENCE_MAX else f"{ms}-{sequence + 1}"
 
@@ -192,7 +192,7 @@ def _before(position: str) -> str:
 
 
 def _first_order(reach: Reach) -> tuple[int, int]:
-    # Of an empty one, the place behind all that it had.
+    # For an empty journal, the place after all that it had.
     ms, sequence = position_order(reach.first or reach.last, is_end=False)
     return (ms, sequence) if reach.first else (ms, sequence + 1)
 
@@ -203,8 +203,8 @@ def _trimmed(structure: StructureKeys, asked: str, reach: Reach | None) -> Journ
     else:
         there, advice = "nothing is in it now", ""
     return JournalTrimmedError(
-        f"the journal of {structure.name} was trimmed behind {asked}{_time(asked)}, {there}; {advice}set "
-        f"failOnDataLoss to false to go on without what is lost"
+        f"the journal of {structure.name} was trimmed after {asked}{_time(asked)}, {there}; {advice}set "
+        f"failOnDataLoss to false to continue without the lost entries"
     )
 
 

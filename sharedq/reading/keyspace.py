@@ -1,4 +1,4 @@
-"""Reading whatever keys a group has: for accounts of all of it, not for calls."""
+"""Reads any keys of a group: for accounts of the whole group, not for calls."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from sharedq.members.group import Group
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import error_for
 
-#: Keys that Redis looks at for one step of a scan.
+#: Keys that Redis visits in one step of a scan.
 _SCAN_COUNT = 500
 
 
 def keys_by_tag(group: Group) -> dict[str, list[str]]:
-    """Every key of the group, by its hash tag. Latin-1, which loses no byte of a name.
+    """Return every key of the group, by hash tag. Decoded as Latin-1, which loses no byte of a name.
 
     Raises:
         MQIError: 2009, a server cannot be reached.
@@ -33,10 +33,10 @@ def keys_by_tag(group: Group) -> dict[str, list[str]]:
 
 
 def read_at_once(group: Group, key: str, commands: Sequence[Sequence[str | int]]) -> list[Any]:
-    """Replies to plain read commands about one structure, all of them at one moment.
+    """Return the replies to plain read commands about one structure, all at one moment.
 
     Args:
-        key: any of the structure.
+        key: any key of the structure.
 
     Raises:
         MQIError: 2009, its server cannot be reached.
@@ -44,7 +44,7 @@ def read_at_once(group: Group, key: str, commands: Sequence[Sequence[str | int]]
     with _troubles_named(group), group.client(key) as client:
         pipe = client.pipeline(transaction=True)
         for command in commands:
-            # Without the name that the client knows it by, its reply is left as it came.
+            # Without a command name that the client knows, it leaves the reply as it is.
             pipe.execute_command(*[part.encode("latin-1") if isinstance(part, str) else part for part in command])
         replies: list[Any] = pipe.execute()
     return replies

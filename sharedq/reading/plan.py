@@ -1,5 +1,4 @@
-"""Plans how a queue is read without opening it (``sharedq.reading.queue``): where its messages are, and ranges of
-them."""
+"""Plans how to read a queue without opening it (``sharedq.reading.queue``): places of its messages, and ranges."""
 
 from __future__ import annotations
 
@@ -18,18 +17,18 @@ from sharedq.objects.repository import Repository
 from sharedq.objects.store.parts import parts_of
 from sharedq.reading.queue import Place, ReadRange, Wanted
 
-#: Behind every position.
+#: After every position.
 _POSITION_MAX: Final = (MAX_PRIORITY + 1) * PRIORITY_STEP
 
 
 def find_places(group: Group, queue: str, qmgr: str = "") -> list[Place]:
-    """Where the messages of *queue* are, as the manager *qmgr* knows that name; without one shared queues are known.
+    """Return where the messages of *queue* are. *qmgr* is the manager that knows the name; without it only shared ones.
 
-    All parts of SYSTEM.QSG.TRANSMIT.QUEUE where no manager is named, else that manager's.
+    For SYSTEM.QSG.TRANSMIT.QUEUE that is all its parts, or those of *qmgr* if given.
 
     Raises:
-        MQIError: 2085 no such queue, 2058 no such manager, 2059 there is no such group, 2045 not a local queue nor an
-            alias of one, 2082 an alias of nothing, 2016 it is inhibited for gets, 2035, 2009.
+        MQIError: 2085, no such queue; 2058, no such manager; 2059, no such group; 2045, neither a local queue nor an
+            alias of one; 2082, an alias without a target; 2016, it is inhibited for gets; 2035; 2009.
     """
     if not group.structure_names():
         raise error_for(MQRC.Q_MGR_NOT_AVAILABLE, "", group.name, "no manager of this group ever started there")
@@ -61,12 +60,12 @@ def _check_may_get(name: str, definition: QueueLocal | QueueAlias) -> None:
 
 
 def plan_ranges(group: Group, places: Sequence[Place], wanted: Wanted, per_range: int) -> list[ReadRange]:
-    """Ranges that together hold every position once, in delivery order; of *per_range* messages, about.
+    """Return ranges that together hold every position once, in delivery order, with about *per_range* messages each.
 
-    Where an identifier leads to the messages, one range a place is enough.
+    If an identifier leads to the messages, one range for each place is enough.
 
     Raises:
-        MQIError: 2009 Redis cannot be reached, 2035.
+        MQIError: 2009, Redis cannot be reached; 2035.
     """
     ranges: list[ReadRange] = []
     for place in places:
@@ -78,7 +77,7 @@ def plan_ranges(group: Group, places: Sequence[Place], wanted: Wanted, per_range
 
 
 def _cuts(group: Group, place: Place, per_range: int) -> list[int]:
-    """Positions at which to cut, rising. Whatever they are the ranges hold everything; these make them even."""
+    """Return positions at which to cut, rising. Any cuts are correct; these make the ranges even."""
     (fewer, _), (more, key) = sorted(_sets(group, place))
     parts = -(-(fewer + more) // per_range)
     scores = [
@@ -89,12 +88,12 @@ def _cuts(group: Group, place: Place, per_range: int) -> list[int]:
 
 
 def count_available(group: Group, places: Sequence[Place]) -> int:
-    """Messages that can be read now, about. Raises MQIError: 2009 Redis cannot be reached, 2035."""
+    """Return about how many messages can be read now. Raises MQIError: 2009, Redis cannot be reached; 2035."""
     return sum(count for place in places for count, _ in _sets(group, place))
 
 
 def _sets(group: Group, place: Place) -> list[tuple[int, str]]:
-    """Where the messages of a queue stand, and how many: members of groups have a set of their own."""
+    """Return the sets with the messages of a queue, and their sizes. Members of groups have a set of their own."""
     queue = group.structure(place.structure).queue(place.queue)
     return [(int(group.command(key, "ZCARD", key)), key) for key in (queue.available, queue.members)]
 

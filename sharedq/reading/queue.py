@@ -1,11 +1,11 @@
-"""Reads what is on a queue without opening it: for readers of many messages at once, such as Spark.
+"""Reads the messages on a queue without opening it: for readers of many messages at once, such as Spark.
 
 A reader holds no handle, no lease and no lock, and changes no message. The queue is planned as ranges of positions,
-which anybody may read at any time and in parallel; each call of a script returns a slice of one range. What plans them
-is in ``sharedq.reading.plan``: a process that only reads need not import definitions and managers.
+which any process may read at any time and in parallel; each call of a script returns a slice of one range. The plan is
+made in ``sharedq.reading.plan``, so that a process that only reads need not import definitions and managers.
 
-What a range returns is what is available when it is read: no uncommitted, locked or expired message, and none that was
-put after the ranges were planned. A message that is got meanwhile is missing; nothing is returned twice.
+A range returns the messages that are available when it is read: no uncommitted, locked or expired message, and none
+that was put after the ranges were planned. A message that is got meanwhile is missing. No message is returned twice.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from sharedq.redis.keys import StructureKeys, admin_keys, prepared_field, struct
 from sharedq.redis.link import Argument, Link, Reply
 from sharedq.scripts.reading import note_read_call, read_range_call, read_unit_call
 
-#: Messages and bytes that one call looks at, at most: a millisecond of the server's time, or about one.
+#: The most messages and bytes that one call visits: about a millisecond of the server's time.
 SLICE_MESSAGES, SLICE_BYTES = 500, 1 << 20
-#: Messages of the first slice of a unit of work: how long they are is not known yet.
+#: Messages of the first slice of a unit of work, when their length is not known yet.
 SLICE_MESSAGES_FIRST = 50
 _OPERATIONS_TOGETHER = 20
-#: A connection that answers nothing for so long is lost, seconds.
+#: Seconds without an answer after which a connection is lost.
 _TIMEOUT_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where messages of a queue are: its structure, or one of those that have a part of it."""
+    """The place of a queue's messages: its structure, or one of those that have a part of it."""
 
     queue: str
     structure: str
@@ -43,7 +43,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class ReadRange:
-    """Positions from behind ``after`` up to ``until``, of messages that had arrived by number ``newest``."""
+    """Positions after ``after`` and up to ``until``, of messages that had arrived by number ``newest``."""
 
     place: Place
     after: int
@@ -53,13 +53,13 @@ class ReadRange:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which messages: all that is asked must hold, ``b""`` and None ask nothing.
+    """A selection of messages. All conditions must hold; ``b""`` and None are no conditions.
 
     Attributes:
-        msg_id: may find messages with other MsgIds too, where igq generated them: compare again.
-        priority_min, priority_max: of the descriptor; the highest stands for whatever is more, too.
-        put_from_ms, put_until_ms: put time, milliseconds since 1970, both included. A message that was put with a
-            date that is none is never between them.
+        msg_id: may also find messages with other generated MsgIds, so compare again.
+        priority_min, priority_max: of the descriptor. The highest priority also stands for all above it.
+        put_from_ms, put_until_ms: put time, milliseconds since 1970, both included. A message with an invalid put date
+            never matches.
     """
 
     msg_id: bytes = b""
@@ -72,7 +72,7 @@ class Wanted:
 
     @property
     def has_identifier(self) -> bool:
-        """Whether the selection index leads to what is asked for."""
+        """Whether the selection index leads to the messages."""
         return bool(self.msg_id or self.correl_id or self.group_id)
 
 
@@ -81,14 +81,14 @@ ALL = Wanted()
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """Some messages of one place, as they are stored: what a record holds is for ``sharedq.messages.record`` to say.
+    """Some messages of one place in stored form, which ``sharedq.messages.record`` decodes.
 
     Attributes:
-        now_ms: when they were read, by Redis' clock, since 1970.
-        ids: their message ids, blanks between them.
-        positions: on the queue, blanks between them; of a run of numbers perhaps only the first.
+        now_ms: the time when they were read, by Redis' clock, since 1970.
+        ids: their message ids, separated by blanks.
+        positions: on the queue, separated by blanks. Of a run of numbers perhaps only the first is given.
         records: whole, or without their data.
-        lengths: of the data, blanks between them; empty where the records are whole.
+        lengths: of the data, separated by blanks. Empty if the records are whole.
     """
 
     place: Place
@@ -103,10 +103,10 @@ class Reader:
     """Reads ranges over one connection.
 
     Args:
-        has_data: the messages' data are wanted; else they are not fetched.
+        has_data: fetch the messages' data, too.
 
     Raises:
-        MQIError: from every call: 2009 Redis cannot be reached, 2035 it refuses us.
+        MQIError: from every call: 2009, Redis cannot be reached; 2035, it refuses us.
     """
 
     def __init__(self, deployment: Deployment, group: str, *, has_data: bool = True, wanted: Wanted = ALL) -> None:
@@ -116,7 +116,7 @@ class Reader:
         self._wanted = wanted
 
     def read(self, what: ReadRange) -> Iterator[Slice]:
-        """The range's messages in delivery order, some at a time."""
+        """Yield the range's messages in delivery order, some at a time."""
         while True:
             after, now_ms, *found = self._slice(what)
             if found[0]:
@@ -126,21 +126,21 @@ class Reader:
             what = replace(what, after=int(after))
 
     def read_unit(self, place: Place, unit_id: str) -> Iterator[Slice]:
-        """What a prepared unit of work got in *place*, in its order, some at a time.
+        """Yield what a prepared unit of work got in *place*, in its order, some at a time.
 
         Raises:
-            MQIError: 2003, it has ended; what was returned so far is not all of it.
+            MQIError: 2003, it has ended. What was returned so far is not everything.
         """
         keys = structure_keys(self._group, place.structure)
         read = self._read_unit_whole if self._has_data else self._read_unit_heads
         return read(place, unit_id, keys)
 
     def note_read(self, qmgr: str, xid: bytes) -> None:
-        """That what *qmgr*, or the group, has prepared as *xid*, and has to be read before it is committed, is read."""
+        """Note that the prepared unit of work of *qmgr*, or the group, with *xid* was read, and so may be committed."""
         self._link.call(*note_read_call(admin_keys(self._group), prepared_field(qmgr, xid)))
 
     def _read_unit_whole(self, place: Place, unit_id: str, keys: StructureKeys) -> Iterator[Slice]:
-        """By plain commands: a script would copy each record in and out, which is four times the work."""
+        """Read by plain commands: a script would copy each record in and out, which is four times the work."""
         unit, messages = keys.unit_of_work + unit_id, keys.messages
         position, count = 1, SLICE_MESSAGES_FIRST
         key = unit.encode()
@@ -153,14 +153,14 @@ class Reader:
             if not operations:
                 return
             position += len(operations)
-            # "G" and how many, the queue, ids, scores: see prelude/unit_of_work. Reports that confirm what was got are
+            # "G" with the count, the queue, ids, scores: see prelude/unit_of_work. Reports that confirm these gets are
             # put in the same unit of work.
             parts = (each.split(b"\n", 3) for each in operations)
             left = [(ids.split(), scores) for kind, _, ids, scores in parts if kind[:1] != b"P"]
             while left:
                 some, left = _first(left, count)
                 gets = [(b"HMGET", messages.encode(), *ids) for ids, _ in some]
-                # Behind the records: as long as it is not being ended, they are all there.
+                # Read the state after the records: if the unit is not being ended then, they were all there.
                 *found, state, (seconds, micros) = self._link.commands(unit, [*gets, look, (b"TIME",)])
                 if not _is_whole(state, found):
                     raise _unit_ended(unit_id)
@@ -171,7 +171,7 @@ class Reader:
                 count = min(SLICE_MESSAGES, SLICE_BYTES * sum(map(len, found)) // total + 1)
 
     def _read_unit_heads(self, place: Place, unit_id: str, keys: StructureKeys) -> Iterator[Slice]:
-        """Without the messages' data."""
+        """Read without the messages' data."""
         position = 1
         while position > 0:
             call = read_unit_call(keys, unit_id, position, SLICE_MESSAGES, SLICE_BYTES)
@@ -183,7 +183,7 @@ class Reader:
                 yield Slice(place, int(now_ms), *operation)
 
     def close(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         self._link.close()
 
     def _slice(self, what: ReadRange) -> Reply:
@@ -202,7 +202,7 @@ _Operation = tuple[list[bytes], bytes]
 
 
 def _first(operations: list[_Operation], count: int) -> tuple[list[_Operation], list[_Operation]]:
-    """The first *count* messages of these operations, which are their ids and their scores; and the rest."""
+    """Split operations (ids and scores of messages) after the first *count* messages."""
     some: list[_Operation] = []
     while operations and count:
         (ids, scores), *operations = operations
@@ -215,7 +215,7 @@ def _first(operations: list[_Operation], count: int) -> tuple[list[_Operation], 
 
 
 def _split(scores: bytes, count: int) -> tuple[bytes, bytes]:
-    """The first *count* of some scores, and the rest. Of a run there is only the first."""
+    """Split scores after the first *count*. Of a run only the first score is stored."""
     each = scores.split()
     if len(each) == 1:
         return scores, b"%d" % (int(scores) + count)
@@ -227,5 +227,5 @@ def _unit_ended(unit_id: str) -> MQIError:
 
 
 def _is_whole(state: Sequence[bytes], found: Sequence[Sequence[bytes | None]]) -> bool:
-    """Whether a unit of work was neither ended nor being ended when its records were found."""
+    """Whether a unit of work was neither ended nor being ended when its records were read."""
     return bool(state) and state[0].startswith(b"A") and not any(None in records for records in found)

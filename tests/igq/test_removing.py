@@ -202,7 +202,7 @@ def test_with_a_message_whose_expiry_has_still_to_be_reported(down: TestGroup) -
     messages = down.group.structure("@QM2").messages
     down.group.client().hset(messages, "17x", b"record")
 
-    refuse(down, r"^1 messages of QM2 are on no queue: expired, and to be reported by a queue manager that runs$")
+    refuse(down, r"^1 message of QM2 is on no queue: expired, and to be reported by a running queue manager$")
 
 
 def test_with_uncommitted_work_of_another(down: TestGroup) -> None:

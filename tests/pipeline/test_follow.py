@@ -292,7 +292,7 @@ def test_the_command_goes_on_where_it_ended_and_tells_what_was_trimmed_meanwhile
     journal.client.xtrim(structure_keys(GROUP, "APPL1").journal, maxlen=1, approximate=False)
     shown = command(*at, status=2)
     (line,) = (line for line in shown.stderr.splitlines() if not line.startswith("audit: "))
-    assert line.startswith("igq pipeline audit: the journal of APPL1 was trimmed behind ")
+    assert line.startswith("igq pipeline audit: the journal of APPL1 was trimmed after ")
     assert line.endswith("; of what is gone nothing can be said: begin anew, in a new directory")
 
 

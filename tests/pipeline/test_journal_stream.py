@@ -215,8 +215,9 @@ def test_what_was_trimmed_behind_the_checkpoint_is_told_exactly(redis_url: str, 
         with pytest.raises(JournalTrimmedError) as caught:
             act()
         assert str(caught.value) == (
-            "the journal of APPL1 was trimmed behind 1001-2 (1970-01-01T00:00:01Z), the oldest entry there is "
-            "1002-0 (1970-01-01T00:00:01Z); begin there, or set failOnDataLoss to false to go on without what is lost"
+            "the journal of APPL1 was trimmed after 1001-2 (1970-01-01T00:00:01Z), the oldest entry there is "
+            "1002-0 (1970-01-01T00:00:01Z); begin there, or set failOnDataLoss to false to continue without "
+            "the lost entries"
         )
     careless = reader_of(redis_url, failOnDataLoss="false")
     batches, _ = follow(careless, at, ReadMaxRows(2))
@@ -234,7 +235,7 @@ def test_a_journal_that_was_trimmed_to_nothing_or_begun_anew_is_told(
     end = reader.latestOffset(start, ReadMaxRows(100))
     trim(journal, "APPL1", 0)
     assert reader.latestOffset(end, ReadMaxRows(100)) == end
-    with pytest.raises(JournalTrimmedError, match=r"trimmed behind 0-0 \(.*\), nothing is in it now; set"):
+    with pytest.raises(JournalTrimmedError, match=r"trimmed after 0-0 \(.*\), nothing is in it now; set"):
         reader.latestOffset(start, ReadMaxRows(100))
     assert careless.latestOffset(start, ReadMaxRows(100)) == start
     journal.client.delete(structure_keys(GROUP, "APPL1").journal)
@@ -269,7 +270,7 @@ def test_a_table_whose_start_was_trimmed_away_is_refused_in_one_line(
     # From the beginning means from the oldest there is.
     assert table.load().count() == 4
     assert table.option("start", "1001-3").load().count() == 4
-    with pytest.raises(Exception, match=r"trimmed behind 1001-2 \(.*\), the oldest entry there is 1001-3 \("):
+    with pytest.raises(Exception, match=r"trimmed after 1001-2 \(.*\), the oldest entry there is 1001-3 \("):
         table.option("start", "1001-2").load().count()
     assert table.option("start", "1001-2").option("failOnDataLoss", "false").load().count() == 4
 

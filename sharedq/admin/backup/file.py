@@ -1,10 +1,9 @@
-"""The file of a backup: messages as they were found, what became of them while it was made, and how it ended.
+"""The file of a backup: messages as they were found, what became of them during the backup, and the end.
 
-A frame is a letter, the length of what follows (4 bytes, big-endian), and that:
-``H`` JSON that says of what it is a backup; ``M`` a message: queue and id, each behind a length byte, its place (8
-bytes), its record; of several with one id the last counts. ``G`` ids with blanks between them, which are gone.
-``E`` JSON with the definitions of the structure and its queues, and the end. Behind it stands the SHA-256 of all that
-is in front.
+A frame is a letter, the length of its content (4 bytes, big-endian), and the content. ``H``: JSON that says what this
+is a backup of. ``M``: a message, with queue and id, each after a length byte, its place (8 bytes) and its record; of
+several with one id the last counts. ``G``: ids of messages that are gone, separated by blanks. ``E``: JSON with the
+definitions of the structure and its queues, and the end. After it comes the SHA-256 of everything before.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _DIGEST_BYTES = hashlib.sha256().digest_size
 
 
 class Stored(NamedTuple):
-    """A message in a backup. ``score``: its place on the queue."""
+    """A message in a backup. ``score`` is its place on the queue."""
 
     queue: bytes
     id: bytes
@@ -37,12 +36,12 @@ class Stored(NamedTuple):
 
 
 def backup_path(settings: Settings, structure: str) -> Path:
-    """Where the latest backup of a structure is."""
+    """Return the path of a structure's latest backup."""
     return settings.backups / f"{settings.group}.{structure}.backup"
 
 
 class BackupWriter:
-    """Writes a backup beside the one before it, which it replaces when it is complete.
+    """Writes a backup beside the previous one, which it replaces when it is complete.
 
     Raises (from every method):
         OSError: the file cannot be written.
@@ -57,16 +56,16 @@ class BackupWriter:
         self._frame(b"H", json.dumps({"format": FORMAT, **about}).encode())
 
     def message(self, queue: bytes, message_id: bytes, score: int, record: bytes) -> None:
-        """A message that is on a queue."""
+        """Write a message that is on a queue."""
         names = bytes((len(queue),)) + queue + bytes((len(message_id),)) + message_id
         self._frame(b"M", names + _PLACE.pack(score) + record)
 
     def gone(self, ids: list[bytes]) -> None:
-        """Messages that are not there any more."""
+        """Write the ids of messages that are no longer there."""
         self._frame(b"G", b" ".join(ids))
 
     def end(self, values: Mapping[str, Any]) -> None:
-        """Complete the backup: from now on it is the one that counts."""
+        """Complete the backup, which from now on is the latest."""
         self._frame(b"E", json.dumps(values).encode())
         self._file.write(self._digest.digest())
         self._file.flush()
@@ -80,7 +79,7 @@ class BackupWriter:
             os.close(directory)
 
     def give_up(self) -> None:
-        """Leave the backup before it as it is."""
+        """Give up, and leave the previous backup as it is."""
         self._file.close()
         self._partial.unlink(missing_ok=True)
 
@@ -92,19 +91,19 @@ class BackupWriter:
 
 
 class Backup:
-    """A complete backup, read.
+    """A complete backup that was read.
 
     Attributes:
-        about: of what it is a backup.
-        ending: the definitions of the queues, and how it ended.
-        digest: tells it from any other one.
+        about: what it is a backup of.
+        ending: the definitions of the queues, and how the backup ended.
+        digest: identifies the backup.
     """
 
     def __init__(self, path: Path, group: str, structure: str) -> None:
-        """Check the whole file.
+        """Read and check the whole file.
 
         Raises:
-            BackupError: there is none, it is damaged, or it is of something else.
+            BackupError: there is no file, it is damaged, or it is a backup of something else.
         """
         self.path = path
         try:
@@ -116,7 +115,7 @@ class Backup:
         except OSError as error:
             raise no_backup(structure, f"{path} cannot be read: {error.strerror}") from error
         except (ValueError, KeyError, IndexError, struct.error) as error:
-            raise no_backup(structure, f"{path} is no complete backup") from error
+            raise no_backup(structure, f"{path} is not a complete backup") from error
         whose = self.about["group"], self.about["structure"]
         if whose != (group, structure):
             raise no_backup(structure, f"{path} is a backup of {whose[1]} of group {whose[0]}")
@@ -125,7 +124,7 @@ class Backup:
         return len(self._where)
 
     def messages(self) -> Iterator[Stored]:
-        """The messages, in the order in which they were found.
+        """Yield the messages in the order in which they were found.
 
         Raises:
             BackupError: the file cannot be read any more.
@@ -141,10 +140,10 @@ class Backup:
 
 
 def _scan(file: BinaryIO, size: int) -> tuple[dict[str, Any], dict[str, Any], dict[bytes, int], bytes]:
-    """What the file is about, its end, where each message that counts is, and the digest.
+    """Return what the file is about, its end, the place of each message that counts, and the digest.
 
     Raises:
-        ValueError, KeyError, IndexError, struct.error: it is no complete backup.
+        ValueError, KeyError, IndexError, struct.error: it is not a complete backup.
     """
     digest, where = hashlib.sha256(), dict[bytes, int]()
     about: dict[str, Any] | None = None

@@ -1,13 +1,13 @@
-"""What a backup knows of a structure that goes on being used: which messages are on its queues. Pure.
+"""A backup's knowledge of a structure that stays in use: which messages are on its queues. Pure.
 
-It is told three things, each true of one moment: pages of queues, journal entries in their order, and how messages and
-units of work stand that it asked about. The journal says what has changed, never how it stands now: for that a message
-becomes *doubtful*, and is looked up. A message that a unit of work has got is still on its queue here, and one that it
-has put is not yet: both until its end.
+It is told three things, each true at one moment: pages of queues, journal entries in their order, and the state of
+messages and units of work that it asked about. The journal says what has changed, never the present state: a changed
+message becomes *doubtful* and is looked up. A message that a unit of work has got is still on its queue here, and one
+that it has put is not yet: both until the unit of work ends.
 
-An end is applied in chunks, so a unit of work is looked at until it is gone from the structure; only then is known
-what became of its messages. When nothing is doubtful, no unit of work is to be looked at, and the journal has no entry
-more, all in one moment, this is what the structure holds at that moment.
+An end is applied in chunks, so a unit of work is looked at until the structure no longer has it; only then the fate of
+its messages is known. If at one moment nothing is doubtful, no unit of work must be looked at, and the journal has no
+further entry, then this is what the structure holds at that moment.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from typing import NamedTuple, Protocol
 
 
 class Sink(Protocol):
-    """Where messages go: `sharedq.admin.backup.file.BackupWriter`."""
+    """The receiver of messages: `sharedq.admin.backup.file.BackupWriter`."""
 
     def message(self, queue: bytes, message_id: bytes, score: int, record: bytes) -> None:
-        """A message that is on a queue."""
+        """Take a message that is on a queue."""
 
     def gone(self, ids: list[bytes]) -> None:
-        """Messages that are not there any more."""
+        """Take the ids of messages that are no longer there."""
 
 
 class Operation(NamedTuple):
-    """What a unit of work did in one call: ``kind`` is P for puts, else gets."""
+    """What a unit of work did in one call. ``kind`` is P for puts, else gets."""
 
     kind: bytes
     queue: bytes
@@ -40,10 +40,10 @@ class Unit:
     """A unit of work that has not ended yet, as far as is known.
 
     Attributes:
-        known: operations of its list that were read.
-        is_shorter: its list has become shorter since it was last asked for.
+        known: the number of operations of its list that were read.
+        is_shorter: its list has become shorter since it was last requested.
         puts, gets: message -> queue.
-        end: how it ends, once it does: ``commit`` or ``backout``.
+        end: how it ends, once that is known: ``commit`` or ``backout``.
     """
 
     id: bytes
@@ -56,7 +56,7 @@ class Unit:
 
 
 class Image:
-    """The messages of a structure, written to *sink* as they are found."""
+    """The messages of a structure, which it writes to *sink* as they are found."""
 
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
@@ -72,33 +72,33 @@ class Image:
 
     @property
     def is_certain(self) -> bool:
-        """Whether nothing is left to ask."""
+        """Whether there is nothing left to ask."""
         return not self._doubtful and not self._to_look_at
 
     @property
     def is_waiting(self) -> bool:
-        """Whether all that is left is the end of units of work, which others have begun."""
+        """Whether only ends of units of work are left to wait for, which others have begun."""
         return not self._doubtful and bool(self._to_look_at)
 
     def is_to_look_at(self, unit_ids: Iterable[bytes]) -> bool:
-        """Whether one of these units of work was not read up to its latest operation, nor is gone."""
+        """Whether one of these units of work still exists and was not read up to its latest operation."""
         return any(unit_id in self._to_look_at for unit_id in unit_ids)
 
     # -- what to ask -------------------------------------------------------------------------------------------
 
     def doubtful(self, count: int) -> dict[bytes, list[bytes]]:
-        """Messages to look up, at most *count*, by queue."""
+        """Return messages to look up, at most *count*, by queue."""
         found: dict[bytes, list[bytes]] = {}
         for _, (message_id, queue) in zip(range(count), self._doubtful.items(), strict=False):
             found.setdefault(queue, []).append(message_id)
         return found
 
     def units_to_look_at(self, count: int) -> list[Unit]:
-        """Units of work to look at, at most *count*."""
+        """Return units of work to look at, at most *count*."""
         return [self._units[unit_id] for _, unit_id in zip(range(count), self._to_look_at, strict=False)]
 
     def open_units(self, messages: int) -> list[Unit]:
-        """Units of work that are open: those that have put or got no more than so many messages altogether."""
+        """Return open units of work that together have put or got at most *messages* messages."""
         found: list[Unit] = []
         for unit in self._units.values():
             count = len(unit.puts) + len(unit.gets)
@@ -110,34 +110,34 @@ class Image:
     # -- what is told ------------------------------------------------------------------------------------------
 
     def on_queue(self, queue: bytes, message_id: bytes, score: int, record: bytes) -> None:
-        """A message that is on *queue*, at its place."""
+        """Note a message on *queue*, with its place."""
         self._live.add(message_id)
         self._sink.message(queue, message_id, score, record)
 
     def unit(self, unit_id: bytes, owner: bytes) -> None:
-        """There is a unit of work."""
+        """Note that a unit of work exists."""
         self._unit(unit_id, owner)
         self._to_look_at[unit_id] = None
 
     def entry(self, fields: dict[bytes, bytes]) -> None:
-        """The next journal entry."""
+        """Take in the next journal entry."""
         event, queue, ids = fields[b"e"], fields.get(b"q", b""), fields.get(b"i", b"").split()
         unit_id = fields.get(b"u", b"")
         if event in (b"commit", b"backout"):
-            # One that is not known had ended before the queues were read.
+            # A unit of work that is not known had ended before the queues were read.
             if unit_id in self._units:
                 self._units[unit_id].end = event
                 self._to_look_at[unit_id] = None
         elif unit_id and event in (b"put", b"get", b"expire"):
-            # To be reported what has expired is taken as by a get.
+            # An expired message is taken for its report as by a get.
             unit = self._unit(unit_id, fields[b"o"])
             mine = unit.puts if event == b"put" else unit.gets
             mine.update(dict.fromkeys(ids, queue))
             if event != b"put" and not self._live.issuperset(ids):
-                # Where these stood only its list says.
+                # Only the list of the unit of work says where these messages were.
                 self._to_look_at[unit_id] = None
         elif event == b"undo":
-            # A put was refused in its middle. What is behind it in the list is not where it was counted to be.
+            # A put was refused halfway, so later operations in the list have moved.
             unit = self._unit(unit_id, fields[b"o"])
             unit.known, unit.is_shorter = 0, True
             self._to_look_at[unit_id] = None
@@ -154,14 +154,14 @@ class Image:
                 self._doubt(ids, queue)
 
     def looked_up(self, queue: bytes, message_id: bytes, score: int | None, record: bytes) -> None:
-        """How a message stands.
+        """Take in the state of a message.
 
         Args:
-            score: None where it is neither available nor locked nor waits to be reported.
-            record: empty where it is gone, or not persistent.
+            score: None if the message is neither available, nor locked, nor waiting to be reported.
+            record: empty if the message is gone, or not persistent.
         """
         if self._doubtful.get(message_id, queue) != queue:
-            # It has been moved since it was asked for: how it stands there is still to be asked.
+            # It has moved since it was requested: ask for its state there.
             return
         was_doubtful = self._doubtful.pop(message_id, None) is not None
         if score is None and message_id in self._held:
@@ -170,18 +170,18 @@ class Image:
             self.on_queue(queue, message_id, score, record)
 
     def looked_at(self, unit_id: bytes, state: bytes, operations: Sequence[Operation], is_all: bool) -> None:
-        """How a unit of work stands.
+        """Take in the state of a unit of work.
 
         Args:
-            state: ``A``, ``B`` or ``C``; empty when it is not there.
-            operations: what it has done beyond what is known.
-            is_all: *operations* go up to its latest.
+            state: ``A``, ``B`` or ``C``. Empty if the unit of work does not exist.
+            operations: its operations beyond the known ones.
+            is_all: whether *operations* include its latest.
         """
         unit = self._units.get(unit_id)
         if unit is None:
             return
         if state in (b"B", b"C"):
-            # Its list gets shorter: it is looked at until it is gone.
+            # Its list is getting shorter: look at it until it is gone.
             self._to_look_at[unit_id] = None
             return
         if not state:
@@ -190,7 +190,7 @@ class Image:
                 self._ended(unit)
             return
         if unit.is_shorter:
-            # These operations were counted from a place that was. Once more, from the beginning.
+            # These operations were counted from a wrong place. Read again from the beginning.
             unit.is_shorter = False
             self._to_look_at[unit_id] = None
             return
@@ -222,9 +222,9 @@ class Image:
                 del self._held[message_id]
         stays, goes = (unit.puts, unit.gets) if unit.end == b"commit" else (unit.gets, unit.puts)
         self._are_gone(goes)
-        # What it both put and got is gone: a get finds only what was committed before.
+        # A message that it both put and got is gone: a get finds only committed messages.
         for message_id, queue in stays.items():
-            # One that has been moved since is doubtful where it is by now.
+            # A message that has moved since is doubtful at its present place.
             if message_id not in goes:
                 self._doubtful.setdefault(message_id, queue)
 
@@ -242,10 +242,10 @@ class Image:
 
 
 def read_operation(element: bytes) -> Operation:
-    """An element of a unit of work's list; see docs/reference/key-space.md.
+    """Parse an element of a unit of work's list; see docs/reference/key-space.md.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not valid.
     """
     head, queue, ids_text, scores_text = element.split(b"\n")
     ids, scores = ids_text.split(), [int(score) for score in scores_text.split()]

@@ -1,7 +1,7 @@
-"""RECOVER CFSTRUCT: a lost structure as its backup has it, or empty.
+"""RECOVER CFSTRUCT: restores a lost structure from its backup, or makes it empty.
 
-Until the last step its queues have no definition in the structure, so that no program can use them. A recovery that was
-cut off is repeated: it begins from nothing, and a process that goes on with the one before is refused.
+Until the last step the queues have no definition in the structure, so no program can use them. If a recovery was cut
+off, repeat it: it begins again from nothing, and a process that continues the earlier recovery is refused.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from sharedq.redis.link import Reply, ScriptCall
 from sharedq.scripts.backup import note_restore_call, restore_begin_call, restore_call, restore_end_call
 
 _BATCH_MESSAGES, _BATCH_BYTES = 100, 1 << 20
-#: More message numbers than any structure gives between two backups.
+#: More message numbers than any structure uses between two backups.
 SEQUENCE_STEP = 1 << 30
 #: Above every counter of message numbers.
 _ANY_SEQUENCE = 1 << 53
@@ -41,10 +41,10 @@ _ANY_SEQUENCE = 1 << 53
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """What a recovery did.
+    """The result of a recovery.
 
     Attributes:
-        begun: when its backup was begun; empty where there was nothing to recover.
+        begun: when its backup began. Empty if there was nothing to recover.
         dropped: messages of queues that were deleted since the backup.
         missing: queues that were defined since, and must be defined again.
     """
@@ -59,14 +59,14 @@ class Recovered:
 def recover(group: Group, structure: str) -> Recovered:
     """RECOVER CFSTRUCT TYPE(NORMAL).
 
-    The structure has lost its queues; or Redis has lost the definitions of the group as well, and it is not defined,
-    or has begun anew since the backup and is empty. The backup has the definitions.
+    Either the structure has lost its queues, or Redis has also lost the group's definitions. In the latter case the
+    structure is not defined, or it has begun again since the backup and is empty. The backup holds the definitions.
 
     Raises:
-        BackupError: it is not lost or not recoverable, there is no good backup, units of work of it are in doubt, a
-            member is being removed from the group.
-        MQIError: 2349 there is no such structure, nor a backup of it; 2343, 2057 or 2100 the name of a queue of the
-            backup is taken; 2192 Redis is full; 2009 Redis cannot be reached. It may be repeated.
+        BackupError: the structure is not lost or not recoverable, there is no good backup, units of work of it are in
+            doubt, or a member is being removed from the group.
+        MQIError: 2349, there is neither such a structure nor a backup of it; 2343, 2057 or 2100, the name of a queue in
+            the backup is taken; 2192, Redis is full; 2009, Redis cannot be reached. The call may be repeated.
     """
     path = backup_path(group.settings, structure)
     with _named(structure):
@@ -94,12 +94,12 @@ def _define_again(group: Group, structure: str, path: Path) -> None:
 
 
 def _recover_begun_anew(group: Group, structure: str, path: Path) -> Recovered:
-    """Recover a structure that is there and empty: the loss was that of all keys, and it has been used since."""
+    """Recover a structure that exists and is empty: all keys were lost, and it has been used since."""
     if holds_messages(group, structure):
         raise in_use(structure, "it is not lost, it holds messages; TYPE(PURGE) empties it")
     backup, names = Backup(path, group.name, structure), queues_of(group, structure)
     sequence = group.structure(structure).sequence
-    # The counter is never set back: where it has passed that of the backup, nothing was lost since.
+    # The counter never goes back: if it has passed that of the backup, nothing was lost since.
     limit = int(backup.ending["sequence"]) if names else _ANY_SEQUENCE
     if int(group.command(sequence, "GET", sequence) or 0) >= limit:
         _refuse_because_it_is_there(structure)
@@ -108,13 +108,13 @@ def _recover_begun_anew(group: Group, structure: str, path: Path) -> Recovered:
 
 
 def holds_messages(group: Group, structure: str) -> bool:
-    """Whether there is any message in a structure, in whichever state."""
+    """Whether a structure stores any message, in whatever state."""
     messages = group.structure(structure).messages
     return bool(group.command(messages, "HLEN", messages))
 
 
 def _enter(group: Group, structure: str, names: Sequence[str]) -> None:
-    """Enter queues in the directory: from now on they are lost, until the recovery has come to its end."""
+    """Enter queues in the directory. From now on they are lost, until the recovery has ended."""
     directory, entered = Directory(group), list[Entry]()
     try:
         for name in names:
@@ -128,12 +128,12 @@ def _enter(group: Group, structure: str, names: Sequence[str]) -> None:
 
 
 def purge(group: Group, structure: str) -> Recovered:
-    """RECOVER CFSTRUCT TYPE(PURGE): the structure is there, and empty.
+    """RECOVER CFSTRUCT TYPE(PURGE): afterwards the structure exists and is empty.
 
     Raises:
         BackupError: it is not recoverable; it is lost, and no backup has the definitions of its queues; units of work
             of it are in doubt; a member is being removed from the group.
-        MQIError: 2349 there is no such structure; 2042 or 2055 it is not lost, and queues of it are in use.
+        MQIError: 2349, there is no such structure; 2042 or 2055, it is not lost, and its queues are in use.
     """
     check_recoverable(group, structure)
     _refuse_while_in_doubt(group, structure)
@@ -145,12 +145,12 @@ def purge(group: Group, structure: str) -> Recovered:
 
 
 def is_lost(group: Group, structure: str) -> bool:
-    """Whether queues are defined in the structure, and it has none of them."""
+    """Whether queues are defined in the structure and it has none of them."""
     return has_lost_all(Directory(group), LocalQueues(group, None, ""), structure)
 
 
 def _refuse_while_in_doubt(group: Group, structure: str) -> None:
-    """Who ends it must be told what is lost of it; and it must end before messages of the backup are there again."""
+    """Refuse: the operator who ends it must learn what was lost, before the backup's messages are there again."""
     in_doubt = [unit.nid for unit in prepared_units(group) if structure in unit.structures]
     if in_doubt:
         raise in_use(structure, f"{in_doubt[0]} is in doubt there, RESOLVE INDOUBT ends it")
@@ -176,7 +176,7 @@ class _Recovery:
     """One recovery.
 
     Args:
-        limit: queues may be there, empty and closed, while the counter of message numbers is below it; 0: none may.
+        limit: queues may exist, empty and closed, while the counter of message numbers is below it. 0: none may.
     """
 
     def __init__(self, group: Group, structure: str, backup: Backup, *, limit: int = 0) -> None:
@@ -186,7 +186,7 @@ class _Recovery:
         self._id = secrets.token_hex(8)
         names, self._parts = queues_of(group, structure), parts_in(group, structure)
         known: Mapping[str, Any] = backup.ending["queues"]
-        # Defined since the structure began anew.
+        # Queues that were defined since the structure began again.
         others = LocalQueues(group, None, "").read(structure, [name for name in names if name not in known])
         self._definitions = {name: known[name] for name in names if name in known}
         self._definitions |= {name: stored.definition.to_json() for name, stored in others.items()}
@@ -196,7 +196,7 @@ class _Recovery:
 
     def run(self, *, with_messages: bool) -> Recovered:
         keys = self._keys
-        # Those that come later cannot do anything here, and so leave nothing.
+        # Owners that come later can do nothing here, and so leave nothing.
         tokens = [
             token.decode()
             for owners in (keys.owners, keys.dead)
@@ -210,7 +210,7 @@ class _Recovery:
         destinations: Mapping[str, str] = self._backup.ending.get("destinations", {})
         self._call(restore_end_call(keys, self._id, self._definitions, destinations))
         structure_state(self._group, self._structure)
-        # What its queues were sent is there again, too, and can be got by the agents.
+        # Messages for its queues are there again, too, and the agents can get them.
         repository = Repository(self._group, None)
         for member in self._group.members():
             repository.make_transmit_parts(member.name)
@@ -218,7 +218,7 @@ class _Recovery:
         return Recovered(begun, restored, len(self._definitions), dropped, self._missing)
 
     def _note(self) -> None:
-        """The group is told, and removes no member until the structure can be used again."""
+        """Tell the group, which then removes no member until the structure can be used again."""
         status, *detail = self._group.call(*note_restore_call(self._group.keys, self._structure))
         if status:
             qmgr = detail[0].decode()
@@ -229,7 +229,7 @@ class _Recovery:
     def _restore(self) -> tuple[int, int]:
         restored = dropped = size = 0
         batch: list[Stored] = []
-        # What is on its way is for a queue that there must be.
+        # Messages on their way need the queue that they are for.
         has_parts = Directory(self._group).read("S", SYSTEM_QSG_TRANSMIT_QUEUE) is not None
         kept = {*self._definitions, *(self._parts if has_parts else ())}
         for message in self._backup.messages():
@@ -245,7 +245,7 @@ class _Recovery:
         return restored + self._put_back(batch), dropped
 
     def _with_its_msg_id(self, message: Stored) -> Stored:
-        """The message with the MsgId that it had, also where the structure has another number in the new group."""
+        """Return the message with its original MsgId, even if the structure has another number in the new group."""
         if self._former_number in (None, self._number):
             return message
         record = with_generated_msg_id(message.record, message_number(message.id), self._former_number)
@@ -277,7 +277,7 @@ class _Recovery:
 
 
 class _named:  # noqa: N801 - reads as a statement: with _named(structure): ...
-    """Makes one line of what the file system refuses."""
+    """Turns errors of the file system into one line."""
 
     def __init__(self, structure: str) -> None:
         self._structure = structure

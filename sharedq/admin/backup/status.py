@@ -1,4 +1,4 @@
-"""What is known of structures and their backups, for DISPLAY CFSTATUS."""
+"""The state of structures and their backups, for DISPLAY CFSTATUS."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sharedq.members.group import Group
 
 @dataclass(frozen=True, slots=True)
 class BackupFacts:
-    """The latest backup of a structure. ``messages``: how many it holds; ``bytes``: of its file."""
+    """The latest backup of a structure. ``messages``: their number. ``bytes``: the size of its file."""
 
     begun: datetime
     messages: int
@@ -20,13 +20,13 @@ class BackupFacts:
 
 
 def messages_in(group: Group, structure: str) -> int:
-    """Messages that the structure stores, in whichever state."""
+    """Count the messages that the structure stores, in whatever state."""
     messages = group.structure(structure).messages
     return int(group.command(messages, "HLEN", messages))
 
 
 def latest_backup(group: Group, structure: str) -> BackupFacts | None:
-    """The backup that RECOVER CFSTRUCT would use here; None when there is no good one."""
+    """Return the backup that RECOVER CFSTRUCT would use here. None if there is no good one."""
     path = backup_path(group.settings, structure)
     try:
         backup = Backup(path, group.name, structure)

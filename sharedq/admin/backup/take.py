@@ -1,8 +1,8 @@
-"""BACKUP CFSTRUCT: a structure's persistent messages to a file, while it is in use.
+"""BACKUP CFSTRUCT: writes a structure's persistent messages to a file while the structure is in use.
 
-The journal's end is noted, then the open units of work and the queues are read page by page, and what the journal says
-has changed is looked up, until one script finds that nothing has: the backup is what the structure held at that moment.
-The definitions of its queues are read then; they may be a little younger.
+The backup notes the journal's end, then reads the open units of work and the queues page by page, and looks up what the
+journal says has changed, until one script finds that nothing has changed: the backup is what the structure held at that
+moment. It then reads the definitions of the queues, which may be a little younger.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ from sharedq.settings.directories import make_private
 
 _PAGE_MESSAGES, _PAGE_BYTES = 100, 1 << 20
 _ENTRIES, _LOOK_UPS, _UNITS, _OPERATIONS = 500, 500, 50, 50
-#: Messages of open units of work that a script is told of.
+#: The most messages of open units of work that are passed to a script.
 _OPEN_MESSAGES = 4000
 _SCAN_COUNT = 100
-#: With its place it is the score of what waits to be reported in a structure's `expiry` (lua/prelude/place).
+#: With its place, the score of a message that waits to be reported in a structure's `expiry` (lua/prelude/place).
 _WAITS_TO_BE_TOLD = -(1 << 52)
-#: How long a backup waits for units of work whose end others have begun, or for discarded messages, seconds.
+#: Seconds that a backup waits for units of work whose end others have begun, or for discarded messages.
 PATIENCE_S = 60.0
 _PAUSE_S = 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A backup that was made. ``position``: the journal entry that it goes up to."""
+    """A backup that was made. ``position`` is the journal entry at which it ends."""
 
     path: Path
     messages: int
@@ -58,11 +58,11 @@ class Taken:
 
 
 def backup(group: Group, structure: str) -> Taken:
-    """Back the application structure *structure* up; the backup before it is replaced.
+    """Back up the application structure *structure*. The new backup replaces the previous one.
 
     Raises:
         BackupError: it is not recoverable, or being backed up; the journal is off, or was trimmed meanwhile.
-        MQIError: 2349 there is no such structure, 2009 Redis cannot be reached.
+        MQIError: 2349, there is no such structure; 2009, Redis cannot be reached.
     """
     definition = check_recoverable(group, structure)
     if not group.settings.journal:
@@ -83,11 +83,11 @@ def backup(group: Group, structure: str) -> Taken:
 
 
 def check_recoverable(group: Group, structure: str) -> CFStruct:
-    """The definition of a structure that can be backed up and recovered.
+    """Return the definition of a structure, after checking that it can be backed up and recovered.
 
     Raises:
         BackupError: it has RECOVER(NO), or its level allows no persistent messages.
-        MQIError: 2349 there is no such structure.
+        MQIError: 2349, there is no such structure.
     """
     known = {each.name: each for each in Structures(group, lambda: datetime.now(UTC)).list()}.get(structure)
     if known is None:
@@ -99,7 +99,7 @@ def check_recoverable(group: Group, structure: str) -> CFStruct:
 
 @contextmanager
 def exclusively(path: Path, structure: str) -> Iterator[None]:
-    """Keep others on this machine from the backup *path*, for as long as this process lives."""
+    """Keep other processes on this machine from the backup *path*, until the block ends or this process dies."""
     make_private(path.parent)
     lock = os.open(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -113,17 +113,17 @@ def exclusively(path: Path, structure: str) -> Iterator[None]:
 
 
 def queues_of(group: Group, structure: str) -> list[str]:
-    """Names of the shared queues that the directory has in a structure."""
+    """Return the names of the directory's shared queues in a structure."""
     return queues_in(Directory(group), structure)
 
 
 def parts_in(group: Group, structure: str) -> list[str]:
-    """What parts of SYSTEM.QSG.TRANSMIT.QUEUE there may be in a structure, as they are called there."""
+    """Return the names that parts of SYSTEM.QSG.TRANSMIT.QUEUE can have in a structure."""
     return [part.queue for part in parts_of(group) if part.structure == structure]
 
 
 def _refuse_what_is_lost(group: Group, structure: str) -> None:
-    """A backup of it would take the place of the one that it can be recovered from."""
+    """Refuse: a backup now would replace the one from which the lost queue can be recovered."""
     lost = lost_queues(Directory(group), LocalQueues(group, None, ""), structure)
     if lost:
         raise not_recoverable(structure, f"queue {lost[0]} is lost: RECOVER CFSTRUCT first, or DELETE it")
@@ -141,7 +141,7 @@ class _Backup:
         group = self._group
         found = group.command(self._keys.journal, "XREVRANGE", self._keys.journal, "+", "-", "COUNT", 1)
         self._last = found[0][0] if found else b"0-0"
-        # Behind the journal's end: whatever arrives later has its entry there.
+        # After the journal's end: the journal has an entry for whatever arrives later.
         arrival = int(group.command(self._keys.sequence, "GET", self._keys.sequence) or 0)
         self._read_units()
         names = [*queues_of(group, self._structure), *parts_in(group, self._structure)]
@@ -169,7 +169,7 @@ class _Backup:
         return Taken(path, len(self._image), len(definitions), self._writer.bytes, position)
 
     def _read_units(self) -> None:
-        """Read the units of work that are open, or see them ended before any queue is read."""
+        """Read the units of work that are open, or see them end, before any queue is read."""
         read = []
         for owner, lists in self._owners():
             for key in lists:
@@ -183,10 +183,10 @@ class _Backup:
             self._wait(until_s)
 
     def _owners(self) -> Iterator[tuple[bytes, list[str]]]:
-        """Who may have a unit of work, and the lists where it can be.
+        """Yield owners that may have a unit of work, with the lists that may hold it.
 
-        In this order: an owner that is shut out goes to the dead, a unit of work that is prepared is known as such
-        before it leaves its owner.
+        In this order, because an owner that is shut out moves to the dead, and a prepared unit of work is recorded as
+        such before it leaves its owner.
         """
         for key in (self._keys.owners, self._keys.dead):
             cursor = b"0"
@@ -207,13 +207,13 @@ class _Backup:
             )
             for message_id, score, record in zip(flat[::3], flat[1::3], flat[2::3], strict=True):
                 self._image.on_queue(name.encode(), message_id, int(score), record)
-            # So the journal need not keep more than what happens while a page is read.
+            # Follow the journal, so that it need not keep more than what happens while one page is read.
             self._step()
 
     def _read_unreported(self, queues: Container[bytes]) -> None:
-        """Read what was found expired on one of *queues* and is still to be reported; it knows its place.
+        """Read the messages that were found expired on one of *queues* and are still to be reported, with their places.
 
-        Behind the queues: what is found so meanwhile was read there.
+        After the queues: a message that is found expired meanwhile was read there.
         """
         key, after = self._keys.expiry, "-inf"
         while True:
@@ -229,7 +229,7 @@ class _Backup:
             self._step()
 
     def _catch_up(self) -> int:
-        """Follow the journal to its end; the counter of message numbers there."""
+        """Follow the journal to its end. Returns the counter of message numbers there."""
         until_s = time.monotonic() + PATIENCE_S
         while True:
             sequence = self._step()
@@ -242,7 +242,7 @@ class _Backup:
             raise in_use(self._structure, "what others have begun there takes too long")
 
     def _step(self) -> int | None:
-        """Learn what has happened and ask what is doubtful. None unless all of it was certain in one moment."""
+        """Learn what has happened and look up what is doubtful. None unless everything was certain at one moment."""
         image = self._image
         reply = self._ask()
         if reply[0]:
@@ -269,7 +269,7 @@ class _Backup:
         image = self._image
         doubtful = image.doubtful(_LOOK_UPS)
         wanted = image.units_to_look_at(_UNITS)
-        # Near the end, what the next entries are about is looked at too: it must be known what units of work did.
+        # Near the end, also look at units of work in the next entries: it must be known what they did.
         others = image.open_units(_OPEN_MESSAGES) if self._has_caught_up else []
         known = {unit.id for unit in wanted}
         units = [*((unit, 1) for unit in wanted), *((unit, 0) for unit in others if unit.id not in known)]

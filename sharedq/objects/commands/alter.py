@@ -1,4 +1,4 @@
-"""ALTER: made from the definition in force, and made again when that was altered meanwhile."""
+"""ALTER: changes the definition in force, and repeats the change if another command altered it first."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CopyToActive = Callable[[AnyQueue], None]
 
 
 def alter_local(finder: Finder, structure: str, name: str, changes: Mapping[str, Any]) -> None:
-    """Alter a queue where its structure defines it; waiting gets look again when GET or PUT may have changed.
+    """Alter a queue where its structure defines it. Waiting gets look again if GET or PUT may have changed.
 
     Raises:
         MQIError: as for `Repository.alter`.
@@ -38,9 +38,9 @@ def alter_local(finder: Finder, structure: str, name: str, changes: Mapping[str,
 
 
 def alter_in_directory(finder: Finder, entry: Entry, changes: Mapping[str, Any], copy_to_active: CopyToActive) -> bool:
-    """Alter what the directory defines; false when that is no longer *entry*.
+    """Alter what the directory defines. False if the directory no longer has *entry*.
 
-    Returns only when no put can go by the old definition.
+    Returns only when no put can use the old definition.
     """
     assert entry.definition is not None
     definition = _altered(entry.definition, changes).altered_at(finder.clock())

@@ -1,4 +1,4 @@
-"""DEFINE: a local queue in its structure first, then in the directory; other objects in the directory."""
+"""DEFINE: writes a local queue to its structure first, then to the directory; other objects only to the directory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sharedq.redis.keys import private_structure
 
 _D = TypeVar("_D", bound=Definition)
 
-#: What a definition does not take from the one that it is like.
+#: The fields that a definition does not take from the one that it is like.
 _OWN = ("name", "disposition", "structure", "definition_type", "creation_date", "creation_time")
 _TEMPLATES = {
     "QLOCAL": "SYSTEM.DEFAULT.LOCAL.QUEUE",
@@ -30,11 +30,11 @@ _TEMPLATES = {
 
 
 def complete(finder: Finder, definition: AnyQueue, like: str | None) -> AnyQueue:
-    """*definition* with the fields that it does not set taken from where DEFINE takes them.
+    """Return *definition* with its unset fields filled from where DEFINE takes them.
 
     Raises:
-        MQIError: 2085 there is nothing to be *like*, or no group object to copy.
-        ValueError: attributes that do not go together.
+        MQIError: 2085, there is no object to be *like*, or no group object to copy.
+        ValueError: attributes do not fit together.
     """
     kind = definition.kind
     if definition.disposition == "COPY":
@@ -49,10 +49,10 @@ def complete(finder: Finder, definition: AnyQueue, like: str | None) -> AnyQueue
             raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "", like, f"there is no {kind}({like}) for it to be like")
     if base is None:
         return definition
-    # CFSTRUCT has no default: it goes with the disposition, except on models, which are never shared.
+    # CFSTRUCT has no default. It belongs to the disposition, except on models, which are never shared.
     own = () if kind == QueueModel.kind else _OWN
     if not like and definition.disposition != "COPY":
-        # The template describes itself, not what is made from it.
+        # The template's description is about the template, not about what is made from it.
         own = (*own, "description")
     taken = {field: value for field, value in base.model_dump().items() if field not in own}
     given = {field: getattr(definition, field) for field in definition.model_fields_set}
@@ -73,13 +73,13 @@ def _base(finder: Finder, kind: str, name: str) -> AnyQueue | None:
 
 
 def define_at(finder: Finder, definition: AnyQueue, qmgr: str, *, is_replace: bool, maker: str = "") -> None:
-    """Define an object that is no template: private to *qmgr*, or shared when that is empty.
+    """Define an object that is no template: private to *qmgr*, or shared if *qmgr* is empty.
 
     Args:
         maker: the connection whose MQOPEN of a model makes this local queue.
 
     Raises:
-        MQIError: as for `Repository.define`; 2009 *maker* was shut out.
+        MQIError: as for `Repository.define`; 2009, *maker* was shut out.
     """
     mode: Mode = "replace" if is_replace else "new"
     private, shared = finder.directory.find(definition.name, qmgr)
@@ -102,34 +102,34 @@ def define_at(finder: Finder, definition: AnyQueue, qmgr: str, *, is_replace: bo
 
 
 def _define_partitioned(finder: Finder, entry: Entry, known: Entry | None, mode: Mode) -> None:
-    """First the directory, whose version every part gets."""
+    """Define the directory entry first. Every part then gets its version."""
     if known is not None and mode == "new":
-        # The command that defined it may have been cut off before every part had it.
+        # The command that defined it may have been cut off before it reached every part.
         spread_definition(finder, known)
     if known is None:
-        # Deleted by a command that was cut off before the last messages went.
+        # A command that deleted it may have been cut off before the last messages went.
         drop_closed_parts(finder)
     spread_definition(finder, _write(finder, entry, mode))
 
 
 def _refuse_where_lost(finder: Finder, entry: Entry) -> None:
-    """A new queue would make a structure that has lost its queues look as if it were whole."""
+    """Refuse a new queue that would make a structure without its queues look complete."""
     if not finder.queues.has_begun(entry.structure) and has_lost_all(finder.directory, finder.queues, entry.structure):
         detail = f"{entry.structure} has lost its queues: {LOST_QUEUES_REMEDY}"
         raise error_for(MQRC.CF_STRUC_FAILED, "", entry.name, detail)
 
 
 def _define_local(finder: Finder, entry: Entry, queue: QueueLocal, mode: Mode, *, was_there: bool, maker: str) -> None:
-    """First the structure, then the directory."""
+    """Define the queue in the structure first, then in the directory."""
     if mode == "replace":
         stored = finder.queues.read(entry.structure, [queue.name]).get(queue.name)
         if stored is not None:
             queue = _keep_creation(queue, stored.definition)
         elif was_there:
-            # Lost perhaps, and nobody has noticed: who serves or waits there has to hear of it.
+            # It may be lost without notice: those that serve it or wait there must be told.
             structure_state(finder.group, entry.structure)
     if not was_there:
-        # Before anything is written there; one that is deleted from now on keeps its counter, as any that had queues.
+        # Before anything is written there. A structure deleted from now on keeps its counter, as one that had queues.
         finder.directory.check_structure(entry)
         if entry.scope == "S":
             _refuse_where_lost(finder, entry)
@@ -137,7 +137,7 @@ def _define_local(finder: Finder, entry: Entry, queue: QueueLocal, mode: Mode, *
         is_created = finder.queues.define(entry.structure, queue, replace=mode == "replace", maker=maker)
     except MQIError as error:
         if error.reason == MQRC.OBJECT_ALREADY_EXISTS and not was_there:
-            # Another command got this far, or was cut off here: what it defined becomes visible.
+            # Another command came this far, or was cut off here: what it defined becomes visible.
             _write(finder, entry, "adopt", maker)
         raise
     try:
@@ -147,12 +147,12 @@ def _define_local(finder: Finder, entry: Entry, queue: QueueLocal, mode: Mode, *
             finder.queues.remove(entry.structure, queue.name, "delete")
         raise
     if not is_created:
-        # GET may be another now.
+        # GET may have changed.
         finder.queues.wake_waiters(entry.structure, queue.name)
 
 
 def _check_room(entry: Entry, private: Entry | None, shared: Entry | None) -> None:
-    """Refuse what the directory would refuse in the end, before the structure is written."""
+    """Refuse, before the structure is written, what the directory would refuse in the end."""
     known, other = (private, shared) if entry.scope == "P" else (shared, private)
     if other is not None:
         detail = f"there is a {other.kind} with QSGDISP({other.disposition})"

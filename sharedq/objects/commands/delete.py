@@ -20,7 +20,7 @@ def delete_entry(finder: Finder, entry: Entry, *, purge: bool = False) -> None:
     """Delete an object that is no template.
 
     Raises:
-        MQIError: 2042 it is open; 2055 it holds messages (without *purge*) or uncommitted ones.
+        MQIError: 2042, it is open; 2055, it holds messages (without *purge*) or uncommitted ones.
     """
     if entry.kind != QueueLocal.kind:
         _, version = finder.directory.remove(entry)
@@ -34,13 +34,13 @@ def delete_entry(finder: Finder, entry: Entry, *, purge: bool = False) -> None:
 
 
 def drop_closed_parts(finder: Finder) -> None:
-    """Delete what is left of a partitioned queue that the directory does not have any more."""
+    """Delete what is left of a partitioned queue that the directory no longer has."""
     for place in finder.parts():
         finder.queues.remove(*place, "rest")
 
 
 def _delete_partitioned(finder: Finder, entry: Entry, *, purge: bool) -> None:
-    """First every part is closed, so that nothing can refuse any more; then it is deleted, with its messages."""
+    """Close every part first, so that nothing can refuse any more. Then delete the queue with its messages."""
     current, places = entry, list[Place]()
     while True:
         places = finder.places(current)
@@ -50,31 +50,31 @@ def _delete_partitioned(finder: Finder, entry: Entry, *, purge: bool) -> None:
                 mode: Literal["purge", "delete"] = "purge" if purge else "delete"
                 finder.queues.remove(*place, mode, closed_at=current.version)
         except MQIError:
-            # A part was opened meanwhile: those that were closed before it come back, with what they hold.
+            # A part was opened meanwhile: the parts that were closed before come back with what they hold.
             finder.set_partitions(current, places, is_back=True)
             raise
         is_removed, _ = finder.directory.remove(current)
         if is_removed:
             break
-        # Altered meanwhile, and open by that definition perhaps; or deleted by another command.
+        # It was altered meanwhile, and may be open by that definition; or another command deleted it.
         following = finder.directory.read("S", entry.name)
         if following is None:
             break
         current = following
     for place in set(finder.parts()).difference(places):
-        # Made meanwhile, in a structure that is new, by the definition that is gone.
+        # A part was made meanwhile, in a new structure, by the definition that is gone.
         finder.queues.remove(*place, "purge", closed_at=current.version)
     drop_closed_parts(finder)
 
 
 def announce_missing(finder: Finder, name: str) -> None:
-    """Tell every structure that *name* is gone: the command that deleted it may have been cut off before."""
+    """Tell every structure that *name* is gone: the command that deleted it may have been cut off before that."""
     _, version = finder.directory.remove(Entry(name, "", "QMGR", finder.qmgr or ""))
     announce(finder.group, f"DEF {name}", str(version))
 
 
 def total_state(finder: Finder, entry: Entry) -> QueueState:
-    """The counts of a queue, its parts added up."""
+    """Return the counts of a queue, with its parts added up."""
     return sum((stored.state for stored in finder.queues.read_at(finder.places(entry)).values()), QueueState())
 
 
@@ -82,7 +82,7 @@ def check_idle(finder: Finder, name: str, places: Sequence[Place], *, purge: boo
     """Refuse before any part is touched: most refusals then leave every part alone.
 
     Raises:
-        MQIError: 2042 one is open; 2055 it holds messages (without *purge*) or uncommitted ones.
+        MQIError: 2042, a part is open; 2055, a part holds messages (without *purge*) or uncommitted ones.
     """
     for place, part in finder.queues.read_at(places).items():
         if part.state.handles:

@@ -1,4 +1,4 @@
-"""What DISPLAY QUEUE and DISPLAY QSTATUS show."""
+"""The data of DISPLAY QUEUE and DISPLAY QSTATUS."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class DisplayedQueue:
     """A queue with its definition.
 
     Attributes:
-        structure: of a local queue, also a private one's (``@QM``); else empty.
-        qmgr: the manager that a private queue belongs to; else empty.
-        state: None for what holds no messages.
+        structure: that of a local queue, also of a private one (``@QM``). Empty for other kinds.
+        qmgr: the manager that a private queue belongs to. Empty for other queues.
+        state: None if it cannot hold messages.
     """
 
     name: str
@@ -35,7 +35,7 @@ class DisplayedQueue:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Queues that cannot be displayed: their structure failed (2373), is recovered (2346) or out of reach (2345)."""
+    """Queues that cannot be displayed: their structure failed (2373), is in recovery (2346) or unreachable (2345)."""
 
     structure: str
     names: tuple[str, ...]
@@ -61,7 +61,7 @@ def displayed_queues(
     without: tuple[str, ...] = (),
     may_be_silent: bool = False,
 ) -> tuple[list[DisplayedQueue], list[Entry]]:
-    """The queues whose name is *pattern*, by name and disposition; and those that their structure does not have.
+    """Return queues whose name matches *pattern*, by name and disposition, and those that their structure lacks.
 
     Args:
         may_be_silent: a structure whose server cannot be reached counts as having none.
@@ -91,7 +91,7 @@ def displayed_queues(
 
 
 def left_out(finder: Finder, missing: Iterable[Entry]) -> list[LeftOut]:
-    """Of the queues that their structures do not have, those whose structure cannot be used, by structure."""
+    """Of the queues that their structures lack, return those whose structure cannot be used, by structure."""
     names: dict[str, list[str]] = {}
     for entry in missing:
         names.setdefault(entry.structure, []).append(entry.name)
@@ -99,7 +99,7 @@ def left_out(finder: Finder, missing: Iterable[Entry]) -> list[LeftOut]:
     for structure, of_structure in sorted(names.items()):
         try:
             finder.group.require_reachable(structure)
-            # None where a DEFINE or a DELETE was cut off.
+            # No error if a DEFINE or a DELETE was cut off.
             why = why_not_there(finder.group, structure, of_structure[0])
         except MQIError as error:
             if error.reason != MQRC.CF_NOT_AVAILABLE:
@@ -111,14 +111,14 @@ def left_out(finder: Finder, missing: Iterable[Entry]) -> list[LeftOut]:
 
 
 def _reachable(finder: Finder, places: Iterable[Place]) -> list[Place]:
-    """Those whose structure's server can be reached."""
+    """Return the places whose structure's server can be reached."""
     known = list(places)
     silent = {name for name in {place.structure for place in known} if not finder.group.can_reach(name)}
     return [place for place in known if place.structure not in silent]
 
 
 def open_handles(finder: Finder, name: str) -> list[OpenHandle]:
-    """The open handles of a local queue. Raises MQIError: 2085 no such queue, 2057 not a local one."""
+    """Return the open handles of a local queue. Raises MQIError: 2085, no such queue; 2057, not a local one."""
     entry = finder.chosen(QueueLocal.kind, name, None)
     found = []
     for place in finder.places(entry):

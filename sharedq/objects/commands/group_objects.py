@@ -1,4 +1,4 @@
-"""Group objects: a template in the directory, and the copy that each manager has of it."""
+"""Group objects: a template in the directory, and each manager's copy of it."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def copy_to_active(finder: Finder, template: AnyQueue) -> None:
 
 
 def copy_to(finder: Finder, template: AnyQueue, qmgr: str) -> None:
-    """Give *qmgr* its copy, or bring the one it has up to date; an object of its own by that name stays.
+    """Give *qmgr* its copy, or bring the present one up to date. An object of its own with that name stays.
 
-    As on z/OS, the group object stands also where a copy cannot be made; the log says why.
+    As on z/OS, the group object exists even if a copy cannot be made. The log says why.
     """
     copy = template.model_copy(update={"disposition": "COPY"})
     private, _ = finder.directory.find(template.name, qmgr)
@@ -37,7 +37,7 @@ def copy_to(finder: Finder, template: AnyQueue, qmgr: str) -> None:
 
 
 def drop_copies(finder: Finder, name: str) -> None:
-    """Delete the copies of running managers that are not in use; the others go when their manager starts."""
+    """Delete unused copies of running managers. The others are deleted when their manager starts."""
     for qmgr in finder.active_managers():
         private, _ = finder.directory.find(name, qmgr)
         if private is not None and private.disposition == "COPY":
@@ -45,7 +45,7 @@ def drop_copies(finder: Finder, name: str) -> None:
 
 
 def materialize(finder: Finder, qmgr: str) -> None:
-    """Bring the copies that *qmgr* has to the group objects in force."""
+    """Bring the copies of *qmgr* up to the group objects in force."""
     entries = list(finder.directory.scan())
     templates = {entry.name: entry for entry in entries if entry.disposition == "GROUP"}
     for entry in entries:

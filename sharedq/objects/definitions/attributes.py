@@ -1,7 +1,7 @@
-"""How an attribute is written: in Python, in MQSC and in MQINQ. Pure.
+"""Attributes and how they are written in Python, in MQSC and in MQINQ. Pure.
 
-A model states each attribute once: field, type, range, default, MQSC keyword, IBM's selector and the numbers
-of its words. Everything that translates between the three faces reads that statement.
+A model states each attribute once: field, type, range, default, MQSC keyword, IBM's selector and the numbers of its
+words. All translations between these three interfaces read that statement.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from pydantic import BaseModel
 
 from sharedq.mqi.constants import CharSelector, IntSelector
 
-#: Longer ones are out of every range.
+#: Longer numbers are out of every range.
 _NUMBER = re.compile(r"[+-]?[0-9]{1,20}")
 _NO_WORDS: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class Mqsc:
-    """How MQSC and MQINQ name a field.
+    """The names of a field in MQSC and MQINQ.
 
     Attributes:
-        keyword: the MQSC keyword; ``""`` for what MQSC does not show.
+        keyword: the MQSC keyword; ``""`` for a field that MQSC does not show.
         selector: IBM's MQIA_ or MQCA_ selector.
         words: MQSC's words with IBM's numbers. On a number field: words for special values.
         is_bare: the words are keywords themselves (``SHARE``, ``NOSHARE``).
-        is_output: set by the queue manager, never by a command.
-        length: of the blank-padded text that MQINQ returns, bytes.
+        is_output: the queue manager sets it, never a command.
+        length: of the blank-padded text that MQINQ returns, in bytes.
     """
 
     keyword: str
@@ -50,7 +50,7 @@ class Attribute:
     field: str
     mqsc: Mqsc
     is_number: bool
-    #: Of a number: the least and the most; empty when it has none.
+    #: The least and the greatest value of a number. Empty if there are none.
     limits: tuple[int, ...] = ()
 
     @property
@@ -60,26 +60,26 @@ class Attribute:
 
     @property
     def keywords(self) -> tuple[str, ...]:
-        """Every keyword that names it: one, or its words where they stand without parentheses."""
+        """Every keyword that names it: one, or its words if they stand without parentheses."""
         return tuple(self.mqsc.words) if self.mqsc.is_bare else (self.mqsc.keyword,)
 
     @property
     def expected(self) -> str:
-        """What its value may be, for messages; the ranges themselves are the model's business."""
+        """The allowed values, for error messages. The model checks the range."""
         words = list(self.mqsc.words)
         number = f"a number from {self.limits[0]} to {self.limits[1]}" if self.limits else "a number"
         return " or ".join([number, *words] if self.is_number else words or ["text"])
 
     def parse(self, text: str) -> str | int:
-        """The field's value for what MQSC says.
+        """Return the field's value for an MQSC text.
 
         Raises:
-            ValueError: it is not one of the words, or not a number.
+            ValueError: the text is not one of the words, or not a number.
         """
         if text in self.mqsc.words:
             return self.mqsc.words[text] if self.is_number else text
         if self.is_number:
-            # Not whatever Python takes for a number: 1_000, or digits of other scripts.
+            # Python would also accept 1_000, or digits of other scripts.
             if not _NUMBER.fullmatch(text):
                 raise ValueError(f"{self.keyword}({text}): {self.expected} expected")
             return int(text)
@@ -88,23 +88,23 @@ class Attribute:
         return text.rstrip(" ")
 
     def text(self, value: str | int) -> str:
-        """What MQSC writes for the field's value, without the keyword."""
+        """Return MQSC's text for the field's value, without the keyword."""
         if self.is_number:
             return next((word for word, number in self.mqsc.words.items() if number == value), str(value))
         return str(value)
 
     def show(self, value: str | int) -> str:
-        """What MQSC writes: ``KEYWORD(value)``, or the bare word."""
+        """Return MQSC's text: ``KEYWORD(value)``, or the bare word."""
         return self.text(value) if self.mqsc.is_bare else f"{self.keyword}({self.text(value) or ' '})"
 
     def inquired(self, value: str | int) -> str | int:
-        """What MQINQ returns: IBM's number, or text (not yet padded)."""
+        """Return what MQINQ returns: IBM's number, or text that is not yet padded."""
         if isinstance(self.mqsc.selector, IntSelector):
             return value if isinstance(value, int) else self.mqsc.words[value]
         return str(value)
 
     def from_number(self, number: int) -> str | int:
-        """The field's value for the number that MQSET gives.
+        """Return the field's value for the number that MQSET gives.
 
         Raises:
             ValueError: no word has this number.
@@ -119,7 +119,7 @@ class Attribute:
 
 @lru_cache(maxsize=64)
 def attributes_of(model: type[BaseModel]) -> tuple[Attribute, ...]:
-    """The attributes of a kind of object, in the order of its model."""
+    """Return the attributes of a kind of object, in the order of its model."""
     found = []
     for name, info in model.model_fields.items():
         mqsc = next((extra for extra in info.metadata if isinstance(extra, Mqsc)), None)
@@ -130,7 +130,7 @@ def attributes_of(model: type[BaseModel]) -> tuple[Attribute, ...]:
 
 @lru_cache(maxsize=64)
 def by_keyword(model: type[BaseModel]) -> Mapping[str, Attribute]:
-    """MQSC keyword -> attribute; the words themselves where they stand without parentheses."""
+    """Map MQSC keywords to attributes. Words that stand without parentheses are keywords, too."""
     return MappingProxyType(
         {keyword: attribute for attribute in attributes_of(model) for keyword in attribute.keywords if keyword}
     )
@@ -138,7 +138,7 @@ def by_keyword(model: type[BaseModel]) -> Mapping[str, Attribute]:
 
 @lru_cache(maxsize=64)
 def by_selector(model: type[BaseModel]) -> Mapping[int, Attribute]:
-    """MQIA_ or MQCA_ selector -> attribute."""
+    """Map MQIA_ or MQCA_ selectors to attributes."""
     return MappingProxyType(
         {
             int(attribute.mqsc.selector): attribute
@@ -149,7 +149,7 @@ def by_selector(model: type[BaseModel]) -> Mapping[int, Attribute]:
 
 
 def _limits(metadata: list[Any]) -> tuple[int, ...]:
-    """The bounds that a field's annotations give, both of them or none."""
+    """Return the bounds in a field's annotations: both, or none."""
     bounds = [[limit for each in metadata if (limit := getattr(each, side, None)) is not None] for side in ("ge", "le")]
     return tuple(int(found[0]) for found in bounds) if all(bounds) else ()
 

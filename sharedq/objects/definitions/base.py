@@ -1,4 +1,4 @@
-"""What definitions have in common: frozen, checked, in and out as JSON, changed by making a new one. Pure."""
+"""The base of all definitions: frozen, checked, stored as JSON, changed by making a new one. Pure."""
 
 from __future__ import annotations
 
@@ -27,56 +27,56 @@ class ObjectDefinition(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: ClassVar[str]
-    #: Fields that say when, not what: they do not count when definitions are compared.
+    #: Fields that say when, not what. Comparisons of definitions ignore them.
     dates: ClassVar[frozenset[str]] = frozenset({"alteration_date", "alteration_time"})
 
     alteration_date: Annotated[Date, Mqsc("ALTDATE", Char.ALTERATION_DATE, is_output=True, length=12)] = ""
     alteration_time: Annotated[Time, Mqsc("ALTTIME", Char.ALTERATION_TIME, is_output=True, length=8)] = ""
 
     def with_changes(self, changes: Mapping[str, Any]) -> Self:
-        """This definition with some fields changed, checked as a new one is.
+        """Return this definition with some fields changed, checked like a new one.
 
         Raises:
-            ValueError: a field does not exist, or a value is out of its range; one line.
+            ValueError: a field does not exist, or a value is out of its range. The text is one line.
         """
         values = {name: getattr(self, name) for name in self.model_fields_set} | dict(changes)
         return parse_definition(type(self), values)
 
     def is_same_as(self, other: ObjectDefinition) -> bool:
-        """Whether both say the same, whenever they were made."""
+        """Whether both say the same, apart from dates."""
         return type(self) is type(other) and self.model_dump(exclude=set(self.dates)) == other.model_dump(
             exclude=set(self.dates)
         )
 
     def altered_at(self, now: datetime) -> Self:
-        """This definition, altered at *now*."""
+        """Return this definition, altered at *now*."""
         return self.model_copy(
             update={"alteration_date": now.strftime("%Y-%m-%d"), "alteration_time": now.strftime("%H.%M.%S")}
         )
 
     def to_json(self) -> str:
-        """Everything, as JSON that scripts read too."""
+        """Return everything as JSON, which scripts read too."""
         return self.model_dump_json()
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
-        """The definition that `to_json` wrote."""
+        """Read a definition that `to_json` wrote."""
         return cls.model_validate_json(text)
 
     @classmethod
     def attributes(cls) -> tuple[Attribute, ...]:
-        """The attributes of this kind of object."""
+        """Return the attributes of this kind of object."""
         return attributes_of(cls)
 
 
 def parse_definition(model: type[_D], values: Mapping[str, Any]) -> _D:
-    """A definition from field values.
+    """Make a definition from field values.
 
     Raises:
-        ValueError: one line that names the attribute as MQSC does, its value and what is wrong with it.
+        ValueError: one line with the attribute's MQSC name, its value and what is wrong with it.
     """
     for name, value in values.items():
-        # A definition is shown in lines; so is the complaint about this one.
+        # A definition is displayed in lines, and so is this error.
         if isinstance(value, str) and any(category(character) in _CONTROLS for character in value):
             keyword = next((each.keyword for each in attributes_of(model) if each.field == name), name)
             raise ValueError(f"{keyword}({ascii(value)[1:-1]}): control characters are not allowed")
@@ -94,9 +94,9 @@ def _one_line(model: type[ObjectDefinition], error: ValidationError) -> str:
     attribute = next((each for each in attributes_of(model) if each.field == name), None)
     keyword = name if attribute is None else attribute.keyword
     if attribute is not None and first["type"] in ("greater_than_equal", "less_than_equal") and attribute.limits:
-        # The library names the bound that was passed; who has to choose another value needs both.
+        # The library names only the bound that was exceeded, but the user needs both.
         return f"{keyword}({first['input']}): {attribute.expected} expected"
     text = first["msg"].removeprefix("Value error, ")
-    # Our own words, with a name in them, stay as they are; the library's begin a sentence.
+    # Our own texts may begin with a name and stay as they are; the library's begin with a capital letter.
     text = text if text != first["msg"] else text[0].lower() + text[1:]
     return f"{keyword}({first['input']}): {text}"

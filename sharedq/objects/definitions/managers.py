@@ -1,6 +1,6 @@
 """Definitions of the queue manager and of application structures. Pure.
 
-Attributes that other than this program's parts would act on are kept and shown.
+Attributes that nothing in igq acts on are kept and shown.
 
 Source: IBM MQ reference, "ALTER QMGR", "DEFINE CFSTRUCT".
 """
@@ -29,7 +29,7 @@ _CF_LEVEL_RECOVERABLE = 3
 
 
 class CFStruct(ObjectDefinition):
-    """An application structure: where shared queues live."""
+    """An application structure, which holds shared queues."""
 
     kind: ClassVar[str] = "CFSTRUCT"
 
@@ -61,7 +61,7 @@ class QueueManagerAttributes(ObjectDefinition):
 
     name: Annotated[Name, Mqsc("QMNAME", Char.Q_MGR_NAME, is_output=True, length=48)]
     qsg_name: Annotated[str, Mqsc("QSGNAME", Char.QSG_NAME, is_output=True, length=4)] = ""
-    #: Counts the changes of IGQ; kept with the attributes, not among them.
+    #: Counts the changes of IGQ. It is stored with the attributes, but is not one of them.
     igq_version: int = 0
     description: Annotated[Description, Mqsc("DESCR", Char.Q_MGR_DESC, length=64)] = ""
     dead_letter_queue: Annotated[OptionalName, Mqsc("DEADQ", Char.DEAD_LETTER_Q_NAME, length=48)] = ""
@@ -113,5 +113,5 @@ class QueueManagerAttributes(ObjectDefinition):
 
     @property
     def igq_state(self) -> str:
-        """What stands in each structure's ``ver`` for this manager while these attributes are in force."""
+        """The value in each structure's ``ver`` for this manager while these attributes are in force."""
         return f"{self.igq_version}:{self.igq[0]}" if self.igq_version else ""

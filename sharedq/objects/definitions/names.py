@@ -8,7 +8,7 @@ STRUCTURE_NAME_LENGTH = 12
 
 #: The shared transmission queue: defined once, with parts (``sharedq.objects.store.parts``).
 SYSTEM_QSG_TRANSMIT_QUEUE = "SYSTEM.QSG.TRANSMIT.QUEUE"
-#: Between its name and a manager's, where a part in an application structure is called so. No name of an object has it.
+#: Separates its name and a manager's in the name of a part in an application structure. No object name contains it.
 PART_SEPARATOR = "@"
 
 _OBJECT_NAME = re.compile(r"[A-Za-z0-9./_%]{1,48}")
@@ -16,10 +16,10 @@ _STRUCTURE_NAME = re.compile(r"[A-Z][A-Z0-9]{0,11}")
 
 
 def check_object_name(name: str) -> str:
-    """*name* itself when it can name a queue.
+    """Return *name* if it can name a queue.
 
     Raises:
-        ValueError: it is empty, longer than 48 characters, or has others than A-Z a-z 0-9 . / _ %
+        ValueError: it is empty, longer than 48 characters, or has characters other than A-Z a-z 0-9 . / _ %
     """
     if not _OBJECT_NAME.fullmatch(name):
         raise ValueError(f"{name!r} is no object name: 1 to 48 of A-Z a-z 0-9 . / _ %")
@@ -27,20 +27,20 @@ def check_object_name(name: str) -> str:
 
 
 def queue_of(name: str) -> str:
-    """What users call the queue that is called *name* where it is."""
+    """Return the users' name of the queue that its structure calls *name*."""
     return name.partition(PART_SEPARATOR)[0]
 
 
 def check_optional_name(name: str) -> str:
-    """As `check_object_name`; blank is allowed and becomes empty."""
+    """Check like `check_object_name`. Blank is allowed and becomes empty."""
     return check_object_name(name) if name.strip() else ""
 
 
 def check_structure_name(name: str) -> str:
-    """*name* itself when it can name an application structure.
+    """Return *name* if it can name an application structure.
 
     Raises:
-        ValueError: it is not 1 to 12 of A-Z 0-9 that begin with a letter.
+        ValueError: it is not 1 to 12 of A-Z 0-9 with a letter first.
     """
     if not _STRUCTURE_NAME.fullmatch(name):
         raise ValueError(f"{name!r} is no structure name: 1 to 12 of A-Z 0-9, the first a letter")
@@ -48,15 +48,15 @@ def check_structure_name(name: str) -> str:
 
 
 def check_optional_structure(name: str) -> str:
-    """As `check_structure_name`; blank is allowed and becomes empty."""
+    """Check like `check_structure_name`. Blank is allowed and becomes empty."""
     return check_structure_name(name) if name.strip() else ""
 
 
 def is_generic(pattern: str) -> bool:
-    """Whether *pattern* stands for all names that begin as it does."""
+    """Whether *pattern* is generic: it means all names that begin with it."""
     return pattern.endswith("*")
 
 
 def matches(pattern: str, name: str) -> bool:
-    """Whether *name* is meant by *pattern*, a name or a generic name."""
+    """Whether *pattern*, a name or a generic name, means *name*."""
     return name.startswith(pattern[:-1]) if is_generic(pattern) else name == pattern

@@ -1,7 +1,7 @@
 """Definitions of queues: local, alias, remote and model, with every attribute stated once. Pure.
 
-Defaults are those of z/OS, except that queues are shareable and opened shared by default. Attributes that
-only events, statistics and channels use are kept and shown; nothing acts on them here.
+Defaults are those of z/OS, except that queues are shareable and opened shared by default. Attributes that only events,
+statistics and channels use are kept and shown; nothing here acts on them.
 
 Source: IBM MQ reference, "DEFINE QLOCAL", "Attributes for queues".
 """
@@ -43,7 +43,7 @@ Priority = Annotated[int, Field(ge=0, le=9)]
 
 
 class Definition(ObjectDefinition):
-    """What every queue has: its name, what is put to it by default, whether puts are allowed."""
+    """The common part of all queues: name, defaults for puts, whether puts are allowed."""
 
     dates: ClassVar[frozenset[str]] = ObjectDefinition.dates | {"creation_date", "creation_time"}
 
@@ -61,7 +61,7 @@ class Definition(ObjectDefinition):
     def_bind: Annotated[Literal["OPEN", "NOTFIXED", "GROUP"], Mqsc("DEFBIND", Int.DEF_BIND, words.BIND)] = "OPEN"
 
     def created_at(self, now: datetime) -> Self:
-        """This definition, created and altered at *now*."""
+        """Return this definition, created and altered at *now*."""
         altered = self.altered_at(now)
         return altered.model_copy(
             update={"creation_date": altered.alteration_date, "creation_time": altered.alteration_time}
@@ -69,7 +69,7 @@ class Definition(ObjectDefinition):
 
 
 class _Stored(Definition):
-    """What local queues and their models have in common."""
+    """The common part of local queues and their models."""
 
     get: Annotated[Allowed, Mqsc("GET", Int.INHIBIT_GET, words.ALLOWED)] = "ENABLED"
     structure: Annotated[OptionalStructure, Mqsc("CFSTRUCT", Char.CF_STRUC_NAME, length=12)] = ""
@@ -149,7 +149,7 @@ class QueueLocal(_Stored):
 
 
 class QueueModel(_Stored):
-    """What dynamic queues are made from."""
+    """A model, from which dynamic queues are made."""
 
     kind: ClassVar[str] = "QMODEL"
 
@@ -166,10 +166,10 @@ class QueueModel(_Stored):
         return self
 
     def local_queue(self, name: str) -> QueueLocal:
-        """The dynamic queue *name* that this model makes (MQOPEN of a model queue).
+        """Make the dynamic queue *name* from this model (MQOPEN of a model queue).
 
         Raises:
-            ValueError: *name* is no queue name.
+            ValueError: *name* is not a queue name.
         """
         is_shared = self.definition_type == "SHAREDYN"
         values = self.model_dump() | {"name": name, "disposition": "SHARED" if is_shared else "QMGR"}
@@ -193,7 +193,7 @@ class QueueAlias(Definition):
 
 
 class QueueRemote(Definition):
-    """The local name of a queue at another manager; with a blank ``remote_queue``, of a manager."""
+    """The local name of a queue at another manager or, with a blank ``remote_queue``, of a manager."""
 
     kind: ClassVar[str] = "QREMOTE"
 

@@ -1,1 +1,1 @@
-"""Where Redis keeps the definitions of queues, structures and authorities, and how they are found."""
+"""The definitions of queues, structures and authorities in Redis, and how they are found."""

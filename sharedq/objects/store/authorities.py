@@ -1,11 +1,11 @@
-"""Who may put on which queues: the authority records of the group.
+"""The authority records of the group: the users' authorities to put on queues.
 
-While there is none, nothing is checked. Records change in the administration structure first; every structure is told
-of their version afterwards, so that an agent which moves messages without reading them learns of a change in the script
-that would have moved the next one. A command that was cut off in between is completed by repeating it.
+While there are none, nothing is checked. Records change in the administration structure first. Afterwards every
+structure is told their version, so that an agent that moves messages without reading them learns of a change in the
+script that would have moved the next one. If a command is cut off in between, the same command completes it.
 
-Source: IBM MQ reference, "SET AUTHREC", "DISPLAY AUTHREC"; of its authorities PUT is known here, of its object types
-queues.
+Source: IBM MQ reference, "SET AUTHREC", "DISPLAY AUTHREC". Of its authorities igq knows PUT, of its object types
+    queues.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sharedq.redis.keys import StructureKeys
 from sharedq.redis.link import Reply
 from sharedq.scripts.objects import remove_authority_call, set_authority_call
 
-#: What the structures call the version of the authority records.
+#: The structures' name for the version of the authority records.
 AUTHORITIES = "AUT"
 #: The authority that an MQPUT needs.
 PUT = "PUT"
@@ -32,7 +32,7 @@ USER_ID_LENGTH = 12
 
 @dataclass(frozen=True, slots=True, order=True)
 class AuthorityRecord:
-    """What one user may do with the queues of one profile: a queue's name, or its beginning and ``*``."""
+    """The authorities of one user for the queues of one profile: a queue's name, or its beginning and ``*``."""
 
     profile: str
     principal: str
@@ -51,7 +51,7 @@ class AuthorityTable:
         return bool(self._of)
 
     def may_put(self, principal: str, queue: str) -> bool:
-        """Whether *principal* may put on *queue*: its record with the most specific profile says so."""
+        """Whether *principal* may put on *queue*. Its record with the most specific profile decides."""
         found = [record for record in self._of.get(principal, ()) if matches(record.profile, queue)]
         if not found:
             return False
@@ -72,32 +72,32 @@ class Authorities:
         return sorted(_parse(field, text) for field, text in zip(flat[::2], flat[1::2], strict=True))
 
     def table(self) -> AuthorityTable:
-        """What is in force."""
+        """Return the records in force."""
         return AuthorityTable(self.records())
 
     def exist(self) -> bool:
-        """Whether there is any record, so that authorities are checked."""
+        """Whether there are any records, so that authorities are checked."""
         key = self._group.keys.authorities
         return bool(self._group.command(key, "HLEN", key))
 
     def change(self, profile: str, principal: str, *, add: Iterable[str] = (), remove: Iterable[str] = ()) -> None:
-        """SET AUTHREC: when it returns, no message moves by what was in force before.
+        """SET AUTHREC. When it returns, no message moves by the previous records.
 
         Raises:
-            ValueError: profile or user cannot be.
+            ValueError: the profile or the user is invalid.
         """
         field = f"{check_profile(profile)}\n{check_principal(principal)}"
         self._announce(self._group.call(*set_authority_call(self._group.keys, field, " ".join(add), " ".join(remove))))
 
     def delete(self, profile: str, principal: str) -> None:
-        """DELETE AUTHREC. Raises MQIError: 2085 there is no such record."""
+        """DELETE AUTHREC. Raises MQIError: 2085, there is no such record."""
         reply = self._group.call(*remove_authority_call(self._group.keys, f"{profile}\n{principal}"))
         if reply[0]:
             raise error_for(MQRC(reply[0]), "", profile, f"{principal} has no record of this profile")
         self._announce(reply)
 
     def version(self, structure: StructureKeys) -> str:
-        """The version that a structure knows of; empty for none."""
+        """Return the version that a structure knows; empty for none."""
         known = self._group.command(structure.versions, "HGET", structure.versions, AUTHORITIES)
         return (known or b"").decode()
 
@@ -106,9 +106,9 @@ class Authorities:
 
 
 def users_of_members(details: Mapping[str, Mapping[str, object]]) -> dict[str, str]:
-    """The user ids that managers run under, by what a message says of where it was put: 12 characters of a name.
+    """Map the first 12 characters of managers' names, which messages carry, to the managers' user ids.
 
-    Names that agree in these have no user id: nobody could say whose message it was.
+    Names that agree in these characters get no user id, because the sender would be ambiguous.
     """
     users: dict[str, str] = {}
     for name, info in details.items():
@@ -118,7 +118,7 @@ def users_of_members(details: Mapping[str, Mapping[str, object]]) -> dict[str, s
 
 
 def check_profile(profile: str) -> str:
-    """*profile* itself when it is a queue's name, or the beginning of names and ``*``.
+    """Return *profile* if it is a queue's name, or the beginning of names and ``*``.
 
     Raises:
         ValueError: it is neither.
@@ -130,7 +130,7 @@ def check_profile(profile: str) -> str:
 
 
 def check_principal(principal: str) -> str:
-    """*principal* itself when a message descriptor can name it.
+    """Return *principal* if a message descriptor can name it.
 
     Raises:
         ValueError: it is blank, not printable, or longer than 12 bytes.

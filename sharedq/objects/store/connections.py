@@ -15,7 +15,7 @@ class ConnectionInfo:
     Attributes:
         token: its owner token, unique for all time.
         tag: its connection tag, or empty.
-        has_unit_of_work: whether it has a unit of work that is not decided, or not applied everywhere.
+        has_unit_of_work: it has a unit of work that is not decided, or not applied everywhere.
     """
 
     token: str
@@ -27,14 +27,14 @@ class ConnectionInfo:
 
 
 def connections_of(group: Group, qmgr: str) -> list[ConnectionInfo]:
-    """The connections to *qmgr*, by token."""
+    """Return the connections to *qmgr*, by token."""
     owners = group.keys.owners
     flat = group.command(owners, "HGETALL", owners)
     units = [group.structure(name).unit_of_work for name in group.structure_names()]
     found = []
     for raw, text in zip(flat[::2], flat[1::2], strict=True):
         token = raw.decode()
-        # A manager's name may have dots; what follows it are three numbers.
+        # A manager's name may contain dots; after it come three numbers.
         if token.rsplit(".", 3)[0] != qmgr:
             continue
         info = json.loads(text)

@@ -1,4 +1,4 @@
-"""The object directory: which objects the group has, and where (the Db2 repository's job on z/OS)."""
+"""The object directory: which objects the group has, and where (the job of the Db2 repository on z/OS)."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ Mode = Literal["new", "adopt", "replace", "alter"]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What the directory says about an object.
+    """The directory's record of an object.
 
     Attributes:
-        qmgr: the manager that a private object belongs to; empty for shared and group objects.
-        structure: where a local queue is; empty for what is in the directory only.
-        version: grows with every change of the entry and never returns, also not after a delete.
-        definition: None for a local queue that its structure defines.
+        qmgr: the manager that a private object belongs to. Empty for shared and group objects.
+        structure: where a local queue is. Empty for objects that are in the directory only.
+        version: grows with every change of the entry and never repeats, even after a delete.
+        definition: None for a local queue, which its structure defines.
     """
 
     name: str
@@ -52,16 +52,16 @@ class Entry:
 
     @property
     def is_partitioned(self) -> bool:
-        """Whether this queue has parts (``sharedq.objects.store.parts``), and the directory its definition."""
+        """Whether this queue has parts (``sharedq.objects.store.parts``) and its definition is in the directory."""
         return self.name == SYSTEM_QSG_TRANSMIT_QUEUE and self.scope == "S"
 
     @property
     def is_in_structure(self) -> bool:
-        """Whether the structure defines it, not the directory."""
+        """Whether the structure, not the directory, defines it."""
         return self.kind == QueueLocal.kind and self.definition is None
 
     def body(self) -> str:
-        """The entry as it is kept, without its version."""
+        """Return the entry as it is stored, without its version."""
         values: dict[str, object] = {"kind": self.kind, "disposition": self.disposition}
         if self.structure:
             values["structure"] = self.structure
@@ -78,7 +78,7 @@ class Directory:
         self._keys = group.keys
 
     def find(self, name: str, qmgr: str) -> tuple[Entry | None, Entry | None]:
-        """The private entry of *name* at *qmgr* and the shared one, in one round trip."""
+        """Return the private entry of *name* at *qmgr* and the shared one, in one round trip."""
         private, shared, _ = self._group.call(*lookup_call(self._keys, qmgr, name))
         return (
             _parse(_field("P", name, qmgr), private) if private else None,
@@ -88,7 +88,7 @@ class Directory:
     def find_with_attributes(
         self, name: str, qmgr: str
     ) -> tuple[Entry | None, Entry | None, QueueManagerAttributes | None]:
-        """As `find`, with the manager's attributes, still in one round trip."""
+        """Do the same as `find`, and return the manager's attributes, still in one round trip."""
         private, shared, attributes = self._group.call(*lookup_call(self._keys, qmgr, name))
         return (
             _parse(_field("P", name, qmgr), private) if private else None,
@@ -97,13 +97,13 @@ class Directory:
         )
 
     def read(self, scope: Literal["S", "G", "P"], name: str, qmgr: str = "") -> Entry | None:
-        """One entry, or None."""
+        """Return one entry, or None."""
         field = _field(scope, name, qmgr)
         text = self._group.command(self._keys.directory, "HGET", self._keys.directory, field)
         return None if text is None else _parse(field, text)
 
     def scan(self) -> Iterator[Entry]:
-        """Every entry, in no order; one that changes meanwhile may come twice."""
+        """Yield every entry in no order. An entry that changes meanwhile may come twice."""
         cursor = b"0"
         while True:
             cursor, flat = self._group.command(
@@ -115,14 +115,14 @@ class Directory:
                 return
 
     def write(self, entry: Entry, mode: Mode, *, caller: str = "") -> Entry | None:
-        """Put *entry* in; returns it with its new version, or None when ``alter`` met another version.
+        """Store *entry*. Returns it with its new version, or None if ``alter`` found another version.
 
         Args:
             caller: the connection whose MQOPEN of a model this is.
 
         Raises:
-            MQIError: 2009 *caller* was shut out; 2100 the name is taken, 2343 it is taken in the other disposition,
-                2057 by another kind, 2349 there is no such structure, 2085 nothing to alter.
+            MQIError: 2009, *caller* was shut out; 2100, the name is taken; 2343, it is taken in the other disposition;
+                2057, it is taken by another kind; 2349, there is no such structure; 2085, there is nothing to alter.
         """
         reply = self._group.call(
             *define_object_call(
@@ -139,23 +139,23 @@ class Directory:
         return replace(entry, version=int(reply[1]))
 
     def check_structure(self, entry: Entry) -> None:
-        """Refuse what `write` would refuse. Raises MQIError: 2349 there is no such structure."""
+        """Refuse what `write` would refuse. Raises MQIError: 2349, there is no such structure."""
         structures = self._keys.structures
         if not self._group.command(structures, "HEXISTS", structures, entry.structure):
             raise _refusal(MQRC.CF_STRUC_ERROR, entry, b"")
 
     def remove(self, entry: Entry) -> tuple[bool, int]:
-        """Take *entry* out unless another took its place.
+        """Delete *entry*, unless another entry took its place.
 
         Returns:
-            Whether it was taken out, and a version later than any the entry had.
+            Whether it was deleted, and a version later than any that the entry had.
         """
         removed, version = self._group.call(*remove_object_call(self._keys, entry.field, str(entry.version)))
         return bool(removed), int(version)
 
 
 def parse_attributes(text: bytes) -> QueueManagerAttributes:
-    """A manager's attributes as they are kept."""
+    """Parse a manager's attributes as they are stored."""
     kept = json.loads(text)
     return QueueManagerAttributes.model_validate(kept["attributes"] | {"igq_version": kept["igq_version"]})
 

@@ -1,9 +1,8 @@
-"""Structures that have failed: how that is seen, how the group is told, and what a call is answered.
+"""Structures that have failed: how that is noticed, how the group is told, and what a call gets as its reason.
 
-A structure has failed when it has lost its keys (`sharedq.objects.store.lost`). No call looks for that: its script
-finds its
-caller, or its queue, not there, and only then the reason is asked for. Whoever sees a failure tells the group, and so
-does RECOVER CFSTRUCT; every renewal of a lease learns whether something was told.
+A structure has failed when it has lost its keys (`sharedq.objects.store.lost`). No call checks for that: a script finds
+its caller or its queue missing, and only then the reason is looked up. Whoever sees a failure tells the group, and so
+does RECOVER CFSTRUCT. Every renewal of a lease learns whether something was told.
 """
 
 from __future__ import annotations
@@ -20,18 +19,18 @@ from sharedq.objects.store.lost import LOST_QUEUES_REMEDY, has_lost_all
 from sharedq.redis.keys import private_structure
 from sharedq.scripts.objects import structure_state_call
 
-#: INRECOVER: a recovery has begun, and not ended.
+#: INRECOVER: a recovery has begun and not ended.
 State = Literal["ACTIVE", "FAILED", "INRECOVER"]
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What the group was told last of a structure that has failed at least once.
+    """What the group was last told about a structure that has failed at least once.
 
     Attributes:
-        since_ms: of ``is_failed``, by Redis' clock.
+        since_ms: the time of the present ``is_failed``, by Redis' clock.
         count: how many times it has failed.
-        text: the record, which whoever tells something new has to know.
+        text: the record. A process that tells something new must know the last record.
     """
 
     is_failed: bool
@@ -41,26 +40,26 @@ class Failure:
 
 
 def failures(group: Group) -> dict[str, Failure]:
-    """The structures that have failed at least once."""
+    """Return the structures that have failed at least once."""
     key = group.keys.failures
     flat = group.command(key, "HGETALL", key)
     return {name.decode(): _parsed(text) for name, text in zip(flat[::2], flat[1::2], strict=True)}
 
 
 def failure_of(group: Group, structure: str) -> Failure | None:
-    """What was told last of *structure*; None when it never failed."""
+    """Return what was last told about *structure*. None if it never failed."""
     key = group.keys.failures
     text = group.command(key, "HGET", key, structure)
     return None if text is None else _parsed(text)
 
 
 def may_have_changed(group: Group, structure: str, known: Failure | None) -> bool:
-    """Whether `structure_state` need be asked: for those who look again and again.
+    """Whether `structure_state` must be called, for callers that look again and again.
 
-    One command for a structure that is used, two for one that never was.
+    Costs one command for a structure that is used, two for one that never was.
 
     Raises:
-        MQIError: 2009, it cannot be reached.
+        MQIError: 2009, the structure cannot be reached.
     """
     if known is not None and known.is_failed:
         return True
@@ -71,10 +70,10 @@ def may_have_changed(group: Group, structure: str, known: Failure | None) -> boo
 
 
 def structure_state(group: Group, structure: str) -> State:
-    """How a structure is now; the group is told where that is news.
+    """Return the present state of a structure. Tells the group if that is news.
 
     Raises:
-        MQIError: 2009, it cannot be reached.
+        MQIError: 2009, the structure cannot be reached.
     """
     known = failure_of(group, structure)
     keys = group.structure(structure)
@@ -89,14 +88,14 @@ def structure_state(group: Group, structure: str) -> State:
 
 
 def tell(group: Group, structure: str, *, has_failed: bool, known: Failure | None) -> None:
-    """Tell the group how a structure was seen; *known*: what had been told before it was looked at."""
+    """Tell the group the state of a structure. *known* is what had been told before the look at it."""
     if has_failed != (known is not None and known.is_failed):
         state = "FAILED" if has_failed else "ACTIVE"
         group.call(*structure_state_call(group.keys, structure, state, known.text if known else ""))
 
 
 def why_not_there(group: Group, structure: str, name: str) -> MQIError | None:
-    """The error for a queue that the directory has and its structure has not; None where it was deleted."""
+    """Return the error for a queue that the directory has and its structure lacks. None if it was deleted."""
     state = structure_state(group, structure)
     if state == "INRECOVER":
         return error_for(MQRC.CF_STRUC_IN_USE, "", name, f"{structure} is being recovered")
@@ -109,7 +108,7 @@ def why_not_there(group: Group, structure: str, name: str) -> MQIError | None:
 
 
 def failure_count(text: bytes) -> int:
-    """How many times a structure has failed, by its record; empty: never."""
+    """Return how many times a structure has failed, from its record. Empty: never."""
     return _parsed(text).count if text else 0
 
 

@@ -1,4 +1,4 @@
-"""Finding objects: what a name stands for at a manager, and which structures have its queue."""
+"""Finds objects: what a name means at a manager, and which structures have its queue."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from sharedq.objects.store.failures import Failure, failure_of, why_not_there
 from sharedq.objects.store.local_queues import LocalQueues
 from sharedq.objects.store.parts import Place, parts_of
 
-#: States of a manager that gets its copies of a group object at once.
+#: States in which a manager gets its copies of a group object at once.
 _ACTIVE = ("STARTING", "RUNNING", "QUIESCING")
 
-#: What a command may say of the object it means; PRIVATE is QMGR or COPY.
+#: The dispositions that a command may name. PRIVATE is QMGR or COPY.
 Chosen = Disposition | Literal["PRIVATE"]
 
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """A definition that a name stands for, and where its queue is.
+    """A definition that a name means, and the place of its queue.
 
     Attributes:
-        structure: of a local queue; empty for other kinds.
-        version: of the directory entry; changes with every definition that is not a local queue's.
+        structure: of a local queue. Empty for other kinds.
+        version: of the directory entry. It changes with every definition, except that of a local queue.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Located:
 
 
 class Finder:
-    """Finds objects for one manager; what the commands on objects have in common."""
+    """Finds objects for one manager. The commands on objects share it."""
 
     def __init__(self, group: Group, qmgr: str | None, clock: Callable[[], datetime], caller: str = "") -> None:
         self.group, self.qmgr, self.clock = group, qmgr, clock
@@ -47,17 +47,18 @@ class Finder:
         self.queues = LocalQueues(group, qmgr, caller)
 
     def locate(self, name: str) -> Entry | None:
-        """The entry that *name* stands for. Raises MQIError: 2343 it is private and shared."""
+        """Return the entry that *name* means. Raises MQIError: 2343, it is private and shared."""
         private, shared = self.directory.find(name, self.qmgr or "")
         if private and shared:
             raise error_for(MQRC.OBJECT_NOT_UNIQUE, "", name)
         return private or shared
 
     def lookup(self, name: str) -> Located | None:
-        """The definition that *name* stands for.
+        """Return the definition that *name* means.
 
         Raises:
-            MQIError: 2343 it is private and shared; 2373 its structure has failed, 2346 that is being recovered.
+            MQIError: 2343, it is private and shared; 2373, its structure has failed; 2346, the structure is being
+                recovered.
         """
         while (entry := self.locate(name)) is not None:
             located = self.located(entry)
@@ -70,7 +71,7 @@ class Finder:
             if failure is None and self.located(entry) is None and self._is_as(entry, told):
                 # Its DELETE was cut off.
                 return None
-            # Deleted meanwhile, defined anew, or its structure recovered: look again.
+            # It was deleted or defined anew meanwhile, or its structure was recovered: look again.
         return None
 
     def _is_as(self, entry: Entry, told: Failure | None) -> bool:
@@ -79,7 +80,7 @@ class Finder:
         return is_whole and failure_of(self.group, entry.structure) == told and self.locate(entry.name) == entry
 
     def located(self, entry: Entry) -> Located | None:
-        """The definition of an entry; None for a queue whose DEFINE or DELETE was cut off."""
+        """Return the definition of an entry. None for a queue whose DEFINE or DELETE was cut off."""
         if entry.definition is not None:
             return Located(entry.name, entry.structure, entry.definition, entry.version)
         stored = self.queues.read(entry.structure, [entry.name]).get(entry.name)
@@ -88,7 +89,7 @@ class Finder:
         return Located(entry.name, entry.structure, stored.definition, entry.version)
 
     def find_chosen(self, name: str, disposition: Chosen | None) -> Entry | None:
-        """The entry that a command means: of that disposition, else the private, else the shared one."""
+        """Return the entry that a command means: of that disposition, else the private, else the shared one."""
         if disposition == "GROUP":
             return self.directory.read("G", name)
         private, shared = self.directory.find(name, self.qmgr or "")
@@ -99,7 +100,7 @@ class Finder:
         return next((entry for entry in (private, shared) if entry and entry.disposition == disposition), None)
 
     def chosen(self, kind: str, name: str, disposition: Chosen | None) -> Entry:
-        """As `find_chosen`. Raises MQIError: 2085 there is none, 2057 it is of another kind."""
+        """Do the same as `find_chosen`. Raises MQIError: 2085, there is none; 2057, it is of another kind."""
         entry = self.find_chosen(name, disposition)
         if entry is None:
             raise error_for(MQRC.UNKNOWN_OBJECT_NAME, "", name)
@@ -108,21 +109,21 @@ class Finder:
         return entry
 
     def places(self, entry: Entry) -> list[Place]:
-        """Where this queue is, or may have a part; none for what is in the directory only."""
+        """Return where this queue is or may have a part. Empty for objects in the directory only."""
         if entry.kind != QueueLocal.kind or entry.disposition == "GROUP":
             return []
         return self.parts() if entry.is_partitioned else [Place(entry.structure, entry.name)]
 
     def parts(self) -> list[Place]:
-        """Where SYSTEM.QSG.TRANSMIT.QUEUE may have parts."""
+        """Return where SYSTEM.QSG.TRANSMIT.QUEUE may have parts."""
         return parts_of(self.group)
 
     def active_managers(self) -> list[str]:
-        """The managers that are running."""
+        """Return the managers that are running."""
         return [member.name for member in self.group.members() if member.state in _ACTIVE]
 
     def set_partitions(self, master: Entry, places: Sequence[Place], *, is_back: bool = False) -> list[Place]:
-        """Bring parts of a partitioned queue to the definition that the directory has; also parts closed at it.
+        """Bring parts of a partitioned queue to the definition in the directory, even parts that were closed at it.
 
         Gets that wait on them look at it.
 
@@ -135,6 +136,6 @@ class Finder:
         return there
 
     def set_partition(self, master: Entry, place: Place, *, is_back: bool = False) -> bool | None:
-        """One part, as `LocalQueues.set_partition`."""
+        """Bring one part to the definition, as `LocalQueues.set_partition` does."""
         assert isinstance(master.definition, QueueLocal)
         return self.queues.set_partition(place, master.version, master.definition, is_back=is_back)

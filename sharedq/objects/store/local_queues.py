@@ -1,4 +1,4 @@
-"""The part of a local queue's definition that is in its structure, where the scripts of the MQI check it."""
+"""The definition of a local queue in its structure, where the scripts of the MQI check it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _WAKES_PER_CALL = 100
 
 @dataclass(frozen=True, slots=True)
 class QueueState:
-    """Counts of a queue, or of several added up."""
+    """The counts of a queue, or of several added up."""
 
     available: int = 0
     uncommitted_puts: int = 0
@@ -47,12 +47,12 @@ class QueueState:
 
     @property
     def depth(self) -> int:
-        """CURDEPTH: messages available, put but not committed, or locked."""
+        """CURDEPTH: messages that are available, put but not committed, or locked."""
         return self.available + self.uncommitted_puts + self.locked
 
     @property
     def uncommitted(self) -> int:
-        """Messages that units of work have put or got and not decided on."""
+        """Messages that undecided units of work have put or got."""
         return self.uncommitted_puts + self.uncommitted_gets
 
     def __add__(self, other: QueueState) -> QueueState:
@@ -61,7 +61,7 @@ class QueueState:
 
 @dataclass(frozen=True, slots=True)
 class StoredQueue:
-    """A queue as its structure has it."""
+    """A queue as its structure stores it."""
 
     version: str
     definition: QueueLocal
@@ -69,28 +69,29 @@ class StoredQueue:
 
 
 class LocalQueues:
-    """Defines, alters, empties and reads queues in their structures; knows nothing of the directory."""
+    """Defines, alters, empties and reads queues in their structures. It does not use the directory."""
 
     def __init__(self, group: Group, qmgr: str | None, caller: str) -> None:
         self._group = group
-        #: The connection whose call this is: it is looked up before anything is changed. "": a command.
+        #: The connection whose call this is. Scripts check it before they change anything. "": a command.
         self._caller = caller
-        #: Named in the journal as who cleared a queue.
+        #: The name in the journal of whoever cleared a queue.
         self._author = caller or f"{qmgr or group.name}.0.0.0"
 
     def has_begun(self, structure: str) -> bool:
-        """Whether anything was ever defined in the structure, and it has not lost that."""
+        """Whether anything was ever defined in the structure, and the structure has not lost that."""
         key = self._group.structure(structure).sequence
         return bool(self._group.command(key, "EXISTS", key))
 
     def define(self, structure: str, queue: QueueLocal, *, replace: bool, maker: str = "") -> bool:
-        """Create the queue, or replace its definition; whether it was created.
+        """Create the queue, or replace its definition. True if it was created.
 
         Args:
-            maker: the connection whose MQOPEN of a model makes it, and with which it goes until `forget_made`.
+            maker: the connection whose MQOPEN of a model makes it. The queue goes with the maker until `forget_made`.
 
         Raises:
-            MQIError: 2009 the maker was shut out; 2100 it exists; 2042 or 2055 INDXTYPE would change on a queue in use.
+            MQIError: 2009, the maker was shut out; 2100, it exists; 2042 or 2055, INDXTYPE would change on a queue in
+                use.
         """
         keys = self._group.structure(structure)
         mode = "replace" if replace else "new"
@@ -101,10 +102,10 @@ class LocalQueues:
         return bool(reply[2])
 
     def alter(self, structure: str, stored: StoredQueue, queue: QueueLocal) -> bool:
-        """Replace the definition *stored* by *queue*; false when it is no longer the one in force.
+        """Replace the definition *stored* by *queue*. False if it is no longer in force.
 
         Raises:
-            MQIError: 2085 it is gone; 2042 or 2055 INDXTYPE would change on a queue in use.
+            MQIError: 2085, it is gone; 2042 or 2055, INDXTYPE would change on a queue in use.
         """
         keys = self._group.structure(structure)
         names, definition = keys.queue(queue.name), queue.to_json()
@@ -118,7 +119,7 @@ class LocalQueues:
         return True
 
     def renew_version(self, structure: str, name: str) -> None:
-        """Give the queue's definition a new version; gets that wait on it look at it again."""
+        """Give the queue's definition a new version, so that gets that wait on the queue look at it again."""
         while True:
             stored = self.read(structure, [name]).get(name)
             if stored is None:
@@ -131,10 +132,10 @@ class LocalQueues:
         """Bring a part of a partitioned queue to *version*, unless it has a later one or was closed since.
 
         Args:
-            is_back: also when it was closed at this version.
+            is_back: do it even if the part was closed at this version.
 
         Returns:
-            Whether it was changed; None: there can be none in that structure, which has no queues.
+            Whether it was changed. None: there can be no part in that structure, which has no queues.
         """
         keys = self._group.structure(place.structure)
         part, definition = keys.queue(place.queue), queue.to_json()
@@ -142,7 +143,7 @@ class LocalQueues:
         return None if int(changed) < 0 else bool(changed)
 
     def read(self, structure: str, names: Iterable[str]) -> dict[str, StoredQueue]:
-        """The queues of these names that the structure has."""
+        """Return those of the named queues that the structure has."""
         keys = self._group.structure(structure)
         found: dict[str, StoredQueue] = {}
         wanted = list(names)
@@ -157,7 +158,7 @@ class LocalQueues:
         return found
 
     def read_at(self, places: Iterable[Place]) -> dict[Place, StoredQueue]:
-        """The queues that are at these places."""
+        """Return the queues at these places."""
         names: dict[str, list[str]] = {}
         for place in places:
             names.setdefault(place.structure, []).append(place.queue)
@@ -177,16 +178,16 @@ class LocalQueues:
         closed_at: int | None = None,
         maker: str = "",
     ) -> None:
-        """Delete the queue or empty it. Deleting what is not there is no error.
+        """Delete the queue or empty it. It is no error to delete a queue that is not there.
 
         Args:
             mode: ``rest`` deletes a part that was closed, with its messages.
             closed_at: only close a part of a partitioned queue, for definitions up to this version.
-            maker: only what an MQOPEN of this connection made.
+            maker: delete only a queue that an MQOPEN of this connection made.
 
         Raises:
-            MQIError: 2042 it is open; 2055 it is not empty, or has uncommitted messages; 2041 it has
-                another *version*, or *maker*; 2085 nothing to clear.
+            MQIError: 2042, it is open; 2055, it is not empty, or has uncommitted messages; 2041, it has another
+                *version* or *maker*; 2085, there is nothing to clear.
         """
         keys = self._group.structure(structure)
         reason, *numbers = self._group.call(
@@ -198,10 +199,10 @@ class LocalQueues:
             self._discard(keys, str(number))
 
     def forget_made(self, structure: str, maker: str, names: Sequence[str]) -> None:
-        """These queues go with *maker* no more.
+        """Keep these queues when *maker* goes.
 
         Raises:
-            MQIError: 2009 the caller was shut out.
+            MQIError: 2009, the caller was shut out.
         """
         keys = self._group.structure(structure)
         (reason,) = self._group.call(*forget_made_call(keys, maker, self._caller, names))
@@ -209,13 +210,13 @@ class LocalQueues:
             raise error_for(MQRC(reason), "MQCLOSE", names[0])
 
     def finish_discards(self, structure: str) -> None:
-        """Drop what an interrupted clear or delete set aside."""
+        """Delete what an interrupted clear or delete set aside."""
         keys = self._group.structure(structure)
         for number in self._group.command(keys.trash, "HKEYS", keys.trash):
             self._discard(keys, number.decode())
 
     def wake_waiters(self, structure: str, name: str) -> None:
-        """Wake the gets that wait on the queue now, so that they look at its definition again."""
+        """Wake the gets that wait on the queue, so that they look at its definition again."""
         keys = self._group.structure(structure)
         begun_at = last = b""
         while True:
@@ -224,7 +225,7 @@ class LocalQueues:
                 return
 
     def handles(self, structure: str, name: str) -> list[tuple[str, str]]:
-        """Who has the queue open: owner token with handle number, and how."""
+        """Return the open handles of a queue: owner token with handle number, and mode."""
         queue = self._group.structure(structure).queue(name)
         flat: Sequence[bytes] = self._group.command(queue.handles, "HGETALL", queue.handles)
         return sorted((token.decode(), text.decode()) for token, text in zip(flat[::2], flat[1::2], strict=True))

@@ -1,7 +1,8 @@
-"""Whether a structure has lost what the directory says is in it.
+"""Checks whether a structure has lost what the directory says is in it.
 
-The first definition in a structure makes its counter, which nothing ever deletes; a queue that is deleted leaves its
-structure before it leaves the directory. So a structure without counter that the directory has queues in has lost them.
+The first definition in a structure creates its counter, which nothing ever deletes. A deleted queue leaves its
+structure before it leaves the directory. So if the directory has queues in a structure without a counter, they are
+lost.
 """
 
 from __future__ import annotations
@@ -9,24 +10,24 @@ from __future__ import annotations
 from sharedq.objects.store.directory import Directory
 from sharedq.objects.store.local_queues import LocalQueues
 
-#: What an operator can do about it; RECOVER CFSTRUCT refuses where there is no backup, or none can be.
+#: What an operator can do. RECOVER CFSTRUCT refuses if there is no backup, or none is possible.
 LOST_QUEUES_REMEDY = "RECOVER CFSTRUCT brings them back from a backup, DEFINE with REPLACE without their messages"
 
 
 def queues_in(directory: Directory, structure: str) -> list[str]:
-    """Names of the queues that the directory has in a structure."""
+    """Return the names of the directory's queues in a structure."""
     found = (entry for entry in directory.scan() if entry.scope != "G" and entry.is_in_structure)
     return sorted({entry.name for entry in found if entry.structure == structure})
 
 
 def lost_queues(directory: Directory, queues: LocalQueues, structure: str) -> list[str]:
-    """Names of those that the structure does not have."""
+    """Return the names of those that the structure lacks."""
     names = queues_in(directory, structure)
     there = queues.read(structure, names)
     return [name for name in names if name not in there]
 
 
 def has_lost_all(directory: Directory, queues: LocalQueues, structure: str) -> bool:
-    """Whether queues are defined in the structure, and it has none of them."""
+    """Whether queues are defined in the structure and it has none of them."""
     names = queues_in(directory, structure)
     return bool(names) and not queues.read(structure, names)

@@ -1,8 +1,8 @@
-"""The parts of SYSTEM.QSG.TRANSMIT.QUEUE: one queue to its users, many to the scripts.
+"""The parts of SYSTEM.QSG.TRANSMIT.QUEUE: one queue for its users, many for the scripts.
 
-For each manager there is a part in its own structure: what is sent to that manager. A message moves within a structure
-without being read (``structure/transfer``), so for shared queues each manager may have a part in their structures, too,
-made by its agent (``igq.agent.services.pool``); what is sent to a shared queue at that manager goes there.
+Each manager has a part in its own structure for the messages to that manager. A message moves within a structure
+without being read (``structure/transfer``), so each manager's agent (``igq.agent.services.pool``) may also make a part
+in the structures of shared queues, for the messages to a shared queue at that manager.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from sharedq.redis.keys import private_structure
 
 
 class Place(NamedTuple):
-    """Where a local queue, or a part of one, is: its structure, and what it is called there."""
+    """The place of a local queue, or of a part of one: its structure, and its name there."""
 
     structure: str
     queue: str
 
 
 def own_part(qmgr: str) -> Place:
-    """The part of a manager in its own structure."""
+    """Return a manager's part in its own structure."""
     return Place(private_structure(qmgr), SYSTEM_QSG_TRANSMIT_QUEUE)
 
 
 def part_in(structure: str, qmgr: str) -> Place:
-    """The part of a manager in an application structure."""
+    """Return a manager's part in an application structure."""
     return Place(structure, f"{SYSTEM_QSG_TRANSMIT_QUEUE}{PART_SEPARATOR}{qmgr}")
 
 
 def parts_of(group: Group, qmgr: str = "") -> list[Place]:
-    """Where there may be parts in the group; only those of one manager when that is named.
+    """Return where there may be parts in the group, or those of one manager if *qmgr* is given.
 
-    In a Cluster each manager has its own part alone: what is sent must not depend on the server of its destination.
+    In a Cluster each manager has only its own part, because a put must not depend on the destination's server.
     """
     known, own = group.structure_names(), private_structure("")
     managers = [qmgr] if qmgr else [name.removeprefix(own) for name in known if name.startswith(own)]

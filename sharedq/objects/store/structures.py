@@ -20,41 +20,41 @@ _CHANGED = 1
 
 
 def announce(group: Group, field: str, value: str) -> None:
-    """Tell every structure that what handles went through has changed: their next put fails with 2041.
+    """Tell every structure that something which handles went through has changed: their next put fails with 2041.
 
-    Repeating an announcement, or being overtaken by a later one, is harmless.
+    It is harmless to repeat an announcement, or to be overtaken by a later one.
     """
     for name in group.structure_names():
         group.call(*set_versions_call(group.structure(name), field, value))
 
 
 def holder_field(qmgr: str) -> str:
-    """Under which a structure knows the latest number of *qmgr*: of a start, or of an attempt to remove it."""
+    """Return the field with a structure's latest number of *qmgr*: of a start, or of an attempt to remove it."""
     return f"QMGR {qmgr}"
 
 
 class Structures:
-    """Defines and lists structures. Managers' own ones have a number and no definition."""
+    """Defines and lists structures. A manager's own structure has a number and no definition."""
 
     def __init__(self, group: Group, clock: Callable[[], datetime]) -> None:
         self._group, self._clock = group, clock
 
     def list(self) -> list[CFStruct]:
-        """The application structures, by name."""
+        """Return the application structures, by name."""
         keys = self._group.keys
         kept = self._group.command(keys.structures, "HVALS", keys.structures)
         found = [CFStruct.model_validate(each["definition"]) for each in map(json.loads, kept) if "definition" in each]
         return sorted(found, key=lambda structure: structure.name)
 
     def ensure_own(self, structure: str) -> None:
-        """See to it that a manager's own structure has a number."""
+        """Make sure that a manager's own structure has a number."""
         structures = self._group.keys.structures
-        # Looked at first: a full Redis refuses the script also where there is nothing to do, at every later start.
+        # Check first: a full Redis refuses the script, even if there is nothing to do, at every later start.
         if not self._group.command(structures, "HEXISTS", structures, structure):
             self._group.call(*define_structure_call(self._group.keys, structure, "keep", "", ""))
 
     def define(self, structure: CFStruct, *, replace: bool) -> None:
-        """Define a structure. Raises MQIError: 2100 it exists, 2349 the name is reserved."""
+        """Define a structure. Raises MQIError: 2100, it exists; 2349, the name is reserved."""
         if structure.name == ADMIN_STRUCTURE:
             raise error_for(MQRC.CF_STRUC_ERROR, "", structure.name, "the name is reserved")
         definition = structure.altered_at(self._clock())
@@ -65,7 +65,7 @@ class Structures:
             raise error_for(MQRC(reply[0]), "", structure.name)
 
     def alter(self, name: str, changes: Mapping[str, Any]) -> None:
-        """Alter a structure. Raises MQIError: 2349 there is none; ValueError: a value out of its range."""
+        """Alter a structure. Raises MQIError: 2349, there is none; ValueError: a value is out of its range."""
         keys = self._group.keys
         while True:
             text = self._group.command(keys.structures, "HGET", keys.structures, name)
@@ -82,7 +82,7 @@ class Structures:
             return
 
     def check_unused(self, name: str) -> None:
-        """Refuse what cannot be deleted. Raises MQIError: 2349 it is a manager's own, 2346 queues are defined in it."""
+        """Refuse what cannot be deleted. Raises MQIError: 2349, it is a manager's own; 2346, it has queues."""
         if name.startswith(private_structure("")):
             raise error_for(MQRC.CF_STRUC_ERROR, "", name, "it is a manager's own")
         group = self._group.keys.group
@@ -90,7 +90,7 @@ class Structures:
             raise error_for(MQRC.CF_STRUC_IN_USE, "", name, "queues are defined in it")
 
     def delete(self, name: str) -> None:
-        """Forget an application structure. Raises MQIError: 2349 no such structure, 2346 queues are defined in it."""
+        """Forget an application structure. Raises MQIError: 2349, there is none; 2346, queues are defined in it."""
         reply = self._group.call(*remove_structure_call(self._group.keys, name))
         if reply[0]:
             in_use = reply[0] == MQRC.CF_STRUC_IN_USE
@@ -105,15 +105,15 @@ class ManagerAttributes:
         self._group, self._clock = group, clock
 
     def read(self, qmgr: str) -> QueueManagerAttributes:
-        """The attributes in force; defaults for a manager that never started."""
+        """Return the attributes in force. Defaults for a manager that never started."""
         return self._parsed(qmgr, self._text(qmgr))
 
     def ensure(self, qmgr: str, at_first: Mapping[str, Any]) -> None:
-        """See to it that a manager has attributes, and that every structure has heard of its IGQ.
+        """Make sure that a manager has attributes, and that every structure knows its IGQ.
 
         Args:
-            at_first: attributes of one that has none yet, where they are not the defaults. They are written with
-                the others, so a start that is cut off leaves all or none; what is there stays.
+            at_first: attributes for a manager without any, if they differ from the defaults. They are written with the
+                others, so a start that is cut off leaves all or none. Existing ones stay.
         """
         text = self._text(qmgr)
         if not text:
@@ -122,11 +122,11 @@ class ManagerAttributes:
         announce(self._group, f"IGQ {qmgr}", self._parsed(qmgr, text).igq_state)
 
     def announce_igq(self, qmgr: str) -> None:
-        """Tell every structure of the manager's IGQ: who altered it may not have come to that."""
+        """Tell every structure the manager's IGQ: the command that altered it may not have come to that."""
         announce(self._group, f"IGQ {qmgr}", self.read(qmgr).igq_state)
 
     def alter(self, qmgr: str, changes: Mapping[str, Any]) -> QueueManagerAttributes:
-        """Alter attributes; when IGQ is among them, every structure hears of it before this returns.
+        """Alter attributes. If IGQ is among them, every structure knows of it before this returns.
 
         Raises:
             ValueError: a value is out of its range.
@@ -140,7 +140,7 @@ class ManagerAttributes:
                 break
         written = self._parsed(qmgr, text)
         if "igq" in changes:
-            # Also when it was so before: the command that changed it may have been cut off here.
+            # Even if nothing changed: the command that changed it may have been cut off here.
             announce(self._group, f"IGQ {qmgr}", written.igq_state)
         return written
 
