@@ -19,10 +19,10 @@ from pathlib import Path
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
-from igq.pipeline.audit.follow import advance
+from igq.pipeline.audit.increments import advance
 from igq.pipeline.audit.state import StateStore
 from igq.pipeline.schemas import JOURNAL
-from igq.pipeline.spark.kept import keeping
+from igq.pipeline.spark.interim_tables import keeping
 from igq.pipeline.spark.session import spark_session
 
 #: Messages of a unit of work, and events of one: puts, gets, their commits, and for every second one transfers.

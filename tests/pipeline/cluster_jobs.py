@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 from igq.pipeline.__main__ import main as run
 from igq.pipeline.cli import runner as running
 from igq.pipeline.datasource.journal.source import JournalSource
-from igq.pipeline.spark.kept import keeping, settled
+from igq.pipeline.spark.interim_tables import keeping, settled
 from igq.pipeline.spark.session import spark_session
 from tests.pipeline.clusters import executors
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from igq.pipeline.jobs.archives import Archive
+from igq.pipeline.jobs.removal import Taker
 from igq.pipeline.jobs.requeue import Letter, Requeuer
-from igq.pipeline.jobs.take import Taker
 from sharedq.messages.message import Message
 from tests.pipeline.dying_source import Death
 

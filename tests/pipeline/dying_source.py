@@ -27,8 +27,8 @@ from pyspark.sql.datasource import (
 from pyspark.sql.streaming.datasource import ReadLimit
 from pyspark.sql.types import StructType
 
-from igq.pipeline.claims.ahead import Ahead
 from igq.pipeline.claims.claims import NOTHING, Claimed, ClaimedUnit, Claims, Ending
+from igq.pipeline.claims.prefetch import Ahead
 from igq.pipeline.datasource.options import SourceOptions
 from igq.pipeline.datasource.queue import sink as queue_sink
 from igq.pipeline.datasource.queue import stream as queue_stream

@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from typer.testing import Result
 
 from igq.pipeline.audit.audit import NAMED, audit
-from igq.pipeline.audit.follow import State, advance, verdict_of
+from igq.pipeline.audit.increments import State, advance, verdict_of
 from igq.pipeline.audit.rounds import FollowingAudit
 from igq.pipeline.audit.state import StateStore
 from igq.pipeline.audit.verdict import FAULTS, Verdict
@@ -28,7 +28,7 @@ from igq.pipeline.cli.options import NewDirectory
 from igq.pipeline.datasource.journal.source import JournalPart
 from igq.pipeline.errors import PipelineError
 from igq.pipeline.schemas import FINDINGS, JOURNAL
-from igq.pipeline.spark.kept import keeping
+from igq.pipeline.spark.interim_tables import keeping
 from sharedq.reading.journal import position_order
 from sharedq.redis.keys import structure_keys
 from tests.pipeline.random_history import RandomHistory

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from igq.pipeline.spark.kept import keeping, kept, settled
+from igq.pipeline.spark.interim_tables import keeping, kept, settled
 
 pytestmark = pytest.mark.spark
 

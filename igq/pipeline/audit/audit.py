@@ -23,7 +23,7 @@ from igq.pipeline.history.lives import TRANSMIT_QUEUE, message_lives
 from igq.pipeline.history.lost_structures import former_name, is_former, with_first_lives
 from igq.pipeline.history.order import deliveries, out_of_sequence
 from igq.pipeline.schemas import FINDINGS, as_table
-from igq.pipeline.spark.kept import keeping, kept
+from igq.pipeline.spark.interim_tables import keeping, kept
 from sharedq.reading.journal import held, read_extent
 from sharedq.redis.deployment import Deployment
 from sharedq.redis.keys import structure_keys

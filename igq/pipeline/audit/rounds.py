@@ -12,13 +12,13 @@ from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from igq.pipeline.audit.follow import advance, verdict_of
+from igq.pipeline.audit.increments import advance, verdict_of
 from igq.pipeline.audit.series import Series
 from igq.pipeline.audit.state import StateStore
 from igq.pipeline.audit.verdict import Verdict
 from igq.pipeline.datasource.journal.source import JournalPart, JournalSource
 from igq.pipeline.errors import PipelineError, in_a_line
-from igq.pipeline.spark.kept import keeping, kept
+from igq.pipeline.spark.interim_tables import keeping, kept
 
 #: Entries of a batch: what is in memory at a time, besides what is open.
 ENTRIES_PER_BATCH = 200_000

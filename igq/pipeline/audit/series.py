@@ -8,7 +8,7 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
-from igq.pipeline.spark.kept import kept
+from igq.pipeline.spark.interim_tables import kept
 
 #: Slices of time in a plot, at most.
 SLICES_MAX = 150

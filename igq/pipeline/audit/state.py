@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-from igq.pipeline.audit.follow import State, nothing_yet
+from igq.pipeline.audit.increments import State, nothing_yet
 from igq.pipeline.audit.totals import Totals
 from igq.pipeline.errors import PipelineError
 from igq.pipeline.schemas import AUDIT_MARKS, FINDINGS, OPEN_EVENTS

@@ -136,7 +136,7 @@ def journal(
     """
     job = JournalJob("journal", group, url, master, stored, output, start, end, rows, spark_log)
     with errors_named("journal"), job.reading() as (at, events, directory):
-        from igq.pipeline.jobs.stored import stored_events
+        from igq.pipeline.jobs.event_counts import stored_events
         from igq.pipeline.schemas import JOURNAL, as_table
         from igq.pipeline.tables import print_table
 

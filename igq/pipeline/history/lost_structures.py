@@ -17,7 +17,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from igq.pipeline.history.lives import message_lives, with_place
-from igq.pipeline.spark.kept import settled
+from igq.pipeline.spark.interim_tables import settled
 
 #: Why a copy is not as it would be without the loss.
 LOST = "lost with its structure: put behind the backup"

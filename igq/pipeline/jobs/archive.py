@@ -19,7 +19,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from igq.pipeline.datasource.queue.source import queue_table
 from igq.pipeline.history.time_range import Moments, is_between
 from igq.pipeline.jobs.archives import Archive
-from igq.pipeline.jobs.take import Taker
+from igq.pipeline.jobs.removal import Taker
 from igq.pipeline.schemas import ARCHIVE, DONE, as_table
 from sharedq.settings.values import Settings
 

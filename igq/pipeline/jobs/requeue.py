@@ -9,7 +9,7 @@ from itertools import islice
 from types import TracebackType
 from typing import Any
 
-from igq.pipeline.jobs.take import Taker
+from igq.pipeline.jobs.removal import Taker
 from sharedq.api import Queue
 from sharedq.mqi import wire
 from sharedq.mqi.constants import MQRC, Format, OpenOption, PutOption

@@ -6,7 +6,7 @@ stand in the offset. A batch that is tried again reads the same claims. They are
 comes behind them: by then it has noted that the batch is done. Spark's own ``commit`` comes later, or never for the
 last batch.
 
-Where a batch is full, the next one is claimed while Spark processes it (``igq.pipeline.claims.ahead``).
+Where a batch is full, the next one is claimed while Spark processes it (``igq.pipeline.claims.prefetch``).
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from sharedq.reading.queue import Place, Reader
 from sharedq.redis.deployment import Deployment
 
 if TYPE_CHECKING:
-    from igq.pipeline.claims.ahead import Ahead
     from igq.pipeline.claims.claims import ClaimedUnit, Claims
+    from igq.pipeline.claims.prefetch import Ahead
 
 OPTIONS = ("queue", "qmgr", "columns", "stream", "maxMessagesPerTrigger", "rowsPerPartition", "wholeGroups")
 #: Messages in a batch, at most, and in each of its partitions.
@@ -88,7 +88,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @cached_property
     def _ahead(self) -> Ahead:
-        from igq.pipeline.claims.ahead import Ahead
+        from igq.pipeline.claims.prefetch import Ahead
 
         return Ahead(self._claims)
 

@@ -33,7 +33,7 @@ from igq.pipeline.history import open_lives
 from igq.pipeline.history.lives import message_events, message_lives, unit_ends, with_outcome, with_place
 from igq.pipeline.history.order import deliveries
 from igq.pipeline.schemas import AUDIT_MARKS, FINDINGS, OPEN_EVENTS, as_table
-from igq.pipeline.spark.kept import kept, settled
+from igq.pipeline.spark.interim_tables import kept, settled
 
 MINUTE_MS = 60_000
 _MESSAGE = ["structure", "message_number"]
