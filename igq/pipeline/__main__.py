@@ -1,5 +1,4 @@
-"""`python -m igq.pipeline JOB`: Spark jobs over the queues and the journal of a group. People say `igq pipeline
-JOB`."""
+"""`python -m igq.pipeline JOB`, for users `igq pipeline JOB`: Spark jobs over the queues and the journal of a group."""
 
 from __future__ import annotations
 
@@ -8,9 +7,9 @@ import sys
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one job, by default that of the process; its exit status."""
+    """Run one job, by default with the process's arguments, and return its exit status."""
     try:
-        # Imported here because that takes half a second, in which a Ctrl-C may come, too.
+        # The import takes half a second, in which the user may press Ctrl-C.
         from igq.pipeline.cli.command import run
 
         return run(arguments)
@@ -19,6 +18,6 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    # Who ends it so, as a container does, finds its Java ended, too.
+    # A container ends its process with SIGTERM: Java must end with it.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(main())

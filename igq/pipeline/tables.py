@@ -1,4 +1,4 @@
-"""What a job leaves: its tables as Parquet, and their first rows on the terminal."""
+"""Writes a job's tables as Parquet and shows their first rows on the terminal."""
 
 from __future__ import annotations
 
@@ -20,23 +20,26 @@ if TYPE_CHECKING:
 
 
 def write_tables(tables: Mapping[str, DataFrame], directory: Path) -> None:
-    """Each table as Parquet in a directory of its name."""
+    """Write each table as Parquet into a directory of its name."""
     for name, table in tables.items():
         table.write.parquet(str(directory / name))
 
 
 def check_files(paths: Iterable[Path]) -> None:
-    """Raises PipelineError: one of these Parquet files is empty, as a crash of its machine leaves it.
+    """Check that none of these Parquet files is empty, as a crash of a machine leaves a file.
 
-    Spark passes over such a file; of any other damage it says the file's name.
+    Spark skips an empty file without an error. For any other damage its error names the file.
+
+    Raises:
+        PipelineError: one of them is empty.
     """
     for path in paths:
         if not path.stat().st_size:
-            raise PipelineError(f"{path}: is empty, what was in it is lost; remove it to go on without that")
+            raise PipelineError(f"{path}: is empty, its rows are lost; remove it to continue without them")
 
 
 def print_table(name: str, table: DataFrame, rows: int, console: Terminal) -> None:
-    """The first *rows* of a table, and whether there are more."""
+    """Show the first *rows* of a table, and whether there are more."""
     found = table.limit(rows + 1).collect()
     fields = table.schema.fields
     columns = {field.name: field.dataType.typeName() in _NUMBERS for field in fields}
@@ -48,11 +51,11 @@ def print_table(name: str, table: DataFrame, rows: int, console: Terminal) -> No
 
 
 def print_rows(name: str, columns: Mapping[str, bool], rows: Sequence[Sequence[str]], console: Terminal) -> None:
-    """Show *rows* of text as a table; one that is too wide for the terminal as records, a value a line. Nothing is cut.
+    """Show *rows* of text as a table. Show a table that is too wide for the terminal as records, one value on a line.
 
     Args:
-        name: what stands above; nothing where it is empty.
-        columns: the names, and whether they hold numbers.
+        name: the title; "" for none.
+        columns: the columns' names, and whether they hold numbers.
     """
     shown = Table(title=name or None, title_justify="left", box=None, pad_edge=False, header_style="bold")
     for column, is_number in columns.items():
@@ -61,7 +64,7 @@ def print_rows(name: str, columns: Mapping[str, bool], rows: Sequence[Sequence[s
         shown.add_row(*row)
     width = console.measure(shown, options=console.options.update(width=_ANY_WIDTH)).maximum
     if not console.is_terminal and "COLUMNS" not in os.environ:
-        # Read by a program: one line a row.
+        # A program reads the output: write one line for each row.
         console.width = max(console.width, width)
     if width <= console.width or not rows:
         console.print(shown)
@@ -87,7 +90,7 @@ _ANY_WIDTH = 100_000
 _NUMBERS = ("integer", "long", "double", "float", "short", "byte")
 
 
-#: Numbers that are codes, and counted by nobody.
+#: Columns of numbers that are codes, and so have no thousands separator.
 _CODES = ("reason",)
 
 
@@ -100,7 +103,7 @@ def _cell(column: str, value: Any) -> str:
         case bytes() | bytearray():
             return bytes(value).hex()
         case datetime():
-            # Spark gives times without a zone, in the one of this machine.
+            # Spark's times have no zone; they are in that of this machine.
             return f"{value.astimezone(UTC):%Y-%m-%d %H:%M:%S.%f}"[:23]
         case int() if column not in _CODES:
             return f"{value:,}"

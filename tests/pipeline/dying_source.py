@@ -170,8 +170,8 @@ class DyingClaims(Claims):
             self.death.at("decided")
         return DyingEnding(found.connection, found.units, self.death)
 
-    def claim(self, count: int, term: int = 0, *, behind: Claimed = NOTHING) -> Claimed:
-        found = super().claim(count, term, behind=behind)
+    def claim(self, count: int, term: int = 0, *, after: Claimed = NOTHING) -> Claimed:
+        found = super().claim(count, term, after=after)
         if is_in_background() and found.messages:
             self.death.at("claimed ahead")
         return found

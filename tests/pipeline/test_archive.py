@@ -242,7 +242,7 @@ def test_a_message_with_the_id_of_an_archived_one_is_another_one(
 
 @pytest.mark.parametrize(
     ("damaged", "why"),
-    [(b"", ": is empty, what was in it is lost; remove it"), (b"PAR1", " cannot be read: is not a Parquet file")],
+    [(b"", ": is empty, its rows are lost; remove it"), (b"PAR1", " cannot be read: is not a Parquet file")],
 )
 def test_a_damaged_file_is_named(
     group: TestGroup, orders: Queue, command: Command, tmp_path: Path, damaged: bytes, why: str

@@ -166,7 +166,7 @@ def test_wrong_arguments_are_one_line_and_status_2(
         (["--url", "127.0.0.1"], {}, "--url=127.0.0.1: allowed: redis://, "),
         (["--group", "toolong"], {}, "--group=toolong: allowed: 1 to 4 of "),
         ([], {"IGQ_REDSI_URL": "redis://127.0.0.1:1"}, "IGQ_REDSI_URL: unknown setting; did you mean IGQ_REDIS_URL?"),
-        (["--input", "HERE/torn"], {"JAVA_HOME": "/nowhere"}, "/torn/part.parquet: is empty, what was in it is lost"),
+        (["--input", "HERE/torn"], {"JAVA_HOME": "/nowhere"}, "/torn/part.parquet: is empty, its rows are lost"),
         (["--input", "HERE/whole"], {"JAVA_HOME": "/nowhere"}, "JAVA_HOME=/nowhere: no Java that runs"),
         (["--input", "/nowhere"], {"JAVA_HOME": "/nowhere"}, "input /nowhere: no such directory"),
         (["--input", "HERE/empty"], {"JAVA_HOME": "/nowhere"}, "/empty: holds no Parquet files"),

@@ -308,7 +308,7 @@ def test_it_goes_on_in_a_directory_of_its_own_and_alone(
     before = {path: path.read_bytes() for path in other.rglob("*") if path.is_file()}
 
     shown = command(*at, "--follow", "--once", "--output", str(other), status=2)
-    assert f"output directory {other}: is not of an audit that follows; name a new one" in shown.stderr
+    assert f"output directory {other}: holds no audit made with --follow; name a new one" in shown.stderr
     assert {path: path.read_bytes() for path in other.rglob("*") if path.is_file()} == before
     with NewDirectory(own).alone():
         shown = command(*at, "--follow", "--once", "--output", str(own), status=2)

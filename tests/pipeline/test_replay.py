@@ -220,7 +220,7 @@ def test_what_was_put_in_a_time_is_put_once_under_a_name_which_is_then_no_other_
         assert sorted(browse_all(copy)) == [b"3", b"4", b"5"]
     for other in (between(3, 6), between(0, 2), ()):
         shown = replay(*other, "--again", "morning", status=2)
-        assert "--again morning: that name was taken with other --from and --to, or with none" in shown.stderr
+        assert "--again morning: that name was used with other --from and --to, or without them" in shown.stderr
         assert "starting Spark" not in shown.stderr
     replay(*between(10, 11), "--again", "noon", "--output", str(output))
     assert sorted(browse_all(copy)) == sorted([b"3", b"4", b"5", b"10", b"11"])
@@ -243,7 +243,7 @@ def test_a_name_under_which_all_was_put_puts_nothing_twice(
 ) -> None:
     """Also where that was an older version, which left names to themselves."""
     replay("--again", "new")
-    assert "that name was taken with other" in replay(*between(3, 5), "--again", "new", status=2).stderr
+    assert "that name was used with other" in replay(*between(3, 5), "--again", "new", status=2).stderr
     table = stored.read(spark)
     (part,) = parts(table)
     put_messages(table, group.settings, "COPY", "", job_of(stored, part.run, "ORDERS", "COPY", "old"))
@@ -258,7 +258,7 @@ def test_a_name_is_given_to_one_range_by_whoever_comes_first(group: TestGroup, s
     for _ in range(2):
         claim_name(group.settings, "", stored, "a", (1, None))
     for other in ((None, 1), (2, None), ALWAYS):
-        with pytest.raises(PipelineError, match="--again a: that name was taken with other"):
+        with pytest.raises(PipelineError, match="--again a: that name was used with other"):
             claim_name(group.settings, "", stored, "a", other)
     claim_name(group.settings, "", stored, "a", (1, None))
 

@@ -155,14 +155,14 @@ class Claims:
         if term < self.term():
             raise self._released()
 
-    def claim(self, count: int, term: int = 0, *, behind: Claimed = NOTHING) -> Claimed:
+    def claim(self, count: int, term: int = 0, *, after: Claimed = NOTHING) -> Claimed:
         """Claim up to *count* messages, the first on the queue.
 
         Where groups are kept whole, the last one may make it more.
 
         Args:
             term: in which the query began.
-            behind: what was claimed for the same batch before.
+            after: claims that were made for the same batch before.
 
         Returns:
             All that is claimed for the batch.
@@ -172,8 +172,8 @@ class Claims:
             MQIError: the queue cannot be read; 2024 a group is longer than a unit of work may be. What it has claimed
                 goes back; where Redis cannot be reached any more that is left to `give_back`.
         """
-        run, units = _parts_of(behind.name) if behind.name else (secrets.token_hex(8), 0)
-        messages, xids = behind.messages, set[bytes]()
+        run, units = _parts_of(after.name) if after.name else (secrets.token_hex(8), 0)
+        messages, xids = after.messages, set[bytes]()
         try:
             with self._connect() as connection, connection.open(self.queue, OpenOption.INPUT_SHARED) as queue:
                 while count > 0 and units < TOGETHER_MAX:

@@ -1,4 +1,4 @@
-"""The commands together."""
+"""All commands of `igq pipeline` in one application."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ def jobs() -> None:
     """
 
 
-#: Each job, and what the list of them says of it: what fits into its line.
+#: Each job and its line in the list of jobs. It must fit into one line of a terminal.
 _JOBS: dict[Callable[..., None], str] = {
     audit: "Prove that every message arrived once and in order.",
-    flow: "Show how much went through each queue, and how long it took.",
+    flow: "Show how many messages left each queue, and how long they stayed.",
     trace: "Follow a MsgId, CorrelId or GroupId through every manager.",
     recovery: "Show failures, and how long their recoveries took.",
-    deadletter: "Tell what is on a dead-letter queue and why; put it back.",
+    deadletter: "List dead letters and their reasons, or put them back.",
     archive: "Copy queues into Parquet files, each message once.",
     replay: "Put the messages of an archive back, once.",
-    journal: "Store the journal, before Redis drops its oldest events.",
-    claims: "List what streaming queries have claimed and not finished.",
-    release: "Give back what a query has claimed that will not return.",
-    backout: "Move a batch that a query fails at to a backout queue.",
+    journal: "Store the journal before Redis drops its oldest events.",
+    claims: "List messages that streaming queries have claimed.",
+    release: "Give back the messages of a query that will not return.",
+    backout: "Move a batch that a query cannot process to a backout queue.",
 }
 for job, line in _JOBS.items():
     app.command(short_help=line)(job)

@@ -34,14 +34,14 @@ def archive(
         typer.Argument(
             metavar="DIR",
             parser=options.local_path,
-            help="The archive. It is made, or added to.",
+            help="The archive. It is made if it does not exist, else added to.",
         ),
     ],
     queue: Annotated[
-        list[str] | None, typer.Option(metavar="QUEUE", help="A queue; may be given several times.")
+        list[str] | None, typer.Option(metavar="QUEUE", help="Copy this queue. The option may be given several times.")
     ] = None,
     structure: Annotated[
-        str | None, typer.Option(metavar="NAME", help="All shared queues of this coupling-facility structure.")
+        str | None, typer.Option(metavar="NAME", help="Copy all shared queues of this coupling-facility structure.")
     ] = None,
     source: Annotated[
         Path | None,
@@ -52,7 +52,7 @@ def archive(
             help="Copy from another archive of the group, instead of Redis.",
         ),
     ] = None,
-    remove: Annotated[bool, typer.Option("--remove", help="Take what is archived off its queue.")] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Take archived messages off their queue.")] = False,
     start: options.PutStart = None,
     end: options.PutEnd = None,
     qmgr: options.Qmgr = "",
@@ -65,18 +65,20 @@ def archive(
 ) -> None:
     """Copy queues into Parquet files, each message once, with its whole descriptor, its data and its place.
 
-    Say which: --queue or --structure. Run again, also after it was killed, it adds what is not in the archive yet. With
-    --remove, messages are taken off their queue once they are in the archive; without it all stay there. With --input
-    they come from another archive: all of its queues, where none is named; so archives are put together, or cut by
-    time. `igq pipeline replay` puts them back. Table: done, how many messages were archived and removed by this run.
-    Exit status: 0 done; 2 it could not be.
+    Name the queues with --queue or --structure. A second run, also after a killed one, adds the messages that are not
+    in the archive yet. With --remove, the job takes messages off their queue after it has archived them; otherwise they
+    stay. With --input, it copies from another archive (all queues, unless --queue names some): use this to join
+    archives, or to cut one by time. `igq pipeline replay` puts the messages back. Table: done, the numbers of messages
+    that this run archived and removed. Exit status: 0 done; 2 not done.
     """
     with errors_named("archive"):
         put, directory = options.moments(start, end), directory.absolute()
         if source and (structure or remove or qmgr):
             raise PipelineError("--input goes without --structure, --remove and --qmgr")
         if (queue and structure) or not (queue or structure or source):
-            raise PipelineError("say --queue or --structure; with --input, all queues are meant where none is named")
+            raise PipelineError(
+                "say --queue or --structure; with --input, all queues are copied unless --queue names some"
+            )
         copied = _other_archive(source, directory, group) if source else None
         origin = _Origin(list(dict.fromkeys(queue or ())), structure or "", qmgr, copied)
 
@@ -108,10 +110,10 @@ def archive(
 
 @dataclass(frozen=True)
 class _Origin:
-    """Where messages come from: queues, or another archive.
+    """The queues, or the other archive, that messages are copied from.
 
     Attributes:
-        queues: named ones; none: all of the structure, or of the archive.
+        queues: names of queues; empty for all queues of the structure or of the archive.
     """
 
     queues: list[str]
@@ -120,24 +122,28 @@ class _Origin:
     archive: Archive | None
 
     def names(self, settings: Settings) -> list[str]:
-        """All queues that are meant. Raises PipelineError, MQIError: there are none, or not one of them."""
+        """The names of all queues to copy. Raises PipelineError, MQIError: there are none, or one does not exist."""
         if self.archive:
             return self.archive.chosen(self.queues)
         return self.queues or _queues_of(settings, self.structure)
 
     def group(self, settings: Settings) -> str:
-        """Whose they are."""
+        """The group that the queues belong to."""
         return self.archive.group if self.archive else settings.group
 
     def check(self, settings: Settings) -> None:
-        """Raises PipelineError, MQIError: one of the queues is not there."""
+        """Check that every queue exists. Raises PipelineError, MQIError: one does not."""
         for name in self.names(settings):
             if not self.archive:
                 find_places(group_for(settings), name, self.qmgr)
 
 
 def _other_archive(path: Path, directory: Path, group: str | None) -> Archive:
-    """The archive to copy from. Raises PipelineError: there is none, it is another group's, or the one to copy to."""
+    """The archive to copy from.
+
+    Raises:
+        PipelineError: it does not exist, belongs to another group, or is the archive to copy to.
+    """
     found = Archive.open(path.absolute())
     if found.directory.resolve() == directory.resolve():
         raise PipelineError(f"--input {path}: is the archive that is added to")
@@ -147,7 +153,7 @@ def _other_archive(path: Path, directory: Path, group: str | None) -> Archive:
 
 
 def _add(at: Running, origin: _Origin, queues: Sequence[str], stored: Archive, run: str, put: Moments) -> None:
-    """Add to the archive what it has not."""
+    """Add the messages that the archive does not have."""
     from igq.pipeline.jobs.archive import archive_queue, copy_archive
 
     if origin.archive:
@@ -160,7 +166,7 @@ def _add(at: Running, origin: _Origin, queues: Sequence[str], stored: Archive, r
 
 
 def _done(at: Running, removed: Sequence[str], qmgr: str, stored: Archive, run: str, put: Moments) -> DataFrame:
-    """How much was archived; and how much is taken off the queues *removed*, which this does."""
+    """Take archived messages off the queues *removed*; return the numbers of archived and removed messages."""
     from pyspark.sql import DataFrame
 
     from igq.pipeline.jobs.archive import archived, remove_archived
@@ -169,14 +175,14 @@ def _done(at: Running, removed: Sequence[str], qmgr: str, stored: Archive, run: 
     if removed:
         at.step("taking what is archived off its queues")
         counts += [remove_archived(at.session, at.settings, name, qmgr, stored, put) for name in removed]
-    # Kept, and all of it: each evaluation would take off, and who shows some rows evaluates no more than those.
+    # Evaluate all rows, once: each evaluation removes messages, and a caller that shows some rows evaluates only those.
     done = reduce(DataFrame.unionByName, counts).orderBy("queue", "done").persist()
     done.count()
     return done
 
 
 def _show(done: DataFrame, rows: int, directory: options.NewDirectory | None) -> None:
-    """Write the table where asked, and show it."""
+    """Write the table if there is a directory, and show it."""
     from igq.pipeline.tables import print_table, write_tables
 
     if directory:
@@ -190,8 +196,8 @@ def _queues_of(settings: Settings, structure: str) -> list[str]:
     group = group_for(settings)
     group.structure_number(structure)
     shown = Repository(group, None).display_queues("*", ("QLOCAL",), "SHARED")
-    # Not the transmit queue, which has a part in each structure: what is on it is on its way to another queue, where it
-    # can be archived, and the agents have it in units of work of their own.
+    # Leave out the transmit queue, which has a part in each structure. Its messages are on their way to another queue,
+    # where they can be archived, and agents hold them in units of work.
     names = [each.name for each in shown if each.structure == structure and each.name != SYSTEM_QSG_TRANSMIT_QUEUE]
     if not names:
         raise PipelineError(f"structure {structure} has no shared queues")

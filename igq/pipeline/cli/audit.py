@@ -19,7 +19,7 @@ from sharedq.display.terminal import Terminal
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-#: Exit status where the verdict is bad.
+#: Exit status after a bad verdict.
 FAILED = 1
 #: Findings of each kind that a verdict names: EXAMPLES of igq.pipeline.audit.audit, which imports Spark.
 FINDINGS_MAX = 20
@@ -34,7 +34,7 @@ def audit(
             "--run",
             metavar="DIR",
             parser=options.local_path,
-            help="Records of a run: expected.jsonl, sent-*.jsonl, ...",
+            help="Directory with the records of a run: expected.jsonl, sent-*.jsonl, ...",
         ),
     ] = None,
     group: options.Group = None,
@@ -45,36 +45,45 @@ def audit(
         typer.Option(
             metavar="DIR",
             parser=options.local_path,
-            help="Where the report goes. It must not exist, but for --follow. Default: the run's, or a new one.",
+            help="Directory of the report. It must not exist, except with --follow. Default: the run's, or a new one.",
         ),
     ] = None,
     start: options.Start = None,
     end: options.End = None,
     stored: options.Input = None,
     follow: Annotated[
-        bool, typer.Option("--follow", help="Go on: judge what comes until interrupted. Needs --output; goes on there.")
+        bool,
+        typer.Option(
+            "--follow", help="Judge new events until interrupted. Needs --output, and continues the audit there."
+        ),
     ] = False,
-    once: Annotated[bool, typer.Option("--once", help="With --follow: judge what has come since, and end.")] = False,
+    once: Annotated[
+        bool, typer.Option("--once", help="With --follow: judge the events since the last verdict, then end.")
+    ] = False,
     every: Annotated[int, typer.Option(metavar="S", min=1, help="With --follow: seconds between verdicts.")] = 30,
     remember: Annotated[
         int,
-        typer.Option(metavar="MIN", min=1, help="With --follow: minutes within which order and hops are compared."),
+        typer.Option(metavar="MIN", min=1, help="With --follow: compare order and hops within so many minutes."),
     ] = 60,
-    rows: Annotated[int, typer.Option(min=1, max=FINDINGS_MAX, help="Findings of each kind to show.")] = 3,
+    rows: Annotated[int, typer.Option(min=1, max=FINDINGS_MAX, help="Show so many findings of each kind.")] = 3,
     make_archive: Annotated[
-        bool, typer.Option("--make-archive", help="Keep Java's classes in the data directory: later jobs start faster.")
+        bool,
+        typer.Option(
+            "--make-archive", help="Store Java's classes in the data directory, so that later jobs start faster."
+        ),
     ] = False,
     spark_log: options.SparkLog = "off",
 ) -> None:
     """Prove that every message arrived once and in order, or name those that did not.
 
-    Follows each message through the journal, from its committed put to its committed get. With --run, compares
-    that with what the input rows demand and with what the putting and getting programs saw. With --follow, goes
-    through the journal once, keeps in DIR what is still open, and writes a verdict on all of it again and again.
+    The audit follows each message through the journal, from its committed put to its committed get. With --run, it
+    compares the journal with the input rows and with the records of the putting and getting programs. With --follow,
+    it reads the journal once, keeps open messages in DIR, and writes a new verdict on the whole journal every S
+    seconds.
 
-    Writes verdict.json, report.html and findings as Parquet (each message that one is about), and prints a short
-    table. Order is judged within each group, and of each source and priority on a queue. Exit status: 0 nothing is
-    lost, duplicated, out of sequence or unexpected; 1 something is; 2 the audit could not be made.
+    The audit writes verdict.json, report.html and findings (Parquet: each message with a finding), and prints a short
+    table. It judges order within each group, and within each source and priority on a queue. Exit status: 0 no message
+    is lost, duplicated, out of sequence or unexpected; 1 some are; 2 the audit could not be made.
     """
     with errors_named("audit"):
         if not follow and once:
@@ -155,10 +164,10 @@ def _audit(
 def _follow(
     output: Path, start: str | None, every_s: int | None, remember_min: int, rows: int, where: dict[str, Any]
 ) -> bool:
-    """Verdict after verdict; with *every_s* None one only. Whether the last one is good."""
+    """Write verdict after verdict, or only one if *every_s* is None. Return whether the last one is good."""
     first, _ = options.positions(start, None)
     if output.is_dir() and any(output.iterdir()) and not (output / "checkpoint").is_dir():
-        raise PipelineError(f"output directory {output}: is not of an audit that follows; name a new one")
+        raise PipelineError(f"output directory {output}: holds no audit made with --follow; name a new one")
     directory = options.made_directory(output).absolute()
     with options.NewDirectory(directory).alone(), running("audit", **where, check=check_group) as at:
         from igq.pipeline.audit.rounds import FollowingAudit
@@ -184,7 +193,7 @@ def _follow(
 
 
 def _keep(findings: DataFrame, directory: Path) -> None:
-    # A run may be judged again, and what is followed is.
+    # The findings of an earlier verdict may be there.
     findings.coalesce(1).write.mode("overwrite").parquet(str(directory / "findings"))
 
 

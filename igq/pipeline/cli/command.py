@@ -1,4 +1,4 @@
-"""Runs a job of `igq pipeline`, and turns what is wrong with the arguments into a line and an exit status."""
+"""Runs a job of `igq pipeline`, and turns wrong arguments into one line and an exit status."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ INTERRUPTED = 130
 
 
 def run(arguments: list[str] | None) -> int:
-    """Run one job; its exit status. What is wrong with the arguments is one line on standard error."""
-    # Py4J logs calls that are interrupted, with their tracebacks; who sets no logger up would see them.
+    """Run one job and return its exit status. Wrong arguments are told in one line on standard error."""
+    # Py4J logs the traceback of an interrupted call. Python prints it where no handler is installed.
     logging.getLogger().addHandler(logging.NullHandler())
     try:
         result = app(args=arguments, standalone_mode=False, prog_name="igq pipeline")

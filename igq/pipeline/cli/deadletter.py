@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     from igq.pipeline.jobs.deadletter import Chosen
 
-#: Exit status where not all that was chosen could be put back.
+#: Exit status if some chosen messages could not be put back.
 SOME_LEFT = 1
-#: What the columns are called that can be asked about.
+#: Columns and the options that choose by them.
 _OPTIONS = {
     "reason": "--reason",
     "dest_queue": "--destination",
@@ -46,25 +46,34 @@ def deadletter(
     qmgr: Annotated[
         str | None,
         typer.Argument(
-            metavar="QM", help="A manager: its DEADQ is read. It must run for --requeue. None with --input."
+            metavar="QM", help="Read the DEADQ of this manager. It must run for --requeue. Leave it out with --input."
         ),
     ] = None,
     queue: Annotated[
         str | None,
-        typer.Option(metavar="QUEUE", help="Another queue than the DEADQ of QM; of an archive, only this one."),
+        typer.Option(
+            metavar="QUEUE",
+            help="Read this queue of QM instead of its DEADQ; with --input: only this queue of the archive.",
+        ),
     ] = None,
-    requeue: Annotated[bool, typer.Option("--requeue", help="Put what is chosen where it was meant to go.")] = False,
-    reason: Annotated[str | None, typer.Option(metavar="REASON", help="Choose by reason: 2053, or Q_FULL.")] = None,
-    destination: Annotated[str, typer.Option(metavar="QUEUE", help="Choose by the queue it was meant for.")] = "",
-    source: Annotated[str, typer.Option(metavar="NAME", help="Choose by the program that put it.")] = "",
-    correl_id: Annotated[str | None, typer.Option(metavar="HEX", help="Choose by CorrelId.")] = None,
+    requeue: Annotated[
+        bool, typer.Option("--requeue", help="Put the chosen messages on the queues that they were meant for.")
+    ] = False,
+    reason: Annotated[
+        str | None, typer.Option(metavar="REASON", help="Choose messages by reason: 2053, or Q_FULL.")
+    ] = None,
+    destination: Annotated[
+        str, typer.Option(metavar="QUEUE", help="Choose messages by the queue that they were meant for.")
+    ] = "",
+    source: Annotated[str, typer.Option(metavar="NAME", help="Choose messages by the program that put them.")] = "",
+    correl_id: Annotated[str | None, typer.Option(metavar="HEX", help="Choose messages by CorrelId.")] = None,
     stored: Annotated[
         Path | None,
         typer.Option(
             "--input",
             metavar="ARCHIVE",
             parser=options.local_path,
-            help="Dead letters that were archived, instead of a queue.",
+            help="Read dead letters from this archive, instead of a queue.",
         ),
     ] = None,
     start: Annotated[
@@ -72,10 +81,12 @@ def deadletter(
         typer.Option(
             "--from",
             metavar="TIME",
-            help="Choose by when it became a dead letter: 2013-01-31T12:00:00 (UTC), or ms, and later.",
+            help="Choose messages that became dead letters then or later: 2013-01-31T12:00:00 (UTC), or ms.",
         ),
     ] = None,
-    end: Annotated[str | None, typer.Option("--to", metavar="TIME", help="Choose by that time, until then.")] = None,
+    end: Annotated[
+        str | None, typer.Option("--to", metavar="TIME", help="Choose those that did so then or before.")
+    ] = None,
     group: options.Group = None,
     url: options.Url = None,
     master: options.Master = LOCAL_MASTER,
@@ -83,15 +94,15 @@ def deadletter(
     rows: options.Rows = 50,
     spark_log: options.SparkLog = "off",
 ) -> None:
-    """Tell what is on a dead-letter queue and why, by reason, destination and source; or put messages back.
+    """Count the messages on a dead-letter queue by reason, destination and source, or put them back.
 
-    With --requeue each message that is chosen (all, where nothing is said) is got from the dead-letter queue and put,
-    without its header, on the queue that it was meant for, fifty in a unit of work. Those of one destination keep their
-    order; what cannot be put, or has no header, stays. With --input the letters are those of an archive: all messages
-    of --queue, or what has a dead-letter header on any queue. No Redis is asked then.
+    With --requeue, the job gets each chosen message (all, without a choice) from the dead-letter queue and puts it,
+    without its header, on the queue that it was meant for, fifty messages in a unit of work. Messages for one
+    destination keep their order. A message that cannot be put, or has no header, stays. With --input, the job reads an
+    archive and no Redis: all messages of --queue, or the messages with a dead-letter header of all queues.
 
-    Tables: summary, and with --output messages; with --requeue: requeue, what came of them. Exit status: 0 done; 1 some
-    could not be put back; 2 it could not run.
+    Tables: summary, and with --output messages; with --requeue: requeue, the outcomes. Exit status: 0 done; 1 some
+    messages could not be put back; 2 the job could not run.
     """
     with errors_named("deadletter"):
         code = None if reason is None else reason_code(reason)
@@ -131,7 +142,7 @@ def deadletter(
 
 @dataclass(frozen=True)
 class _Place:
-    """Where dead letters are: on a queue at a manager, or in an archive.
+    """The place of dead letters: a queue at a manager, or an archive.
 
     Attributes:
         qmgr: empty for an archive.
@@ -145,7 +156,11 @@ class _Place:
     must_run: bool
 
     def check_archive(self, group: str | None, output: Path | None) -> None:
-        """Raises PipelineError: the archive is another group's, has nothing of the queue, or *output* is in it."""
+        """Check the archive.
+
+        Raises:
+            PipelineError: it belongs to another group, has no messages of the queue, or *output* is in it.
+        """
         if self.archive:
             if group:
                 self.archive.check_group(group)
@@ -153,7 +168,7 @@ class _Place:
             self.archive.check_apart(output)
 
     def check(self, settings: Settings) -> None:
-        """Raises MQIError, PipelineError: there is no such queue or manager, or it is not running and has to be."""
+        """Check the place. Raises MQIError, PipelineError: no such queue or manager, or the manager must run."""
         if not self.archive:
             find_places(group_for(settings), self.queue_at(settings), self.qmgr)
         if self.must_run:
@@ -164,15 +179,15 @@ class _Place:
         return self.queue or _dead_letter_queue(settings, self.qmgr)
 
     def name(self, settings: Settings) -> str:
-        """What is said of it."""
+        """The place as users read it."""
         if self.archive:
             return f"{self.queue or 'all queues'} of {self.archive.directory}"
         return f"{self.queue_at(settings)} at {self.qmgr}"
 
     def read(self, at: Running) -> DataFrame:
-        """Its dead letters, kept: for all that is told of them they are read once.
+        """The dead letters, persisted, so that they are read once.
 
-        Of all queues of an archive only what has a dead-letter header: the rest is ordinary messages.
+        If all queues of an archive are meant, messages without a dead-letter header are left out: they are ordinary.
         """
         from igq.pipeline.datasource.queue.source import queue_table
         from igq.pipeline.jobs.deadletter import COLUMNS, dead_letters, may_be_letters, with_header
@@ -192,7 +207,7 @@ class _Place:
 
 
 def _place(qmgr: str | None, queue: str | None, stored: Path | None, *, requeue: bool) -> _Place:
-    """Where the dead letters are. Raises PipelineError: nowhere, at two places, or there is no such archive."""
+    """The place of the dead letters. Raises PipelineError: no place or two were named, or there is no such archive."""
     if stored and (qmgr or requeue):
         raise PipelineError("--input goes without QM and --requeue: `igq pipeline replay` puts an archive back")
     if not (stored or qmgr):
@@ -201,7 +216,7 @@ def _place(qmgr: str | None, queue: str | None, stored: Path | None, *, requeue:
 
 
 def _tell_what_fits_none(at: Running, letters: DataFrame, choice: Chosen) -> None:
-    """Where nothing was chosen: what of the choice fits no message, and what there is. It may be misspelt."""
+    """Tell which part of the choice fits no message, and what values there are: the choice may be misspelt."""
     from igq.pipeline.jobs.deadletter import fitting
 
     count = letters.count()
@@ -216,7 +231,7 @@ def _tell_what_fits_none(at: Running, letters: DataFrame, choice: Chosen) -> Non
 
 
 def _show(at: Running, letters: DataFrame, place: str, rows: int, directory: options.NewDirectory | None) -> None:
-    """Write the tables where asked, and show the summary."""
+    """Write the tables if there is a directory, and show the summary."""
     from igq.pipeline.jobs.deadletter import summary
     from igq.pipeline.tables import print_table, write_tables
 
@@ -231,14 +246,14 @@ def _show(at: Running, letters: DataFrame, place: str, rows: int, directory: opt
 def _put_back(
     at: Running, letters: DataFrame, queue: str, qmgr: str, rows: int, directory: options.NewDirectory | None
 ) -> bool:
-    """Put messages back, show what came of it, and write that where asked; whether all could be."""
+    """Put messages back, show the outcomes, and write them if there is a directory. Return whether all were put."""
     from igq.pipeline.jobs.deadletter import requeue
     from igq.pipeline.jobs.requeue import GONE, PUT_BACK
     from igq.pipeline.tables import print_table, write_tables
 
     at.step(f"putting messages of {queue} back")
     with _alone(at.settings, queue, qmgr):
-        # Kept: each evaluation would put back.
+        # Evaluate it once: each evaluation puts messages back.
         outcomes = requeue(letters, at.settings, queue, qmgr).persist()
         outcomes.count()
     print_table("requeue", outcomes.orderBy("outcome", "dest_queue"), rows, Terminal())
@@ -252,10 +267,10 @@ def _put_back(
 
 @contextmanager
 def _alone(settings: Settings, queue: str, qmgr: str) -> Iterator[None]:
-    """For this time no other command puts messages of that queue back: two at once would not keep their order.
+    """Keep other commands from putting messages of that queue back: two at once would not keep their order.
 
     Raises:
-        PipelineError: another one still does, or was killed and is not recovered.
+        PipelineError: another command still does so, or was killed and is not recovered.
         MQIError: 2059 the manager does not run; 2009.
     """
     try:

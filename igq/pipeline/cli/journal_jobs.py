@@ -46,10 +46,10 @@ class JournalJob:
         tables_of: Callable[[Running, DataFrame, Path | None], Mapping[str, DataFrame]],
         shown: tuple[str, ...],
     ) -> None:
-        """Make the tables, write them where asked, and show those that are named in *shown*.
+        """Make the tables, write them if there is an output, and show those that *shown* names.
 
         Args:
-            tables_of: makes them of the journal; it is told where the output goes, to add to it.
+            tables_of: makes the tables from the journal. It gets the output directory, and may add files to it.
 
         Raises:
             PipelineError, JournalError, ...: it cannot run.
@@ -68,7 +68,7 @@ class JournalJob:
 
     @contextmanager
     def reading(self) -> Iterator[tuple[Running, DataFrame, options.NewDirectory | None]]:
-        """The job at work, for the time of a ``with``: the journal, and where the output goes.
+        """Run the job within a ``with``, which gets the job, the journal and the output directory.
 
         Raises:
             PipelineError, JournalError, ...: it cannot run.
@@ -101,7 +101,7 @@ class JournalJob:
 
 
 def _tell_trimmed(at: Running, reaches: Mapping[str, Reach]) -> None:
-    """Say in a line which structures' journals have lost their beginning, and from when on there are events."""
+    """Tell in one line which structures' journals have lost their beginning, and the time of their first event."""
     trimmed = trimmed_journals(reaches)
     if trimmed:
         told = (
@@ -117,7 +117,7 @@ def journal(
         typer.Option(
             metavar="DIR",
             parser=options.local_path,
-            help="Where the events go, as Parquet. It must not exist.",
+            help="Write the events there as Parquet. It must not exist.",
         ),
     ],
     group: options.Group = None,
@@ -129,10 +129,10 @@ def journal(
     rows: options.Rows = 50,
     spark_log: options.SparkLog = "off",
 ) -> None:
-    """Store the journal as Parquet, one row an event, before Redis drops its oldest entries.
+    """Store the journal as Parquet, one row for each event, before Redis drops its oldest entries.
 
-    The other jobs read it with --input; so does this one, to cut one by time. Shows how many events of each kind there
-    are in it. Exit status: 0 stored; 2 it could not be.
+    The other jobs read the stored journal with --input. With --input, this job cuts a stored journal by time. It shows
+    the number of events of each kind. Exit status: 0 stored; 2 not stored.
     """
     job = JournalJob("journal", group, url, master, stored, output, start, end, rows, spark_log)
     with errors_named("journal"), job.reading() as (at, events, directory):
@@ -161,10 +161,10 @@ def flow(
 ) -> None:
     """Show how many messages went through each queue, how long they stayed, and how many lay there.
 
-    Of every queue, manager and hop: messages, messages a second, and the percentiles of the time from the commit of
-    the put (or the agent's hop) to that of the get. Tables: queues; minutes, the same minute by minute; depth, the
-    messages on each queue over time; agents, their batches, and those that they backed out to try again. With --output
-    also report.html, with plots. Exit status: 0 shown; 2 it could not be.
+    The job counts, for each queue, manager and hop, messages and messages a second. It measures the time from the
+    commit of the put (or the agent's hop) to the commit of the get, in percentiles. Tables: queues; minutes, the same
+    minute by minute; depth, the messages on each queue over time; agents, their batches, and the batches that they
+    backed out to try again. With --output it also writes report.html, with plots. Exit status: 0 shown; 2 not shown.
     """
     with errors_named("flow"):
         job = JournalJob("flow", group, url, master, stored, output, start, end, rows, spark_log)
@@ -194,11 +194,11 @@ def flow(
 
 def trace(
     msg_id: Annotated[str | None, typer.Option(metavar="HEX", help="MsgId, 48 hexadecimal digits.")] = None,
-    correl_id: Annotated[str | None, typer.Option(metavar="HEX", help="CorrelId; zeros behind it are added.")] = None,
-    group_id: Annotated[str | None, typer.Option(metavar="HEX", help="GroupId; zeros behind it are added.")] = None,
+    correl_id: Annotated[str | None, typer.Option(metavar="HEX", help="CorrelId. It is padded with zeros.")] = None,
+    group_id: Annotated[str | None, typer.Option(metavar="HEX", help="GroupId. It is padded with zeros.")] = None,
     message: Annotated[
         str | None,
-        typer.Option(metavar="STRUCTURE/ID", help="One message, as the audit names it: also one whose put is unknown."),
+        typer.Option(metavar="STRUCTURE/ID", help="One message as the audit names it, also if its put is unknown."),
     ] = None,
     group: options.Group = None,
     url: options.Url = None,
@@ -210,10 +210,10 @@ def trace(
     rows: options.Rows = 200,
     spark_log: options.SparkLog = "off",
 ) -> None:
-    """Follow the messages of one MsgId, CorrelId or GroupId, or a single one, through every manager and queue.
+    """Follow the messages of one MsgId, CorrelId or GroupId, or a single message, through every manager and queue.
 
-    Shows each put, transfer and get in order of time, who did it, and whether it was committed, backed out, is in
-    doubt, or has not ended. Exit status: 0 shown; 2 it could not be.
+    The job shows each put, transfer and get in order of time, the program that made it, and its outcome: committed,
+    backed out, in doubt, or not ended. Exit status: 0 shown; 2 not shown.
     """
     with errors_named("trace"):
         given = {"msg_id": msg_id, "correl_id": correl_id, "group_id": group_id, "message": message}
@@ -235,7 +235,7 @@ def trace(
             follow = trace.trace_message if named else trace.trace
             found = follow(journal, *place).persist()
             if found.isEmpty():
-                at.tell(f"no message that was put in this journal has --{column.replace('_', '-')} {text}")
+                at.tell(f"this journal has no put of a message with --{column.replace('_', '-')} {text}")
             return {"trace": found}
 
         job.run(tables, ("trace",))
@@ -248,7 +248,7 @@ def recovery(
             "--run",
             metavar="DIR",
             parser=options.local_path,
-            help="A run's directory: its timeline is shown too.",
+            help="Show the timeline of this run too.",
         ),
     ] = None,
     group: options.Group = None,
@@ -261,11 +261,11 @@ def recovery(
     rows: options.Rows = 50,
     spark_log: options.SparkLog = "off",
 ) -> None:
-    """Show each failure that the group remembers, how long each phase of its recovery took, and what it touched.
+    """Show the failures that the group remembers, the phases of each recovery, and the messages that it touched.
 
-    Tables: recoveries and phases, of the latest 100; units, the units of work that peers ended by the journal; and
-    messages, what those had put and got. With --input Redis is not asked, so there is what the journal tells, and
-    with --run the timeline. Exit status: 0 shown; 2 it could not be.
+    Tables: recoveries and phases, for the latest 100 failures; units, the units of work that peers ended, according to
+    the journal; messages, the messages of these units. With --input the job does not ask Redis: it shows what the
+    journal has, and with --run also the run's timeline. Exit status: 0 shown; 2 not shown.
     """
     with errors_named("recovery"):
         first_ms, last_ms = options.moments(start, end)

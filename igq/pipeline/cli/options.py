@@ -21,29 +21,29 @@ from sharedq.reading.journal import JournalError, check_order, parse_position
 
 #: Bytes of an identifier.
 _ID_LENGTH = 24
-#: A message's number with the marks of its key: the manager that it is on its way to, and whether it may expire.
+#: A message's number with the marks of its key: the manager that the message is on its way to; whether it may expire.
 _MESSAGE_ID = re.compile(r"\d+(\.\d+)?x?")
 
 Group = Annotated[str | None, typer.Option(metavar="NAME", help="Queue-sharing group. Default: IGQ_GROUP, or QSG1.")]
 Url = Annotated[
     str | None,
-    typer.Option(metavar="URL", help="Where Redis is. Default: IGQ_REDIS_URL, or the embedded server."),
+    typer.Option(metavar="URL", help="URL of Redis. Default: IGQ_REDIS_URL, or the embedded server."),
 ]
 Master = Annotated[
-    str, typer.Option(metavar="MASTER", help="Where Spark runs: this machine, or for example spark://HOST:7077.")
+    str, typer.Option(metavar="MASTER", help="Spark's master: this machine, or for example spark://HOST:7077.")
 ]
 SparkLog = Annotated[
-    Literal["off", "error", "warn", "info"], typer.Option(help="What of Spark's own log is shown, on standard error.")
+    Literal["off", "error", "warn", "info"], typer.Option(help="Show so much of Spark's own log on standard error.")
 ]
-#: How an address begins that Hadoop's file systems have: s3a://, hdfs://, dbfs:/, file:/.
+#: The scheme of an address of Hadoop's file systems: s3a://, hdfs://, dbfs:/, file:/.
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
 
 def local_path(text: str) -> Path:
-    """A directory as an option names it.
+    """The directory that an option names.
 
     Raises:
-        BadParameter: it is an address of another file system, and would be a directory of that name here.
+        BadParameter: it is an address of another file system. It would become a directory of that name here.
     """
     if _SCHEME.match(text):
         raise typer.BadParameter(
@@ -71,7 +71,7 @@ Input = Annotated[
         "--input",
         metavar="DIR",
         parser=local_path,
-        help="A journal stored by `igq pipeline journal`, instead of Redis.",
+        help="Read a journal stored by `igq pipeline journal`, instead of Redis.",
     ),
 ]
 Output = Annotated[
@@ -82,17 +82,17 @@ Output = Annotated[
         help="Write the whole tables there as Parquet. It must not exist.",
     ),
 ]
-Rows = Annotated[int, typer.Option(metavar="N", min=1, max=10_000, help="Rows of each table to show.")]
+Rows = Annotated[int, typer.Option(metavar="N", min=1, max=10_000, help="Show so many rows of each table.")]
 Qmgr = Annotated[
     str,
     typer.Option(
-        metavar="QM", help="Manager whose private queues and aliases are meant, too. Default: shared queues only."
+        metavar="QM", help="Use also the private queues and aliases of this manager. Default: shared queues only."
     ),
 ]
 
 
 def positions(start: str | None, end: str | None) -> tuple[str, str]:
-    """The time range of a job as places in a journal. Raises PipelineError: it is none, or ends before it starts."""
+    """The time range of a job as places in a journal. Raises PipelineError: no valid range, or its end comes first."""
     try:
         first, last = parse_position(start or "-"), parse_position(end or "+")
     except ValueError as error:
@@ -100,7 +100,7 @@ def positions(start: str | None, end: str | None) -> tuple[str, str]:
     try:
         check_order(first, last)
     except JournalError:
-        # As they were given: places are milliseconds.
+        # Name the times as the user gave them: places are milliseconds.
         raise PipelineError(f"--from, --to: the end ({end}) is before the start ({start})") from None
     return first, last
 
@@ -113,21 +113,21 @@ def moments(start: str | None, end: str | None) -> tuple[int | None, int | None]
 
 @dataclass(frozen=True)
 class NewDirectory:
-    """Where a job's tables go: beside their place until all are there, so that nobody takes a part for the whole."""
+    """The directory of a job's tables. They are written beside it and renamed, so that no reader finds a part."""
 
     path: Path
 
     @property
     def unfinished(self) -> Path:
-        """What to write to, as Spark's other processes find it; not made."""
+        """The directory to write to, as Spark's other processes find it. It is not made here."""
         return self.path.with_name(f"{self.path.name}.unfinished")
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """For the time of a ``with`` no other command writes there; the parents are made. A killed one lets go.
+        """Make the parents and lock the directory within a ``with``. A killed command loses its lock.
 
         Raises:
-            PipelineError: another one does; or there can be no lock beside it.
+            PipelineError: another command has the lock; or no lock file can be made beside the directory.
         """
         path = self.path.with_name(f"{self.path.name}.unfinished.lock")
         made = [each for each in path.parents if not each.exists()]
@@ -142,7 +142,7 @@ class NewDirectory:
             yield
 
     def finish(self) -> None:
-        """All is written. Raises PipelineError: something has come to that place meanwhile."""
+        """Rename the written tables into place. Raises PipelineError: something else is there by now."""
         try:
             self.unfinished.rename(self.path)
         except OSError as error:
@@ -151,13 +151,13 @@ class NewDirectory:
 
 @contextmanager
 def new_directory(path: Path | None) -> Iterator[NewDirectory | None]:
-    """Where tables go, for the time of a ``with`` around the job. Looked at before that begins.
+    """Check and lock the directory of the tables within a ``with`` around the job.
 
-    What a run has left there that was killed is removed, and so is what this one does not finish.
+    Removes the tables of a killed run before the job, and unfinished tables of this one after it.
 
     Raises:
-        PipelineError: something is there already, and no job adds to what another one wrote; another command is
-            writing it; or it cannot be made.
+        PipelineError: the directory exists already (no job adds to the tables of another); another command is writing
+            it; or it cannot be made.
     """
     if path is None:
         yield None
@@ -176,18 +176,18 @@ def new_directory(path: Path | None) -> Iterator[NewDirectory | None]:
 
 
 def check_new(path: Path) -> None:
-    """Raises PipelineError: something is there, and no job adds to what another one wrote."""
+    """Check that nothing is there: no job adds to the tables of another. Raises PipelineError: something is."""
     if path.exists():
         raise PipelineError(f"output directory {path}: exists; name a new one")
 
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """A lock file, made with its parents, for the time of a ``with``, and removed behind it.
+    """Make and lock a file and its parents within a ``with``, and remove it after that.
 
     Raises:
-        BlockingIOError: another process has it.
-        OSError: it cannot be made.
+        BlockingIOError: another process has the lock.
+        OSError: the file cannot be made.
     """
     while True:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -195,16 +195,16 @@ def _locked(path: Path) -> Iterator[None]:
             try:
                 file = stack.enter_context(path.open("a"))
             except FileNotFoundError:
-                # Another command has removed the parent, which it had made.
+                # The command that made the parent has removed it.
                 continue
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if not _is_at(file.fileno(), path):
-                # Its holder removed it meanwhile, so the next one would lock another file.
+                # The holder has removed this file, so the next command would lock another one.
                 continue
             try:
                 yield
             finally:
-                # As long as it is locked: behind that it may be another command's.
+                # Remove it while it is locked: later it may belong to another command.
                 path.unlink(missing_ok=True)
             return
 
@@ -217,17 +217,17 @@ def _is_at(descriptor: int, path: Path) -> bool:
 
 
 def _remove_empty(directories: Sequence[Path]) -> None:
-    """The innermost first; what is in use stays, and what holds it."""
+    """Remove empty directories, the innermost first, up to the first one that is in use."""
     with suppress(OSError):
         for each in directories:
             each.rmdir()
 
 
 def stored_journal(path: Path | None) -> Path | None:
-    """A journal that was stored, as Spark's other processes find it.
+    """The path of a stored journal, as Spark's other processes find it.
 
     Raises:
-        PipelineError: nothing is there that could be one, or a file of it is empty, or of another table.
+        PipelineError: no journal is there, or one of its files is empty or of another table.
     """
     if path is None:
         return None
@@ -237,7 +237,7 @@ def stored_journal(path: Path | None) -> Path | None:
     if not files:
         raise PipelineError(f"input {path}: holds no Parquet files")
     check_files(files)
-    # Another table of ours, most often: that is told before Spark starts, which compares every column.
+    # Most often it is another table of ours. Tell that before Spark starts and compares every column.
     missing = {"event", "stream_id"} - _columns_of(min(files))
     if missing:
         raise PipelineError(f"input {path}: is no journal, it has no column {min(missing)}")
@@ -250,12 +250,12 @@ def _columns_of(file: Path) -> Set[str]:
     try:
         return set(pyarrow.parquet.read_schema(file).names)
     except pyarrow.ArrowException:
-        # It is damaged, which Spark will say.
+        # The file is damaged. Spark will say so.
         return {"event", "stream_id"}
 
 
 def made_directory(path: Path) -> Path:
-    """The directory of a report, made if need be. Raises PipelineError: it cannot be made or written."""
+    """Make the directory of a report if it does not exist. Raises PipelineError: it cannot be made or written."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -265,10 +265,10 @@ def made_directory(path: Path) -> Path:
 
 
 def check_writable(path: Path) -> None:
-    """Refuse a directory that cannot be written, or made, before the work, which can take minutes. Makes nothing.
+    """Check, before minutes of work, that a directory can be made and written. Make nothing.
 
     Raises:
-        PipelineError: it is such a one.
+        PipelineError: it cannot.
     """
     directory = path.absolute()
     nearest = next(each for each in (directory, *directory.parents) if each.exists())
@@ -281,7 +281,7 @@ def check_writable(path: Path) -> None:
 
 
 def message(text: str) -> tuple[str, str]:
-    """A message as findings name it: its structure and its id there. Raises PipelineError: it is none."""
+    """The structure and the id of a message, as findings name it. Raises PipelineError: the text names no message."""
     structure, _, message_id = text.rpartition("/")
     if not structure or not _MESSAGE_ID.fullmatch(message_id):
         raise PipelineError(f"--message {text}: allowed: STRUCTURE/ID, as the findings of an audit name it")
@@ -289,7 +289,7 @@ def message(text: str) -> tuple[str, str]:
 
 
 def identifier(option: str, text: str) -> str:
-    """A MsgId, CorrelId or GroupId in lower-case hexadecimal digits, whole. Raises PipelineError: it is none."""
+    """A whole MsgId, CorrelId or GroupId in lower-case hexadecimal digits. Raises PipelineError: the text is none."""
     if not re.fullmatch(rf"([0-9a-fA-F]{{2}}){{1,{_ID_LENGTH}}}", text):
         raise PipelineError(f"--{option} {text}: allowed: pairs of hexadecimal digits, {_ID_LENGTH} at most")
     return text.lower().ljust(2 * _ID_LENGTH, "0")

@@ -37,14 +37,17 @@ def replay(
         ),
     ],
     queue: Annotated[
-        list[str] | None, typer.Option(metavar="QUEUE", help="Only this queue; may be given several times.")
+        list[str] | None,
+        typer.Option(metavar="QUEUE", help="Replay only this queue. The option may be given several times."),
     ] = None,
-    target: Annotated[str, typer.Option(metavar="QUEUE", help="Put all on this queue instead.")] = "",
-    again: Annotated[str, typer.Option(metavar="NAME", help="Put also what was put before, once for each name.")] = "",
+    target: Annotated[str, typer.Option(metavar="QUEUE", help="Put all messages on this queue instead.")] = "",
+    again: Annotated[
+        str, typer.Option(metavar="NAME", help="Put replayed messages once more, once for each name.")
+    ] = "",
     start: options.PutStart = None,
     end: options.PutEnd = None,
     of_group: Annotated[
-        str | None, typer.Option(metavar="GROUP", help="The archive is this other group's: put it here all the same.")
+        str | None, typer.Option(metavar="GROUP", help="Accept an archive of this other group.")
     ] = None,
     qmgr: options.Qmgr = "",
     group: options.Group = None,
@@ -56,12 +59,12 @@ def replay(
 ) -> None:
     """Put the messages of an archive back on their queues, as they were and in their order.
 
-    Each run of the archive is put on each queue whole or not at all (in parts of a million messages, where it has
-    more), and once: repeated, also after it was killed, the command puts what was not put yet.
+    The job puts the messages of each archive run on each queue together, or not at all; more than a million messages
+    go in parts of a million. It puts them once: a second command, also after a killed one, puts what is missing.
 
-    What a time range puts does not count for a replay without one, which would put it again. So --from and --to need
-    --again NAME, and each name stands for one range, or for all, from the first command on that says it. Tables: done,
-    and with --output parts, what became of each part of each run. Exit status: 0 done; 2 it could not be.
+    A replay with a time range does not count for a replay without one, which would put the messages again. Therefore
+    --from and --to need --again NAME. The first command with a NAME binds it to its range, or to all messages. Tables:
+    done; with --output also parts, the result for each part of each run. Exit status: 0 done; 2 not done.
     """
     with errors_named("replay"):
         put = options.moments(start, end)
@@ -92,14 +95,14 @@ def replay(
 
 
 def _check_queues(settings: Settings, qmgr: str, queues: Sequence[str]) -> None:
-    """Raises MQIError: one of them cannot be opened for output, or no manager runs."""
+    """Check that each queue can be opened for output. Raises MQIError: one cannot, or no manager runs."""
     with connect(qmgr or settings.group, settings=settings, appl_name="igq pipeline") as connection:
         for name in queues:
             connection.open(name, _OUTPUT).close()
 
 
 def _put(at: Running, job: Replay, queues: Sequence[str]) -> DataFrame:
-    """Put what was not put yet, part by part; what became of each."""
+    """Put the messages that were not put yet, part by part; return the result of each part."""
     from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
     from igq.pipeline.history.time_range import is_between
@@ -116,7 +119,7 @@ def _put(at: Running, job: Replay, queues: Sequence[str]) -> DataFrame:
 
 
 def _show(tables: Mapping[str, DataFrame], rows: int, directory: options.NewDirectory | None) -> None:
-    """Write the tables where asked, and show what was done."""
+    """Write the tables if there is a directory, and show the table of what was done."""
     from igq.pipeline.tables import print_table, write_tables
 
     if directory:

@@ -1,4 +1,4 @@
-"""What every job does around its work: progress, a Spark session, and errors as one line."""
+"""The frame of every job: progress, a Spark session, and errors as one line."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 #: Exit status of a job that could not run.
 COULD_NOT_RUN = 2
-#: A server that holds no more than this, bytes, has only a few hundred thousand messages or events.
+#: A server with at most so many bytes has only a few hundred thousand messages or events.
 _SMALL_BYTES = 64 << 20
 
 
@@ -40,9 +40,9 @@ class Running:
     """A job at work.
 
     Attributes:
-        settings: with the group and the URL that were asked for.
-        step: tells the user what is being done.
-        tell: tells the user what is to be known of the result; it stays on the terminal.
+        settings: the settings with the group and the URL of the command.
+        step: tells the user what the job does now.
+        tell: tells the user a fact about the result; the line stays on the terminal.
     """
 
     session: SparkSession
@@ -64,7 +64,7 @@ class Running:
 
 @contextmanager
 def errors_named(job: str) -> Iterator[None]:
-    """One line on standard error, and exit status 2, for whatever keeps *job* from its work."""
+    """Turn an error that keeps *job* from its work into one line on standard error and exit status 2."""
     known = (
         *(PipelineError, ConfigError, JournalError, DeploymentError, EmbeddedRedisError),
         *(MQIError, XAError, OSError),
@@ -93,13 +93,13 @@ def running(
     server_dir: Path | None = None,
     check: Callable[[Settings], object] | None = None,
 ) -> Iterator[Running]:
-    """A Spark session and the group that *job* is about.
+    """Start a Spark session and find the group of *job*.
 
     Args:
-        is_long: it goes through files, or goes on: how much Redis holds now says nothing of how much work that is.
-        needs_redis: else there is no `Running.url` where none is set; *is_long* then.
-        server_dir: where the embedded server is, when no URL is set; default the data directory.
-        check: what must be there for *job* is looked for before Spark starts, which takes seconds.
+        is_long: the job reads files or runs on, so the size of Redis does not tell how much work it has.
+        needs_redis: if not, `Running.url` may be missing; *is_long* must be set then.
+        server_dir: directory of the embedded server if no URL is set; default: the data directory.
+        check: checks what *job* needs before Spark starts, which takes seconds.
 
     Raises:
         PipelineError, ConfigError, DeploymentError, EmbeddedRedisError: it cannot run.
@@ -130,10 +130,10 @@ def running(
 def group_at(
     group: str | None, url: str | None, *, server_dir: Path | None = None, needs_redis: bool = True
 ) -> Iterator[Settings]:
-    """The settings in force with that group, and with a URL: the embedded server's where none is set and one is needed.
+    """The settings in force, with that group and URL. Without a URL, they get that of the embedded server if needed.
 
     Raises:
-        PipelineError, ConfigError, DeploymentError, EmbeddedRedisError: there is no such group to be found.
+        PipelineError, ConfigError, DeploymentError, EmbeddedRedisError: the group cannot be found.
     """
     settings = with_place(load_settings(), group or "", url or "", {"group": "--group", "redis_url": "--url"})
     data_dir = prepare_data_dir(settings)
@@ -145,22 +145,22 @@ def group_at(
 
 
 def check_group(settings: Settings) -> None:
-    """Whether there is such a group. Raises JournalError: there is none, or Redis cannot be reached."""
+    """Check that the group exists. Raises JournalError: it does not, or Redis cannot be reached."""
     assert settings.redis_url is not None
     structure_numbers(Deployment(settings.redis_url), settings.group)
 
 
 def _has_little(settings: Settings) -> bool:
-    """Whether Redis holds little; of a Cluster the node that holds the group's definitions."""
+    """Whether Redis (of a Cluster: the node with the group's definitions) holds little."""
     assert settings.redis_url is not None
     used = Deployment(settings.redis_url).used_memory(admin_keys(settings.group).structures)
-    # What keeps the job from its work is for the job to say.
+    # If Redis does not answer, the job will say so.
     return used is not None and used <= _SMALL_BYTES
 
 
 @contextmanager
 def _progress(job: str) -> Iterator[tuple[Callable[[str], None], Callable[[str], None]]]:
-    """Say on standard error what is being done, a moving line on a terminal, plain lines elsewhere; and what stays."""
+    """Functions that tell steps and facts on standard error: steps in a moving line on a terminal, else in lines."""
     console = Terminal(stderr=True)
 
     def tell(text: str) -> None:
@@ -175,7 +175,7 @@ def _progress(job: str) -> Iterator[tuple[Callable[[str], None], Callable[[str],
 
 @contextmanager
 def _spark_errors_named() -> Iterator[None]:
-    """One line of what a worker or Spark itself raised."""
+    """Turn an error of a worker or of Spark into one line."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 

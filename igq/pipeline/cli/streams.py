@@ -1,4 +1,4 @@
-"""`igq pipeline claims` and `release`: what queries and jobs have of their queues in doubt. Neither needs Spark."""
+"""`igq pipeline claims`, `release` and `backout`: what queries and jobs have in doubt. They need no Spark."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from sharedq.display.terminal import Terminal
 
 
 def claims(group: options.Group = None, url: options.Url = None) -> None:
-    """List what streaming queries have claimed of their queues and not finished, and what jobs have put there so.
+    """List the messages that streaming queries have claimed, and the messages that jobs have put and not committed.
 
-    A query that is stopped or killed can leave its last batch claimed until it goes on with its checkpoint. Where it
-    never will, `igq pipeline release` gives that back. A job that writes, or a query, has put messages that nobody
-    sees before it commits them all; of one that was killed, `igq pipeline release --job` backs them out.
+    A query that is stopped or killed can leave its last batch claimed until it continues with its checkpoint. If it
+    never will, `igq pipeline release` gives the batch back. Messages that a job or a query puts are invisible until it
+    commits them all. If a job was killed before, `igq pipeline release --job` backs its messages out.
     """
     with errors_named("claims"), group_at(group, url) as settings:
         claimed, put = claims_in(settings), jobs_in(settings)
@@ -41,37 +41,40 @@ def claims(group: options.Group = None, url: options.Url = None) -> None:
 
 def release(
     stream: Annotated[
-        str | None, typer.Argument(metavar="STREAM", help="The query's name: its option stream. None with --job.")
+        str | None,
+        typer.Argument(metavar="STREAM", help="The query's name (its option stream). Leave it out with --job."),
     ] = None,
     job: Annotated[
-        str | None, typer.Option(metavar="JOB", help="A job that writes, as `igq pipeline claims` names it.")
+        str | None, typer.Option(metavar="JOB", help="Release this job's messages; `igq pipeline claims` lists jobs.")
     ] = None,
     checkpoint: Annotated[
         Path | None,
         typer.Option(
             metavar="DIR",
             parser=options.local_path,
-            help="Its checkpointLocation: what that notes as processed does not come again.",
+            help="The query's checkpointLocation. Messages that it notes as processed do not come again.",
         ),
     ] = None,
     begun: Annotated[
         Literal["done", "undone"] | None,
-        typer.Option(help="Of a batch that the checkpoint notes as begun, and not as processed: what its sink has."),
+        typer.Option(help="Whether the sink has the batch that the checkpoint notes as begun and not as processed."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Also one that runs, or has claimed nothing.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Release also a query that runs, or that has claimed nothing.")
+    ] = False,
     group: options.Group = None,
     url: options.Url = None,
 ) -> None:
-    """Give back what a streaming query has claimed, to the places on its queue: the query will not come back.
+    """Put the messages that a streaming query has claimed back in their places on the queue, for good.
 
-    What Spark has noted as processed in the query's checkpoint is taken off the queue instead; without --checkpoint it
-    comes again, to whoever reads the queue next. A query that was stopped within a batch leaves open what its sink has
-    of that: start it once more, or say --begun. With --force a query that runs may still write its batch, which comes
-    again. Should the query come back all the same, it fails at its next step and
-    claims nothing: a query of that name then needs a new checkpoint, and a file sink a new directory.
+    With --checkpoint, messages that Spark has noted there as processed are taken off the queue instead; otherwise the
+    next reader of the queue gets them again. After a query was stopped within a batch, nobody can tell whether its sink
+    has that batch: start the query once more, or say --begun. With --force, a query that runs may still write its
+    batch, and the batch comes again. A query that comes back after its release fails at its next step and claims
+    nothing. A new query of that name needs a new checkpoint, and its file sink a new directory.
 
-    With --job, back out instead what a job that writes has put and not committed. Should its driver be alive, the job
-    fails with one error, and nothing of it is on the queue; a streaming query puts its batch anew when it is restarted.
+    With --job, back out the messages that a job has put and not committed. If the job's driver is alive, the job fails
+    with one error, and none of its messages are on the queue. A streaming query puts its batch again when it restarts.
     """
     with errors_named("release"), group_at(group, url) as settings:
         if (stream is None) == (job is None) or (job and (checkpoint or begun or force)):
@@ -90,13 +93,13 @@ def release(
 
 
 def backout(
-    stream: Annotated[str, typer.Argument(metavar="STREAM", help="The query's name: its option stream.")],
+    stream: Annotated[str, typer.Argument(metavar="STREAM", help="The query's name (its option stream).")],
     checkpoint: Annotated[
         Path,
         typer.Option(
             metavar="DIR",
             parser=options.local_path,
-            help="Its checkpointLocation.",
+            help="The query's checkpointLocation.",
         ),
     ],
     target: Annotated[
@@ -105,11 +108,11 @@ def backout(
     group: options.Group = None,
     url: options.Url = None,
 ) -> None:
-    """Move a batch that a query fails at each time to a backout queue, so that the query can go on without it.
+    """Move a batch that a query cannot process to a backout queue, so that the query can continue without it.
 
-    It is the batch that the query has begun and not processed, whole. Look whether the sink has it: then its messages
-    would be in both. Each is on one of the two queues, wherever this command is killed; it can be repeated. Then start
-    the query with its checkpoint: the batch has no rows any more.
+    The command moves the whole batch that the query has begun and not processed. First make sure that the sink does not
+    have the batch: its messages would be in both. If the command is killed, each message is on one of the two queues,
+    and the command can be repeated. Then start the query with its checkpoint: the batch has no rows any more.
     """
     with errors_named("backout"), group_at(group, url) as settings:
         from igq.pipeline.jobs.backout_queue import back_out_batch
@@ -126,7 +129,7 @@ def _say(text: str) -> None:
 
 
 def _columns(*names: str) -> dict[str, bool]:
-    """Columns of a list, and whether they hold numbers."""
+    """The columns of a list, each with whether it holds numbers."""
     return {name: name in ("messages", "units", "read") for name in names}
 
 

@@ -1,4 +1,4 @@
-"""Options that the data sources have in common: where the group is, and how a wrong value is named."""
+"""The options that all data sources share, and the errors about wrong values."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
 
     from sharedq.settings.values import Settings
 
-#: Spark itself hands these over.
+#: Options that Spark adds.
 _OF_SPARK = ("path", "paths")
 
 
 def check_chosen(schema: StructType, table: StructType) -> None:
-    """A schema may be given to ``spark.read``: some of a table's columns, in any order.
+    """Check a schema that was given to ``spark.read``: it may have some of a table's columns, in any order.
 
     Raises:
-        PipelineError: one is not among them, has another type, or comes twice.
+        PipelineError: a column is not in the table, has another type, or comes twice.
     """
     types = {field.name: field.dataType for field in table.fields}
     names = schema.fieldNames()
@@ -34,10 +34,10 @@ def check_chosen(schema: StructType, table: StructType) -> None:
 
 
 class SourceOptions:
-    """The options of one read or write; names count in any case, as everywhere in Spark.
+    """The options of one read or write. Their names ignore case, as everywhere in Spark.
 
     Args:
-        allowed: names besides ``group`` and ``url``; of those that begin with an underscore users are not told.
+        allowed: names besides ``group`` and ``url``. Errors do not mention names that begin with an underscore.
 
     Raises:
         PipelineError: an option that is not known.
@@ -66,7 +66,7 @@ class SourceOptions:
         """The option ``qmgr``, or ``""``.
 
         Raises:
-            PipelineError: it means any manager of *group*. What one has prepared another one does not know.
+            PipelineError: it means any manager of *group*, but one manager has to prepare and commit.
         """
         name = self.text("qmgr")
         if name.startswith("*") or name == group:
@@ -88,13 +88,13 @@ class SourceOptions:
         return text == "true"
 
     def settings(self) -> Settings:
-        """The settings in force, with the group and the URL of the options; without one that of the embedded server.
+        """The settings in force, with the group and URL of the options. The default URL is the embedded server's.
 
         Raises:
-            PipelineError: nobody says where Redis is, and no embedded server runs.
+            PipelineError: no URL is set, and no embedded server runs.
             ConfigError: a setting, or one of these options, cannot be used.
         """
-        # Imported in every process otherwise that Spark asks something.
+        # Import it here: Spark imports this module in many processes that need no settings.
         from sharedq.settings.loader import load_settings, with_place
 
         given_as = {"group": "option group", "redis_url": "option url"}

@@ -1,6 +1,6 @@
-"""A stream that cannot be read, which says so when Spark first asks it for something.
+"""A stream that cannot be read. It raises its error when Spark first asks it for something.
 
-Raised any earlier, while the reader is made, the error is followed by one of PySpark's own, which is what users see.
+If the error were raised earlier, while the reader is made, users would see a second error of PySpark's instead.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from pyspark.sql.datasource import DataSourceStreamReader
 
 
 def made_or_refused(make: Callable[[], DataSourceStreamReader]) -> DataSourceStreamReader:
-    """What *make* makes, or why it does not."""
+    """The reader that *make* makes, or one that raises its error later."""
     try:
         return make()
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is raised soon
+    except Exception as error:  # noqa: BLE001 - the reader raises it later
         return RefusedStream(error)
 
 

@@ -1,4 +1,4 @@
-"""What the workers of a source do once: with what they have imported, and for their end."""
+"""Set-up of a source's worker process: its garbage collector, and its end in good order."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from typing import NoReturn
 
 @cache
 def settle() -> None:
-    """Take what this process has imported out of the garbage collector's sight.
+    """Exclude the modules that this process has imported from garbage collection.
 
-    Spark's workers collect garbage behind every task. Modules are none, and looking through all of theirs takes longer
-    than making ten thousand rows.
+    Spark's workers collect garbage after every task. To search all imported modules takes longer than to make ten
+    thousand rows.
     """
     gc.freeze()
 
 
 @cache
 def end_in_good_order(stop: Callable[[], None]) -> None:
-    """Have SIGTERM end this process as an error would, and *stop* be called before it ends, however that comes.
+    """Let SIGTERM end this process as an error would, and call *stop* before the process ends in any way.
 
-    A signal is how Spark ends the process in which the source of a query lives. It says it twice, and closes the
-    connection at the same time: so *stop* may be called twice, the first time to be cut short, or not at all by Spark.
+    Spark ends the process of a query's source with two signals, and closes the connection at the same time. So *stop*
+    may run twice, and the first run may be interrupted.
     """
     if threading.current_thread() is not threading.main_thread():
         return
@@ -36,7 +36,7 @@ def end_in_good_order(stop: Callable[[], None]) -> None:
 
 
 def end_undisturbed() -> None:
-    """This process is ending: no signal cuts that short any more."""
+    """Ignore SIGTERM from now on: the process is ending."""
     if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is _end:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
 

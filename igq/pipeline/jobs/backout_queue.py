@@ -1,8 +1,8 @@
-"""A batch that fails each time: its messages go to a backout queue, and its query goes on without them.
+"""Moves a batch that a query cannot process to a backout queue, so that the query can continue without it.
 
-Nobody can tell a batch that fails from one that its sink has and whose driver was killed before Spark noted that. So an
-operator decides it. The claims are committed by the same decision as what is put on the backout queue: each message is
-on one of the two, whoever dies in between. Spark tries the batch again when the query is started, and it has no rows.
+A batch that fails looks like a batch that its sink has and whose driver was killed before Spark noted that. Therefore
+an operator decides. One decision commits both the claims and the messages put on the backout queue, so each message is
+on one of the two queues after any crash. When the query starts again, Spark repeats the batch, which has no rows then.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from sharedq.settings.values import Settings
 
 
 def back_out_batch(settings: Settings, stream: str, checkpoint: Path, queue: str = "") -> tuple[int, str]:
-    """Move the messages of the batch that a query has begun and not processed; how many, and to which queue.
+    """Move the messages of the batch that a query has begun and not processed. Return their number and the queue.
 
     Args:
-        queue: where they go; default BOQNAME of the queue that they came from.
+        queue: put them there; default: BOQNAME of the queue that they came from.
 
     Raises:
-        PipelineError: a driver of the query runs, or the checkpoint has no such batch, or its messages are not claimed
-            any more, or no queue is named. Nothing has changed.
+        PipelineError: a driver of the query runs, the checkpoint has no such batch, its messages are not claimed any
+            more, or no queue is named. Nothing has changed.
         MQIError: the queue cannot be put to; 2009 unknown, may be repeated.
     """
     if is_running(settings, stream):
@@ -56,7 +56,7 @@ def back_out_batch(settings: Settings, stream: str, checkpoint: Path, queue: str
         if not target:
             raise PipelineError(f"queue {source.queue}: has no BOQNAME: say --target QUEUE, or ALTER it")
         sink = Sink(settings, target, at if source.structure.startswith("@") else qmgr, sets_context=True)
-        # What another attempt has prepared, and was killed.
+        # Give back the messages that a killed attempt has prepared.
         claims.give_back(but=begun)
         reader = Reader(group.deployment(), group.name)
         try:

@@ -1,4 +1,4 @@
-"""The deadletter job: what is on a dead-letter queue and why; and back to where it was meant to go."""
+"""The deadletter job: counts dead letters by reason, and puts them on the queues that they were meant for."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ COLUMNS = (
 )
 _HEADER_LENGTH = wire.DLH.length(1)
 _FORMAT = "MQDEAD"
-#: Values of a column that are told where none fits, at most.
+#: The most values of a column that are shown if no message fits the choice.
 _VALUES = 10
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """Which messages; what is empty asks nothing.
+    """The choice of messages. An empty attribute chooses all.
 
     Attributes:
-        dead: when they became dead letters.
+        dead: the time in which they became dead letters.
     """
 
     reason: int | None = None
@@ -48,7 +48,7 @@ class Chosen:
     dead: Moments = (None, None)
 
     def conditions(self) -> dict[str, Column]:
-        """What is asked of which column of a table of dead letters."""
+        """The conditions of the choice, by column of a table of dead letters."""
         asked: dict[str, Column] = {}
         if self.reason is not None:
             asked["reason"] = F.col("reason") == self.reason
@@ -63,19 +63,19 @@ class Chosen:
         return asked
 
     def condition(self) -> Column:
-        """All of that, as a filter."""
+        """All conditions in one filter."""
         return reduce(Column.__and__, self.conditions().values(), F.lit(True))
 
 
 def dead_letters(queue: DataFrame) -> DataFrame:
-    """The messages of a dead-letter queue, of which there are at least `COLUMNS`, with what their headers say."""
+    """The messages of a dead-letter queue with the fields of their headers. *queue* has at least `COLUMNS`."""
     schema = to_arrow_schema(DEAD_LETTERS, timezone="UTC")
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             yield pa.RecordBatch.from_pylist([_letter(row) for row in batch.to_pylist()], schema=schema)
 
-    # Python is given no more of the data than what it looks at.
+    # Send Python only the part of the data that it reads.
     beginnings = queue.select(*COLUMNS).withColumn("data", F.substring("data", 1, _HEADER_LENGTH))
     return beginnings.mapInArrow(read, DEAD_LETTERS)
 
@@ -91,7 +91,7 @@ def with_header(letters: DataFrame) -> DataFrame:
 
 
 def fitting(letters: DataFrame, chosen: Chosen) -> dict[str, tuple[int, list[str]]]:
-    """Of each column that is asked about: how many messages fit that alone, and some of the values that there are."""
+    """For each column of the choice, the number of messages that fit its condition, and some of its values."""
     asked = chosen.conditions()
     counts = [F.count_if(condition).alias(f"{name} fit") for name, condition in asked.items()]
     values = [_values(name).alias(name) for name in asked]
@@ -100,7 +100,7 @@ def fitting(letters: DataFrame, chosen: Chosen) -> dict[str, tuple[int, list[str
 
 
 def summary(letters: DataFrame) -> DataFrame:
-    """How many messages there are for each reason, destination and source, and since when."""
+    """The number of messages for each reason, destination and source, and the times of the oldest and newest."""
     return (
         letters.groupBy("reason", "why", "dest_queue", "dest_qmgr", "source", "by")
         .agg(
@@ -115,10 +115,10 @@ def summary(letters: DataFrame) -> DataFrame:
 
 
 def requeue(letters: DataFrame, settings: Settings, queue: str, qmgr: str) -> DataFrame:
-    """Put messages back where they were meant to go, and tell what came of it. Each evaluation does it.
+    """Put messages on the queues that they were meant for, and count the outcomes. Each evaluation puts messages.
 
-    Those of one destination keep their order. A message that is gone already is passed over, so a task that Spark
-    tries again puts nothing back twice. One without a dead-letter header stays: nothing says where it belongs.
+    Messages for one destination keep their order. The job skips a message that is gone, so a task that Spark repeats
+    puts nothing back twice. A message without a dead-letter header stays, because nothing says where it belongs.
     """
     schema = to_arrow_schema(REQUEUED)
 

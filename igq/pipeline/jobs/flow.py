@@ -1,5 +1,5 @@
-"""The flow job: how much went through each queue and how long it took, minute by minute, and what lay there; and what
-the agents did, batch by batch.
+"""The flow job: the messages that went through each queue, minute by minute, how long they stayed and how many lay
+there; and the batches of the agents.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _MINUTE_MS = 60_000
 #: Of the times that messages stayed; the middle one is the median.
 _PERCENTILES = (0.5, 0.9, 0.99)
 _ACCURACY = 10_000
-#: How a message left a queue, other than by a get -> what it was for its journey.
+#: Event by which a message left a queue, other than a get -> its kind of hop.
 _HOPS = {"transfer": "agent's hop", "expire": "expired", "clear": "cleared"}
 
 
@@ -22,14 +22,14 @@ def flow_tables(moves: DataFrame, moved: DataFrame) -> dict[str, DataFrame]:
     """The job's tables by name: ``queues``, ``minutes``, ``depth`` and ``agents``.
 
     Args:
-        moves: as `stays.stays` gives them.
-        moved: as `batches.batches` does.
+        moves: as `queue_stays.stays` gives them.
+        moved: as `agent_batches.batches` does.
     """
     return {"queues": queues(moves), "minutes": minutes(moves), "depth": depth(moves), "agents": agents(moved)}
 
 
 def queues(moves: DataFrame) -> DataFrame:
-    """A row a queue, manager and hop: messages, messages a second and how long they stayed, over all of the time."""
+    """One row for each queue, manager and hop: messages, messages a second and the times they stayed, over all time."""
     left = moves.where("left_ms IS NOT NULL").withColumn("hop", _hop())
     span_s = F.greatest((F.max("left_ms") - F.min("left_ms")) / 1000, F.lit(1.0))
     return (
@@ -42,7 +42,7 @@ def queues(moves: DataFrame) -> DataFrame:
 
 
 def minutes(moves: DataFrame, width_ms: int = _MINUTE_MS) -> DataFrame:
-    """As `queues`, a row for each minute, or *width_ms*, in which messages left; ``minute`` is its beginning."""
+    """As `queues`, but one row for each minute (or *width_ms*) in which messages left; ``minute`` is its beginning."""
     left = moves.where("left_ms IS NOT NULL").withColumns({"hop": _hop(), "minute": _minute("left_ms", width_ms)})
     return (
         left.groupBy("minute", "structure", "queue", F.col("get_qmgr").alias("qmgr"), "hop")
@@ -54,10 +54,10 @@ def minutes(moves: DataFrame, width_ms: int = _MINUTE_MS) -> DataFrame:
 
 
 def depth(moves: DataFrame, width_ms: int = _MINUTE_MS) -> DataFrame:
-    """Messages on each queue at the end of each minute, or *width_ms*, in which something changed there.
+    """Messages on each queue at the end of each minute (or *width_ms*) in which their number changed.
 
-    What was there before the journal begins counts as soon as it leaves, so no depth is below 0 for long: it is
-    counted from the journal's first event, as though those had arrived before it.
+    A message that is older than the journal is known only when it leaves. It counts as if it had arrived before the
+    journal's first event, so no depth is below 0.
     """
     arrived = moves.where("arrived_ms IS NOT NULL").select(
         *("structure", "queue", _minute("arrived_ms", width_ms).alias("minute"), F.lit(1).alias("change")),
@@ -87,11 +87,11 @@ def depth(moves: DataFrame, width_ms: int = _MINUTE_MS) -> DataFrame:
 
 
 def agents(moved: DataFrame, width_ms: int = _MINUTE_MS) -> DataFrame:
-    """Each agent's batches, a row for each minute, or *width_ms*, in which one ended.
+    """Each agent's batches: one row for each minute (or *width_ms*) in which a batch ended.
 
-    ``backed_out`` counts the batches that it could not deliver: it tries again, after the waits of the state of retry
-    where the transmission queue was the trouble. ``took_ms`` is the longest from a batch's first get to its end;
-    null where each was moved by one script, of which the journal has one moment only.
+    ``backed_out`` counts the batches that the agent could not deliver and tries again. ``took_ms`` is the longest time
+    from a batch's first get to its end. It is null if one script moved each batch, because the journal has only one
+    moment for those.
     """
     done = F.col("outcome") == "delivered"
     return (
@@ -127,7 +127,7 @@ def _minute(ms: str, width_ms: int) -> Column:
 
 
 def _stayed() -> tuple[Column, ...]:
-    """How long messages stayed, of those whose arrival is known."""
+    """Columns of the times that messages stayed. Messages without a known arrival do not count."""
     stayed = F.col("left_ms") - F.col("arrived_ms")
     return F.percentile_approx(stayed, list(_PERCENTILES), _ACCURACY).alias("stayed"), F.max(stayed).alias("max_ms")
 

@@ -1,4 +1,4 @@
-"""What the flow report shows: rates, depths and stays of the busiest queues, and the agents' batches, over time."""
+"""The points of the flow report: rates, depths and stays of the busiest queues, and the agents' batches, over time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from igq.pipeline.audit.series import slice_width_ms
 from igq.pipeline.jobs.flow import agents, depth, minutes, queues
 from sharedq.members.recovery_records import MOMENTS
 
-#: Queues that are shown, those with most messages, and rows of the table of queues.
+#: The most queues in the plots (those with most messages), and the most rows of the table of queues.
 SHOWN_QUEUES, SHOWN_ROWS = 8, 40
 
 #: Beginning of a slice of time, ms since 1970 -> a number.
@@ -59,10 +59,10 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class FlowPoints:
-    """All that the report shows. ``rows`` is the table of queues, as dictionaries.
+    """All points of the report. ``rows`` is the table of queues, as dictionaries.
 
     Attributes:
-        left: what it was to a message when it left a queue -> how many, of all queues.
+        left: kind of hop -> messages that left a queue so, over all queues.
         lying: messages on all queues at the end.
     """
 
@@ -130,12 +130,12 @@ def read_flow_points(moves: DataFrame, moved: DataFrame, failures: Sequence[Fail
 
 
 def queue_points(moves: DataFrame, width_ms: int, names: list[str]) -> dict[str, QueuePoints]:
-    """Each queue's points; of one that several structures have under one name, together."""
+    """Each queue's points. Queues of one name in several structures count together."""
     found = {name: QueuePoints() for name in names}
     ms = F.unix_millis("minute").alias("ms")
     in_each: dict[tuple[str, str], float] = {}
     for row in depth(moves, width_ms).select(ms, "structure", "queue", "depth").orderBy("ms").collect():
-        # Where nothing changed in a structure, there is what was there.
+        # In a structure without a change, the depth is as before.
         depths = found[row["queue"]].depth
         before = in_each.get((row["queue"], row["structure"]), 0)
         in_each[row["queue"], row["structure"]] = row["depth"]

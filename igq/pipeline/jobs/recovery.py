@@ -1,4 +1,4 @@
-"""The recovery job: each failure, how long each phase of its recovery took, and which messages it touched."""
+"""The recovery job: the failures of a group, the phases of each recovery, and the messages that it touched."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def recovery_tables(
     """The job's tables by name: ``recoveries``, ``phases``, ``units`` and ``messages``.
 
     Args:
-        records: of the administration structure, some dozens.
-        timeline: of a run, as its programs saw it.
+        records: the recovery records of the administration structure, some dozens.
+        timeline: the failures that the programs of a run saw.
     """
     found = sorted(records, key=lambda record: (record["detected_ms"], record["failed"]))
     touched = messages(journal).persist()
@@ -44,7 +44,7 @@ def recovery_tables(
 def detected_between(
     records: Iterable[Mapping[str, Any]], first_ms: int | None, last_ms: int | None
 ) -> list[Mapping[str, Any]]:
-    """Those of failures that were seen in this time, both ends included; None leaves one open."""
+    """The records of failures that were detected in this time, both ends included; None leaves an end open."""
     return [
         record
         for record in records
@@ -54,7 +54,7 @@ def detected_between(
 
 
 def messages(journal: DataFrame) -> DataFrame:
-    """What units of work that a peer ended had done with messages, and what became of it: a row an event."""
+    """The events of the units of work that a peer ended, each with its outcome: one row for each event."""
     events = with_place(journal)
     by_peer = F.max_by("qmgr", F.col("at"))
     recoverers = (
@@ -69,7 +69,7 @@ def messages(journal: DataFrame) -> DataFrame:
         .drop("msg_id", "correl_id")
         .persist()
     )
-    # Only a put tells them.
+    # Only a put has MsgId and CorrelId.
     which = F.broadcast(touched.select("structure", "message_number").distinct())
     puts = events.where(F.col("event") == "put").join(which, ["structure", "message_number"], "left_semi")
     named = puts.select("structure", "message_number", "msg_id", "correl_id")
@@ -114,7 +114,7 @@ def _recovery_row(record: Mapping[str, Any]) -> Row:
 
 
 def _phase_rows(record: Mapping[str, Any]) -> list[Row]:
-    """The phases between the moments of a recovery that are known, each under the name of its end."""
+    """The phases between the known moments of a recovery. Each has the name of the moment that ends it."""
     moments = [(name, int(record[field])) for name, field in MOMENTS.items() if record.get(field) is not None]
     moments.sort(key=lambda moment: moment[1])
     (first_name, first_ms), *_ = moments

@@ -1,8 +1,7 @@
 """The replay job: the messages of an archive, put back as they were and in their order.
 
-What each run has of each queue is put by one job of that name (``igq.pipeline.datasource.queue.sink``), or part by
-part where it is
-too much for one: whole or not at all, and once, however often the command is repeated.
+One job of the sink (``igq.pipeline.datasource.queue.sink``) puts the messages that a run has of a queue; several jobs
+put them in parts if they are too many. A job puts all its messages or none, and once, however often the command runs.
 """
 
 from __future__ import annotations
@@ -23,36 +22,36 @@ from igq.pipeline.jobs.replays import ALWAYS, is_done, job_of
 from igq.pipeline.schemas import DONE, QUEUE, REPLAYED, as_table
 from sharedq.settings.values import Settings
 
-#: Messages that are put by one job, at most; a sink cannot commit any number together. To change it would make other
-#: parts of what was put in parts, and put messages twice or never.
+#: The most messages that one job puts: a sink cannot commit any number together. Never change this number: the parts of
+#: an archive would be others, and messages would be put twice or never.
 PART_MESSAGES = 1_000_000
 PUT, THERE = "replayed", "there already"
-#: What Spark says of the sink whose units of work somebody has backed out.
+#: Spark's message if the units of work of the sink were backed out by somebody else.
 _BACKED_OUT = re.compile(r"XAError: (XA_HEURRB|XAER_NOTA) |the job was ended while it was at work")
 
 
 @dataclass(frozen=True)
 class Part:
-    """What one job puts: messages of one run and queue.
+    """The messages of one run and queue that one job puts.
 
     Attributes:
-        number: from 1; None where it is all that the run has of the queue.
-        behind, until: positions that it lies between, *until* included; None leaves an end open.
-        messages: how many they are.
+        number: number of the part, from 1; None if it is all that the run has of the queue.
+        after, until: the part has the positions after *after*, up to and including *until*; None leaves an end open.
+        messages: the number of messages.
     """
 
     run: str
     queue: str
     number: int | None
-    behind: int | None
+    after: int | None
     until: int | None
     messages: int
 
     def condition(self) -> Column:
         """As a filter of a table of messages."""
         chosen = (F.col("run") == self.run) & (F.col("queue") == self.queue)
-        if self.behind is not None:
-            chosen &= F.col("position") > self.behind
+        if self.after is not None:
+            chosen &= F.col("position") > self.after
         if self.until is not None:
             chosen &= F.col("position") <= self.until
         return chosen
@@ -60,11 +59,11 @@ class Part:
 
 @dataclass(frozen=True)
 class Replay:
-    """Where parts of an archive go, and under which names.
+    """The queues that the parts of an archive go to, and the names of the jobs that put them.
 
     Attributes:
-        target: the queue that all is put on; none: each on its own.
-        again, put: as of `job_of`.
+        target: the queue for all messages; "" for each message's own.
+        again, put: as for `job_of`.
     """
 
     settings: Settings
@@ -75,13 +74,13 @@ class Replay:
     put: Moments = ALWAYS
 
     def put_part(self, messages: DataFrame, part: Part) -> str:
-        """Put a part of *messages*, unless that was done: `PUT`, or `THERE`.
+        """Put a part of *messages* and return `PUT`, or return `THERE` if it was put before.
 
         Raises:
-            PipelineError: it was backed out, as another replay does with what it finds prepared.
+            PipelineError: another replay has backed out the messages that this one had prepared.
         """
         job = self._job(part, self.put, part.number)
-        # Under the first of these names versions without parts have put all that the run has, whatever its time.
+        # Versions without parts used the first of these names for all messages of the run, of any time.
         if any(is_done(self.settings, name) for name in {self._job(part, ALWAYS, None), job}):
             return THERE
         try:
@@ -104,9 +103,9 @@ class Replay:
 
 
 def parts(archive: DataFrame, size: int = PART_MESSAGES) -> list[Part]:
-    """What is put together, in the order in which it is: of each run, each queue, in the order of its positions.
+    """The parts of each run and queue, in the order in which they are put, which is that of the positions.
 
-    Always the same of the same messages: nothing here depends on how Spark cuts its work.
+    The same messages always make the same parts: nothing here depends on Spark's partitions.
     """
     rows = with_part(archive, size).transform(part_ends).collect()
     found: list[Part] = []
@@ -149,7 +148,7 @@ def put_messages(messages: DataFrame, settings: Settings, target: str, qmgr: str
     messages.sparkSession.dataSource.register(QueueSource)
     (
         messages.select(*QUEUE.fieldNames())
-        # One task: several would put at the same time.
+        # Use one task: several would put at the same time, out of order.
         .repartition(1)
         .sortWithinPartitions("position")
         .write.format("igq")
@@ -160,7 +159,7 @@ def put_messages(messages: DataFrame, settings: Settings, target: str, qmgr: str
 
 
 def replayed(spark: SparkSession, done: Sequence[tuple[Part, str, str]]) -> DataFrame:
-    """What became of each part: the part, the queue that it was to be put on, and `PUT` or `THERE`."""
+    """The result of each part as a table: the part, its target queue, and `PUT` or `THERE`."""
     rows = [(part.run, part.queue, target, part.number or 1, part.messages, what) for part, target, what in done]
     return spark.createDataFrame(rows, REPLAYED)
 

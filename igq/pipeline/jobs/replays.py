@@ -1,4 +1,4 @@
-"""What a replay puts once, as the group remembers it. Without Spark, so that it can be asked before that starts."""
+"""The replays that the group remembers. This module needs no Spark, so that a command can ask before Spark starts."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from sharedq.settings.values import Settings
 if TYPE_CHECKING:
     from igq.pipeline.history.time_range import Moments
 
-#: Of the time in which messages were put.
+#: The time range of a replay without --from and --to.
 ALWAYS: Moments = (None, None)
-#: Ranges have numbers of so many hexadecimal digits, which are exact in Lua.
+#: A range's number has so many hexadecimal digits. Such numbers are exact in Lua.
 _DIGITS = 13
 _RANGES = 16**_DIGITS
 
@@ -24,12 +24,12 @@ _RANGES = 16**_DIGITS
 def job_of(
     archive: Archive, run: str, queue: str, target: str, again: str, put: Moments = ALWAYS, part: int | None = None
 ) -> str:
-    """The name under which messages of a run and queue are put on *target* once.
+    """The name of the job that puts messages of a run and queue on *target*, once.
 
     Args:
-        again: makes it another one.
-        put: those that were put in this time. One range only has the name *again*: see `claim_name`.
-        part: from 1; None where there is one only.
+        again: another name makes another job.
+        put: the job puts messages that were put in this time. A name *again* has one range only: see `claim_name`.
+        part: number of the part, from 1; None if there is only one.
     """
     names = [archive.id, run, queue, target, again]
     if put != ALWAYS:
@@ -40,19 +40,19 @@ def job_of(
 
 
 def is_done(settings: Settings, job: str) -> bool:
-    """Whether what has that name was put. Raises MQIError: 2009, Redis cannot be reached."""
-    # Such a series as the sink of format("igq") has for a jobId.
+    """Whether the job of that name has put its messages. Raises MQIError: 2009, Redis cannot be reached."""
+    # The sink of format("igq") has this series for a jobId.
     return latest_batch(group_for(settings), f"job/{job}") is not None
 
 
 def claim_name(settings: Settings, qmgr: str, archive: Archive, again: str, put: Moments) -> None:
-    """Have the name *again* stand for one time range of an archive, for ever: under it no message is put twice then.
+    """Bind the name *again* to one time range of an archive, for ever. Then no message is put twice under that name.
 
     Args:
-        qmgr: a manager that runs; none: any.
+        qmgr: a manager that runs; "" for any.
 
     Raises:
-        PipelineError: it stands for another one.
+        PipelineError: the name is bound to another range.
         MQIError: no manager runs, or Redis cannot be reached.
     """
     group = group_for(settings)
@@ -60,8 +60,8 @@ def claim_name(settings: Settings, qmgr: str, archive: Archive, again: str, put:
     series, range_ = f"replay/{name}", _number(put)
     latest = latest_batch(group, series)
     if latest is None:
-        # A series keeps its largest number. One range at most is both the largest and the smallest that was asked for,
-        # and who was killed between these steps repeats them.
+        # A series keeps its largest number. At most one range is both the largest and the smallest that was asked for.
+        # A command that was killed between these steps repeats them.
         asked = Batch(f"{series}/largest", range_), Batch(f"{series}/smallest", _RANGES - range_)
         if latest_batch(group, asked[0].series) in (None, range_):
             with connect(qmgr or group.name, settings=settings, appl_name="igq pipeline") as connection:
@@ -72,13 +72,13 @@ def claim_name(settings: Settings, qmgr: str, archive: Archive, again: str, put:
         latest = latest_batch(group, series)
     if latest != range_:
         raise PipelineError(
-            f"--again {again}: that name was taken with other --from and --to, or with none, and stands for that time"
-            " for ever; say it with those again, or another name"
+            f"--again {again}: that name was used with other --from and --to, or without them, and stays bound to that"
+            " time; repeat those, or take another name"
         )
 
 
 def _number(put: Moments) -> int:
-    """What tells a range from others, as the number of a batch: from 0, less than `_RANGES`."""
+    """The number that identifies a range, from 0, less than `_RANGES`: it serves as a batch's number."""
     if put == ALWAYS:
         return 0
     return int(hashlib.sha1(_text(put).encode(), usedforsecurity=False).hexdigest()[:_DIGITS], 16)

@@ -29,7 +29,7 @@ Destination = tuple[str, str]
 
 
 class Requeuer:
-    """One worker's part of the job: a connection, and what came of each message so far."""
+    """One worker's part of the job: a connection, and the outcomes of its messages so far."""
 
     def __init__(self, settings: Settings, queue: str, qmgr: str) -> None:
         self._taker = Taker(settings, queue, qmgr)
@@ -38,7 +38,7 @@ class Requeuer:
         self._outcomes: Counter[tuple[str, str | None, str | None]] = Counter()
 
     def put_back(self, letters: Sequence[Letter]) -> None:
-        """Put some back, in order.
+        """Put messages back, in order.
 
         Raises:
             MQIError: 2009 the connection is lost; the group backs its last unit of work out.
@@ -50,13 +50,13 @@ class Requeuer:
                 self._connection.commit()
             except MQIError as error:
                 self._give_up_unless_refused(error)
-                # One of them was refused: each by itself, so that the others are not held up.
+                # A put was refused. Move each message in a unit of its own, so that the others are not held up.
                 outcomes = [self._move_alone(letter) for letter in unit]
             for letter, outcome in zip(unit, outcomes, strict=True):
                 self._outcomes[outcome, letter["dest_queue"], letter["dest_qmgr"]] += 1
 
     def told(self) -> list[dict[str, Any]]:
-        """What came of them: rows of ``igq.pipeline.schemas.REQUEUED``."""
+        """The outcomes as rows of ``igq.pipeline.schemas.REQUEUED``."""
         return [
             {"outcome": outcome, "dest_queue": queue, "dest_qmgr": qmgr, "messages": count}
             for (outcome, queue, qmgr), count in self._outcomes.items()
@@ -77,7 +77,7 @@ class Requeuer:
         self._connection.backout()
 
     def _move(self, letter: Letter) -> str:
-        """Get one and put it where it belongs; not committed yet. What keeps it from its queue is the outcome."""
+        """Get a message and put it on its queue, without a commit. Return the outcome: put, gone, or the refusal."""
         if letter["dest_queue"] is None:
             return NO_HEADER
         destination = self._opened((letter["dest_queue"], letter["dest_qmgr"]))

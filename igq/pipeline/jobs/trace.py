@@ -8,7 +8,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from igq.pipeline.history.lives import message_events, unit_ends, with_outcome, with_place
 from igq.pipeline.schemas import TRACE, as_table
 
-#: What identifies a message on its way; hexadecimal, as the journal has it.
+#: Columns that identify a message on its way; hexadecimal, as in the journal.
 IDENTIFIERS = ("msg_id", "correl_id", "group_id")
 _MESSAGE = ["structure", "message_number"]
 
@@ -20,7 +20,7 @@ def trace(journal: DataFrame, column: str, identifier: str) -> DataFrame:
 
 
 def trace_message(journal: DataFrame, structure: str, message_id: str) -> DataFrame:
-    """The same of one message, as a finding of the audit names it, and of those by which it travelled on.
+    """The events of one message, which a finding of the audit names, and of the messages that carried it further.
 
     Its put need not be in the journal.
     """
@@ -36,7 +36,7 @@ def trace_message(journal: DataFrame, structure: str, message_id: str) -> DataFr
 
 
 def events_of(journal: DataFrame, found: DataFrame) -> DataFrame:
-    """What happened to the messages that were *found*, in order of time, each with what became of it (``outcome``)."""
+    """The events of the messages *found*, in order of time, each with its ``outcome``."""
     return (
         told(journal)
         .join(F.broadcast(found), _MESSAGE)
@@ -47,7 +47,7 @@ def events_of(journal: DataFrame, found: DataFrame) -> DataFrame:
 
 
 def travelled(puts: DataFrame, chosen: DataFrame) -> DataFrame:
-    """The messages of the puts that were chosen, and those by which they travelled on: they keep the MsgId."""
+    """The messages of the chosen puts, and the messages that carried them further, which have the same MsgId."""
     same = chosen.select("msg_id").distinct()
     return puts.join(F.broadcast(same), "msg_id", "left_semi").select(
         *_MESSAGE,
@@ -57,14 +57,14 @@ def travelled(puts: DataFrame, chosen: DataFrame) -> DataFrame:
 
 
 def told(journal: DataFrame) -> DataFrame:
-    """Events of messages with their ``outcome``; identifiers are left to the put that they stand in."""
+    """Events of messages with their ``outcome``, without identifiers: only puts have them."""
     events = with_place(journal)
     outcomes = with_outcome(message_events(events), unit_ends(events))
     return outcomes.withColumn("outcome", outcome()).drop(*IDENTIFIERS, "msg_seq_number")
 
 
 def outcome() -> Column:
-    """What became of an event: done at once, committed, backed out, or its unit of work is in doubt, or not ended."""
+    """The outcome of an event: done (outside a unit of work), committed, backed out, in doubt or not ended."""
     return (
         F.when(F.col("unit_of_work").isNull(), "done")
         .when(F.col("is_in_doubt"), "in doubt")

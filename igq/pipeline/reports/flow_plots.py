@@ -94,7 +94,7 @@ def _draw_queue(name: str, of: QueuePoints, points: FlowPoints, axes: list[Axes]
     _fill(lying, _carried(of.depth, points), points, _DEPTH)
     times = [(ms + points.width_ms / 2 - points.began_ms) / _unit(points) for ms in _slices(points)]
     for values, style, colour in ((of.p50_ms, "-", _STAY), (of.p99_ms, "--", _LONGEST)):
-        # No line through slices in which nothing left.
+        # Break the line at slices in which no message left.
         line = [max(values[ms], 1) if ms in values else float("nan") for ms in _slices(points)]
         stayed.plot(times, line, style, color=colour, linewidth=1.3, marker="." if len(values) < 10 else "")
     if not of.p50_ms:
@@ -105,7 +105,7 @@ def _draw_queue(name: str, of: QueuePoints, points: FlowPoints, axes: list[Axes]
         stayed.set_yscale("log")
         stayed.yaxis.set_minor_formatter(lambda *_: "")
     else:
-        # Within one power of ten a logarithmic axis has no number.
+        # A logarithmic axis shows no number within one power of ten.
         stayed.set_ylim(0, longest * 1.15)
     stayed.yaxis.set_major_formatter(lambda value, _: spell_ms(value))
 
@@ -143,7 +143,7 @@ def _rates(values: Points, points: FlowPoints) -> list[float]:
 
 
 def _carried(values: Points, points: FlowPoints) -> list[float]:
-    """Depth at the end of each slice; where nothing changed, as it was."""
+    """Depth at the end of each slice. A slice without a change has the depth of the one before."""
     found: list[float] = []
     for ms in _slices(points):
         found.append(values.get(ms, found[-1] if found else 0))

@@ -1,4 +1,4 @@
-"""HTML pages for people: a template of ours, with tables and pictures inside. They refer to nothing outside."""
+"""HTML pages made from a template, with tables and pictures inside. They refer to nothing outside."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from string import Template
 
 
 def write_page(template: str, path: Path, **parts: str) -> None:
-    """Write a page; whoever waits for it never reads half of it.
+    """Write a page, and rename it into place, so that no reader finds half of it.
 
     Args:
         template: a file of ``templates``.
-        parts: what it leaves open, as HTML.
+        parts: HTML for the template's placeholders.
     """
     templates = resources.files("igq.pipeline") / "templates"
     text, style = ((templates / name).read_text(encoding="utf-8") for name in (template, "style.css"))
@@ -27,7 +27,7 @@ def write_page(template: str, path: Path, **parts: str) -> None:
 
 
 def table(heads: Sequence[str], rows: Iterable[tuple[str, Sequence[str]]]) -> str:
-    """A table; of each row the CSS class and the cells."""
+    """An HTML table; a row is its CSS class and its cells."""
     head = "".join(f"<th>{escape(text)}</th>" for text in heads)
     lines = (
         f'<tr class="{css}">' + "".join(f"<td>{escape(text)}</td>" for text in cells) + "</tr>" for css, cells in rows
@@ -36,5 +36,5 @@ def table(heads: Sequence[str], rows: Iterable[tuple[str, Sequence[str]]]) -> st
 
 
 def picture(png: bytes, text: str) -> str:
-    """A picture inside the page, and what it shows."""
+    """A picture inside the page; *text* describes it."""
     return f'<img alt="{escape(text)}" src="data:image/png;base64,{base64.b64encode(png).decode()}">'

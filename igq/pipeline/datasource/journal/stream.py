@@ -1,9 +1,8 @@
 """`format("igq.journal")`, streaming: every event of every structure once, in batches that can be read again.
 
-A batch's offset has the place (``sharedq.reading.journal_reach``) that each structure's journal was read to. It always
-ends
-with entries that are there already, so a batch that is tried again has the same events. A structure that an offset
-does not name has come later, and is read from its beginning.
+A batch's offset has the place (``sharedq.reading.journal_reach``) that each structure's journal was read to. A batch
+ends with entries that exist already, so a batch that is repeated has the same events. A structure that an offset does
+not name is newer, and is read from its beginning.
 """
 
 from __future__ import annotations

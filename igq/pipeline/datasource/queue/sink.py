@@ -1,10 +1,9 @@
 """`format("igq")`, writing: rows become messages on a queue, all of them or none.
 
-Each task puts in units of work and prepares them; the driver commits those of all tasks by one decision, or backs
-them out. What a task has prepared that is not wanted (it was tried again, or its job ended) is backed out too, and
-what comes after the decision is not even prepared: see ``sharedq.calls.unit.in_doubt``. A streaming query's batch is
-decided
-under the query's id and its own number, so a batch that is repeated after a crash changes nothing.
+Each task puts messages in units of work and prepares these. The driver commits the units of all tasks by one decision,
+or backs them out. It also backs out units that are not wanted: those of a task that was repeated, or of a job that
+ended. After the decision no unit can be prepared: see ``sharedq.calls.unit.in_doubt``. The batch of a streaming query
+is decided under the query's id and its own number, so a batch that Spark repeats after a crash changes nothing.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ _PUT_MESSAGES = 1_000
 _ATTEMPTS = 3
 _JOB_ID_MAX = 40
 
-#: Nobody asks for the identifiers of what was put, and a put that fails is told when its unit of work is prepared.
+#: The identifiers of the messages are not needed, and a put that fails is told when its unit of work is prepared.
 _OPTIONS = int(PutOption.SYNCPOINT | PutOption.ASYNC_RESPONSE)
 _CONTEXT_OPTIONS = _OPTIONS | int(PutOption.SET_ALL_CONTEXT)
 
@@ -58,7 +57,7 @@ _T = TypeVar("_T")
 
 @dataclass
 class Prepared(WriterCommitMessage):
-    """What a task has prepared: external ids, in the order of its rows, and the batch that they are for."""
+    """The external ids of the units that a task has prepared, in the order of its rows, and their batch."""
 
     xids: tuple[bytes, ...]
     batch: Batch
@@ -114,7 +113,7 @@ class Sink:
             per_unit = min(UNIT_MESSAGES, connection.connection.max_uncommitted)
             try:
                 for unit in _parts(chain.from_iterable(map(messages, batches)), per_unit):
-                    # Rather than when all is put.
+                    # Check it now, before all messages are put.
                     self._check_number(len(xids) + 1)
                     for some in _parts(unit, _PUT_MESSAGES):
                         queue.put_many(some, options=options)
@@ -128,25 +127,25 @@ class Sink:
                         connection.backout_prepared(xid, qmgr=self.settings.group)
                 failed = connection.connection.take_put_status().first_failure
                 if failed is not None and isinstance(error, MQIError) and error.reason == MQRC.BACKED_OUT:
-                    # That it was backed out says nothing; what a put was refused for does.
+                    # Tell why a put was refused, which says more than that the unit was backed out.
                     raise failed from error
                 raise
         return Prepared(tuple(xids), batch)
 
     def commit(self, batch: Batch, xids: Sequence[bytes]) -> bool:
-        """Commit *xids*, by one decision; where *batch* was decided before (False), nothing.
+        """Commit *xids* by one decision and return True; if *batch* was decided before, do nothing and return False.
 
-        That may have been by an attempt of this call whose answer was lost.
+        An attempt of this call whose answer was lost may have decided it.
 
         Raises:
             XAError: one of them is gone, so nothing is committed.
-            MQIError: 2123 committed, but for what a structure that has failed has lost; 2009 unknown.
+            MQIError: 2123 committed, except messages that a failed structure has lost; 2009 unknown.
         """
         self._check_number(len(xids))
         return self._ask(lambda connection: connection.commit_prepared_together(xids, batch, for_group=True))
 
     def is_committed(self, xid: bytes) -> bool:
-        """Whether that was committed, behind the decision about its batch; else it is backed out now."""
+        """Whether the unit was committed, after the decision about its batch. If not, it is backed out now."""
         try:
             self._ask(lambda connection: connection.backout_prepared(xid, qmgr=self.settings.group))
         except XAError as error:
@@ -163,11 +162,11 @@ class Sink:
             )
 
     def back_out(self, name: str) -> None:
-        """Back out whatever is in doubt under external ids that begin with *name*, at whichever manager that is."""
+        """Back out all units in doubt whose external ids begin with *name*, at all managers."""
         _again()(end_everywhere, self.settings, name)
 
     def _ask(self, ask: Callable[[QueueManagerConnection], _T]) -> _T:
-        """Ask, and where the answer was lost ask anew: neither a decision nor its repetition does harm."""
+        """Ask, and ask again if the answer was lost: a repeated decision does no harm."""
 
         def once() -> _T:
             with self.connect() as connection:
@@ -190,16 +189,16 @@ class QueueWriter(DataSourceArrowWriter):
         self._sink = Sink.of(schema, options, overwrite=overwrite)
         run = uuid.uuid4().hex
         self._name = f"{SINK_PREFIX}{job}/{run}"
-        #: That this run is over: nothing is prepared for it from then on.
+        #: The decision that this run is over. After it no unit of the run can be prepared.
         self._run = run_batch(runs_of(job, run), 0)
-        #: What is decided once, whatever run does it.
+        #: The decision to commit the job, which one run makes.
         self._job = Batch(f"job/{job}") if job else self._run
         group = group_for(self._sink.settings)
         self._is_done = bool(job) and latest_batch(group, self._job.series) is not None
         if self._is_done:
             log.warning("job_done_before", jobId=job, queue=self._sink.queue, put="nothing")
         elif job:
-            # An earlier run was killed perhaps. Where it, or a task of it, still runs, it can put or commit no more.
+            # End an earlier run, which may have been killed. If it still runs, it can prepare and commit nothing more.
             ended = next_run(group, self._run.series)
             self._sink.commit(ended, ())
             self._run = run_batch(ended.series, ended.number + 1)
@@ -221,7 +220,7 @@ class QueueWriter(DataSourceArrowWriter):
             xids = _xids(messages)
             try:
                 is_first = self._sink.commit(self._job, xids)
-                # Of a job with a name another run may have done it.
+                # Another run may have decided a job that has a name.
                 is_own = is_first or self._job != self._run or not xids or self._sink.is_committed(xids[0])
             except XAError as error:
                 raise self._released() from error
@@ -262,7 +261,7 @@ class QueueStreamWriter(DataSourceStreamArrowWriter):
         batch = Batch(f"query/{query}", int(number))
         latest = latest_batch(group_for(self._sink.settings), batch.series)
         if latest is not None and latest >= batch.number:
-            # Spark repeats it after a crash: it is committed.
+            # Spark repeats the batch after a crash; it was committed before.
             return Prepared((), batch)
         return self._sink.prepare(iterator, batch, f"{_name_of(batch)}{_attempt()}")
 
@@ -282,7 +281,7 @@ def _again() -> Retrying:
 
 
 def _attempt() -> str:
-    """Names this attempt of this task, unlike any other: a driver that goes on after a crash counts anew."""
+    """A unique name for this attempt of this task. Task numbers are not unique: a new driver counts from 0 again."""
     context = TaskContext.get()
     assert context is not None
     return f"{context.partitionId()}.{context.taskAttemptId()}.{secrets.token_hex(4)}"
@@ -297,7 +296,7 @@ def _xids(found: Sequence[WriterCommitMessage | None]) -> list[bytes]:
 
 
 def _batches(found: Sequence[WriterCommitMessage | None], number: int) -> set[Batch]:
-    """The batch that the tasks were about: none where no task has answered."""
+    """The batch of the tasks; empty if no task has answered."""
     return {each.batch for each in found if isinstance(each, Prepared) and each.batch.number == number}
 
 

@@ -1,12 +1,11 @@
 """`format("igq")`, streaming: a query that takes messages off a queue, each exactly once.
 
-What a batch holds is claimed (``igq.pipeline.claims.claims``) before Spark writes the batch into its checkpoint, by
-names that
-stand in the offset. A batch that is tried again reads the same claims. They are committed when Spark asks for what
-comes behind them: by then it has noted that the batch is done. Spark's own ``commit`` comes later, or never for the
-last batch.
+The reader claims the messages of a batch (``igq.pipeline.claims.claims``) before Spark writes the batch into its
+checkpoint; the offset holds the names of the claims. A batch that is repeated reads the same claims. The reader commits
+them when Spark asks for the next batch: by then Spark has noted that this one is done. Spark's own ``commit`` comes
+later, and for the last batch never.
 
-Where a batch is full, the next one is claimed while Spark processes it (``igq.pipeline.claims.prefetch``).
+If a batch is full, the next one is claimed while Spark processes it (``igq.pipeline.claims.prefetch``).
 """
 
 from __future__ import annotations
@@ -97,7 +96,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @cached_property
     def _identity(self) -> dict[str, str]:
-        """What a query and its checkpoint are of. It can go on at another manager where that has the same queue."""
+        """The group, queue and stream of a query. It can continue at another manager that has the same queue."""
         owner = self._claims.owner()
         return {"group": self._group, "stream": self._name, "queue": self._queue, "owner": owner}
 
@@ -121,7 +120,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if ahead is None:
             claimed = self._claims.claim(count, term)
         elif ahead.messages < count:
-            claimed = self._claims.claim(count - ahead.messages, term, behind=ahead)
+            claimed = self._claims.claim(count - ahead.messages, term, after=ahead)
         else:
             claimed = ahead
         ending = self._claims.decide(done) if ahead else None
@@ -186,7 +185,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             reader.close()
 
     def commit(self, end: Offset) -> None:
-        """Nothing: Spark had asked for what comes behind *end* before, and by that it was decided."""
+        """Do nothing: the claims up to *end* were decided when Spark asked for the next batch."""
 
     def stop(self) -> None:
         # Again where it was cut short: see end_in_good_order.
