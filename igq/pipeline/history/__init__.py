@@ -1,1 +1,1 @@
-"""What the journal tells of messages: lives, order, stays on queues."""
+"""The history of messages, made from the journal: lives, order, stays on queues."""

@@ -1,4 +1,4 @@
-"""From journal events to the agents' batches: one row for each transfer, and for each unit of work of an agent."""
+"""Makes the agents' batches of journal events: one row for each transfer and for each unit of work of an agent."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from igq.pipeline.history.lives import TRANSMIT_QUEUE, message_events, unit_ends
 
 
 def batches(journal: DataFrame) -> DataFrame:
-    """One row a batch that an agent took from the transmission queue.
+    """One row for each batch that an agent took from the transmission queue.
 
     ``qmgr``, ``messages``, ``dead_letters`` (of these, put on a dead-letter queue), ``began_ms``, ``ended_ms``,
     ``outcome`` (delivered, or backed out: the agent could not deliver, or died), ``is_recovered`` (a peer ended it).
-    A batch that has not ended has no row. One that a single script moved has no ``began_ms``.
+    A batch that has not ended has no row. A batch that a single script moved has no ``began_ms``.
     """
     return transfers(journal).unionByName(units_of_work(journal))
 
 
 def transfers(journal: DataFrame) -> DataFrame:
-    """Batches that one script moved: an entry of the journal each."""
+    """Batches that one script moved. Each is one entry of the journal."""
     return (
         journal.where(F.col("event") == "transfer")
         .groupBy("structure", "stream_id", "qmgr")
@@ -31,7 +31,7 @@ def transfers(journal: DataFrame) -> DataFrame:
 
 
 def units_of_work(journal: DataFrame) -> DataFrame:
-    """Batches that an agent got and put message by message: a unit of work each."""
+    """Batches that an agent got and put message by message. Each is one unit of work."""
     events = with_place(journal)
     ends = (
         events.where(F.col("event").isin("commit", "backout"))
@@ -59,7 +59,7 @@ def units_of_work(journal: DataFrame) -> DataFrame:
 
 
 def dead_letters(journal: DataFrame) -> DataFrame:
-    """How many each unit of work has put; what of it was undone does not count."""
+    """The number of dead letters that each unit of work has put. Undone puts do not count."""
     puts, undone = (journal.where(F.col("event") == event) for event in ("put", "undo"))
     dead = puts.where(F.col("dead_letter") & F.col("unit_of_work").isNotNull())
     stay = dead.join(undone.select("structure", "message_number"), ["structure", "message_number"], "left_anti")

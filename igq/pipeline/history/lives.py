@@ -1,7 +1,7 @@
-"""From journal events to message lives: one row a message, from its committed put to its committed get.
+"""Makes message lives of journal events: one row for each message, from its committed put to its committed get.
 
-A place in a journal is ``(ms, seq, position)``: the stream id as numbers, then the place within the entry.
-Within one structure places are in the order in which Redis did things.
+A place in a journal is ``(ms, seq, position)``: the stream id as numbers, then the place within the entry. Within one
+structure, places have the order in which Redis executed the calls.
 """
 
 from __future__ import annotations
@@ -9,21 +9,21 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
-#: Through this queue messages travel to another manager; a get from it is the agent's and no delivery.
+#: Messages for another manager travel through this queue. A get from it is made by an agent and is no delivery.
 TRANSMIT_QUEUE = "SYSTEM.QSG.TRANSMIT.QUEUE"
 
 
-#: How a life began; where an agent passed it on, how its first half did.
+#: Columns of a life's beginning. If an agent moved the message, they come from the first half of its life.
 _BEGUN = ("put_at", "available_at", "applied_at", "put_qmgr", "put_owner", "put_unit")
-#: Columns of events that hold for the whole life once they hold for one.
+#: Columns of events that are true for a life if they are true for one of its events.
 _MARKS = ("chosen", "logical", "dead_letter")
 
 
 def message_lives(journal: DataFrame, *, has_hops: bool = True) -> DataFrame:
-    """Every message of the journal, one row each; `summarize_messages` and `name_path` name the columns.
+    """Every message of the journal in one row. `summarize_messages` and `name_path` name the columns.
 
     Args:
-        has_hops: false where it is known that nothing was got from the transmit queue; that saves two joins.
+        has_hops: False if no message was got from the transmit queue, which saves two joins.
     """
     events = with_place(journal)
     outcomes = with_outcome(message_events(events), unit_ends(events))
@@ -31,21 +31,21 @@ def message_lives(journal: DataFrame, *, has_hops: bool = True) -> DataFrame:
 
 
 def with_place(journal: DataFrame) -> DataFrame:
-    """Add ``at``: where in the structure's order the event stands."""
+    """Add ``at``, the place of the event in the structure's journal."""
     ms, seq = (F.split_part("stream_id", F.lit("-"), F.lit(part)).cast("long") for part in (1, 2))
     return journal.withColumn("at", F.struct(ms.alias("ms"), seq.alias("seq"), "position"))
 
 
 def message_events(events: DataFrame) -> DataFrame:
-    """What happened to single messages: everything but the ends of units of work."""
+    """The events of single messages: all except the ends of units of work."""
     return events.where(F.col("message_number").isNotNull())
 
 
 def unit_ends(events: DataFrame) -> DataFrame:
-    """How each unit of work ended in each structure, and whether a peer ended it; or that it was prepared.
+    """The end of each unit of work in each structure, whether a peer ended it, and whether it was prepared.
 
-    A large one is applied in several chunks, one event each; its first one is the decision, with its last one all of it
-    is there (``applied_at``; ``backed_out_at``).
+    A large unit is applied in several chunks, each with an event. The first chunk is the decision. With the last one
+    the unit is complete (``applied_at``, ``backed_out_at``).
     """
     return (
         events.where(F.col("event").isin("prepare", "commit", "backout"))
@@ -55,17 +55,17 @@ def unit_ends(events: DataFrame) -> DataFrame:
             F.min(F.when(F.col("event") == "commit", F.col("at"))).alias("committed_at"),
             F.max(F.when(F.col("event") == "commit", F.col("at"))).alias("applied_at"),
             F.max(F.when(F.col("event") == "backout", F.col("at"))).alias("backed_out_at"),
-            # Null where it has not ended.
+            # Null if it has not ended.
             F.max(F.when(F.col("event") != "prepare", F.col("recovered"))).alias("ended_by_peer"),
         )
     )
 
 
 def with_outcome(events: DataFrame, ends: DataFrame) -> DataFrame:
-    """Add ``done_at``, when the event took effect (null: it did not), ``is_open``, ``is_in_doubt``, ``is_recovered``.
+    """Add ``done_at`` (when the event took effect, or null), ``is_open``, ``is_in_doubt`` and ``is_recovered``.
 
-    A put that was undone, because the rest of its MQPUT was refused, is over without effect, however its unit of work
-    ends; that it was undone is no event more.
+    A put that was undone, because the rest of its MQPUT was refused, has no effect, however its unit of work ends. Its
+    undo is not an event of its own here.
     """
     is_undo, is_outside = F.col("event") == "undo", F.col("unit_of_work").isNull()
     undone = events.where(is_undo).select("structure", "message_number", F.lit(True).alias("is_undone"))
@@ -84,7 +84,7 @@ def with_outcome(events: DataFrame, ends: DataFrame) -> DataFrame:
 
 
 def summarize_messages(events: DataFrame) -> DataFrame:
-    """One row a message of a structure.
+    """One row for each message of a structure.
 
     From its put: ``put_at``, ``available_at`` (null: never committed), ``applied_at`` (by then certainly available),
     ``put_qmgr``, ``put_owner``, ``put_unit``, ``put_queue``, the identifiers, ``priority``. Of its first committed get:
@@ -137,7 +137,7 @@ def _the_put() -> Column:
 
 
 def _get_that_counts() -> Column:
-    """Of the committed ones the first; where it was handed to a get that died before it had it, the last."""
+    """The first committed get; or the last one, if the message came back from a getter that died before it had it."""
     get = F.struct(
         F.col("at").alias("got_at"),
         F.col("done_at").alias("delivered_at"),
@@ -155,12 +155,12 @@ def _is_leaving() -> Column:
 
 
 def _is_returned() -> Column:
-    """It was taken off its queue, and came back."""
+    """Whether the event took the message off its queue and it came back."""
     return (_is_leaving() & F.col("done_at").isNull() & ~F.col("is_open")) | _is("return")
 
 
 def _how_often() -> list[Column]:
-    """What happened to a message, counted. What expires is taken in a unit of work where that is reported."""
+    """Counts of a message's events. A message that expires with a report is taken in a unit of work."""
     done, is_open = F.col("done_at").isNotNull(), F.col("is_open")
     return [
         (F.count_if(_is("get") & done) - F.count_if(_is("return"))).alias("gets"),
@@ -173,11 +173,11 @@ def _how_often() -> list[Column]:
 
 
 def join_hops(lives: DataFrame, *, has_hops: bool = True) -> DataFrame:
-    """Let a message that an agent delivered call by call be one life, not two.
+    """Join the two lives of a message that an agent delivered by get and put.
 
-    Where the transfer script cannot do it, the agent gets the message from the transmit queue and puts it,
-    with the same MsgId, on its destination in one unit of work. The second life then begins with the first
-    one's put, and ``hop_structure`` and ``hop_number`` say which that was.
+    If the transfer script cannot move a message, the agent gets it from the transmit queue and puts it, with the same
+    MsgId, on its destination in one unit of work. The joined life begins with the put of the first life, which
+    ``hop_structure`` and ``hop_number`` name.
     """
     if not has_hops:
         no_hop = {"is_hopped": F.lit(False), "hop_structure": F.lit(None).cast("string")}
@@ -187,7 +187,7 @@ def join_hops(lives: DataFrame, *, has_hops: bool = True) -> DataFrame:
         "is_hopped", F.col("hop_number").isNotNull()
     )
     passed_on = hops.select(F.col("hop_structure").alias("structure"), F.col("hop_number").alias("message_number"))
-    # For a second life that was never committed there is no hop: the agent's unit of work was backed out.
+    # A second life that was never committed has no hop: the agent's unit of work was backed out.
     replaced = {name: F.when(F.col("is_hopped"), F.col(f"hop_{name}")).otherwise(F.col(name)) for name in _BEGUN}
     return (
         joined.withColumns(replaced)
@@ -198,9 +198,9 @@ def join_hops(lives: DataFrame, *, has_hops: bool = True) -> DataFrame:
 
 
 def _hops(lives: DataFrame) -> DataFrame:
-    """Second lives, and of the first one, which they go on with, what they begin with (``hop_...``).
+    """Second lives with the beginning of their first life (``hop_...``).
 
-    Of messages with the same identifiers in the same unit of work, the first that was got is the first that was put.
+    If messages of one unit of work have the same identifiers, the first one got is the first one put.
     """
     is_hop_get = (F.col("get_queue") == TRANSMIT_QUEUE) & (F.col("gets") == 1) & F.col("get_unit").isNotNull()
     is_hop_put = F.col("put_unit").isNotNull() & (F.coalesce("put_queue", F.lit("")) != TRANSMIT_QUEUE)
@@ -228,7 +228,7 @@ def _hops(lives: DataFrame) -> DataFrame:
 
 
 def name_path(lives: DataFrame) -> DataFrame:
-    """Add ``path`` (igq, shared or private), ``queue`` (where it is to be got) and ``is_committed``."""
+    """Add ``path`` (igq, shared or private), ``queue`` (where the message can be got) and ``is_committed``."""
     is_igq = (F.col("put_queue") == TRANSMIT_QUEUE) | (F.col("transfers") > 0) | F.col("is_hopped")
     is_private = F.col("structure").startswith("@")
     path = F.when(is_igq, "igq").when(is_private, "private").otherwise("shared")

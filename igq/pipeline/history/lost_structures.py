@@ -1,11 +1,11 @@
 """A structure that was lost and recovered from its backup, in the journal of a run that kept what it had until then.
 
-Such a structure has two lives. What stood on its queues when the backup ended stands on them again in the second one,
-whether it was got meanwhile or not; what was put behind the backup is gone with the first, unless it was got before.
-That is what a backup promises, and no fault: it is told apart from one here.
+Such a structure has two lives. Messages that were on its queues when the backup ended are there again in the second
+life, also if they were got in between. Messages that were put after the backup are lost with the first life, unless
+they were got before the loss. A backup promises no more, so these are no faults. This module tells them from faults.
 
-The first life counts as a structure of its own (``former_name``). In the second one, what came from the backup begins
-with its put of the first.
+The first life counts as a structure of its own (``former_name``). A message that came back from the backup begins, in
+the second life, with its put in the first one.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from igq.pipeline.history.lives import message_lives, with_place
 from igq.pipeline.spark.interim_tables import settled
 
-#: Why a copy is not as it would be without the loss.
-LOST = "lost with its structure: put behind the backup"
-AGAIN = "got again: got behind the backup"
+#: The effects of a loss on a copy.
+LOST = "lost with its structure: put after the backup"
+AGAIN = "got again: got after the backup"
 UNDECIDED = "lost with its structure: by a commit of unknown outcome"
 
 _MESSAGE = ["structure", "message_number"]
@@ -42,7 +42,7 @@ class Loss:
 
 
 def former_name(structure: str) -> str:
-    """How the first life of a structure is called."""
+    """The name of a structure's first life."""
     return f"{structure} (lost)"
 
 
@@ -52,7 +52,7 @@ def is_former(structure: str) -> bool:
 
 
 def with_first_lives(journal: DataFrame, losses: Sequence[Loss]) -> DataFrame:
-    """The journal, with what lost structures had in theirs, and with the puts of what came back from their backups."""
+    """The journal with the journals of lost structures, and with the puts of messages that came back from backups."""
     for loss in losses:
         former = loss.events.withColumn("structure", F.lit(former_name(loss.structure)))
         journal = journal.unionByName(former).unionByName(restored_puts(loss))
@@ -61,9 +61,9 @@ def with_first_lives(journal: DataFrame, losses: Sequence[Loss]) -> DataFrame:
 
 
 def restored_puts(loss: Loss) -> DataFrame:
-    """The puts of what stood on the queues of *loss* when its backup ended: done, since that is what it holds."""
+    """The puts of the messages that were on the queues of *loss* when its backup ended, as committed puts."""
     held = message_lives(loss.events).where(_was("available_at", loss) & ~_was("delivered_at", loss))
-    # Those of a unit of work that was backed out are on the queue again: they cannot be told from here, and are rare.
+    # Messages of a unit that was backed out are on the queue again. They cannot be told apart here; they are rare.
     ended = with_place(loss.events).where(F.col("event").isin("expire", "clear") & _was("at", loss))
     held = held.join(ended.select("message_number"), "message_number", "left_anti")
     puts = loss.events.where(F.col("event") == "put").withColumn("unit_of_work", F.lit(None).cast("string"))
@@ -123,7 +123,7 @@ def _went_on(lives: DataFrame, losses: Sequence[Loss]) -> DataFrame:
 
 
 def _was(moment: str, loss: Loss) -> Column:
-    """Whether that had happened when the backup ended."""
+    """Whether *moment* was before the end of the backup."""
     ms, seq = (F.col(f"{moment}.{part}") for part in ("ms", "seq"))
     last_ms, last_seq = loss.backup
     return F.coalesce((ms < last_ms) | ((ms == last_ms) & (seq <= last_seq)), F.lit(False))

@@ -1,7 +1,7 @@
-"""Sequence: which deliveries broke the order that MQ promises.
+"""Finds deliveries that broke the order that MQ promises.
 
-Every function takes deliveries (lives with a committed put and a committed get) and gives ``structure``,
-``message_number`` and why, for those that are out of sequence.
+Every function takes deliveries (lives with a committed put and a committed get) and returns ``structure``,
+``message_number`` and ``why`` for those that are out of sequence.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ _BEFORE = (Window.unboundedPreceding, -1)
 
 
 def deliveries(lives: DataFrame) -> DataFrame:
-    """Lives that were put, committed and got; but for dead letters, which are worked through by choice."""
+    """Lives that were put, committed and got. Dead letters are left out: they are processed in any order."""
     return lives.where(F.col("is_committed") & (F.col("gets") > 0) & ~F.col("is_dead_letter"))
 
 
 def out_of_sequence(delivered: DataFrame) -> DataFrame:
-    """All violations; a message that breaks two rules has a row for each."""
+    """All violations. A message that breaks two rules has two rows."""
     return late_in_group(delivered).unionByName(late_in_lane(delivered))
 
 
 def late_in_group(delivered: DataFrame, forgotten: DataFrame | None = None) -> DataFrame:
-    """Members of a group that were got after one that was put after them and somebody got in logical order.
+    """Members of a group that were got after a member that was put later and was got in logical order.
 
-    Where members are got as they stand on the queue, `late_in_lane` has them. Of several later members the last one
-    counts: behind a group whose GroupId was used before, that can be one of the former.
+    `late_in_lane` finds members that are got in the order of the queue. If there are several later members, the last
+    one counts. If a GroupId was used before, it can be a member of the former group.
 
     Args:
-        forgotten: later members of which only that is known: ``structure``, ``queue``, ``group_id``,
-            ``msg_seq_number``, ``got_at``, ``put_at``.
+        forgotten: later members of forgotten lives: ``structure``, ``queue``, ``group_id``, ``msg_seq_number``,
+            ``got_at``, ``put_at``.
     """
     members = judged_at(
         delivered.where(F.col("group_id").isNotNull()),
@@ -52,10 +52,10 @@ def late_in_group(delivered: DataFrame, forgotten: DataFrame | None = None) -> D
 
 
 def judged_at(delivered: DataFrame, *columns: str | Column) -> DataFrame:
-    """Each message ``at`` its get (``is_get``); and one that came back from a get before, also at the first of those.
+    """Each message ``at`` its get (``is_get``). A message that came back from an earlier get also has a row at that.
 
-    ``back_at``: since when it had been on its queue then; null for since it was committed. Beside these the *columns*:
-    what is judged is sorted and held in memory, the messages of a queue at a time, so it must be narrow.
+    ``back_at``: since when it was on its queue by then; null for since its commit. The rows also have the *columns*.
+    Keep these few: Spark sorts the messages of a queue in memory.
     """
     never = F.when(F.lit(False), F.col("got_at"))
     got = F.struct(F.lit(True).alias("is_get"), F.col("got_at").alias("at"), F.col("returned_at").alias("back_at"))
@@ -65,10 +65,10 @@ def judged_at(delivered: DataFrame, *columns: str | Column) -> DataFrame:
 
 
 def in_lanes(lives: DataFrame) -> DataFrame:
-    """Those whose order is defined against each other, with ``lane``: of one source and priority on one queue.
+    """Add ``lane`` (one source and priority on one queue): messages of a lane have a defined order.
 
-    Agents of several managers may bring messages to a shared queue: of those only the members of a group are compared.
-    What was got by choice neither passes others nor is passed by them.
+    Agents of several managers may bring messages to a shared queue. Only members of a group are compared among those.
+    A message that was got by choice passes no other, and no other passes it: it has no row.
     """
     is_private = F.startswith("structure", F.lit("@"))
     is_brought = ~is_private & (F.col("path") != "shared")
@@ -81,16 +81,16 @@ def in_lanes(lives: DataFrame) -> DataFrame:
 
 
 def late_in_lane(delivered: DataFrame) -> DataFrame:
-    """Messages that were there, and were passed by one of their lane that had to come later.
+    """Messages that were on their queue when a message of their lane that had to come later passed them.
 
-    That is one that was put after they were committed; or in the same unit of work, one that it put after them. Of all
-    that were got before them the one counts that was put last. Who was away then, in a unit of work that was backed out
-    later, was not passed.
+    The passing message was put after they were committed, or after them in the same unit of work. Among all messages
+    got before them, the one that was put last counts. A message that was in a unit of work at that moment, which was
+    backed out later, was not passed.
     """
-    # Between two structures only the milliseconds tell.
+    # Places of two structures can be compared by milliseconds only.
     origin = F.xxhash64(F.coalesce("hop_structure", "structure"))
     laned = judged_at(in_lanes(delivered), "lane", "put_unit", "put_at", "applied_at", origin.alias("origin"))
-    # What is no get is no passer: of several, those that are come last.
+    # Only a get can pass a message. Sort gets after other rows of the same place.
     this = F.struct("is_get", "put_at", "at", "origin")
     rows = laned.select("structure", "message_number", "lane", "put_unit", "applied_at", "back_at", this.alias("this"))
 
@@ -109,7 +109,7 @@ def late_in_lane(delivered: DataFrame) -> DataFrame:
 
 
 def late_in_records(received: DataFrame) -> DataFrame:
-    """By a consumer's own record: copies (``correl``, ``path``) got after a later member of their group."""
+    """Copies (``correl``, ``path``) that a consumer, by its own record, got after a later member of their group."""
     group = Window.partitionBy("consumer", "path", "queue", "qmgr", "group")
     late = F.max("seq").over(group.orderBy("order").rowsBetween(*_BEFORE)) > F.col("seq")
     return (

@@ -1,4 +1,4 @@
-"""From journal events to stays: one row for each message on each queue, from its arrival to its leaving."""
+"""Makes stays of journal events: one row for each message on each queue, from its arrival to its leaving."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from igq.pipeline.history.lives import message_events, unit_ends, with_outcome, with_place
 
-#: Events by which a message comes to a queue, and by which it leaves one; by a return it has not left.
+#: Events by which a message arrives on a queue, and by which it leaves one. A return undoes the leaving.
 _ARRIVALS, _LEAVINGS = ("put", "transfer", "return"), ("get", "transfer", "expire", "clear")
 
 
 def queue_events(journal: DataFrame) -> DataFrame:
-    """What took effect on queues: ``at_queue``, ``arrives`` or leaves, when (``ms``), and which message.
+    """Events that took effect on queues: ``at_queue``, ``arrives`` (or leaves), the time (``ms``) and the message.
 
-    A put or a get of a unit of work takes effect with its commit; one that was backed out, or is open, did not. A
-    transfer is two: it leaves one queue and arrives on another.
+    A put or a get in a unit of work takes effect with the commit. One that was backed out or is open has no effect. A
+    transfer makes two rows: the message leaves one queue and arrives on another.
     """
     events = with_place(journal)
     done = with_outcome(message_events(events), unit_ends(events)).where("done_at IS NOT NULL")
@@ -30,11 +30,11 @@ def queue_events(journal: DataFrame) -> DataFrame:
 
 
 def stays(journal: DataFrame) -> DataFrame:
-    """One row a message and queue.
+    """One row for each message and queue.
 
-    ``arrived_ms`` and ``arrived_by`` (put or transfer) are null where that is older than the journal; ``left_ms`` and
-    ``left_by`` (get, transfer, expire, clear) while the message is there. ``put_qmgr`` and ``get_qmgr`` are the
-    managers whose programs or agents did it. ``is_dead_letter``: it was put there with a dead-letter header.
+    ``arrived_ms`` and ``arrived_by`` (put or transfer) are null if the arrival is older than the journal; ``left_ms``
+    and ``left_by`` (get, transfer, expire, clear) are null while the message is there. ``put_qmgr`` and ``get_qmgr``
+    are the managers of the program or agent. ``is_dead_letter``: it was put there with a dead-letter header.
     """
     arrives = F.col("arrives")
     arrival = F.struct(F.col("ms"), F.col("event"), F.col("qmgr"), F.col("length"))

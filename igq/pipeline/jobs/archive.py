@@ -1,8 +1,8 @@
 """The archive job: queues as Parquet, message by message; ``igq.pipeline.jobs.replay`` puts them back.
 
-Each run adds what is not in the archive yet, known by its structure and message id, and by its MsgId, put
-time and length, where a structure was lost and numbers its messages anew. A run has each queue whole or not at all,
-also where it was killed; the next run adds what it has not.
+Each run adds the messages that are not in the archive yet. A message is known by its structure and message id, and by
+its MsgId, put time and length, because a structure that was lost numbers its messages from 1 again. Also a killed run
+has each queue whole or not at all. The next run adds the rest.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from igq.pipeline.jobs.removal import Taker
 from igq.pipeline.schemas import ARCHIVE, DONE, as_table
 from sharedq.settings.values import Settings
 
-#: Messages that are taken off a queue in one unit of work.
+#: Messages that one unit of work takes off a queue.
 UNIT_MESSAGES = 100
-#: What tells messages apart, also where a structure was lost once and began anew to number them.
+#: Columns that identify a message, also after its structure was lost and numbers messages from 1 again.
 _KEY = ("structure", "message_id", "msg_id", "put_at", "length")
-#: Digits of the numbers of runs that come from another archive.
+#: Digits in the numbers of runs that are copied from another archive.
 _RUN_DIGITS = 6
 _PARTITIONED_BY = ("run", "queue", "day")
 
 
 def new_run() -> str:
-    """The name of a run: later ones sort behind."""
+    """The name of a new run. Names of later runs sort after it."""
     return f"{datetime.now(UTC):%Y%m%dT%H%M%S.%f}-{secrets.token_hex(4)}"
 
 
@@ -46,7 +46,7 @@ def archive_queue(
     run: str,
     put: Moments = (None, None),
 ) -> None:
-    """Add the messages of a queue that are not in the archive yet, of those that were *put* in that time."""
+    """Add the messages of a queue that were *put* in that time and are not in the archive yet."""
     messages = queue_table(spark, settings, queue, qmgr).where(is_between("put_at", put))
     _add(not_archived(messages, archive.read(spark)).transform(with_partitions, run), archive)
 
@@ -59,10 +59,10 @@ def copy_archive(
     run: str,
     put: Moments = (None, None),
 ) -> None:
-    """Add the messages of an archive that are not in another one yet, of *queues* and those *put* in that time."""
+    """Copy messages of *queues* that were *put* in that time from one archive to another that does not have them."""
     chosen = source.read_whole_runs(spark).where(F.col("queue").isin(list(queues)) & is_between("put_at", put))
     messages = not_archived(chosen.transform(with_runs, run), archive.read(spark))
-    # Else each task would write a file for each run, queue and day.
+    # Otherwise each task would write a file for each run, queue and day.
     _add(messages.hint("rebalance", *_PARTITIONED_BY), archive)
 
 
@@ -70,7 +70,7 @@ def _add(messages: DataFrame, archive: Archive) -> None:
     with archive.adding() as directory:
         (
             as_table(messages, ARCHIVE)
-            # A replay in parts finds each part's messages by that without reading all.
+            # Sort them, so that a replay in parts finds each part's messages without reading all.
             .sortWithinPartitions(*_PARTITIONED_BY, "position")
             .write.partitionBy(*_PARTITIONED_BY)
             .parquet(str(directory))
@@ -83,13 +83,13 @@ def not_archived(messages: DataFrame, archive: DataFrame) -> DataFrame:
 
 
 def with_partitions(messages: DataFrame, run: str) -> DataFrame:
-    """With the columns that an archive is partitioned by."""
+    """Add the columns that an archive is partitioned by."""
     day = F.coalesce(F.date_format("put_at", "yyyy-MM-dd"), F.lit("none"))
     return messages.withColumn("run", F.lit(run)).withColumn("day", day)
 
 
 def with_runs(messages: DataFrame, run: str) -> DataFrame:
-    """Their runs become runs that sort in the same order behind *run*: positions are an order within one only."""
+    """Rename the runs of messages, so that they sort after *run* in the same order: each run has its own positions."""
     runs = messages.select("run").distinct()
     number = F.lpad(F.row_number().over(Window.orderBy("run")).cast("string"), _RUN_DIGITS, "0")
     names = runs.select("run", F.concat(F.lit(f"{run}-"), number).alias("new_run"))
@@ -99,7 +99,7 @@ def with_runs(messages: DataFrame, run: str) -> DataFrame:
 def remove_archived(
     spark: SparkSession, settings: Settings, queue: str, qmgr: str, archive: Archive, put: Moments = (None, None)
 ) -> DataFrame:
-    """Take off a queue what is in the archive and was *put* in that time, and count it. Each evaluation does it."""
+    """Take archived messages that were *put* in that time off a queue, and count them. Each evaluation does so."""
     schema = to_arrow_schema(DONE)
 
     def take(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -125,7 +125,7 @@ def remove_archived(
 
 
 def archived(archive: DataFrame, run: str) -> DataFrame:
-    """How many messages of each queue a run has archived."""
+    """The number of messages of each queue that a run has archived."""
     return (
         archive.where(F.col("run").startswith(run))
         .groupBy("queue")

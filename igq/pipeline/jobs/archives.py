@@ -1,4 +1,4 @@
-"""An archive of messages as a directory, as far as it can be looked at without Spark."""
+"""The directory of an archive of messages: all that needs no Spark."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from igq.pipeline.tables import check_files
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-#: What tells an archive from another directory; Spark passes over names that begin so.
+#: The file that makes a directory an archive. Spark skips names that begin with an underscore.
 MANIFEST = "_igq_archive.json"
-#: Holds the name of the run that adds to an archive, and is locked by it for as long as it does.
+#: The file with the name of the run that adds to an archive. The run holds a lock on it.
 _WRITER = "_igq_writer"
-#: How the names of directories begin that runs are written to. Spark passes over them.
+#: Prefix of the directories that runs are written to. Spark skips them.
 _UNFINISHED = "_igq_unfinished-"
-#: A reader has the lock for as long as it takes to list the runs.
+#: How long a run waits for the lock: a reader holds it while it lists the runs.
 _LOCK_S, _LOCK_AGAIN_S = 2.0, 0.05
 
 
@@ -36,7 +36,7 @@ class Archive:
     """A directory of messages, of one group.
 
     Attributes:
-        id: made when the archive was, and never the same.
+        id: a random id, made with the archive.
     """
 
     directory: Path
@@ -64,10 +64,10 @@ class Archive:
 
     @classmethod
     def open_or_make(cls, directory: Path, group: str) -> Archive:
-        """The archive of *group* in *directory*; made where there is nothing yet.
+        """The archive of *group* in *directory*. It is made if the directory is empty or missing.
 
         Raises:
-            PipelineError: it is something else, or another group's, or cannot be made.
+            PipelineError: the directory holds something else or another group's archive, or cannot be made.
         """
         path = directory / MANIFEST
         outer = next((each for each in directory.absolute().parents if (each / MANIFEST).exists()), None)
@@ -89,23 +89,23 @@ class Archive:
         return archive
 
     def check_group(self, group: str) -> None:
-        """Raises PipelineError: it is another group's."""
+        """Check the archive's group. Raises PipelineError: it is another one."""
         if self.group != group:
             raise PipelineError(f"{self.directory}: is an archive of group {self.group}, not of {group}")
 
     def check_apart(self, path: Path | None) -> None:
-        """Raises PipelineError: *path* is within the archive, where other tables would be taken for messages."""
+        """Check that *path* is outside the archive, where a table would count as messages. Raises PipelineError."""
         if path and path.resolve().is_relative_to(self.directory.resolve()):
             raise PipelineError(f"output directory {path}: is within the archive; name another one")
 
     @contextmanager
     def writing(self, run: str) -> Iterator[None]:
-        """For the time of a ``with`` no other run adds to the archive, and `runs` passes over this one.
+        """Lock the archive within a ``with``: no other run adds to it, and `runs` leaves this one out.
 
-        A run that is killed lets go of it by that.
+        A killed run loses its lock.
 
         Raises:
-            PipelineError: another one adds to it; or the directory cannot be written.
+            PipelineError: another run adds to it; or the directory cannot be written.
         """
         with (self.directory / _WRITER).open("a", encoding="utf-8") as file:
             try:
@@ -128,13 +128,13 @@ class Archive:
 
     @contextmanager
     def adding(self) -> Iterator[Path]:
-        """A directory to write runs to, for the time of a ``with`` within `writing`; then they are at their place.
+        """Make a directory to write runs to within a ``with`` (within `writing`), and move them into place after that.
 
-        Each queue of a run comes there whole or not at all. What a run that was killed has left is removed.
+        Each queue of a run is moved as a whole. The directory of a killed run is removed.
         """
         for left in self.directory.glob(f"{_UNFINISHED}*"):
             shutil.rmtree(left, ignore_errors=True)
-        # Of its own: Java can outlive for a moment the driver that was killed, and write to its.
+        # Use a new directory: Java can outlive a killed driver for a moment, and still write to the old one.
         unfinished = self.directory / f"{_UNFINISHED}{secrets.token_hex(4)}"
         try:
             yield unfinished
@@ -146,8 +146,8 @@ class Archive:
             shutil.rmtree(unfinished, ignore_errors=True)
 
     def runs(self) -> list[str]:
-        """The runs that are whole, or will never be: all but one that is being added at this moment."""
-        # Before the lock is looked at: a run that begins behind that is not among them.
+        """All runs except one that is being added now."""
+        # List the runs before the lock is tested, so that a run that begins after that is not among them.
         found = sorted(path.name.removeprefix("run=") for path in self.directory.glob("run=*"))
         path = self.directory / _WRITER
         if not path.exists():
@@ -161,16 +161,16 @@ class Archive:
         return found
 
     def queues(self) -> list[str]:
-        """The queues of which it has messages, by the names of its directories."""
+        """The queues whose messages the archive has, by the names of its directories."""
         found = {path.parts[-3] for path in self._files()}
-        # Spark writes characters so that mean something in a path.
+        # Spark escapes characters that have a meaning in a path.
         return sorted(unquote(name.removeprefix("queue=")) for name in found)
 
     def _files(self) -> Iterator[Path]:
         return self.directory.glob("run=*/queue=*/day=*/*.parquet")
 
     def chosen(self, queues: Sequence[str]) -> list[str]:
-        """Those of *queues*, or all that it has where none are named. Raises PipelineError: it has none of one."""
+        """The names *queues*, or all queues of the archive if it is empty. Raises PipelineError: one is not there."""
         there = self.queues()
         missing = sorted(set(queues) - set(there))
         if missing:
@@ -178,15 +178,15 @@ class Archive:
         return [name for name in there if not queues or name in queues]
 
     def read(self, spark: SparkSession) -> DataFrame:
-        """Its messages, with the columns of ``ARCHIVE``."""
+        """The archive's messages, with the columns of ``ARCHIVE``."""
         from igq.pipeline.schemas import ARCHIVE, as_table
 
-        # Told, because Spark would take a queue of digits for a number.
+        # Give Spark the types: it would read a queue's name of digits as a number.
         return as_table(spark.read.schema(ARCHIVE).parquet(str(self.directory)), ARCHIVE)
 
     def read_whole_runs(self, spark: SparkSession) -> DataFrame:
-        """The messages of its `runs`: what a run that is being added has is not all of it, nor in order."""
-        # First: files are listed when a table is made, and a run that ends in between would be there in part.
+        """The messages of `runs`. A run that is being added is left out: it is neither complete nor in order."""
+        # List the runs first: Spark lists files when the table is made, and would find part of a run that ends later.
         runs = self.runs()
         table = self.read(spark)
         return table.where(table["run"].isin(runs))

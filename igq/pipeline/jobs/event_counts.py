@@ -1,4 +1,4 @@
-"""The journal job: what it has stored."""
+"""The journal job: counts of the events that it has stored."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from igq.pipeline.schemas import JOURNAL_STORED, as_table
 
 
 def stored_events(journal: DataFrame) -> DataFrame:
-    """How many events of each kind there are of each structure, and from when to when."""
+    """The number of events of each structure and kind, and the times of the first and the last."""
     return (
         journal.groupBy("structure", "event")
         .agg(F.count("*").alias("events"), F.min("time").alias("first"), F.max("time").alias("last"))

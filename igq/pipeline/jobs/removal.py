@@ -1,4 +1,4 @@
-"""Takes messages off a queue one by one, each by its own key: for jobs that chose them from a table."""
+"""Takes messages that a job chose from a table off their queue, each by its own key."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sharedq.settings.values import Settings
 
 
 class Taker:
-    """A connection with the queue open for input; it commits when its ``with`` ends well, else backs out.
+    """A connection with the queue open for input. It commits at the end of its ``with``, or backs out after an error.
 
     Raises:
         MQIError: the manager is not running, or the queue cannot be opened.
@@ -27,7 +27,7 @@ class Taker:
         self._numbers: dict[str, int] = {}
 
     def take(self, structure: str, message_id: str) -> Message | None:
-        """Get that message under syncpoint; None where it is gone, or somebody else has it in a unit of work."""
+        """Get that message under syncpoint. None if it is gone or in another program's unit of work."""
         token = message_token(message_id.encode(), self._number(structure))
         try:
             return self._queue.get(

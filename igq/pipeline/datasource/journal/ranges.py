@@ -92,7 +92,7 @@ class JournalAccess:
         if isinstance(partition, JournalPartition):
             yield from self.rows(self.entries(partition), partition)
         else:
-            # What Spark makes of no partitions at all.
+            # If there are no partitions, Spark makes one of its own.
             yield from self.rows((), JournalPartition("", 0, "", ""))
 
     def entries(self, partition: JournalPartition) -> Iterator[Entry]:

@@ -1,4 +1,4 @@
-"""Which filters of a query the server can look for itself: what they mean for `sharedq.reading.queue`. Pure."""
+"""Chooses the filters of a query that the server can apply, for `sharedq.reading.queue`. Pure."""
 
 from __future__ import annotations
 

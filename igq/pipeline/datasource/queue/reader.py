@@ -16,7 +16,7 @@ from igq.pipeline.datasource.worker import settle
 from sharedq.reading.queue import ALL, Reader, ReadRange, Wanted
 from sharedq.redis.deployment import Deployment
 
-#: Messages in a partition, about.
+#: Approximate number of messages in a partition.
 ROWS_PER_PARTITION = 50_000
 OPTIONS = ("queue", "qmgr", "columns", "rowsPerPartition", "pushFilters")
 
@@ -60,7 +60,7 @@ class QueueReader(DataSourceReader):
         settle()
         arrow = to_arrow_schema(self._schema, timezone="UTC")
         if not isinstance(partition, QueuePartition):
-            # What Spark makes of no partitions at all.
+            # If there are no partitions, Spark makes one of its own.
             yield batch([], arrow)
             return
         has_data = "data" in self._schema.fieldNames()
@@ -72,7 +72,7 @@ class QueueReader(DataSourceReader):
 
 
 class PushingQueueReader(QueueReader):
-    """Has the server look for what the query's filters ask for, as far as it can."""
+    """Passes to the server the filters of a query that it can apply."""
 
     def pushFilters(self, filters: list[Filter]) -> Iterator[Filter]:  # noqa: N802 - Spark's name
         self._wanted, left = push(filters)

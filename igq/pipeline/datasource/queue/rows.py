@@ -26,12 +26,12 @@ from sharedq.messages.record import put_date_and_time
 from sharedq.mqi.limits import NULL_ID
 from sharedq.mqi.structures import MQMD
 
-#: Columns of a table read from a queue that say where a message is or what its queue made of it: not put.
+#: Columns that describe a message's place or its state on the queue. They are not put.
 NOT_PUT = (
     *("queue", "structure", "position", "message_id", "backout_count", "put_at", "destination", "length"),
     "data",
 )
-#: Columns that only a program may set that sets all context.
+#: Columns that need SET_ALL_CONTEXT.
 CONTEXT = (
     *("user_identifier", "accounting_token", "appl_identity_data", "appl_origin_data"),
     *("put_appl_type", "put_appl_name", "put_date", "put_time"),
@@ -44,7 +44,7 @@ Message = tuple[MQMD, bytes]
 
 
 def check_columns(schema: StructType) -> None:
-    """Whether rows of *schema* can become messages.
+    """Check that rows of *schema* can become messages.
 
     Raises:
         PipelineError: ``data`` is missing, a column is none of the queue's table, or has a type that does not fit.
@@ -66,7 +66,7 @@ def has_context(schema: StructType) -> bool:
 
 
 def messages(batch: pa.RecordBatch) -> Iterator[Message]:
-    """The messages of an Arrow batch. A null leaves its field as MQPUT finds it by default.
+    """The messages of an Arrow batch. A null leaves MQPUT's default in its field.
 
     Raises:
         PipelineError: a value does not fit its field.
@@ -77,7 +77,7 @@ def messages(batch: pa.RecordBatch) -> Iterator[Message]:
     columns = {name: _converted(name, _narrowed(name, batch.column(name)).to_pylist()) for name in names}
     common, differing = MQMD(version=2), []
     if any(name in CONTEXT for name in names):
-        # What no column says is what it would be without SET_ALL_CONTEXT.
+        # A field without a column has the value that it would have without SET_ALL_CONTEXT.
         fill_in_context(common, 0, default_appl_name())
         common.put_date, common.put_time = put_date_and_time(int(time.time() * 1000))
     for name, column in columns.items():

@@ -1,9 +1,9 @@
-"""`format("igq")`: the messages of a queue as a table (batch), browsed and left where they are; and rows as messages.
+"""`format("igq")`: reads the messages of a queue as a table and leaves them there; writes rows as messages.
 
     spark.dataSource.register(QueueSource)
     spark.read.format("igq").option("queue", "ORDERS").option("columns", "msg_id, priority, length").load()
 
-What reads is in ``igq.pipeline.datasource.queue.reader`` and ``queue_stream``, what writes in ``queue_sink``.
+The modules ``reader`` and ``stream`` read; ``sink`` writes.
 docs/reference/data-sources.md describes the options.
 """
 
@@ -44,7 +44,7 @@ class QueueSource(DataSource):
     def schema(self) -> StructType:
         return _chosen(dict(self.options).get("columns", ""))
 
-    # Spark starts a process for each thing that it asks a source: only what that needs is imported there.
+    # Spark starts a process for each question to a source, so each method imports only what it needs.
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         from igq.pipeline.datasource.queue.sink import OPTIONS, QueueWriter
@@ -77,16 +77,16 @@ class QueueSource(DataSource):
 
 
 def _has_filters() -> bool:
-    """Whether Spark has filters for the reader that it asks for, which only its program for that does.
+    """Whether Spark asks for a reader that takes filters: its program for filters runs this process.
 
-    Spark refuses a reader that takes filters while ``spark.sql.python.filterPushdown.enabled`` is off.
+    Spark refuses such a reader while ``spark.sql.python.filterPushdown.enabled`` is off.
     """
     main = getattr(sys.modules.get("__main__"), "__spec__", None)
     return _FILTERS_PROGRAM in sys.modules or getattr(main, "name", "") == _FILTERS_PROGRAM
 
 
 def _chosen(columns: str) -> StructType:
-    """The columns that an option names, in the table's order; all of them where it is empty."""
+    """The columns that an option names, in the table's order. All columns if it is empty."""
     names = [name.strip() for name in columns.split(",") if name.strip()]
     unknown = [name for name in names if name not in QUEUE.fieldNames()]
     if unknown:
@@ -97,7 +97,7 @@ def _chosen(columns: str) -> StructType:
 def queue_table(
     spark: SparkSession, settings: Settings, queue: str, qmgr: str = "", *, columns: Sequence[str] = ()
 ) -> DataFrame:
-    """A queue as a table, for the jobs; *columns* in the table's order, none: all."""
+    """A queue as a table, for the jobs. *columns*: in the table's order; empty for all."""
     spark.dataSource.register(QueueSource)
     return (
         spark.read.format("igq")

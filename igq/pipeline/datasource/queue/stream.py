@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from igq.pipeline.claims.prefetch import Ahead
 
 OPTIONS = ("queue", "qmgr", "columns", "stream", "maxMessagesPerTrigger", "rowsPerPartition", "wholeGroups")
-#: Messages in a batch, at most, and in each of its partitions.
+#: The most messages in a batch, and in each of its partitions.
 MESSAGES_PER_TRIGGER, ROWS_PER_PARTITION = 100_000, 50_000
 _NAME_MAX = 40
 
@@ -45,10 +45,10 @@ Offset = dict[str, Any]
 
 @dataclass
 class UnitsPartition(InputPartition):
-    """Claimed units of work, and where their messages are: it holds the same ones however often it is read.
+    """Claimed units of work and the places of their messages. Each read gives the same messages.
 
     Attributes:
-        xid: external id of the first one, at which it is noted that they were read.
+        xid: external id of the first unit, where it is noted that the partition was read.
     """
 
     units: list[tuple[Place, str]]
@@ -72,11 +72,11 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         settings = options.settings()
         self._group, self._url = settings.group, str(settings.redis_url)
         self._qmgr = options.manager(self._group)
-        #: With the trigger AvailableNow: what was there when it began, and is not claimed yet.
+        #: With the trigger AvailableNow: messages that were there at its beginning and are not claimed yet.
         self._left: int | None = None
         self._has_claimed = False
 
-    # Only the driver claims: in a worker it would take longer to import what that needs than to read.
+    # Only the driver claims. A worker would need longer to import the modules for that than to read.
 
     @cached_property
     def _claims(self) -> Claims:
@@ -104,7 +104,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadMaxRows(self._limit)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
-        # Not before a driver that died is recovered: what it was about to claim goes back to the queue then.
+        # Wait for the recovery of a dead driver first: messages that it was about to claim go back to the queue.
         self._claims.hold()
         self._left = self._claims.depth()
 
@@ -128,24 +128,24 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._left -= count
         if not claimed.messages:
             return start
-        # As many as were asked for: there is more, and meanwhile Redis has time for it.
+        # A full batch means that there are more messages. Redis has time to claim them while Spark is at work.
         following = self._at_most(limit_rows) if claimed.messages >= count else 0
         self._ahead.begin(claimed.name, ending, following, term)
         return start | {"batch": start["batch"] + 1, "claims": claimed.name}
 
     def reportLatestOffset(self) -> dict[str, int] | None:  # noqa: N802 - Spark's name
-        """For the query's progress: how many messages wait."""
+        """The number of waiting messages, for the query's progress."""
         try:
             return {"depth": self._claims.depth()}
         except MQIError:
-            # Whatever it is, the query meets it where it matters.
+            # If the error lasts, the query meets it in its next step.
             return None
 
     def _give_back(self, done: str) -> None:
-        """Claimed by a driver that died before Spark had written it down; or by this one, for nothing."""
+        """Give back messages that a driver claimed and died before Spark noted them, or that this one cannot use."""
         messages = self._claims.give_back(but=done)
         if self._left is not None and not self._has_claimed:
-            # They were there when this query began, if not on the queue.
+            # They count as there at the query's beginning, though they were not on the queue.
             self._left += messages
         self._has_claimed = True
 
@@ -164,13 +164,13 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if offset.get(name, own) != own:
                 what = "a queue of" if name == "owner" else name
                 raise PipelineError(f"stream {self._name}: the checkpoint is of {what} {offset[name]}, not of {own}")
-        # Else Spark would never come to `stop`.
+        # Otherwise Spark would never call `stop`.
         end_in_good_order(self.stop)
         self._claims.hold()
         self._claims.check_term(offset["term"])
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        # The driver's process claims only.
+        # Import it here: the driver's process only claims.
         from igq.pipeline.datasource.queue.arrow_batches import batches
 
         settle()
@@ -188,7 +188,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Do nothing: the claims up to *end* were decided when Spark asked for the next batch."""
 
     def stop(self) -> None:
-        # Again where it was cut short: see end_in_good_order.
+        # It may be called again after an interruption: see end_in_good_order.
         end_undisturbed()
         try:
             self._ahead.end()
@@ -197,7 +197,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def _parts(units: Sequence[ClaimedUnit], rows: int) -> Iterator[list[ClaimedUnit]]:
-    """Units that follow each other: of *rows* messages at most, or one that has more."""
+    """Group units that follow each other: at most *rows* messages, or one unit with more."""
     part: list[ClaimedUnit] = []
     held = 0
     for unit in units:
