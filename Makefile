@@ -10,6 +10,9 @@ PYTEST := $(BIN)/pytest --numprocesses auto --maxprocesses 8 --dist loadfile
 # Tests of faults that are over in seconds: lost replies, refused and half-done calls, kills of the embedded server.
 QUICK_FAULTS := $(addprefix tests/faults/test_,$(addsuffix .py,lost_reply half_done memory_full fenced_scripts script_flush \
     interrupted units_of_work_failed embedded_server embedded_errors embedded_durability))
+# Tests of Spark on small data: sources, sink, stream and audit. In one process, which has one Spark session for all.
+QUICK_SPARK := $(addprefix tests/pipeline/test_,$(addsuffix .py,session_errors queue_source journal_source queue_sink \
+    queue_stream audit_order interim_tables))
 # Which Python to use can be said: make setup PYTHON=/opt/python3.12/bin/python3
 PYTHON ?=
 
@@ -17,7 +20,7 @@ PYTHON ?=
 
 help:
 	@echo "make demo    set up, then run the demo: flights through three queue managers, one of them killed"
-	@echo "make test    set up, then run the checks and the tests of the MQI, its model, its scripts, recovery and quick faults"
+	@echo "make test    set up, then run the checks and the tests of the MQI, its model, its scripts, recovery, quick faults, Spark on small data"
 	@echo "make test-all  make test, and the tests that start managers, kill servers, run Spark or move much"
 	@echo "make bench   set up, then measure against raw Redis Streams"
 	@echo "make bench-spark  set up, then measure Spark against bare Python readers and writers"
@@ -80,6 +83,7 @@ test: setup
 	$(BIN)/lint-imports
 	$(PYTEST) -m "not slow" tests/unit tests/tidy tests/lua tests/protocol tests/model tests/mqi tests/pymqi tests/recovery \
 	    $(QUICK_FAULTS)
+	$(BIN)/pytest -m "not slow" $(QUICK_SPARK)
 
 # Also what starts managers, kills servers, runs Spark or moves much; takes long on a busy machine.
 test-all: test

@@ -1,6 +1,6 @@
-"""The audit: did every message arrive once and in order? Told from the journal, and from a run's records.
+"""The audit: judges from the journal, and from a run's records, whether every message arrived once and in order.
 
-The data stays in Spark; only counts, a few examples and the points of the plots come to the driver.
+The data stays in Spark. Only counts, a few examples and the points of the plots come to the driver.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from sharedq.reading.journal import held, read_extent
 from sharedq.redis.deployment import Deployment
 from sharedq.redis.keys import structure_keys
 
-#: Copies named for each finding.
+#: The most copies that a verdict names for each finding.
 EXAMPLES = 20
 
-#: Finding -> the column of a copy that tells why.
+#: Finding -> the column of a copy with the reason.
 REASONS = {
     "lost": "lost_because",
     "duplicated": "double_because",
@@ -45,7 +45,7 @@ REASONS = {
     "uncommitted": "open_because",
     "dead_lettered": "dead_because",
 }
-#: What tells a copy.
+#: Columns that identify a copy.
 _NAMES = ("copy", "queue", "msg_id", "correl_id")
 #: Findings whose copies are named.
 NAMED = (*REASONS, "recovered", "on_queue")
@@ -59,12 +59,12 @@ def audit(
     keep: Callable[[DataFrame], object] = lambda _: None,
     scratch: Path | None = None,
 ) -> tuple[Verdict, Series]:
-    """Judge every message, and give the verdict and what the plots show.
+    """Judge every message, and return the verdict and the points of the plots.
 
     Args:
-        records: of a run; None judges the journal alone.
-        on_step: called with what is about to be done.
-        keep: called with all findings, a table as ``igq.pipeline.schemas.FINDINGS`` says; the verdict names some.
+        records: the records of a run; None to judge the journal alone.
+        on_step: called with the name of each step before it.
+        keep: called with all findings, a table of ``igq.pipeline.schemas.FINDINGS``; the verdict names some of them.
         scratch: as for `keeping`.
 
     Raises:
@@ -82,7 +82,7 @@ def _audit(
     keep: Callable[[DataFrame], object],
 ) -> tuple[Verdict, Series]:
     on_step("reading the journal")
-    # Kept: what is added while the audit works must not be in one query and missing in the next.
+    # Keep the table: an event that is added meanwhile must not be in one query and missing in the next.
     losses = records.losses if records else ()
     journal = kept(with_first_lives(part.read(spark), losses))
     extents = {row["structure"]: row for row in structure_extents(journal).collect()}
@@ -92,7 +92,7 @@ def _audit(
     on_step(f"following the messages through {facts.events:,} events")
     lives = kept(message_lives(journal, has_hops=any(row["has_hops"] for row in extents.values())))
     first_numbers = {name: row["first_number"] for name, row in extents.items() if row["first_number"]}
-    # A stored journal may be older than what is on the queues now.
+    # A stored journal may be older than the messages on the queues.
     missing = None if part.stored else missing_messages(spark, lives, part, facts)
     judged = with_journal_findings(lives, first_numbers, missing)
     if records is None:
@@ -124,7 +124,7 @@ def _audit(
 
 
 def structure_extents(journal: DataFrame) -> DataFrame:
-    """What there is of each structure: a row each. ``has_hops``: something was got from the transmit queue."""
+    """The extent of each structure's journal, one row each. ``has_hops``: a message was got from the transmit queue."""
     time_ms, is_put = F.unix_millis("time"), F.col("event") == "put"
     return journal.groupBy("structure").agg(
         F.count("*").alias("events"),
@@ -138,7 +138,7 @@ def structure_extents(journal: DataFrame) -> DataFrame:
 
 
 def journal_facts(extents: Mapping[str, Row], part: JournalPart) -> JournalFacts:
-    """How much was read, and which structures' journals have lost their beginning."""
+    """The extent of the journal that was read, and the structures whose journals have lost their beginning."""
     return JournalFacts(
         group=part.group,
         events=sum(row["events"] for row in extents.values()),
@@ -150,9 +150,9 @@ def journal_facts(extents: Mapping[str, Row], part: JournalPart) -> JournalFacts
 
 
 def missing_messages(spark: SparkSession, lives: DataFrame, part: JournalPart, facts: JournalFacts) -> DataFrame | None:
-    """Messages that by the journal wait on a queue, and that their structure does not hold; None for none.
+    """Messages that wait on a queue according to the journal and that their structure does not hold; None for none.
 
-    What was got after the journal was read is found by reading on from there, and is not missing.
+    A message that was got after the journal was read is not missing: the rest of the journal is read to find those.
     """
     is_left = F.col("is_committed") & (F.col("gets") == 0) & (F.col("expiries") == 0)
     waiting = lives.where(is_left & ~F.endswith("structure", F.lit(former_name(""))))
@@ -173,7 +173,7 @@ def missing_messages(spark: SparkSession, lives: DataFrame, part: JournalPart, f
 
 
 def summarize(copies: DataFrame) -> DataFrame:
-    """Counts, speed and latency of each path: a row or two."""
+    """Counts, speed and latency of each path, one row each."""
     latency = F.when(F.col("is_delivered"), F.col("delivered_ms") - F.col("available_ms"))
     percentiles = F.percentile_approx(latency, [0.5, 0.9, 0.99], 10_000)
     counted = {
@@ -205,7 +205,7 @@ def summarize(copies: DataFrame) -> DataFrame:
 
 
 def findings(copies: DataFrame, counts: Mapping[str, int]) -> DataFrame:
-    """What there is to say of each message copy: a row a finding that *counts* has any of."""
+    """The findings of each message copy, one row each. Only findings that *counts* has are looked for."""
     reasons: dict[str, Column] = {name: F.col(reason) for name, reason in REASONS.items()}
     reasons["recovered"] = F.when(F.col("is_recovered"), F.lit("resolved by a peer"))
     reasons["on_queue"] = F.when(F.col("is_on_queue"), F.lit(ON_QUEUE))
@@ -223,7 +223,7 @@ def findings(copies: DataFrame, counts: Mapping[str, int]) -> DataFrame:
 
 
 def examples(findings: DataFrame, counts: Mapping[str, int]) -> dict[str, list[Finding]]:
-    """The first copies of every finding that *counts* has any of."""
+    """The first copies of every finding that *counts* has."""
     first = Window.partitionBy("finding").orderBy("copy")
     numbered = findings.withColumn("number", F.row_number().over(first)).where(F.col("number") <= EXAMPLES)
     found: dict[str, list[Finding]] = {name: [] for name in NAMED if counts[name]}
@@ -233,13 +233,13 @@ def examples(findings: DataFrame, counts: Mapping[str, int]) -> dict[str, list[F
 
 
 def tally(copies: DataFrame, reason: str) -> dict[str, int]:
-    """How often each reason was found."""
+    """The number of copies for each reason."""
     rows = copies.where(F.col(reason).isNotNull()).groupBy(reason).count().orderBy(reason).collect()
     return {row[reason]: row["count"] for row in rows}
 
 
 def peer_work(journal: DataFrame) -> DataFrame:
-    """Units of work that ended by a peer's hand, for each pair of failed and recovering manager."""
+    """Units of work that a peer ended, for each pair of failed and recovering manager."""
     time_ms = F.unix_millis("time")
     return (
         journal.where(F.col("recovered") & F.col("unit_of_work").isNotNull())
@@ -260,7 +260,7 @@ def _peer_work(journal: DataFrame) -> list[PeerWork]:
 
 
 def trimmed_structures(part: JournalPart, structures: Iterable[str]) -> tuple[str, ...]:
-    """The structures whose journals have lost their beginning; of a stored journal nobody can tell."""
+    """The structures whose journals have lost their beginning. A stored journal does not tell: empty."""
     if part.stored:
         return ()
     deployment, found = Deployment(part.url), []

@@ -1,7 +1,7 @@
-"""From message lives to message copies with a finding each: delivered, lost, duplicated, unexpected, unknown.
+"""Makes copies of message lives, each with its findings: delivered, lost, duplicated, unexpected, unknown.
 
-A copy is what must arrive once. Without records it is a message of the journal; with the records of a run it
-is what an input row demands, named by path and CorrelId, however many messages the journal has for it.
+A copy must arrive once. Without records a copy is a message of the journal. With the records of a run it is a demand of
+an input row, identified by path and CorrelId; the journal may have any number of messages for it.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from igq.pipeline.history.lives import milliseconds
 from igq.pipeline.history.lost_structures import AGAIN, LOST, UNDECIDED, queues_of, with_promises
 from igq.pipeline.history.order import late_in_records
 
-#: Why a message is lost that no run asks for.
+#: The reason of a lost message without a run.
 GONE = "put and committed, never got, on no queue any more"
-#: Why a message is on a queue.
+#: The reason of a message that is on a queue.
 ON_QUEUE = "on a queue at the end"
-#: That only the journal has a delivery.
+#: The reason of a delivery that only the journal has.
 UNRECORDED = "got and committed by the journal, no program's record has it"
 _COPY = ["correl", "path"]
 
@@ -28,8 +28,8 @@ _COPY = ["correl", "path"]
 def with_journal_findings(
     lives: DataFrame, first_numbers: Mapping[str, int], missing: DataFrame | None = None
 ) -> DataFrame:
-    """Add what the journal alone tells: ``is_on_queue`` (but for dead letters), ``is_missing``, ``open_because``,
-    ``doubt_because``, ``dead_because`` and ``is_odd_because``.
+    """Add the findings that need the journal only: ``is_on_queue`` (not for dead letters), ``is_missing``,
+    ``open_because``, ``doubt_because``, ``dead_because`` and ``is_odd_because``.
 
     Args:
         first_numbers: structure -> the first message whose put its journal has.
@@ -75,7 +75,7 @@ def _unended_because(is_left: Column) -> dict[str, Column]:
 
 
 def _dead_because() -> Column:
-    """What became of a message that was put with a dead-letter header."""
+    """The fate of a message that was put with a dead-letter header."""
     ends = (
         F.when(F.col("gets") > 0, "taken off ")
         .when(F.col("clears") > 0, "cleared from ")
@@ -87,7 +87,7 @@ def _dead_because() -> Column:
 
 
 def copies_of_journal(lives: DataFrame, out_of_sequence: DataFrame) -> DataFrame:
-    """Copies where nothing is known but the journal: each message that it can judge is one."""
+    """Copies without a run's records: each message that the journal can judge is one."""
     late = out_of_sequence.groupBy("structure", "message_number").agg(F.min("why").alias("late_because"))
     ends = F.col("gets") + F.col("expiries")
     return (
@@ -122,7 +122,7 @@ def copies_of_journal(lives: DataFrame, out_of_sequence: DataFrame) -> DataFrame
 
 
 def relevant_lives(lives: DataFrame, expected: DataFrame) -> DataFrame:
-    """Lives that a run is about: on a queue that it delivers to, or with a CorrelId that it sent."""
+    """The lives of a run: on a queue that it delivers to, or with a CorrelId that it sent."""
     queues = expected.select("queue").distinct().withColumn("is_run_queue", F.lit(True))
     correls = expected.select(F.col("correl").alias("correl_id")).distinct().withColumn("is_run_correl", F.lit(True))
     return (
@@ -134,7 +134,7 @@ def relevant_lives(lives: DataFrame, expected: DataFrame) -> DataFrame:
 
 
 def copies_of_run(lives: DataFrame, out_of_sequence: DataFrame, records: RunRecords) -> DataFrame:
-    """Copies of a run: the input rows' demands, beside what the journal and both sides' programs have."""
+    """Copies of a run: the input rows' demands with the facts of the journal and of both sides' programs."""
     expected, lives = expected_copies(records.expected), with_promises(lives, records.losses)
     # A consumer's record does not tell the two lives of a structure apart; its journals do, and have the order.
     ordered = records.received.where(~F.col("queue").isin([*queues_of(records.losses)]))
@@ -152,7 +152,7 @@ def copies_of_run(lives: DataFrame, out_of_sequence: DataFrame, records: RunReco
 
 
 def expected_copies(expected: DataFrame) -> DataFrame:
-    """What must arrive, where."""
+    """The copies that must arrive, with their queues and managers."""
     return expected.groupBy(*_COPY).agg(
         F.lit(True).alias("is_expected"),
         F.min("queue").alias("expected_queue"),
@@ -163,7 +163,7 @@ def expected_copies(expected: DataFrame) -> DataFrame:
 
 
 def journal_copies(lives: DataFrame, out_of_sequence: DataFrame) -> DataFrame:
-    """What the journal has of each copy."""
+    """The facts of the journal about each copy."""
     late = out_of_sequence.groupBy("structure", "message_number").agg(F.min("why").alias("late"))
     name, is_dead = F.coalesce("correl_id", F.concat_ws("/", "structure", "message_id")), F.col("is_dead_letter")
     return (
@@ -197,7 +197,7 @@ def journal_copies(lives: DataFrame, out_of_sequence: DataFrame) -> DataFrame:
 
 
 def sent_copies(sent: DataFrame) -> DataFrame:
-    """What the putting programs say about each copy."""
+    """The records of the putting programs about each copy."""
     return sent.groupBy(*_COPY).agg(
         F.count_if(F.col("outcome") == "ok").alias("sent_ok"),
         F.count_if(F.col("outcome") == "unknown").alias("sent_unknown"),
@@ -205,7 +205,7 @@ def sent_copies(sent: DataFrame) -> DataFrame:
 
 
 def received_copies(received: DataFrame, expected: DataFrame) -> DataFrame:
-    """What the getting programs say about each copy, and what of it is not as expected."""
+    """The records of the getting programs about each copy, and the first deviation from the demand."""
     is_ok = F.col("outcome") == "ok"
     wrong = (
         F.when(F.col("queue") != F.col("expected_queue"), "received from another queue")
@@ -228,7 +228,7 @@ def received_copies(received: DataFrame, expected: DataFrame) -> DataFrame:
 
 
 def late_copies(received: DataFrame) -> DataFrame:
-    """Copies that a consumer's own record has out of sequence."""
+    """Copies that are out of sequence in a consumer's own record."""
     return late_in_records(received).groupBy(*_COPY).agg(F.min("why").alias("late_in_records"))
 
 
@@ -237,7 +237,7 @@ def judge(joined: DataFrame) -> DataFrame:
     is_expected = F.col("is_expected")
     is_promised = F.coalesce(F.col("promised_because").isin(LOST, UNDECIDED), F.lit(False))
     is_recorded = F.col("received_ok") + F.col("received_unknown") > 0
-    # What came back is to be got in its second life, whatever became of it in the first.
+    # A message that came back must be got in its second life, also if it was got in the first.
     received_ok = F.greatest(F.col("received_ok") - F.col("first_gets"), F.lit(0))
     seen = (
         joined.withColumn("is_recorded", is_recorded)
@@ -319,7 +319,7 @@ def _odd_because() -> Column:
 
 
 def _unknown_because() -> Column:
-    """How the journal settles what a program could not know."""
+    """The outcome in the journal of a call whose outcome a program could not know."""
     put_unknown = (F.col("sent_unknown") > 0) & (F.col("sent_ok") == 0)
     return (
         F.when(put_unknown & (F.col("stored") > 0), "put: it was stored")

@@ -1,8 +1,8 @@
-"""The audit, incremental: it follows the journal batch by batch and keeps only what is open.
+"""The incremental audit: follows the journal batch by batch, and keeps only open lives.
 
-The judging is that of the batch audit: its functions are given the events of the lives that are open, with those of the
-batch. Lives that are over are added to `Totals` and forgotten; of them only marks are kept (``schemas.AUDIT_MARKS``),
-and what was found (``schemas.FINDINGS``).
+It judges with the functions of the batch audit, which get the events of open lives and those of the batch. Lives that
+are over are added to `Totals` and forgotten. Only marks (``schemas.AUDIT_MARKS``) and findings (``schemas.FINDINGS``)
+remain of them.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ _SPANS = {"first_put_ms": "first_put_ms", "last_get_ms": "last_get_ms", "max": "
 
 @dataclass(frozen=True)
 class State:
-    """All that the audit knows: open events, marks of what is forgotten, and totals.
+    """The state of the audit: open events, marks of forgotten lives, and totals.
 
     Attributes:
-        found: what there is to say of the lives that the latest batch has made forgotten; None for nothing.
+        found: the findings of the lives that were forgotten with the latest batch; None for none.
     """
 
     events: DataFrame
@@ -56,7 +56,7 @@ class State:
 
 @dataclass(frozen=True)
 class Open:
-    """The lives that a state, or a state and a batch, has: judged, and as copies."""
+    """The lives of a state, or of a state and a batch: judged, and as copies."""
 
     events: DataFrame
     lives: DataFrame
@@ -70,7 +70,7 @@ def nothing_yet(spark: SparkSession, group: str) -> State:
 
 
 def advance(state: State, batch: DataFrame, remember_ms: int) -> State:
-    """The state after one more batch of events.
+    """Return the state after one more batch of events.
 
     The tables of the new state are not computed yet. They must be stored within the same `keeping`, and before the
     next batch.
@@ -79,7 +79,7 @@ def advance(state: State, batch: DataFrame, remember_ms: int) -> State:
     times over, and planning it would take longer than computing it.
 
     Args:
-        remember_ms: how long lives that are over are kept for the sake of open ones.
+        remember_ms: how long lives that are over are kept to judge open ones.
     """
     totals = state.totals.copy()
     before = totals.numbers
@@ -100,16 +100,16 @@ def advance(state: State, batch: DataFrame, remember_ms: int) -> State:
     return State(events_after(events, kept).select(*OPEN_EVENTS.fieldNames()), marks, totals, forgotten)
 
 
-#: What is added up of each structure.
+#: Columns that are added up for each structure.
 EXTENT = ("events", "first_ms", "last_ms", "first_number", "last_number", "has_hops", "has_recovery")
 
 
 def judged(state: State, remember_ms: int, missing: Callable[[DataFrame], DataFrame | None] = lambda _: None) -> Open:
-    """The lives of a state with everything that can be told about them.
+    """Judge the lives of a state.
 
     Args:
         remember_ms: as for `advance`.
-        missing: gives the messages that should be on a queue and are not.
+        missing: returns the messages that should be on a queue and are not.
     """
     totals = state.totals
     events = state.events.where(~F.col("was_over"))
@@ -123,7 +123,7 @@ def judged(state: State, remember_ms: int, missing: Callable[[DataFrame], DataFr
 
 
 def events_after(events: DataFrame, kept: DataFrame) -> DataFrame:
-    """The events of the lives that are kept, the ends of their units of work, and what came after an end."""
+    """The events of the lives that are kept, the ends of their units of work, and events after the end of a life."""
     first_halves = kept.where("hop_number IS NOT NULL").select(
         F.col("hop_structure").alias("structure"), F.col("hop_number").alias("message_number")
     )
@@ -136,7 +136,7 @@ def events_after(events: DataFrame, kept: DataFrame) -> DataFrame:
 
 
 def marks_after(marks: DataFrame, found: Open, kept: DataFrame, old_ms: int) -> DataFrame:
-    """The marks with those of the lives that are forgotten now, without those that are too old to matter."""
+    """The marks, with those of the lives that are forgotten now, and without those that are too old."""
     groups = (
         deliveries(found.lives)
         .where(F.col("is_over") & F.col("group_id").isNotNull() & F.col("is_logical"))
@@ -147,7 +147,7 @@ def marks_after(marks: DataFrame, found: Open, kept: DataFrame, old_ms: int) -> 
         )
         .unionByName(marks.where("kind = 'group'").select("structure", "queue", "name", "number", "last", "put"))
         .groupBy("structure", "queue", "name")
-        # Its latest member, and when that was got.
+        # Take the latest member, and the time of its get.
         .agg(F.max(F.struct("number", "last", "put")).alias("latest"))
         .select("structure", "queue", "name", "latest.*")
         .where(F.col("last.ms") >= old_ms)
@@ -165,10 +165,10 @@ def verdict_of(
     part: JournalPart,
     keep: Callable[[DataFrame], object] = lambda _: None,
 ) -> tuple[Verdict, Series]:
-    """The verdict on everything up to now, and what the plots show.
+    """The verdict on all events up to now, and the points of the plots.
 
     Args:
-        forgotten: what all batches up to now have found of lives that are forgotten.
+        forgotten: the findings of all batches up to now about forgotten lives.
         keep: as for `audit.audit`.
     """
     totals = state.totals.copy()
@@ -189,7 +189,7 @@ def verdict_of(
     }
     counts = {name: sum(of[name] for of in counts_by_path.values()) for name in MEANINGS}
     said = judged_again.where("finding IS NOT NULL").transform(as_table, FINDINGS)
-    # A dead letter that is on no queue any more is none.
+    # A dead letter that was lost does not count as a dead letter.
     no_letter = judged_again.where("is_dead AND finding = 'lost'").select(
         "copy", F.lit("dead_lettered").alias("finding")
     )
@@ -212,14 +212,13 @@ def verdict_of(
 
 
 def after_their_end(events: DataFrame, dead: DataFrame) -> DataFrame:
-    """What happened to messages after their lives were over and forgotten, a row a message.
+    """The events of messages after their lives were over and forgotten, counted in one row for each message.
 
-    ``gets``: how many times they were got, less how many times they came back from a getter that had died; ``ends``:
-    the same with what expired or was cleared; ``expiries`` and ``clears`` as of lives; ``doubt``: whether the unit of
-    work is prepared that has them and has not ended.
+    ``gets``: gets less returns from getters that had died; ``ends``: the same with expiries and clears added;
+    ``expiries`` and ``clears`` as for lives; ``doubt``: whether the open unit of work that has the message is prepared.
 
     Args:
-        dead: those (``copy``) that have a dead-letter header.
+        dead: the copies (``copy``) that have a dead-letter header.
     """
     placed = with_place(events)
     after = with_outcome(message_events(placed.where("was_over")), unit_ends(placed))
@@ -245,16 +244,16 @@ def after_their_end(events: DataFrame, dead: DataFrame) -> DataFrame:
 
 
 def came_back(again: DataFrame) -> DataFrame:
-    """Those that are on their queue again, as lives."""
+    """The messages that are on their queue again, as lives."""
     lives = again.where("ends < 0").select(*_MESSAGE, "message_id", F.lit(True).alias("is_committed"))
     return lives.withColumns({"gets": F.lit(0), "expiries": F.lit(0)})
 
 
 def found_again(again: DataFrame, gone: DataFrame | None) -> DataFrame:
-    """What there is to say of them, as `findings`; null for nothing.
+    """Add the findings about these messages, as `findings` does; null for none.
 
     Args:
-        gone: those of `came_back` that are not on their queue; None for none.
+        gone: the messages of `came_back` that are not on their queue; None for none.
     """
     is_gone = F.lit(False)
     if gone is not None:
@@ -276,7 +275,7 @@ def found_again(again: DataFrame, gone: DataFrame | None) -> DataFrame:
 
 
 def corrections(judged_again: DataFrame) -> DataFrame:
-    """By path, what that changes in the counts."""
+    """The changes of the counts that follow from `found_again`, by path."""
     findings_of = ("duplicated", "on_queue", "lost", "in_doubt", "uncommitted")
     return judged_again.groupBy("path").agg(
         *(F.count_if(F.col("finding") == name).alias(name) for name in findings_of),
@@ -291,8 +290,8 @@ def corrections(judged_again: DataFrame) -> DataFrame:
 def tallies(copies: DataFrame, batch: DataFrame | None = None) -> DataFrame:
     """Messages (``n``) by ``kind``, ``name`` and ``at``.
 
-    ``happened``: what, in which minute; what agents and peers did is told by the *batch*. ``took``: path, and slice of
-    latency.
+    Kind ``happened``: the event and its minute; the *batch* has the work of agents and peers. Kind ``took``: the path
+    and the slice of latency.
     """
     journal = copies.sparkSession.createDataFrame([], OPEN_EVENTS) if batch is None else batch
     minute = (F.floor(F.col("ms") / MINUTE_MS) * MINUTE_MS).cast("long")
@@ -305,7 +304,7 @@ def tallies(copies: DataFrame, batch: DataFrame | None = None) -> DataFrame:
 
 
 def _fold(folded: DataFrame, batch: DataFrame, totals: Totals) -> DataFrame | None:
-    """Add copies whose lives are over to the totals. What there is to say of them, None for nothing."""
+    """Add copies whose lives are over to the totals. Return their findings, or None for none."""
     rows = summarize(folded).collect()
     for row in rows:
         _add_counts(totals, row)

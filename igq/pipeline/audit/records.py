@@ -1,7 +1,7 @@
-"""Reads a run directory: what the input rows demand, and what the programs on both sides saw, as JSON lines.
+"""Reads the JSON lines of a run's directory: the demands of the input rows, and the records of both sides' programs.
 
-A line that a killed program did not finish is skipped; it can only be the last one of its file. What must arrive was
-written by nobody who was killed: there every line counts.
+A killed program may leave an unfinished last line in its file, which is skipped. The file of demands is written by a
+program that is never killed: every line of it counts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from sharedq.reading.journal import position_order
 
 @dataclass(frozen=True, slots=True)
 class RunRecords:
-    """A run's records. `received` has a column ``consumer`` more than its schema: the file it came from."""
+    """A run's records. `received` has an additional column ``consumer``: the file that a row comes from."""
 
     expected: DataFrame
     sent: DataFrame
@@ -34,10 +34,10 @@ class RunRecords:
 
 
 def read_run(spark: SparkSession, directory: Path) -> RunRecords:
-    """The records in *directory*; a kind of which there is no file is an empty table.
+    """The records in *directory*. A kind without files is an empty table.
 
     Raises:
-        PipelineError: it is no directory, has no expected.jsonl, or lines of that cannot be read.
+        PipelineError: it is no directory, has no expected.jsonl, or lines of that file cannot be read.
     """
     check_run(directory)
     expected = _read(spark, directory, "expected.jsonl", EXPECTED)
@@ -62,10 +62,10 @@ def _losses(spark: SparkSession, directory: Path) -> Iterator[Loss]:
 
 
 def check_lines(spark: SparkSession, path: Path, table: DataFrame) -> None:
-    """Whether every line of a file is a row of *table*, and there is one: what is not read is not missed either.
+    """Check that a file has lines and each is a row of *table*: the audit would not miss a demand that is not read.
 
     Raises:
-        PipelineError: they are not.
+        PipelineError: the file is empty, or lines cannot be read.
     """
     lines, rows = spark.read.text(str(path)).where(F.trim("value") != "").count(), table.count()
     if rows < lines:

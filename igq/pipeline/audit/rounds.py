@@ -1,4 +1,4 @@
-"""Runs the incremental audit: rounds of a streaming query that takes what the journal has, and a verdict after each."""
+"""Runs the incremental audit: rounds of a streaming query that reads new events, with a verdict after each round."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from igq.pipeline.datasource.journal.source import JournalPart, JournalSource
 from igq.pipeline.errors import PipelineError, in_a_line
 from igq.pipeline.spark.interim_tables import keeping, kept
 
-#: Entries of a batch: what is in memory at a time, besides what is open.
+#: Entries of a batch, which are in memory together with the open lives.
 ENTRIES_PER_BATCH = 200_000
-#: What the source says of it, and then advises, which is no use here.
+#: The source's error about a trimmed journal. Its advice is of no use here.
 _TRIMMED = re.compile(r"(the journal of .*?); .*failOnDataLoss")
 
 
 class FollowingAudit:
-    """An audit whose checkpoint and state are in a directory: it goes on there whenever and wherever it ended.
+    """An audit whose checkpoint and state are in a directory. It continues there after any end.
 
     Args:
-        part: the group, and where its history begins.
-        remember_ms: how long lives that are over are kept for the sake of open ones.
+        part: the group, and the place where its history begins.
+        remember_ms: how long lives that are over are kept to judge open ones.
     """
 
     def __init__(
@@ -47,11 +47,11 @@ class FollowingAudit:
         self._store = StateStore(directory / "state", part.group)
 
     def catch_up(self, on_batch: Callable[[str], None]) -> None:
-        """Take all events that are there at this moment.
+        """Process all events that the journal has now.
 
         Raises:
-            PipelineError: the directory is about another group, or cannot be gone on with; or a journal was trimmed
-                before it was read.
+            PipelineError: the directory belongs to another group, or the audit cannot continue there; or a journal was
+                trimmed before it was read.
             StreamingQueryException: a batch failed; the next round repeats it.
         """
         self._store.load(self._spark, self._store.latest())
@@ -61,13 +61,13 @@ class FollowingAudit:
         )
 
         def take(batch: DataFrame, number: int) -> None:
-            # Spark repeats a batch that was done when it died before it had written that down.
+            # Spark repeats a finished batch if it died before it noted the end.
             if not self._store.has(number):
                 on_batch(f"batch {number}")
                 try:
                     self._take(batch, number)
                 except (PySparkException, Py4JError) as error:
-                    # Spark looks for a pattern in all that is raised here, and has not the stack for a long text.
+                    # Spark searches the error's text for a pattern, and its stack overflows on a long text.
                     raise PipelineError(in_a_line(error)) from None
 
         query = journal.load().writeStream.foreachBatch(take).option("checkpointLocation", str(self._checkpoint))
@@ -89,8 +89,7 @@ class FollowingAudit:
             self._store.store(number, state)
 
     def judge(self, keep: Callable[[DataFrame], object] = lambda _: None) -> tuple[Verdict, Series]:
-        """The verdict on everything that was taken; *keep* is called with all findings, as by
-        `igq.pipeline.audit.audit`."""
+        """The verdict on all processed events. *keep* is called with all findings, as by `igq.pipeline.audit.audit`."""
         latest = self._store.latest()
         state, found = self._store.load(self._spark, latest), self._store.found(self._spark, latest)
         with keeping(self._scratch):
@@ -98,9 +97,9 @@ class FollowingAudit:
 
 
 def _wait_for(running: StreamingQuery) -> None:
-    """Wait for a query's end; interrupted, stop it.
+    """Wait for a query's end. Stop the query after an interruption.
 
-    In a thread of its own: each has a connection to Java, and over one whose call was interrupted nothing can be said.
+    Wait in another thread: each thread has a connection to Java, and an interrupted call makes its connection useless.
     """
     with ThreadPoolExecutor(1, thread_name_prefix="igq-audit") as thread:
         ended = thread.submit(running.awaitTermination)

@@ -1,4 +1,4 @@
-"""What the plots show: counts in slices of time, and how many messages took how long."""
+"""The points of the plots: counts in slices of time and of latency."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from igq.pipeline.spark.interim_tables import kept
 
-#: Slices of time in a plot, at most.
+#: The most slices of time in a plot.
 SLICES_MAX = 150
 #: Slices of latency for each factor of ten.
 SLICES_PER_DECADE = 8
@@ -24,7 +24,7 @@ class Series:
 
     Attributes:
         slice_ms: width of a slice of time.
-        messages: what happened -> slice's beginning (ms since 1970) -> messages.
+        messages: kind of event -> beginning of the slice (ms since 1970) -> messages.
         latencies: path -> slice number -> messages; slice n holds 10^(n/8) to 10^((n+1)/8) milliseconds.
     """
 
@@ -51,7 +51,7 @@ def read_series(journal: DataFrame, copies: DataFrame) -> Series:
 
 
 def happenings(journal: DataFrame, copies: DataFrame) -> DataFrame:
-    """``what`` happened at ``ms`` to how many ``messages``."""
+    """Events: their kind (``what``), time (``ms``) and number of ``messages``."""
     time_ms, one = F.unix_millis("time"), F.lit(1)
     ended_by_peer = F.col("recovered") & F.col("event").isin("commit", "backout")
     kinds = [
@@ -64,14 +64,14 @@ def happenings(journal: DataFrame, copies: DataFrame) -> DataFrame:
 
 
 def latency_slices(copies: DataFrame) -> DataFrame:
-    """How many deliveries of each ``path`` took how long, in logarithmic slices."""
+    """The number of deliveries of each ``path`` in each logarithmic slice of latency."""
     latency = F.greatest(F.col("delivered_ms") - F.col("available_ms"), F.lit(1))
     slices = F.floor(F.log10(latency) * SLICES_PER_DECADE).cast("int")
     return copies.where("is_delivered").groupBy("path", slices.alias("slice")).count().where("slice IS NOT NULL")
 
 
 def slice_width_ms(span_ms: int) -> int:
-    """A width that is easily read and gives at most `SLICES_MAX` slices."""
+    """A round width that makes at most `SLICES_MAX` slices."""
     least_ms = span_ms / SLICES_MAX
     nice = [width_ms for width_ms in _NICE_MS if width_ms >= least_ms]
     return nice[0] if nice else -(-int(least_ms) // 60_000) * 60_000

@@ -1,6 +1,6 @@
-"""The state of an audit that follows the journal, on disk: a version for each batch, whole or not there.
+"""The state of an incremental audit on disk: a version for each batch, which is complete or does not count.
 
-A batch that Spark repeats after a crash begins from the version before it, or finds its own.
+A batch that Spark repeats after a crash begins with the version before it, or finds its own.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ class StateStore:
 
     Args:
         directory: the same for the driver and the workers.
-        group: whose journal it is about.
+        group: the group whose journal is audited.
     """
 
     def __init__(self, directory: Path, group: str) -> None:
         self._directory, self._group = directory, group
 
     def has(self, batch: int) -> bool:
-        """Whether the version of *batch* is there, whole."""
+        """Whether the version of *batch* is complete."""
         return (self._directory / str(batch) / _TOTALS).is_file()
 
     def latest(self) -> int:
-        """The number of the latest version; -1 where there is none."""
+        """The number of the latest version; -1 if there is none."""
         versions = (path.name for path in self._directory.glob("*") if path.name.isdecimal())
         return max((int(name) for name in versions if self.has(int(name))), default=-1)
 
     def load(self, spark: SparkSession, batch: int) -> State:
-        """The state after *batch*; before the first one, nothing.
+        """The state after *batch*; an empty state before the first one.
 
         Raises:
-            PipelineError: the version is not there, or is about another group.
+            PipelineError: the version is missing, or belongs to another group.
         """
         if batch < 0:
             return nothing_yet(spark, self._group)
@@ -59,7 +59,7 @@ class StateStore:
         return State(events, marks, totals)
 
     def found(self, spark: SparkSession, batch: int) -> DataFrame:
-        """What was found, up to *batch*, of lives that are forgotten (``schemas.FINDINGS``)."""
+        """The findings about forgotten lives, up to *batch* (``schemas.FINDINGS``)."""
         batches = sorted(int(path.name) for path in (self._directory / _FOUND).glob("*"))
         paths = [str(self._directory / _FOUND / str(number)) for number in batches if number <= batch]
         if not paths:
@@ -67,7 +67,7 @@ class StateStore:
         return spark.read.schema(FINDINGS).parquet(*paths)
 
     def store(self, batch: int, state: State) -> None:
-        """Make the version of *batch*, and forget those that no repeated batch can ask for. What it found stays."""
+        """Write the version of *batch*, and remove versions that no repeated batch needs. Findings stay."""
         at, found = self._directory / str(batch), self._directory / _FOUND / str(batch)
         if state.found is None:
             shutil.rmtree(found, ignore_errors=True)
@@ -75,7 +75,7 @@ class StateStore:
             state.found.coalesce(1).write.mode("overwrite").parquet(str(found))
         state.events.write.mode("overwrite").parquet(str(at / _EVENTS))
         state.marks.write.mode("overwrite").parquet(str(at / _MARKS))
-        # Last, and by a rename: it is what makes the version whole.
+        # Write the totals last, and rename them: they make the version complete.
         state.totals.write(at / f"{_TOTALS}.new")
         (at / f"{_TOTALS}.new").replace(at / _TOTALS)
         for path in self._directory.glob("*"):

@@ -1,4 +1,4 @@
-"""What is known of lives that are forgotten: sums. Pure; it is stored as JSON."""
+"""Sums over forgotten lives, stored as JSON. Pure."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class Totals:
 
     @property
     def last_ms(self) -> int:
-        """When the latest event was; 0 where there was none."""
+        """The time of the latest event; 0 if there was none."""
         return max((each["last_ms"] for each in self.structures.values()), default=0)
 
     @property
     def first_numbers(self) -> dict[str, int]:
-        """Structure -> the first message whose put was seen."""
+        """Structure -> the number of the first message whose put was seen."""
         return {name: of["first_number"] for name, of in self.structures.items() if of["first_number"] is not None}
 
     @property
@@ -53,27 +53,27 @@ class Totals:
 
     @property
     def has_hops(self) -> bool:
-        """Whether something was got from the transmission queue."""
+        """Whether a message was got from the transmission queue."""
         return any(each["has_hops"] for each in self.structures.values())
 
     def copy(self) -> Totals:
-        """One that can be added to."""
+        """A copy that can be added to."""
         return Totals(**json.loads(json.dumps(asdict(self))))
 
     def write(self, path: Path) -> None:
-        """Store them."""
+        """Store the sums."""
         path.write_text(json.dumps(asdict(self)), encoding="utf-8")
 
     @classmethod
     def read(cls, path: Path) -> Totals:
-        """What was stored; an older igq stored more."""
+        """The stored sums. An older igq stored more of them."""
         known = {each.name for each in fields(cls)}
         return cls(**{name: of for name, of in json.loads(path.read_text(encoding="utf-8")).items() if name in known})
 
 
 def add(into: Sums, more: Mapping[Any, Any]) -> None:
-    """Add numbers to those of the same name; of names in ``first_`` the smallest counts, in ``last_`` and ``max_`` the
-    largest, in ``has_`` whether there was any; none is nothing."""
+    """Add numbers to those of the same name. A name with ``first_`` keeps the smallest, with ``last_`` or ``max_``
+    the largest, with ``has_`` whether one was true. None adds nothing."""
     for key, value in more.items():
         name = str(key)
         if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""What an audit found, as data: it becomes verdict.json, the report and the table on the terminal."""
+"""The result of an audit as data, for verdict.json, the report and the table on the terminal."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MEANINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One message copy that is not as it should be, or worth naming."""
+    """One message copy that is wrong, or worth naming."""
 
     copy: str
     why: str
@@ -60,7 +60,7 @@ class PathFigures:
 
 @dataclass(frozen=True, slots=True)
 class PeerWork:
-    """What one manager resolved for the dead programs of another, by the journal."""
+    """The units of work that one manager ended for dead programs of another, according to the journal."""
 
     failed: str
     by: str
@@ -73,7 +73,7 @@ class PeerWork:
 
 @dataclass(frozen=True, slots=True)
 class JournalFacts:
-    """What was read. ``first_ms`` and ``last_ms`` are null when there was nothing."""
+    """The extent of the journal that was read. ``first_ms`` and ``last_ms`` are null if it is empty."""
 
     group: str
     events: int
@@ -85,7 +85,7 @@ class JournalFacts:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The result of an audit. `has_run` tells whether there were records to compare the journal with."""
+    """The result of an audit. `has_run`: there were records of a run to compare the journal with."""
 
     has_run: bool
     counts: dict[str, int]
@@ -106,7 +106,7 @@ class Verdict:
     def write(self, path: Path) -> None:
         """Write it as JSON; `verdict` is ``passed`` or ``failed``."""
         text = json.dumps({"verdict": "passed" if self.is_passed else "failed", **asdict(self)}, indent=2)
-        # Renamed into place: whoever waits for the file never reads half of it.
+        # Rename it into place, so that no reader finds half of it.
         unfinished = path.with_suffix(".json.new")
         unfinished.write_text(text + "\n", encoding="utf-8")
         unfinished.replace(path)

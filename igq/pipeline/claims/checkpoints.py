@@ -1,4 +1,4 @@
-"""What the checkpoint of a streaming query says of the messages that it has taken off a queue."""
+"""Reads from the checkpoint of a streaming query which of its claims were processed."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from typing import Any, Literal
 
 from igq.pipeline.errors import PipelineError
 
-#: What became of a batch that was begun and is not noted as processed; "" nobody says.
+#: Whether the sink has a batch that was begun and is not noted as processed; "" if the user does not say.
 BegunBatch = Literal["done", "undone", ""]
-#: What the offset of a source of ours has; see ``igq.pipeline.datasource.queue.stream``.
+#: The fields of an offset of our source; see ``igq.pipeline.datasource.queue.stream``.
 _OURS = {"batch", "claims", "term"}
 
 
 def processed_claims(checkpoint: Path, stream: str, *, term: int = 0, begun: BegunBatch = "") -> set[str]:
-    """The claims of the last batch that was processed: those of the ones before have ended.
+    """The claims of the last batch that was processed. The claims of earlier batches have ended.
 
-    Spark notes a batch when its sink has it, so it cannot be told what became of one that was begun and is not noted.
+    Spark notes a batch after its sink has it. So the sink may have a batch that was begun and is not noted, or not.
 
     Args:
-        stream: whose they are. A query may read several, and an offset written by an older version names none.
-        term: the query must have begun in this one, or later; see ``igq.pipeline.claims.claims``.
-        begun: that such a batch is ``done``, or ``undone``.
+        stream: the query's name. A query may read several streams; an offset of an older version names none.
+        term: the query must have begun in this term or later; see ``igq.pipeline.claims.claims``.
+        begun: whether a batch that was begun and is not noted is ``done`` or ``undone``.
 
     Raises:
-        PipelineError: it is no checkpoint, or that of queries that have not read *stream*, or of an earlier one of
-            that name, or it cannot be read; or there is such a batch, and nothing is said of it.
+        PipelineError: it is no checkpoint, or the checkpoint of a query that has not read *stream*, or of an earlier
+            query of that name, or it cannot be read; or there is such a batch, and *begun* is "".
     """
     offsets, noted = _batches(checkpoint, stream, term)
     last = max(offsets)
@@ -44,16 +44,16 @@ def begun_claims(checkpoint: Path, stream: str, *, term: int = 0) -> str:
     """The claims of the batch that was begun and is not noted as processed.
 
     Args:
-        stream, term: as of `processed_claims`.
+        stream, term: as for `processed_claims`.
 
     Raises:
-        PipelineError: as `processed_claims`; or there is no such batch, or it has nothing of *stream*.
+        PipelineError: as for `processed_claims`; or there is no such batch, or it has no claims of *stream*.
     """
     offsets, noted = _batches(checkpoint, stream, term)
     last = max(offsets)
     claims = set(_claims_in(offsets[last], stream)) if last > noted else set()
     if noted >= 0:
-        # Of another stream of the query only.
+        # The batch may have new claims of another stream only.
         claims -= set(_claims_in(offsets[noted], stream))
     if not claims:
         raise PipelineError(f"checkpoint {checkpoint}: no batch of stream {stream} was begun and is not processed")
@@ -61,10 +61,10 @@ def begun_claims(checkpoint: Path, stream: str, *, term: int = 0) -> str:
 
 
 def _batches(checkpoint: Path, stream: str, term: int) -> tuple[dict[int, Path], int]:
-    """The log of offsets, and the number of the last batch that is noted as processed, -1 before the first.
+    """The log of offsets, and the number of the last batch that is noted as processed (-1 if there is none).
 
     Raises:
-        PipelineError: as of `processed_claims`.
+        PipelineError: as for `processed_claims`.
     """
     offsets, commits = (_numbered(checkpoint / name) for name in ("offsets", "commits"))
     if not offsets:
@@ -90,7 +90,7 @@ def _claims_in(path: Path, stream: str) -> Iterator[str]:
 
 
 def _numbered(directory: Path) -> dict[int, Path]:
-    """A log of Spark's: a file a batch, named by its number."""
+    """The files of one of Spark's logs, by batch number."""
     try:
         return {int(path.name): path for path in directory.iterdir() if path.name.isascii() and path.name.isdecimal()}
     except FileNotFoundError:
@@ -100,7 +100,7 @@ def _numbered(directory: Path) -> dict[int, Path]:
 
 
 def _offsets_of(path: Path) -> Iterator[dict[str, Any]]:
-    """The offsets of our sources: behind a version and a line about the batch, a line of JSON for each source."""
+    """The offsets of our sources. A file has a version, a line about the batch, and a line of JSON for each source."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -109,7 +109,7 @@ def _offsets_of(path: Path) -> Iterator[dict[str, Any]]:
         try:
             offset = json.loads(line)
         except (ValueError, RecursionError):
-            # Of a source that has none yet, or of another kind.
+            # The source has no offset yet, or is of another kind.
             continue
         if isinstance(offset, dict) and offset.keys() >= _OURS:
             if not (isinstance(offset["claims"], str) and isinstance(offset["term"], int)):

@@ -1,13 +1,13 @@
-"""What a streaming query has taken off a queue and not finished: prepared units of work of its name.
+"""The claims of a streaming query: prepared units of work with the messages that it has taken off a queue.
 
-A batch of the query is claimed before Spark writes it down, stays in doubt while it is processed, however often that
-is tried, and is committed once Spark has noted that it was. Claims that Spark never wrote down go back to the queue.
-What no task has read is not committed: Spark notes a batch as processed also where its sink passed over it.
-They belong to the group (GROUP disposition): a query that goes on at another manager finds them.
-One driver at a time has the query's name: a connection tag, which the recovery of a dead one frees.
+The driver claims a batch before Spark notes it. The claims stay in doubt while Spark processes the batch, and are
+committed after Spark has noted it as processed. Claims that Spark never noted go back to the queue. Claims that no task
+has read are not committed, because Spark notes a batch as processed also if its sink skipped it.
+The claims belong to the group (GROUP disposition), so a query that continues at another manager finds them.
+One driver at a time holds the query's name: a connection tag, which the recovery of a dead driver frees.
 
-A query that never comes back is released: all it has claimed goes back to the queue, and its *term* ends. A query
-claims in the term in which it began, so one that does come back can claim nothing more.
+A query that never comes back is released: its claims go back to the queue, and its *term* ends. A query claims in the
+term in which it began, so a released query that does come back can claim nothing more.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ from sharedq.settings.values import Settings
 
 log = LibraryLogger(__name__)
 
-#: How external ids of claims begin: this, the name of the query and a slash.
+#: External ids of claims begin with this, the name of the query and a slash.
 CLAIM_PREFIX = "igq.stream/"
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimedUnit:
-    """A unit of work that is claimed: where its messages are, its id, its external one, how many they are.
+    """A claimed unit of work: the place of its messages, its id, its external id, and the number of messages.
 
-    And how often it was read: only the first one of each partition has that.
+    ``times_read`` counts how often it was read. Only the first unit of each partition has a count.
     """
 
     place: Place
@@ -56,11 +56,11 @@ class ClaimedUnit:
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """What was claimed for a batch.
+    """The claims for a batch.
 
     Attributes:
-        name: how the units of work are named, as it stands in an offset; "" of nothing.
-        messages: in all of them.
+        name: the name of the units of work in an offset; "" if there are none.
+        messages: the number of messages in all of them.
     """
 
     name: str = ""
@@ -72,9 +72,9 @@ NOTHING = Claimed()
 
 @dataclass
 class Ending:
-    """Claims that nothing can become of but a commit, and the connection over which that is still to be carried out.
+    """Claims whose commit is decided, and the connection that has to carry it out.
 
-    Should the connection or the process be lost before, the group carries it out.
+    If the connection or the process is lost before that, the group carries it out.
     """
 
     connection: QueueManagerConnection
@@ -88,7 +88,7 @@ class Ending:
         """
         with self.connection:
             for unit in self.units:
-                # What a failed structure has lost of them is off the queue, too; and what its backup had comes again.
+                # Messages that a failed structure has lost are off the queue too. Those of its backup come again.
                 self.connection.complete_prepared(unit)
 
 
@@ -97,9 +97,9 @@ class Claims:
     """The claims of one query.
 
     Attributes:
-        name: of the query, unique in the group.
-        per_unit: messages in a unit of work, at most.
-        whole_groups: a group is claimed whole, in one unit of work, once it is complete.
+        name: the name of the query, unique in the group.
+        per_unit: the most messages in a unit of work.
+        whole_groups: claim a group in one unit of work, after it is complete.
     """
 
     settings: Settings
@@ -128,17 +128,17 @@ class Claims:
             ) from None
 
     def let_go(self) -> None:
-        """Give the name back. What is claimed stays so."""
+        """Give the name back. The claims stay."""
         held, self._held = self._held, None
         if held is not None and not held.connection.is_ended:
             held.disconnect()
 
     def depth(self) -> int:
-        """Messages that can be claimed now, about."""
+        """The approximate number of messages that can be claimed now."""
         return count_available(group_for(self.settings), self._places())
 
     def owner(self) -> str:
-        """Whose the queue is: the manager's, or where it is shared the group's."""
+        """The owner of the queue: the manager, or the group if the queue is shared."""
         is_private = any(place.structure == private_structure(self.qmgr) for place in self._places())
         return self.qmgr if is_private else self.settings.group
 
@@ -146,22 +146,22 @@ class Claims:
         return find_places(group_for(self.settings), self.queue, self.qmgr)
 
     def term(self) -> int:
-        """In which a query that begins now claims: how often queries of its name were released."""
+        """The term of a query that begins now: the number of releases of queries of its name."""
         latest = latest_batch(group_for(self.settings), terms_of(self.name))
         return 0 if latest is None else latest + 1
 
     def check_term(self, term: int) -> None:
-        """Raises PipelineError: it has ended, the query was released."""
+        """Check that a term has not ended. Raises PipelineError: the query was released."""
         if term < self.term():
             raise self._released()
 
     def claim(self, count: int, term: int = 0, *, after: Claimed = NOTHING) -> Claimed:
-        """Claim up to *count* messages, the first on the queue.
+        """Claim the first *count* messages on the queue, or as many as there are.
 
-        Where groups are kept whole, the last one may make it more.
+        With whole groups, the last group may make them more.
 
         Args:
-            term: in which the query began.
+            term: the term in which the query began.
             after: claims that were made for the same batch before.
 
         Returns:
@@ -169,8 +169,8 @@ class Claims:
 
         Raises:
             PipelineError: the query was released meanwhile.
-            MQIError: the queue cannot be read; 2024 a group is longer than a unit of work may be. What it has claimed
-                goes back; where Redis cannot be reached any more that is left to `give_back`.
+            MQIError: the queue cannot be read; 2024 a group is longer than a unit of work may be. The claims of this
+                call go back; if Redis cannot be reached, `give_back` does that later.
         """
         run, units = _parts_of(after.name) if after.name else (secrets.token_hex(8), 0)
         messages, xids = after.messages, set[bytes]()
@@ -202,7 +202,7 @@ class Claims:
     def _get(self, connection: QueueManagerConnection, queue: Queue, count: int) -> int:
         most = connection.connection.max_uncommitted
         if self.whole_groups:
-            # Room for the rest of the last group.
+            # Leave room for the rest of the last group.
             return get_groups(connection, queue, min(count, self.per_unit, max(1, most // 2)))
         return get_messages(queue, min(count, self.per_unit, most))
 
@@ -221,21 +221,21 @@ class Claims:
         )
 
     def finish(self, claims: str) -> None:
-        """Spark has processed them: they are gone from the queue for good. Told again it does nothing.
+        """Take the messages that Spark has processed off the queue for good. A second call does nothing.
 
         Raises:
-            PipelineError: they went back to the queue, by an operator's hand: they come again. Or nothing has read
-                them: they stay claimed.
+            PipelineError: an operator put them back on the queue, so they come again; or no task has read them, so
+                they stay claimed.
             MQIError: 2009 unknown; may be repeated.
         """
         if claims:
             self.decide(claims).carry_out()
 
     def decide(self, claims: str) -> Ending:
-        """The first half of `finish`: nothing can bring them back to the queue any more. It takes no time.
+        """Do the first, quick half of `finish`: decide that the messages cannot come back to the queue.
 
         Raises:
-            PipelineError, MQIError: as of `finish`.
+            PipelineError, MQIError: as for `finish`.
         """
         with ExitStack() as until_decided:
             connection = until_decided.enter_context(self._connect())
@@ -248,23 +248,23 @@ class Claims:
                     raise PipelineError(
                         f"stream {self.name}: messages that were processed were put back on {self.queue}: {error}"
                     ) from error
-                # Of long ago: that they ended is forgotten.
+                # They ended so long ago that it is forgotten.
                 units = []
             until_decided.pop_all()
             return Ending(connection, units)
 
     def give_back(self, *, but: str = "") -> int:
-        """Put back on the queue whatever is claimed under the name, *but* these; how many messages that were.
+        """Put all claims of the name except *but* back on the queue; return the number of messages.
 
         Raises:
-            PipelineError: something was read of it, though Spark has noted nothing: that is in another checkpoint, and
-                may have been processed. Nothing goes back.
+            PipelineError: a task has read some of them, though Spark has noted none: another checkpoint has them, and
+                they may have been processed. Nothing goes back.
         """
         kept = set(self._xids(but))
         return self._give_back(lambda unit: unit.xid not in kept, may_be_read=bool(but))
 
     def give_back_only(self, claims: str) -> int:
-        """Put back on the queue these claims, which Spark was never told of; how many messages that were."""
+        """Put these claims, which Spark does not know, back on the queue; return the number of messages."""
         unwanted = set(self._xids(claims))
         return self._give_back(lambda unit: unit.xid in unwanted)
 
@@ -281,7 +281,7 @@ class Claims:
             return back_out(connection, units, prefix_of(self.name))
 
     def units(self, claims: str) -> list[ClaimedUnit]:
-        """The claimed units of work, in their order; none once their messages are on a backout queue.
+        """The claimed units of work, in order; empty if their messages are on a backout queue.
 
         Raises:
             PipelineError: one of them has ended.
@@ -297,7 +297,7 @@ class Claims:
                 raise PipelineError(
                     f"stream {self.name}: what its batch had claimed of {self.queue} has been ended by somebody else"
                 )
-            # It began with a get; where reports of the delivery went comes behind that.
+            # A unit begins with a get. The queues of its reports of delivery come after that.
             structure, (queues, _) = next(iter(unit.structures.items()))
             place = Place(queues[0], structure, group.structure_number(structure))
             found.append(ClaimedUnit(place, unit.id, xid, unit.messages, unit.times_read or 0))
@@ -305,7 +305,7 @@ class Claims:
         return found
 
     def _tell_of_tries(self, group: Group, units: list[ClaimedUnit]) -> None:
-        """A batch that is tried again may fail for ever: from BOTHRESH on a line says how its messages are moved."""
+        """Log how to move a batch that was tried BOTHRESH times or more: it may fail for ever."""
         times = max((unit.times_read for unit in units), default=0)
         if not times or times < queue_at(group, units[0].place).backout_threshold:
             return
@@ -319,7 +319,7 @@ class Claims:
         )
 
     def backed_out(self, claims: str) -> Batch:
-        """The decision that the messages of these claims are on a backout queue. It is remembered for 30 days."""
+        """The decision that the messages of these claims are on a backout queue. The group keeps it for 30 days."""
         run, _ = _parts_of(claims)
         return Batch(f"backout/{self.name}/{run}", kept_s=30 * 24 * 3600)
 
@@ -331,13 +331,13 @@ class Claims:
 
 
 def _parts_of(claims: str) -> tuple[str, int]:
-    """What the units of work have in common in their names, and how many they are."""
+    """The common part of the units' names, and the number of units."""
     run, _, units = claims.partition(":")
     return run, int(units or 0)
 
 
 def xids_of(name: str, claims: str) -> list[bytes]:
-    """The external ids of a query's units of work, in their order, by what stands in an offset."""
+    """The external ids of the units of work that an offset names, in order."""
     run, units = _parts_of(claims)
     return [_xid(name, run, unit) for unit in range(units)]
 
@@ -347,7 +347,7 @@ def _xid(name: str, run: str, unit: int) -> bytes:
 
 
 def prefix_of(name: str) -> str:
-    """How the external ids of a query's units of work begin."""
+    """The prefix of the external ids of a query's units of work."""
     return f"{CLAIM_PREFIX}{name}/"
 
 
@@ -370,7 +370,7 @@ def queue_at(group: Group, place: Place) -> QueueLocal:
 
 
 def back_out(connection: QueueManagerConnection, units: Iterable[PreparedUnit], prefix: str) -> int:
-    """Back out those of *units* whose external ids begin with *prefix*; how many messages that were."""
+    """Back out the *units* whose external ids begin with *prefix*; return the number of messages."""
     ours = _begin_with(prefix, units)
     ended_otherwise = (XAReturn.XA_HEURCOM, XAReturn.XA_HEURMIX, XAReturn.XAER_NOTA)
     return _end(ours, connection.backout_prepared, ended_otherwise)
@@ -381,7 +381,7 @@ def _begin_with(prefix: str, units: Iterable[PreparedUnit]) -> Iterator[Prepared
 
 
 def commit(connection: QueueManagerConnection, units: Iterable[PreparedUnit]) -> int:
-    """Commit *units*; how many messages that were."""
+    """Commit *units*; return the number of messages."""
     return _end(units, connection.commit_prepared, (XAReturn.XA_HEURRB, XAReturn.XA_HEURMIX, XAReturn.XAER_NOTA))
 
 
@@ -393,7 +393,7 @@ def _end(units: Iterable[PreparedUnit], end: Callable[..., bool], ended_otherwis
         try:
             end(unit.xid, qmgr=unit.qmgr)
         except XAError as error:
-            # Ended in this moment, by somebody else.
+            # Somebody else has just ended it.
             if error.code not in ended_otherwise:
                 raise
         else:

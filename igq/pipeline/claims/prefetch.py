@@ -1,8 +1,8 @@
-"""What Redis does for a streaming query while Spark processes a batch: it ends the one before and claims the next one.
+"""Work of a streaming query while Spark processes a batch: it ends the batch before and claims the next one.
 
-Neither has to be in Spark's checkpoint. That the batch before is committed was *decided* before Spark was given this
-one, so whoever dies here leaves it to the recovery of the group. What is claimed ahead is claimed like anything that
-Spark has not written down yet: the driver that goes on puts it back on the queue.
+Neither is in Spark's checkpoint. The commit of the batch before was *decided* before Spark got this one, so if the
+driver dies, the recovery of the group carries it out. The claims made ahead are like other claims that Spark has not
+noted: the next driver puts them back on the queue.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from sharedq.mqi.errors import MQIError
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """What is going on, or has ended and was not asked for yet.
+    """Work that is under way, or whose result was not taken yet.
 
     Attributes:
-        during: the claims of the batch that is being processed meanwhile.
-        count: messages to be claimed.
+        during: the claims of the batch that Spark processes meanwhile.
+        count: the number of messages to claim.
     """
 
     during: str
@@ -31,19 +31,19 @@ class _Work:
 
 
 class Ahead:
-    """One piece of such work at a time, in a thread of its own, over connections of its own."""
+    """Does one piece of such work at a time, in a thread of its own, over connections of its own."""
 
     def __init__(self, claims: Claims) -> None:
         self._claims = claims
         self._work: _Work | None = None
 
     def begin(self, during: str, ending: Ending | None, count: int, term: int) -> None:
-        """Spark is about to process the batch with the claims *during*.
+        """Begin work while Spark processes the batch with the claims *during*.
 
         Args:
-            ending: of the batch before, where that is not over yet.
-            count: messages to claim for the next one, at most.
-            term: in which the query began.
+            ending: the ending of the batch before, if that is not over yet.
+            count: the most messages to claim for the next batch.
+            term: the term in which the query began.
         """
         self._work = None
         if ending is None and not count:
@@ -57,12 +57,12 @@ class Ahead:
         self._work = _Work(during, count, _in_background(work))
 
     def take(self, during: str, count: int) -> Claimed | None:
-        """Wait for the end of the work; what was claimed for the batch behind that with the claims *during*.
+        """Wait for the end of the work, and return the claims for the batch that follows the one with claims *during*.
 
-        It is remembered until Spark is given it, which is when other work begins: else `end` puts it back.
+        They are remembered until new work begins, which means that Spark has them; before that `end` puts them back.
 
-        None where that is nothing, or it failed, or it may be more than the *count* messages that are wanted now.
-        Whatever was claimed then is still so, and not remembered here.
+        None if there are no claims, if the work failed, or if there may be more than *count* messages. Any claims are
+        still made then, and are not remembered here.
         """
         work = self._work
         if work is None:
@@ -74,10 +74,10 @@ class Ahead:
         return None
 
     def end(self) -> None:
-        """Wait for the end of the work, and put back what was claimed. Cut short, it can be called again.
+        """Wait for the end of the work, and put its claims back. After an interruption it can be called again.
 
         Raises:
-            MQIError: 2009, it is still claimed.
+            MQIError: 2009, the claims are still there.
         """
         if self._work is None:
             return
@@ -91,7 +91,7 @@ def _outcome(work: Future[Claimed]) -> Claimed:
     try:
         return work.result()
     except (MQIError, PipelineError):
-        # Who goes on without it meets the same, if it lasts.
+        # If the error lasts, the query meets it in its next step.
         return NOTHING
 
 
@@ -100,5 +100,5 @@ def _in_background(work: Callable[[], Claimed]) -> Future[Claimed]:
     try:
         return with_thread.submit(work)
     finally:
-        # The thread ends when the work does.
+        # Do not wait: the thread ends with the work.
         with_thread.shutdown(wait=False)

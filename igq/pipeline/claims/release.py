@@ -1,4 +1,4 @@
-"""Streaming queries that have claimed messages, and the release of one that will not come back."""
+"""Lists streaming queries that have claimed messages, and releases a query that will not come back."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sharedq.settings.values import Settings
 
 
 def claims_in(settings: Settings) -> list[LeftInDoubt]:
-    """What streaming queries of the group have claimed now, by query and manager.
+    """The messages that streaming queries of the group have claimed now, by query and manager.
 
     Raises:
         MQIError: 2009, Redis cannot be reached.
@@ -29,13 +29,13 @@ def claims_in(settings: Settings) -> list[LeftInDoubt]:
 
 
 def is_running(settings: Settings, stream: str) -> bool:
-    """Whether a driver has the query's name, or died and is still to be recovered."""
+    """Whether a driver holds the query's name. It may have died and not been recovered yet."""
     return is_tag_used(group_for(settings), tag_of(stream))
 
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """What became of the messages that a query had claimed: so many back on their queue, so many off it."""
+    """The numbers of claimed messages that were put back on their queue, and that were taken off it."""
 
     given_back: int
     committed: int
@@ -49,17 +49,17 @@ def release_stream(
     checkpoint: Path | None = None,
     begun: BegunBatch = "",
 ) -> Released:
-    """End a query for good: put back on their queues what it has claimed.
+    """End a query for good, and put the messages that it has claimed back on their queues.
 
-    First its term ends, so that it can claim nothing more should it come back. Killed in between, it can be repeated.
+    First the query's term ends, so that it can claim nothing more if it comes back. A killed release can be repeated.
 
     Args:
-        checkpoint: the query's. What Spark has noted there as processed is taken off the queues instead.
-        begun: as of `processed_claims`; and of a batch that is noted as processed and that nothing has read.
+        checkpoint: the query's checkpoint. Messages that Spark has noted there as processed are taken off the queues.
+        begun: as for `processed_claims`; also about a batch that is noted as processed and that no task has read.
 
     Raises:
-        PipelineError: there is no such query, or a driver of it runs and not *force*; or it is not its checkpoint, or
-            more has to be said of its last batch.
+        PipelineError: there is no such query; a driver of it runs, without *force*; the checkpoint is not the query's;
+            or *begun* must be given.
         MQIError: 2059 no manager of the group is running; 2009 unknown, repeat it.
     """
     group = group_for(settings)
@@ -72,12 +72,12 @@ def release_stream(
             f"stream {stream}: a driver of it is running, or has died and is not recovered yet: stop it, or --force"
         )
     term = 0 if latest is None else latest + 1
-    # Whether it can be used is told before anything is done; what counts is what it says when nothing can be added.
+    # Check the checkpoint before anything is changed. Read it again after the term has ended, when it is final.
     at_least = 0 if force else term
     _processed(group, checkpoint, stream, at_least, begun)
     with connect_to(settings, group.name) as connection:
         connection.commit_prepared_together((), Batch(terms_of(stream), term))
-    # Only now: nothing is added to them any more.
+    # The claims are final only now.
     done = _processed(group, checkpoint, stream, at_least, begun)
     prefix = f"{CLAIM_PREFIX}{stream}/"
     ended = [end_at(settings, group, qmgr, prefix, done) for qmgr in sorted(_managers(group, stream))]
@@ -85,7 +85,7 @@ def release_stream(
 
 
 def _processed(group: Group, checkpoint: Path | None, stream: str, term: int, begun: BegunBatch) -> set[bytes]:
-    """External ids of the claims that a checkpoint notes as processed, and that were read."""
+    """External ids of the claims that a checkpoint notes as processed and that a task has read."""
     if checkpoint is None:
         return set()
     claims = processed_claims(checkpoint, stream, term=term, begun=begun)
@@ -106,7 +106,7 @@ def _managers(group: Group, stream: str) -> set[str]:
 
 
 def end_at(settings: Settings, group: Group, qmgr: str, prefix: str, done: Set[bytes] = frozenset()) -> Released:
-    """End what is in doubt at *qmgr* under external ids that begin with *prefix*: *done* is committed.
+    """End the units in doubt at *qmgr* whose external ids begin with *prefix*: commit *done*, back out the others.
 
     Raises:
         MQIError: 2059 no manager of the group is running; 2009 unknown, may be repeated.
@@ -117,7 +117,7 @@ def end_at(settings: Settings, group: Group, qmgr: str, prefix: str, done: Set[b
     except MQIError as error:
         if error.reason != MQRC.Q_MGR_NOT_AVAILABLE:
             raise
-        # Any member may end what a manager that is down has in doubt.
+        # Any member may end the units of a manager that is down.
         connection = connect_to(settings, group.name)
     with connection:
         committed = commit(connection, (unit for unit in units if unit.xid in done))
@@ -125,10 +125,10 @@ def end_at(settings: Settings, group: Group, qmgr: str, prefix: str, done: Set[b
 
 
 def end_everywhere(settings: Settings, prefix: str) -> int:
-    """Back out what is in doubt at any manager under external ids that begin with *prefix*; how many messages.
+    """Back out the units in doubt at any manager whose external ids begin with *prefix*; return their messages.
 
     Raises:
-        MQIError: as `end_at`.
+        MQIError: as for `end_at`.
     """
     group = group_for(settings)
     places = {unit.qmgr for unit in prepared_units(group) if unit.xid.startswith(prefix.encode())}
@@ -136,12 +136,12 @@ def end_everywhere(settings: Settings, prefix: str) -> int:
 
 
 def connect_to(settings: Settings, name: str) -> QueueManagerConnection:
-    """A connection to a manager, or by the group's name to any. Raises MQIError: 2059 it is not running, ..."""
+    """A connection to a manager, or to any if *name* is the group's. Raises MQIError: 2059 it is not running, ..."""
     return connect(name, settings=settings, appl_name="igq pipeline")
 
 
 def _claims_of(group: Group) -> Iterator[tuple[str, PreparedUnit]]:
-    """Each claim in doubt, and the name of its query."""
+    """Each claim in doubt, with the name of its query."""
     for unit in prepared_units(group):
         text = unit.xid.decode("latin-1")
         if text.startswith(CLAIM_PREFIX) and unit.outcome is None:

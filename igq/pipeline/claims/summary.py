@@ -1,4 +1,4 @@
-"""What streaming queries and jobs have in doubt, summed up for those who must decide about it."""
+"""Sums of the units of work that streaming queries and jobs have in doubt, for the operator who decides about them."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from sharedq.calls.unit.in_doubt import PreparedUnit
 
 @dataclass(frozen=True, slots=True)
 class LeftInDoubt:
-    """What one query or job has prepared at one manager, and not ended.
+    """The units of work that one query or job has prepared at one manager, and not ended.
 
     Attributes:
-        qmgr: the manager at which that was.
-        name: a query's option ``stream``; a job's jobId, or where it has none what its run was named.
-        queues: where the messages came from, or are to go.
-        units: units of work.
-        times_read: of a query's batch: how often, at most.
-        since: when the oldest was prepared, by Redis' clock.
+        name: a query's option ``stream``; a job's jobId, or the name of its run if it has no jobId.
+        qmgr: the manager at which they were prepared.
+        queues: the queues that the messages came from, or will go to.
+        units: the number of units of work.
+        times_read: the highest number of times that a query's batch was read.
+        since: when the oldest unit was prepared, by Redis' clock.
     """
 
     name: str

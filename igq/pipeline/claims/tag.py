@@ -1,4 +1,4 @@
-"""One process at a time in the whole group: a connection tag, which the recovery of a dead holder frees."""
+"""Lets one process at a time work in the whole group: it holds a connection tag, which recovery frees if it dies."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from sharedq.mqi.constants import ConnectOption
 from sharedq.mqi.errors import ConnTagInUse
 from sharedq.settings.values import Settings
 
-#: How long somebody waits for a predecessor: for the recovery of one that was killed, seconds.
+#: Seconds to wait for another holder, which may have been killed and must be recovered first.
 WAIT_S = 60.0
 _PAUSE_S = 0.5
 
 
 def hold_tag(settings: Settings, qmgr: str, tag: bytes) -> QueueManagerConnection:
-    """A connection that has *tag* for itself, as long as it lasts.
+    """A connection that holds *tag* alone, as long as it lasts.
 
     Raises:
-        ConnTagInUse: 2271, somebody has it still.
+        ConnTagInUse: 2271, another connection still holds it.
         MQIError: 2059 the manager is not running; 2009.
     """
     again = Retrying(

@@ -1,4 +1,4 @@
-"""What is got in one unit of work that a streaming query claims: so many messages, or whole groups."""
+"""Gets the messages of one unit of work that a streaming query claims: a number of messages, or whole groups."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from sharedq.mqi.errors import MQIError, error_for
 
 #: Messages got in one call.
 _GET_MESSAGES = 100
-#: Group or segment status of a message that others belong behind.
+#: Group or segment status of a message that is not the last one.
 _GOES_ON = (b"G", b"S")
 _WHOLE = int(
     GetOption.SYNCPOINT | GetOption.LOGICAL_ORDER | GetOption.ALL_MSGS_AVAILABLE | GetOption.ALL_SEGMENTS_AVAILABLE
 )
-#: How often a unit of work is begun anew because others take messages of its groups.
+#: How often a unit of work is begun again because others take messages of its groups.
 _ATTEMPTS = 20
 
 
 def get_messages(queue: Queue, count: int) -> int:
-    """Get up to *count* messages under syncpoint; how many there were. They are read where they are processed.
+    """Get up to *count* messages under syncpoint without their data, and return their number. Tasks read the data.
 
-    Fewer also where the unit of work can have no more: reports of their delivery (COD) count there, too.
+    They are fewer if the unit of work can have no more: reports of delivery (COD) count there, too.
     """
     got = 0
     while got < count:
@@ -38,10 +38,10 @@ def get_messages(queue: Queue, count: int) -> int:
 
 
 def get_groups(connection: QueueManagerConnection, queue: Queue, count: int) -> int:
-    """Get *count* messages under syncpoint, or as many more as the last group has; how many there were.
+    """Get *count* messages under syncpoint, and the rest of the last group; return their number.
 
-    Groups come whole and in order, and so do segments; those that are not complete are passed over. A message in no
-    group counts as one.
+    Groups and segmented messages come whole and in order; incomplete ones are left on the queue. A message in no group
+    counts as a group.
 
     Raises:
         MQIError: 2024 a group has more messages than a unit of work may have.
@@ -50,7 +50,7 @@ def get_groups(connection: QueueManagerConnection, queue: Queue, count: int) -> 
         got, begun, reason = _get_groups(queue, count)
         if begun == got:
             return got
-        # Only part of the last group can be had: all goes back to its place, and next time that group is left out.
+        # Only a part of the last group was got. Put all messages back, and leave that group out the next time.
         connection.backout()
         if reason == MQRC.SYNCPOINT_LIMIT_REACHED:
             if not begun:
@@ -61,7 +61,7 @@ def get_groups(connection: QueueManagerConnection, queue: Queue, count: int) -> 
 
 
 def _get_groups(queue: Queue, count: int) -> tuple[int, int, MQRC]:
-    """Messages that were got, those of them before the group that is not whole, and why that is not."""
+    """The number of messages got, the number before an incomplete group, and the reason why that is incomplete."""
     got = begun = 0
     while begun < count or got > begun:
         try:

@@ -1,9 +1,9 @@
-"""Jobs that write to queues: how what they prepare is named, what of it is in doubt, and its end.
+"""Jobs that write to queues: the names of their prepared units of work, those in doubt, and their release.
 
-A job's driver ends all that its tasks have prepared. One that was killed leaves it in doubt, and nobody can tell it
-from one that is still at work. So who releases a job ends its *run* first: nothing more is prepared for that. Then each
-unit of work is backed out; the driver commits all of them by one decision, so it has done so before, or never will. A
-streaming query has no run: it puts the batch anew when it is started again.
+A job's driver ends all units that its tasks have prepared. A killed driver leaves them in doubt, and looks like a
+driver that is still at work. Therefore a release first ends the job's *run*, after which no unit can be prepared for
+it, and then backs each unit out. The driver commits all units by one decision, so it has done that before, or never
+will. A streaming query has no run: it puts its batch again when it is started again.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ from sharedq.calls.unit.in_doubt import Batch, PreparedUnit, latest_batch, prepa
 from sharedq.members.group import Group
 from sharedq.settings.values import Settings
 
-#: How external ids of what is put begin: this; the job, or none, and its run, or the query and its batch; a slash each.
+#: Prefix of a job's external ids. The job (or "") and its run follow, or the query and its batch, each with "/".
 SINK_PREFIX = "igq.spark/"
-#: For how long it is remembered that a run is over: longer than any of its tasks can outlive it.
+#: How long the group remembers that a run is over: longer than any of its tasks can outlive it.
 _RUN_KEPT_S = 7 * 24 * 3600
 
 
 def runs_of(job: str, run: str) -> str:
-    """The series of batches that the runs of a job are; of one without a name, *run* is the only one."""
+    """The series of batches for the runs of a job. A job without a name has only the run *run*."""
     return f"runs/{job}" if job else f"run/{run}"
 
 
 def run_batch(series: str, number: int) -> Batch:
-    """What the units of work of a run belong to: once it is decided, the run is over, and those before it."""
+    """The batch of a run's units of work. After it is decided, this run and all before it are over."""
     return Batch(series, number, kept_s=_RUN_KEPT_S)
 
 
 def next_run(group: Group, series: str) -> Batch:
-    """The first run that is not over, whether it has begun or not. Raises MQIError: 2009, Redis cannot be reached."""
+    """The first run that is not over, begun or not. Raises MQIError: 2009, Redis cannot be reached."""
     latest = latest_batch(group, series)
     return run_batch(series, 0 if latest is None else latest + 1)
 
 
 def jobs_in(settings: Settings) -> list[LeftInDoubt]:
-    """What jobs have prepared and not committed now, those at work among them, by job and manager.
+    """The messages that jobs have prepared and not committed, by job and manager. Jobs at work are among them.
 
     Raises:
         MQIError: 2009, Redis cannot be reached.
@@ -51,12 +51,12 @@ def jobs_in(settings: Settings) -> list[LeftInDoubt]:
 
 
 def release_job(settings: Settings, job: str) -> int:
-    """Back out what a job has prepared; how many messages that were. Killed in between, it can be repeated.
+    """Back out a job's prepared units and return the number of messages. A killed release can be repeated.
 
-    Should its driver live, the job fails.
+    If the job's driver is alive, the job fails.
 
     Raises:
-        PipelineError: there is nothing of it.
+        PipelineError: the job has no prepared units.
         MQIError: 2059 no manager of the group is running; 2009 unknown, repeat it.
     """
     group = group_for(settings)
@@ -74,7 +74,7 @@ def release_job(settings: Settings, job: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Name:
-    """What an external id tells: the job, the series of its runs (of a query ""), and how all of this job's begin."""
+    """The parts of an external id: the job, the series of its runs ("" for a query), the prefix of the job's ids."""
 
     job: str
     series: str
@@ -87,7 +87,7 @@ class _Name:
         return cls(job or run, runs_of(job, run) if len(run) == _RUN_LENGTH else "", prefix)
 
 
-#: Of a UUID; a query is followed by the number of its batch, which is shorter.
+#: The length of a run's name, a UUID. A query is followed by the number of its batch, which is shorter.
 _RUN_LENGTH = 32
 
 

@@ -1,8 +1,7 @@
-"""A class-data archive for Spark's Java: the classes of one run, kept in memory layout, halve the next start.
+"""A class-data archive for Spark's Java: the classes of one run in memory layout. It halves the time of the next start.
 
-An archive is written when a run's Java ends, under a name of its own, and takes its final name only
-when it is whole; the final name holds the file's size. So a missing, torn or half-written archive, or
-two first runs at once, cost a slower start and nothing else.
+Java writes an archive under a temporary name when it ends. The archive gets its final name, which holds the file's
+size, after it is complete. So a missing or half-written archive, or two first runs at once, only make a start slower.
 """
 
 from __future__ import annotations
@@ -13,14 +12,14 @@ from pathlib import Path
 
 
 class ClassArchive:
-    """The archive for one Java and one Spark in *directory*: used when it is there, made when asked for.
+    """The archive for one Java and one Spark in *directory*: used if it exists, made on request.
 
     Attributes:
-        java_options: what Java must be started with.
+        java_options: the options for Java.
     """
 
     def __init__(self, directory: Path, java: Path, spark_home: Path, *, make: bool) -> None:
-        # Java checks by itself that an archive fits; by the key, a new Java or Spark makes a new one.
+        # Java checks that an archive fits. The key makes a new archive for a new Java or Spark.
         jars = spark_home / "jars"
         parts = [java.resolve(), java.resolve().stat().st_mtime_ns, jars, jars.stat().st_mtime_ns]
         self._stem = f"classes-{hashlib.sha256(repr(parts).encode()).hexdigest()[:12]}"
@@ -37,13 +36,13 @@ class ClassArchive:
         self.java_options = [f'-XX:ArchiveClassesAtExit="{self._new}"']
 
     def keep(self) -> None:
-        """Java has ended well: give a new archive its final name."""
+        """Give a new archive its final name, after Java has ended well."""
         if self._new is None or not self._new.is_file():
             return
         self._new.replace(self._directory / f"{self._stem}-{self._new.stat().st_size}.jsa")
 
     def discard(self) -> None:
-        """Java has not ended well: what it wrote cannot be trusted."""
+        """Remove a new archive, after Java has failed: it may be incomplete."""
         if self._new is not None:
             self._new.unlink(missing_ok=True)
 

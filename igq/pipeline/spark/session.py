@@ -1,4 +1,4 @@
-"""The one place that makes a Spark session, and ends it with its Java process."""
+"""Makes a Spark session, and ends it with its Java process. No other module does."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOCAL_MASTER = "local[*]"
-#: What Spark takes: of anything else its Java says so with a stack trace.
+#: The masters that Spark accepts. For others its Java prints a stack trace.
 _MASTERS = re.compile(r"local(\[.+\]|-cluster\[.+\])?|yarn|(spark|k8s)://.+")
-#: How long a standalone master may take to be connected to.
+#: How long a connection to a standalone master may take.
 MASTER_TIMEOUT_S = 5.0
-#: Java is given this long to end, which includes writing a class-data archive.
+#: How long Java may take to end, which includes writing a class-data archive.
 JAVA_END_TIMEOUT_S = 180.0
 
 #: Tells the Java launcher that every Python process finds PySpark installed.
@@ -40,9 +40,9 @@ _JAVA_OPTIONS = (
     "-Xlog:disable",
     "-Xshare:auto",
 )
-#: Spark's default reads links and sets permissions by starting processes, twenty a micro-batch. Both rename.
+#: Spark's default starts twenty processes in a micro-batch, to read links and set permissions. Both write by renaming.
 CHECKPOINT_FILES = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-#: Java's second compiler makes a million rows twice as fast, and a small job a quarter dearer.
+#: Java's second compiler halves the time of a million rows, and makes a small job a quarter slower.
 _SMALL_JOB_OPTION = "-XX:TieredStopAtLevel=1"
 
 
@@ -57,17 +57,17 @@ def spark_session(
     is_small: bool = False,
     conf: Mapping[str, str] | None = None,
 ) -> Iterator[SparkSession]:
-    """A Spark session for the time of a ``with``. One at a time in a process.
+    """A Spark session within a ``with``. A process can have one at a time.
 
-    Sets JAVA_HOME, PYTHONPATH and what else Spark reads from the environment, for this process.
+    Sets JAVA_HOME, PYTHONPATH and other variables that Spark reads, for this process.
 
     Args:
-        data_dir: where the Java launcher and the class-data archive are kept.
+        data_dir: the directory of the Java launcher and the class-data archive.
         master: ``local[*]``, or any master of a Spark cluster that has this project installed.
-        spark_log: level of Spark's own log on standard error.
-        make_archive: write a class-data archive when there is none yet; ending takes some seconds more then.
-        is_small: it is for some hundred thousand rows at most: Java compiles soon rather than well.
-        conf: more Spark settings; they win.
+        spark_log: the level of Spark's own log on standard error.
+        make_archive: write a class-data archive if there is none; the end takes some seconds longer then.
+        is_small: the session handles at most some hundred thousand rows, so Java need not optimize much.
+        conf: more Spark settings, which override others.
 
     Raises:
         PipelineError: Spark or Java is missing, or Spark does not start.
@@ -88,7 +88,7 @@ def spark_session(
     java_home = make_java_home(java, own_dir)
     is_local = master.startswith("local")
     _set_environment(java_home, is_local)
-    # Of one process, whose Python processes are like this one; a Spark of the user's own may be another one.
+    # With a local master, Spark's Python processes are like this one, unless the user has a Spark of his own.
     if master.startswith("local[") and "SPARK_HOME" not in os.environ:
         os.environ[_AS_INSTALLED] = "1"
     else:
@@ -107,8 +107,8 @@ def spark_session(
 
     try:
         if threading.current_thread() is threading.main_thread():
-            # PySpark's handler speaks to Java over the connection whose call it has interrupted, and shows what
-            # becomes of that. Java ends with the session.
+            # PySpark's own handler would call Java over the interrupted connection, and print the error. It is not
+            # needed: Java ends with the session.
             signal.signal(signal.SIGINT, on_interrupt)
         yield session
     except Exception as error:
@@ -116,10 +116,10 @@ def spark_session(
         raise
     finally:
         with warnings.catch_warnings():
-            # That Java says nothing any more, where the job was interrupted in the middle of a call to it.
+            # PySpark warns that Java does not answer after a call was interrupted.
             warnings.simplefilter("ignore", RuntimeWarning)
             session.stop()
-        # An error of the job is no error of Java: its classes are as good.
+        # Keep the archive also after an error of the job, which is no error of Java.
         if _end_java():
             classes.keep()
         else:
@@ -135,17 +135,17 @@ def check_installed() -> None:
 
 
 def check_master(master: str) -> None:
-    """Refuse what Spark would: of a master that is not there it would say so after a minute and a half.
+    """Check the master now. Spark would take a minute and a half to say that a master does not answer.
 
     Raises:
-        PipelineError: it is none, or a standalone one that does not answer.
+        PipelineError: the text names no master, or a standalone master does not answer.
     """
     if not _MASTERS.fullmatch(master):
         raise PipelineError(f"--master {master}: allowed: local[N], local[*], spark://HOST:PORT, k8s://URL or yarn")
     if not master.startswith("spark://"):
         return
     why = ""
-    # Several, with commas: one of them leads, the others stand by.
+    # A URL may name several masters: one leads, the others stand by.
     for address in master.removeprefix("spark://").split(","):
         host, _, port = address.rpartition(":")
         if not host or not (port.isascii() and port.isdecimal() and 0 < int(port) < 1 << 16):
@@ -178,7 +178,7 @@ def _settings(more_java_options: list[str], spark_log: str, is_local: bool) -> d
     if is_local:
         cores = os.cpu_count() or 2
         settings |= {
-            # 200, the default, is made for clusters: empty tasks would be most of the work here.
+            # The default, 200, is made for clusters. Here most of its tasks would be empty.
             "spark.sql.shuffle.partitions": str(2 * cores),
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.driver.host": "127.0.0.1",
@@ -189,7 +189,7 @@ def _settings(more_java_options: list[str], spark_log: str, is_local: bool) -> d
 
 def _set_environment(java_home: Path, is_local: bool) -> None:
     os.environ["JAVA_HOME"] = str(java_home)
-    # A data source is imported by name in the workers; ours may run from a source tree.
+    # Workers import a data source by name, and ours may be in a source tree.
     root = str(Path(__file__).parents[3])
     known = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     os.environ["PYTHONPATH"] = os.pathsep.join([root, *(path for path in known if path and path != root)])
@@ -197,7 +197,7 @@ def _set_environment(java_home: Path, is_local: bool) -> None:
         # Java starts the workers in the current folder: they import nothing from there either.
         os.environ["PYTHONSAFEPATH"] = "1"
     if is_local:
-        # Without these, workers run whatever python3 is first on PATH, and Java looks for a network.
+        # Otherwise workers would run the first python3 on PATH, and Java would look for a network.
         os.environ["PYSPARK_PYTHON"] = sys.executable
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     else:
@@ -205,7 +205,7 @@ def _set_environment(java_home: Path, is_local: bool) -> None:
 
 
 def _end_java() -> bool:
-    """End the Java process; PySpark leaves it until Python ends. True when it ended by itself."""
+    """End the Java process, which PySpark leaves until Python ends. True if it ended by itself."""
     from pyspark import SparkContext
 
     gateway = SparkContext._gateway
@@ -215,7 +215,7 @@ def _end_java() -> bool:
     gateway.shutdown()
     SparkContext._gateway = None
     SparkContext._jvm = None
-    # The gateway ends when its standard input does.
+    # The gateway ends when its standard input is closed.
     if process.stdin is not None:
         process.stdin.close()
     try:
@@ -227,23 +227,23 @@ def _end_java() -> bool:
 
 
 def _keep_text(error: BaseException | None) -> None:
-    """Errors of Java ask it for their text whenever that is wanted: have it from now on where Java has ended."""
+    """Store the text of a Java error, which otherwise asks Java for it each time: Java ends soon."""
     from py4j.protocol import Py4JJavaError
     from pyspark.errors.exceptions.captured import CapturedException
 
     while error:
         if isinstance(error, CapturedException | Py4JJavaError):
-            # Where Java has died meanwhile, nobody knows it.
+            # If Java has died, the text is lost.
             with suppress(Exception):
                 kind, text = type(error), str(error)
-                # Of a kind that is caught and shown as before; Python looks for __str__ there only.
+                # Make a subclass, which handlers still catch: Python looks for __str__ in the class only.
                 said = {"__module__": kind.__module__, "__str__": lambda _, text=text: text}
                 error.__class__ = type(kind.__name__, (kind,), said)
         error = error.__cause__ or error.__context__
 
 
 def why_in_a_line(error: Exception) -> str:
-    """Why Spark does not start."""
+    """The reason why Spark does not start, in one line."""
     if any(line.startswith(": ") and "stopped SparkContext" in line for line in str(error).splitlines()):
         return "its application was ended while it started; the log of the master, or of its workers, says why"
     return why_a_job_ends(error)
