@@ -1,4 +1,7 @@
-"""The manager's side of its agent: starts the process, keeps its lease, reads its messages and ends it."""
+"""The manager's side of one run of its agent: starts the process, reads its messages and ends it.
+
+`igq.manager.incarnation` starts the next run when this one has ended (CSQM067E).
+"""
 
 from __future__ import annotations
 

@@ -6,6 +6,8 @@ import re
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("sharedq", "recovery", "igq")
 #: More modules than a reader can choose from.
@@ -13,6 +15,9 @@ MOST_MODULES = 15
 #: IBM's constants, under the names that programs import.
 CONSTANTS = re.compile(r"CMQ\w*\.py")
 PAGE = ROOT / "docs" / "explanation" / "architecture.md"
+#: Pages on the code. A path that they name in full begins with one of the folders; NAME stands for any name.
+PAGES = [ROOT / "README.md", PAGE, *sorted((ROOT / "docs" / "contributing").glob("*.md"))]
+NAMED = re.compile(r"`((?:sharedq|recovery|igq|config|bench|tests|docs)/[\w./-]*)`")
 
 
 def sources() -> list[Path]:
@@ -36,3 +41,9 @@ def test_the_page_on_the_architecture_names_every_folder() -> None:
     named = set(re.findall(r"^\| `([\w/]+)/` \|", text, re.MULTILINE))
     assert there - named == set()
     assert [name for name in named if not (ROOT / name).is_dir()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_path_that_a_page_on_the_code_names_is_there(page: Path) -> None:
+    named = NAMED.findall(page.read_text("utf-8"))
+    assert [name for name in named if not any(ROOT.glob(name.rstrip("/").replace("NAME", "*")))] == []

@@ -1,4 +1,4 @@
-"""Tells which queues agents and movers have open.
+"""The connection tags of agents and movers, when one is refused, and which queues their holders have open.
 
 They register no handle, so that an operator can alter and delete a queue that they serve. Instead each holds a
 connection tag that names the queue, and reports its state.

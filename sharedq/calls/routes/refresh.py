@@ -37,7 +37,7 @@ def take_definition(handle: Handle, reply: Sequence[bytes], *, for_put: bool = F
 
     Raises:
         MQIError: 2041 on a put whose route is the shared transmission queue: its definition changed since the
-            handle was opened (seed: invalidation of object handles).
+            handle was opened (IBM MQ for z/OS, intra-group queuing, "Invalidation of object handles").
     """
     if for_put and handle.is_intra_group:
         raise error_for(MQRC.OBJECT_CHANGED, "MQPUT", handle.object_name, f"{handle.name} was altered")

@@ -37,7 +37,7 @@ local function is_member(queue, record)
     return bit.band(flags, SEGMENT + LAST_SEGMENT + IN_GROUP + LAST_IN_GROUP) ~= 0
 end
 
--- What a record's tail begins with (see sharedq/record.py), each in four bytes, "" where it is the usual value:
+-- What a record's tail begins with (see sharedq/messages/record.py), each in four bytes, "" where it is the usual value:
 -- version, report options, MsgType, Feedback, Encoding, CodedCharSetId.
 local function tail_numbers(record)
     local correl, msgid, group = identifier_offsets(record)

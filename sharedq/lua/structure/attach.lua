@@ -4,7 +4,7 @@ structure/attach.lua - register a connection in a structure, before its first ca
 After this the connection asks the administration structure once more whether it is fenced, so that no structure
 can be entered by an owner whom a recoverer has already passed.
 
-What the loader puts in front of it (sharedq/scripts.py) also asks for the commands of the scripts that run for every message.
+What the loader puts in front of it (sharedq/redis/script_source.py) also asks for the commands of the scripts that run for every message.
 
 KEYS
   1  own    hash  registered owners
