@@ -22,7 +22,7 @@ from recovery.target import Target, Targets
 from sharedq.calls.unit.in_doubt import complete
 from sharedq.log import LibraryLogger
 from sharedq.members.group import Group
-from sharedq.members.process import RENEWALS_PER_LEASE
+from sharedq.members.lease import RENEWALS_PER_LEASE
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
 from sharedq.session.connection import Connection

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable
 
 from recovery.watch import next_look_ms
-from sharedq.members.process import RENEWALS_PER_LEASE
+from sharedq.members.lease import RENEWALS_PER_LEASE
 
 #: Shortest time between two beats, seconds.
 BEAT_MIN_S = 0.05

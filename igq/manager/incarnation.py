@@ -18,13 +18,14 @@ from igq.console.messages import trouble_id
 from igq.manager.agent_child import AgentChild
 from igq.manager.deaths import watch_deaths
 from igq.manager.heartbeat import Heartbeat
-from igq.manager.membership import Membership, Renewal
+from igq.manager.membership import Membership
 from igq.manager.structure_watch import LOOK_S
 from igq.manager.worker import Worker
 from igq.operations.shutdown import STOP_TIMEOUT_S
 from recovery.target import Target
 from recovery.watch import due
 from sharedq.members.group import PASSING
+from sharedq.members.lease import Renewal
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
 from sharedq.objects.repository import Repository
@@ -103,7 +104,7 @@ class Incarnation:
         self.failure: MQIError | None = None
         #: Versions of IGQ: the latest that every structure is known to have, and the one that the worker is sending.
         self._igq_told = self._igq_telling = 0
-        self._heartbeat = Heartbeat(membership.lease_ms / 1000)
+        self._heartbeat = Heartbeat(membership.lease.lease_ms / 1000)
         self._deaths = watch_deaths(membership.token, lambda *who: inbox.put(partial(self._program_died, *who)))
 
     def run(self, prepare: Callable[[], T], open_for_business: Callable[[T], None]) -> Ending:
@@ -229,7 +230,7 @@ class Incarnation:
         if not renewal.is_held:
             self._lose("a peer has declared it dead")
             return
-        at_s = membership.renewed_at_s
+        at_s = membership.lease.renewed_at_s
         if self._process.token not in renewal.lost:
             self._process.renewed(at_s)
         if agent is not None and agent.token not in renewal.lost:
@@ -289,11 +290,11 @@ class Incarnation:
         if targets:
             # One look may hide later leases, so look again after these recoveries.
             self.worker.recover_soon(targets, lambda: self._inbox.put(self._heartbeat.look_again))
-        at_s = self._membership.renewed_at_s
+        at_s = self._membership.lease.renewed_at_s
         self._heartbeat.looked(at_s, renewal.now_ms, renewal.leases, is_recovering=bool(targets))
 
     def _renew_later(self, error: MQIError) -> None:
-        now_s, safe_until_s = time.monotonic(), self._membership.safe_until_s
+        now_s, safe_until_s = time.monotonic(), self._membership.lease.safe_until_s
         if now_s >= safe_until_s:
             self._lose(f"the lease could not be renewed in time: {error}")
             return

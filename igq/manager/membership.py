@@ -3,49 +3,23 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Self
 
 from igq.errors import CommandError
 from sharedq.members.agreed_settings import as_record
 from sharedq.members.group import Group
 from sharedq.members.kept_process import KeptProcess
-from sharedq.members.process import RENEWALS_PER_LEASE, SAFETY_PART
+from sharedq.members.lease import RENEWALS_PER_LEASE, Lease, Renewal, register
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
-from sharedq.scripts.members import join_call, leave_call, member_state_call, register_process_call, renew_call
+from sharedq.scripts.members import join_call, leave_call, member_state_call
 
 #: How many of the leases that run out next a renewal returns when it looks at the group's leases.
 LOOK = 5
 _IS_REMOVED = 2
-
-
-@dataclass(frozen=True, slots=True)
-class Renewal:
-    """The answer to a renewal.
-
-    Attributes:
-        is_held: the lease is ours. False: a peer has declared this manager dead.
-        now_ms: the Redis time.
-        member: what the group knows of this manager; may be empty if the renewal did not ask.
-        leases: with a look, the leases that have run out and may be this manager's to recover (hundreds at a time), and
-            the
-            next ones to run out.
-        lost: own processes that were not renewed.
-        failures: how many times the group was told that a structure failed or can be used again. None if the renewal
-            did not ask.
-    """
-
-    is_held: bool
-    now_ms: int
-    member: Mapping[str, Any]
-    leases: Sequence[tuple[str, int]]
-    lost: Sequence[str]
-    failures: int | None
 
 
 class Membership:
@@ -54,12 +28,7 @@ class Membership:
     def __init__(self, group: Group, qmgr: str, incarnation: int, sent_at_s: float) -> None:
         self.group, self.qmgr, self.incarnation = group, qmgr, incarnation
         self.token = f"{qmgr}.{incarnation}"
-        #: The lease length when the name was taken. Later changes apply to the next incarnation.
-        self.lease_ms = group.settings.lease_ms
-        self._lease_s = self.lease_ms / 1000
-        self.renewed_at_s = sent_at_s
-        #: Its own links, so that no renewal waits for another call.
-        self._links = group.new_links()
+        self.lease = Lease(group, qmgr, self.token, sent_at_s)
 
     @classmethod
     def join(
@@ -108,11 +77,6 @@ class Membership:
             ends_s = seen_s if ends_s is None else ends_s
             wait(min(left_s + 0.01, 1.2 * lease_ms / 1000 / RENEWALS_PER_LEASE))
 
-    @property
-    def safe_until_s(self) -> float:
-        """Monotonic time until which the lease is certainly held."""
-        return self.renewed_at_s + self._lease_s * (1 - SAFETY_PART)
-
     def renew(self, processes: Sequence[str], *, look: bool, ask: bool = True) -> Renewal:
         """Renew the lease and those of the manager's own *processes*.
 
@@ -123,21 +87,10 @@ class Membership:
         Raises:
             MQIError: 2009, Redis cannot be reached. The lease still runs.
         """
-        keys = self.group.keys
-        sent_at_s, leases_wanted = time.monotonic(), LOOK if look else 0
-        try:
-            held, now_ms, member, flat, tokens, told = self._links.call(
-                *renew_call(keys, self.token, self.lease_ms, self.qmgr, leases_wanted, processes, ask=ask)
-            )
-        except MQIError as error:
-            self.group.reconsider(error, self._links)
-            raise
-        if held:
-            self.renewed_at_s = sent_at_s
-        leases = [(name.decode(), int(float(at))) for name, at in zip(flat[::2], flat[1::2], strict=True)]
-        lost = [token.decode() for token in tokens]
-        failures = int(told) if ask else None
-        return Renewal(bool(held), int(now_ms), json.loads(member) if member else {}, leases, lost, failures)
+        renewal = self.lease.renew(processes, look=LOOK if look else 0, ask=ask)
+        if renewal.is_held:
+            self.lease.hold(renewal.sent_at_s)
+        return renewal
 
     def tell(self, **changes: Any) -> None:
         """Change what the group knows of this manager.
@@ -157,14 +110,9 @@ class Membership:
         Raises:
             MQIError: 2059, the lease is lost; 2009, Redis cannot be reached.
         """
-        sent_at_s = time.monotonic()
-        info = json.dumps({"pid": os.getpid(), "appl": appl})
-        reply = self.group.call(
-            *register_process_call(self.group.keys, self.qmgr, self.lease_ms, info, is_internal=True)
-        )
-        if reply[0]:
-            raise error_for(MQRC(reply[0]), "", self.qmgr)
-        return KeptProcess(self.group, self.qmgr, int(reply[1]), int(reply[2]), sent_at_s), sent_at_s
+        made = register(self.group, self.qmgr, self.lease.lease_ms, appl, verb="", is_internal=True)
+        process = KeptProcess(self.group, self.qmgr, made.incarnation, made.number, made.sent_at_s)
+        return process, made.sent_at_s
 
     def programs(self, own: Sequence[str]) -> list[str]:
         """Return the tokens of the programs that still use this incarnation.
@@ -178,7 +126,7 @@ class Membership:
 
     def close(self) -> None:
         """Close the links of an incarnation that has ended. It renews no more."""
-        self._links.close()
+        self.lease.close()
 
     def leave(self, own: Sequence[str]) -> bool:
         """Give up the name in good order. False if something is left that must be recovered first.

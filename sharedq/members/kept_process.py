@@ -38,4 +38,4 @@ class KeptProcess(Process):
     def end(self) -> None:
         """Do nothing: no connection is left, and the manager gives the registration back."""
         self._end_now()
-        self._links.close()
+        self.lease.close()

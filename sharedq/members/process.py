@@ -8,14 +8,12 @@ lease is still held, and nothing has to be given up.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import threading
 import time
 import weakref
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -25,18 +23,15 @@ from sharedq.log import LibraryLogger
 from sharedq.members.agreed_settings import contradictions
 from sharedq.members.forks import after_fork
 from sharedq.members.group import Group
+from sharedq.members.lease import RENEWALS_PER_LEASE, Lease, register
 from sharedq.members.presence import BEGINS, ENDS, address_of, tell_presence
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.redis.keepalive import silence_of
-from sharedq.scripts.members import abandon_call, end_process_call, register_process_call, renew_call
+from sharedq.scripts.members import abandon_call, end_process_call
 
 log = LibraryLogger(__name__)
 
-#: Renewals of a lease in its length.
-RENEWALS_PER_LEASE = 3
-#: A process stops by itself when this part of the lease is left.
-SAFETY_PART = 0.1
 #: Lost connections that one script call reports to the group.
 _ABANDON_CHUNK = 250
 
@@ -75,9 +70,7 @@ class Process:
         self.token = f"{qmgr}.{incarnation}.{number}"
         self.is_quiescing = False
         self.pid = os.getpid()
-        self._lease_ms = group.settings.lease_ms
-        self._lease_s = self._lease_ms / 1000
-        self._safe_until_s = sent_at_s + self._lease_s * (1 - SAFETY_PART)
+        self.lease = Lease(group, qmgr, self.token, sent_at_s)
         self._connections: weakref.WeakSet[Interruptible] = weakref.WeakSet()
         self._abandoned: set[str] = set()
         #: Every lost connection. The group remembers those that it did not know until this process ends.
@@ -92,8 +85,6 @@ class Process:
         #: Notified when the lease was renewed or lost.
         self._settled = threading.Condition()
         after_fork(self._lose_in_child)
-        #: Its own links, so that no renewal waits for another call.
-        self._links = group.new_links()
         self._thread = threading.Thread(target=self._keep, name=f"lease {self.token}", daemon=True)
 
     @classmethod
@@ -103,20 +94,11 @@ class Process:
         Raises:
             MQIError: 2059, the manager is not running; 2161, it is quiescing; 2009, Redis cannot be reached.
         """
-        info = json.dumps({"pid": os.getpid(), "appl": Path(sys.argv[0] or "python").name[:28]})
-        sent_at_s = time.monotonic()
-        try:
-            reply = group.call(
-                *register_process_call(group.keys, qmgr, group.settings.lease_ms, info, is_internal=is_internal)
-            )
-        except MQIError as error:
-            group.reconsider(error)
-            raise
-        if reply[0]:
-            raise error_for(MQRC(reply[0]), "MQCONN", qmgr)
-        _adopt(group, bytes(reply[4]))
-        process = cls(group, qmgr, int(reply[1]), int(reply[2]), sent_at_s)
-        process._manager_address = address_of(int(reply[3]), f"{qmgr}.{process.incarnation}")
+        appl, lease_ms = Path(sys.argv[0] or "python").name[:28], group.settings.lease_ms
+        registered = register(group, qmgr, lease_ms, appl, verb="MQCONN", is_internal=is_internal)
+        _adopt(group, registered.settings)
+        process = cls(group, qmgr, registered.incarnation, registered.number, registered.sent_at_s)
+        process._manager_address = address_of(registered.address, f"{qmgr}.{process.incarnation}")
         tell_presence(process._manager_address, BEGINS, process.token)
         process._thread.start()
         return process
@@ -124,11 +106,11 @@ class Process:
     @property
     def is_alive(self) -> bool:
         """Whether calls may still be made under this registration."""
-        return not self._ended.is_set() and time.monotonic() < self._safe_until_s and os.getpid() == self.pid
+        return not self._ended.is_set() and time.monotonic() < self.lease.safe_until_s and os.getpid() == self.pid
 
     @property
     def _silence_s(self) -> float:
-        return silence_of(self._lease_ms) + self.group.settings.longest_replication_s
+        return silence_of(self.lease.lease_ms) + self.group.settings.longest_replication_s
 
     def check(self) -> None:
         """Return while the lease is certainly held. If it may have ended, wait until that is known.
@@ -136,7 +118,7 @@ class Process:
         Raises:
             MQIError: 2009, the lease is lost, or there was no answer for the length of another lease.
         """
-        if self._ended.is_set() or (time.monotonic() >= self._safe_until_s and not self._is_renewed_late()):
+        if self._ended.is_set() or (time.monotonic() >= self.lease.safe_until_s and not self._is_renewed_late()):
             why = "the lease of this process ran out"
             if os.getpid() != self.pid:
                 why = "the connection belongs to the process that forked this one; connect anew here"
@@ -147,13 +129,13 @@ class Process:
         self._nudged.set()
         with self._settled:
             self._settled.wait_for(
-                lambda: self._ended.is_set() or time.monotonic() < self._safe_until_s, timeout=self._lease_s
+                lambda: self._ended.is_set() or time.monotonic() < self.lease.safe_until_s, timeout=self.lease.length_s
             )
         return self.is_alive
 
     def _hold(self, sent_at_s: float) -> None:
         """Note that a call sent at *sent_at_s* (monotonic) renewed the lease."""
-        self._safe_until_s = sent_at_s + self._lease_s * (1 - SAFETY_PART)
+        self.lease.hold(sent_at_s)
         with self._settled:
             self._settled.notify_all()
 
@@ -203,13 +185,13 @@ class Process:
             self._tell_abandoned()
             for position in range(0, max(1, len(self._lost)), _ABANDON_CHUNK):
                 lost = self._lost[position : position + _ABANDON_CHUNK]
-                self._links.call(*end_process_call(self.group.keys, self.token, lost))
+                self.lease.links.call(*end_process_call(self.group.keys, self.token, lost))
             tell_presence(self._manager_address, ENDS, self.token)
         except MQIError as error:
             # The lease runs out by itself, and peers find nothing to recover.
             log.debug("process_not_unregistered", process=self.token, error=str(error))
         finally:
-            self._links.close()
+            self.lease.close()
 
     def stop_renewing(self) -> None:
         """Stop renewing the lease and tell nobody, as if this process had died. For faults in tests and drills."""
@@ -228,10 +210,10 @@ class Process:
         try:
             self._renew_until_ended()
         finally:
-            self._links.close()
+            self.lease.close()
 
     def _renew_until_ended(self) -> None:
-        period_s = self._lease_s / RENEWALS_PER_LEASE
+        period_s = self.lease.length_s / RENEWALS_PER_LEASE
         while True:
             # Woken early if a caller should not have to wait for the next renewal.
             self._nudged.wait(period_s)
@@ -252,36 +234,30 @@ class Process:
 
     def _renew(self) -> bool:
         """Ask Redis for another lease. True if it was granted."""
-        sent_at_s = time.monotonic()
         try:
             self._tell_abandoned()
-            held, _, member, _, _, failures = self._links.call(
-                *renew_call(self.group.keys, self.token, self._lease_ms, self.qmgr, 0, (), ask=True)
-            )
+            renewal = self.lease.renew()
         except MQIError as error:
             log.debug("lease_not_renewed", process=self.token, error=str(error))
-            with suppress(MQIError):
-                self.group.reconsider(error, self._links)
             return False
-        if not held:
+        if not renewal.is_held:
             self._lose("the manager or a peer has fenced this process")
             return False
-        self._hold(sent_at_s)
-        info = json.loads(member) if member else {}
-        if info.get("state") == "QUIESCING" and not self.is_quiescing:
+        self._hold(renewal.sent_at_s)
+        if renewal.member.get("state") == "QUIESCING" and not self.is_quiescing:
             self.is_quiescing = True
             self._wake_each(lambda connection: connection.notice_quiescing())
-        if int(failures) != self._failures_told:
-            # Something was told about a structure that failed or can be used again, or about the group's settings.
+        if renewal.failures is not None and renewal.failures != self._failures_told:
+            # Of structures that have failed, or can be used again, or of the group's settings.
             if self._has_learned_settings():
-                self._failures_told = int(failures)
+                self._failures_told = renewal.failures
             self._wake_each(lambda connection: connection.look_again())
         return True
 
     def _has_learned_settings(self) -> bool:
         """Adopt the group's present settings. False if they cannot be read, so that the next renewal tries again."""
         try:
-            self.group.adopt(self.group.read_record(self._links), is_running=True)
+            self.group.adopt(self.group.read_record(self.lease.links), is_running=True)
         except MQIError as error:
             log.debug("group_settings_not_read", process=self.token, error=str(error))
             return False
@@ -296,7 +272,7 @@ class Process:
             abandoned = list(self._abandoned)
         for position in range(0, len(abandoned), _ABANDON_CHUNK):
             owners = abandoned[position : position + _ABANDON_CHUNK]
-            self._links.call(*abandon_call(self.group.keys, owners))
+            self.lease.call(abandon_call(self.group.keys, owners))
             with self._lock:
                 # The script may be repeated, so two threads may report the same connection.
                 self._abandoned.difference_update(owners)
@@ -323,7 +299,7 @@ class Process:
         # New locks: the thread that held the old ones does not exist in the child.
         self._lock, self._ended, self._nudged = threading.Lock(), threading.Event(), threading.Event()
         self._settled = threading.Condition()
-        self._safe_until_s = float("-inf")
+        self.lease.safe_until_s = float("-inf")
         self._ended.set()
 
 

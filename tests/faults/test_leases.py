@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 import redis
 
+from sharedq.members import lease
 from sharedq.members import process as owner
-from sharedq.members.process import RENEWALS_PER_LEASE, SAFETY_PART, Process
+from sharedq.members.lease import RENEWALS_PER_LEASE, SAFETY_PART
+from sharedq.members.process import Process
 from sharedq.mqi.constants import MQRC, GetOption, OpenOption
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.redis.links import Links
@@ -36,7 +38,8 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(owner, "time", clock)
+    for module in (owner, lease):
+        monkeypatch.setattr(module, "time", clock)
     return clock
 
 

@@ -9,7 +9,7 @@ import pytest
 import redis
 
 from recovery.report import recoveries
-from sharedq.members.process import RENEWALS_PER_LEASE
+from sharedq.members.lease import RENEWALS_PER_LEASE
 from sharedq.mqi.constants import GetOption, OpenOption, PutOption
 from sharedq.reading.journal import read_entries
 from tests.support.crowd import Member, waiting_agents

@@ -94,13 +94,13 @@ def test_fifty_lost_connections_cost_no_more_round_trips_than_one(filled: Scene)
 
 def test_the_group_is_told_of_lost_connections_in_one_call(filled: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     dead, calls = Dead(filled, 20), list[str]()
-    call = dead.process._links.call
+    call = dead.process.lease.links.call
 
     def counting(name: str, keys: Sequence[str], args: Sequence[Argument]) -> Reply:
         calls.append(name)
         return call(name, keys, args)
 
-    monkeypatch.setattr(dead.process._links, "call", counting)
+    monkeypatch.setattr(dead.process.lease.links, "call", counting)
     for token in dead.tokens:
         with dead.process._lock:
             dead.process._abandoned.add(token)

@@ -19,9 +19,10 @@ from igq.agent.progress.report import AgentState
 from igq.agent.runner import Agent
 from igq.manager.agent_child import AgentChild
 from igq.manager.incarnation import Ending, Inbox, Incarnation
-from igq.manager.membership import Membership, Renewal
+from igq.manager.membership import Membership
 from sharedq.members.group import Group
 from sharedq.members.kept_process import KeptProcess
+from sharedq.members.lease import Renewal
 from sharedq.mqi.errors import MQIError
 from sharedq.objects.repository import Repository
 from sharedq.objects.system import define_system_objects

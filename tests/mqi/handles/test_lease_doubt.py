@@ -21,7 +21,7 @@ def test_a_call_in_doubt_waits_for_the_renewal_and_goes_on(group: TestGroup) -> 
     queue = connection.open("ORDERS", BOTH)
     queue.put(b"first")
     queue.get(GetOption.SYNCPOINT)
-    process._safe_until_s = 0.0
+    process.lease.safe_until_s = 0.0
 
     connection.commit()
     assert process.is_alive
@@ -39,15 +39,15 @@ def test_a_call_that_hears_nothing_of_the_lease_gives_its_connection_up_for_reco
     queue.get(GetOption.SYNCPOINT)
     answered = threading.Event()
     monkeypatch.setattr(process, "_renew", answered.wait)
-    monkeypatch.setattr(process, "_lease_s", 1.0)
-    held_until_s, process._safe_until_s = process._safe_until_s, 0.0
+    monkeypatch.setattr(process.lease, "length_s", 1.0)
+    held_until_s, process.lease.safe_until_s = process.lease.safe_until_s, 0.0
 
     with pytest.raises(MQIError) as caught:
         connection.commit()
     assert caught.value.reason == MQRC.CONNECTION_BROKEN
 
     # The renewal arrives after all; what the lost connection holds must not stay with a process that lives.
-    process._safe_until_s = held_until_s + 3600
+    process.lease.safe_until_s = held_until_s + 3600
     answered.set()
     assert process.is_alive
     assert connection.connection.is_ended
