@@ -9,7 +9,7 @@ from typing import Any
 
 from sharedq.calls.outgoing.descriptor import NEW_IDS, empty_again, prepare
 from sharedq.calls.outgoing.segments import Pieces, copy_fields, is_grouped, return_times, split_up
-from sharedq.calls.routes.refresh import refresh_definition, take_definition
+from sharedq.calls.routes.refresh import refresh_definition, take_definition, until_in_force
 from sharedq.calls.unit.commit import backout, commit
 from sharedq.messages.context import generated_msg_id
 from sharedq.messages.record import PutArguments
@@ -44,14 +44,12 @@ def store_one(connection: Connection, handle: Handle, md: MQMD, pmo: MQPMO, body
     messages, before = ((md, body),), list[tuple[Any, ...]]()
     try:
         while True:
-            prepared = _prepared(connection, handle, messages, options, before)
-            if prepared is not None:
-                warning, arguments, details = prepared
-                reply = connection.call(*put_call(connection, handle, arguments, details, in_unit))
-                if not reply[0]:
-                    break
-                if not _has_learned(connection, handle, reply):
-                    raise connection.error(reply[0], "MQPUT", handle.object_name)
+            warning, arguments, details = _prepared(connection, handle, messages, options, before)
+            reply = connection.call(*put_call(connection, handle, arguments, details, in_unit))
+            if not reply[0]:
+                break
+            if not _has_learned(connection, handle, reply):
+                raise connection.error(reply[0], "MQPUT", handle.object_name)
             # Filled in by a definition that is not in force.
             empty_again(messages, before)
     except MQIError:
@@ -98,16 +96,24 @@ def store_many(
 
 
 def _prepared(
-    connection: Connection, handle: Handle, messages: Messages, options: int, before: list[tuple[Any, ...]]
-) -> tuple[MQRC, list[PutArguments], list[str]] | None:
-    """As ``prepare``; None: the definition that refused is not in force, the handle knows that one now."""
-    try:
-        return prepare(connection, handle, messages, options, before)
-    except MQIError:
-        # An attribute refused it; only the definition in force may refuse.
-        if not refresh_definition(connection, handle):
+    connection: Connection,
+    handle: Handle,
+    messages: Messages,
+    options: int,
+    before: list[tuple[Any, ...]],
+    stored: int = 0,
+) -> tuple[MQRC, list[PutArguments], list[str]]:
+    """As ``prepare``, by the definition in force, for what follows the first *stored* messages."""
+
+    def by_definition() -> tuple[MQRC, list[PutArguments], list[str]]:
+        try:
+            return prepare(connection, handle, messages[stored:] if stored else messages, options, before)
+        except MQIError:
+            empty_again(messages, before, stored)
+            del before[stored:]
             raise
-        return None
+
+    return until_in_force(connection, handle, by_definition)
 
 
 def check_unit_room(connection: Connection, count: int) -> None:
@@ -142,12 +148,10 @@ def _put_batches(
             if before:
                 empty_again(messages, before, len(numbers))
                 del before[len(numbers) :]
-            prepared = _prepared(connection, handle, messages[len(numbers) :], options, before)
-            if prepared is not None:
-                warned, arguments, details = prepared
-                warning = max(warning, warned)
-                ends = [len(arguments)] if is_whole and not in_unit else batch_ends(arguments)
-                _store(connection, handle, arguments, details, in_unit, numbers, ends)
+            warned, arguments, details = _prepared(connection, handle, messages, options, before, len(numbers))
+            warning = max(warning, warned)
+            ends = [len(arguments)] if is_whole and not in_unit else batch_ends(arguments)
+            _store(connection, handle, arguments, details, in_unit, numbers, ends)
     except MQIError as failure:
         if in_unit and numbers:
             _undo(connection, handle, numbers[0], savepoint, failure, had_failed)
@@ -242,28 +246,32 @@ def _store_grouped(
 ) -> Stored:
     """Store messages of which groups or segments are to be kept; what the queue cannot hold whole goes in segments."""
     options, asked = int(pmo.options), [replace(md) for md, _ in messages]
-    while True:
-        version, numbers = handle.version, list[int]()
+    numbers: list[int] = []
+
+    def store() -> tuple[Pieces, MQRC | MQIError]:
         try:
             pieces = split_up(connection, handle, messages, options)
-            stored = _store_pieces(connection, handle, pieces, pmo, in_unit, numbers, is_whole=is_whole)
+            return pieces, _store_pieces(connection, handle, pieces, pmo, in_unit, numbers, is_whole=is_whole)
         except MQIError as failure:
             if numbers:
-                # These were stored even though a later one failed, so the handle's order continues after them.
-                connection.unit.retain(handle, "puts", pieces.order_after(len(numbers)), in_unit=in_unit)
-                put = bisect_left(pieces.first, len(numbers))
-                for (md, _), was in zip(messages[put:], asked[put:], strict=True):
-                    copy_fields(md, was)
-                _return_identifiers(connection, handle, messages[:put], [numbers[at] for at in pieces.first[:put]])
-                return_times(messages[:put], pieces)
-                kept += _kept(connection, handle, pieces.messages, numbers)
-            elif failure.reason != MQRC.CONNECTION_BROKEN:
+                # Some were stored, so the call is not tried again.
+                return pieces, failure
+            if failure.reason != MQRC.CONNECTION_BROKEN:
                 for (md, _), was in zip(messages, asked, strict=True):
                     copy_fields(md, was)
-                if handle.version != version or refresh_definition(connection, handle):
-                    continue
             raise
-        break
+
+    pieces, stored = until_in_force(connection, handle, store)
+    if isinstance(stored, MQIError):
+        # These were stored even though a later one failed, so the handle's order continues after them.
+        connection.unit.retain(handle, "puts", pieces.order_after(len(numbers)), in_unit=in_unit)
+        put = bisect_left(pieces.first, len(numbers))
+        for (md, _), was in zip(messages[put:], asked[put:], strict=True):
+            copy_fields(md, was)
+        _return_identifiers(connection, handle, messages[:put], [numbers[at] for at in pieces.first[:put]])
+        return_times(messages[:put], pieces)
+        kept += _kept(connection, handle, pieces.messages, numbers)
+        raise stored
     connection.unit.retain(handle, "puts", pieces.order, in_unit=in_unit)
     _return_identifiers(connection, handle, messages, [numbers[at] for at in pieces.first])
     _return_identifiers(connection, handle, pieces.messages, numbers)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from sharedq.calls.routes.resolve import read_versions, resolve_checked
 from sharedq.mqi.constants import MQRC
@@ -12,6 +13,8 @@ from sharedq.session.connection import Connection
 from sharedq.session.facts import QueueFacts
 from sharedq.session.handle import Handle
 from sharedq.session.route import Route
+
+T = TypeVar("T")
 
 
 def refresh_definition(connection: Connection, handle: Handle) -> bool:
@@ -30,6 +33,26 @@ def refresh_definition(connection: Connection, handle: Handle) -> bool:
     if is_other_path or is_other_version:
         take_definition(handle, [b"", version, definition], for_put=is_other_version)
     return is_other_path or is_other_version
+
+
+def until_in_force(connection: Connection, handle: Handle, make: Callable[[], T]) -> T:
+    """What *make* returns. It goes by the handle's definitions; only those in force may refuse the call.
+
+    Where others are in force, the handle learns them and *make* is called again. It takes back what it did before it
+    raises.
+
+    Raises:
+        MQIError: what *make* raised by the definitions in force; those of ``refresh_definition``.
+    """
+    while True:
+        version = handle.version
+        try:
+            return make()
+        except MQIError as error:
+            if error.reason == MQRC.CONNECTION_BROKEN:
+                raise
+            if handle.version == version and not refresh_definition(connection, handle):
+                raise
 
 
 def take_definition(handle: Handle, reply: Sequence[bytes], *, for_put: bool = False) -> None:

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from sharedq.calls.outgoing.descriptor import NEW_IDS, empty_again, prepare
-from sharedq.calls.outgoing.segments import copy_fields, is_grouped, return_times, split_up
-from sharedq.calls.routes.refresh import refresh_definition
+from sharedq.calls.outgoing.segments import Pieces, copy_fields, is_grouped, return_times, split_up
+from sharedq.calls.routes.refresh import refresh_definition, until_in_force
 from sharedq.messages.record import PutArguments
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
@@ -46,16 +46,17 @@ def put_later(connection: Connection, handle: Handle, messages: Sequence[tuple[M
         handle.may_be_stale = False
     if any(is_grouped(handle, md, options) for md, _ in messages):
         return _put_grouped_later(connection, handle, messages, options)
-    while True:
+
+    def prepared() -> tuple[MQRC, list[PutArguments], list[str]]:
         before: list[tuple[Any, ...]] = []
         try:
-            warning, arguments, details = prepare(connection, handle, messages, options, before)
-            break
+            return prepare(connection, handle, messages, options, before)
         except MQIError:
             # Values filled in by then may come from a definition that is not in force.
             empty_again(messages, before)
-            if not refresh_definition(connection, handle):
-                raise
+            raise
+
+    warning, arguments, details = until_in_force(connection, handle, prepared)
     _buffer(connection, handle, arguments, details, range(len(arguments)))
     return warning
 
@@ -64,16 +65,17 @@ def _put_grouped_later(
     connection: Connection, handle: Handle, messages: Sequence[tuple[MQMD, bytes]], options: int
 ) -> MQRC:
     asked = [replace(md) for md, _ in messages]
-    while True:
+
+    def prepared() -> tuple[Pieces, tuple[MQRC, list[PutArguments], list[str]]]:
         try:
             pieces = split_up(connection, handle, messages, options)
-            stored, arguments, details = prepare(connection, handle, pieces.messages, options & ~NEW_IDS, [])
-            break
+            return pieces, prepare(connection, handle, pieces.messages, options & ~NEW_IDS, [])
         except MQIError:
             for (md, _), was in zip(messages, asked, strict=True):
                 copy_fields(md, was)
-            if not refresh_definition(connection, handle):
-                raise
+            raise
+
+    pieces, (stored, arguments, details) = until_in_force(connection, handle, prepared)
     if len(pieces.messages) > connection.unit_room:
         for (md, _), was in zip(messages, asked, strict=True):
             copy_fields(md, was)
