@@ -248,7 +248,7 @@ class Process:
             self.is_quiescing = True
             self._wake_each(lambda connection: connection.notice_quiescing())
         if renewal.failures is not None and renewal.failures != self._failures_told:
-            # Of structures that have failed, or can be used again, or of the group's settings.
+            # Something was told about a structure that failed or can be used again, or about the group's settings.
             if self._has_learned_settings():
                 self._failures_told = renewal.failures
             self._wake_each(lambda connection: connection.look_again())
