@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from sharedq.mqi.constants import GetOption, OpenOption
-from sharedq.redis.keys import QueueKeys, StructureKeys
+from sharedq.redis.keys import QueueKeys
 from sharedq.redis.link import Argument, Reply, ScriptCall
 from sharedq.scripts.connections import Caller, Entered
 from sharedq.scripts.selection import ANY, Selection
@@ -20,13 +21,8 @@ _MARK_SKIP_BACKOUT = int(GetOption.MARK_SKIP_BACKOUT)
 _ACCEPT_TRUNCATED = int(GetOption.ACCEPT_TRUNCATED_MSG)
 _LOCK = int(GetOption.LOCK)
 _CO_OP = int(OpenOption.CO_OP)
-#: The script that gets plain messages.
-_PLAIN = "structure/get"
-#: Where it has these among its keys and arguments.
-_QUEUE, _AVAILABLE = 2, 3
-_NAME, _VERSION, _COUNT, _UNIT, _LENGTH = 1, 2, 3, 4, 6
-#: Where structure/get has the waiter among its arguments, and what stands there where it ends a unit of work first.
-_WAITER, _COMMIT_FIRST = 9, b"+"
+#: In place of a waiter: the call ends a unit of work first.
+_COMMIT_FIRST = b"+"
 #: In place of a waiter: nothing is taken unless the commit in the same write has ended its unit of work.
 BEHIND_COMMIT = b"="
 #: How a get of any message waits: it looks when it is woken; or it is handed the message and looks for none.
@@ -68,6 +64,8 @@ class GetHandle(Protocol):
 
     #: Keys of structure/get, made at the first call.
     get_keys: tuple[str, ...]
+    #: A get may ride along with the commit before it: the last message was a plain one.
+    rides: bool
 
     @property
     def name(self) -> str:
@@ -110,10 +108,6 @@ class GetHandle(Protocol):
         """Whether a message that is got has a header made in front of it."""
 
     @property
-    def rides(self) -> bool:
-        """Whether a get may ride along with the commit before it."""
-
-    @property
     def members(self) -> Callable[[], Collection[str]] | None:
         """Of a mover: tells the members of the group."""
 
@@ -122,65 +116,170 @@ class GetHandle(Protocol):
         """How long a mark of the co-operating set lasts."""
 
 
-def get_call(
-    connection: Getter,
-    handle: GetHandle,
-    selection: Selection,
-    options: int,
-    count: int,
-    max_length: int,
-    waiter: bytes,
-    unit_id: str,
-    horizon: int = 0,
-    *,
-    is_blind: bool = False,
-) -> ScriptCall:
-    """A get; ``is_blind``: the messages themselves are not returned, where structure/get is asked."""
-    mode = 1 if options & _SYNCPOINT else 2 if options & _SYNCPOINT_IF_PERSISTENT else 0
-    token, is_marked = connection.token, options & _MARK_SKIP_BACKOUT
-    if (
-        handle.has_members
-        or handle.may_hold_lock
-        or handle.may_meet_marks
-        or handle.adds_headers
-        or selection.is_grouped
-        or is_marked
-        # Its persistence decides whether there is room for it in the unit of work.
-        or (mode == 2 and count > connection.unit_room)
-    ):
-        how = "s" if is_marked else str(mode)
-        return grouped_call(connection, handle, selection, options, count, max_length, waiter, unit_id, how, 0, horizon)
-    if waiter == _ANY and count == 1 and not mode and max_length >= _HANDED_MAX:
-        waiter = _ANY_HANDED
-    return (
-        _PLAIN,
-        handle.get_keys or _get_keys(handle, token),
-        (
-            token,
-            handle.name,
-            handle.version,
-            count,
-            unit_id,
-            mode,
-            max_length,
-            _BLIND if is_blind else 1 if options & _ACCEPT_TRUNCATED else 0,
-            BATCH_BYTES,
-            waiter,
-            connection.journal_max,
-            *(() if selection is ANY else selection.arguments),
-        ),
-    )
+@dataclass(slots=True)
+class GetRequest:
+    """What a get or a browse asks for. Each of its calls, with and without a wait, is made from this value.
 
+    Attributes:
+        connection, handle: through which it is made.
+        options: of MQGMO.
+        unit_id: of the unit of work that it belongs to under syncpoint.
+        count: messages, at most.
+        max_length: of a body.
+        cursor: of a browse: the place after which it looks; None for a get.
+        is_blind: the messages themselves are not returned, if they are plain.
+    """
 
-def is_plain_get(get: ScriptCall) -> bool:
-    """Whether the call *get* gets plain messages only."""
-    return get[0] == _PLAIN
+    connection: Getter
+    handle: GetHandle
+    selection: Selection
+    options: int
+    count: int
+    max_length: int
+    unit_id: str = ""
+    cursor: int | None = None
+    is_blind: bool = False
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether the script for plain messages is asked."""
+        handle, options = self.handle, self.options
+        if (
+            handle.has_members
+            or handle.may_hold_lock
+            or handle.may_meet_marks
+            or handle.adds_headers
+            or self.selection.is_grouped
+        ):
+            return False
+        if self.cursor is not None:
+            return not options & (_LOCK | MARKS)
+        if options & _MARK_SKIP_BACKOUT:
+            return False
+        # The persistence of a message decides whether there is room for it in the unit of work.
+        return not options & _SYNCPOINT_IF_PERSISTENT or self.count <= self.connection.unit_room
 
-def is_handed(get: ScriptCall) -> bool:
-    """Whether the get waits to be handed its message, where the call *get* has found none."""
-    name, _, args = get
-    return name == _PLAIN and args[_WAITER] == _ANY_HANDED
+    def call(self, waiter: bytes = b"", horizon: int = 0) -> ScriptCall:
+        """The call that looks for messages.
+
+        Args:
+            waiter: as what the connection is registered where nothing is found; empty: not at all.
+            horizon: the place up to which this search has looked.
+        """
+        if not self.is_plain:
+            return self._grouped_call(waiter, horizon)
+        if self.cursor is not None:
+            return self._browse_call(waiter, self.cursor)
+        if self._may_be_handed(waiter):
+            waiter = _ANY_HANDED
+        selection = self.selection
+        return self._plain_call(waiter, () if selection is ANY else selection.arguments)
+
+    def call_after_commit(self) -> ScriptCall:
+        """The call, to be sent after a commit in the same write."""
+        return self.call(BEHIND_COMMIT)
+
+    def with_commit(self, unit_id: str, operations: int, queues: Sequence[str]) -> ScriptCall:
+        """The call that ends a unit of work first.
+
+        Args:
+            operations, queues: gets of plain messages that it has recorded in the structure, and their queues.
+        """
+        structure = self.handle.structure.keys
+        name, keys, args = self._plain_call(_COMMIT_FIRST, (unit_id, operations, *queues))
+        # The selection's place in the arguments is free: a get after a commit takes any message.
+        return name, (*keys, *[structure.queue(queue).queue for queue in queues]), args
+
+    def may_ride(self, structure: str) -> bool:
+        """Whether structure/commit_put of *structure* may make this get: for one message, under syncpoint."""
+        handle = self.handle
+        return handle.rides and self.count == 1 and self.is_plain and handle.structure.keys.name == structure
+
+    def riding(self) -> tuple[tuple[str, ...], tuple[Argument, ...]]:
+        """What structure/commit_put is told of this get: keys, arguments."""
+        handle = self.handle
+        queue = handle.queue
+        return (queue.queue, queue.available), (handle.name, handle.version, self.unit_id, self.max_length)
+
+    def is_handed(self, waiter: bytes) -> bool:
+        """Whether a call with this *waiter* waits to be handed its message, where it has found none."""
+        return self._may_be_handed(waiter) and self.cursor is None and self.is_plain
+
+    def _may_be_handed(self, waiter: bytes) -> bool:
+        return waiter == _ANY and self.count == 1 and not self._mode and self.max_length >= _HANDED_MAX
+
+    @property
+    def _mode(self) -> int:
+        """How it belongs to the unit of work."""
+        return 1 if self.options & _SYNCPOINT else 2 if self.options & _SYNCPOINT_IF_PERSISTENT else 0
+
+    def _plain_call(self, waiter: bytes, more: tuple[Argument, ...]) -> ScriptCall:
+        connection, handle = self.connection, self.handle
+        return (
+            "structure/get",
+            handle.get_keys or _get_keys(handle, connection.token),
+            (
+                connection.token,
+                handle.name,
+                handle.version,
+                self.count,
+                self.unit_id,
+                self._mode,
+                self.max_length,
+                _BLIND if self.is_blind else 1 if self.options & _ACCEPT_TRUNCATED else 0,
+                BATCH_BYTES,
+                waiter,
+                connection.journal_max,
+                *more,
+            ),
+        )
+
+    def _browse_call(self, waiter: bytes, cursor: int) -> ScriptCall:
+        handle, token = self.handle, self.connection.token
+        keys, queue = handle.structure.keys, handle.queue
+        script_keys = (
+            *(keys.owners, keys.messages, queue.queue, queue.available, queue.index, queue.waiters, keys.expiry),
+            *(keys.wake + token, keys.journal),
+        )
+        words = (token, handle.name, handle.version, cursor, self.max_length, waiter, self.connection.journal_max)
+        return "structure/browse", script_keys, (*words, *self.selection.arguments)
+
+    def _grouped_call(self, waiter: bytes, horizon: int) -> ScriptCall:
+        """The call that knows of groups, of locks and of marks."""
+        connection, handle, options = self.connection, self.handle, self.options
+        token, queue = connection.token, handle.queue
+        is_for_handle = handle.may_hold_lock or handle.may_meet_marks or options & (_LOCK | MARKS)
+        how = str(self._mode) if self.cursor is None else "b"
+        if options & _MARK_SKIP_BACKOUT and self.cursor is None:
+            how = "s"
+        return (
+            "structure/get_grouped",
+            (
+                *(handle.get_keys or _get_keys(handle, token)),
+                queue.groups,
+                queue.members,
+                *((queue.locks, queue.marks, queue.marks_of, queue.handles) if is_for_handle else ()),
+            ),
+            (
+                token,
+                handle.name,
+                handle.version,
+                self.count,
+                self.unit_id,
+                how,
+                self.max_length,
+                1 if options & _ACCEPT_TRUNCATED else 0,
+                BATCH_BYTES,
+                waiter,
+                connection.journal_max,
+                self.cursor or 0,
+                horizon,
+                *self.selection.grouped_arguments,
+                1 if connection.unit.is_active or connection.pending else 0,
+                connection.max_uncommitted if waiter == BEHIND_COMMIT else connection.unit_room,
+                *(_handle_arguments(handle, options) if is_for_handle else ()),
+            ),
+        )
 
 
 def handed_reply(handed: bytes) -> Reply | None:
@@ -191,94 +290,9 @@ def handed_reply(handed: bytes) -> Reply | None:
     return [0, len(record) - int.from_bytes(record[3:5], "big"), head.partition(b" ")[0], [record]]
 
 
-def with_commit(
-    get: ScriptCall, structure: StructureKeys, unit_id: str, operations: int, queues: Sequence[str]
-) -> ScriptCall:
-    """The call *get*, made to be sent after a commit, that commits the unit of work itself.
-
-    Args:
-        operations, queues: gets of plain messages that it has recorded in *structure*, and the queues that they are of.
-    """
-    name, keys, args = get
-    queue_keys = [structure.queue(queue).queue for queue in queues]
-    # The selection's place in the arguments is free: a get after a commit takes any message.
-    ended: tuple[Argument, ...] = (unit_id, operations, *queues)
-    return name, (*keys, *queue_keys), (*args[:_WAITER], _COMMIT_FIRST, *args[_WAITER + 1 :], *ended)
-
-
-def may_ride(get: ScriptCall, handle: GetHandle, structure: str) -> bool:
-    """Whether structure/commit_put of *structure* may make the call *get*: for one message, under syncpoint."""
-    return handle.rides and get[0] == _PLAIN and get[2][_COUNT] == 1 and handle.structure.keys.name == structure
-
-
-def browse_call(
-    connection: Caller, handle: GetHandle, selection: Selection, cursor: int, max_length: int, waiter: bytes
-) -> ScriptCall:
-    """A browse of plain messages, after the place *cursor*."""
-    keys, queue, token = handle.structure.keys, handle.queue, connection.token
-    script_keys = (
-        *(keys.owners, keys.messages, queue.queue, queue.available, queue.index, queue.waiters, keys.expiry),
-        *(keys.wake + token, keys.journal),
-    )
-    words = (token, handle.name, handle.version, cursor, max_length, waiter, connection.journal_max)
-    return "structure/browse", script_keys, (*words, *selection.arguments)
-
-
 def is_plain(reply: Reply) -> bool:
     """Whether structure/get, or a get that rode along, found only plain messages."""
     return not reply[0] and type(reply[2]) is bytes and b"x" not in reply[2]
-
-
-def riding(get: ScriptCall) -> tuple[tuple[str, ...], tuple[Argument, ...]]:
-    """What structure/commit_put is told of a get that rides along: keys, arguments."""
-    _, keys, args = get
-    return (keys[_QUEUE], keys[_AVAILABLE]), (args[_NAME], args[_VERSION], args[_UNIT], args[_LENGTH])
-
-
-def grouped_call(
-    connection: Getter,
-    handle: GetHandle,
-    selection: Selection,
-    options: int,
-    count: int,
-    max_length: int,
-    waiter: bytes,
-    unit_id: str,
-    mode: str,
-    cursor: int,
-    horizon: int,
-) -> ScriptCall:
-    """A get or a browse that knows of groups, of locks and of marks."""
-    token, queue = connection.token, handle.queue
-    is_for_handle = handle.may_hold_lock or handle.may_meet_marks or options & (_LOCK | MARKS)
-    return (
-        "structure/get_grouped",
-        (
-            *(handle.get_keys or _get_keys(handle, token)),
-            queue.groups,
-            queue.members,
-            *((queue.locks, queue.marks, queue.marks_of, queue.handles) if is_for_handle else ()),
-        ),
-        (
-            token,
-            handle.name,
-            handle.version,
-            count,
-            unit_id,
-            mode,
-            max_length,
-            1 if options & _ACCEPT_TRUNCATED else 0,
-            BATCH_BYTES,
-            waiter,
-            connection.journal_max,
-            cursor,
-            horizon,
-            *selection.grouped_arguments,
-            1 if connection.unit.is_active or connection.pending else 0,
-            connection.max_uncommitted if waiter == BEHIND_COMMIT else connection.unit_room,
-            *(_handle_arguments(handle, options) if is_for_handle else ()),
-        ),
-    )
 
 
 def members_text(handle: GetHandle) -> str:

@@ -9,7 +9,7 @@ from sharedq.messages.record import RECORD_GROUP, PutArguments, record_flags
 from sharedq.redis.keys import QueueKeys
 from sharedq.redis.link import Argument, ScriptCall
 from sharedq.scripts.connections import Caller, Entered
-from sharedq.scripts.get import riding
+from sharedq.scripts.get import GetRequest
 
 #: Messages one script call stores, at most.
 BATCH_MESSAGES = 100
@@ -159,7 +159,7 @@ def commit_put_call(
     version: str,
     operations: int,
     queues: Sequence[str],
-    rider: ScriptCall | None,
+    rider: GetRequest | None,
 ) -> ScriptCall:
     """Store plain messages, and commit the unit of work with them: else it is gets in the same structure.
 
@@ -169,7 +169,7 @@ def commit_put_call(
     """
     keys = handle.structure.keys
     head = handle.put_keys or _put_plain_keys(connection, handle)
-    rider_keys, rider_arguments = ((), ()) if rider is None else riding(rider)
+    rider_keys, rider_arguments = ((), ()) if rider is None else rider.riding()
     script_keys = (
         *head[:_KEYS_WITHOUT_JOURNAL],
         keys.unit_of_work + connection.token,

@@ -9,8 +9,7 @@ from sharedq.messages.message import Message
 from sharedq.mqi.constants import MQRC, GetOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
-from sharedq.redis.link import ScriptCall
-from sharedq.scripts.get import MARKS, browse_call, grouped_call
+from sharedq.scripts.get import GetRequest
 from sharedq.scripts.selection import Selection
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
@@ -32,21 +31,15 @@ def browse(
     Raises:
         MQIError: as for ``sharedq.calls.get.get.get``.
     """
-    is_for_handle = handle.may_hold_lock or options & (_LOCK | MARKS)
     cursor = 0
     if options & _BROWSE_NEXT:
         # In logical order a group stands where it begins, wherever its members are.
         cursor = handle.cursor.begins_at if selection.firsts else handle.cursor.score
 
-    def call(waiter: bytes, horizon: int) -> ScriptCall:
-        is_grouped = handle.has_members or handle.adds_headers or selection.is_grouped
-        if is_grouped or is_for_handle or handle.may_meet_marks:
-            return grouped_call(connection, handle, selection, options, 1, max_length, waiter, "", "b", cursor, horizon)
-        return browse_call(connection, handle, selection, cursor, max_length, waiter)
-
+    request = GetRequest(connection, handle, selection, options, 1, max_length, cursor=cursor)
     waiter = selection.waiter_text(is_browse=not options & _LOCK)
     try:
-        reply = call_or_wait(connection, handle, options, call, waiter, wait_ms, None)
+        reply = call_or_wait(connection, handle, request, waiter, wait_ms, None)
     except MQIError as error:
         if error.reason == MQRC.NO_MSG_AVAILABLE:
             handle.may_hold_lock = False

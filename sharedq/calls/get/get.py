@@ -28,7 +28,7 @@ from sharedq.mqi.limits import UNLIMITED_WAIT
 from sharedq.mqi.options import check_get_options
 from sharedq.mqi.structures import MQGMO, MQMD
 from sharedq.redis.link import Reply, ScriptCall
-from sharedq.scripts.get import BEHIND_COMMIT, MARKS, get_call, is_plain_get
+from sharedq.scripts.get import MARKS, GetRequest
 from sharedq.scripts.selection import ANY, Selection
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
@@ -157,13 +157,14 @@ def take_unseen(connection: Connection, handle: Handle, count: int) -> int:
     taken, is_stopped = 0, handle.facts.is_get_inhibited
     while taken < count and not is_stopped:
         sizes = [min(UNSEEN_MESSAGES, count - at) for at in range(taken, count, UNSEEN_MESSAGES)][:_CALLS_TOGETHER]
-        calls = [
-            get_call(connection, handle, ANY, _SYNCPOINT, size, LENGTH_MAX, b"", connection.unit.id, is_blind=True)
-            for size in sizes
+        unit_id = connection.unit.id
+        requests = [
+            GetRequest(connection, handle, ANY, _SYNCPOINT, size, LENGTH_MAX, unit_id, is_blind=True) for size in sizes
         ]
-        if not is_plain_get(calls[0]):
+        if not requests[0].is_plain:
             break
-        for size, reply in zip(sizes, connection.call_many(calls), strict=True):
+        replies = connection.call_many([request.call() for request in requests])
+        for size, reply in zip(sizes, replies, strict=True):
             got = 0 if reply[0] else len(reply[2].split())
             if got:
                 connection.unit.add(handle.structure.keys.name, handle.name, got)
@@ -187,7 +188,8 @@ def get_later(
         except NoMsgAvailable:
             return []
 
-    return get_call(connection, handle, ANY, options, count, max_length, b"", connection.unit.id), taken
+    request = GetRequest(connection, handle, ANY, options, count, max_length, connection.unit.id)
+    return request.call(), taken
 
 
 def commit_and_get(
@@ -220,8 +222,8 @@ def commit_and_get(
         return _convert(connection, None, options, messages, max_length)
     # The get belongs to the next unit of work, whose id follows from this one's.
     unit_id = connection.next_unit_id
-    call = get_call(connection, handle, ANY, options, count, max_length, BEHIND_COMMIT, unit_id)
-    reply = commit(connection, and_then=call, of=handle)
+    request = GetRequest(connection, handle, ANY, options, count, max_length, unit_id)
+    reply = commit(connection, and_then=request)
     messages = _take(connection, handle, ANY, options, count, max_length, wait_ms, first_reply=reply)
     return _convert(connection, None, options, messages, max_length)
 
@@ -309,16 +311,13 @@ def _take(
     wait_ms: int,
     first_reply: Reply = None,
 ) -> list[Message]:
-    def call(waiter: bytes, horizon: int) -> ScriptCall:
-        unit_id = connection.unit.id
-        return get_call(connection, handle, selection, options, count, max_length, waiter, unit_id, horizon)
-
+    request = GetRequest(connection, handle, selection, options, count, max_length, connection.unit.id)
     reply = first_reply
     if reply is None and not wait_ms and not handle.facts.is_get_inhibited:
-        reply = connection.call(*call(b"", 0))
+        reply = connection.call(*request.call())
     if reply is None or reply[0]:
         waiter = selection.waiter_text(is_browse=False)
-        reply = call_or_wait(connection, handle, options, call, waiter, wait_ms, reply)
+        reply = call_or_wait(connection, handle, request, waiter, wait_ms, reply)
     is_grouped = type(reply[2]) is list
     segments = int(reply[2][2]) if is_grouped else 0
     messages = decode(handle, reply, max_length, connection.redis_ms)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from sharedq.calls.routes.refresh import refresh_definition, refresh_path, take_definition
@@ -11,7 +10,7 @@ from sharedq.mqi.constants import MQRC, GetOption
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.limits import UNLIMITED_WAIT
 from sharedq.redis.link import Reply, ScriptCall
-from sharedq.scripts.get import handed_reply, is_handed
+from sharedq.scripts.get import GetRequest, handed_reply
 from sharedq.scripts.handles import unwait_call
 from sharedq.session.connection import Connection
 from sharedq.session.handle import Handle
@@ -28,8 +27,7 @@ _FAIL_IF_QUIESCING = int(GetOption.FAIL_IF_QUIESCING)
 def call_or_wait(
     connection: Connection,
     handle: Handle,
-    options: int,
-    make_call: Callable[[bytes, int], ScriptCall],
+    request: GetRequest,
     waiter: bytes,
     wait_ms: int,
     reply: Reply,
@@ -37,14 +35,14 @@ def call_or_wait(
     """Call until something fits or the wait interval ends; the reply of the call that succeeded.
 
     Args:
-        make_call: makes the script call, registering the given waiter text ("" registers none); the number is the
-            place up to which this search has looked.
+        request: what is asked for.
+        waiter: as what the connection waits, where it waits.
         reply: of a call made already without registering, or None.
 
     Raises:
         MQIError: 2033, 2016 (also while waiting), 2161, ...
     """
-    search = _Search(connection, handle, options, make_call, waiter, wait_ms)
+    search = _Search(connection, handle, request, waiter, wait_ms)
     try:
         return search.run(reply)
     except MQIError:
@@ -64,18 +62,18 @@ class _Search:
         is_waiting: the latest call was to register a waiter, should it find nothing.
         may_be_waiter: the structure may have it among its waiters, or may have woken it.
         horizon: the place up to which it has looked in vain.
+        is_handed: the latest call waits to be handed its message, should it find nothing.
     """
 
     connection: Connection
     handle: Handle
-    options: int
-    make_call: Callable[[bytes, int], ScriptCall]
+    request: GetRequest
     waiter: bytes
     wait_ms: int
     is_waiting: bool = False
     may_be_waiter: bool = False
     horizon: int = 0
-    asked: ScriptCall = ("", (), ())
+    is_handed: bool = False
 
     def run(self, reply: Reply) -> Reply:
         deadline_s = None if self.wait_ms == UNLIMITED_WAIT else time.monotonic() + self.wait_ms / 1000
@@ -104,8 +102,11 @@ class _Search:
             raise error_for(MQRC.GET_INHIBITED, "MQGET", handle.object_name)
         self.is_waiting = self.wait_ms != 0 and left_s > 0
         self.may_be_waiter |= self.is_waiting
-        self.asked = self.make_call(self.waiter if self.is_waiting else b"", self.horizon)
-        return connection.call(*self.asked)
+        return connection.call(*self._make_call(self.waiter if self.is_waiting else b""))
+
+    def _make_call(self, waiter: bytes) -> ScriptCall:
+        self.is_handed = self.request.is_handed(waiter)
+        return self.request.call(waiter, self.horizon)
 
     def _block(self, reply: Reply, left_s: float) -> Reply:
         """Wait to be woken; what it was handed then, or found, or None: it is to look again."""
@@ -117,13 +118,12 @@ class _Search:
         connection.waits_on(wake_key, block_s)
         try:
             self._check_wait(left_s)
-            if is_handed(self.asked):
+            if self.is_handed:
                 # It is woken by the message itself, or else it looks again.
                 handed = connection.block(wake_key, block_s)
                 return handed and handed_reply(handed)
             # The wake-up and the next look are one write: see Link.block_then_call.
-            self.asked = self.make_call(self.waiter, 0)
-            _, (reply,) = connection.block_then_call(wake_key, block_s, self.asked)
+            _, (reply,) = connection.block_then_call(wake_key, block_s, self._make_call(self.waiter))
             return reply
         finally:
             connection.waits_on(None)
@@ -131,7 +131,7 @@ class _Search:
     def _check_wait(self, left_s: float) -> None:
         """Raise when the wait is canceled (2161), or its interval has ended (2033)."""
         name = self.handle.object_name
-        if self.connection.is_quiescing and self.options & _FAIL_IF_QUIESCING:
+        if self.connection.is_quiescing and self.request.options & _FAIL_IF_QUIESCING:
             raise error_for(MQRC.Q_MGR_QUIESCING, "MQGET", name)
         if left_s <= 0:
             raise error_for(MQRC.NO_MSG_AVAILABLE, "MQGET", name, f"waited {self.wait_ms} ms")

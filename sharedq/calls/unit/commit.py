@@ -17,10 +17,9 @@ from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.redis.link import Reply, ScriptCall
 from sharedq.scripts.connections import forget_decisions_call
-from sharedq.scripts.get import is_plain, is_plain_get, may_ride, with_commit
+from sharedq.scripts.get import GetRequest, is_plain
 from sharedq.scripts.unit import NOTHING_SKIPPED, End, decide_call, end_unit_call
 from sharedq.session.connection import Connection
-from sharedq.session.handle import Handle
 from sharedq.session.unit_of_work import CHUNK_MESSAGES
 
 #: Where the reply of structure/commit_put has that to the get that rode along, if it got a message.
@@ -35,13 +34,13 @@ _UNDONE = (
 )
 
 
-def commit(connection: Connection, *, and_then: ScriptCall | None = None, of: Handle | None = None) -> Reply:
+def commit(connection: Connection, *, and_then: GetRequest | None = None) -> Reply:
     """MQCMIT: make the unit of work's puts available and its gets final.
 
     Args:
-        and_then: a get under syncpoint through the handle *of*, for the unit of work that follows. It leaves in
-            the same write where one call commits everything, in the structure of *of*, and where it can end what was
-            got there before; else after the commit.
+        and_then: a get under syncpoint for the unit of work that follows. It leaves in the same write where one call
+            commits everything, in the structure of its queue, and where it can end what was got there before; else
+            after the commit.
 
     Returns:
         The reply to *and_then*; None where that is still to be called.
@@ -51,7 +50,7 @@ def commit(connection: Connection, *, and_then: ScriptCall | None = None, of: Ha
             but for what it did in a structure that has failed; 2009 unknown.
     """
     try:
-        return _commit(connection, and_then, of)
+        return _commit(connection, and_then)
     except MQIError as error:
         if connection.is_ended or error.reason == MQRC.BACKED_OUT:
             raise
@@ -60,17 +59,16 @@ def commit(connection: Connection, *, and_then: ScriptCall | None = None, of: Ha
         raise
 
 
-def _commit(connection: Connection, and_then: ScriptCall | None, of: Handle | None) -> Reply:
+def _commit(connection: Connection, followed: GetRequest | None) -> Reply:
     _back_out_failed_puts(connection)
-    followed = None if and_then is None or of is None else (and_then, of)
     if connection.pending:
         structure = connection.pending[0].handle.structure.keys.name
-        rider = followed if followed and may_ride(*followed, structure) else None
-        at_once = commit_at_once_call(connection, is_followed=followed is not None, rider=rider and rider[0])
+        rider = followed if followed and followed.may_ride(structure) else None
+        at_once = commit_at_once_call(connection, is_followed=followed is not None, rider=rider)
         if at_once is not None:
             return _commit_one(connection, structure, [at_once], None, followed, is_riding=rider is not None)
-    if followed and _may_commit_within(connection, *followed):
-        return _commit_within(connection, *followed)
+    if followed and _may_commit_within(connection, followed):
+        return _commit_within(connection, followed)
     by_structure = pending_calls(connection)
     parts = connection.unit.parts
     if len(parts) == 1:
@@ -82,31 +80,31 @@ def _commit(connection: Connection, and_then: ScriptCall | None, of: Handle | No
     return _commit_everywhere(connection, followed) if parts else None
 
 
-def _may_commit_within(connection: Connection, get: ScriptCall, handle: Handle) -> bool:
+def _may_commit_within(connection: Connection, get: GetRequest) -> bool:
     """Whether the unit of work is nothing but gets of plain messages in the structure of *handle*, few enough."""
-    return not connection.pending and len(connection.unit.parts) == 1 and _may_end_part(connection, get, handle)
+    return not connection.pending and len(connection.unit.parts) == 1 and _may_end_part(connection, get)
 
 
-def _may_end_part(connection: Connection, get: ScriptCall, handle: Handle) -> bool:
+def _may_end_part(connection: Connection, get: GetRequest) -> bool:
     """Whether the call *get* can end what the unit of work did in the structure of *handle*: few gets, all plain."""
     unit = connection.unit
-    part = unit.parts.get(handle.structure.keys.name)
-    return is_plain_get(get) and part is not None and part.is_only_gets and unit.messages <= part.chunk
+    part = unit.parts.get(get.handle.structure.keys.name)
+    return get.is_plain and part is not None and part.is_only_gets and unit.messages <= part.chunk
 
 
-def _commit_within(connection: Connection, get: ScriptCall, handle: Handle) -> Reply:
+def _commit_within(connection: Connection, get: GetRequest) -> Reply:
     """Commit in the script that makes the next get; its reply."""
-    reply = connection.call(*_with_commit(connection, get, handle))
+    reply = connection.call(*_with_commit(connection, get))
     if reply[0] == MQRC.BACKED_OUT:
         _lose_unit(connection, "an operation is missing")
     connection.unit.begin_next()
     return reply
 
 
-def _with_commit(connection: Connection, get: ScriptCall, handle: Handle) -> ScriptCall:
-    unit, structure = connection.unit, handle.structure.keys
-    part = unit.parts[structure.name]
-    return with_commit(get, structure, unit.id, part.operations, list(part.queues))
+def _with_commit(connection: Connection, get: GetRequest) -> ScriptCall:
+    unit = connection.unit
+    part = unit.parts[get.handle.structure.keys.name]
+    return get.with_commit(unit.id, part.operations, list(part.queues))
 
 
 def _lose_unit(connection: Connection, why: str) -> NoReturn:
@@ -119,14 +117,14 @@ def _commit_one(
     structure: str,
     sendings: list[Sending],
     end: ScriptCall | None,
-    followed: tuple[ScriptCall, Handle] | None,
+    followed: GetRequest | None,
     *,
     is_riding: bool = False,
 ) -> Reply:
     """Commit in the one structure that the unit of work touches: by *end*, or else by what sends its puts.
 
     Args:
-        followed: a get, and its handle, for the unit of work that follows.
+        followed: a get for the unit of work that follows.
         is_riding: that get is a part of the call that sends the puts, if it can be made there.
     """
     unit = connection.unit
@@ -135,8 +133,8 @@ def _commit_one(
     chunk = CHUNK_MESSAGES if part is None else part.chunk
     behind: list[ScriptCall] = []
     # Behind the first chunk of a large unit of work, a get would be taken for a part of it.
-    if followed and not is_riding and followed[1].structure.keys.name == structure and unit.messages <= chunk:
-        behind = [followed[0]]
+    if followed and not is_riding and followed.handle.structure.keys.name == structure and unit.messages <= chunk:
+        behind = [followed.call_after_commit()]
     replies = connection.call_many([*calls, *behind])
     # Not before: a commit that Redis refused as a whole (2192) can be tried again.
     connection.pending.clear()
@@ -150,7 +148,7 @@ def _commit_one(
     if not followed or not (is_riding or behind):
         return None
     got = replies[-1] if behind else next(iter(decided[_RIDER:]), None)
-    followed[1].rides = got is not None and is_plain(got)
+    followed.handle.rides = got is not None and is_plain(got)
     return got
 
 
@@ -164,7 +162,7 @@ def _back_out_failed_puts(connection: Connection) -> None:
         raise error_for(MQRC.BACKED_OUT, "MQCMIT", connection.qmgr_name, str(failure)) from failure
 
 
-def _commit_everywhere(connection: Connection, followed: tuple[ScriptCall, Handle] | None) -> Reply:
+def _commit_everywhere(connection: Connection, followed: GetRequest | None) -> Reply:
     """Several structures: one decision in the administration structure, then each applies it, all at once.
 
     Returns:
@@ -172,7 +170,7 @@ def _commit_everywhere(connection: Connection, followed: tuple[ScriptCall, Handl
     """
     unit = connection.unit
     decide = decide_call(connection.group.keys, connection.owner_arguments(), unit.id, unit.parts)
-    within = followed if followed and _may_end_part(connection, *followed) else None
+    within = followed if followed and _may_end_part(connection, followed) else None
     got: Reply = None
     failed: list[str] = []
 
@@ -181,9 +179,8 @@ def _commit_everywhere(connection: Connection, followed: tuple[ScriptCall, Handl
         calls = [_end_call(connection, "commit", structure, expected=-1) for structure in structures]
         source = ""
         if within:
-            get, handle = within
-            source = handle.structure.keys.name
-            calls[structures.index(source)] = _with_commit(connection, get, handle)
+            source = within.handle.structure.keys.name
+            calls[structures.index(source)] = _with_commit(connection, within)
         for structure, reply in zip(structures, connection.call_apart(calls), strict=True):
             # Nothing is left to end in one that has just failed.
             is_within = structure == source and structure in unit.parts
@@ -198,7 +195,7 @@ def _commit_everywhere(connection: Connection, followed: tuple[ScriptCall, Handl
     if failed:
         if got is not None and within and got[0] in (MQRC.NONE, MQRC.TRUNCATED_MSG_ACCEPTED):
             # Nobody is told of what it took.
-            unit.add(within[1].structure.keys.name, within[1].name, len(got[2].split()))
+            unit.add(within.handle.structure.keys.name, within.handle.name, len(got[2].split()))
             backout(connection)
         detail = f"committed, but for what it did in {' and '.join(failed)}, which has failed"
         raise connection.error(MQRC.OUTCOME_MIXED, "MQCMIT", detail=detail)

@@ -14,6 +14,7 @@ from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.mqi.structures import MQMD
 from sharedq.redis.link import Reply, ScriptCall
+from sharedq.scripts.get import GetRequest
 from sharedq.scripts.put import (
     BATCH_MESSAGES,
     STALE,
@@ -170,7 +171,7 @@ def pending_calls(connection: Connection) -> dict[str, list[Sending]]:
     return calls
 
 
-def commit_at_once_call(connection: Connection, *, is_followed: bool, rider: ScriptCall | None) -> Sending | None:
+def commit_at_once_call(connection: Connection, *, is_followed: bool, rider: GetRequest | None) -> Sending | None:
     """One call that puts the buffered messages and commits; None where that takes several.
 
     The messages must be plain, for one queue and few enough for one call, and what the unit of work has recorded

@@ -14,7 +14,7 @@ from sharedq.calls.get.get import LENGTH_MAX
 from sharedq.mqi.constants import MQRC, GetOption, PutOption
 from sharedq.mqi.structures import MQMD
 from sharedq.redis.link import ScriptCall
-from sharedq.scripts.get import get_call
+from sharedq.scripts.get import GetRequest
 from sharedq.scripts.selection import Selection
 from sharedq.session.connection import Connection
 from tests.support.groups import BOTH, LMIG, LOGICAL, LSEG, MIG, SEG, WHOLE_GROUP, matching, put_member, take
@@ -261,7 +261,7 @@ def test_who_was_woken_and_does_not_wait_any_more_leaves_the_rest_to_others(
     late = group.connect().open("Q", BOTH)
     # Its interval ends just when it is woken: it looks once more, and does not wait for anything then.
     connection, asked = late.connection, Selection(seq=2, level=2, is_grouped=True)
-    call = get_call(connection, late.handle, asked, 0, 1, LENGTH_MAX, b"V", connection.unit.id)
+    call = GetRequest(connection, late.handle, asked, 0, 1, LENGTH_MAX, connection.unit.id).call(b"V")
     assert connection.call(*call)[0] == MQRC.NO_MSG_AVAILABLE
     whole = waits(pool, group, LOGICAL | GetOption.ALL_SEGMENTS_AVAILABLE)
     put_member(putter, b"g", 1, b"def", MIG | LSEG, offset=3)
