@@ -1,4 +1,4 @@
-"""A run directory, as far as it can be looked at without Spark."""
+"""The directory of a run: all that needs no Spark."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sharedq.reading.journal import position_order
 
 
 def check_run(directory: Path) -> None:
-    """Whether *directory* holds a run.
+    """Check that *directory* holds a run.
 
     Raises:
         PipelineError: it is no directory, has no expected.jsonl, or what it lost is not told.
@@ -25,7 +25,7 @@ def check_run(directory: Path) -> None:
 
 
 def losses_of(directory: Path) -> list[Mapping[str, Any]]:
-    """The structures that a run has lost: ``structure`` and ``backup`` of each; none without the file.
+    """The structures that a run has lost, each with ``structure`` and ``backup``; empty without the file.
 
     Raises:
         PipelineError: a line cannot be read, or a structure's journal is missing.
@@ -48,18 +48,18 @@ def losses_of(directory: Path) -> list[Mapping[str, Any]]:
 
 
 def has_own_server(directory: Path) -> bool:
-    """Whether the run used an embedded server of its own, which then has its journal."""
+    """Whether the run used an embedded server of its own, which has the run's journal."""
     return (directory / "redis").is_dir()
 
 
 def read_timeline(path: Path) -> list[Mapping[str, Any]]:
-    """What happened to the managers, in order of time: some dozens of events; empty without the file."""
+    """Some dozens of events of the managers, in order of time; empty without the file."""
     events = [event for event in read_rows(path) if "t_ms" in event and "event" in event]
     return sorted(events, key=lambda event: int(event["t_ms"]))
 
 
 def read_rows(path: Path) -> Iterator[Mapping[str, Any]]:
-    """The rows of a small file, torn lines left out; none without the file."""
+    """The rows of a small file, without unfinished lines; empty without the file."""
     if not path.is_file():
         return
     for line in path.read_text(encoding="utf-8").splitlines():

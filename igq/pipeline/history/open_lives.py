@@ -1,4 +1,4 @@
-"""Which lives are over and can be forgotten, and what must be remembered of them.
+"""Finds the lives that are over and can be forgotten, and what must be remembered of them.
 
 A life is over when its put and its end are decided. It is kept a while longer where a message that is still open could
 show that it was out of sequence, or be its other half (an agent's hop call by call); but not for ever.
@@ -23,7 +23,7 @@ _UNIT = ["structure", "unit_of_work"]
 
 
 def admitted(known: DataFrame, batch: DataFrame, last_numbers: Mapping[str, tuple[int, int]]) -> DataFrame:
-    """The open events with those of a new batch.
+    """Add the events of a new batch to the open events.
 
     ``was_over`` marks what happens to a message whose put is neither in the batch nor known any more: it was forgotten.
 
@@ -72,7 +72,7 @@ def pending_messages(events: DataFrame, old_ms: int) -> DataFrame:
 
 
 def with_ends(lives: DataFrame, pending: DataFrame, first_numbers: Mapping[str, int]) -> DataFrame:
-    """Add ``is_pending``, ``get_pending`` and ``is_ended``: nothing more can happen to it. What is wrong never ends."""
+    """Add ``is_pending``, ``get_pending`` and ``is_ended``: nothing more can happen. A wrong life never ends."""
     ends, was_put = F.col("gets") + F.col("expiries"), F.col("put_at").isNotNull()
     is_older = ~was_put & F.coalesce(F.col("message_number") < by_structure(first_numbers), F.lit(False))
     is_decided = (
@@ -113,7 +113,7 @@ def with_over(ended: DataFrame, newest_ms: int, remember_ms: int, *, has_hops: b
 
 
 def late(delivered: DataFrame, marks: DataFrame) -> DataFrame:
-    """What is out of sequence, a row a message: as `order.out_of_sequence`, and what was known to be before."""
+    """Messages out of sequence, one row each: those of `order.out_of_sequence`, and those that were known before."""
     got = marks.where("kind = 'group'").select(
         *("structure", "queue", F.col("name").alias("group_id"), F.col("number").cast("int").alias("msg_seq_number")),
         *(F.col("last").alias("got_at"), F.col("put").alias("put_at")),
@@ -124,38 +124,38 @@ def late(delivered: DataFrame, marks: DataFrame) -> DataFrame:
 
 
 def by_structure(values: Mapping[str, int]) -> Column:
-    """The value of a row's structure; null where there is none."""
+    """The value for a row's structure; null if there is none."""
     if not values:
         return F.lit(None).cast("long")
     return F.create_map(*(F.lit(each) for pair in values.items() for each in pair))[F.col("structure")]
 
 
 def _concerned_in_group(ended: DataFrame, delivered: DataFrame) -> DataFrame:
-    """Those whose group has a member that is being got: it may turn out to have been got before them."""
+    """Deliveries of a group with a member that is being got: that get may prove to be earlier."""
     being_got = ended.where(F.col("get_pending").isNotNull() & F.col("group_id").isNotNull())
     groups = being_got.select("structure", "group_id").distinct()
     return delivered.join(groups, ["structure", "group_id"]).select(*_MESSAGE)
 
 
 def _concerned_in_lane(ended: DataFrame, delivered: DataFrame) -> DataFrame:
-    """Those put after an open message of their queue was committed: when that is got, they have passed it."""
+    """Deliveries put after the commit of an open message of their queue: they passed it if it is got later."""
     return _put_after(ended, delivered, F.when(F.col("is_committed"), F.col("available_at")), "put_qmgr")
 
 
 def _concerned_in_unit(ended: DataFrame, delivered: DataFrame) -> DataFrame:
-    """Those put after an open message on their queue, by the same unit of work."""
+    """Deliveries put after an open message of their queue by the same unit of work."""
     return _put_after(ended, delivered, F.col("put_at"), "put_unit")
 
 
 def _put_after(ended: DataFrame, delivered: DataFrame, place: Column, source: str) -> DataFrame:
-    """Messages whose put is behind *place* of an open one of the same lane, which they may turn out to have passed."""
+    """Deliveries put after *place* of an open message of their lane, which they may have passed."""
     waiting = (
         in_lanes(ended)
         .where(~F.col("is_ended") & F.col("put_at").isNotNull())
         .groupBy("structure", "queue", source, "priority")
         .agg(F.min(place).alias("earliest"))
     )
-    # What is on its way through the transmission queue may come to any other.
+    # A message on the transmission queue may arrive on any other queue.
     on_the_way = waiting.where(F.col("queue") == TRANSMIT_QUEUE).drop("queue")
     laned = in_lanes(delivered)
     here, anywhere = (
@@ -167,7 +167,7 @@ def _put_after(ended: DataFrame, delivered: DataFrame, place: Column, source: st
 
 
 def _concerned_by_getter(ended: DataFrame, delivered: DataFrame) -> DataFrame:
-    """Those put before one of their lane that is being got: it may turn out to have been got before them."""
+    """Deliveries put before a message of their lane that is being got: that get may prove to be earlier."""
     lane = ["structure", "queue", "put_qmgr", "priority"]
     being_got = in_lanes(ended.where(F.col("get_pending").isNotNull())).groupBy(*lane)
     joined = in_lanes(delivered).join(being_got.agg(F.max("put_at").alias("latest")), lane)
@@ -175,13 +175,13 @@ def _concerned_by_getter(ended: DataFrame, delivered: DataFrame) -> DataFrame:
 
 
 def _first_half(delivered: DataFrame) -> DataFrame:
-    """What an agent got from the transmission queue, until its put is seen; then they are one life."""
+    """Messages that an agent got from the transmission queue, until its put is seen. Then both are one life."""
     is_got = (F.col("get_queue") == TRANSMIT_QUEUE) & F.col("get_unit").isNotNull()
     return delivered.where(is_got).select(*_MESSAGE)
 
 
 def _in_open_unit(ended: DataFrame, delivered: DataFrame) -> DataFrame:
-    """What was put by a unit of work whose end is not seen in each structure."""
+    """Messages put by a unit of work whose end is not seen in every structure yet."""
     units = F.explode(F.array("put_unit", "get_unit", "get_pending")).alias("unit")
     open_units = ended.where("is_pending").select(units).distinct()
     return delivered.join(open_units, F.col("put_unit") == F.col("unit"), "left_semi").select(*_MESSAGE)

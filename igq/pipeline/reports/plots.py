@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Readable side by side, and by people who do not tell red from green.
+#: Colours that are distinct side by side, also for people who do not tell red from green.
 COLOURS = {
     "put": "#4477aa",
     "moved by agents": "#ccbb44",
@@ -38,7 +38,7 @@ WIDTH, GREY = 9.6, "#666666"
 
 
 def throughput(series: Series, recoveries: Sequence[Recovery]) -> bytes:
-    """Messages a second over time, each kind of event with an axis of its own, failures marked; PNG."""
+    """Messages a second over time, with an axis for each kind of event, and marks for failures; PNG."""
     kinds = [kind for kind in COLOURS if kind in series.messages]
     figure, axes = strips(max(1, len(kinds)), 1.15)
     began_ms = min((min(points) for points in series.messages.values()), default=0)
@@ -64,7 +64,7 @@ def throughput(series: Series, recoveries: Sequence[Recovery]) -> bytes:
 
 
 def latency(series: Series, figures: dict[str, PathFigures]) -> bytes:
-    """How many messages took how long, each path with an axis of its own, percentiles marked; PNG."""
+    """The numbers of messages by latency, with an axis for each path, and marks for percentiles; PNG."""
     paths = [path for path in PATH_NAMES if path in series.latencies and path in figures]
     figure, axes = strips(max(1, len(paths)), 1.7)
     for axis, path in zip(axes, paths, strict=False):
@@ -94,18 +94,18 @@ def latency(series: Series, figures: dict[str, PathFigures]) -> bytes:
 
 
 def recovery_chart(recoveries: Sequence[Recovery]) -> bytes:
-    """One strip a failure, one bar a phase, drawn to scale and labelled with what it took; PNG."""
+    """One strip for each failure, with a bar for each phase, to scale and with its duration; PNG."""
     figure, axes = strips(len(recoveries), 0.32 * max(len(recovery.phases) for recovery in recoveries) + 0.2)
     longest_s = max(recovery.total_ms for recovery in recoveries) / 1000
     for axis, recovery in zip(axes, recoveries, strict=True):
         phases = recovery.phases[1:]
         for line, phase in enumerate(phases):
             begin_s, end_s = (phase.since_failure_ms - phase.duration_ms) / 1000, phase.since_failure_ms / 1000
-            # A phase of some milliseconds must still be seen.
+            # Keep a phase of some milliseconds visible.
             width_s = max(phase.duration_ms / 1000, longest_s / 300)
             axis.barh(line, width_s, left=begin_s, height=0.62, color=PHASE_COLOURS.get(phase.event, GREY))
             took = f"{spell_ms(phase.duration_ms)}{f', by {phase.by}' if phase.by else ''}"
-            # Behind the bar, or before it where there is no room behind.
+            # Write the text after the bar, or before it if there is no room after it.
             is_late = end_s > 0.8 * longest_s
             axis.annotate(
                 took,
@@ -127,7 +127,7 @@ def recovery_chart(recoveries: Sequence[Recovery]) -> bytes:
 
 
 def spell_ms(value_ms: float) -> str:
-    """A duration as people say it: 12 ms, 3.4 s, 2 min."""
+    """A duration for people: 12 ms, 3.4 s, 2 min."""
     if value_ms < 1_000:
         return f"{value_ms:.0f} ms"
     if value_ms < 120_000:

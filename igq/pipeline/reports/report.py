@@ -88,7 +88,7 @@ def print_summary(verdict: Verdict, console: Terminal, *, rows: int = 3) -> None
 
 
 def _shown_counts(verdict: Verdict) -> list[str]:
-    """The faults are shown even when they are zero: that they are is the result. Rarities only when there are."""
+    """The rows of counts. Faults are shown also if they are zero, which is the result; rare findings only if any."""
     always = {"sent", "delivered", *FAULTS, "recovered", "unknown"} | ({"expected"} if verdict.has_run else set())
     return [name for name in MEANINGS if name in always or verdict.counts[name]]
 
@@ -142,7 +142,7 @@ def _findings(verdict: Verdict) -> str:
 
 
 def _msg_id(finding: Finding) -> str:
-    """How ``igq pipeline trace --msg-id`` finds it."""
+    """The MsgId, by which ``igq pipeline trace --msg-id`` finds the message."""
     return f" (MsgId {finding.msg_id})" if finding.msg_id else ""
 
 

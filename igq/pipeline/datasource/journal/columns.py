@@ -21,12 +21,12 @@ from sharedq.messages.record import DEAD_LETTER, PERSISTENT
 from sharedq.objects.definitions.names import PART_SEPARATOR
 from sharedq.reading.journal import EVENTS, LOGICAL, Entry, JournalError, expand, generated_msg_id_prefix
 
-#: Rows handed to Spark at a time.
+#: Rows in a batch for Spark.
 BATCH_ROWS = 20_000
 _MARKS: Final = re.compile(rb"\.\d+|x")
 _HEX: Final = np.frombuffer(b"0123456789abcdef", np.uint8)
 _EVENTS: Final = frozenset(event.encode() for event in EVENTS)
-#: What a put says of each message, in its order.
+#: The fields of a message in a put's entry, in order.
 _DETAILS: Final = {
     "msg_id": pa.string(),
     "correl_id": pa.string(),
@@ -45,7 +45,7 @@ Numbers = npt.NDArray[np.int64]
 def journal_batches(
     entries: Iterable[Entry], structure: str, structure_number: int, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of all entries of one structure, some at a time; one batch at least, also of nothing.
+    """The rows of all entries of one structure in batches; at least one batch, also without entries.
 
     Raises:
         JournalError: an entry is not in the journal's format.
@@ -58,12 +58,12 @@ def journal_batches(
         if rows >= BATCH_ROWS:
             yield journal_batch(held, structure, structure_number, schema)
             held, rows = [], 0
-    # One at least: Spark compares the first one with the schema.
+    # Make at least one batch: Spark compares the first one with the schema.
     yield journal_batch(held, structure, structure_number, schema)
 
 
 def journal_batch(entries: Sequence[Entry], structure: str, structure_number: int, schema: pa.Schema) -> pa.RecordBatch:
-    """The rows of some entries of one structure: one a message, or a single one for the end of a unit of work.
+    """The rows of some entries of one structure: one for each message, or one for the end of a unit of work.
 
     Raises:
         JournalError: an entry is not in the journal's format.
@@ -74,7 +74,7 @@ def journal_batch(entries: Sequence[Entry], structure: str, structure_number: in
         columns = _columns(entries, structure, structure_number)
     except (KeyError, ValueError, IndexError) as error:
         for entry in entries:
-            # Which one it is.
+            # Find the entry that is wrong.
             expand(entry, structure, structure_number)
         raise JournalError(f"journal of {structure}: an entry is not in the format ({error})") from error
     return pa.RecordBatch.from_arrays([columns[field.name].cast(field.type) for field in schema], schema=schema)
@@ -145,7 +145,7 @@ def _puts(
 
 
 def _details(texts: Sequence[tuple[bytes, int]]) -> dict[str, pa.Array]:
-    """What puts say of their messages; each text with how many lines it must have."""
+    """The lines of puts about their messages. Each text comes with its number of lines."""
     for text, count in texts:
         lines = text.count(b"\n") + 1
         if lines != count:
@@ -176,13 +176,13 @@ def _generated(prefixes: Sequence[bytes], entry_of: Numbers, numbers: Numbers) -
 
 
 def _queues_of(names: pa.Array) -> pa.Array:
-    """What users call these queues (``sharedq.objects.definitions.names.queue_of``)."""
+    """The users' names of these queues (``sharedq.objects.definitions.names.queue_of``)."""
     if not pc.any(pc.match_substring(names, PART_SEPARATOR)).as_py():
         return names
     return pc.replace_substring_regex(names, f"{PART_SEPARATOR}.*", "")
 
 
 def _spread(values: pa.Array, is_there: npt.NDArray[np.bool_]) -> pa.Array:
-    """The values in those rows that have one, nulls in the others."""
+    """A column with the values in the rows that have one, and nulls in the others."""
     places = np.cumsum(is_there) - 1
     return values.take(pa.array(places, mask=~is_there))
