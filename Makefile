@@ -11,8 +11,9 @@ PYTEST := $(BIN)/pytest --numprocesses auto --maxprocesses 8 --dist loadfile
 QUICK_FAULTS := $(addprefix tests/faults/test_,$(addsuffix .py,lost_reply half_done memory_full fenced_scripts script_flush \
     interrupted units_of_work_failed embedded_server embedded_errors embedded_durability))
 # Tests of Spark on small data: sources, sink, stream and audit. In one process, which has one Spark session for all.
+QUICK_AUDITS := test_a_clean_run_passes_and_every_copy_is_counted test_the_journal_alone_shows_loss_duplicates_and_phantoms
 QUICK_SPARK := $(addprefix tests/pipeline/test_,$(addsuffix .py,session_errors queue_source journal_source queue_sink \
-    queue_stream audit_order interim_tables))
+    queue_stream interim_tables)) $(addprefix tests/pipeline/test_audit.py::,$(QUICK_AUDITS))
 # Which Python to use can be said: make setup PYTHON=/opt/python3.12/bin/python3
 PYTHON ?=
 
