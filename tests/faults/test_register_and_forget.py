@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from igq.agent.progress.retry import Trouble
 from recovery.resolve import recover
 from sharedq.api import QueueManagerConnection
 from sharedq.members.process import Process
@@ -23,7 +24,8 @@ from sharedq.mqi.xa import XAError
 from sharedq.objects.definitions.queues import QueueAlias, QueueModel
 from sharedq.session.connection import Connection
 from tests.support.accounts import assert_accounted
-from tests.support.injection import AFTER, FAULTS, AlarmError, Injection
+from tests.support.agents import AgentOfQM2
+from tests.support.injection import AFTER, FAULTS, REFUSALS, AlarmError, Injection
 from tests.support.members import TestGroup
 from tests.support.outcomes import reason_of
 from tests.support.scenes import keys_of, on_queue, until
@@ -383,3 +385,47 @@ def test_a_value_of_the_wrong_type_does_not_end_the_connection(ready: TestGroup)
     queue = connection.open("Q", ALONE)
     assert reason_of(lambda: queue.put("text")) == MQRC.BUFFER_ERROR  # type: ignore[arg-type]
     assert queue.get().body == b"1"
+
+
+# Where a slot moves, 2346, the agent waits on behind it.
+@pytest.mark.parametrize("reason", [each for each in REFUSALS if each != MQRC.CF_STRUC_IN_USE])
+def test_an_agent_whose_wait_is_refused_waits_no_more(
+    group: TestGroup, monkeypatch: pytest.MonkeyPatch, reason: int
+) -> None:
+    """Its connection lives on, in the state of retry."""
+    agent = waiting_agent(group)
+    injection = Injection("BLPOP", str(reason))
+    injection.arm(monkeypatch)
+    with pytest.raises((MQIError, Trouble)):
+        agent.queue.wait_and_move()
+    assert injection.has_met
+    assert not agent.connection.is_ended
+    assert waiters_of(agent) == [0, b""]
+
+
+def test_an_agent_whose_wait_cannot_be_ended_is_recovered(group: TestGroup, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = waiting_agent(group)
+    for script in ("BLPOP", "structure/unwait"):
+        Injection(script, "2192").arm(monkeypatch)
+    assert reason_of(agent.queue.wait_and_move) == MQRC.CONNECTION_BROKEN
+    assert agent.connection.is_ended
+    until(lambda: not agent.connection.process._abandoned, "the lost connection is told")
+    assert recover(group.group, group.connect("QM2").connection, agent.connection.token).is_resolved
+    assert waiters_of(agent) == [0, None]
+
+
+def waiting_agent(group: TestGroup) -> AgentOfQM2:
+    """It has found nothing, and is registered as one that waits."""
+    group.add_member("QM2")
+    agent = AgentOfQM2(group)
+    assert agent.queue.move().is_waiting
+    assert waiters_of(agent)[0] == 1
+    return agent
+
+
+def waiters_of(agent: AgentOfQM2) -> list[Any]:
+    """Who waits on its part of the transmission queue, by number, and what the structure has of its own connection."""
+    handle, client = agent.queue.handle, agent.group.group.client()
+    owner = client.hget(handle.structure.keys.owners, agent.connection.token)
+    assert client.zcard(handle.queue.waiters) == int(client.hget(handle.queue.queue, "nw") or 0)
+    return [client.zcard(handle.queue.waiters), owner]

@@ -98,11 +98,13 @@ def test_a_node_of_a_cluster_is_away(start: Callable[..., Starting], away: str) 
 
 
 def test_a_primary_that_sentinels_watch_is_away(start: Callable[..., Starting]) -> None:
-    pair, name = SentinelPair(down_after_ms=1_000), new_group_name()
+    # Until it has said that it waits, nobody takes the place of the primary.
+    pair, name = SentinelPair(down_after_ms=3_600_000), new_group_name()
     try:
         pair.primary.kill()
         manager = start(pair.url, name)
         manager.wait_for("IGQ0003E")
+        pair.notice_after(1_000)
         manager.wait_for("CSQ9022I")
         manager.stop()
     finally:
@@ -123,12 +125,14 @@ def lone(tmp_path: Path) -> Iterator[tuple[Node, Node]]:
     replica.kill()
 
 
-@pytest.mark.parametrize("durability", ["report", "strict"])
-def test_a_replica_is_away(start: Callable[..., Starting], lone: tuple[Node, Node], durability: str) -> None:
+@pytest.mark.parametrize(("durability", "message"), [("report", "IGQ0003E"), ("strict", "IGQ0005E")])
+def test_a_replica_is_away(
+    start: Callable[..., Starting], lone: tuple[Node, Node], durability: str, message: str
+) -> None:
     primary, replica = lone
     careful = {"wait_replicas": "1", "wait_replicas_timeout_ms": "1000", "lease_ms": "3000", "durability": durability}
     manager = start(f"redis://{primary.address}", new_group_name(), **careful)
-    assert "replica" in manager.wait_for("IGQ0003E")
+    assert "replica" in manager.wait_for(message)
     replica.start()
     manager.wait_for("CSQ9022I")
     manager.stop()

@@ -210,6 +210,11 @@ class SentinelPair:
         found = [node.ask("INFO", "replication") for node in (self.primary, self.replica)]
         return bool(found[0]["master_repl_offset"] == found[1]["slave_repl_offset"])
 
+    def notice_after(self, down_after_ms: int) -> None:
+        """From now on the Sentinels take a server for down that has not answered for so long."""
+        for sentinel in self.sentinels:
+            sentinel.ask("SENTINEL", "SET", SERVICE, "down-after-milliseconds", down_after_ms)
+
     def fail_over(self) -> None:
         """Kill the primary; returns when the replica takes writes."""
         self.primary.kill()

@@ -10,7 +10,7 @@ from igq.agent.progress.retry import Trouble
 from igq.agent.queues.destinations import Destinations
 from igq.agent.queues.transmission_queue import BATCH_MESSAGES, WAIT_S, TransmissionQueue, as_trouble
 from sharedq.calls.get import get as getting
-from sharedq.calls.get.wait import BLOCK_MAX_S, stop_waiting
+from sharedq.calls.get.wait import BLOCK_MAX_S, give_up_wait
 from sharedq.calls.unit.commit import backout
 from sharedq.messages.message import Message
 from sharedq.mqi.constants import MQRC
@@ -115,7 +115,7 @@ class TransmitQueue(TransmissionQueue):
             try:
                 left_s = end_s - time.monotonic()
                 if connection.is_quiescing or left_s <= 0:
-                    stop_waiting(connection, self.handle)
+                    give_up_wait(connection, self.handle)
                     return Moved(), []
                 # The wait and the move are one write: see Link.block_then_call.
                 block_s = min(left_s, BLOCK_MAX_S)
@@ -123,6 +123,7 @@ class TransmitQueue(TransmissionQueue):
                     return self._moved_and_taken(wake_key, block_s)
                 _, (reply,) = connection.block_then_call(wake_key, block_s, self._transfer_call(_WAITER))
             except MQIError as error:
+                give_up_wait(connection, self.handle)
                 raise as_trouble(error) from error
             finally:
                 connection.waits_on(None)
@@ -177,10 +178,7 @@ class TransmitQueue(TransmissionQueue):
                 continue
             if reply[0]:
                 # This agent may have been woken to look, and does not look now: pass the wake-up on.
-                try:
-                    stop_waiting(self._connection, self.handle)
-                except MQIError as error:
-                    raise as_trouble(error) from error
+                give_up_wait(self._connection, self.handle)
             if reply[0] == _CHANGED:
                 self.reload()
                 return Moved(moved.count, max(1, moved.left))

@@ -137,23 +137,9 @@ class _Search:
             raise error_for(MQRC.NO_MSG_AVAILABLE, "MQGET", name, f"waited {self.wait_ms} ms")
 
     def give_up(self) -> None:
-        """It ends without a message: it must not be woken any more, or handed one that it would never take.
-
-        Raises:
-            MQIError: 2009, Redis refuses that now: the recovery of the connection does it.
-        """
-        connection, handle = self.connection, self.handle
-        if not self.may_be_waiter or connection.is_ended or handle.structure.has_failed:
-            return
-        try:
-            stop_waiting(connection, handle)
-        except MQIError as error:
-            if not connection.has_entered(handle.structure):
-                # It has failed, and with it the wait.
-                return
-            connection.break_off()
-            detail = f"the wait cannot be ended ({error}): the group ends it"
-            raise connection.error(MQRC.CONNECTION_BROKEN, "MQGET", handle.object_name, detail) from error
+        """It ends without a message: see `give_up_wait`."""
+        if self.may_be_waiter:
+            give_up_wait(self.connection, self.handle)
 
     def _learn(self, reply: Reply, left_s: float) -> None:
         """Learn for the next call from the reply; raise where there is no next call."""
@@ -188,3 +174,22 @@ def stop_waiting(connection: Connection, handle: Handle) -> None:
     """Take the connection off the waiters; a wake-up that it got meanwhile goes to another."""
     call = unwait_call(handle.structure.keys, handle.queue, connection.token, connection.journal_max)
     connection.checked_call(*call)
+
+
+def give_up_wait(connection: Connection, handle: Handle) -> None:
+    """It ends without a message: it must not be woken any more, or handed one that it would never take.
+
+    Raises:
+        MQIError: 2009, Redis refuses that now: the recovery of the connection does it.
+    """
+    if connection.is_ended or handle.structure.has_failed:
+        return
+    try:
+        stop_waiting(connection, handle)
+    except MQIError as error:
+        if not connection.has_entered(handle.structure):
+            # It has failed, and with it the wait.
+            return
+        connection.break_off()
+        detail = f"the wait cannot be ended ({error}): the group ends it"
+        raise connection.error(MQRC.CONNECTION_BROKEN, "MQGET", handle.object_name, detail) from error
