@@ -20,6 +20,8 @@ def orphaned(group: TestGroup, monkeypatch: pytest.MonkeyPatch) -> TestGroup:
     group.group.client().hset(key(group, "h:Q"), f"{GONE}#1", "I {}")
     monkeypatch.setenv("IGQ_GROUP", group.group.name)
     monkeypatch.setenv("IGQ_REDIS_URL", str(group.settings.redis_url))
+    # A row is one line where no width is told; who runs tests in several processes tells one.
+    monkeypatch.delenv("COLUMNS", raising=False)
     return group
 
 
