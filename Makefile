@@ -9,7 +9,13 @@ STAMP := $(VENV)/.complete
 PYTEST := $(BIN)/pytest --numprocesses auto --maxprocesses 8 --dist loadfile
 # Tests of faults that are over in seconds: lost replies, refused and half-done calls, kills of the embedded server.
 QUICK_FAULTS := $(addprefix tests/faults/test_,$(addsuffix .py,lost_reply half_done memory_full fenced_scripts script_flush \
-    interrupted units_of_work_failed embedded_server embedded_errors embedded_durability))
+    interrupted units_of_work_failed embedded_server embedded_errors embedded_durability group_link_lost \
+    register_and_forget))
+# Of the agent, the managers and the command line: what is over in seconds, and one death and recovery of real managers.
+QUICK_IGQ := $(addprefix tests/igq/test_,$(addsuffix .py,agent_core agent_retry agent_sleep agent_states authority carry \
+    checking delivery heartbeat hop_in_the_put membership mover parts parts_at_work status supervisor undeliverable))
+KILLED_MANAGER := test_a_killed_manager_is_recovered_by_its_peer_and_its_agent_goes_on_after_a_restart
+QUICK_CLI := tests/cli/test_messages.py tests/cli/test_managers.py::$(KILLED_MANAGER)
 # Tests of Spark on small data: sources, sink, stream and audit. In one process, which has one Spark session for all.
 QUICK_AUDITS := test_a_clean_run_passes_and_every_copy_is_counted test_the_journal_alone_shows_loss_duplicates_and_phantoms
 QUICK_SPARK := $(addprefix tests/pipeline/test_,$(addsuffix .py,session_errors queue_source journal_source queue_sink \
@@ -21,7 +27,7 @@ PYTHON ?=
 
 help:
 	@echo "make demo    set up, then run the demo: flights through three queue managers, one of them killed"
-	@echo "make test    set up, then run the checks and the tests of the MQI, its model, its scripts, recovery, quick faults, Spark on small data"
+	@echo "make test    set up, then run the checks and a share of every kind of test"
 	@echo "make test-all  make test, and the tests that start managers, kill servers, run Spark or move much"
 	@echo "make bench   set up, then measure against raw Redis Streams"
 	@echo "make bench-spark  set up, then measure Spark against bare Python readers and writers"
@@ -83,7 +89,7 @@ test: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(PYTEST) -m "not slow" tests/unit tests/tidy tests/lua tests/protocol tests/model tests/mqi tests/pymqi tests/recovery \
-	    $(QUICK_FAULTS)
+	    $(QUICK_FAULTS) $(QUICK_IGQ) $(QUICK_CLI)
 	$(BIN)/pytest -m "not slow" $(QUICK_SPARK)
 
 # Also what starts managers, kills servers, runs Spark or moves much; takes long on a busy machine.
