@@ -1,4 +1,4 @@
-"""What stops a command: said in one line."""
+"""The error that stops a command: one line."""
 
 from __future__ import annotations
 

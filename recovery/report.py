@@ -1,4 +1,4 @@
-"""What peer recovery did and is doing: for `igq status`, the log and the audit's timeline."""
+"""The progress of peer recovery: for `igq status`, the log and the audit's timeline."""
 
 from __future__ import annotations
 

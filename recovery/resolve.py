@@ -65,7 +65,7 @@ class Outcome(StrEnum):
 
 @dataclass(slots=True)
 class RecoveryReport:
-    """What one call of `recover` has done so far. The report passed to ``on_phase`` still changes.
+    """The work that one call of `recover` has done so far. The report passed to ``on_phase`` still changes.
 
     Attributes:
         units_of_work, messages: resolved by this call. The group's totals are in ``recovery``.

@@ -19,7 +19,7 @@ from sharedq.objects.definitions.base import parse_definition
 from sharedq.objects.definitions.managers import CFStruct, QueueManagerAttributes
 from sharedq.objects.definitions.queues import QUEUE_KINDS
 from sharedq.objects.repository import Repository
-from sharedq.objects.store.finding import Chosen
+from sharedq.objects.store.finder import Chosen
 
 #: Exit statuses of a run.
 DONE, COMMAND_FAILED, COULD_NOT_RUN = 0, 10, 20

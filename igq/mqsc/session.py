@@ -16,7 +16,7 @@ from sharedq.mqi.errors import error_for
 from sharedq.objects.definitions.managers import QueueManagerAttributes
 from sharedq.objects.definitions.queues import AnyQueue, QueueLocal
 from sharedq.objects.repository import Repository
-from sharedq.objects.store.finding import Chosen
+from sharedq.objects.store.finder import Chosen
 from sharedq.settings.values import Settings
 
 

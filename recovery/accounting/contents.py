@@ -43,7 +43,7 @@ ADMIN_TYPES = {
 
 @dataclass(slots=True)
 class Contents:
-    """What the keys of one structure held.
+    """The contents of the keys of one structure.
 
     Attributes:
         tag: the hash tag.

@@ -1,4 +1,4 @@
-"""What an account may find: the kinds and the finding. Pure."""
+"""The findings of an account, and their kinds. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Kind(StrEnum):
-    """What is wrong with a key or an entry, in the words that an operator reads."""
+    """The kind of a fault of a key or an entry, in the words that an operator reads."""
 
     AGENT = "agent without a member"
     COUNTER = "wrong counter"

@@ -67,7 +67,7 @@ def repair(group: Group, connection: Connection) -> tuple[list[Finding], list[Fi
 
 @dataclass(slots=True)
 class _Owner:
-    """What a structure holds under the token of an owner that does not exist."""
+    """The entries of a structure under the token of an owner that does not exist."""
 
     handles: dict[str, None] = field(default_factory=dict)
     waiters: dict[str, None] = field(default_factory=dict)

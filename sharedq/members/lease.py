@@ -26,7 +26,7 @@ SAFETY_PART = 0.1
 
 
 class Registration(NamedTuple):
-    """What the registration of a process answered.
+    """The answer to the registration of a process.
 
     Attributes:
         address: where the manager is told that the process begins and ends (``sharedq.members.presence``).
@@ -65,7 +65,7 @@ def register(group: Group, qmgr: str, lease_ms: int, appl: str, *, verb: str, is
 
 @dataclass(frozen=True, slots=True)
 class Renewal:
-    """What a renewal answered.
+    """The answer to a renewal.
 
     Attributes:
         is_held: the lease is ours; false: a peer has taken its holder for dead.

@@ -35,7 +35,7 @@ from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.definitions.queues import AnyQueue, QueueLocal, QueueModel
 from sharedq.objects.store.directory import Entry
 from sharedq.objects.store.failures import why_not_there
-from sharedq.objects.store.finding import Chosen, Finder, Located
+from sharedq.objects.store.finder import Chosen, Finder, Located
 from sharedq.objects.store.local_queues import QueueState
 from sharedq.objects.store.parts import Place, own_part, part_in, parts_of
 from sharedq.objects.store.structures import ManagerAttributes, Structures, announce, holder_field

@@ -52,7 +52,7 @@ class Entry(NamedTuple):
 
 
 class Extent(NamedTuple):
-    """What a structure's journal holds now. ``is_whole``: nothing was trimmed from its beginning."""
+    """The extent of a structure's journal now. ``is_whole``: nothing was trimmed from its beginning."""
 
     first: str
     last: str

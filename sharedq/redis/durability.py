@@ -32,7 +32,7 @@ class Durability:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a server says about itself, and what the group asks of it."""
+    """A server's statement about itself, and the group's demand on it."""
 
     has_aof: bool
     #: always, everysec or no. None if the server does not let us ask.

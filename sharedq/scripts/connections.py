@@ -13,7 +13,7 @@ Owner = tuple[str, str, int, str]
 
 
 class UnitOfWork(Protocol):
-    """What scripts are told of a unit of work."""
+    """The arguments that come from a unit of work."""
 
     @property
     def id(self) -> str:
@@ -25,7 +25,7 @@ class UnitOfWork(Protocol):
 
 
 class Caller(Protocol):
-    """What scripts are told of the connection that calls them."""
+    """The arguments that come from the connection that calls."""
 
     @property
     def token(self) -> str:

@@ -44,7 +44,7 @@ MARKS = sum(option for option, _ in _MARKING)
 
 
 class Getter(Caller, Protocol):
-    """What a get is told of its connection."""
+    """The arguments of a get that come from its connection."""
 
     @property
     def pending(self) -> Sequence[object]:
@@ -60,7 +60,7 @@ class Getter(Caller, Protocol):
 
 
 class GetHandle(Protocol):
-    """What a get is told of its handle; see ``sharedq.session.handle.Handle``."""
+    """The arguments of a get that come from its handle; see ``sharedq.session.handle.Handle``."""
 
     #: Keys of structure/get, made at the first call.
     get_keys: tuple[str, ...]
@@ -118,7 +118,7 @@ class GetHandle(Protocol):
 
 @dataclass(slots=True)
 class GetRequest:
-    """What a get or a browse asks for. Each of its calls, with and without a wait, is made from this value.
+    """The request of a get or a browse. Each of its calls, with and without a wait, is made from this value.
 
     Attributes:
         connection, handle: through which it is made.
@@ -196,7 +196,7 @@ class GetRequest:
         return handle.rides and self.count == 1 and self.is_plain and handle.structure.keys.name == structure
 
     def riding(self) -> tuple[tuple[str, ...], tuple[Argument, ...]]:
-        """What structure/commit_put is told of this get: keys, arguments."""
+        """The keys and arguments that structure/commit_put has of this get."""
         handle = self.handle
         queue = handle.queue
         return (queue.queue, queue.available), (handle.name, handle.version, self.unit_id, self.max_length)
@@ -283,7 +283,7 @@ class GetRequest:
 
 
 def handed_reply(handed: bytes) -> Reply | None:
-    """What structure/get would have answered, from what came with the wake-up; None where that was only a wake-up."""
+    """The reply that structure/get would have given, made from a message that came with the wake-up; else None."""
     head, is_message, record = handed.partition(b"\n")
     if not is_message:
         return None

@@ -23,7 +23,7 @@ _KEYS_WITHOUT_CHECKS = 8
 
 
 class Facts(Protocol):
-    """What a put is told of the definition of its queue."""
+    """The arguments of a put that come from the definition of its queue."""
 
     @property
     def max_depth(self) -> int:
@@ -31,7 +31,7 @@ class Facts(Protocol):
 
 
 class PutHandle(Protocol):
-    """What a put is told of its handle."""
+    """The arguments of a put that come from its handle."""
 
     #: Keys of structure/put_plain, made at the first call.
     put_keys: tuple[str, ...]
@@ -46,7 +46,7 @@ class PutHandle(Protocol):
 
     @property
     def facts(self) -> Facts:
-        """What that definition says."""
+        """The arguments that this definition gives."""
 
     @property
     def structure(self) -> Entered:

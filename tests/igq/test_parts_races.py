@@ -19,7 +19,7 @@ from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.store.directory import Directory, Entry
-from sharedq.objects.store.finding import Finder
+from sharedq.objects.store.finder import Finder
 from sharedq.objects.store.parts import part_in
 from tests.support.agents import AgentOfQM2
 from tests.support.members import TestGroup

@@ -23,7 +23,7 @@ from sharedq.mqi.errors import MQIError, NoMsgAvailable
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.store.directory import Entry
-from sharedq.objects.store.finding import Finder
+from sharedq.objects.store.finder import Finder
 from sharedq.objects.store.parts import Place
 from sharedq.redis.keys import private_structure
 from tests.support.members import TestGroup

@@ -19,7 +19,7 @@ from sharedq.members.group import Group
 from sharedq.mqi.constants import OpenOption
 from sharedq.mqi.errors import MQIError
 from sharedq.mqi.structures import MQMD
-from sharedq.objects.store.finding import Finder
+from sharedq.objects.store.finder import Finder
 from sharedq.objects.store.local_queues import StoredQueue
 from sharedq.objects.store.parts import Place, own_part, part_in
 from sharedq.objects.system import define_system_objects

@@ -47,3 +47,12 @@ def test_the_page_on_the_architecture_names_every_folder() -> None:
 def test_every_path_that_a_page_on_the_code_names_is_there(page: Path) -> None:
     named = NAMED.findall(page.read_text("utf-8"))
     assert [name for name in named if not any(ROOT.glob(name.rstrip("/").replace("NAME", "*")))] == []
+
+
+def test_no_docstring_begins_with_who_or_what() -> None:
+    found = [
+        str(path.relative_to(ROOT))
+        for path in sources()
+        if re.search(r'"""(Who|What|Whoever|Whatever) (?!if\b)[a-z]', path.read_text("utf-8"))
+    ]
+    assert found == []

@@ -181,7 +181,7 @@ class TransmissionQueue:
         return True
 
     def _meet_marks(self) -> None:
-        """What is passed over is marked."""
+        """Mark the messages that are passed over."""
         self.handle.may_meet_marks = self.handle.may_meet_marks or self.handle.members is not None
 
     def _check_usable(self) -> None:

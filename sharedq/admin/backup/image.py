@@ -28,7 +28,7 @@ class Sink(Protocol):
 
 
 class Operation(NamedTuple):
-    """What a unit of work did in one call. ``kind`` is P for puts, else gets."""
+    """The part of a unit of work that one call did. ``kind`` is P for puts, else gets."""
 
     kind: bytes
     queue: bytes

@@ -12,7 +12,7 @@ from sharedq.objects.commands.announce import announce_definition, spread_defini
 from sharedq.objects.definitions.queues import AnyQueue, Definition
 from sharedq.objects.store.directory import Entry
 from sharedq.objects.store.failures import why_not_there
-from sharedq.objects.store.finding import Finder
+from sharedq.objects.store.finder import Finder
 
 _Q = TypeVar("_Q", bound=Definition)
 

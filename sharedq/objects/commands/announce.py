@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sharedq.objects.definitions.queues import AnyQueue, QueueAlias, QueueLocal
 from sharedq.objects.store.directory import Entry
-from sharedq.objects.store.finding import Finder
+from sharedq.objects.store.finder import Finder
 from sharedq.objects.store.structures import announce
 
 

@@ -13,7 +13,7 @@ from sharedq.objects.definitions.base import parse_definition
 from sharedq.objects.definitions.queues import AnyQueue, Definition, QueueLocal, QueueModel
 from sharedq.objects.store.directory import Entry, Mode
 from sharedq.objects.store.failures import structure_state
-from sharedq.objects.store.finding import Finder
+from sharedq.objects.store.finder import Finder
 from sharedq.objects.store.lost import LOST_QUEUES_REMEDY, has_lost_all
 from sharedq.redis.keys import private_structure
 

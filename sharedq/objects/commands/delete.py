@@ -10,7 +10,7 @@ from sharedq.mqi.errors import MQIError, error_for
 from sharedq.objects.commands.announce import announce_definition
 from sharedq.objects.definitions.queues import QueueLocal
 from sharedq.objects.store.directory import Entry
-from sharedq.objects.store.finding import Finder
+from sharedq.objects.store.finder import Finder
 from sharedq.objects.store.local_queues import QueueState
 from sharedq.objects.store.parts import Place
 from sharedq.objects.store.structures import announce

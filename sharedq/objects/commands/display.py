@@ -11,7 +11,7 @@ from sharedq.objects.definitions.names import matches
 from sharedq.objects.definitions.queues import AnyQueue, QueueLocal
 from sharedq.objects.store.directory import Entry
 from sharedq.objects.store.failures import why_not_there
-from sharedq.objects.store.finding import Finder
+from sharedq.objects.store.finder import Finder
 from sharedq.objects.store.local_queues import QueueState
 from sharedq.objects.store.parts import Place
 

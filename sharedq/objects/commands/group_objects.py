@@ -8,7 +8,7 @@ from sharedq.objects.commands.define import define_at
 from sharedq.objects.commands.delete import delete_entry
 from sharedq.objects.definitions.queues import AnyQueue
 from sharedq.objects.store.directory import Entry
-from sharedq.objects.store.finding import Finder
+from sharedq.objects.store.finder import Finder
 
 log = LibraryLogger(__name__)
 

@@ -25,7 +25,7 @@ State = Literal["ACTIVE", "FAILED", "INRECOVER"]
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What the group was last told about a structure that has failed at least once.
+    """The last news that the group has of a structure that has failed at least once.
 
     Attributes:
         since_ms: the time of the present ``is_failed``, by Redis' clock.

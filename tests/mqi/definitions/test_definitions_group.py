@@ -17,7 +17,7 @@ from sharedq.objects.definitions.managers import CFStruct
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.definitions.queues import QueueAlias, QueueLocal
 from sharedq.objects.store.directory import Directory, Entry
-from sharedq.objects.store.finding import Finder
+from sharedq.objects.store.finder import Finder
 from sharedq.objects.store.parts import own_part
 from sharedq.objects.system import define_system_objects
 from tests.support.members import TestGroup

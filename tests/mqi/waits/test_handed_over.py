@@ -22,7 +22,7 @@ from sharedq.mqi.constants import MQRC, Feedback, GetOption, MatchOption, MsgFla
 from sharedq.mqi.structures import MQMD, MQOD
 from sharedq.objects.definitions.names import SYSTEM_QSG_TRANSMIT_QUEUE
 from sharedq.objects.definitions.queues import QueueLocal
-from sharedq.objects.store.finding import Finder
+from sharedq.objects.store.finder import Finder
 from sharedq.objects.store.local_queues import LocalQueues
 from sharedq.redis.keys import QueueKeys
 from sharedq.redis.link import ScriptCall

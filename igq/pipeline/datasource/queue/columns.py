@@ -227,7 +227,7 @@ class Columns:
         return self._where_given("put_time", _even((digits + ord("0")).astype(np.uint8), pa.string()))
 
     def _where_given(self, name: str, computed: pa.Array) -> pa.Array:
-        """What was computed of the put time; from the tail where the program gave one that is none."""
+        """The computed put time; from the tail where the program gave one that is none."""
         is_time = self._put_ms > 0
         return computed if is_time.all() else pc.if_else(pa.array(is_time), computed, self._of_tail(name))
 

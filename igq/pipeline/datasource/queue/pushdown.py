@@ -25,7 +25,7 @@ _IDENTIFIERS = ("msg_id", "correl_id", "group_id")
 
 
 def push(filters: Iterable[Filter]) -> tuple[Wanted, list[Filter]]:
-    """What to ask the server for, and the filters that Spark must still apply to what it returns.
+    """The question for the server, and the filters that Spark must still apply to what it returns.
 
     All of *filters* must hold. One that is not understood whole, or whose answer from the server may be too much, is
     among those that are left.
