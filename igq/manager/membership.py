@@ -14,7 +14,7 @@ from sharedq.members.group import Group
 from sharedq.members.kept_process import KeptProcess
 from sharedq.members.lease import RENEWALS_PER_LEASE, Lease, Renewal, register
 from sharedq.mqi.constants import MQRC
-from sharedq.mqi.errors import MQIError, error_for
+from sharedq.mqi.errors import error_for
 from sharedq.scripts.members import join_call, leave_call, member_state_call
 
 #: How many of the leases that run out next a renewal returns when it looks at the group's leases.
@@ -54,13 +54,10 @@ class Membership:
         text = json.dumps(dict(info))
         ends_s: float | None = None
         while True:
+            group.prepare_to_register()
             sent_at_s, lease_ms = time.monotonic(), group.settings.lease_ms
-            try:
-                settings = as_record(group.own_settings)
-                reply = group.call(*join_call(group.keys, qmgr, lease_ms, text, own_incarnation or 0, settings))
-            except MQIError as error:
-                group.reconsider(error)
-                raise
+            settings = as_record(group.own_settings)
+            reply = group.call(*join_call(group.keys, qmgr, lease_ms, text, own_incarnation or 0, settings))
             if reply[0] != _IS_REMOVED:
                 group.adopt(bytes(reply[-1]))
             if not reply[0]:

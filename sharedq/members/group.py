@@ -131,6 +131,17 @@ class Group:
             for link in self._all_links:
                 link.wait_for(self.settings.wait_replicas, self.settings.wait_replicas_timeout_ms)
 
+    def prepare_to_register(self) -> None:
+        """Before a registration, which is a write: it waits for as many replicas as the group says.
+
+        A process whose own settings ask for none learns that from the reply, and pays for no other call.
+
+        Raises:
+            MQIError: 2009, Redis cannot be reached.
+        """
+        if self.settings.wait_replicas:
+            self.adopt(self.read_record())
+
     def reconsider(self, error: MQIError, links: Links | None = None) -> None:
         """Read the group's settings again, after too few replicas acknowledged a call: the number may have changed.
 

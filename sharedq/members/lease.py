@@ -53,11 +53,7 @@ def register(group: Group, qmgr: str, lease_ms: int, appl: str, *, verb: str, is
     """
     info = json.dumps({"pid": os.getpid(), "appl": appl})
     sent_at_s = time.monotonic()
-    try:
-        reply = group.call(*register_process_call(group.keys, qmgr, lease_ms, info, is_internal=is_internal))
-    except MQIError as error:
-        group.reconsider(error)
-        raise
+    reply = group.call(*register_process_call(group.keys, qmgr, lease_ms, info, is_internal=is_internal))
     if reply[0]:
         raise error_for(MQRC(reply[0]), verb, qmgr)
     return Registration(int(reply[1]), int(reply[2]), int(reply[3]), bytes(reply[4]), sent_at_s)

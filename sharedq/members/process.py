@@ -94,6 +94,7 @@ class Process:
         Raises:
             MQIError: 2059, the manager is not running; 2161, it is quiescing; 2009, Redis cannot be reached.
         """
+        group.prepare_to_register()
         appl, lease_ms = Path(sys.argv[0] or "python").name[:28], group.settings.lease_ms
         registered = register(group, qmgr, lease_ms, appl, verb="MQCONN", is_internal=is_internal)
         _adopt(group, registered.settings)

@@ -11,13 +11,13 @@ from urllib.parse import parse_qsl, urlsplit
 
 #: Scheme of a URL -> how it is written. rediss means TLS.
 URL_FORMS = {
-    "redis": "redis://[USER:PASSWORD@]HOST:PORT[/DB]",
-    "rediss": "rediss://[USER:PASSWORD@]HOST:PORT[/DB]",
+    "redis": "redis://HOST:6379 or redis://USER:PASSWORD@HOST:6379/0",
+    "rediss": "rediss://HOST:6379 or rediss://USER:PASSWORD@HOST:6379/0",
     "unix": "unix:///PATH",
-    "redis+sentinel": "redis+sentinel://HOST:PORT,HOST:PORT/SERVICE",
-    "rediss+sentinel": "rediss+sentinel://HOST:PORT,HOST:PORT/SERVICE",
-    "redis+cluster": "redis+cluster://HOST:PORT,HOST:PORT",
-    "rediss+cluster": "rediss+cluster://HOST:PORT,HOST:PORT",
+    "redis+sentinel": "redis+sentinel://HOST:26379,HOST:26379/SERVICE",
+    "rediss+sentinel": "rediss+sentinel://HOST:26379,HOST:26379/SERVICE",
+    "redis+cluster": "redis+cluster://HOST:6379,HOST:6379",
+    "rediss+cluster": "rediss+cluster://HOST:6379,HOST:6379",
 }
 
 #: The options allowed after a ``?``. Any other would change how connections work, and is refused.

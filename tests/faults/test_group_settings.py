@@ -99,6 +99,16 @@ def test_a_program_goes_by_the_group_and_is_told(shared: Site, caplog: pytest.Lo
     process.stop_renewing()
 
 
+def test_a_process_registers_by_the_group_where_its_own_settings_wait_for_more(shared: Site) -> None:
+    change_group_settings(shared.own(), ["wait_replicas=0"])
+    waits = {"wait_replicas": 2, "wait_replicas_timeout_ms": 1}
+    process, connection = program(Group(shared.own(**waits)))
+    connection.open("Q", BOTH).put(b"x")
+    assert shared.join("QM2", **waits).settings.wait_replicas == 0
+    connection.disconnect()
+    process.stop_renewing()
+
+
 def test_what_a_process_was_not_told_is_no_contradiction(shared: Site, caplog: pytest.LogCaptureFixture) -> None:
     change_group_settings(shared.own(), ["lease_ms=77000"])
     group = Group(shared.own())

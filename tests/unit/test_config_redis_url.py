@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sharedq.redis.deployment import Deployment, DeploymentError
 from sharedq.settings import ConfigError, load_settings
 from sharedq.settings.redis_mask import mask_password, mask_urls
+from sharedq.settings.redis_url import URL_FORMS
 
 
 @pytest.mark.parametrize(
@@ -157,3 +158,8 @@ def test_settings_show_no_password(tmp_path: Path) -> None:
 
 def test_text_without_a_password_is_left_as_it_is() -> None:
     assert mask_password("redis://user@h:6379/1 is down") == "redis://user@h:6379/1 is down"
+
+
+@pytest.mark.parametrize("form", URL_FORMS.values())
+def test_a_form_that_an_error_shows_stays_readable(form: str) -> None:
+    assert mask_urls(form) == form.replace("PASSWORD", "***")
