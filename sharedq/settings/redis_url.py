@@ -49,6 +49,8 @@ def check_redis_url(url: str) -> None:
     form = f"allowed: {URL_FORMS[scheme]}"
     if re.search(r"\s", url):
         raise ValueError(f"a URL has no blanks; {form}")
+    if "#" in url:
+        raise ValueError(f"a # in a password or in a path is written %23; {form}")
     where, _, query = rest.partition("?")
     _check_parameters(query, scheme)
     authority, _, path = where.partition("/")
@@ -57,6 +59,9 @@ def check_redis_url(url: str) -> None:
     if scheme == "unix":
         if not path or path.endswith("/"):
             raise ValueError(f"the path of the socket is missing; {form}")
+        if "@" in path:
+            # It may be the rest of a password, which an error or a log would show.
+            raise ValueError(f"an @ in a password or in the path is written %40; {form}")
         return
     is_several = scheme.endswith(("+sentinel", "+cluster"))
     hosts = authority.rpartition("@")[2].split(",")

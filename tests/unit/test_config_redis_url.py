@@ -115,6 +115,7 @@ def test_an_error_shows_no_password(tmp_path: Path, url: str) -> None:
     assert "***" in str(caught.value)
 
 
+@example(scheme="unix://", noise="@/", shape="u:{}@h", after="")
 @example(scheme="redis:/", noise="://", shape="u:{}@h", after="")
 @settings(max_examples=300, deadline=None)
 @given(

@@ -27,6 +27,8 @@ BATCHES_PER_WRITE = 8
 #: Seconds between two looks for destinations to forget, and the most that one script call forgets.
 FORGETS_EACH_S = 60
 FORGOTTEN_AT_ONCE = 100
+#: The structure cannot be used now. No other getter waits at this part, so the agent waits on until it can.
+_AWAY = (MQRC.CF_NOT_AVAILABLE, MQRC.CF_STRUC_IN_USE)
 _CHANGED = 1
 #: The agent waits like a get of any message.
 _WAITER = ANY.waiter_text(is_browse=False)
@@ -176,7 +178,7 @@ class TransmitQueue(TransmissionQueue):
                 moved.count += reply[1]
                 moved.left, moved.is_stuck = 0, False
                 continue
-            if reply[0]:
+            if reply[0] and reply[0] not in _AWAY:
                 # This agent may have been woken to look, and does not look now: pass the wake-up on.
                 give_up_wait(self._connection, self.handle)
             if reply[0] == _CHANGED:
