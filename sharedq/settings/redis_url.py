@@ -54,14 +54,14 @@ def check_redis_url(url: str) -> None:
     where, _, query = rest.partition("?")
     _check_parameters(query, scheme)
     authority, _, path = where.partition("/")
+    if "@" in path:
+        # The path may be the rest of a password, which an error or a log would show.
+        raise ValueError(f"an @ in a password or in the path is written %40; {form}")
     if "+" not in scheme:
         _check_marks(url, form)
     if scheme == "unix":
         if not path or path.endswith("/"):
             raise ValueError(f"the path of the socket is missing; {form}")
-        if "@" in path:
-            # It may be the rest of a password, which an error or a log would show.
-            raise ValueError(f"an @ in a password or in the path is written %40; {form}")
         return
     is_several = scheme.endswith(("+sentinel", "+cluster"))
     hosts = authority.rpartition("@")[2].split(",")

@@ -116,6 +116,7 @@ def test_an_error_shows_no_password(tmp_path: Path, url: str) -> None:
 
 
 @example(scheme="unix://", noise="@/", shape="u:{}@h", after="")
+@example(scheme="redis+sentinel://", noise="@=/", shape="u:{}@h", after="")
 @example(scheme="redis:/", noise="://", shape="u:{}@h", after="")
 @settings(max_examples=300, deadline=None)
 @given(
