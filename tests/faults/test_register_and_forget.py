@@ -387,7 +387,7 @@ def test_a_value_of_the_wrong_type_does_not_end_the_connection(ready: TestGroup)
     assert queue.get().body == b"1"
 
 
-# Where a slot moves, 2346, the agent waits on behind it.
+# Where a slot moves (2346) the agent waits on after it.
 @pytest.mark.parametrize("reason", [each for each in REFUSALS if each != MQRC.CF_STRUC_IN_USE])
 def test_an_agent_whose_wait_is_refused_waits_no_more(
     group: TestGroup, monkeypatch: pytest.MonkeyPatch, reason: int

@@ -62,7 +62,7 @@ def browsed(queue: Queue, options: int = FIRST) -> list[bytes]:
 
 
 def text(body: bytes) -> bytes:
-    """What is behind the header."""
+    """The data after the header."""
     return body[wire.XQH_LENGTH :]
 
 

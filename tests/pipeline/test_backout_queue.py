@@ -108,7 +108,7 @@ def test_from_bothresh_on_a_line_names_the_command(
 
 
 def run_and_die(group: TestGroup, checkpoint: Checkpoint, step: int) -> bool:
-    """The command in a process of its own, which is killed behind that call of a script; whether it was."""
+    """The command in a process of its own, which is killed after that call of a script; whether it was."""
     child = os.fork()
     if child == 0:
         call_many, calls = Link.call_many, count(1)

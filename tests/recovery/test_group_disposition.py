@@ -65,7 +65,7 @@ def test_another_member_ends_it(scene: Scene, how: str, is_down: bool) -> None:
 
 
 def test_whoever_prepares_it_dies_at_any_step(scene: Scene) -> None:
-    """Before the decision nothing is in doubt, and all is backed out; behind it another member ends it at once."""
+    """Before the decision nothing is in doubt, and all is backed out; after it another member ends it at once."""
     for number in count(1):
         worker = put(scene)
         die_after_call(worker.connection, number)

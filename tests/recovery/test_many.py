@@ -224,7 +224,7 @@ def test_no_claim_runs_out_while_the_work_of_others_is_resolved(filled: Scene, m
 
     reports = recovered(filled, [Target.parse(token) for token in processes], on_phase=note)
     assert all(report.is_resolved for report in reports)
-    # The phase begins, and then two chunks are reported, each behind a renewal of all claims.
+    # The phase begins, and then two chunks are reported, each after a renewal of all claims.
     assert len(ends) == 3
     assert all(end is not None and end > 1 for end in ends)
 
