@@ -6,7 +6,7 @@ import re
 
 import igq.mqsc.messages as mqsc
 from docs.generator.markdown import code, table
-from igq.console.messages import COUNTED, MESSAGES
+from igq.output.messages import COUNTED, MESSAGES
 
 _ID = re.compile(r"((?:CSQ|IGQ)\w+): (.*)", re.DOTALL)
 

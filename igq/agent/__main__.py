@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 
-from igq.console.child import die_with_parent
+from igq.processes.child import die_with_parent
 
 
 def main(arguments: list[str]) -> int:

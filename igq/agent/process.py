@@ -9,7 +9,7 @@ import threading
 from igq.agent.progress.channel import EXIT_CONNECTION_LOST, Channel
 from igq.agent.progress.report import AgentState
 from igq.agent.runner import Agent
-from igq.console.log import log_to_stderr
+from igq.output.log import log_to_stderr
 from sharedq.members.group import Group
 from sharedq.members.kept_process import KeptProcess
 from sharedq.mqi.constants import MQRC

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from igq.cli.messages import QMGR, QUEUE, printable
-from igq.console.plural import counted
+from igq.output.plural import counted
 from sharedq.display.lines import tell
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def browse(
 ) -> int:
     """Show descriptors and bodies of the messages on a queue, and remove nothing."""
     import sharedq
-    from igq.console.log import log_nothing
+    from igq.output.log import log_nothing
     from sharedq.mqi.constants import OpenOption
 
     log_nothing()

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from igq.cli.messages import printable
-from igq.console.tables import new_table, widen
+from igq.output.tables import new_table, widen
 from sharedq.display.terminal import Terminal
 from sharedq.mqi.constants import Persistence
 from sharedq.mqi.limits import NULL_ID

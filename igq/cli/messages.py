@@ -15,8 +15,8 @@ from typing import Annotated, cast
 
 import typer
 
-from igq.console.plural import counted
 from igq.errors import CommandError
+from igq.output.plural import counted
 from sharedq.display.lines import tell
 
 QMGR = typer.Argument(metavar="QMGR", help="Queue manager, or the group's name for any member.")
@@ -88,7 +88,7 @@ def put(
     Text has the Format MQSTR; with --file and --raw the Format is blank, because nothing is known of the bytes.
     """
     import sharedq
-    from igq.console.log import log_nothing
+    from igq.output.log import log_nothing
     from sharedq.mqi.constants import Format, MsgType, OpenOption, Persistence, PutOption
     from sharedq.mqi.errors import error_for
     from sharedq.mqi.limits import UNLIMITED_EXPIRY
@@ -154,7 +154,7 @@ def get(
     Bytes that cannot be printed in a line appear as \\xNN, and a backslash as two; --raw writes bodies as they are.
     """
     import sharedq
-    from igq.console.log import log_nothing
+    from igq.output.log import log_nothing
     from sharedq.mqi.constants import MQRC, GetOption, OpenOption
     from sharedq.mqi.structures import MQMD
 

@@ -30,7 +30,7 @@ def start(
 
     The first Ctrl-C stops it in good order, the second at once.
     """
-    from igq.console.child import die_with_parent
+    from igq.processes.child import die_with_parent
 
     if parent:
         # Before the imports below, which take half a second: the parent may be killed in that time.

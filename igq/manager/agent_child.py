@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import Any
 
 from igq.agent.progress.channel import EXIT_CONNECTION_LOST, Channel
-from igq.console.interpreter import python_command
 from igq.manager.watchdog import Watchdog, silence_limit_s
+from igq.processes.interpreter import python_command
 from sharedq.members.agreed_settings import in_environment
 from sharedq.members.kept_process import KeptProcess
 

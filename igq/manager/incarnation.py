@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any, TypeVar
 
 from igq.agent.progress.report import AgentState, write_agent_state
-from igq.console.messages import trouble_id
 from igq.manager.agent_child import AgentChild
 from igq.manager.deaths import watch_deaths
 from igq.manager.heartbeat import Heartbeat
@@ -22,6 +21,7 @@ from igq.manager.membership import Membership
 from igq.manager.structure_watch import LOOK_S
 from igq.manager.worker import Worker
 from igq.operations.shutdown import STOP_TIMEOUT_S
+from igq.output.messages import trouble_id
 from recovery.target import Target
 from recovery.watch import due
 from sharedq.members.group import PASSING
@@ -63,7 +63,7 @@ class Incarnation:
     """Runs in the thread that calls `run`. Everything else reaches it as events in the inbox.
 
     Args:
-        say: called with a message id of `igq.console.messages` and its fields.
+        say: called with a message id of `igq.output.messages` and its fields.
         agent_kind: how the agent runs.
 
     Attributes:

@@ -16,11 +16,11 @@ from apscheduler.schedulers.background import BackgroundScheduler
 from tenacity import RetryCallState, Retrying, retry_if_exception, wait_exponential_jitter
 
 from igq import __version__
-from igq.console.log import LogFile, start_log
-from igq.console.messages import trouble_id
 from igq.errors import CommandError, check_qmgr_name
 from igq.manager.incarnation import Ending, Inbox, Incarnation
 from igq.manager.membership import Membership, host_name
+from igq.output.log import LogFile, start_log
+from igq.output.messages import trouble_id
 from sharedq.calls.unit.in_doubt import prepared_units
 from sharedq.members.agreed_settings import contradictions
 from sharedq.members.group import Group

@@ -19,7 +19,7 @@ class StructureWatch:
     """Looks at the application structures and at the manager's own, and remembers what it has reported.
 
     Args:
-        say: called with a message id of `igq.console.messages` and its fields.
+        say: called with a message id of `igq.output.messages` and its fields.
     """
 
     def __init__(self, group: Group, qmgr: str, say: Callable[..., None]) -> None:

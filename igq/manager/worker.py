@@ -32,7 +32,7 @@ class Worker:
     """Runs tasks over one connection of the manager's own process. It replaces a broken connection.
 
     Args:
-        say: called with a message id of `igq.console.messages` and its fields.
+        say: called with a message id of `igq.output.messages` and its fields.
     """
 
     def __init__(self, group: Group, process: KeptProcess, say: Callable[..., None]) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from igq.console.plural import counted
 from igq.mqsc import messages
 from igq.mqsc.attribute_values import find_parameter, read_choice
 from igq.mqsc.display import Shown, read_request, shown, two_columns
 from igq.mqsc.parser import Command
+from igq.output.plural import counted
 from sharedq.admin.backup.restore import purge, recover
 from sharedq.admin.backup.status import latest_backup, messages_in
 from sharedq.admin.backup.take import backup

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from igq.console.tables import new_table, widen
 from igq.errors import CommandError
+from igq.output.tables import new_table, widen
 from recovery.accounting.account import account
 from recovery.accounting.finding import Finding
 from recovery.accounting.repair import repair

@@ -5,9 +5,9 @@ from __future__ import annotations
 from rich.table import Table
 from rich.text import Text
 
-from igq.console.plural import counted
-from igq.console.tables import new_table, widen
 from igq.operations.status import AgentStatus, GroupStatus, MoverStatus
+from igq.output.plural import counted
+from igq.output.tables import new_table, widen
 from sharedq.display.terminal import Terminal
 
 

@@ -13,8 +13,8 @@ from types import FrameType
 
 from rich.text import Text
 
-from igq.console.interpreter import python_command
 from igq.errors import CommandError, check_qmgr_name
+from igq.processes.interpreter import python_command
 from sharedq.display.terminal import Terminal
 from sharedq.display.text import visible
 from sharedq.settings.loader import prepare_data_dir

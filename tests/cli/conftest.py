@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from igq.console.child import die_with_parent
+from igq.processes.child import die_with_parent
 
 ROOT = Path(__file__).resolve().parents[2]
 

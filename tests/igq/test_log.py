@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import structlog
 
-from igq.console.log import start_log
+from igq.output.log import start_log
 
 
 @pytest.fixture(autouse=True)

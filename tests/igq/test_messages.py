@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import igq
-from igq.console.messages import MESSAGES, text_of
+from igq.output.messages import MESSAGES, text_of
 
 SOURCES = "\n".join(path.read_text() for path in sorted(Path(igq.__file__).parent.rglob("*.py")))
 

@@ -10,8 +10,8 @@ import pytest
 import redis
 
 from igq.agent.progress.report import AgentState, write_agent_state
-from igq.console.messages import trouble_id
 from igq.operations.status import ManagerStatus, read_status
+from igq.output.messages import trouble_id
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError, error_for
 from sharedq.settings.values import Settings

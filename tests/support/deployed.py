@@ -15,7 +15,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from igq.console.child import die_with_parent
+from igq.processes.child import die_with_parent
 from sharedq.redis.embedded_server import find_server, server_environment
 from tests.support.topologies import HOST, free_ports, until
 

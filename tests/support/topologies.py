@@ -18,7 +18,7 @@ from redis.backoff import NoBackoff
 from redis.crc import key_slot
 from redis.retry import Retry
 
-from igq.console.child import die_with_parent
+from igq.processes.child import die_with_parent
 from sharedq.redis.embedded_server import find_server, server_environment
 from tests.support import scenes
 

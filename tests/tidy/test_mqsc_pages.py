@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from igq.console.messages import MESSAGES
 from igq.mqsc import messages
 from igq.mqsc.words import OBJECTS, OTHER_OBJECTS, OTHER_VERBS, TAKES, VERBS, supported
+from igq.output.messages import MESSAGES
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 

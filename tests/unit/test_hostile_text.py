@@ -18,11 +18,11 @@ from rich.text import Text
 
 from igq.cli.messages import printable
 from igq.cli.runner import run
-from igq.console.log import log_to_stderr, start_log
-from igq.console.tables import new_table
 from igq.mqsc.executor import _list, _write
 from igq.mqsc.lines import Source
 from igq.operations.fsck import Checked, print_checked
+from igq.output.log import log_to_stderr, start_log
+from igq.output.tables import new_table
 from igq.pipeline.reports.page import picture, table
 from igq.pipeline.tables import print_rows
 from recovery.accounting.finding import Finding, Kind

@@ -63,7 +63,7 @@ class Deliverer:
     Args:
         source: the transmission queue.
         pulse: the pulse of the thread that delivers.
-        tell: called with a message id of `igq.console.messages` and its fields, after the event is committed.
+        tell: called with a message id of `igq.output.messages` and its fields, after the event is committed.
         hop: the manager to which a message goes if not to this one. By default every message is for this manager.
     """
 

@@ -31,7 +31,7 @@ class Post:
     """The tools of a service.
 
     Attributes:
-        tell: called with a message id of `igq.console.messages` and its fields.
+        tell: called with a message id of `igq.output.messages` and its fields.
         report: called with the state whenever it changes.
         pulse: the pulse of the thread that runs the service.
         sleep: pauses between retries. A wake-up makes the service try again.

@@ -69,7 +69,7 @@ class Movers:
     """Starts a thread for each transmission queue, and ends the thread with the queue.
 
     Args:
-        tell: called with a message id of `igq.console.messages` and its fields.
+        tell: called with a message id of `igq.output.messages` and its fields.
         report: called with the states of all movers when one has changed.
         pulses: the pulses of this process. The pool begins and ends one for each mover.
         end: ends this process with a reason and an exit status, because a mover cannot go on.

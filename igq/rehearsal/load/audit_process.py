@@ -6,8 +6,8 @@ import os
 import signal
 import sys
 
-from igq.console.child import die_with_parent
-from igq.console.interpreter import python_command
+from igq.processes.child import die_with_parent
+from igq.processes.interpreter import python_command
 
 
 def main() -> None:

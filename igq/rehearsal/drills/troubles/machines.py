@@ -12,8 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from igq.console.child import die_with_parent
 from igq.errors import CommandError
+from igq.processes.child import die_with_parent
 from igq.rehearsal.drills.troubles.network import Network
 from igq.rehearsal.load.rows.departures import QMGRS
 from sharedq.redis.embedded_guard import ping

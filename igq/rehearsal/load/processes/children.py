@@ -1,6 +1,6 @@
 """Child processes of a run: queue managers and load programs, each in a session of its own.
 
-The kernel ends them when the runner ends (`igq.console.child`), and Ctrl-C in the terminal does not reach them. Their
+The kernel ends them when the runner ends (`igq.processes.child`), and Ctrl-C in the terminal does not reach them. Their
 output arrives as events in one queue. Start them from the runner's main thread: the kernel reports a parent's death
 when the thread that started the child dies.
 """
@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from igq.console.interpreter import python_command
+from igq.processes.interpreter import python_command
 from igq.rehearsal.load.processes.forked import ForkedProcess, ProgramStarter
 from igq.rehearsal.load.programs.program import Options
 

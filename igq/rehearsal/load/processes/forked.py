@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
-from igq.console.interpreter import python_command
 from igq.errors import CommandError
+from igq.processes.interpreter import python_command
 
 _SIGKILLED = -signal.SIGKILL
 

@@ -25,7 +25,7 @@ from collections.abc import Sequence
 
 import igq.rehearsal.load.programs.consumer
 import igq.rehearsal.load.programs.putter
-from igq.console.child import die_with_parent
+from igq.processes.child import die_with_parent
 from igq.rehearsal.load.programs.program import run_program
 
 #: Bytes of a request, at most.

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from igq.console.log import log_to_stderr
 from igq.errors import CommandError
+from igq.output.log import log_to_stderr
 from igq.rehearsal.load.history import History
 from igq.rehearsal.load.rows.sources import Source
 from sharedq import MQIError

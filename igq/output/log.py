@@ -13,7 +13,7 @@ from typing import Any, Protocol, TextIO
 
 import structlog
 
-from igq.console.messages import MESSAGES, text_of
+from igq.output.messages import MESSAGES, text_of
 from sharedq.display.text import visible
 
 
@@ -57,7 +57,7 @@ class LogFile:
 def start_log(qmgr: str, data_dir: Path) -> tuple[structlog.typing.FilteringBoundLogger, LogFile]:
     """Log to standard output and to ``QMGR.log`` in *data_dir*. Returns the manager's logger and its file.
 
-    An event needs the fields that its text in `igq.console.messages` names. Events of libraries are written as they
+    An event needs the fields that its text in `igq.output.messages` names. Events of libraries are written as they
     are.
 
     Raises:

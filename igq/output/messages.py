@@ -10,7 +10,7 @@ from string import Formatter
 from types import MappingProxyType
 from typing import Any
 
-from igq.console.plural import counted
+from igq.output.plural import counted
 from sharedq.mqi.constants import MQRC
 from sharedq.mqi.errors import MQIError
 
