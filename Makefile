@@ -12,14 +12,18 @@ QUICK_FAULTS := $(addprefix tests/faults/test_,$(addsuffix .py,lost_reply half_d
     interrupted units_of_work_failed embedded_server embedded_errors embedded_durability group_link_lost \
     register_and_forget))
 # Of the agent, the managers and the command line: what is over in seconds, and one death and recovery of real managers.
-QUICK_IGQ := $(addprefix tests/igq/test_,$(addsuffix .py,agent_core agent_retry agent_sleep agent_states authority carry \
-    checking delivery heartbeat hop_in_the_put membership mover parts parts_at_work status supervisor undeliverable))
+QUICK_IGQ := $(addprefix tests/igq/agent/,$(addprefix delivery/test_,authority.py carry.py delivery.py disposal.py \
+    hop_in_the_put.py undeliverable.py) $(addprefix progress/test_,retry.py sleep.py states.py) queues/test_parts.py \
+    $(addprefix services/test_,mover.py parts_at_work.py)) \
+    $(addprefix tests/igq/manager/test_,heartbeat.py membership.py) \
+    $(addprefix tests/igq/operations/test_,fsck.py status.py supervisor.py)
 KILLED_MANAGER := test_a_killed_manager_is_recovered_by_its_peer_and_its_agent_goes_on_after_a_restart
 QUICK_CLI := tests/cli/test_messages.py tests/cli/test_managers.py::$(KILLED_MANAGER)
 # Tests of Spark on small data: sources, sink, stream and audit. In one process, which has one Spark session for all.
 QUICK_AUDITS := test_a_clean_run_passes_and_every_copy_is_counted test_the_journal_alone_shows_loss_duplicates_and_phantoms
-QUICK_SPARK := $(addprefix tests/pipeline/test_,$(addsuffix .py,session_errors queue_source journal_source queue_sink \
-    queue_stream interim_tables)) $(addprefix tests/pipeline/test_audit.py::,$(QUICK_AUDITS))
+QUICK_SPARK := $(addprefix tests/pipeline/,$(addprefix datasource/test_,queue_source.py journal_source.py queue_sink.py \
+    queue_stream.py) $(addprefix spark/test_,session_errors.py interim_tables.py) \
+    $(addprefix audit/test_audit.py::,$(QUICK_AUDITS)))
 # Which Python to use can be said: make setup PYTHON=/opt/python3.12/bin/python3
 PYTHON ?=
 

@@ -23,8 +23,8 @@ from igq.pipeline.cli import app
 from sharedq.api import Queue
 from sharedq.mqi.constants import MQRC, OpenOption
 from sharedq.mqi.structures import MQMD
+from tests.pipeline.jobs.test_deadletter import letter
 from tests.pipeline.streams import Checkpoint, Drivers, bodies
-from tests.pipeline.test_deadletter import letter
 from tests.support.groups import BOTH, browse_all
 from tests.support.members import TestGroup
 

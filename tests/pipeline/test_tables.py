@@ -22,7 +22,7 @@ from igq.pipeline.jobs.archives import Archive
 from igq.pipeline.schemas import DONE, as_table
 from sharedq.mqi.constants import MQRC, OpenOption
 from sharedq.mqi.structures import MQMD
-from tests.pipeline.test_deadletter import letter
+from tests.pipeline.jobs.test_deadletter import letter
 from tests.support.groups import BOTH
 from tests.support.members import TestGroup
 

@@ -17,14 +17,14 @@ import pytest
 from igq.pipeline.audit.verdict import FAULTS
 from sharedq.api import Queue
 from sharedq.mqi.structures import MQMD
+from tests.pipeline.claims.test_driver_kills import check_groups
 from tests.pipeline.dying_source import DRIVER_STEPS, EXECUTOR_STEPS
 from tests.pipeline.streams import EVERYTHING, Watch, in_doubt, open_orders, others, wait_for_survivor
-from tests.pipeline.test_driver_kills import check_groups
 from tests.support.groups import BOTH, LMIG, MIG, browse_all, put_member
 from tests.support.members import TestGroup
 from tests.support.scenes import until
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(3_600)]
 
 #: How long a program may take, where many share the machine.
@@ -207,7 +207,7 @@ def start_program(
     master: str = "local[2]",
     options: dict[str, str] | None = None,
 ) -> subprocess.Popen[bytes]:
-    program = Path(__file__).parent / "stream_program.py"
+    program = Path(__file__).parents[1] / "stream_program.py"
     told: dict[str, object] = {
         "url": str(group.settings.redis_url),
         "group": group.group.name,

@@ -12,7 +12,7 @@ from sharedq.mqi import wire
 from sharedq.mqi.constants import GetOption, MsgFlag, OpenOption, PutOption
 from sharedq.mqi.structures import MQMD
 from sharedq.objects.system import SYSTEM_DEAD_LETTER_QUEUE
-from tests.igq.test_mover import Running, Steps, bodies, drain, send
+from tests.igq.agent.services.test_mover import Running, Steps, bodies, drain, send
 from tests.mqi.groups.test_groups_cost import commands
 from tests.support.accounts import assert_accounted
 from tests.support.members import TestGroup

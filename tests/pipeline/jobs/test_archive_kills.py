@@ -16,9 +16,9 @@ from pyspark.sql import SparkSession
 from igq.pipeline.jobs.archives import MANIFEST, Archive
 from sharedq.api import Queue
 from sharedq.mqi.structures import MQMD
+from tests.pipeline.claims.test_stream_kills import END_S, ROOT, end_of
 from tests.pipeline.dying_jobs import ARCHIVE_STEPS, TAKING_STEPS
 from tests.pipeline.streams import Watch, in_doubt, others, wait_for_survivor
-from tests.pipeline.test_stream_kills import END_S, ROOT, end_of
 from tests.support.groups import BOTH, browse_all
 from tests.support.members import TestGroup
 from tests.support.scenes import stored, until

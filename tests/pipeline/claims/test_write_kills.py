@@ -16,9 +16,9 @@ from typer.testing import CliRunner, Result
 from igq.pipeline.claims.write_jobs import jobs_in
 from igq.pipeline.cli import app
 from sharedq.api import Queue
+from tests.pipeline.claims.test_stream_kills import end_of
 from tests.pipeline.dying_source import JOB_STEPS, Death
 from tests.pipeline.streams import Watch, in_doubt, others, wait_for_survivor
-from tests.pipeline.test_stream_kills import end_of
 from tests.support.groups import BOTH, browse_all, drain
 from tests.support.members import TestGroup
 from tests.support.scenes import stored, until
@@ -130,7 +130,7 @@ def start(
 ) -> subprocess.Popen[bytes]:
     told = {"url": str(group.settings.redis_url), "group": group.group.name, "data_dir": str(directory)}
     more = {"rows": ROWS, "job": job, "die": die, "outlive": "" if outlive is None else str(outlive), "victim": victim}
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     return subprocess.Popen(
         [sys.executable, "-m", "tests.pipeline.write_program", json.dumps(told | more)],
         env=os.environ | {"PYTHONPATH": str(root), "IGQ_LEASE_MS": "600000"},

@@ -72,7 +72,7 @@ def test_without_a_subcommand_the_help_is_shown(command: str, capsys: pytest.Cap
 @pytest.mark.parametrize("command", ["igq", "igq.pipeline"])
 def test_ctrl_c_while_a_command_is_loaded_is_no_traceback(command: str, tmp_path: Path) -> None:
     (tmp_path / "typer.py").write_text("import signal\nsignal.raise_signal(signal.SIGINT)\n", encoding="utf-8")
-    paths = os.pathsep.join([str(tmp_path), str(Path(__file__).parents[2])])
+    paths = os.pathsep.join([str(tmp_path), str(Path(__file__).parents[3])])
 
     done = subprocess.run(
         [sys.executable, "-m", command, "--help"],

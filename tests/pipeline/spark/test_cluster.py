@@ -19,15 +19,15 @@ from sharedq.mqi.structures import MQMD
 from tests.pipeline.cluster_jobs import SETTLED
 from tests.pipeline.cluster_program import ROWS
 from tests.pipeline.clusters import Cluster, executors
+from tests.pipeline.jobs.test_deadletter import letter
 from tests.pipeline.streams import EVERYTHING, Watch, in_doubt, open_orders
-from tests.pipeline.test_deadletter import letter
 from tests.support.groups import BOTH, browse_all
 from tests.support.members import TestGroup
 from tests.support.scenes import until
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(2_400)]
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "how-to" / "spark.md").read_text("utf-8")
 #: How long it may take, where many share the machine.
 END_S = 800

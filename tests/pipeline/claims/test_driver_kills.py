@@ -136,10 +136,10 @@ def batches(directory: Path) -> int:
 
 def start(group: TestGroup, options: dict[str, str], directory: Path, *, die: str = "") -> subprocess.Popen[bytes]:
     told = {"url": str(group.settings.redis_url), "group": group.group.name, "directory": str(directory)}
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2]), "IGQ_LEASE_MS": "600000"}
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3]), "IGQ_LEASE_MS": "600000"}
     return subprocess.Popen(
         [sys.executable, "-m", "tests.pipeline.plain_driver", json.dumps(told | {"options": options, "die": die})],
         env=environment,
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
         stderr=(directory / "stderr").open("ab"),
     )

@@ -17,8 +17,8 @@ from pyspark.sql import SparkSession
 from igq.pipeline.jobs.archive import archive_queue, new_run
 from igq.pipeline.jobs.archives import Archive
 from sharedq.mqi.structures import MQMD
+from tests.pipeline.claims.test_stream_kills import END_S, end_of
 from tests.pipeline.streams import Watch, in_doubt, open_orders
-from tests.pipeline.test_stream_kills import END_S, end_of
 from tests.support.groups import BOTH, browse_all
 from tests.support.members import TestGroup
 from tests.support.scenes import until
@@ -63,7 +63,7 @@ def kill_later(replay: subprocess.Popen[bytes], arrived: Callable[[], int], leas
 def start_program(group: TestGroup, archive: Archive, directory: Path) -> subprocess.Popen[bytes]:
     at = ("--group", group.group.name, "--url", str(group.settings.redis_url), "--master", "local[2]")
     program = [sys.executable, "-m", "tests.pipeline.replay_program", str(PART), str(archive.directory)]
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     environment = os.environ | {"PYTHONPATH": str(root), "IGQ_LEASE_MS": "600000", "IGQ_DATA_DIR": str(directory)}
     return subprocess.Popen(
         [*program, "--target", "COPY", *at],

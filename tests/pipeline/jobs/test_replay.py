@@ -26,7 +26,7 @@ from sharedq.api import Queue, QueueManagerConnection
 from sharedq.mqi.constants import OpenOption, PutOption
 from sharedq.mqi.structures import MQMD
 from sharedq.mqi.xa import XAError
-from tests.pipeline.test_queue_sink import in_doubt, prepared, writer
+from tests.pipeline.datasource.test_queue_sink import in_doubt, prepared, writer
 from tests.support.groups import BOTH, browse_all
 from tests.support.members import TestGroup
 

@@ -202,7 +202,7 @@ def test_tables_and_deep_nesting_in_a_file_are_refused_with_what_is_allowed(tmp_
 
 
 def test_every_variable_that_is_read_anywhere_is_known() -> None:
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     sources = [path for name in ("sharedq", "recovery", "igq") for path in (root / name).rglob("*")]
     text = "".join(path.read_text(encoding="utf-8") for path in sources if path.suffix in (".py", ".toml"))
     named = set(re.findall(r"""["'](IGQ_[A-Z_]+)["']""", text)) - {"IGQ_"}
@@ -282,7 +282,7 @@ def test_data_dir_that_cannot_be_made_is_told(tmp_path: Path) -> None:
 
 
 def test_sample_file_says_the_defaults(tmp_path: Path) -> None:
-    sample = Path(__file__).parents[2] / "config/sample.toml"
+    sample = Path(__file__).parents[3] / "config/sample.toml"
 
     settings = load_settings({"IGQ_CONFIG": str(sample), "HOME": str(tmp_path)})
 

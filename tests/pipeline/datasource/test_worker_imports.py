@@ -45,7 +45,7 @@ def read_elsewhere(reader: Any, partition: Any) -> str:
         input=pickle.dumps((reader, partition)),
         capture_output=True,
         check=True,
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
     )
     return done.stdout.decode().strip()
 

@@ -15,9 +15,9 @@ import pytest
 from tests.pipeline.streams import Watch, in_doubt, open_orders
 from tests.support.members import TestGroup
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "how-to" / "spark.md").read_text(encoding="utf-8")
-JOB = Path(__file__).with_name("submitted_job.py")
+JOB = Path(__file__).parents[1].joinpath("submitted_job.py")
 END_S = 400
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 

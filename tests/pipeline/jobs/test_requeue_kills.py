@@ -11,11 +11,11 @@ import pytest
 from sharedq.api import Queue
 from sharedq.mqi import wire
 from sharedq.mqi.constants import MQRC, OpenOption
+from tests.pipeline.claims.test_stream_kills import END_S, end_of
 from tests.pipeline.dying_jobs import MOVING_STEPS, REQUEUE_STEPS
+from tests.pipeline.jobs.test_archive_kills import OUTLIVE_S, start_job
+from tests.pipeline.jobs.test_deadletter import letter
 from tests.pipeline.streams import Watch, in_doubt, others, wait_for_survivor
-from tests.pipeline.test_archive_kills import OUTLIVE_S, start_job
-from tests.pipeline.test_deadletter import letter
-from tests.pipeline.test_stream_kills import END_S, end_of
 from tests.support.groups import BOTH, browse_all
 from tests.support.members import TestGroup
 from tests.support.scenes import until

@@ -323,9 +323,9 @@ def test_killed_in_its_batches_with_a_writer_at_work_a_query_loses_and_doubles_n
 
 
 def start_program(url: str, directory: Path) -> subprocess.Popen[bytes]:
-    program = Path(__file__).parent / "journal_program.py"
+    program = Path(__file__).parents[1] / "journal_program.py"
     at = (url, GROUP, str(directory), str(directory / "copied"), str(directory / "checkpoint"))
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])}
     return subprocess.Popen([sys.executable, str(program), *at], env=environment, start_new_session=True)
 
 
